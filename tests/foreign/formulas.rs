@@ -6,12 +6,12 @@ use offered_model::Law;
 use offered_model::law::Shape;
 use offered_model::superposition;
 use offered_plan::closed::machine_repair::MachineRepair;
-use offered_plan::closed::{Launches, mva, phases, priority, schweitzer};
+use offered_plan::closed::{RequestStream, mva, phases, priority, schweitzer};
 use offered_plan::open::mg1::Mg1;
 use offered_plan::open::mmm::Mmm;
 use offered_plan::open::priority as ranks;
 use offered_plan::open::size_based::{Policy, response};
-use offered_plan::partly_open::Sessions;
+use offered_plan::partly_open::SessionStream;
 use offered_plan::{Station, load};
 
 use crate::harness::Tested;
@@ -79,7 +79,7 @@ fn open(law: &Law, rho: f64, policy: &str) -> f64 {
     }
 }
 
-fn launch(launches: &Launches, what: &str) -> f64 {
+fn launch(launches: &RequestStream, what: &str) -> f64 {
     match what {
         "CoV of launch gaps" => launches.cov,
         "lag-1 corr of gaps" => launches.lag1,
@@ -98,7 +98,7 @@ fn machine_repair(key: &str, what: &str) -> f64 {
         "R p50" => model.percentiles().p50,
         "R p95" => model.percentiles().p95,
         "R p99" => model.percentiles().p99,
-        what => launch(&model.launches().unwrap(), what),
+        what => launch(&model.request_stream().unwrap(), what),
     }
 }
 
@@ -134,17 +134,17 @@ fn closed_at_load(key: &str, what: &str) -> f64 {
 fn partly_open(key: &str) -> f64 {
     let rho = number(key, "rho=");
     if key.contains("Z->inf") {
-        return Sessions::new(rho / 10.0 * 0.25, 0.75).unwrap().fcfs_limits(&h2(8.0)).unwrap().long_think;
+        return SessionStream::new(rho / 10.0 * 0.25, 0.75).unwrap().fcfs_limits(&h2(8.0)).unwrap().long_think;
     }
     if key.contains("exponential") {
-        return Sessions::new(rho / 10.0 * 0.25, 0.75).unwrap().product_form(1, 10.0).unwrap();
+        return SessionStream::new(rho / 10.0 * 0.25, 0.75).unwrap().product_form(1, 10.0).unwrap();
     }
     if key.contains("p=.75 Z=") && !key.contains("Z->") {
-        let sessions = Sessions::new(rho / 10.0 * 0.25, 0.75).unwrap();
+        let sessions = SessionStream::new(rho / 10.0 * 0.25, 0.75).unwrap();
         return sessions.fcfs(&h2(8.0), number(key, "Z=")).unwrap().mean;
     }
     let mean = number(key, "mean ");
-    let sessions = Sessions::new(rho / 10.0 / mean, 1.0 - 1.0 / mean).unwrap();
+    let sessions = SessionStream::new(rho / 10.0 / mean, 1.0 - 1.0 / mean).unwrap();
     sessions.fcfs_limits(&h2(8.0)).unwrap().no_think
 }
 
@@ -168,7 +168,7 @@ fn answer(key: &str) -> f64 {
         "M/M/1/N/N" | "M/M/4/200/200" => machine_repair(key, what),
         "M/H2(C2=8)/1/N/N" => {
             let service = Law::hyperexponential(number(key, "S="), 8.0).unwrap();
-            launch(&phases::launches(&service, number(key, "N=") as u64, number(key, "Z=")).unwrap(), what)
+            launch(&phases::request_stream(&service, number(key, "N=") as u64, number(key, "Z=")).unwrap(), what)
         }
         "AMVA" | "exact" => network(model, what),
         "H2" => h2(8.0).third_moment(),

@@ -9,7 +9,7 @@
 use offered_model::{Difference, Event, Law, Nanos, Outcome, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
-use offered_plan::partly_open::Sessions;
+use offered_plan::partly_open::SessionStream;
 use offered_run::{Generator, Load};
 use offered_serve::{Options, Server};
 use offered_simulate::policy::{Make, Setting};
@@ -114,7 +114,7 @@ fn twenty_users_of_a_closed_system() -> Tested {
 
 fn visitors_of_a_partly_open_system() -> Tested {
     let (rate, stay) = (25.0, 0.8);
-    let theory = Sessions::new(rate, stay).unwrap().product_form(1, SERVICE).unwrap();
+    let theory = SessionStream::new(rate, stay).unwrap().product_form(1, SERVICE).unwrap();
     let arrivals = format!("partly_open = {{ rate = \"{rate}/s\", stay = {stay}, think.exponential = \"500ms\" }}");
     holds("partly-open", "ps", &arrivals, theory)
 }

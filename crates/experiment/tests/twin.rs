@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use offered_experiment::twin;
 use offered_model::{After, Event, Instant, Launch, Outcome, Recording, Seed, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
-use offered_plan::partly_open::Sessions;
+use offered_plan::partly_open::SessionStream;
 use offered_simulate::drive::Sink;
 use offered_simulate::{Job, play};
 use offered_verify::{Twin, Window};
@@ -38,7 +38,7 @@ fn cases() -> Vec<Case> {
     // E[T] = E[S] / (1 - rho), of M/M/1 under any of these policies and of M/G/1 under ps.
     let open = |service: f64| service / (1.0 - 90.0 * service);
     let closed = |service: f64| MachineRepair::new(1, service, 50, 0.5).unwrap().solve().response;
-    let partly = |service: f64| Sessions::new(18.0, 0.8).unwrap().product_form(1, service).unwrap();
+    let partly = |service: f64| SessionStream::new(18.0, 0.8).unwrap().product_form(1, service).unwrap();
     let slower = |of: &dyn Fn(f64) -> f64, by: f64| of(SERVICE * by) / of(SERVICE);
     let case = |name, arrivals, service, policies, slower, duration_s, truth| Case {
         name,
@@ -94,7 +94,7 @@ impl Case {
         let recording = Recording::of_run(events.0, run.labels());
         let counted = run.counted();
         let at = |instant: Instant| Instant::ZERO.until(instant).as_secs_f64();
-        let window = Window { from_s: at(counted.start), to_s: at(counted.end), launches: 0, left_out: 0 };
+        let window = Window { start_s: at(counted.start), end_s: at(counted.end), requests: 0, excluded: 0 };
         twin::of(&self.workload(self.policies[1], SERVICE, seed), None, &recording, &window).unwrap()
     }
 }

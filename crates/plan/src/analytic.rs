@@ -1,7 +1,8 @@
-//! Which formula answers a workload: \[arrivals\] x \[server\], or an honest "none: simulate".
+//! Chooses the formula for a workload from its arrivals and its server, or reports that there is none ("simulate").
 //!
-//! Every answer names its model, its source and what it assumes in words. Where no closed form (nor solved chain) exists,
-//! [`Analysis::known`] is `None` and the assumption says why; nothing is approximated silently.
+//! Every result names its model and its source, and states its assumptions. Where there is neither a closed form nor a
+//! chain to solve, [`Analysis::steady_state`] is `None` and the assumption gives the reason. Nothing is approximated
+//! silently.
 
 mod closed;
 mod network;
@@ -14,12 +15,13 @@ use offered_model::law::Shape;
 use offered_model::workload::{self, Server, Workload};
 use offered_model::{Policy, Rate};
 
-use crate::closed::Launches;
+use crate::closed::RequestStream;
 use crate::closed::bounds::{self, Bounds};
-use crate::{AtStation, Error, Kind, Percentiles, Solution, Station, load};
+use crate::{Error, Percentiles, Solution, Station, StationKind, StationMetrics, load};
 use service::Service;
 
-/// The system model with its numbers; all laws but the think time's are the server's.
+/// The system model with its parameters. Only the think time's distribution is described here; the others belong to the
+/// server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum System {
     /// Poisson arrivals.
@@ -27,104 +29,110 @@ pub enum System {
         /// Requests per second.
         rate: f64,
     },
-    /// Sessions that arrive as a Poisson process.
+    /// Sessions with Poisson arrivals.
     PartlyOpen {
         /// Sessions per second.
         sessions: f64,
-        /// Mean number of requests of a session.
+        /// Mean number of requests per session.
         requests: f64,
-        /// Whether lengths are geometric.
+        /// Whether session lengths are geometric.
         geometric: bool,
-        /// Z, seconds.
+        /// Z, mean think time, seconds.
         think: f64,
         /// Whether think times are exponential.
         exponential: bool,
     },
-    /// N users.
+    /// A fixed number of users.
     Closed {
-        /// N.
+        /// N, number of users.
         users: u64,
-        /// Z, seconds.
+        /// Z, mean think time, seconds.
         think: f64,
         /// Whether think times are exponential.
         exponential: bool,
     },
 }
 
-/// What stands behind the arrivals.
+/// The modelled server or network.
 #[derive(Clone, Debug, PartialEq)]
 enum Servers<'a> {
-    /// One station, and what requests bring to it.
+    /// One station, and the service time distributions of the requests.
     One(&'a Server, Service),
     /// A network.
     Network(&'a [workload::Station]),
 }
 
-/// The numbers of an answer, and where they come from.
+/// Steady-state metrics, and where they come from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Known {
-    /// R, seconds; of the requests let in.
+pub struct SteadyState {
+    /// R, mean response time of the admitted requests, seconds.
     pub response: f64,
-    /// X, per second.
+    /// X, throughput, per second.
     pub throughput: f64,
-    /// U of each server; of the busiest queue in a network.
+    /// U, utilisation of each server; in a network, of the busiest queue.
     pub utilisation: f64,
-    /// Q.
+    /// Q, mean number of requests in the system.
     pub in_system: f64,
-    /// Standard deviation of R where it is known, seconds; infinite where the third moment of the service is.
+    /// Standard deviation of R, seconds; `None` where no formula is known. Infinite where the third moment of the
+    /// service is infinite.
     pub sdev: Option<f64>,
-    /// Percentiles of R where they are known.
+    /// Percentiles of R; `None` where no formula is known.
     pub percentiles: Option<Percentiles>,
-    /// How regular the launches of a closed system are, where that is known.
-    pub launches: Option<Launches>,
-    /// Share of arrivals turned away, where there is limited room.
-    pub lost: Option<f64>,
-    /// Each station of a network.
-    pub stations: Vec<AtStation>,
-    /// How it was solved.
+    /// Regularity of the request stream of a closed system; `None` where no formula is known.
+    pub request_stream: Option<RequestStream>,
+    /// Share of arrivals rejected, 0 to 1; `None` where the room is unlimited.
+    pub rejected_share: Option<f64>,
+    /// Metrics of each station of a network; empty for a single station.
+    pub stations: Vec<StationMetrics>,
+    /// Name of the method.
     pub method: &'static str,
-    /// By whom.
+    /// Publication of the method.
     pub source: &'static str,
 }
 
-/// The answer for one model.
+/// The result for one model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
-    /// Its name, such as `M/M/1`.
+    /// Name of the model, such as `M/M/1`.
     pub model: String,
-    /// The scheduling policy; `network` for several stations.
+    /// Scheduling discipline; `network` for several stations.
     pub discipline: String,
-    /// What was asked; `None` where the arrivals themselves are beyond formulas.
+    /// The system model; `None` where no formula covers the arrivals.
     pub system: Option<System>,
-    /// rho: the offered load of the busiest station where arrivals do not wait for answers, its utilisation where they do.
+    /// rho: the offered load of the busiest station where arrivals do not depend on responses; its utilisation where
+    /// they do.
     pub load: Option<f64>,
-    /// What no closed system can beat, where the system is closed.
+    /// Asymptotic bounds; `None` where the system is not closed.
     pub bounds: Option<Bounds>,
-    /// The numbers, where a closed form exists.
-    pub known: Option<Known>,
-    /// What the numbers assume, or why there are none.
+    /// The metrics; `None` where no formula is known.
+    pub steady_state: Option<SteadyState>,
+    /// The assumptions of the metrics, or the reason why there are none.
     pub assumption: String,
 }
 
-/// A model's name with its numbers, or with why there are none.
+/// The name of a model with its metrics, or with the reason why there are none.
 struct Finding {
     model: String,
-    known: Option<Known>,
+    steady_state: Option<SteadyState>,
     assumption: String,
 }
 
 impl Finding {
-    fn known(model: impl Into<String>, known: Known, assumption: impl Into<String>) -> Self {
-        Self { model: model.into(), known: Some(known), assumption: assumption.into() }
+    fn known(model: impl Into<String>, steady_state: SteadyState, assumption: impl Into<String>) -> Self {
+        Self { model: model.into(), steady_state: Some(steady_state), assumption: assumption.into() }
     }
 
-    fn none(model: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { model: model.into(), known: None, assumption: format!("no closed form: {}; simulate", why.into()) }
+    fn none(model: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            model: model.into(),
+            steady_state: None,
+            assumption: format!("no closed form: {}; simulate", reason.into()),
+        }
     }
 }
 
-impl Known {
-    /// At one station of `servers` servers, by Little's law from the response.
+impl SteadyState {
+    /// Metrics of one station; Q follows from the response by Little's law.
     fn at(response: f64, throughput: f64, load: f64, method: &'static str, source: &'static str) -> Self {
         Self {
             response,
@@ -133,15 +141,15 @@ impl Known {
             in_system: throughput * response,
             sdev: None,
             percentiles: None,
-            launches: None,
-            lost: None,
+            request_stream: None,
+            rejected_share: None,
             stations: vec![],
             method,
             source,
         }
     }
 
-    /// Of a network, whose utilisation is that of its busiest queue.
+    /// Metrics of a network. Its utilisation is that of its busiest queue.
     fn network(network: &[Station], solution: Solution, method: &'static str, source: &'static str) -> Self {
         let busiest = network.iter().map(|s| solution.throughput / s.capacity()).fold(0.0, f64::max);
         Self {
@@ -153,7 +161,7 @@ impl Known {
 }
 
 impl System {
-    /// The system model of a workload, or why no formula here covers it.
+    /// The system model of a workload, or the reason why no formula covers it.
     fn of(workload: &Workload) -> Result<Self, &'static str> {
         let mean_think = workload.mean_think().unwrap_or(0.0);
         Ok(match workload.sessions() {
@@ -176,10 +184,10 @@ impl System {
         })
     }
 
-    /// The same model with the rate, session rate or think time that puts this load on `servers`.
+    /// The same model with the rate, session rate or think time that produces `load` on `servers`.
     ///
     /// # Errors
-    /// A load outside (0, 1), one that the users do not reach, or a closed system without a closed form.
+    /// The load is outside (0, 1), the users do not reach it, or the closed system has no closed form.
     fn at_load(self, load: f64, servers: &Servers<'_>) -> Result<Self, Error> {
         let (m, service) = servers.slowest()?;
         Ok(match self {
@@ -191,15 +199,15 @@ impl System {
             Self::Closed { users, exponential, .. } => {
                 let throughput = |think: f64| {
                     let answer = solve(Self::Closed { users, think, exponential }, servers)?;
-                    answer.known.map(|known| known.throughput).ok_or(Error::Refused(answer.assumption))
+                    answer.steady_state.map(|known| known.throughput).ok_or(Error::Unsupported(answer.assumption))
                 };
                 Self::Closed { users, think: load::closed_think(load, m, service, users, throughput)?, exponential }
             }
         })
     }
 
-    /// Requests per second that arrive, where the model says so itself.
-    pub fn offered_rate(&self) -> Option<f64> {
+    /// Arrival rate in requests per second; `None` for a closed system, where it depends on the responses.
+    pub fn arrival_rate(&self) -> Option<f64> {
         match self {
             Self::Open { rate } => Some(*rate),
             Self::PartlyOpen { sessions, requests, .. } => Some(sessions * requests),
@@ -208,7 +216,7 @@ impl System {
     }
 }
 
-/// The rate of a Poisson process of single arrivals.
+/// The rate of a Poisson process of single arrivals, per second, or the reason why the arrivals are not one.
 fn poisson_rate(schedule: &Schedule) -> Result<f64, &'static str> {
     let poisson = match schedule.process() {
         Process::Poisson => true,
@@ -228,13 +236,13 @@ impl<'a> Servers<'a> {
     /// The modelled server or network of a workload.
     ///
     /// # Errors
-    /// A workload without either.
+    /// The workload has neither.
     fn of(workload: &'a Workload) -> Result<Self, Error> {
         match workload.server() {
             _ if !workload.stations().is_empty() => Ok(Self::Network(workload.stations())),
             Some(server) => Ok(Self::One(server, Service::of(server, workload))),
-            None => Err(Error::Refused(
-                "the workload has no [server] to solve; add [server] service = { exponential = \"10ms\" }, or [[station]]s"
+            None => Err(Error::Unsupported(
+                "the workload has no [server] to solve; add `server.service = { exponential = \"10ms\" }` or [[station]] tables"
                     .into(),
             )),
         }
@@ -247,12 +255,12 @@ impl<'a> Servers<'a> {
         }
     }
 
-    /// As stations that only their capacity matters of.
+    /// The stations, reduced to the properties that determine their capacity.
     fn stations(&self) -> Result<Vec<Station>, Error> {
         let station = |name: &str, visits, mean, server: &Server| {
             let kind = match server.discipline() {
-                Policy::Infinite => Kind::Delay,
-                _ => Kind::Queue { servers: server.servers() },
+                Policy::Infinite => StationKind::Delay,
+                _ => StationKind::Queue { servers: server.servers() },
             };
             Station::new(name, visits, mean, kind)
         };
@@ -265,38 +273,38 @@ impl<'a> Servers<'a> {
         }
     }
 
-    /// Number of servers and mean demand of the station that saturates first.
+    /// Number of servers and mean demand, in seconds, of the station that saturates first.
     fn slowest(&self) -> Result<(u32, f64), Error> {
         let queue = |s: &Station| match s.kind {
-            Kind::Queue { servers } => Some((servers, s.demand())),
-            Kind::Delay => None,
+            StationKind::Queue { servers } => Some((servers, s.demand())),
+            StationKind::Delay => None,
         };
         let by_demand = |a: &(u32, f64), b: &(u32, f64)| (a.1 / f64::from(a.0)).total_cmp(&(b.1 / f64::from(b.0)));
         self.stations()?.iter().filter_map(queue).max_by(by_demand).ok_or_else(|| {
-            Error::Refused(
-                "there is a server for everybody, so no rate gives a load; give a rate or a think time".into(),
+            Error::Unsupported(
+                "every request has its own server, so no rate produces a load; give a rate or a think time".into(),
             )
         })
     }
 }
 
-/// Answers a workload, at its own rate or think time or at that of a given load.
+/// Solves a workload, at its own rate or think time or at those that produce `load`.
 ///
 /// # Errors
-/// Wrong numbers, an open load of 1 or more, a load that cannot be reached, a workload without a modelled server.
-pub fn answer(workload: &Workload, load: Option<f64>) -> Result<Analysis, Error> {
+/// Wrong parameters, an open load of 1 or more, a load that cannot be reached, or a workload without a modelled server.
+pub fn analyse(workload: &Workload, load: Option<f64>) -> Result<Analysis, Error> {
     let servers = Servers::of(workload)?;
     let system = match System::of(workload) {
         Ok(system) => system,
-        Err(why) => {
-            let Finding { model, known, assumption } = Finding::none("general arrivals", why);
+        Err(reason) => {
+            let Finding { model, steady_state, assumption } = Finding::none("general arrivals", reason);
             return Ok(Analysis {
                 model,
                 discipline: servers.discipline(),
                 system: None,
                 load: None,
                 bounds: None,
-                known,
+                steady_state,
                 assumption,
             });
         }
@@ -306,35 +314,35 @@ pub fn answer(workload: &Workload, load: Option<f64>) -> Result<Analysis, Error>
         None => solve(system, &servers)?,
     };
     if let (Some(System::Closed { users, think, exponential }), Servers::One(server, service), Some(known)) =
-        (answer.system, &servers, &mut answer.known)
+        (answer.system, &servers, &mut answer.steady_state)
         && let Some((sdev, launches)) = closed::spread(users, think, exponential, server, service)
     {
-        (known.sdev, known.launches) = (known.sdev.or(sdev), Some(launches));
+        (known.sdev, known.request_stream) = (known.sdev.or(sdev), Some(launches));
     }
     Ok(answer)
 }
 
-/// Solves a system model at the rate, session rate or think time that puts this load on the servers.
+/// Solves a system model at the rate, session rate or think time that produces `load` on the servers.
 ///
 /// # Errors
-/// As [`solve`]; also a load outside (0, 1), and one that the users do not reach. Not where the only trouble is that there is no closed form.
+/// As [`solve`]; also a load outside (0, 1), and one that the users do not reach. A missing closed form is no error.
 fn solve_at_load(system: System, load: f64, servers: &Servers<'_>) -> Result<Analysis, Error> {
-    // A closed system without a closed form has no think time to be solved for: its answer says so already.
+    // Without a closed form there is no think time to solve for; the probe already gives the reason.
     if let System::Closed { users, exponential, .. } = system {
         let probe = solve(System::Closed { users, think: 1.0, exponential }, servers)?;
-        if probe.known.is_none() {
+        if probe.steady_state.is_none() {
             return Ok(probe);
         }
     }
     solve(system.at_load(load, servers)?, servers)
 }
 
-/// Solves one system model in front of one server or network.
+/// Solves one system model with one server or network.
 ///
 /// # Errors
-/// Wrong numbers, or an open load of 1 or more.
+/// Wrong parameters, or an open load of 1 or more.
 fn solve(system: System, servers: &Servers<'_>) -> Result<Analysis, Error> {
-    let Finding { model, known, assumption } = match servers {
+    let Finding { model, steady_state, assumption } = match servers {
         Servers::Network(nodes) => network::solve(system, nodes)?,
         Servers::One(server, service) => match system {
             System::Open { rate } => open::solve(rate, server, service)?,
@@ -349,9 +357,17 @@ fn solve(system: System, servers: &Servers<'_>) -> Result<Analysis, Error> {
         System::Closed { users, think, .. } => bounds::bounds(&servers.stations()?, users, think).ok(),
         System::Open { .. } | System::PartlyOpen { .. } => None,
     };
-    let load = match system.offered_rate() {
+    let load = match system.arrival_rate() {
         Some(rate) => servers.slowest().ok().map(|(m, service)| rate * service / f64::from(m)),
-        None => known.as_ref().map(|known| known.utilisation),
+        None => steady_state.as_ref().map(|steady_state| steady_state.utilisation),
     };
-    Ok(Analysis { model, discipline: servers.discipline(), system: Some(system), load, bounds, known, assumption })
+    Ok(Analysis {
+        model,
+        discipline: servers.discipline(),
+        system: Some(system),
+        load,
+        bounds,
+        steady_state,
+        assumption,
+    })
 }

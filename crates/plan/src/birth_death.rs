@@ -1,6 +1,6 @@
-//! The stationary probabilities of a birth-death chain, from its mode outward so that none overflows.
+//! Stationary probabilities of a birth-death chain, computed from the mode outward so that none overflows.
 
-/// P(n) for n = 0..=last, where `up(n)` is the rate from n to n+1 and `down(n)` from n to n-1, and P has one mode.
+/// P(n) for n = 0..=last. `up(n)` is the rate from n to n+1 and `down(n)` the rate from n to n-1. P must have one mode.
 ///
 /// Source: detailed balance, p(n+1) = p(n) up(n) / down(n+1).
 pub(crate) fn stationary(last: usize, up: impl Fn(usize) -> f64, down: impl Fn(usize) -> f64) -> Vec<f64> {

@@ -1,4 +1,5 @@
-//! The numbers of `tests/oracle/plan.json`, made another way (`plan.py` beside it), to eight significant digits.
+//! Compares the solvers with `tests/oracle/plan.json`, whose numbers SciPy and mpmath computed (`plan.py` beside it),
+//! to eight significant digits.
 
 use offered_model::Law;
 use serde_json::Value;
@@ -9,7 +10,7 @@ use crate::closed::{mva, phases};
 use crate::open::finite;
 use crate::open::mmm::Mmm;
 use crate::open::size_based::{Policy, response};
-use crate::{Kind, Station};
+use crate::{Station, StationKind};
 use offered_model::superposition;
 
 fn number(row: &Value, key: &str) -> f64 {
@@ -20,7 +21,7 @@ fn law(row: &Value) -> Law {
     row["law"].as_str().unwrap().parse().unwrap()
 }
 
-/// What this room says to a row: pairs of a key and a number.
+/// Results of this crate for one row: pairs of a key and a number.
 fn answers(row: &Value) -> Vec<(&'static str, f64)> {
     let get = |key| number(row, key);
     let users = || get("users") as u64;
@@ -28,8 +29,8 @@ fn answers(row: &Value) -> Vec<(&'static str, f64)> {
         "mva" => {
             let station = |s: &Value| {
                 let kind = match s[1].as_u64().unwrap() as u32 {
-                    0 => Kind::Delay,
-                    servers => Kind::Queue { servers },
+                    0 => StationKind::Delay,
+                    servers => StationKind::Queue { servers },
                 };
                 Station::new("", 1.0, s[0].as_f64().unwrap(), kind).unwrap()
             };
@@ -67,7 +68,7 @@ fn answers(row: &Value) -> Vec<(&'static str, f64)> {
         "chain" => {
             let (answer, launches) = (
                 phases::solve(&law(row), users(), get("think")).unwrap(),
-                phases::launches(&law(row), users(), get("think")).unwrap(),
+                phases::request_stream(&law(row), users(), get("think")).unwrap(),
             );
             vec![
                 ("throughput", answer.throughput),
@@ -80,7 +81,7 @@ fn answers(row: &Value) -> Vec<(&'static str, f64)> {
         "superposition" => vec![("cov", superposition::cov(&law(row), users()).unwrap())],
         "finite" => {
             let answer = finite::solve(get("servers") as u32, get("room") as u64, get("service"), get("rate")).unwrap();
-            vec![("lost", answer.lost), ("throughput", answer.throughput), ("in_system", answer.in_system)]
+            vec![("lost", answer.rejected_share), ("throughput", answer.throughput), ("in_system", answer.in_system)]
         }
         other => panic!("no solver for {other}"),
     }

@@ -1,25 +1,25 @@
-//! Closed systems: N users who think, ask, wait for the answer, and think again.
+//! Closed systems: N users who think, send a request, wait for the response, and think again.
 
 pub mod bounds;
-mod launches;
 pub mod machine_repair;
 pub mod multiclass;
 pub mod mva;
 pub mod phases;
 pub mod priority;
+mod request_stream;
 pub mod schweitzer;
 
-pub use launches::Launches;
+pub use request_stream::RequestStream;
 
-/// The means of a closed system of one station.
+/// Mean metrics of a closed system with one station.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Means {
-    /// X, per second.
+    /// X, throughput, per second.
     pub throughput: f64,
-    /// R, seconds.
+    /// R, response time, seconds.
     pub response: f64,
-    /// Q.
+    /// Q, number of requests at the station.
     pub in_system: f64,
-    /// U of each server.
+    /// U, utilisation of each server.
     pub utilisation: f64,
 }

@@ -1,32 +1,32 @@
-//! What a question got wrong, in one line that says what to write instead.
+//! Errors of the solvers. Each message is one line that says what to change.
 
-/// Why there is no answer.
+/// The reason why a solver returned no result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// A time, rate or count that must be above zero is not.
     #[error("{what} must be a number above zero, not {value}")]
     NotPositive {
-        /// What was asked for.
+        /// Name of the argument.
         what: &'static str,
-        /// What was given.
+        /// The value given.
         value: f64,
     },
     /// A time that may be zero is negative or not a number.
     #[error("{what} must be zero or more, not {value}")]
     Negative {
-        /// What was asked for.
+        /// Name of the argument.
         what: &'static str,
-        /// What was given.
+        /// The value given.
         value: f64,
     },
     /// A share that must lie in an open or half-open unit interval does not.
     #[error("{what} must be {expected}, not {value}")]
-    Share {
-        /// What was asked for.
+    OutOfRange {
+        /// Name of the argument.
         what: &'static str,
-        /// The interval, in words.
+        /// The permitted interval, in words.
         expected: &'static str,
-        /// What was given.
+        /// The value given.
         value: f64,
     },
     /// An open system at or above load 1.
@@ -37,78 +37,78 @@ pub enum Error {
         /// rate x service / servers.
         load: f64,
     },
-    /// Nothing where at least one was needed.
+    /// An empty list where at least one entry is needed.
     #[error("there are no {what}; give at least one")]
     Empty {
-        /// What was missing.
+        /// Name of the missing entries.
         what: &'static str,
     },
-    /// More states than the solver may hold.
+    /// The chain has more states than the solver may hold.
     #[error(
         "the exact solution needs {states:.0} states, more than the budget of {budget}; use fewer users, fewer classes, or schweitzer"
     )]
-    Budget {
-        /// Product of (N + 1) over the classes.
+    TooManyStates {
+        /// Number of states: the product of (N + 1) over the classes.
         states: f64,
-        /// What is allowed.
+        /// Maximum number of states.
         budget: usize,
     },
-    /// An iteration that did not settle.
+    /// The iteration did not converge.
     #[error(
-        "the iteration had not settled to {tolerance} after {steps} steps; use a larger tolerance, or the exact method"
+        "the iteration did not converge to {tolerance} within {steps} steps; use a larger tolerance or the exact method"
     )]
-    Unsettled {
-        /// How many steps were tried.
+    NotConverged {
+        /// Number of steps taken.
         steps: usize,
-        /// What was asked for.
+        /// Name of the argument.
         tolerance: f64,
     },
-    /// A load that no think time reaches.
+    /// A load that no think time reaches, with this number of users.
     #[error(
-        "{users} users on {servers} servers reach a load of {most:.4} at most (think time 0), not {load}; use more users"
+        "{users} users on {servers} servers reach a load of {max:.4} at most (think time 0), not {load}; use more users"
     )]
-    OutOfReach {
-        /// What was asked for.
+    LoadUnreachable {
+        /// Name of the argument.
         load: f64,
-        /// The highest load.
-        most: f64,
+        /// The highest load, reached at think time 0.
+        max: f64,
         /// N.
         users: u64,
         /// m.
         servers: u64,
     },
-    /// A rate above what the slowest station can do.
+    /// A rate above the capacity of the slowest station.
     #[error(
-        "{rate:.4}/s is above 1/S_max = {most:.4}/s, what the slowest station can do (Brady and Gunther, eqn 11): no number \
-         of users reaches it; ask for {most:.4}/s or less"
+        "{rate:.4}/s is above 1/S_max = {max:.4}/s, the capacity of the slowest station (Brady and Gunther, eqn 11): no \
+         number of users reaches it; use a rate of {max:.4}/s or less"
     )]
     AboveBottleneck {
-        /// What was asked for.
+        /// Name of the argument.
         rate: f64,
-        /// `1/S_max`.
-        most: f64,
+        /// `1/S_max`, per second.
+        max: f64,
     },
-    /// A question that this solver cannot answer, and which one can.
+    /// A system that this solver does not cover. The text says which solver does.
     #[error("{0}")]
-    Refused(String),
+    Unsupported(String),
 }
 
-/// `value` if it is a finite number above zero.
+/// Returns `value` if it is finite and above zero.
 pub(crate) fn positive(what: &'static str, value: f64) -> Result<f64, Error> {
     if value.is_finite() && value > 0.0 { Ok(value) } else { Err(Error::NotPositive { what, value }) }
 }
 
-/// `value` if it is a finite number, zero or more.
+/// Returns `value` if it is finite and not negative.
 pub(crate) fn not_negative(what: &'static str, value: f64) -> Result<f64, Error> {
     if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(Error::Negative { what, value }) }
 }
 
-/// `count` as a number if it is not zero.
+/// Returns `count` as `f64` if it is not zero.
 pub(crate) fn some(what: &'static str, count: u64) -> Result<f64, Error> {
     positive(what, count as f64)
 }
 
-/// `load` if an open system can carry it.
+/// Returns `load` if it is below 1, so that an open system has a steady state.
 pub(crate) fn below_one(load: f64) -> Result<f64, Error> {
     if load < 1.0 { Ok(load) } else { Err(Error::Overload { load }) }
 }

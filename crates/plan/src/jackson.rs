@@ -1,24 +1,24 @@
-//! Open networks of queues: each station behaves as if it were alone (Jackson 1957).
+//! Open networks of queues, where each station behaves as if it were alone (Jackson 1957).
 //!
-//! Holds for exponential service under FCFS and for any service law under processor sharing, with Poisson arrivals and any
-//! routing that gives the visits.
+//! Holds for exponential service under FCFS and for any service distribution under processor sharing, with Poisson
+//! arrivals and any routing with these mean visits.
 
 use crate::error::positive;
 use crate::open::mmm::Mmm;
-use crate::{Error, Kind, Solution, Station};
+use crate::{Error, Solution, Station, StationKind};
 
-/// The exact solution at `rate` requests per second.
+/// Exact solution at `rate` requests per second.
 ///
 /// # Errors
-/// No stations, a rate that is not above zero, or a station at load 1 or more.
+/// There are no stations, the rate is not above zero, or a station has a load of 1 or more.
 pub fn solve(stations: &[Station], rate: f64) -> Result<Solution, Error> {
     positive("the rate", rate)?;
     if stations.is_empty() {
         return Err(Error::Empty { what: "stations" });
     }
     let residence = |station: &Station| match station.kind {
-        Kind::Delay => Ok(station.demand()),
-        Kind::Queue { servers } => {
+        StationKind::Delay => Ok(station.demand()),
+        StationKind::Queue { servers } => {
             Ok(station.visits * Mmm::new(servers, station.service, rate * station.visits)?.response())
         }
     };

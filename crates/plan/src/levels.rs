@@ -1,16 +1,17 @@
-//! Markov chains whose states stand on levels, with rates only within a level and to the next one up or down.
+//! Markov chains whose states form levels, with rates only within a level and to the next one up or down.
 //!
-//! Here a level is the number of requests at the server, a step up is a launch, and the states of a level are the phases of
-//! the service. Such a chain (a finite, level-dependent quasi-birth-death process) is solved from its most likely level
-//! outward: everything below and everything above is censored away, level by level, by subtraction-free elimination
-//! ([`crate::matrix`]), and the probabilities then fall off on both sides, so they can neither overflow nor lose digits. This
-//! is what sparse LU factorisation and iterated R matrices do not give at high load.
+//! Here a level is the number of requests at the server, a step up is an arriving request, and the states of a level
+//! are the phases of the service. Such a chain is a finite, level-dependent quasi-birth-death process. It is solved
+//! from its most likely level outward: subtraction-free elimination ([`crate::matrix`]) censors all levels below and
+//! above, one by one. The probabilities then decrease on both sides, so they neither overflow nor lose digits. Sparse
+//! LU factorisation and iterated R matrices do not have this property at high load.
 //!
-//! Source of the censoring: Latouche and Ramaswami 1999, chapter 10; of the elimination: Grassmann, Taksar and Heyman 1985.
+//! Source of the censoring: Latouche and Ramaswami 1999, chapter 10; of the elimination: Grassmann, Taksar and Heyman
+//! 1985.
 
 use crate::matrix::{Eliminated, Matrix};
 
-/// The rates out of one level. With d states here: `down` is d x (states below), `up` is d x (states above).
+/// Rates out of one level with d states: `down` is d x (states below), `local` is d x d, `up` is d x (states above).
 pub(crate) struct Level {
     pub(crate) down: Matrix,
     pub(crate) local: Matrix,
@@ -20,21 +21,22 @@ pub(crate) struct Level {
 /// A solved chain.
 pub(crate) struct Levels {
     rates: Vec<Level>,
-    /// Where the two sweeps meet.
+    /// The level where the sweep from below and the sweep from above meet.
     centre: usize,
-    /// Below the centre: elimination of the level and all below it. Above: of the level and all above it.
+    /// Below the centre: elimination of the level and all levels below it. Above: of the level and all levels above it.
     towards_centre: Vec<Eliminated>,
-    /// Stationary probabilities by level and state; they sum to 1.
+    /// Stationary probabilities by level and state. They sum to 1.
     pub(crate) p: Vec<Vec<f64>>,
 }
 
 impl Levels {
-    /// Solves a chain of which `centre` is a likely level. The first level's `down` and the last level's `up` have no columns.
+    /// Solves a chain; `centre` is a level with a high probability. The first level's `down` and the last level's `up`
+    /// have no columns.
     pub(crate) fn solve(levels: Vec<Level>, centre: usize) -> Self {
         let last = levels.len() - 1;
         let mut censored: Vec<Option<Eliminated>> = levels.iter().map(|_| None).collect();
         let mut sojourns: Vec<Option<Matrix>> = levels.iter().map(|_| None).collect();
-        // A visit to a neighbour that comes back: rates there x time there x rates back.
+        // A visit to a neighbouring level and back: rates there x times there x rates back.
         let detour = |n: usize, via: usize, sojourns: &[Option<Matrix>]| {
             let (there, back) =
                 if via < n { (&levels[n].down, &levels[via].up) } else { (&levels[n].up, &levels[via].down) };
@@ -86,7 +88,7 @@ impl Levels {
         self.p[0].iter().sum()
     }
 
-    /// Rate of steps up out of each state of level `n`.
+    /// Rate of steps up from each state of level `n`.
     fn rates_up(&self, n: usize) -> Vec<f64> {
         self.rates[n].up.row_sums()
     }
@@ -96,7 +98,7 @@ impl Levels {
         (0..self.rates.len()).map(|n| dot(&self.p[n], &self.rates_up(n))).sum()
     }
 
-    /// From each state, the expected total of `reward(level)`, a rate of gain in each state, until the next step up.
+    /// Expected total of `reward(level)`, a rate of gain in each state, until the next step up, by starting state.
     pub(crate) fn until_up(&self, reward: impl Fn(usize) -> Vec<f64>) -> Vec<Vec<f64>> {
         let mut found: Vec<Vec<f64>> = Vec::with_capacity(self.rates.len());
         for (n, level) in self.rates.iter().enumerate() {
@@ -111,7 +113,7 @@ impl Levels {
         found
     }
 
-    /// What each state of level `n` expects, at its rates of stepping up, of `value` above.
+    /// For each state of level `n`: its rates of stepping up times `value` in the level above.
     pub(crate) fn after_up(&self, n: usize, value: &[Vec<f64>]) -> Vec<f64> {
         match value.get(n + 1) {
             Some(above) => self.rates[n].up.on(above),
@@ -119,13 +121,14 @@ impl Levels {
         }
     }
 
-    /// The solution y of -Q y = (rate up) - (its mean), with mean 0: how many more steps up than average follow from a state.
+    /// The solution y of -Q y = (rate up) - (its mean), with mean 0: the expected surplus of steps up over the average,
+    /// from each state.
     pub(crate) fn surplus(&self) -> Vec<Vec<f64>> {
         let mean = self.rate();
         let last = self.rates.len() - 1;
         let mut gain: Vec<Vec<f64>> =
             (0..=last).map(|n| self.rates_up(n).iter().map(|rate| rate - mean).collect()).collect();
-        // Inward: what is gained on the way to the centre.
+        // Inward: the gain on the way to the centre.
         let mut y: Vec<Vec<f64>> = vec![vec![]; last + 1];
         let sum = |gain: &mut Vec<f64>, more: Vec<f64>| gain.iter_mut().zip(more).for_each(|(g, m)| *g += m);
         for n in (0..self.centre).chain((self.centre + 1..=last).rev()) {
@@ -138,7 +141,7 @@ impl Levels {
                 sum(&mut gain[n - 1], more);
             }
         }
-        // Outward: what follows on arriving there.
+        // Outward: the gain after arriving there.
         y[self.centre] = self.towards_centre[self.centre].until_out(&gain[self.centre]);
         for n in (0..self.centre).rev() {
             let then = self.towards_centre[n].until_out(&self.rates[n].up.on(&y[n + 1]));
@@ -154,7 +157,7 @@ impl Levels {
     }
 }
 
-/// The sum of products.
+/// Dot product.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

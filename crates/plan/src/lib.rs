@@ -1,29 +1,32 @@
-//! The arithmetic of a load test before it is run: pure functions from a question to numbers.
+//! Queueing formulas that answer questions about a load test before it runs. Every function is pure.
 //!
-//! Times are seconds and rates are per second, as `f64`, everywhere in this room; the command line turns `10s` and `20/s`
-//! into them. Letters in formulas: N users, Z think, R response, S service, X throughput, Q number at the server,
-//! D = visits x S demand, rho load, C2 squared coefficient of variation, p stay probability.
+//! Times are seconds and rates are per second, as `f64`, in the whole crate. The command line converts `10s` and `20/s`
+//! to them. Letters in formulas: N users, Z think time, R response time, S service time, X throughput, Q mean number in
+//! the system, D = visits x S demand, rho load, C2 squared coefficient of variation, p stay probability.
 //!
 //! # Three questions
-//! * *How do I make a closed tool launch like the open web?* [`emulate`], [`web_users`], [`superposition`](offered_model::superposition).
-//! * *What will this system answer?* [`open`], [`closed`], [`partly_open`], [`jackson`]: each solver names its source.
-//! * *Which rate or think time gives this load?* [`load`].
+//! * *How do I make a closed tool send requests like the open web?* [`emulate`], [`web_users`],
+//!   [`superposition`](offered_model::superposition).
+//! * *How fast will this system respond?* [`open`], [`closed`], [`partly_open`], [`jackson`]. Each solver names its
+//!   source.
+//! * *Which rate or think time produces this load?* [`load`].
 //!
 //! # Example
-//! Which think time makes 200 users of a closed tool launch 31.73 requests a second, when an answer takes 53 ms?
+//! Which think time makes 200 users of a closed tool send 31.73 requests per second, when a response takes 53 ms?
 //! ```
-//! use offered_plan::emulate::Wanted;
+//! use offered_plan::emulate::OpenTraffic;
 //!
-//! let emulation = Wanted::new(31.73, 0.053)?.with_users(200)?;
+//! let emulation = OpenTraffic::new(31.73, 0.053)?.with_users(200)?;
 //! assert!((emulation.think - 200.0 / 31.73).abs() < 1e-12);
-//! // What is launched is a little less, because users also wait: N / (Z + R).
+//! // The actual rate N / (Z + R) is a little lower, because users also wait for responses.
 //! assert!((emulation.rate - 31.465).abs() < 1e-3);
 //! # Ok::<(), offered_plan::Error>(())
 //! ```
 //!
 //! # Limitations
-//! A solver refuses what it cannot do; none falls back to another method. Every closed solver here is free of
-//! subtractions of nearly equal numbers, so a population of 100,000 users at any load neither overflows nor goes negative.
+//! A solver returns an error for a system it does not cover; none falls back to another method. Closed solvers never
+//! subtract nearly equal numbers, so a population of 100,000 users at any load neither overflows nor yields negative
+//! numbers.
 
 pub mod analytic;
 mod birth_death;
@@ -32,7 +35,7 @@ pub mod emulate;
 mod error;
 pub mod jackson;
 mod levels;
-pub mod littles;
+pub mod littles_law;
 pub mod load;
 mod matrix;
 mod moments;
@@ -45,14 +48,14 @@ pub mod web_users;
 
 pub use error::Error;
 pub use percentile::Percentiles;
-pub use station::{AtStation, Kind, Solution, Station};
+pub use station::{Solution, Station, StationKind, StationMetrics};
 
-/// A response time: its mean and its standard deviation, seconds.
+/// Mean and standard deviation of a response time, seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Response {
-    /// E\[R\].
+    /// E\[R\], seconds.
     pub mean: f64,
-    /// The square root of its variance.
+    /// Standard deviation, seconds.
     pub sdev: f64,
 }
 

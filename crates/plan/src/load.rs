@@ -1,4 +1,5 @@
-//! Which rate, session rate or think time gives a wanted load: the fair way to compare system models.
+//! Finds the request rate, session rate or think time that produces a given load: the fair way to compare system
+//! models.
 //!
 //! Source: Schroeder, Wierman and Harchol-Balter 2006, section 4 (the load of every model held equal).
 
@@ -9,16 +10,16 @@ use crate::error::{positive, some};
 use crate::partly_open::probability;
 use crate::percentile::root;
 
-/// Requests per second that put this load on `servers` servers, lambda = rho m / S.
+/// Rate in requests per second that produces `load` on `servers` servers: lambda = rho m / S.
 ///
 /// # Errors
-/// A load outside (0, 1), no servers, or a service time that is not above zero.
+/// The load is outside (0, 1), there are no servers, or the service time is not above zero.
 pub fn open_rate(load: f64, servers: u32, service: f64) -> Result<f64, Error> {
     open_load(load)?;
     Ok(load * some("the number of servers", u64::from(servers))? / positive("the service time", service)?)
 }
 
-/// Sessions per second that put this load on `servers` servers, lambda0 = (1 - p) rho m / S.
+/// Rate in sessions per second that produces `load` on `servers` servers: lambda0 = (1 - p) rho m / S.
 ///
 /// # Errors
 /// As [`open_rate`]; also a stay probability outside [0, 1).
@@ -26,11 +27,11 @@ pub fn session_rate(load: f64, servers: u32, service: f64, stay: f64) -> Result<
     Ok((1.0 - probability(stay)?) * open_rate(load, servers, service)?)
 }
 
-/// The mean think time at which `users` users put this load on `servers` servers of service time `service`, where
+/// Mean think time, in seconds, at which `users` users produce `load` on `servers` servers of service time `service`.
 /// `throughput(think)` solves the closed system.
 ///
 /// # Errors
-/// What `throughput` returns; also a load outside (0, 1), or one that even users who never think do not reach.
+/// Any error of `throughput`; a load outside (0, 1); a load that the users do not reach even with think time 0.
 pub fn closed_think(
     load: f64,
     servers: u32,
@@ -39,12 +40,12 @@ pub fn closed_think(
     throughput: impl Fn(f64) -> Result<f64, Error>,
 ) -> Result<f64, Error> {
     let rate = open_rate(load, servers, service)?;
-    let most = throughput(0.0)? / rate * load;
-    if most < load {
-        return Err(Error::OutOfReach { load, most, users, servers: u64::from(servers) });
+    let max = throughput(0.0)? / rate * load;
+    if max < load {
+        return Err(Error::LoadUnreachable { load, max, users, servers: u64::from(servers) });
     }
-    // X <= N / (Z + S), so Z is shorter than this by S; where no user ever waits it is so exactly, and rounding must not
-    // take the sign of the excess at this end.
+    // X <= N / (Z + S) bounds Z from above by N / X. Where users never queue, the bound minus S is exact, and rounding
+    // must not flip the sign of the excess at this end of the bracket.
     let high = some("the number of users", users)? / rate;
     let failed = RefCell::new(None);
     let excess = |think: f64| {
@@ -67,6 +68,6 @@ fn open_load(load: f64) -> Result<f64, Error> {
     if load > 0.0 && load < 1.0 {
         Ok(load)
     } else {
-        Err(Error::Share { what: "the load", expected: "above 0 and below 1", value: load })
+        Err(Error::OutOfRange { what: "the load", expected: "above 0 and below 1", value: load })
     }
 }

@@ -1,10 +1,10 @@
 //! Small dense matrices of rates, and elimination without subtraction.
 //!
-//! A generator of a Markov chain is described by its off-diagonal rates and by the rate out of the set, both non-negative;
-//! its diagonal is never stored. Grassmann, Taksar and Heyman (1985) eliminate states from it by adding and multiplying
-//! only, so every result has nearly full relative precision, however small a probability is.
+//! The generator of a Markov chain is stored as its off-diagonal rates and the rate out of the set of states, both
+//! non-negative. The diagonal is never stored. Grassmann, Taksar and Heyman (1985) eliminate states by adding and
+//! multiplying only, so every result has nearly full relative precision, however small a probability is.
 
-/// A matrix by rows.
+/// A dense matrix in row-major order.
 #[derive(Clone, Debug)]
 pub(crate) struct Matrix {
     pub(crate) rows: usize,
@@ -41,7 +41,7 @@ impl Matrix {
         &mut self.at[i * self.cols..][..self.cols]
     }
 
-    /// Row `i`, and row `j` to be changed; they are not the same.
+    /// Row `i`, and row `j` mutably. `i` and `j` must differ.
     fn rows(&mut self, i: usize, j: usize) -> (&[f64], &mut [f64]) {
         let cols = self.cols;
         let (before, behind) = self.at.split_at_mut(i.max(j) * cols);
@@ -88,19 +88,20 @@ impl Matrix {
     }
 }
 
-/// Adds so many times `more`.
+/// Adds `times` x `more` to `to`.
 fn add(to: &mut [f64], times: f64, more: &[f64]) {
     to.iter_mut().zip(more).for_each(|(to, more)| *to += times * more);
 }
 
-/// States with rates between them and a rate out of each, eliminated in order; the diagonal of `between` is ignored.
+/// States eliminated in order, from the rates between them and the rate out of each. The diagonal of `between` is
+/// ignored.
 pub(crate) struct Eliminated {
     between: Matrix,
     pivot: Vec<f64>,
 }
 
 impl Eliminated {
-    /// Eliminates. Rates out may be zero as long as every state can leave somehow, save the last.
+    /// Eliminates all states. Rates out may be zero as long as every state except the last can leave somehow.
     pub(crate) fn new(mut between: Matrix, mut out: Vec<f64>) -> Self {
         let d = between.rows;
         let mut pivot = vec![0.0; d];
@@ -120,7 +121,7 @@ impl Eliminated {
 
     /// Expected total of `reward` (a rate of gain in each state) until leaving, by starting state.
     ///
-    /// Where no state leads out (a whole chain), the last state's answer is zero by convention.
+    /// In a whole chain, where no state leads out, the value of the last state is zero by convention.
     pub(crate) fn until_out(&self, reward: &[f64]) -> Vec<f64> {
         let d = self.pivot.len();
         let mut gain = reward.to_vec();
@@ -136,8 +137,8 @@ impl Eliminated {
         gain
     }
 
-    /// The matrix of expected times: entry (i, j) is the time spent in j before leaving when starting from i; [`Self::until_out`] of a
-    /// unit in each j, all at once.
+    /// Expected times: entry (i, j) is the time spent in j before leaving when starting from i. Equals
+    /// [`Self::until_out`] of the unit reward in each j.
     pub(crate) fn sojourns(&self) -> Matrix {
         let d = self.pivot.len();
         let mut times = Matrix::diagonal(&vec![1.0; d]);
@@ -164,7 +165,7 @@ impl Eliminated {
         times
     }
 
-    /// The stationary probabilities of a whole chain, from the first state to the last.
+    /// Stationary probabilities of a whole chain, in the order of its states.
     pub(crate) fn stationary(&self) -> Vec<f64> {
         let d = self.pivot.len();
         let mut p = vec![0.0; d];

@@ -1,13 +1,13 @@
-//! Partial moments of a law, and means over its sizes: what the size-based policies are made of.
+//! Partial moments of a distribution and expectations over its sizes, for the size-based policies.
 
 use offered_model::Law;
 use offered_model::integral::integral;
 use offered_model::law::Shape;
 
-/// The part of the mean size below which [`integral`] does not look: exp(-pi/2 sinh 6.5).
-const UNSEEN: f64 = 1.33e-227;
+/// [`integral`] does not evaluate below this fraction of the mean size: exp(-pi/2 sinh 6.5).
+const QUADRATURE_FLOOR: f64 = 1.33e-227;
 
-/// What a policy may ask about a size x of a law F.
+/// Partial moments of the distribution of sizes at one size x.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point {
     /// x.
@@ -24,7 +24,7 @@ pub(crate) struct Point {
     pub(crate) longer: f64,
 }
 
-/// The sizes of a law: a density, or a list of atoms.
+/// The distribution of sizes: a density, or a list of atoms.
 pub(crate) enum Sizes<'a> {
     Density(&'a Law),
     /// Points in ascending order with their probabilities.
@@ -45,9 +45,9 @@ impl<'a> Sizes<'a> {
         Self::Atoms(atoms.into_iter().map(point).collect())
     }
 
-    /// Whether the integrals below see the law: its density makes 1. It does not where all sizes lie so close together that
-    /// the quadrature steps over them.
-    pub(crate) fn are_seen(&self) -> bool {
+    /// Whether the quadrature integrates the density to 1. It does not where all sizes lie so close together that the
+    /// quadrature steps over them.
+    pub(crate) fn are_resolved(&self) -> bool {
         (self.expect(|_| 1.0) - 1.0).abs() < 1e-5
     }
 
@@ -60,14 +60,15 @@ impl<'a> Sizes<'a> {
                     let density = density(law, x);
                     if density == 0.0 { 0.0 } else { density * g(point(law, x)) }
                 });
-                // A gamma or Weibull law of a small shape has many sizes below all that the quadrature looks at: zeros.
-                let zeros = law.cdf(law.mean() * UNSEEN);
+                // A gamma or Weibull distribution with a small shape has much probability below all points of the
+                // quadrature; it counts as size 0.
+                let zeros = law.cdf(law.mean() * QUADRATURE_FLOOR);
                 if zeros > 0.0 { seen + zeros * g(point(law, 0.0)) } else { seen }
             }
         }
     }
 
-    /// The integral of g over all x > 0, where g is constant between atoms and vanishes beyond the largest size.
+    /// Integral of g over all x > 0. g must be constant between atoms and zero beyond the largest size.
     pub(crate) fn integral(&self, g: impl Fn(Point) -> f64) -> f64 {
         let below =
             |x: f64| Point { x, mean_below: 0.0, mean_upto: 0.0, second_below: 0.0, second_upto: 0.0, longer: 1.0 };
@@ -89,7 +90,7 @@ fn point(law: &Law, x: f64) -> Point {
     Point { x, mean_below: mean, mean_upto: mean, second_below: second, second_upto: second, longer: law.tail(x) }
 }
 
-/// The integral of `f` over the sizes that a density allows, on a logarithmic scale where they span decades.
+/// Integral of `f` over the support of a density, on a logarithmic scale where it spans decades.
 fn over_sizes(law: &Law, f: impl Fn(f64) -> f64) -> f64 {
     let (least, most) = support(law);
     if least > 0.0 && most > 100.0 * least {
@@ -130,7 +131,7 @@ fn density(law: &Law, x: f64) -> f64 {
         }
         Shape::Weibull { shape, scale } => {
             let y = libm::pow(x / scale, *shape);
-            // Far beyond the scale y is infinite, and its exponential has long been zero.
+            // Far beyond the scale y overflows, and the density is zero to any precision.
             if y < 1e3 { shape / x * y * libm::exp(-y) } else { 0.0 }
         }
         Shape::Pareto { min, shape } => shape / x * libm::pow(min / x, *shape),

@@ -1,4 +1,4 @@
-//! Open systems: requests arrive as a Poisson process that knows nothing of the server.
+//! Open systems: Poisson arrivals that do not depend on the server.
 
 pub mod finite;
 pub mod mg1;

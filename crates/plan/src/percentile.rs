@@ -1,20 +1,20 @@
-//! Percentiles of response times, and the root finder under them.
+//! Percentiles of response times, and the root finder that computes them.
 
 /// Percentiles of a response time, seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Percentiles {
-    /// The median.
+    /// 50 % of responses take at most this time.
     pub p50: f64,
-    /// Nine in ten answers are at least this fast.
+    /// 90 % of responses.
     pub p90: f64,
-    /// 19 in 20.
+    /// 95 % of responses.
     pub p95: f64,
-    /// 99 in 100.
+    /// 99 % of responses.
     pub p99: f64,
 }
 
 impl Percentiles {
-    /// Of the time whose P(T > t) is `tail`, where `mean` is its mean.
+    /// Percentiles of a time T with P(T > t) = `tail(t)` and mean `mean`.
     pub(crate) fn of(mean: f64, tail: impl Fn(f64) -> f64) -> Self {
         let at = |share: f64| {
             let excess = |t: f64| tail(t) - (1.0 - share);
@@ -28,9 +28,10 @@ impl Percentiles {
     }
 }
 
-/// Where the continuous function `f` is zero between `low` and `high`, at which its signs differ, to full precision.
+/// Root of the continuous function `f` between `low` and `high`, where its signs differ, to full precision.
 ///
-/// Source: Chandrupatla 1997, which takes a step of inverse quadratic interpolation where that is safe and halves elsewhere.
+/// Source: Chandrupatla 1997. Each step is an inverse quadratic interpolation where that is safe, and a bisection
+/// elsewhere.
 pub(crate) fn root(f: impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
     let (mut a, mut b) = (high, low);
     let (mut fa, mut fb) = (f(a), f(b));
@@ -62,11 +63,11 @@ pub(crate) fn root(f: impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
     a
 }
 
-/// P(T > t) where, with probability `ahead[k]`, k completions of m busy servers (rate m/S each time) come before one's own
-/// service (rate 1/S).
+/// P(T > t) of the time T until a request is done. With probability `ahead[k]` it waits for k completions of m busy
+/// servers (each at rate m/S) before its own service (rate 1/S).
 ///
-/// By uniformisation at rate m/S: with j events by time t, either k > j completions are still to come, or one's own service
-/// has survived each of the j - k events since with probability (m-1)/m. All terms are positive.
+/// Uniformisation at rate m/S: given j events by time t, either k > j completions are still to come, or the request's
+/// own service has survived each of the j - k events since with probability (m-1)/m. All terms are positive.
 pub(crate) fn tail_behind(ahead: &[f64], service: f64, servers: u32) -> impl Fn(f64) -> f64 {
     let m = f64::from(servers);
     let survives = (m - 1.0) / m;
@@ -89,7 +90,7 @@ pub(crate) fn tail_behind(ahead: &[f64], service: f64, servers: u32) -> impl Fn(
     }
 }
 
-/// The mean of `value(j)` over a Poisson number j of this mean, summed from the mode outward.
+/// Mean of `value(j)` where j has the Poisson distribution with mean `mean`, summed from the mode outward.
 fn poisson_mean(mean: f64, value: impl Fn(usize) -> f64) -> f64 {
     let mode = mean as usize;
     let (mut sum, mut weight) = (value(mode), 1.0);

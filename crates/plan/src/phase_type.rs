@@ -1,4 +1,4 @@
-//! A service law as exponential phases: where it starts, how it goes on, how it ends.
+//! A service distribution as exponential phases (a phase-type distribution).
 //!
 //! Source: Neuts 1981, chapter 2.
 
@@ -8,25 +8,25 @@ use offered_model::law::Shape;
 use crate::matrix::{Eliminated, Matrix};
 use crate::{Error, Response};
 
-/// The phases of a law; rates are per second.
+/// The phases of a distribution. Rates are per second.
 pub(crate) struct Phases {
-    /// The probability to start in each.
+    /// Probability that the service starts in each phase.
     pub(crate) start: Vec<f64>,
-    /// The rates from one to another.
+    /// Rates from one phase to another.
     pub(crate) onward: Matrix,
-    /// The rate at which each ends the service.
+    /// Rate at which each phase ends the service.
     pub(crate) end: Vec<f64>,
 }
 
-/// More stages than this are refused: a chain would have so many times as many states.
-const MOST_STAGES: f64 = 100.0;
+/// Maximum number of stages of an Erlang distribution. Each stage multiplies the number of states of the chain.
+const MAX_STAGES: f64 = 100.0;
 
 impl Phases {
     pub(crate) fn of(law: &Law) -> Result<Self, Error> {
         match law.shape() {
             Shape::Exponential(mean) => Ok(Self::mixture(&[1.0], &[*mean])),
             Shape::Hyperexponential { p, first, second } => Ok(Self::mixture(&[*p, 1.0 - p], &[*first, *second])),
-            Shape::Gamma { shape, scale } if shape.fract() == 0.0 && *shape <= MOST_STAGES => {
+            Shape::Gamma { shape, scale } if shape.fract() == 0.0 && *shape <= MAX_STAGES => {
                 let stages = *shape as usize;
                 let mut start = vec![0.0; stages];
                 start[0] = 1.0;
@@ -38,8 +38,8 @@ impl Phases {
                 end[stages - 1] = 1.0 / scale;
                 Ok(Self { start, onward, end })
             }
-            _ => Err(Error::Refused(format!(
-                "{law} service is not made of exponential phases, so FCFS has no chain to be solved; use exponential, \
+            _ => Err(Error::Unsupported(format!(
+                "{law} service does not consist of exponential phases, so no Markov chain describes FCFS; use exponential, \
                  hyperexponential or erlang service, or simulate"
             ))),
         }
@@ -50,7 +50,7 @@ impl Phases {
         Self { start: share.to_vec(), onward: Matrix::zero(d, d), end: mean.iter().map(|m| 1.0 / m).collect() }
     }
 
-    /// What of a service in each phase is left: E\[left\] and E[left^2], seconds and their square.
+    /// Remaining service time from each phase: E\[left\] in seconds and E[left^2] in seconds squared.
     pub(crate) fn left(&self) -> (Vec<f64>, Vec<f64>) {
         let phases = Eliminated::new(self.onward.clone(), self.end.clone());
         let first = phases.until_out(&vec![1.0; self.end.len()]);
@@ -59,8 +59,10 @@ impl Phases {
     }
 }
 
-/// The response under FCFS on one server, whose arrivals find each of these with that weight: how many are there, and the phase of the
-/// one that is served. What is left of that service, those of all who wait and one's own are independent.
+/// Response time under FCFS on one server.
+///
+/// `found` lists what arrivals find: the weight, the number of requests in the system and the phase of the request in
+/// service. The remaining service, the services of the waiting requests and the request's own service are independent.
 pub(crate) fn fcfs_response(
     service: &Law,
     phases: &Phases,
@@ -70,7 +72,7 @@ pub(crate) fn fcfs_response(
     let left = phases.left();
     let (mut weight, mut first, mut second) = (0.0, 0.0, 0.0);
     for (share, there, phase) in found {
-        // An empty server has none to finish.
+        // An empty server has no service to finish.
         let (ahead, squared) = if there == 0 { (0.0, 0.0) } else { (left.0[phase], left.1[phase]) };
         let whole = there.max(1) as f64;
         let response = ahead + whole * mean;

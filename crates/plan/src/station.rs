@@ -1,50 +1,50 @@
-//! Stations of a network, and what a solver says about each.
+//! Stations of a network, and the results of a solver for each.
 
 use crate::Error;
 use crate::error::{not_negative, positive, some};
 
-/// One station of a network: how often a request visits it and how long each visit is served.
+/// One station of a network: the visits of a request and the service time of a visit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Station {
-    /// What it is called in tables.
+    /// Name of the station in tables.
     pub name: String,
     /// Mean visits of one request.
     pub visits: f64,
     /// Mean service time of one visit, seconds.
     pub service: f64,
-    /// How it serves.
-    pub kind: Kind,
+    /// Number of servers, or a delay.
+    pub kind: StationKind,
 }
 
-/// How a station serves those who are there together.
+/// How a station serves the requests that are there at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// So many servers and one queue.
+pub enum StationKind {
+    /// `servers` servers with one queue.
     Queue {
-        /// m, at least 1.
+        /// m, number of servers; at least 1.
         servers: u32,
     },
-    /// Everybody at once, nobody waits.
+    /// Every request is served at once; none waits.
     Delay,
 }
 
 impl Station {
-    /// A single server visited once.
+    /// A single server that each request visits once.
     ///
     /// # Errors
-    /// A service time that is not above zero.
+    /// The service time is not above zero.
     pub fn queue(name: impl Into<String>, service: f64) -> Result<Self, Error> {
-        Self::new(name, 1.0, service, Kind::Queue { servers: 1 })
+        Self::new(name, 1.0, service, StationKind::Queue { servers: 1 })
     }
 
-    /// With all its properties.
+    /// A station with all its properties.
     ///
     /// # Errors
-    /// Visits or service that are not above zero, or no servers.
-    pub fn new(name: impl Into<String>, visits: f64, service: f64, kind: Kind) -> Result<Self, Error> {
+    /// The visits or the service time are not above zero, or there are no servers.
+    pub fn new(name: impl Into<String>, visits: f64, service: f64, kind: StationKind) -> Result<Self, Error> {
         positive("visits to a station", visits)?;
         positive("a service time", service)?;
-        if let Kind::Queue { servers } = kind {
+        if let StationKind::Queue { servers } = kind {
             some("the number of servers", u64::from(servers))?;
         }
         Ok(Self { name: name.into(), visits, service, kind })
@@ -58,19 +58,19 @@ impl Station {
     /// Number of servers; infinite for a delay.
     pub fn servers(&self) -> f64 {
         match self.kind {
-            Kind::Queue { servers } => f64::from(servers),
-            Kind::Delay => f64::INFINITY,
+            StationKind::Queue { servers } => f64::from(servers),
+            StationKind::Delay => f64::INFINITY,
         }
     }
 
-    /// Requests per second that it can finish: m / D, infinite for a delay.
+    /// Maximum throughput in requests per second: m / D; infinite for a delay.
     pub fn capacity(&self) -> f64 {
         self.servers() / self.demand()
     }
 }
 
-/// Checks what every closed solver needs.
-pub(crate) fn closed_question(stations: &[Station], users: u64, think: f64) -> Result<(), Error> {
+/// Checks the arguments that every closed solver needs.
+pub(crate) fn check_closed(stations: &[Station], users: u64, think: f64) -> Result<(), Error> {
     if stations.is_empty() {
         return Err(Error::Empty { what: "stations" });
     }
@@ -79,44 +79,44 @@ pub(crate) fn closed_question(stations: &[Station], users: u64, think: f64) -> R
     Ok(())
 }
 
-/// What a solver says about one station.
+/// Steady-state metrics of one station.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AtStation {
-    /// Its name.
+pub struct StationMetrics {
+    /// Name of the station.
     pub name: String,
     /// Time a request spends here in all its visits, seconds.
     pub residence: f64,
-    /// Q, mean number here.
+    /// Q, mean number of requests at the station.
     pub in_system: f64,
-    /// U, busy share of each server; the mean number here for a delay.
+    /// U, utilisation of each server; for a delay, the mean number of requests.
     pub utilisation: f64,
     /// Visits per second.
     pub throughput: f64,
 }
 
-/// What a solver says about a whole network.
+/// Steady-state metrics of a network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
     /// X, requests per second.
     pub throughput: f64,
-    /// R, seconds.
+    /// R, mean response time over all stations, seconds.
     pub response: f64,
-    /// Q, mean number at the stations.
+    /// Q, mean number of requests at all stations.
     pub in_system: f64,
-    /// Each station, in the order given.
-    pub stations: Vec<AtStation>,
+    /// Metrics of each station, in the order given.
+    pub stations: Vec<StationMetrics>,
 }
 
 impl Solution {
-    /// From the throughput and the residence time at each station.
+    /// Computes all metrics from the throughput and the residence time at each station.
     pub(crate) fn of(stations: &[Station], throughput: f64, residence: &[f64]) -> Self {
-        let at = |(station, residence): (&Station, &f64)| AtStation {
+        let at = |(station, residence): (&Station, &f64)| StationMetrics {
             name: station.name.clone(),
             residence: *residence,
             in_system: throughput * residence,
             utilisation: match station.kind {
-                Kind::Queue { servers } => throughput * station.demand() / f64::from(servers),
-                Kind::Delay => throughput * station.demand(),
+                StationKind::Queue { servers } => throughput * station.demand() / f64::from(servers),
+                StationKind::Delay => throughput * station.demand(),
             },
             throughput: throughput * station.visits,
         };

@@ -1,4 +1,5 @@
-//! What must hold whatever the numbers: laws of queueing, refusals, the paper's tables, and simulation where there is no oracle.
+//! Tests of all solvers together: laws of queueing, refusals, the papers' tables, and simulation where there is no
+//! oracle.
 
 use offered_model::{Law, Purpose, Seed};
 use proptest::prelude::*;
@@ -6,14 +7,14 @@ use proptest::prelude::*;
 use crate::closed::machine_repair::MachineRepair;
 use crate::closed::multiclass::{self, Class};
 use crate::closed::{bounds, mva, phases, priority, schweitzer};
-use crate::emulate::Wanted;
+use crate::emulate::OpenTraffic;
 use crate::open::finite;
-use crate::open::mg1::{Mg1, Work};
+use crate::open::mg1::{Mg1, ServiceMoments};
 use crate::open::mmm::Mmm;
 use crate::open::size_based::{Policy, response};
-use crate::partly_open::Sessions;
+use crate::partly_open::SessionStream;
 use crate::web_users::Traffic;
-use crate::{Error, Kind, Station, jackson, load};
+use crate::{Error, Station, StationKind, jackson, load};
 use offered_model::superposition;
 
 fn paper() -> Vec<Station> {
@@ -26,7 +27,7 @@ fn near(found: f64, expected: f64, relative: f64) {
 
 /// Brady and Gunther's Tables 1a and 1b, every digit as printed: (N, Z, lambda, Q, Q/Z).
 #[test]
-fn the_papers_tables_are_the_approximation_s() {
+fn schweitzer_reproduces_tables_1a_and_1b() {
     for (users, think, rate, queue, waiting) in [
         (100, 10.0, "9.80", "2.01", "0.20"),
         (200, 10.0, "18.46", "15.37", "1.54"),
@@ -45,13 +46,13 @@ fn the_papers_tables_are_the_approximation_s() {
         let found = [solution.throughput, solution.in_system, solution.in_system / think].map(|x| format!("{x:.2}"));
         assert_eq!(found, [rate, queue, waiting]);
     }
-    // Exactly, the plateau is there from 400 users on: that it comes at 800 is the approximation's doing.
+    // The exact solution reaches the plateau at 400 users; the approximation only at 800.
     near(mva::solve(&paper(), 400, 10.0).unwrap().throughput, 20.0, 1e-7);
 }
 
 /// Table 4, all seven rows as printed: lambda (obj/s), R (ms), then lambda (pgs/s), Q (pgs) and N' at Z' = 10, 20, .. 50 s.
 #[test]
-fn web_users_of_the_paper() {
+fn web_users_reproduce_table_4() {
     for (rate, response, pages, concurrency, users) in [
         (15.91, 53.17, "9.5460", "0.51", ["95.97", "191.43", "286.89", "382.35", "477.81"]),
         (31.73, 52.74, "19.0380", "1.00", ["191.38", "381.76", "572.14", "762.52", "952.90"]),
@@ -69,9 +70,9 @@ fn web_users_of_the_paper() {
     }
 }
 
-/// Table 3: the objects under way and the threads that Little's law finds again, from Z and R (ms), lambda, Q and N.
+/// Table 3: Q and N by Little's law, from Z and R (ms) and lambda.
 #[test]
-fn the_paper_s_runs_obey_littles_law() {
+fn littles_law_reproduces_table_3() {
     for (think, rate, response, queue, users) in [
         (12500.0, 15.91, 53.17, "0.85", "199.72"),
         (6250.0, 31.73, 52.74, "1.67", "199.99"),
@@ -88,28 +89,31 @@ fn the_paper_s_runs_obey_littles_law() {
 }
 
 #[test]
-fn principle_a_gives_the_paper_s_run() {
-    let wanted = Wanted::new(31.73, 0.053).unwrap();
+fn principle_a_reproduces_the_papers_run() {
+    let wanted = OpenTraffic::new(31.73, 0.053).unwrap();
     let plan = wanted.with_users(200).unwrap();
     near(plan.think, 200.0 / 31.73, 1e-12);
     near(plan.rate, plan.ratio - plan.in_system / plan.think, 1e-12);
     near(plan.rate * (plan.think + 0.053), 200.0, 1e-12);
     assert!((plan.exact_think.unwrap() + 0.053 - plan.think).abs() < 1e-12);
-    // RoRT is kept, and the CoV settles from 50 users on.
+    // RoRT stays below its limit, and the CoV converges from 50 users on.
     let kept = wanted.with_rort(0.03).unwrap();
     assert!(kept.rort <= 0.03 && kept.users >= 50, "{kept:?}");
     let uniform = Law::uniform(0.0, 2.0 * kept.think).unwrap();
     assert!(kept.cov(&uniform).unwrap() > 0.989);
-    assert!(Wanted::new(20.0, 1.0).unwrap().within(0.05).is_ok(), "eqn 11 allows the bound, as Table 1b has it");
-    assert_eq!(Wanted::new(21.0, 1.0).unwrap().within(0.05), Err(Error::AboveBottleneck { rate: 21.0, most: 20.0 }));
+    assert!(OpenTraffic::new(20.0, 1.0).unwrap().within(0.05).is_ok(), "eqn 11 allows the bound, as Table 1b has it");
+    assert_eq!(
+        OpenTraffic::new(21.0, 1.0).unwrap().within(0.05),
+        Err(Error::AboveBottleneck { rate: 21.0, max: 20.0 })
+    );
     // Near saturation the gaps look Poisson and the counts do not.
-    let launches = MachineRepair::new(1, 0.05, 200, 10.0).unwrap().launches().unwrap();
+    let launches = MachineRepair::new(1, 0.05, 200, 10.0).unwrap().request_stream().unwrap();
     assert!(launches.cov > 0.99 && launches.dispersion < 0.7, "{launches:?}");
 }
 
-/// No formula is checked here against its own derivation: users renew at random, and their merged gaps are measured.
+/// Simulates users whose think times renew at random and measures the CoV of the merged gaps.
 #[test]
-fn merged_renewals_have_the_cov_that_is_derived() {
+fn superposition_cov_agrees_with_simulation() {
     for law in ["uniform:0s,2s", "erlang:1s,3", "exponential:1s", "lognormal:1s,2"] {
         let law: Law = law.parse().unwrap();
         for users in [2u64, 10, 50] {
@@ -117,7 +121,7 @@ fn merged_renewals_have_the_cov_that_is_derived() {
             let horizon = 200_000.0 / users as f64;
             for user in 0..users {
                 let mut think = Seed(7).at(Purpose::Think, user, 0);
-                // Long before the window, so that the phase is forgotten.
+                // The start is long before the window, so that the initial phase is forgotten.
                 let mut at = -50.0 - law.mean() * think.uniform();
                 while at < horizon {
                     if at >= 0.0 {
@@ -136,12 +140,13 @@ fn merged_renewals_have_the_cov_that_is_derived() {
 }
 
 #[test]
-fn a_hundred_thousand_users_are_nothing() {
+fn a_hundred_thousand_users_are_solved() {
     let stations: Vec<Station> = (0..50).map(|i| Station::queue("", 0.01 + f64::from(i) * 1e-4).unwrap()).collect();
     let solution = mva::solve(&stations, 100_000, 100.0).unwrap();
     near(solution.throughput, 1.0 / stations[49].service, 1e-9);
     near(solution.throughput * (100.0 + solution.response), 1e5, 1e-9);
-    let multi = [Station::new("", 1.0, 0.2, Kind::Queue { servers: 16 }).unwrap(), Station::queue("", 0.012).unwrap()];
+    let multi =
+        [Station::new("", 1.0, 0.2, StationKind::Queue { servers: 16 }).unwrap(), Station::queue("", 0.012).unwrap()];
     near(mva::solve(&multi, 100_000, 100.0).unwrap().throughput, 80.0, 1e-9);
     let machines = MachineRepair::new(4, 0.05, 100_000, 2000.0).unwrap();
     let answer = machines.solve();
@@ -149,27 +154,28 @@ fn a_hundred_thousand_users_are_nothing() {
     let p = machines.percentiles();
     assert!(p.p50 < p.p90 && p.p90 < p.p95 && p.p95 < p.p99);
     let h2 = Law::hyperexponential(0.01, 8.0).unwrap();
-    assert!(phases::launches(&h2, 20_000, 150.0).unwrap().dispersion > 1.0);
+    assert!(phases::request_stream(&h2, 20_000, 150.0).unwrap().dispersion > 1.0);
 }
 
 #[test]
-fn responses_spread_as_the_order_of_service_has_it() {
+fn standard_deviations_agree_with_known_formulas() {
     let (mean, rate) = (0.01, 70.0);
     let exponential = Law::exponential(mean).unwrap();
-    let (work, queue) = (Work::of(&exponential), Mg1::new(&exponential, rate).unwrap());
-    // Of M/M/1 the response is exponential; under preemptive LCFS it is a busy period; under PS it is Coffman, Muntz and Trotter's.
+    let (work, queue) = (ServiceMoments::of(&exponential), Mg1::new(&exponential, rate).unwrap());
+    // M/M/1: exponential response under FCFS, a busy period under preemptive LCFS, Coffman, Muntz and Trotter's formula
+    // under PS.
     near(work.fcfs_sdev(rate), mean / 0.3, 1e-12);
     near(Mmm::new(1, mean, rate).unwrap().sdev(), mean / 0.3, 1e-12);
     near(work.lcfs_preemptive_sdev(rate), mean * (1.7_f64 / 0.3_f64.powi(3)).sqrt(), 1e-12);
     near(queue.ps_sdev().unwrap(), mean / 0.3 * (2.7_f64 / 1.3).sqrt(), 1e-12);
-    // The second moments of the waits under FCFS and LCFS are as 1 - rho to 1, whatever the service (Takacs 1963).
+    // The second moments of the waits under FCFS and LCFS have the ratio 1 - rho, whatever the service (Takacs 1963).
     for law in ["hyperexponential:10ms,8", "erlang:10ms,4", "constant:10ms", "lognormal:10ms,3"] {
         let law: Law = law.parse().unwrap();
-        let (work, wait) = (Work::of(&law), Mg1::new(&law, rate).unwrap().fcfs().unwrap() - mean);
+        let (work, wait) = (ServiceMoments::of(&law), Mg1::new(&law, rate).unwrap().fcfs().unwrap() - mean);
         let squared = |sdev: f64| sdev * sdev - law.scv() * mean * mean + wait * wait;
         near(squared(work.fcfs_sdev(rate)), 0.3 * squared(work.lcfs_sdev(rate)), 1e-9);
     }
-    // Users without number are an open stream, and phases of one kind are exponential.
+    // Very many users are an open stream, and a single phase is exponential.
     let many = MachineRepair::new(3, mean, 2_000_000, 10_000.0).unwrap();
     near(many.sdev(), Mmm::new(3, mean, 200.0).unwrap().sdev(), 1e-3);
     let few = MachineRepair::new(1, mean, 12, 0.1).unwrap();
@@ -178,7 +184,7 @@ fn responses_spread_as_the_order_of_service_has_it() {
     let varied = Law::hyperexponential(mean, 8.0).unwrap();
     let (chain, means) = (phases::response(&varied, 12, 0.1).unwrap(), phases::solve(&varied, 12, 0.1).unwrap());
     near(chain.mean, means.response, 1e-9);
-    // Nobody is met where hardly anybody comes, and one law is the limit of the other.
+    // At nearly zero load requests do not meet, and hyperexponential tends to exponential as its C2 tends to 1.
     near(Mg1::new(&varied, 1e-6).unwrap().ps_sdev().unwrap(), mean * 8.0_f64.sqrt(), 1e-6);
     let nearly = Law::hyperexponential(mean, 1.0 + 1e-7).unwrap();
     near(Mg1::new(&nearly, rate).unwrap().ps_sdev().unwrap(), queue.ps_sdev().unwrap(), 1e-5);
@@ -186,8 +192,9 @@ fn responses_spread_as_the_order_of_service_has_it() {
 
 #[test]
 fn the_order_of_stations_does_not_matter() {
-    let station = |servers: u32| Station::new("", 1.0, 0.1 * f64::from(servers), Kind::Queue { servers }).unwrap();
-    let delay = Station::new("", 1.0, 0.5, Kind::Delay).unwrap();
+    let station =
+        |servers: u32| Station::new("", 1.0, 0.1 * f64::from(servers), StationKind::Queue { servers }).unwrap();
+    let delay = Station::new("", 1.0, 0.5, StationKind::Delay).unwrap();
     let network: Vec<Station> = [3, 1, 4, 2, 5].map(station).into_iter().chain([delay]).collect();
     let ordered = mva::solve(&network, 40, 1.0).unwrap();
     near(ordered.throughput * (1.0 + ordered.response), 40.0, 1e-12);
@@ -204,7 +211,7 @@ fn the_order_of_stations_does_not_matter() {
 }
 
 #[test]
-fn a_wrong_question_is_refused_in_one_line() {
+fn errors_are_one_line() {
     let law = |text: &str| text.parse::<Law>().unwrap();
     let refusals = [
         mva::solve(&[], 1, 1.0).unwrap_err(),
@@ -212,11 +219,11 @@ fn a_wrong_question_is_refused_in_one_line() {
         mva::solve(&paper(), 1, -1.0).unwrap_err(),
         mva::solve(&paper(), 1, f64::NAN).unwrap_err(),
         Station::queue("x", 0.0).unwrap_err(),
-        Station::new("x", 1.0, 1.0, Kind::Queue { servers: 0 }).unwrap_err(),
+        Station::new("x", 1.0, 1.0, StationKind::Queue { servers: 0 }).unwrap_err(),
         schweitzer::solve(&paper(), 10, 1.0, 0.0).unwrap_err(),
-        schweitzer::solve(&[Station::new("x", 1.0, 1.0, Kind::Queue { servers: 2 }).unwrap()], 10, 1.0, 1e-3)
+        schweitzer::solve(&[Station::new("x", 1.0, 1.0, StationKind::Queue { servers: 2 }).unwrap()], 10, 1.0, 1e-3)
             .unwrap_err(),
-        bounds::bounds(&[Station::new("x", 1.0, 1.0, Kind::Delay).unwrap()], 10, 1.0).unwrap_err(),
+        bounds::bounds(&[Station::new("x", 1.0, 1.0, StationKind::Delay).unwrap()], 10, 1.0).unwrap_err(),
         Mmm::new(2, 0.1, 20.0).unwrap_err(),
         Mmm::new(0, 0.1, 2.0).unwrap_err(),
         Mg1::new(&law("exponential:1s"), 1.0).unwrap_err(),
@@ -224,16 +231,16 @@ fn a_wrong_question_is_refused_in_one_line() {
         response(&law("pareto:1s,1.5"), 0.1, Policy::Sjf).unwrap_err(),
         response(&law("exponential:1s"), 1.5, Policy::Srpt).unwrap_err(),
         finite::solve(4, 3, 1.0, 1.0).unwrap_err(),
-        Sessions::new(1.0, 1.0).unwrap_err(),
-        Sessions::new(0.0, 0.5).unwrap_err(),
+        SessionStream::new(1.0, 1.0).unwrap_err(),
+        SessionStream::new(0.0, 0.5).unwrap_err(),
         load::open_rate(1.0, 1, 1.0).unwrap_err(),
         load::closed_think(0.9, 8, 1.0, 4, |_| Ok(4.0)).unwrap_err(),
         phases::solve(&law("lognormal:1s,2"), 10, 1.0).unwrap_err(),
         priority::preemptive(1.0, 1.0, 2.0, 10, 1.0).unwrap_err(),
         priority::preemptive(0.5, 1.0, 2.0, 100_000, 1.0).unwrap_err(),
         multiclass::exact(&[], 10).unwrap_err(),
-        Wanted::new(-1.0, 1.0).unwrap_err(),
-        Wanted::new(1.0, 1.0).unwrap().with_rort(1.0).unwrap_err(),
+        OpenTraffic::new(-1.0, 1.0).unwrap_err(),
+        OpenTraffic::new(1.0, 1.0).unwrap().with_rort(1.0).unwrap_err(),
         Traffic::new(1.0, 1.0, 1, 0).unwrap_err(),
         jackson::solve(&paper(), 21.0).unwrap_err(),
     ];
@@ -244,24 +251,24 @@ fn a_wrong_question_is_refused_in_one_line() {
 }
 
 #[test]
-fn beyond_its_budget_the_exact_solver_refuses_and_the_approximation_is_near() {
+fn multiclass_exact_respects_its_budget_and_schweitzer_is_close() {
     let class =
         |users, think, demands: [f64; 2]| Class { name: String::new(), users, think, demands: demands.to_vec() };
     let classes = [class(40, 4.0, [0.05, 0.04]), class(20, 6.0, [0.01, 0.08])];
-    assert_eq!(multiclass::exact(&classes, 860), Err(Error::Budget { states: 861.0, budget: 860 }));
+    assert_eq!(multiclass::exact(&classes, 860), Err(Error::TooManyStates { states: 861.0, budget: 860 }));
     let exact = multiclass::exact(&classes, 861).unwrap();
     let approximate = multiclass::schweitzer(&classes, 1e-10).unwrap();
     for c in 0..2 {
         near(approximate.throughput[c], exact.throughput[c], 0.05);
     }
-    // One class is the one-class solver.
+    // With one class the result is that of the one-class solver.
     let alone = multiclass::exact(&classes[..1], 1000).unwrap();
     let stations = [0.05, 0.04].map(|d| Station::queue("", d).unwrap());
     near(alone.throughput[0], mva::solve(&stations, 40, 4.0).unwrap().throughput, 1e-12);
 }
 
 #[test]
-fn users_who_never_wait_think_as_long_as_the_rate_leaves_them() {
+fn closed_think_is_exact_where_users_never_wait() {
     // As many servers as users: X = N / (Z + S), the end of the bracket itself.
     for step in 1..1000 {
         let rho = f64::from(step) / 1000.0;
@@ -273,15 +280,15 @@ fn users_who_never_wait_think_as_long_as_the_rate_leaves_them() {
 
 proptest! {
     #[test]
-    fn a_closed_network_obeys_little_and_its_bounds(
+    fn mva_obeys_littles_law_and_the_bounds(
         demands in prop::collection::vec((0.001f64..1.0, 0u32..5), 1..6), users in 1u64..300, think in 0.0f64..20.0,
     ) {
         let station = |(d, m): &(f64, u32)| {
-            Station::new("", 1.0, *d, if *m == 0 { Kind::Delay } else { Kind::Queue { servers: *m } }).unwrap()
+            Station::new("", 1.0, *d, if *m == 0 { StationKind::Delay } else { StationKind::Queue { servers: *m } }).unwrap()
         };
         let stations: Vec<Station> = demands.iter().map(station).collect();
         let solution = mva::solve(&stations, users, think).unwrap();
-        // The residences come from one recursion and X from another: together they must hold all N users.
+        // The residences come from one recursion and X from another; together they must account for all N users.
         prop_assert!((solution.throughput * (think + solution.response) / users as f64 - 1.0).abs() < 1e-9);
         prop_assert!(solution.stations.iter().all(|s| s.residence > 0.0 && s.in_system >= 0.0));
         if let Ok(bounds) = bounds::bounds(&stations, users, think) {
@@ -291,7 +298,7 @@ proptest! {
     }
 
     #[test]
-    fn one_server_is_solved_alike_by_every_solver(users in 1u64..150, think in 0.01f64..20.0, service in 0.01f64..0.5) {
+    fn all_solvers_agree_on_one_exponential_server(users in 1u64..150, think in 0.01f64..20.0, service in 0.01f64..0.5) {
         let machines = MachineRepair::new(1, service, users, think).unwrap().solve();
         let network = mva::solve(&[Station::queue("", service).unwrap()], users, think).unwrap();
         let chain = phases::solve(&Law::exponential(service).unwrap(), users, think).unwrap();
@@ -304,7 +311,7 @@ proptest! {
     }
 
     #[test]
-    fn a_think_time_solved_for_gives_its_load(users in 2u64..200, rho in 0.05f64..0.95, servers in 1u32..3) {
+    fn closed_think_produces_its_load(users in 2u64..200, rho in 0.05f64..0.95, servers in 1u32..3) {
         let throughput = |z: f64| Ok(MachineRepair::new(servers, 0.1, users, z)?.solve().throughput);
         if let Ok(think) = load::closed_think(rho, servers, 0.1, users, throughput) {
             let reached = throughput(think).unwrap() * 0.1 / f64::from(servers);
@@ -313,7 +320,7 @@ proptest! {
     }
 
     #[test]
-    fn srpt_is_never_beaten(rho in 0.05f64..0.95, scv in 1.0f64..20.0) {
+    fn srpt_is_optimal(rho in 0.05f64..0.95, scv in 1.0f64..20.0) {
         let law = Law::hyperexponential(1.0, scv).unwrap();
         let best = response(&law, rho, Policy::Srpt).unwrap();
         for policy in [Policy::Psjf, Policy::Sjf, Policy::Ljf, Policy::Pljf, Policy::Fb] {
@@ -324,8 +331,8 @@ proptest! {
     }
 
     #[test]
-    fn sizes_with_atoms_are_the_limit_of_sizes_without(rho in 0.1f64..0.9) {
-        // A uniform law on a grid of 1000 atoms against the uniform law itself.
+    fn many_atoms_approximate_a_density(rho in 0.1f64..0.9) {
+        // A uniform distribution on a grid of 1000 atoms, and the continuous uniform distribution.
         let grid = Law::empirical((0..1000).map(|i| (f64::from(i) + 0.5) / 1000.0).collect()).unwrap();
         let smooth = Law::uniform(0.0, 1.0).unwrap();
         for policy in [Policy::Srpt, Policy::Psjf, Policy::Sjf, Policy::Ljf, Policy::Pljf, Policy::Fb] {
@@ -335,8 +342,8 @@ proptest! {
     }
 
     #[test]
-    fn more_users_at_one_ratio_come_nearer_to_it(users in 2u64..5000) {
-        let wanted = Wanted::new(20.0, 0.2).unwrap();
+    fn more_users_approach_the_target_rate(users in 2u64..5000) {
+        let wanted = OpenTraffic::new(20.0, 0.2).unwrap();
         let (fewer, more) = (wanted.with_users(users).unwrap(), wanted.with_users(users + 1).unwrap());
         prop_assert!(more.rate > fewer.rate && more.rate < 20.0 && more.rort < fewer.rort);
         let cov = |e: &crate::emulate::Emulation| e.cov(&Law::uniform(0.0, 2.0 * e.think).unwrap()).unwrap();
@@ -344,27 +351,31 @@ proptest! {
     }
 }
 
-/// The answer for a workload, without a duration and a target.
+/// Analyses a workload text; adds the duration.
 fn solved(text: &str) -> crate::analytic::Analysis {
     let text = format!("duration = \"1m\"\n{text}");
     let workload = offered_model::Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
-    crate::analytic::answer(&workload, None).unwrap()
+    crate::analytic::analyse(&workload, None).unwrap()
 }
 
 #[test]
-fn users_who_never_think_keep_the_servers_busy_under_every_policy() {
+fn users_without_think_time_keep_servers_busy_under_every_policy() {
     for (discipline, servers, response) in [("srpt", 1, 0.2), ("rr:10ms", 1, 0.2), ("fcfs", 4, 0.05), ("sjf", 30, 0.01)]
     {
         let answer = solved(&format!(
             "arrivals.closed = {{ users = 20, think = {{ constant = \"0s\" }} }}\n[server]\nservers = {servers}\n\
              discipline = \"{discipline}\"\nservice = {{ lognormal = {{ mean = \"10ms\", scv = 4 }} }}\n"
         ));
-        near(answer.known.unwrap_or_else(|| panic!("{discipline}: {}", answer.assumption)).response, response, 1e-12);
+        near(
+            answer.steady_state.unwrap_or_else(|| panic!("{discipline}: {}", answer.assumption)).response,
+            response,
+            1e-12,
+        );
     }
 }
 
 #[test]
-fn exponential_classes_in_order_of_arrival_are_one_hyperexponential() {
+fn fcfs_merges_exponential_classes_into_one_hyperexponential() {
     let arrivals = "arrivals.closed = { users = 30, think = { exponential = \"200ms\" } }\n";
     let server = "[server]\nservice = { hyperexponential = { mean = \"10ms\", scv = 5, p = 0.8 } }\n";
     let one = solved(&format!("{arrivals}{server}"));
@@ -379,11 +390,11 @@ fn exponential_classes_in_order_of_arrival_are_one_hyperexponential() {
     // The longer phase as two classes of equal mean.
     let classes = format!("{}{}{}", class(0.8, *first), class(0.15, *second), class(0.05, *second));
     let many = solved(&format!("{arrivals}[server]\nservice = {{ exponential = \"10ms\" }}\n{classes}"));
-    near(many.known.unwrap().response, one.known.unwrap().response, 1e-6);
+    near(many.steady_state.unwrap().response, one.steady_state.unwrap().response, 1e-6);
 }
 
 #[test]
-fn infinity_is_said_as_such_under_every_policy_that_it_reaches() {
+fn infinite_mean_responses_are_reported_as_infinite() {
     let answer = |discipline: &str| {
         solved(&format!(
             "arrivals.open.rate = \"50/s\"\n[server]\ndiscipline = \"{discipline}\"\nservice = {{ pareto = {{ min = \"4ms\", shape = 1.5 }} }}\n"
@@ -391,7 +402,7 @@ fn infinity_is_said_as_such_under_every_policy_that_it_reaches() {
     };
     for discipline in ["fcfs", "lcfs", "sjf", "ljf", "pljf"] {
         let found = answer(discipline);
-        assert_eq!(found.known.as_ref().map(|known| known.response), Some(f64::INFINITY), "{discipline}");
+        assert_eq!(found.steady_state.as_ref().map(|known| known.response), Some(f64::INFINITY), "{discipline}");
         assert!(
             found.assumption.contains("second moment of the service is infinite"),
             "{discipline}: {}",
@@ -399,6 +410,6 @@ fn infinity_is_said_as_such_under_every_policy_that_it_reaches() {
         );
     }
     for discipline in ["ps", "srpt", "psjf", "fb", "lcfs-preemptive"] {
-        assert!(answer(discipline).known.unwrap().response.is_finite(), "{discipline}");
+        assert!(answer(discipline).steady_state.unwrap().response.is_finite(), "{discipline}");
     }
 }

@@ -1,13 +1,13 @@
-//! How many people at their browsers a rate of requests stands for: N' = lambda (R + Z').
+//! Converts a rate of requests to the number of people at their browsers who would cause it: N' = lambda (R + Z').
 //!
-//! Source: Brady and Gunther 2016, section 4.5, Table 4 and eqn 15. R is that of a request, as the
-//! paper has it, though it is pages that are counted. A load generator's think time Z is a device to set the rate;
-//! the people on the Internet have their own, Z', of tens of seconds, so the same traffic stands for far more of them.
+//! Source: Brady and Gunther 2016, section 4.5, Table 4 and eqn 15. As in the paper, R is the response time of a
+//! request, although N' counts pages. The think time Z of a load generator only sets the rate. People on the Internet
+//! have their own think time Z' of tens of seconds, so the same traffic stands for far more of them.
 
 use crate::Error;
 use crate::error::{not_negative, positive};
 
-/// A measured rate of requests with its mean response, and how many requests make up a page.
+/// A measured rate of requests, its mean response time, and the number of requests per page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traffic {
     rate: f64,
@@ -16,10 +16,11 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// `rate` requests per second with mean response `response` seconds, of which `objects` belong to every `pages` pages.
+    /// Traffic of `rate` requests per second with mean response time `response`, in seconds. `pages` pages consist of
+    /// `objects` requests.
     ///
     /// # Errors
-    /// A rate, page or object count that is not above zero, or a negative response.
+    /// The rate, the page count or the object count is not above zero, or the response is negative.
     pub fn new(rate: f64, response: f64, pages: u32, objects: u32) -> Result<Self, Error> {
         positive("the rate", rate)?;
         not_negative("the response", response)?;
@@ -33,15 +34,15 @@ impl Traffic {
         self.rate * self.pages_per_object
     }
 
-    /// Pages under way at the server, Q = lambda R in pages.
+    /// Mean number of pages in the system, Q = lambda R in pages.
     pub fn concurrency(&self) -> f64 {
         self.pages() * self.response
     }
 
-    /// N', the people who make this traffic when each thinks `think` seconds between pages.
+    /// N', the number of people who cause this traffic when each thinks `think` seconds between pages.
     ///
     /// # Errors
-    /// A negative think time.
+    /// The think time is negative.
     pub fn web_users(&self, think: f64) -> Result<f64, Error> {
         Ok(self.pages() * (self.response + not_negative("the think time", think)?))
     }

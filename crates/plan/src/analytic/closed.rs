@@ -4,15 +4,15 @@ use offered_model::policy::{Knowledge, Order, Policy};
 use offered_model::workload::Server;
 
 use super::service::Service;
-use super::{Finding, Known};
+use super::{Finding, SteadyState};
 use crate::Error;
 use crate::closed::machine_repair::MachineRepair;
-use crate::closed::{Launches, Means, phases, priority};
+use crate::closed::{Means, RequestStream, phases, priority};
 
-/// Of more users the launches are not worked out: it would take seconds.
-const MOST_LAUNCHING: u64 = 100_000;
+/// Maximum number of users for the regularity of the request stream; more would take seconds.
+const MAX_STREAM_USERS: u64 = 100_000;
 
-/// `users` who think `think` seconds on average.
+/// Solves `users` users with mean think time `think`, seconds.
 pub(super) fn solve(
     users: u64,
     think: f64,
@@ -25,8 +25,8 @@ pub(super) fn solve(
     let model = format!("closed M/G/{m}/{users}/{users} {}", discipline.to_string().to_uppercase());
     if discipline == Policy::Infinite {
         let rate = users as f64 / (think + mean);
-        let known = Known::at(mean, rate, rate * mean, "Little's law", "Little 1961");
-        return Ok(Finding::known(model, known, "a server for every request: nobody waits"));
+        let known = SteadyState::at(mean, rate, rate * mean, "Little's law", "Little 1961");
+        return Ok(Finding::known(model, known, "every request has its own server, so none waits"));
     }
     if server.room().is_some_and(|room| u64::from(room) < users) {
         return Ok(Finding::none(model, "limited room in a closed system"));
@@ -39,15 +39,15 @@ pub(super) fn solve(
         let first_come = discipline == Policy::Fcfs;
         let percentiles = first_come.then(|| machines.percentiles());
         let (name, assumption) = if insensitive {
-            (model, "product form: only the means of service and think time count")
+            (model, "product form: only the means of service and think time matter")
         } else {
-            (format!("M/M/{m}/{users}/{users}"), "exponential service; of the think time only the mean counts")
+            (format!("M/M/{m}/{users}/{users}"), "exponential service; only the mean of the think time matters")
         };
-        let known = Known {
+        let known = SteadyState {
             percentiles,
             sdev: first_come.then(|| machines.sdev()),
             in_system: answer.in_system,
-            ..Known::at(
+            ..SteadyState::at(
                 answer.response,
                 answer.throughput,
                 answer.utilisation,
@@ -57,19 +57,19 @@ pub(super) fn solve(
         };
         return Ok(Finding::known(name, known, assumption));
     }
-    // Limited sharing may leave servers of many idle.
+    // Limited processor sharing may leave some of several servers idle.
     if think == 0.0 && (m == 1 || !matches!(discipline, Policy::Ps(_))) {
         return Ok(never_idle(model, users, m, mean));
     }
     if !exponential_think {
         return Ok(Finding::none(
             model,
-            "with this discipline and service law the law of the think time counts, and it is not exponential",
+            "with this discipline and service distribution the think time must be exponential, and it is not",
         ));
     }
-    let solved = match (discipline, m, service.blind_law()) {
+    let solved = match (discipline, m, service.size_blind_distribution()) {
         (Policy::Fcfs | Policy::Lcfs { preemptive: false }, 1, Some(law)) => match phases::solve(&law, users, think) {
-            Err(Error::Refused(why)) => return Ok(Finding::none(model, why)),
+            Err(Error::Unsupported(why)) => return Ok(Finding::none(model, why)),
             solved => Some(solved?),
         },
         (
@@ -81,11 +81,11 @@ pub(super) fn solve(
         _ => None,
     };
     let Some(answer) = solved else {
-        return Ok(Finding::none(model, format!("{discipline} on {m} server(s) with this service law")));
+        return Ok(Finding::none(model, format!("{discipline} on {m} server(s) with this service distribution")));
     };
-    let known = Known {
+    let known = SteadyState {
         in_system: answer.in_system,
-        ..Known::at(
+        ..SteadyState::at(
             answer.response,
             answer.throughput,
             answer.utilisation,
@@ -93,47 +93,49 @@ pub(super) fn solve(
             "Grassmann, Taksar and Heyman 1985; Latouche and Ramaswami 1999",
         )
     };
-    Ok(Finding::known(model, known, "exponential think times, service made of exponential phases"))
+    Ok(Finding::known(model, known, "exponential think times, service in exponential phases"))
 }
 
-/// Users who never think keep as many servers busy as there are users for, whatever the policy: X = min(N, m) / E\[S\].
+/// Users who never think keep min(N, m) servers busy under any policy: X = min(N, m) / E\[S\].
 fn never_idle(model: String, users: u64, m: u32, mean: f64) -> Finding {
     let busy = users.min(u64::from(m)) as f64;
     let rate = busy / mean;
-    let known = Known::at(users as f64 / rate, rate, busy / f64::from(m), "Little's law, R = N/X", "Little 1961");
-    Finding::known(model, known, "users who never think, servers never idle; R counts the requests under way as well")
+    let known = SteadyState::at(users as f64 / rate, rate, busy / f64::from(m), "Little's law, R = N/X", "Little 1961");
+    Finding::known(model, known, "users never think, servers are never idle; R includes the requests in service")
 }
 
-/// How far responses spread, and how regular the launches are, where that follows from the chain that [`solve`] takes its means from. It
-/// costs several times as much as they do.
+/// Standard deviation of the response, and regularity of the request stream, where the chain of [`solve`] yields them.
+/// It costs several times as much as the means.
 pub(super) fn spread(
     users: u64,
     think: f64,
     exponential_think: bool,
     server: &Server,
     service: &Service,
-) -> Option<(Option<f64>, Launches)> {
+) -> Option<(Option<f64>, RequestStream)> {
     let (m, discipline) = (server.servers(), server.discipline());
     let is_full = server.room().is_some_and(|room| u64::from(room) < users);
-    if !exponential_think || think == 0.0 || is_full || users > MOST_LAUNCHING {
+    if !exponential_think || think == 0.0 || is_full || users > MAX_STREAM_USERS {
         return None;
     }
     let blind = matches!(discipline, Policy::Fcfs | Policy::Lcfs { .. });
     if service.is_exponential() && (blind || discipline == Policy::Ps(None)) {
         return MachineRepair::new(m, service.mean(), users, think)
-            .and_then(|machines| machines.launches())
+            .and_then(|machines| machines.request_stream())
             .ok()
             .map(|launches| (None, launches));
     }
-    let law = service.blind_law().filter(|_| m == 1 && blind && discipline != Policy::Lcfs { preemptive: true })?;
+    let law = service
+        .size_blind_distribution()
+        .filter(|_| m == 1 && blind && discipline != Policy::Lcfs { preemptive: true })?;
     let sdev =
         (discipline == Policy::Fcfs).then(|| phases::response(&law, users, think).ok().map(|response| response.sdev));
-    Some((sdev.flatten(), phases::launches(&law, users, think).ok()?))
+    Some((sdev.flatten(), phases::request_stream(&law, users, think).ok()?))
 }
 
 fn by_class(users: u64, think: f64, discipline: Policy, service: &Service) -> Result<Option<Means>, Error> {
     let Some((share, first, second)) = service.two_exponential_classes() else { return Ok(None) };
-    if users > priority::MOST_USERS {
+    if users > priority::MAX_USERS {
         return Ok(None);
     }
     let turned = match discipline {

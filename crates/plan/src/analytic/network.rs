@@ -1,13 +1,13 @@
-//! Several stations, where they have product form.
+//! Networks of stations with product form.
 
 use offered_model::law::Shape;
 use offered_model::{Policy, workload};
 
-use super::{Finding, Known, System};
+use super::{Finding, SteadyState, System};
 use crate::closed::mva;
-use crate::{Error, Kind, Station, jackson};
+use crate::{Error, Station, StationKind, jackson};
 
-/// A network in front of any of the system models.
+/// Solves a network with any system model.
 pub(super) fn solve(system: System, nodes: &[workload::Station]) -> Result<Finding, Error> {
     let name = match system {
         System::Open { .. } => "open network",
@@ -22,7 +22,7 @@ pub(super) fn solve(system: System, nodes: &[workload::Station]) -> Result<Findi
                 return Ok(Finding::none(
                     name,
                     format!(
-                        "station `{}` is {} with a service law that has no product form",
+                        "station `{}` is {} with a service distribution that has no product form",
                         node.name(),
                         node.server().discipline()
                     ),
@@ -32,18 +32,18 @@ pub(super) fn solve(system: System, nodes: &[workload::Station]) -> Result<Findi
     }
     let assumption = "product form: exponential service under FCFS, any service under PS and delays";
     let known = match system {
-        System::Closed { users, think, .. } => Known::network(
+        System::Closed { users, think, .. } => SteadyState::network(
             &network,
             mva::solve(&network, users, think)?,
             "exact mean value analysis",
             "Reiser and Lavenberg 1980",
         ),
         System::Open { .. } | System::PartlyOpen { .. } => {
-            let rate = system.offered_rate().unwrap_or_default();
-            Known::network(
+            let rate = system.arrival_rate().unwrap_or_default();
+            SteadyState::network(
                 &network,
                 jackson::solve(&network, rate)?,
-                "each station alone",
+                "each station solved alone",
                 "Jackson 1957; Baskett et al. 1975 (BCMP)",
             )
         }
@@ -51,13 +51,13 @@ pub(super) fn solve(system: System, nodes: &[workload::Station]) -> Result<Findi
     Ok(Finding::known(name, known, assumption))
 }
 
-/// The station as the solvers want it, if it has product form.
+/// The station as the solvers take it; `None` if it has no product form.
 fn product_form(node: &workload::Station) -> Result<Option<Station>, Error> {
     let server = node.server();
     let exponential = matches!(server.service().shape(), Shape::Exponential(_));
-    let queue = Kind::Queue { servers: server.servers() };
+    let queue = StationKind::Queue { servers: server.servers() };
     let kind = match server.discipline() {
-        Policy::Infinite => Kind::Delay,
+        Policy::Infinite => StationKind::Delay,
         Policy::Ps(None) => queue,
         Policy::Lcfs { preemptive: true } if server.servers() == 1 || exponential => queue,
         Policy::Fcfs | Policy::Lcfs { preemptive: false } if exponential => queue,

@@ -4,7 +4,7 @@ use offered_model::policy::{Knowledge, Order, Policy};
 use offered_model::workload::Server;
 
 use super::service::Service;
-use super::{Finding, Known};
+use super::{Finding, SteadyState};
 use crate::Error;
 use crate::error::{below_one, positive};
 use crate::open::finite;
@@ -16,21 +16,22 @@ use crate::open::size_based::{self, response};
 const KLEINROCK: &str = "Kleinrock 1975, Queueing Systems I";
 const PK: &str = "Pollaczek 1930, Khinchine 1932";
 
-/// Poisson arrivals at `rate` per second.
+/// Solves Poisson arrivals at `rate` requests per second.
 pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Finding, Error> {
     positive("the rate", rate)?;
     let (m, mean) = (server.servers(), service.mean());
     let load = rate * mean / f64::from(m);
     if server.discipline() == Policy::Infinite {
         let own = libm::sqrt(service.work().variance());
-        let known = Known { sdev: Some(own), ..Known::at(mean, rate, rate * mean, "M/G/infinity", "Takacs 1962") };
-        return Ok(Finding::known("M/G/infinity", known, "a server for every request: nobody waits"));
+        let known =
+            SteadyState { sdev: Some(own), ..SteadyState::at(mean, rate, rate * mean, "M/G/infinity", "Takacs 1962") };
+        return Ok(Finding::known("M/G/infinity", known, "every request has its own server, so none waits"));
     }
     if let Some(room) = server.room() {
         return limited(rate, u64::from(room), server, service);
     }
     below_one(load)?;
-    let known = |response: f64, method, source| Known::at(response, rate, load, method, source);
+    let known = |response: f64, method, source| SteadyState::at(response, rate, load, method, source);
     let name = server.discipline().to_string().to_uppercase();
     let poisson = "Poisson arrivals";
     match (server.discipline(), m) {
@@ -42,21 +43,25 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
                 Policy::Lcfs { preemptive: false } if m == 1 => (None, Some(service.work().lcfs_sdev(rate))),
                 _ => (None, None),
             };
-            let known = Known { sdev, percentiles, ..known(queue.response(), "closed form (Erlang C)", KLEINROCK) };
+            let known =
+                SteadyState { sdev, percentiles, ..known(queue.response(), "closed form (Erlang C)", KLEINROCK) };
             Ok(Finding::known(format!("M/M/{m}"), known, format!("{poisson}, exponential service, {m} server(s)")))
         }
         (Policy::Ps(None), _) => {
             let response = Mmm::new(m, mean, rate)?.response();
-            let known = known(response, "closed form, insensitive to the service law", "Baskett et al. 1975 (BCMP)");
-            let sdev = match service.blind_law() {
+            let known =
+                known(response, "closed form, insensitive to the service distribution", "Baskett et al. 1975 (BCMP)");
+            let sdev = match service.size_blind_distribution() {
                 Some(law) if m == 1 => Mg1::new(&law, rate)?.ps_sdev(),
                 _ => None,
             };
-            let known = Known { sdev, ..known };
+            let known = SteadyState { sdev, ..known };
             Ok(Finding::known(
                 format!("M/G/{m} PS"),
                 known,
-                format!("{poisson}; a request uses at most one of the {m} server(s); only the mean service counts"),
+                format!(
+                    "{poisson}; a request uses at most one of the {m} server(s); only the mean service time matters"
+                ),
             ))
         }
         (Policy::Fcfs | Policy::Lcfs { preemptive: false }, 1) => {
@@ -64,7 +69,7 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
             if response.is_infinite() {
                 return Ok(without_mean("M/G/1".to_owned(), rate, load));
             }
-            let percentiles = match service.blind_law() {
+            let percentiles = match service.size_blind_distribution() {
                 Some(law) if server.discipline() == Policy::Fcfs => Mg1::new(&law, rate)?.fcfs_percentiles(),
                 _ => None,
             };
@@ -72,17 +77,22 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
                 Policy::Fcfs => service.work().fcfs_sdev(rate),
                 _ => service.work().lcfs_sdev(rate),
             };
-            let known = Known { sdev: Some(sdev), percentiles, ..known(response, "Pollaczek-Khinchine formula", PK) };
-            Ok(Finding::known("M/G/1", known, format!("{poisson}, one server, order of service blind to sizes")))
+            let known =
+                SteadyState { sdev: Some(sdev), percentiles, ..known(response, "Pollaczek-Khinchine formula", PK) };
+            Ok(Finding::known("M/G/1", known, format!("{poisson}, one server, order of service independent of sizes")))
         }
         (Policy::Lcfs { preemptive: true }, 1) => {
             let known = known(
                 mean / (1.0 - load),
-                "closed form, insensitive to the service law",
+                "closed form, insensitive to the service distribution",
                 "Kleinrock 1976, section 4.5",
             );
-            let known = Known { sdev: Some(service.work().lcfs_preemptive_sdev(rate)), ..known };
-            Ok(Finding::known("M/G/1 LCFS-PR", known, format!("{poisson}; the interrupted resume where they were")))
+            let known = SteadyState { sdev: Some(service.work().lcfs_preemptive_sdev(rate)), ..known };
+            Ok(Finding::known(
+                "M/G/1 LCFS-PR",
+                known,
+                format!("{poisson}; interrupted requests resume where they stopped"),
+            ))
         }
         (Policy::Srpt, 1) => by_size(rate, load, size_based::Policy::Srpt, "Schrage and Miller 1966", &name, service),
         (Policy::Fb, 1) => by_size(rate, load, size_based::Policy::Fb, "Kleinrock 1976, section 4.6", &name, service),
@@ -99,18 +109,22 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
         (Policy::Size(Order { preemptive, longest, known: Knowledge::ByClass }), 1) => {
             by_class(rate, load, preemptive, Some(longest), server, service)
         }
-        _ => Ok(Finding::none(format!("M/G/{m} {name}"), format!("{name} on {m} server(s) with this service law"))),
+        _ => Ok(Finding::none(
+            format!("M/G/{m} {name}"),
+            format!("{name} on {m} server(s) with this service distribution"),
+        )),
     }
 }
 
-/// Work with an infinite second moment makes the mean wait of all policies infinite that let a long request stand in the way.
+/// With an infinite second moment of the service, the mean wait is infinite under every policy that makes requests wait
+/// behind long ones.
 fn without_mean(model: String, rate: f64, load: f64) -> Finding {
-    let known = Known::at(f64::INFINITY, rate, load, "Pollaczek-Khinchine formula", PK);
+    let known = SteadyState::at(f64::INFINITY, rate, load, "Pollaczek-Khinchine formula", PK);
     Finding::known(
         model,
         known,
-        "the second moment of the service is infinite, and so is the mean response; a bounded_pareto law has both, and ps, \
-         srpt, psjf and fb do not need them",
+        "the second moment of the service is infinite, so the mean response is infinite; both are finite with a bounded_pareto \
+         distribution, and ps, srpt, psjf and fb do not need the second moment",
     )
 }
 
@@ -119,12 +133,15 @@ fn limited(rate: f64, room: u64, server: &Server, service: &Service) -> Result<F
     let loss = room == u64::from(m);
     let symmetric = matches!(server.discipline(), Policy::Fcfs | Policy::Lcfs { .. } | Policy::Ps(None));
     if !(service.is_exponential() && symmetric || loss) {
-        return Ok(Finding::none(format!("M/G/{m}/{room}"), "limited room with this service law and discipline"));
+        return Ok(Finding::none(
+            format!("M/G/{m}/{room}"),
+            "limited room with this service distribution and discipline",
+        ));
     }
     let answer = finite::solve(m, room, service.mean(), rate)?;
-    let known = Known {
-        lost: Some(answer.lost),
-        ..Known::at(
+    let known = SteadyState {
+        rejected_share: Some(answer.rejected_share),
+        ..SteadyState::at(
             answer.response,
             answer.throughput,
             answer.utilisation,
@@ -136,7 +153,7 @@ fn limited(rate: f64, room: u64, server: &Server, service: &Service) -> Result<F
     Ok(Finding::known(
         model,
         known,
-        format!("Poisson arrivals; those who find {room} there are refused and do not come back"),
+        format!("Poisson arrivals; an arrival that finds {room} requests in the system is rejected and not retried"),
     ))
 }
 
@@ -149,13 +166,13 @@ fn by_size(
     service: &Service,
 ) -> Result<Finding, Error> {
     let Some(law) = service.law() else {
-        return Ok(Finding::none(format!("M/G/1 {name}"), "requests have service laws of their own"));
+        return Ok(Finding::none(format!("M/G/1 {name}"), "requests have different service distributions"));
     };
     let waits_for_long = matches!(policy, size_based::Policy::Sjf | size_based::Policy::Ljf | size_based::Policy::Pljf);
     if service.second_moment().is_infinite() && waits_for_long {
         return Ok(without_mean(format!("M/G/1 {name}"), rate, load));
     }
-    let known = Known::at(response(law, rate, policy)?, rate, load, "numeric integration over sizes", source);
+    let known = SteadyState::at(response(law, rate, policy)?, rate, load, "numeric integration over sizes", source);
     Ok(Finding::known(
         format!("M/G/1 {name}"),
         known,
@@ -163,7 +180,7 @@ fn by_size(
     ))
 }
 
-/// Classes in their order, or by their mean sizes, the longest first or last.
+/// Priority classes in the order of the workload, or sorted by mean size: `longest_first` is `None` for the first.
 fn by_class(
     rate: f64,
     load: f64,
@@ -174,8 +191,8 @@ fn by_class(
 ) -> Result<Finding, Error> {
     let name = server.discipline().to_string().to_uppercase();
     if service.classes.len() < 2 {
-        return Err(Error::Refused(format!(
-            "{} goes by classes, and there is one; write at least two [[request]] tables, each with its service",
+        return Err(Error::Unsupported(format!(
+            "{} needs classes, and there is only one; write at least two [[request]] tables, each with its own `service`",
             server.discipline()
         )));
     }
@@ -193,10 +210,10 @@ fn by_class(
         false => (Rank::NonPreemptive, "Cobham 1954"),
         true => (Rank::Preemptive, "White and Christie 1958"),
     };
-    let known = Known::at(mean(&classes, rank)?, rate, load, "closed form, mean over the classes", source);
+    let known = SteadyState::at(mean(&classes, rank)?, rate, load, "closed form, mean over the classes", source);
     Ok(Finding::known(
         format!("M/G/1 {name}"),
         known,
-        "Poisson arrivals of every class, one server; the interrupted resume",
+        "Poisson arrivals of every class, one server; interrupted requests resume where they stopped",
     ))
 }

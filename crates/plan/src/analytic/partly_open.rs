@@ -4,15 +4,15 @@ use offered_model::Policy;
 use offered_model::workload::Server;
 
 use super::service::Service;
-use super::{Finding, Known};
+use super::{Finding, SteadyState};
 use crate::Error;
 use crate::open::mmm::Mmm;
-use crate::partly_open::Sessions;
+use crate::partly_open::SessionStream;
 
 const SCHROEDER: &str = "Schroeder, Wierman and Harchol-Balter 2006; Baskett et al. 1975 (BCMP)";
 
-/// `sessions` a second of `requests` requests each on average, with think times of mean `think` between; `memoryless` where the first
-/// are geometric and the second exponential, or none.
+/// Solves `sessions` sessions per second of `requests` requests each on average, with mean think time `think` between
+/// them, in seconds. `memoryless` means geometric session lengths and exponential (or no) think times.
 pub(super) fn solve(
     sessions: f64,
     requests: f64,
@@ -22,13 +22,13 @@ pub(super) fn solve(
     service: &Service,
 ) -> Result<Finding, Error> {
     let (m, mean) = (server.servers(), service.mean());
-    let stream = Sessions::new(sessions, 1.0 - 1.0 / requests)?;
-    let (rate, discipline) = (stream.requests(), server.discipline());
+    let stream = SessionStream::new(sessions, 1.0 - 1.0 / requests)?;
+    let (rate, discipline) = (stream.request_rate(), server.discipline());
     let load = rate * mean / f64::from(m);
     let model = format!("partly-open M/G/{m} {}", discipline.to_string().to_uppercase());
     if discipline == Policy::Infinite {
-        let known = Known::at(mean, rate, rate * mean, "product form", SCHROEDER);
-        return Ok(Finding::known(model, known, "a server for every request: nobody waits"));
+        let known = SteadyState::at(mean, rate, rate * mean, "product form", SCHROEDER);
+        return Ok(Finding::known(model, known, "every request has its own server, so none waits"));
     }
     if server.room().is_some() {
         return Ok(Finding::none(model, "limited room in a partly-open system"));
@@ -38,48 +38,49 @@ pub(super) fn solve(
     let blind = matches!(discipline, Policy::Fcfs | Policy::Lcfs { .. });
     if insensitive || (blind && service.is_exponential()) {
         let queue = Mmm::new(m, mean, rate)?;
-        // What a request finds is what an arrival from outside finds (Sevcik and Mitrani 1981).
+        // A request finds the same system as an arrival from outside (Sevcik and Mitrani 1981).
         let of_first_come = (discipline == Policy::Fcfs).then(|| (queue.percentiles(), queue.sdev()));
-        let known = Known {
+        let known = SteadyState {
             percentiles: of_first_come.map(|(percentiles, _)| percentiles),
             sdev: of_first_come.map(|(_, sdev)| sdev),
-            ..Known::at(queue.response(), rate, load, "product form", SCHROEDER)
+            ..SteadyState::at(queue.response(), rate, load, "product form", SCHROEDER)
         };
         return Ok(Finding::known(
             model,
             known,
-            "Poisson sessions; the think time and the law of session lengths do not count",
+            "Poisson sessions; the think time and the distribution of session lengths do not matter",
         ));
     }
-    let (Some(law), Policy::Fcfs, 1, true) = (service.blind_law(), discipline, m, memoryless) else {
+    let (Some(law), Policy::Fcfs, 1, true) = (service.size_blind_distribution(), discipline, m, memoryless) else {
         return Ok(Finding::none(
             model,
-            format!("{discipline} on {m} server(s) with this service law, these sessions and think times"),
+            format!("{discipline} on {m} server(s) with this service distribution, these sessions and think times"),
         ));
     };
     let limits = match stream.fcfs_limits(&law) {
-        Err(Error::Refused(why)) => return Ok(Finding::none(model, why)),
+        Err(Error::Unsupported(why)) => return Ok(Finding::none(model, why)),
         limits => limits?,
     };
     if think == 0.0 {
-        let known = Known::at(limits.no_think, rate, load, "Bernoulli feedback to the end of the queue", "Takacs 1963");
+        let known =
+            SteadyState::at(limits.no_think, rate, load, "Bernoulli feedback to the end of the queue", "Takacs 1963");
         return Ok(Finding::known(model, known, "no think time: a session's next request joins the queue at once"));
     }
     let response = match stream.fcfs(&law, think) {
-        Err(Error::Refused(why)) => {
+        Err(Error::Unsupported(why)) => {
             return Ok(Finding::none(
                 model,
                 format!(
-                    "{why} (the mean response tends to {:.6} s without think time, to {:.6} s with an endless one)",
+                    "{why} (the mean response tends to {:.6} s as the think time tends to 0, and to {:.6} s as it grows)",
                     limits.no_think, limits.long_think
                 ),
             ));
         }
         response => response?,
     };
-    let known = Known {
+    let known = SteadyState {
         sdev: Some(response.sdev),
-        ..Known::at(
+        ..SteadyState::at(
             response.mean,
             rate,
             load,
@@ -90,6 +91,6 @@ pub(super) fn solve(
     Ok(Finding::known(
         model,
         known,
-        "Poisson sessions of geometric lengths, exponential think times, service made of exponential phases",
+        "Poisson sessions of geometric lengths, exponential think times, service in exponential phases",
     ))
 }

@@ -1,20 +1,20 @@
-//! What requests bring to a modelled server: one law, or one for each class of requests.
+//! Service time distributions of the requests at a modelled server: one for all, or one per class of requests.
 
 use offered_model::law::Shape;
 use offered_model::workload::{Request, Server};
 use offered_model::{Law, Workload};
 
-use crate::open::mg1::Work;
+use crate::open::mg1::ServiceMoments;
 
-/// The laws of service by class of requests, with the share of each.
+/// The service distributions by class of requests, with the share of each class.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Service {
-    /// (share, law), shares summing to 1; one entry where no request has a law of its own.
+    /// (share, distribution). Shares sum to 1. There is one entry where no request has its own distribution.
     pub(super) classes: Vec<(f64, Law)>,
 }
 
 impl Service {
-    /// Of this server for these requests.
+    /// The service of `server` for the requests of `workload`.
     pub(super) fn of(server: &Server, workload: &Workload) -> Self {
         if workload.requests().iter().all(|r| r.service().is_none()) {
             return Self { classes: vec![(1.0, server.service().clone())] };
@@ -24,23 +24,23 @@ impl Service {
         Self { classes: shares.map(class).collect() }
     }
 
-    /// E\[S\] over all classes.
+    /// E\[S\] over all classes, seconds.
     pub(super) fn mean(&self) -> f64 {
         self.classes.iter().map(|(share, law)| share * law.mean()).sum()
     }
 
-    /// E[S^2] over all classes.
+    /// E[S^2] over all classes, seconds squared.
     pub(super) fn second_moment(&self) -> f64 {
         self.classes.iter().map(|(share, law)| share * law.second_moment()).sum()
     }
 
-    /// The moments of all classes together.
-    pub(super) fn work(&self) -> Work {
+    /// Moments of all classes together.
+    pub(super) fn work(&self) -> ServiceMoments {
         let third = self.classes.iter().map(|(share, law)| share * law.third_moment()).sum();
-        Work { mean: self.mean(), second: self.second_moment(), third }
+        ServiceMoments { mean: self.mean(), second: self.second_moment(), third }
     }
 
-    /// The one law, where there is one.
+    /// The distribution where there is only one class; `None` otherwise.
     pub(super) fn law(&self) -> Option<&Law> {
         match &self.classes[..] {
             [(_, law)] => Some(law),
@@ -48,9 +48,9 @@ impl Service {
         }
     }
 
-    /// The law of work for a policy that does not look at classes, where the mixture of the classes is a law we know: all alike,
-    /// or exponential with two different means (a hyperexponential law).
-    pub(super) fn blind_law(&self) -> Option<Law> {
+    /// The distribution for a policy that does not look at classes. `None` unless the mixture of the classes is a known
+    /// distribution: all classes alike, or exponential with two different means (hyperexponential).
+    pub(super) fn size_blind_distribution(&self) -> Option<Law> {
         let (_, first) = &self.classes[0];
         if self.classes.iter().all(|(_, law)| law == first) {
             return Some(first.clone());
@@ -68,12 +68,12 @@ impl Service {
         Law::hyperexponential_with(mean, self.second_moment() / (mean * mean) - 1.0, shorter).ok()
     }
 
-    /// Whether every class has the same exponential law.
+    /// Whether every class has the same exponential distribution.
     pub(super) fn is_exponential(&self) -> bool {
-        self.blind_law().is_some_and(|law| matches!(law.shape(), Shape::Exponential(_)))
+        self.size_blind_distribution().is_some_and(|law| matches!(law.shape(), Shape::Exponential(_)))
     }
 
-    /// (share of the first, mean of the first, mean of the second) where there are two exponential classes.
+    /// (share of the first, mean of the first, mean of the second) of two exponential classes; `None` otherwise.
     pub(super) fn two_exponential_classes(&self) -> Option<(f64, f64, f64)> {
         match &self.classes[..] {
             [(share, first), (_, second)] => match (first.shape(), second.shape()) {

@@ -1,13 +1,13 @@
 //! N users and m servers in one station: M/M/m/N/N, the machine repair model.
 //!
-//! The number at the station is a birth-death chain, solved from its mode outward ([`crate::birth_death`]): subtraction-free,
-//! where load-dependent mean value analysis in floating point goes negative. The means hold for FCFS with exponential
-//! service and for processor sharing with any service law, and for any law of the think time; percentiles and launches need
-//! FCFS and exponential think times.
+//! The number of requests at the station is a birth-death chain, solved from its mode outward ([`crate::birth_death`]).
+//! This needs no subtraction, where load-dependent mean value analysis in floating point goes negative. The means hold
+//! for FCFS with exponential service and for processor sharing with any service distribution, and for any distribution
+//! of the think time. Percentiles and the request stream need FCFS and exponential think times.
 //!
 //! Source: Brady and Gunther 2016, sections 3.2 and 3.3; percentiles by the arrival theorem (Sevcik and Mitrani 1981).
 
-use super::{Launches, Means};
+use super::{Means, RequestStream};
 use crate::Error;
 use crate::birth_death::stationary;
 use crate::error::{not_negative, positive, some};
@@ -15,7 +15,7 @@ use crate::levels::{Level, Levels};
 use crate::matrix::Matrix;
 use crate::percentile::{Percentiles, tail_behind};
 
-/// The model: m servers of mean service time S, N users of mean think time Z.
+/// m servers of mean service time S, and N users of mean think time Z.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MachineRepair {
     servers: u32,
@@ -25,10 +25,10 @@ pub struct MachineRepair {
 }
 
 impl MachineRepair {
-    /// With these parameters.
+    /// The model with these parameters; `service` and `think` are means in seconds.
     ///
     /// # Errors
-    /// No servers or users, a service time that is not above zero, or a negative think time.
+    /// There are no servers or users, the service time is not above zero, or the think time is negative.
     pub fn new(servers: u32, service: f64, users: u64, think: f64) -> Result<Self, Error> {
         some("the number of servers", u64::from(servers))?;
         some("the number of users", users)?;
@@ -47,21 +47,23 @@ impl MachineRepair {
         Means { throughput, response: in_system / throughput, in_system, utilisation: busy / m }
     }
 
-    /// Percentiles of the response time under FCFS: an arrival finds what a system of one user fewer shows on average.
+    /// Percentiles of the response time under FCFS. By the arrival theorem, an arrival finds the stationary state of a
+    /// system with one user fewer.
     pub fn percentiles(&self) -> Percentiles {
         let found = self.found();
-        // Finding fewer than m there means no wait; finding n means waiting for n - m + 1 completions.
+        // An arrival that finds fewer than m requests does not wait. One that finds n waits for n - m + 1 completions.
         let free = found.len().min(self.servers as usize);
         let mut ahead = vec![found[..free].iter().sum::<f64>()];
         ahead.extend(&found[free..]);
         Percentiles::of(self.solve().response, tail_behind(&ahead, self.service, self.servers))
     }
 
-    /// Standard deviation of the response time under FCFS, seconds, by what an arrival finds.
+    /// Standard deviation of the response time under FCFS, seconds, by the arrival theorem.
     pub fn sdev(&self) -> f64 {
         let (m, mean) = (self.servers as usize, self.solve().response);
         let one = self.service / f64::from(self.servers);
-        // Of k completions of all servers the second moment is k (k + 1) times the square of one's mean; one's own service has 2 S^2.
+        // The second moment of k completions is k (k + 1) times the squared mean of one; that of the request's own
+        // service is 2 S^2.
         let squared = |n: usize| {
             let ahead = (n + 1).saturating_sub(m) as f64;
             let (wait, own) = (ahead * one, self.service);
@@ -71,7 +73,7 @@ impl MachineRepair {
         libm::sqrt(second - mean * mean)
     }
 
-    /// The probabilities of n found on arrival.
+    /// P(an arrival finds n requests), n = 0 to N - 1.
     fn found(&self) -> Vec<f64> {
         match self.users {
             1 => vec![1.0],
@@ -79,11 +81,11 @@ impl MachineRepair {
         }
     }
 
-    /// How regular its launches are, with exponential think times and service.
+    /// Regularity of the request stream, with exponential think times and service.
     ///
     /// # Errors
-    /// A think time of zero: launches then are the departures, one after another.
-    pub fn launches(&self) -> Result<Launches, Error> {
+    /// The think time is zero: requests then follow the departures one by one.
+    pub fn request_stream(&self) -> Result<RequestStream, Error> {
         positive("the think time", self.think)?;
         let one = |rate: f64| Matrix::diagonal(&[rate]);
         let last = self.users as usize;
@@ -93,7 +95,7 @@ impl MachineRepair {
             up: if n == last { Matrix::zero(1, 0) } else { one(self.rate_up(n)) },
         };
         let balance = (self.users as f64 - f64::from(self.servers) * self.think / self.service).max(0.0) as usize;
-        Ok(Launches::of(&Levels::solve((0..=last).map(level).collect(), balance)))
+        Ok(RequestStream::of(&Levels::solve((0..=last).map(level).collect(), balance)))
     }
 
     fn rate_up(&self, n: usize) -> f64 {
@@ -104,7 +106,7 @@ impl MachineRepair {
         (n as f64).min(f64::from(self.servers)) / self.service
     }
 
-    /// P(n at the station), n = 0 to N.
+    /// P(n requests at the station), n = 0 to N.
     fn probabilities(&self) -> Vec<f64> {
         let last = self.users as usize;
         if self.think == 0.0 {

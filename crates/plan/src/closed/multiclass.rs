@@ -1,7 +1,7 @@
 //! Networks with several classes of users, each with its own think time and its own demands.
 //!
-//! Product form needs, at an FCFS station, the same service law for every class; under processor sharing anything goes
-//! (BCMP 1975). Stations are single servers; a delay is part of the think time.
+//! At an FCFS station, product form needs the same service distribution for every class; under processor sharing there
+//! is no such condition (BCMP 1975). Stations are single servers; a delay is part of the think time.
 
 use crate::Error;
 use crate::error::{not_negative, positive, some};
@@ -9,17 +9,17 @@ use crate::error::{not_negative, positive, some};
 /// One class of users.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// What it is called in tables.
+    /// Name of the class in tables.
     pub name: String,
-    /// N, how many of them.
+    /// N, number of users.
     pub users: u64,
-    /// Z, seconds.
+    /// Z, mean think time, seconds.
     pub think: f64,
-    /// D at each station in turn, seconds; zero where it never goes.
+    /// D at each station in turn, seconds; zero at a station that the class does not visit.
     pub demands: Vec<f64>,
 }
 
-/// Throughput of each class and its residence time at each station.
+/// Throughput of each class, and its residence time at each station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
     /// X of each class, per second.
@@ -29,21 +29,22 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// R of class `c`, seconds.
+    /// R, response time of class `c`, seconds.
     pub fn response(&self, c: usize) -> f64 {
         self.residence[c].iter().sum()
     }
 }
 
-/// The exact solution by the vector recursion of Reiser and Lavenberg (1980), within a budget of `budget` population vectors.
+/// Exact solution by the vector recursion of Reiser and Lavenberg (1980), with at most `budget` population vectors.
 ///
 /// # Errors
-/// No classes, a class of no users, unlike numbers of demands, times below zero, or more than `budget` vectors.
+/// There are no classes, a class has no users, the numbers of demands differ, a time is negative, or there are more
+/// than `budget` vectors.
 pub fn exact(classes: &[Class], budget: usize) -> Result<Solution, Error> {
     let stations = check(classes)?;
     let states: f64 = classes.iter().map(|c| c.users as f64 + 1.0).product();
     if states > budget as f64 {
-        return Err(Error::Budget { states, budget });
+        return Err(Error::TooManyStates { states, budget });
     }
     // The population vector as a mixed-radix number: class c counts in steps of stride[c].
     let stride: Vec<usize> = classes
@@ -74,16 +75,16 @@ pub fn exact(classes: &[Class], budget: usize) -> Result<Solution, Error> {
     Ok(solution)
 }
 
-/// The Bard-Schweitzer approximation, iterated to a relative change below `tolerance`.
+/// Bard-Schweitzer approximation, iterated until the relative change is below `tolerance`.
 ///
 /// # Errors
-/// As [`exact`], without the budget; also an iteration that does not settle.
+/// As [`exact`], without the budget; also an iteration that does not converge.
 pub fn schweitzer(classes: &[Class], tolerance: f64) -> Result<Solution, Error> {
-    const MOST_STEPS: usize = 100_000;
+    const MAX_STEPS: usize = 100_000;
     let stations = check(classes)?;
     positive("the tolerance", tolerance)?;
     let mut queue: Vec<Vec<f64>> = classes.iter().map(|c| vec![c.users as f64 / stations as f64; stations]).collect();
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let mut solution = Solution { throughput: vec![], residence: vec![] };
         for (c, class) in classes.iter().enumerate() {
             let n = class.users as f64;
@@ -106,23 +107,23 @@ pub fn schweitzer(classes: &[Class], tolerance: f64) -> Result<Solution, Error> 
             return Ok(solution);
         }
     }
-    Err(Error::Unsettled { steps: MOST_STEPS, tolerance })
+    Err(Error::NotConverged { steps: MAX_STEPS, tolerance })
 }
 
-/// R = D (1 + Q seen).
+/// R = D (1 + Q), with Q the queue that an arrival finds.
 fn residence(class: &Class, seen: &[f64]) -> Vec<f64> {
     class.demands.iter().zip(seen).map(|(demand, queue)| demand * (1.0 + queue)).collect()
 }
 
-/// The number of stations, where the question makes sense.
+/// Checks the classes and returns the number of stations.
 fn check(classes: &[Class]) -> Result<usize, Error> {
     let stations = classes.first().ok_or(Error::Empty { what: "classes" })?.demands.len();
     for class in classes {
         some("the number of users of a class", class.users)?;
         not_negative("the think time of a class", class.think)?;
         if class.demands.len() != stations {
-            return Err(Error::Refused(format!(
-                "class `{}` has {} demands for {} stations; give one for each, 0 where it never goes",
+            return Err(Error::Unsupported(format!(
+                "class `{}` has {} demands for {} stations; give one per station, 0 for a station that it does not visit",
                 class.name,
                 class.demands.len(),
                 stations

@@ -1,32 +1,32 @@
-//! Exact mean value analysis of a product-form network of one class of users.
+//! Exact mean value analysis of a product-form network with one class of users.
 //!
-//! Holds for exponential service under FCFS, and for any service law under processor sharing (BCMP; Baskett, Chandy, Muntz
-//! and Palacios 1975); stations may have several servers, or none to wait for (delays). The law of the think time does not
-//! matter, only its mean.
+//! Holds for exponential service under FCFS, and for any service distribution under processor sharing (BCMP; Baskett,
+//! Chandy, Muntz and Palacios 1975). Stations may have one server, several servers, or no queue (delays). Only the mean
+//! of the think time matters, not its distribution.
 //!
 //! # Method
-//! Reiser and Lavenberg's recursion over the population (1980), with the marginal probabilities of multi-server stations
-//! taken from the complement network, p(0|n) = p(0|n-1) X(n)/X'(n) where X' is the throughput without the station (Reiser
-//! 1981), and not as 1 minus the others, which goes negative in floating point near saturation. Adding the stations one
-//! after another makes each network the complement of the next. Nothing is ever subtracted, and every number kept is a
-//! probability or a mean time, so nothing overflows.
+//! Reiser and Lavenberg's recursion over the population (1980). The marginal probabilities of multi-server stations
+//! come from the complement network, p(0|n) = p(0|n-1) X(n)/X'(n), where X' is the throughput without the station
+//! (Reiser 1981). The usual "1 minus the others" goes negative in floating point near saturation. Stations are added
+//! one after another, so that each network is the complement of the next. Nothing is subtracted, and every stored
+//! number is a probability or a mean time, so nothing overflows.
 //!
 //! Cost: O(N K) for K single servers, and O(N m K log K) for K stations of m servers.
 
-use crate::station::closed_question;
-use crate::{Error, Kind, Solution, Station};
+use crate::station::check_closed;
+use crate::{Error, Solution, Station, StationKind};
 
-/// The exact solution for `users` who think `think` seconds on average.
+/// Exact solution for `users` users with mean think time `think`, seconds.
 ///
 /// # Errors
-/// No stations, no users, or a negative think time.
+/// There are no stations or no users, or the think time is negative.
 pub fn solve(stations: &[Station], users: u64, think: f64) -> Result<Solution, Error> {
-    closed_question(stations, users, think)?;
-    let delay: f64 = stations.iter().filter(|s| s.kind == Kind::Delay).map(Station::demand).sum();
+    check_closed(stations, users, think)?;
+    let delay: f64 = stations.iter().filter(|s| s.kind == StationKind::Delay).map(Station::demand).sum();
     let idle = (0..=users).map(|n| (think + delay) / n.max(1) as f64).collect();
     let queues = stations.iter().enumerate().filter_map(|(place, station)| match station.kind {
-        Kind::Queue { servers } => Some(Queue { place, demand: station.demand(), servers }),
-        Kind::Delay => None,
+        StationKind::Queue { servers } => Some(Queue { place, demand: station.demand(), servers }),
+        StationKind::Delay => None,
     });
     let (single, several): (Vec<Queue>, Vec<Queue>) = queues.partition(|queue| queue.servers == 1);
     let without_several = joined_by(&single, idle);
@@ -39,20 +39,22 @@ pub fn solve(stations: &[Station], users: u64, think: f64) -> Result<Solution, E
     Ok(Solution::of(stations, 1.0 / gap[gap.len() - 1], &residence))
 }
 
-/// A queue at its place among the stations.
+/// A queue and its index among the stations.
 struct Queue {
     place: usize,
     demand: f64,
     servers: u32,
 }
 
-/// Mean seconds between launches, 1/X(n), for n = 0 (unused) to N, when these queues join a network with `gap` between them.
+/// Mean seconds between requests, 1/X(n), for n = 0 (unused) to N, after these queues join a network with `gap` seconds
+/// between requests.
 fn joined_by(queues: &[Queue], gap: Vec<f64>) -> Vec<f64> {
     queues.iter().fold(gap, |gap, queue| add(&gap, queue.demand, queue.servers).0)
 }
 
-/// The residence time at each of these queues when it is the last to join: half of them join, then the other half is gone
-/// through likewise. K queues take K log K steps so, where one network without each would take K squared.
+/// Computes the residence time at each of these queues when it joins last. Half of the queues join, and the other half
+/// is handled recursively, and vice versa: K log K steps for K queues, where one network without each queue would take
+/// K^2.
 fn each_joins_last(queues: &[Queue], gap: &[f64], residence: &mut [f64]) {
     match queues {
         [] => {}
@@ -65,11 +67,11 @@ fn each_joins_last(queues: &[Queue], gap: &[f64], residence: &mut [f64]) {
     }
 }
 
-/// The network with `gap` seconds between launches when a queue joins it: its new gaps, and the residence time at the queue
-/// with all users.
+/// Adds a queue to the network with `gap` seconds between requests. Returns the new gaps, and the residence time at the
+/// queue with all users.
 fn add(gap: &[f64], demand: f64, servers: u32) -> (Vec<f64>, f64) {
     let m = servers as usize;
-    // With n-1 users: P(j there) for j < m, P(m or more there), and the mean number there.
+    // With n-1 users: P(j at the queue) for j < m, P(m or more), and the mean number.
     let mut p = vec![0.0; m];
     p[0] = 1.0;
     let pace: Vec<f64> = (0..m).map(|j| demand / j.max(1) as f64).collect();

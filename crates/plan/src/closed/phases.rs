@@ -1,22 +1,23 @@
-//! N users and one FCFS server whose service is a mixture or a chain of exponential phases: M/PH/1/N/N.
+//! N users and one FCFS server with phase-type service (a mixture or a chain of exponential phases): M/PH/1/N/N.
 //!
-//! There is no product form here, so the answer comes from the Markov chain itself ([`crate::levels`]), exactly. With
-//! hyperexponential service this is the closed system of Schroeder, Wierman and Harchol-Balter's Figures 2 to 5.
-//! Think times are exponential.
+//! There is no product form, so the Markov chain itself is solved exactly ([`crate::levels`]). With hyperexponential
+//! service this is the closed system of Schroeder, Wierman and Harchol-Balter's Figures 2 to 5. Think times are
+//! exponential.
 
 use offered_model::Law;
 
-use super::{Launches, Means};
+use super::{Means, RequestStream};
 use crate::error::{positive, some};
 use crate::levels::{Level, Levels};
 use crate::matrix::Matrix;
 use crate::phase_type::{Phases, fcfs_response};
 use crate::{Error, Response};
 
-/// The exact means for `users` who think an exponential time of mean `think`; at zero everybody is always at the server.
+/// Exact means for `users` users with exponential think times of mean `think` seconds. At zero every user always has a
+/// request at the server.
 ///
 /// # Errors
-/// No users, a negative think time, or a service law that is not made of phases.
+/// There are no users, the think time is negative, or the service does not consist of exponential phases.
 pub fn solve(service: &Law, users: u64, think: f64) -> Result<Means, Error> {
     if think == 0.0 {
         let n = some("the number of users", users)?;
@@ -29,15 +30,15 @@ pub fn solve(service: &Law, users: u64, think: f64) -> Result<Means, Error> {
     Ok(Means { throughput, response: in_system / throughput, in_system, utilisation })
 }
 
-/// The second-order properties of the launches, exactly.
+/// Exact second-order properties of the request stream.
 ///
 /// # Errors
-/// As [`solve`].
-pub fn launches(service: &Law, users: u64, think: f64) -> Result<Launches, Error> {
-    Ok(Launches::of(&chain(service, users, think)?))
+/// As [`solve`]; also a think time of zero.
+pub fn request_stream(service: &Law, users: u64, think: f64) -> Result<RequestStream, Error> {
+    Ok(RequestStream::of(&chain(service, users, think)?))
 }
 
-/// The response, by what those who launch find at the server.
+/// Mean and standard deviation of the response time, from what a request finds at the server.
 ///
 /// # Errors
 /// As [`solve`]; also a think time of zero.
@@ -76,7 +77,7 @@ fn chain(service: &Law, users: u64, think: f64) -> Result<Levels, Error> {
     Ok(Levels::solve((0..=users).map(level).collect(), likely_level(n, service.mean(), think)))
 }
 
-/// Where the flow in and the flow out balance: the queue that remains above saturation, else nearly nobody.
+/// The level where the flows in and out balance: the queue that remains above saturation, or 0.
 pub(crate) fn likely_level(users: f64, service: f64, think: f64) -> usize {
     (users - think / service).max(0.0) as usize
 }

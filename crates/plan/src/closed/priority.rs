@@ -1,8 +1,9 @@
-//! N users and one server that prefers one of two classes of requests, preemptively: the closed PESJF and PELJF.
+//! N users and one server with preemptive priority between two classes of requests: the closed PESJF and PELJF.
 //!
-//! Each launch is of the first class with probability p. With hyperexponential service the classes are the branches, so this
-//! is a server that knows each request's *expected* size (Schroeder, Wierman and Harchol-Balter 2006, section 5). The chain
-//! has (N+1)(N+2)/2 states and is solved exactly by levels ([`crate::levels`]) at O(N^4) cost, so N is limited.
+//! A request is of the first class with probability p. With hyperexponential service the classes are the branches, so
+//! this is a server that knows each request's *expected* size (Schroeder, Wierman and Harchol-Balter 2006, section 5).
+//! The chain has (N+1)(N+2)/2 states and is solved exactly by levels ([`crate::levels`]) at O(N^4) cost, so N is
+//! limited.
 
 use super::Means;
 use crate::Error;
@@ -10,25 +11,26 @@ use crate::error::{not_negative, positive, some};
 use crate::levels::{Level, Levels};
 use crate::matrix::Matrix;
 
-/// The largest population solved.
-pub const MOST_USERS: u64 = 200;
+/// Maximum number of users.
+pub const MAX_USERS: u64 = 200;
 
-/// The exact means when the class with mean service `first`, of which a share `p` of the requests is, goes before the class
-/// with mean service `second`.
+/// Exact means when a share `p` of the requests, with mean service time `first`, has priority over the others, with
+/// mean service time `second`. Times are in seconds.
 ///
 /// # Errors
-/// Times that are not above zero, a share outside (0, 1), no users, or more than [`MOST_USERS`].
+/// A service time is not above zero, the think time is negative, the share is outside (0, 1), there are no users, or
+/// there are more than [`MAX_USERS`].
 pub fn preemptive(p: f64, first: f64, second: f64, users: u64, think: f64) -> Result<Means, Error> {
     some("the number of users", users)?;
     not_negative("the think time", think)?;
     positive("the service time of the first class", first)?;
     positive("the service time of the second class", second)?;
     if !(p > 0.0 && p < 1.0) {
-        return Err(Error::Share { what: "the share of the first class", expected: "between 0 and 1", value: p });
+        return Err(Error::OutOfRange { what: "the share of the first class", expected: "between 0 and 1", value: p });
     }
-    if users > MOST_USERS {
-        return Err(Error::Refused(format!(
-            "the closed priority chain of {users} users is too large; ask for at most {MOST_USERS} users, or simulate"
+    if users > MAX_USERS {
+        return Err(Error::Unsupported(format!(
+            "the closed priority chain of {users} users is too large; use at most {MAX_USERS} users, or simulate"
         )));
     }
     let mean = p * first + (1.0 - p) * second;

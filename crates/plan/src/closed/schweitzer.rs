@@ -1,36 +1,38 @@
-//! The Bard-Schweitzer approximation of mean value analysis, for one class of users.
+//! Bard-Schweitzer approximation of mean value analysis, for one class of users.
 //!
-//! It replaces "the queue an arrival finds, with one user fewer" by (N-1)/N of the queue itself and iterates (Schweitzer
-//! 1979; Bard 1979). It is off by up to some ten percent near the knee; use [`super::mva`] unless you are reproducing
-//! numbers made with it, as Brady and Gunther's Table 1 is (tolerance 1e-3).
+//! It replaces "the queue an arrival finds, with one user fewer" by (N-1)/N of the queue itself and iterates
+//! (Schweitzer 1979; Bard 1979). Its error reaches about ten percent near the knee. Use [`super::mva`] unless you
+//! reproduce numbers made with the approximation, such as Brady and Gunther's Table 1 (tolerance 1e-3).
 
 use crate::error::positive;
-use crate::station::closed_question;
-use crate::{Error, Kind, Solution, Station};
+use crate::station::check_closed;
+use crate::{Error, Solution, Station, StationKind};
 
-const MOST_STEPS: usize = 1_000_000;
+const MAX_STEPS: usize = 1_000_000;
 
-/// The approximate solution, iterated until no station's Q moves by `tolerance` or more from one step to the next.
+/// Approximate solution, iterated until no station's Q changes by `tolerance` or more in a step.
 ///
 /// # Errors
-/// What the exact solver refuses; also multi-server stations, a tolerance that is not above zero, and an iteration that does
-/// not settle.
+/// As the exact solver; also multi-server stations, a tolerance that is not above zero, and an iteration that does not
+/// converge.
 pub fn solve(stations: &[Station], users: u64, think: f64, tolerance: f64) -> Result<Solution, Error> {
-    closed_question(stations, users, think)?;
+    check_closed(stations, users, think)?;
     positive("the tolerance", tolerance)?;
-    if let Some(station) = stations.iter().find(|s| matches!(s.kind, Kind::Queue { servers } if servers > 1)) {
-        return Err(Error::Refused(format!(
-            "station `{}` has several servers, which Bard-Schweitzer does not cover; mean value analysis does, exactly",
+    if let Some(station) = stations.iter().find(|s| matches!(s.kind, StationKind::Queue { servers } if servers > 1)) {
+        return Err(Error::Unsupported(format!(
+            "station `{}` has several servers, which Bard-Schweitzer does not cover; use exact mean value analysis",
             station.name
         )));
     }
     let n = users as f64;
     let mut queue = vec![n / stations.len() as f64; stations.len()];
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let residence: Vec<f64> = stations
             .iter()
             .zip(&queue)
-            .map(|(s, q)| if s.kind == Kind::Delay { s.demand() } else { s.demand() * (1.0 + q * (n - 1.0) / n) })
+            .map(
+                |(s, q)| if s.kind == StationKind::Delay { s.demand() } else { s.demand() * (1.0 + q * (n - 1.0) / n) },
+            )
             .collect();
         let throughput = n / (think + residence.iter().sum::<f64>());
         let moved = residence.iter().zip(&queue).map(|(r, q)| (throughput * r - q).abs()).fold(0.0, f64::max);
@@ -39,5 +41,5 @@ pub fn solve(stations: &[Station], users: u64, think: f64, tolerance: f64) -> Re
         }
         queue = residence.iter().map(|r| throughput * r).collect();
     }
-    Err(Error::Unsettled { steps: MOST_STEPS, tolerance })
+    Err(Error::NotConverged { steps: MAX_STEPS, tolerance })
 }

@@ -1,13 +1,13 @@
 //! M/M/m: Poisson arrivals, exponential service, m servers, one queue. M/M/1 is m = 1.
 //!
-//! Source: Erlang 1917; Kleinrock 1975, sections 3.2 and 3.5. The mean also holds for m processor-sharing servers with any
-//! service law (a request gets at most one server; BCMP 1975).
+//! Source: Erlang 1917; Kleinrock 1975, sections 3.2 and 3.5. The mean also holds for m processor-sharing servers with
+//! any service distribution (a request gets at most one server; BCMP 1975).
 
 use crate::Error;
 use crate::error::{below_one, positive, some};
 use crate::percentile::Percentiles;
 
-/// The model in steady state.
+/// The queue in steady state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mmm {
     servers: u32,
@@ -16,10 +16,10 @@ pub struct Mmm {
 }
 
 impl Mmm {
-    /// With these parameters.
+    /// The queue with `servers` servers, mean service time `service` in seconds and `rate` requests per second.
     ///
     /// # Errors
-    /// No servers, a rate or service time that is not above zero, or a load of 1 or more.
+    /// There are no servers, the rate or the service time is not above zero, or the load is 1 or more.
     pub fn new(servers: u32, service: f64, rate: f64) -> Result<Self, Error> {
         let m = some("the number of servers", u64::from(servers))?;
         below_one(positive("the rate", rate)? * positive("the service time", service)? / m)?;
@@ -31,7 +31,7 @@ impl Mmm {
         self.rate * self.service / f64::from(self.servers)
     }
 
-    /// P(an arrival waits), Erlang's C, by the recursion of his B.
+    /// P(an arrival waits), Erlang C, by the recursion of Erlang B.
     pub fn waits(&self) -> f64 {
         let a = self.rate * self.service;
         let b = (1..=self.servers).fold(1.0, |b, k| a * b / (f64::from(k) + a * b));
@@ -43,7 +43,7 @@ impl Mmm {
         self.service + self.waits() * self.service / (f64::from(self.servers) * (1.0 - self.load()))
     }
 
-    /// Standard deviation of R under FCFS, seconds: of the service, and of a wait that is exponential where there is one.
+    /// Standard deviation of R under FCFS, seconds. The wait, where there is one, is exponential.
     pub fn sdev(&self) -> f64 {
         let (waits, wait) = (self.waits(), self.service / (f64::from(self.servers) * (1.0 - self.load())));
         libm::sqrt(self.service * self.service + waits * (2.0 - waits) * wait * wait)

@@ -1,4 +1,4 @@
-//! M/G/1 with classes of different rank, first the most important.
+//! M/G/1 with priority classes, the most important first.
 //!
 //! Source: Cobham 1954 (non-preemptive); White and Christie 1958, Kleinrock 1976, section 3.5 (preemptive-resume).
 
@@ -7,28 +7,29 @@ use offered_model::Law;
 use crate::Error;
 use crate::error::{below_one, positive};
 
-/// One class of requests: its rate, and its service law.
+/// One class of requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
     /// lambda of the class, per second.
     pub rate: f64,
-    /// The law of its service times.
+    /// Distribution of its service times, seconds.
     pub service: Law,
 }
 
-/// Whether an arrival of higher rank interrupts.
+/// Whether an arrival of higher priority interrupts the request in service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
-    /// It waits for the request in service.
+    /// The arrival waits for the request in service.
     NonPreemptive,
-    /// It interrupts; the other resumes later where it was.
+    /// The arrival interrupts it; the interrupted request resumes later where it stopped.
     Preemptive,
 }
 
-/// Mean response of each class, seconds, the most important first.
+/// Mean response time of each class, seconds, in the order of the classes.
 ///
 /// # Errors
-/// No classes, rates or services that are not above zero, a load of 1 or more in all, an infinite second moment.
+/// There are no classes, a rate or a service time is not above zero, the total load is 1 or more, or a second moment is
+/// infinite.
 pub fn responses(classes: &[Class], rank: Rank) -> Result<Vec<f64>, Error> {
     if classes.is_empty() {
         return Err(Error::Empty { what: "classes" });
@@ -37,11 +38,11 @@ pub fn responses(classes: &[Class], rank: Rank) -> Result<Vec<f64>, Error> {
     for class in classes {
         load += positive("the rate of a class", class.rate)? * positive("a service time", class.service.mean())?;
         if class.service.second_moment().is_infinite() {
-            return Err(Error::Refused(format!("{} service has an infinite second moment", class.service)));
+            return Err(Error::Unsupported(format!("{} service has an infinite second moment", class.service)));
         }
     }
     below_one(load)?;
-    // Residual work of those who cannot be interrupted by the class: everybody's, or its own rank's and above.
+    // Residual work that a class cannot interrupt: of all classes, or of its own priority and above.
     let residual = |classes: &[Class]| classes.iter().map(|c| c.rate * c.service.second_moment() / 2.0).sum::<f64>();
     let mut above = 0.0;
     let mut responses = Vec::with_capacity(classes.len());
@@ -58,7 +59,7 @@ pub fn responses(classes: &[Class], rank: Rank) -> Result<Vec<f64>, Error> {
     Ok(responses)
 }
 
-/// Mean response over all classes, weighted by their rates, seconds.
+/// Mean response time over all classes, weighted by their rates, seconds.
 ///
 /// # Errors
 /// As [`responses`].

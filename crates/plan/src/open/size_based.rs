@@ -1,7 +1,7 @@
-//! M/G/1 under policies that look at the size of a request: SRPT, PSJF, SJF, their opposites, and FB which looks at its age.
+//! M/G/1 under policies that look at the size of a request (SRPT, PSJF, SJF and their opposites) or at its age (FB).
 //!
-//! Mean response is the mean over sizes of the response of a size, by numeric integration. With rho(x) the load of requests
-//! of size at most x, F the law of sizes and W(x) the mean wait to first service:
+//! The mean response time is the mean over sizes of the response of a size, by numeric integration. With rho(x) the
+//! load of requests of size at most x, F the distribution of sizes and W(x) the mean wait until the first service:
 //!
 //! | policy | wait W(x) | then |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 //! | SJF | lambda E[S^2] / (2 (1 - rho(x))^2) | x |
 //! | FB | lambda E[min(S,x)^2] / (2 (1 - rho'(x))^2), rho'(x) = lambda E[min(S,x)] | x / (1 - rho'(x)) |
 //!
-//! LJF and PLJF are SJF and PSJF with the order of sizes reversed. Where a law has atoms, requests of equal size are served
-//! in order of arrival, and (1 - rho(x))^2 becomes (1 - rho(x-)) (1 - rho(x)).
+//! LJF and PLJF are SJF and PSJF with the order of sizes reversed. Where a distribution has atoms, requests of equal
+//! size are served in order of arrival, and (1 - rho(x))^2 becomes (1 - rho(x-)) (1 - rho(x)).
 //!
 //! Source: Schrage and Miller 1966 (SRPT); Kleinrock 1976, section 3.7 and 4.6; Harchol-Balter 2013, chapters 30 to 33.
 
@@ -26,35 +26,35 @@ use crate::moments::Sizes;
 pub enum Policy {
     /// Shortest remaining processing time first.
     Srpt,
-    /// Smallest original size first, interrupting.
+    /// Preemptive shortest job first: smallest original size first.
     Psjf,
-    /// Smallest first, not interrupting.
+    /// Shortest job first, non-preemptive.
     Sjf,
-    /// Largest first, not interrupting.
+    /// Longest job first, non-preemptive.
     Ljf,
-    /// Largest original size first, interrupting.
+    /// Preemptive longest job first: largest original size first.
     Pljf,
     /// Least attained service first (foreground-background).
     Fb,
 }
 
-/// Mean response time, seconds.
+/// Mean response time, seconds, at `rate` requests per second.
 ///
 /// # Errors
-/// A rate or mean size that is not above zero, a load of 1 or more; an infinite second moment, except under SRPT, PSJF and
-/// FB, which do not mind; a law so narrow or so wide that numeric integration does not see all of it.
+/// The rate or the mean size is not above zero, or the load is 1 or more. The second moment is infinite and the policy
+/// is SJF, LJF or PLJF. The distribution is too narrow or too wide for numeric integration.
 pub fn response(service: &Law, rate: f64, policy: Policy) -> Result<f64, Error> {
     below_one(positive("the rate", rate)? * positive("the service time", service.mean())?)?;
     let second = service.second_moment();
     if second.is_infinite() && matches!(policy, Policy::Sjf | Policy::Ljf | Policy::Pljf) {
-        return Err(Error::Refused(format!(
+        return Err(Error::Unsupported(format!(
             "{service} service has an infinite second moment, so the mean wait is infinite; use srpt, psjf, fb or ps"
         )));
     }
     let sizes = Sizes::of(service);
-    if !sizes.are_seen() {
-        return Err(Error::Refused(format!(
-            "{service} is too narrow or too wide for numeric integration over its sizes; simulate, or take a constant for a narrow one"
+    if !sizes.are_resolved() {
+        return Err(Error::Unsupported(format!(
+            "{service} is too narrow or too wide for numeric integration over its sizes; simulate, or replace a narrow one by a constant"
         )));
     }
     let (mean, load) = (service.mean(), |moment: f64| 1.0 - rate * moment);
@@ -92,9 +92,9 @@ mod tests {
 
     const ALL: [Policy; 6] = [Policy::Srpt, Policy::Psjf, Policy::Sjf, Policy::Ljf, Policy::Pljf, Policy::Fb];
 
-    /// Weibull laws of shape 1.5 and more used to end the program here.
+    /// Regression: Weibull distributions of shape 1.5 and more crashed the program.
     #[test]
-    fn scipy_integrates_to_the_same() {
+    fn agrees_with_scipy() {
         let oracle: serde_json::Value =
             serde_json::from_str(include_str!("../../../../tests/oracle/sizes.json")).unwrap();
         let rows = oracle["values"].as_array().unwrap();
@@ -120,9 +120,10 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// SRPT is the best there is; nobody is faster than without a queue; what cannot be integrated is said.
+        /// SRPT is optimal, no response is shorter than the service, and distributions that cannot be integrated are
+        /// refused.
         #[test]
-        fn every_law_has_an_answer_or_a_reason(kind in 0..5, spread in -3.0..3.0f64, load in 0.05..0.95f64) {
+        fn every_distribution_is_solved_or_refused(kind in 0..5, spread in -3.0..3.0f64, load in 0.05..0.95f64) {
             let wide = 10f64.powf(spread);
             let law = match kind {
                 0 => Law::gamma(0.01, wide),
