@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use offered_model::{Event, Instant, Law, Nanos, Outcome, Purpose, Recording, Seed, Stream};
-use offered_verify::{Ask, Check, Judgement, verify};
+use offered_verify::{Criteria, Check, Validity, verify};
 
 /// Mean gap of all streams, in seconds: about that of the paper's run 1830.
 const MEAN: f64 = 0.030;
@@ -59,7 +59,7 @@ const TESTS: [(Check, &str); 8] = [
     (Check::Cov, "CoV"),
     (Check::GammaFit, "gamma fit"),
     (Check::AndersonDarling, "A-D"),
-    (Check::Kolmogorov, "K-S"),
+    (Check::KolmogorovSmirnov, "K-S"),
     (Check::PoissonCounts, "counts"),
     (Check::Dispersion, "dispersion"),
     (Check::LjungBox, "Ljung-Box"),
@@ -70,14 +70,14 @@ const TESTS: [(Check, &str); 8] = [
 fn rejected(kind: &Kind, n: usize, tick: u64, repetitions: u64) -> Vec<f64> {
     let mut counts = vec![0u64; TESTS.len() + 1];
     for seed in 0..repetitions {
-        let ask = Ask { seed: Seed(seed), ..Ask::default() };
+        let ask = Criteria { seed: Seed(seed), ..Criteria::default() };
         let verdict =
             verify(&recording(kind, n, tick, seed + 1_000_000 * n as u64), &ask).expect("a recording in memory");
         for (count, (check, _)) in counts.iter_mut().zip(TESTS) {
-            let p = verdict.finding(check).and_then(|finding| finding.p);
+            let p = verdict.finding(check).and_then(|finding| finding.p_value);
             *count += u64::from(p.is_some_and(|p| p < 0.05));
         }
-        counts[TESTS.len()] += u64::from(verdict.judgement == Judgement::Fails);
+        counts[TESTS.len()] += u64::from(verdict.validity == Validity::Invalid);
     }
     counts.iter().map(|&count| 100.0 * count as f64 / repetitions as f64).collect()
 }

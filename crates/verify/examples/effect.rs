@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use offered_model::{Event, Instant, Law, Nanos, Outcome, Purpose, Recording, Seed, Threshold};
-use offered_verify::{Ask, Checked, Judgement, Measured, verify};
+use offered_verify::{CheckResult, Criteria, Measured, ThresholdResult, Validity, verify};
 
 /// Launches a second.
 const RATE: f64 = 300.0;
@@ -102,8 +102,8 @@ fn percentiles(mut times: Vec<f64>) -> [f64; 3] {
 struct Said {
     /// What the generator did to the worst figure, in per cent.
     effect: f64,
-    by_effect: Judgement,
-    strictly: Judgement,
+    by_effect: Validity,
+    strictly: Validity,
     /// One threshold was judged.
     judged: bool,
     /// Whether a punctual generator would have answered that otherwise.
@@ -150,19 +150,19 @@ fn run(n: usize, sends: Sends, seed: u64) -> Said {
     let recording = Recording::of_run((0..n).map(event).collect(), vec!["a".into()]);
     let ask = |effect_tolerance, thresholds| {
         let lasts = Some(Nanos::from_secs_f64(n as f64 / RATE * 2.0));
-        Ask { rate_per_s: Some(RATE), lasts, effect_tolerance, thresholds, ..Ask::default() }
+        Criteria { target_rate_per_s: Some(RATE), duration: lasts, generator_error_tolerance: effect_tolerance, thresholds, ..Criteria::default() }
     };
-    let judged = |ask: &Ask| verify(&recording, ask).expect("a recording in memory");
+    let judged = |ask: &Criteria| verify(&recording, ask).expect("a recording in memory");
     let one = ask(0.05, vec![threshold.expect("a threshold")]);
     let held_to_one = judged(&one);
-    let counted = Instant::ZERO..Instant::ZERO + one.lasts.expect("a duration");
-    let found = Measured::new(&recording, &held_to_one.launches, &held_to_one.window, counted);
-    let checked = Checked::all(&one.thresholds, &found, &held_to_one).expect("a recording in memory");
+    let counted = Instant::ZERO..Instant::ZERO + one.duration.expect("a duration");
+    let found = Measured::new(&recording, &held_to_one.gaps, &held_to_one.window, counted);
+    let checked = ThresholdResult::check_all(&one.thresholds, &found, &held_to_one).expect("a recording in memory");
     Said {
         effect: apart.fold(0.0, f64::max),
-        by_effect: judged(&ask(0.05, Vec::new())).judgement,
-        strictly: judged(&ask(0.0, Vec::new())).judgement,
-        judged: checked[0].judgement != Judgement::NotChecked,
+        by_effect: judged(&ask(0.05, Vec::new())).validity,
+        strictly: judged(&ask(0.0, Vec::new())).validity,
+        judged: checked[0].result != CheckResult::NotChecked,
         otherwise: (measured[looked_at] < bound) != (punctual[looked_at] < bound),
     }
 }
@@ -177,10 +177,10 @@ fn row(name: &str, n: usize, band: &[f64], here: &[&Said]) -> String {
     let band =
         if band[1].is_finite() { format!("{} to {} %", band[0], band[1]) } else { format!("{} % and more", band[0]) };
     let cells = [
-        by_effect(Judgement::Holds),
-        by_effect(Judgement::HoldsWithDoubt),
-        by_effect(Judgement::Fails),
-        percent(&|said| said.strictly == Judgement::Fails),
+        by_effect(Validity::Valid),
+        by_effect(Validity::ValidWithWarnings),
+        by_effect(Validity::Invalid),
+        percent(&|said| said.strictly == Validity::Invalid),
         percent(&|said| !said.judged),
         here.iter().filter(|said| said.judged && said.otherwise).count().to_string(),
     ];

@@ -3,20 +3,20 @@
 //! `cargo run --release -p offered-verify --example keeps_up`; an argument sets the repetitions.
 
 use offered_model::{Event, Instant, Law, Outcome, Purpose, Seed};
-use offered_verify::{Flows, Judgement};
+use offered_verify::{FlowCounts, StabilityState};
 
 /// The loads of the columns.
 const LOADS: [f64; 9] = [0.5, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.3, 1.6];
 
 /// What is said of `n` Poisson arrivals at one server, in their order, whose work follows `work` (of mean 1).
-fn judged(load: f64, n: u64, work: &Law, seed: u64) -> Judgement {
+fn judged(load: f64, n: u64, work: &Law, seed: u64) -> StabilityState {
     let (mut arrivals, mut sizes) = (Seed(seed).stream(Purpose::Arrivals), Seed(seed).stream(Purpose::Size));
     let (mut at, mut free) = (0.0, 0.0f64);
-    let mut flows = Flows::new(Instant::ZERO, Instant::from_secs(n));
+    let mut flows = FlowCounts::new(Instant::ZERO, Instant::from_secs(n));
     loop {
         at += arrivals.exponential();
         if at >= n as f64 {
-            return flows.keeps_up(false).judgement;
+            return flows.stability(false).state;
         }
         free = free.max(at) + load * work.sample(&mut sizes);
         let sent = Instant::from_secs_f64(at);
@@ -38,11 +38,11 @@ fn main() {
         let law = law.expect("a law");
         for n in [200, 1000, 5000, 20_000] {
             let cell = |load: &f64| {
-                let said: Vec<Judgement> =
+                let said: Vec<StabilityState> =
                     (0..repetitions).map(|seed| judged(*load, n, &law, seed + 1_000_000)).collect();
                 let percent =
                     |wanted| said.iter().filter(|said| **said == wanted).count() as f64 * 100.0 / repetitions as f64;
-                format!("{:.0} / {:.0}", percent(Judgement::Fails), percent(Judgement::NotChecked))
+                format!("{:.0} / {:.0}", percent(StabilityState::Overloaded), percent(StabilityState::NotChecked))
             };
             println!("| {name} | {n} | {} |", LOADS.iter().map(cell).collect::<Vec<_>>().join(" | "));
         }

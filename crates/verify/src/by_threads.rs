@@ -11,7 +11,7 @@ use offered_stats::order::Key;
 use offered_stats::values::Moments;
 
 use crate::scope::Scope;
-use crate::verdict::Threads;
+use crate::verdict::ThreadStats;
 
 /// The sizes shown for `n` threads: 1 to 10, by 5 to 50, by 25 to 500, then by 500, and `n` itself.
 fn ladder(n: usize) -> Vec<usize> {
@@ -43,7 +43,7 @@ struct Group {
 }
 
 /// A row per size of the thread group. Empty when the recording does not know its threads.
-pub(crate) fn by_threads(scope: Scope) -> io::Result<Vec<Threads>> {
+pub(crate) fn by_threads(scope: Scope) -> io::Result<Vec<ThreadStats>> {
     if !scope.recording.sessions_known {
         return Ok(Vec::new());
     }
@@ -71,7 +71,7 @@ pub(crate) fn by_threads(scope: Scope) -> io::Result<Vec<Threads>> {
         }
         let (mean_ms, cov) = (gaps.mean() / 1e6, gaps.sdev() / gaps.mean());
         let (rate_per_s, sdev_ms) = (1e3 / mean_ms, cov * mean_ms);
-        Some(Threads { threads: threads as u64, launches, rate_per_s, mean_ms, sdev_ms, cov })
+        Some(ThreadStats { threads: threads as u64, requests: launches, rate_per_s, mean_ms, sdev_ms, cov })
     };
     Ok(groups.into_iter().filter_map(row).collect())
 }

@@ -9,11 +9,11 @@
 use offered_model::Recording;
 use offered_model::recording::NodeClock;
 
-use crate::ask::Ask;
-use crate::verdict::{Clock, Doubt};
+use crate::criteria::Criteria;
+use crate::verdict::{Clock, WarningKind};
 
 /// A row for each worker whose clock is known, and what is to be doubted where the mean gap is so many ns.
-pub(crate) fn of(recording: &Recording, mean_gap: f64, ask: &Ask) -> (Vec<Clock>, Option<Doubt>) {
+pub(crate) fn of(recording: &Recording, mean_gap: f64, ask: &Criteria) -> (Vec<Clock>, Option<WarningKind>) {
     let rows = rows(recording);
     let unordered = unordered(&rows, mean_gap, ask);
     (rows, unordered)
@@ -26,22 +26,22 @@ fn rows(recording: &Recording) -> Vec<Clock> {
         Clock {
             label: of.name.clone(),
             synchronised: clock.synchronised,
-            error_ms: clock.error_ns.map(|error| error as f64 / 1e6),
-            ahead_ms: here.or(clock.before.or(clock.after).map(|offset| ms(offset.ahead_ns))),
+            max_error_ms: clock.error_ns.map(|error| error as f64 / 1e6),
+            offset_ms: here.or(clock.before.or(clock.after).map(|offset| ms(offset.ahead_ns))),
             drift_ms: here.or(clock.drift_ns().map(ms)),
-            within_ms: here.or(clock.within_ns().map(|within| within as f64 / 1e6)),
+            offset_uncertainty_ms: here.or(clock.within_ns().map(|within| within as f64 / 1e6)),
         }
     };
     recording.clocks.iter().map(row).collect()
 }
 
 /// That the gaps between launches are not known to what is tolerated, where their mean is so many ns and these are the clocks.
-fn unordered(clocks: &[Clock], mean_gap: f64, ask: &Ask) -> Option<Doubt> {
-    let mut within: Vec<f64> = clocks.iter().filter_map(|clock| clock.within_ms).collect();
+fn unordered(clocks: &[Clock], mean_gap: f64, ask: &Criteria) -> Option<WarningKind> {
+    let mut within: Vec<f64> = clocks.iter().filter_map(|clock| clock.offset_uncertainty_ms).collect();
     within.sort_by(|one, other| other.total_cmp(one));
     let (spread_ms, gap_ms) = (within.iter().take(2).sum::<f64>(), mean_gap / 1e6);
     let cov = spread_ms / gap_ms;
-    (cov > ask.pattern_tolerance).then_some(Doubt::Unordered { spread_ms, gap_ms, cov })
+    (cov > ask.cov_tolerance).then_some(WarningKind::OrderUncertain { clock_uncertainty_ms: spread_ms, mean_gap_ms: gap_ms, cov_uncertainty: cov })
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
     use offered_stats::values::Moments;
 
     use super::*;
-    use crate::{Judgement, verify};
+    use crate::{Validity, verify};
 
     fn offset(bound_ns: u64) -> Offset {
         Offset { ahead_ns: -50_000_000, bound_ns, at_unix_ns: 0, answers: 32 }
@@ -79,27 +79,27 @@ mod tests {
 
     #[test]
     fn a_bound_that_is_not_small_beside_the_mean_gap_is_a_doubt_with_numbers() {
-        let (ask, fine) = (Ask { lasts: Some(Nanos::from_secs(30)), ..Ask::default() }, recording(10_000));
+        let (ask, fine) = (Criteria { duration: Some(Nanos::from_secs(30)), ..Criteria::default() }, recording(10_000));
         let verdict = verify(&fine, &ask).unwrap();
-        assert_eq!(verdict.judgement, Judgement::Holds, "{}", verdict.because);
-        let row = |clock: &Clock| (clock.ahead_ms, clock.drift_ms, clock.within_ms);
+        assert_eq!(verdict.validity, Validity::Valid, "{}", verdict.reason);
+        let row = |clock: &Clock| (clock.offset_ms, clock.drift_ms, clock.offset_uncertainty_ms);
         assert_eq!(
             verdict.clocks.iter().map(row).collect::<Vec<_>>(),
             [(Some(0.0), Some(0.0), Some(0.0)), (Some(-50.0), Some(0.0), Some(0.01))]
         );
         let verdict = verify(&recording(300_000), &ask).unwrap();
-        assert_eq!(verdict.judgement, Judgement::HoldsWithDoubt, "{}", verdict.because);
-        let unordered = |doubt: &Doubt| matches!(doubt, Doubt::Unordered { spread_ms, gap_ms, cov } if *spread_ms == 0.3 && (0.9..1.1).contains(gap_ms) && (cov / 0.3 - 1.0).abs() < 0.1);
-        assert!(verdict.warnings.iter().filter_map(|warning| warning.about.as_ref()).any(unordered));
-        assert!(verdict.because.contains("lie within 300 us of where they are placed"), "{}", verdict.because);
+        assert_eq!(verdict.validity, Validity::ValidWithWarnings, "{}", verdict.reason);
+        let unordered = |doubt: &WarningKind| matches!(doubt, WarningKind::OrderUncertain { clock_uncertainty_ms, mean_gap_ms, cov_uncertainty } if *clock_uncertainty_ms == 0.3 && (0.9..1.1).contains(mean_gap_ms) && (cov_uncertainty / 0.3 - 1.0).abs() < 0.1);
+        assert!(verdict.warnings.iter().filter_map(|warning| warning.details.as_ref()).any(unordered));
+        assert!(verdict.reason.contains("are uncertain by 300 us"), "{}", verdict.reason);
     }
 
     #[test]
     fn whatever_the_clocks_do_within_their_bounds_the_cov_is_no_further_off_than_is_said() {
         let (bounds, gap) = ([0.0, 0.4, 1.7], 1.0);
-        let clock = |within: &f64| Clock { within_ms: Some(*within), ..Clock::default() };
+        let clock = |within: &f64| Clock { offset_uncertainty_ms: Some(*within), ..Clock::default() };
         let clocks: Vec<Clock> = bounds.iter().map(clock).collect();
-        let Some(Doubt::Unordered { cov: said, .. }) = unordered(&clocks, gap * 1e6, &Ask::default()) else {
+        let Some(WarningKind::OrderUncertain { cov_uncertainty: said, .. }) = unordered(&clocks, gap * 1e6, &Criteria::default()) else {
             panic!("a doubt");
         };
         let mut stream = Seed(11).stream(Purpose::Arrivals);
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn clocks_that_nobody_knows_leave_nothing_to_reckon_with() {
-        assert_eq!(unordered(&[], 1e6, &Ask::default()), None);
-        assert_eq!(unordered(&[Clock::default(), Clock::default()], 1e6, &Ask::default()), None);
+        assert_eq!(unordered(&[], 1e6, &Criteria::default()), None);
+        assert_eq!(unordered(&[Clock::default(), Clock::default()], 1e6, &Criteria::default()), None);
     }
 }

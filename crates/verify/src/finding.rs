@@ -5,7 +5,7 @@
 
 use offered_stats::{Interval, Test};
 
-use crate::verdict::{Check, Finding, Judgement};
+use crate::verdict::{Check, Finding, CheckResult};
 
 /// How strict the judgement is.
 #[derive(Clone, Copy)]
@@ -26,18 +26,18 @@ impl Strictness {
     /// A finding by a test which has `share` of the level, with an effect that matters or not.
     pub(crate) fn finding(self, check: Check, test: Option<Test>, share: f64, effect: Size) -> Finding {
         let judgement = match test {
-            None => Judgement::NotChecked,
-            Some(test) if test.p < share * self.level && effect.matters => Judgement::Fails,
-            Some(_) => Judgement::Holds,
+            None => CheckResult::NotChecked,
+            Some(test) if test.p < share * self.level && effect.matters => CheckResult::Failed,
+            Some(_) => CheckResult::Passed,
         };
         Finding {
             check,
             statistic: test.map(|test| test.statistic),
-            p: test.map(|test| test.p),
+            p_value: test.map(|test| test.p),
             estimate: effect.estimate,
             low: effect.interval.map(|interval| interval.low),
             high: effect.interval.map(|interval| interval.high),
-            judgement,
+            result: judgement,
         }
     }
 }
@@ -65,6 +65,6 @@ impl Size {
 
 /// A finding without a test of significance: a plain limit on `estimate`.
 pub(crate) fn limit(check: Check, estimate: f64, highest: f64) -> Finding {
-    let judgement = if estimate <= highest { Judgement::Holds } else { Judgement::Fails };
-    Finding { check, statistic: None, p: None, estimate: Some(estimate), low: None, high: Some(highest), judgement }
+    let judgement = if estimate <= highest { CheckResult::Passed } else { CheckResult::Failed };
+    Finding { check, statistic: None, p_value: None, estimate: Some(estimate), low: None, high: Some(highest), result: judgement }
 }

@@ -182,7 +182,7 @@ pub struct Asked {
 /// The ends of windows for a run that is judged in `window`, of a machine that was looked at every so many ns: in ns since what the window
 /// counts from. Few enough to be seen, and none shorter than two samples.
 pub fn edges(window: &Window, every_ns: u64) -> Vec<i64> {
-    let span = (window.to_s.max(0.0) * 1e9) as u64;
+    let span = (window.end_s.max(0.0) * 1e9) as u64;
     let least = (span / MOST).max(2 * every_ns).max(1);
     let decades = (0..18).map(|power| 10u64.pow(power));
     let round = decades.flat_map(|decade| [decade, 2 * decade, 5 * decade]).find(|round| *round >= least);

@@ -6,15 +6,15 @@ use offered_model::superposition::{self, Cycle};
 use offered_stats::Interval;
 use offered_stats::cov::bootstrap_interval;
 
-use crate::ask::Ask;
-use crate::counted::{Counted, Responses};
-use crate::decided::Decided;
-use crate::effect::Effect;
+use crate::criteria::Criteria;
+use crate::counts::{Counted, Responses};
+use crate::threshold_sensitivity::Decided;
+use crate::generator_error::GeneratorError;
 use crate::finding::{Size, Strictness, limit};
-use crate::meant::Meant;
+use crate::expected_arrivals::ExpectedArrivals;
 use crate::scope::Scope;
 use crate::stream::Stream;
-use crate::verdict::{Check, Doubt, Finding, Judgement, Lateness, Queue};
+use crate::verdict::{Check, CheckResult, Finding, Lateness, Queue, Validity, WarningKind};
 
 /// Even gaps may have this CoV, jitter and all, and still be what `constant` meant.
 pub(crate) const EVEN: f64 = 0.1;
@@ -47,28 +47,28 @@ pub(crate) struct Seen<'a> {
 }
 
 /// The findings that compare with what was meant, besides the tests of a Poisson stream.
-pub(crate) fn against_intent(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Finding> {
+pub(crate) fn against_intent(scope: Scope, ask: &Criteria, seen: &Seen) -> Vec<Finding> {
     let (stream, mut found) = (seen.stream, Vec::new());
     if stream.is_long_enough() {
         found.extend(of_law(scope, ask, seen));
         found.extend(seen.meant_cov.zip(stream.corrected_cov).map(|(meant, sent)| {
-            let finding = limit(Check::SentCov, (sent - meant).abs() / meant.max(1.0), ask.pattern_tolerance);
+            let finding = limit(Check::CovAgainstSchedule, (sent - meant).abs() / meant.max(1.0), ask.cov_tolerance);
             Finding { statistic: Some(sent), ..finding }
         }));
         found.extend(rate(scope, ask, seen));
     }
     if let Some(late) = seen.lateness {
-        found.push(limit(Check::LatenessP99, late.p99_us, ask.late_tolerance.as_micros_f64()));
-        found.push(limit(Check::Unsent, late.unsent as f64 / (late.unsent + late.n) as f64, UNSENT));
+        found.push(limit(Check::LatenessP99, late.p99_us, ask.late_after.as_micros_f64()));
+        found.push(limit(Check::UnsentShare, late.unsent as f64 / (late.unsent + late.n) as f64, UNSENT));
     }
     if let Some((_, busy)) = scope.recording.generator.as_ref().and_then(Evidence::busiest) {
-        found.push(limit(Check::Busy, busy, SATURATED));
+        found.push(limit(Check::BusiestThread, busy, SATURATED));
     }
     found
 }
 
 /// What each law of arrivals can be held to.
-fn of_law(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Finding> {
+fn of_law(scope: Scope, ask: &Criteria, seen: &Seen) -> Vec<Finding> {
     let cov = seen.stream.corrected_cov.unwrap_or(0.0);
     // `alike` times the same gaps tell no more than one of them.
     let near = |check, meant: f64, alike: f64| {
@@ -76,16 +76,16 @@ fn of_law(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Finding> {
         let half = interval.map_or(0.0, |interval| (interval.high - interval.low) / 2.0) * alike.sqrt();
         let interval = Interval { low: cov - half, high: cov + half };
         let mut found =
-            outside(check, cov, Some(interval), meant, ask.pattern_tolerance * meant.max(1.0) + odd(scope, half));
+            outside(check, cov, Some(interval), meant, ask.cov_tolerance * meant.max(1.0) + odd(scope, half));
         if scope.recording.intent_known && seen.stream.gaps() < SURE_GAPS {
-            found.judgement = Judgement::NotChecked;
+            found.result = CheckResult::NotChecked;
         }
         found
     };
-    match ask.meant.arrivals() {
-        Meant::Constant => vec![limit(Check::EvenGaps, cov, EVEN)],
-        Meant::Renewal { cov: meant } => vec![near(Check::CovAgainstMeant, *meant, 1.0)],
-        Meant::Closed { users, think } => {
+    match ask.expected.arrivals() {
+        ExpectedArrivals::Constant => vec![limit(Check::ConstantGaps, cov, EVEN)],
+        ExpectedArrivals::Renewal { cov: meant } => vec![near(Check::CovAgainstExpected, *meant, 1.0)],
+        ExpectedArrivals::Closed { users, think } => {
             let expected = superposition::cov(think, *users).unwrap_or(1.0);
             let cycle = cycle(&seen.counted.responses, think);
             let of_cov = near(Check::ClosedCov, expected, alike(&cycle, *users, seen.stream));
@@ -93,25 +93,25 @@ fn of_law(scope: Scope, ask: &Ask, seen: &Seen) -> Vec<Finding> {
             // Theory knows no queueing; where there is some, launches are the system's doing, not the generator's.
             if seen.queue.rort.is_none_or(|rort| rort > NO_QUEUEING) {
                 for finding in &mut found {
-                    finding.judgement = Judgement::NotChecked;
+                    finding.result = CheckResult::NotChecked;
                 }
             }
             found.extend(of_thinking(scope, ask, seen, think));
             found
         }
-        Meant::Poisson | Meant::FixedCount | Meant::PartlyOpen(_) | Meant::Other { .. } => Vec::new(),
+        ExpectedArrivals::Poisson | ExpectedArrivals::FixedCount | ExpectedArrivals::PartlyOpen(_) | ExpectedArrivals::Other { .. } => Vec::new(),
     }
 }
 
 /// The dispersion of counts in the longest windows against that of users who come back after thinking and an answer.
-fn of_dispersion(scope: Scope, ask: &Ask, seen: &Seen, cycle: &Cycle) -> Finding {
+fn of_dispersion(scope: Scope, ask: &Criteria, seen: &Seen, cycle: &Cycle) -> Finding {
     let rung = seen.stream.ladder.last().filter(|rung| rung.window as f64 / 1e9 >= CYCLES * cycle.mean);
     let expected = rung.map(|rung| cycle.dispersion(rung.window as f64 / 1e9));
     let known = rung.zip(expected.filter(|expected| expected.is_finite() && *expected > 0.0));
     let effect = known.map_or_else(Size::default, |(rung, expected)| {
-        Size::of(rung.idc, expected, 2.0 * ask.pattern_tolerance * expected.max(1.0)).within(rung.interval)
+        Size::of(rung.idc, expected, 2.0 * ask.cov_tolerance * expected.max(1.0)).within(rung.interval)
     });
-    let strictness = Strictness::new(scope.recording.intent_known, ask.pattern_tolerance);
+    let strictness = Strictness::new(scope.recording.intent_known, ask.cov_tolerance);
     let test = known.map(|(rung, expected)| rung.test_of(expected));
     strictness.finding(Check::ClosedDispersion, test, 1.0, effect)
 }
@@ -135,17 +135,17 @@ fn alike(cycle: &Cycle, users: u64, stream: &Stream) -> f64 {
 }
 
 /// The mean think time against the one meant: that of n think times is known to 1.96 sqrt(scv / n).
-fn of_thinking(scope: Scope, ask: &Ask, seen: &Seen, think: &Law) -> Option<Finding> {
+fn of_thinking(scope: Scope, ask: &Criteria, seen: &Seen, think: &Law) -> Option<Finding> {
     let ratio = seen.queue.think_ms.filter(|_| think.mean() > 0.0)? / 1e3 / think.mean();
     let error = (think.scv() / seen.stream.gaps() as f64).sqrt();
     Some(ratio_of(Check::ThinkTime, ratio, error, scope, ask))
 }
 
 /// A ratio that should be 1 and is known up to this standard error.
-fn ratio_of(check: Check, ratio: f64, error: f64, scope: Scope, ask: &Ask) -> Finding {
+fn ratio_of(check: Check, ratio: f64, error: f64, scope: Scope, ask: &Criteria) -> Finding {
     let half = 1.96 * error;
     let interval = Interval { low: ratio - half, high: ratio + half };
-    outside(check, ratio, Some(interval), 1.0, ask.pattern_tolerance + odd(scope, half))
+    outside(check, ratio, Some(interval), 1.0, ask.cov_tolerance + odd(scope, half))
 }
 
 /// What is added to a tolerance because chance may draw an odd schedule. As everywhere, a run of ours is not thrown away for
@@ -161,16 +161,16 @@ pub(crate) fn outside(check: Check, estimate: f64, interval: Option<Interval>, m
     Finding {
         check,
         statistic: None,
-        p: None,
+        p_value: None,
         estimate: Some(estimate),
         low: Some(low),
         high: Some(high),
-        judgement: if fails { Judgement::Fails } else { Judgement::Holds },
+        result: if fails { CheckResult::Failed } else { CheckResult::Passed },
     }
 }
 
 /// The bootstrap interval of the CoV: from a bounded stretch of gaps, drawn in to what all of them would give.
-pub(crate) fn bootstrap(ask: &Ask, stream: &Stream) -> Option<Interval> {
+pub(crate) fn bootstrap(ask: &Criteria, stream: &Stream) -> Option<Interval> {
     let sample = &stream.stretch[..stream.stretch.len().min(BOOTSTRAP.0)];
     let mut chance = ask.seed.at(offered_model::Purpose::Judge, 0, 1);
     let interval = bootstrap_interval(sample, BOOTSTRAP.1, || chance.uniform())?;
@@ -184,9 +184,9 @@ pub(crate) fn bootstrap(ask: &Ask, stream: &Stream) -> Option<Interval> {
 /// A steady rate is one over the mean gap. The mean of a changing one is a number of launches over the time it was meant for,
 /// which only a clock that began with the run can tell. Of a rate that changes at random that mean is far away for minutes: what was
 /// asked of a run is what its own schedule held.
-fn rate(scope: Scope, ask: &Ask, seen: &Seen) -> Option<Finding> {
+fn rate(scope: Scope, ask: &Criteria, seen: &Seen) -> Option<Finding> {
     let stream = seen.stream;
-    let (offered, cov, n) = match ask.rate_over {
+    let (offered, cov, n) = match ask.rate_interval {
         None => (stream.rate_per_s()?, stream.corrected_cov?, stream.gaps() as u64),
         Some(_) if !scope.recording.on_run_clock => return None,
         Some((from, to)) => {
@@ -200,53 +200,53 @@ fn rate(scope: Scope, ask: &Ask, seen: &Seen) -> Option<Finding> {
             (n as f64 / from.until(to).as_secs_f64(), stream.corrected_cov?.max(1.0), n)
         }
     };
-    let ratio = offered / seen.held_per_s.or(ask.rate_per_s).filter(|rate| *rate > 0.0)?;
-    Some(ratio_of(Check::Rate, ratio, cov / (n as f64).sqrt(), scope, ask))
+    let ratio = offered / seen.held_per_s.or(ask.target_rate_per_s).filter(|rate| *rate > 0.0)?;
+    Some(ratio_of(Check::RateAgainstTarget, ratio, cov / (n as f64).sqrt(), scope, ask))
 }
 
 /// Whether launches seen so are what the law of arrivals meant.
-pub(crate) fn is_as_meant(scope: Scope, ask: &Ask, seen: &Seen, poisson: &[Finding]) -> bool {
-    let as_law = of_law(scope, ask, seen).iter().all(|finding| !finding.fails() || !finding.check.is_of_sending());
-    as_law && (!ask.meant.is_poisson() || fails(poisson).is_none())
+pub(crate) fn is_as_meant(scope: Scope, ask: &Criteria, seen: &Seen, poisson: &[Finding]) -> bool {
+    let as_law = of_law(scope, ask, seen).iter().all(|finding| !finding.failed() || !finding.check.depends_on_send_times());
+    as_law && (!ask.expected.is_poisson() || fails(poisson).is_none())
 }
 
 /// The first of them that fails.
 pub(crate) fn fails(findings: &[Finding]) -> Option<&Finding> {
-    findings.iter().find(|finding| finding.fails())
+    findings.iter().find(|finding| finding.failed())
 }
 
 /// The last word: fails if anything fails, holds if something that was meant was checked and held.
-pub(crate) fn overall(ask: &Ask, poisson: &[Finding], intent: &[Finding], stream: &Stream) -> Judgement {
-    let holds = |findings: &[Finding]| findings.iter().any(|finding| finding.judgement == Judgement::Holds);
-    if fails(intent).is_some() || (ask.meant.is_poisson() && fails(poisson).is_some()) {
-        return Judgement::Fails;
+pub(crate) fn overall(ask: &Criteria, poisson: &[Finding], intent: &[Finding], stream: &Stream) -> Validity {
+    let holds = |findings: &[Finding]| findings.iter().any(|finding| finding.result == CheckResult::Passed);
+    if fails(intent).is_some() || (ask.expected.is_poisson() && fails(poisson).is_some()) {
+        return Validity::Invalid;
     }
-    let checked = if ask.meant.is_poisson() { holds(poisson) } else { holds(intent) };
-    if stream.is_long_enough() && checked { Judgement::Holds } else { Judgement::NotChecked }
+    let checked = if ask.expected.is_poisson() { holds(poisson) } else { holds(intent) };
+    if stream.is_long_enough() && checked { Validity::Valid } else { Validity::NotChecked }
 }
 
 /// The last word on a run of which it is known what its lateness did, and which of its thresholds that `decided`; `only_spoilt` when
 /// nothing fails but by it.
-pub(crate) fn by_effect(strict: Judgement, only_spoilt: bool, decided: Decided, effect: &Effect) -> Judgement {
+pub(crate) fn by_effect(strict: Validity, only_spoilt: bool, decided: Decided, effect: &GeneratorError) -> Validity {
     match strict {
-        Judgement::Fails if only_spoilt && (decided.all() || effect.is_tolerated()) => Judgement::HoldsWithDoubt,
-        Judgement::Holds if decided.open > 0 || effect.is_doubtful() => Judgement::HoldsWithDoubt,
+        Validity::Invalid if only_spoilt && (decided.all() || effect.is_tolerated()) => Validity::ValidWithWarnings,
+        Validity::Valid if decided.open > 0 || effect.is_doubtful() => Validity::ValidWithWarnings,
         strict => strict,
     }
 }
 
 /// The last word where clocks leave open in which order launches came: then that they came as was meant is not beyond doubt.
-pub(crate) fn by_clocks(judgement: Judgement, unordered: Option<&Doubt>) -> Judgement {
+pub(crate) fn by_clocks(judgement: Validity, unordered: Option<&WarningKind>) -> Validity {
     match judgement {
-        Judgement::Holds if unordered.is_some() => Judgement::HoldsWithDoubt,
+        Validity::Valid if unordered.is_some() => Validity::ValidWithWarnings,
         judgement => judgement,
     }
 }
 
 /// The CoV with its bootstrap interval, for gaps that are not exponential: a number to read, not a check.
-pub(crate) fn bootstrap_finding(ask: &Ask, stream: &Stream) -> Option<Finding> {
+pub(crate) fn bootstrap_finding(ask: &Criteria, stream: &Stream) -> Option<Finding> {
     let interval = bootstrap(ask, stream)?;
     let estimate = stream.cov()?;
-    let finding = outside(Check::CovBootstrap, estimate, Some(interval), estimate, ask.pattern_tolerance);
-    Some(Finding { judgement: Judgement::NotChecked, ..finding })
+    let finding = outside(Check::CovBootstrap, estimate, Some(interval), estimate, ask.cov_tolerance);
+    Some(Finding { result: CheckResult::NotChecked, ..finding })
 }

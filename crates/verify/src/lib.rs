@@ -33,35 +33,35 @@
 //! count cannot be told apart. A saturated closed system with exponential service launches a perfect Poisson stream; only the
 //! queue (`RoRT`) betrays it.
 
-mod ask;
-mod because;
+mod criteria;
+mod reason;
 mod by_threads;
 mod clocks;
-mod counted;
-mod decided;
-mod effect;
+mod counts;
+mod threshold_sensitivity;
+mod generator_error;
 mod ends;
 mod finding;
 pub mod hosts;
 mod judge;
-mod keeps_up;
+mod stability;
 mod lateness;
-mod meant;
+mod expected_arrivals;
 mod measured;
 mod merge;
 mod pages;
 mod pattern;
-mod places;
+mod event_keys;
 mod poisson;
 pub mod policies;
-mod present;
+mod concurrency_at_arrival;
 mod queue;
 mod requests;
 mod runs;
 mod samples;
 mod scope;
 mod stalls;
-mod standing;
+mod interim;
 mod stream;
 mod tables;
 mod thresholds;
@@ -74,23 +74,23 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
-pub use ask::{Ask, Drawn, Failures};
-pub use effect::{Effect, Share};
+pub use criteria::{Criteria, RandomRate, Failures};
+pub use generator_error::{GeneratorError, PercentileError};
 pub use ends::Ends;
-pub use keeps_up::{Flows, MATTERS};
-pub use meant::Meant;
+pub use stability::{FlowCounts, MATTERS};
+pub use expected_arrivals::ExpectedArrivals;
 pub use measured::{Measured, Parts};
 pub use merge::merge;
 pub use pages::{Joined, Object, Pages, response as page_response};
 pub use samples::{Sample, samples};
 pub use scope::{Launch, Scope};
-pub use standing::{SoFar, Standing, standing};
+pub use interim::{InterimStats, InterimVerdict, interim_verdict};
 pub use tables::{Tables, toolkit};
-pub use thresholds::Checked;
+pub use thresholds::ThresholdResult;
 pub use twin::{Counterpart, Paired, Sieve, Stretch, Twin, Unpaired};
 pub use verdict::{
-    Check, Clock, Dispersion, Doubt, Finding, Intent, Judgement, KeepsUp, Lateness, Pattern, Queue, Request, Sessions,
-    Sizes, Source, Stalls, Threads, Times, Unchecked, Verdict, Verdicts, Warning, Window,
+    Check, CheckResult, StabilityState, Clock, Dispersion, WarningKind, Finding, Expected, Validity, Stability, Lateness, Pattern, Queue, RequestStats, Sessions,
+    SizeStats, Source, Stalls, ThreadStats, TimeStats, NotCheckedReason, Verdict, Verdicts, Warning, Window,
 };
 
 use std::io;
@@ -101,14 +101,14 @@ use offered_stats::cov::exponential_interval;
 use offered_stats::dispersion::Dispersion as Rung;
 use offered_stats::values::Moments;
 
-use because::Because;
-use counted::Counted;
-use decided::Decided;
-use effect::{Companies, Company};
+use reason::Because;
+use counts::Counted;
+use threshold_sensitivity::Decided;
+use generator_error::{Companies, Company};
 use finding::Strictness;
 use judge::Seen;
 use pattern::Look;
-use places::Places;
+use event_keys::Places;
 use scope::{Meant as MeantAt, Run};
 use stalls::Stalling;
 use stream::{Making, Stream};
@@ -124,7 +124,7 @@ use workers::Workers;
 ///
 /// # Errors
 /// The recording can no longer be read.
-pub fn verify(recording: &Recording, ask: &Ask) -> io::Result<Verdict> {
+pub fn verify(recording: &Recording, ask: &Criteria) -> io::Result<Verdict> {
     let split = runs::split(recording)?;
     let nothing = Run { rows: 0..recording.events.launches(), from: 0, to: 0 };
     let whole = Run::whole(recording).unwrap_or(nothing);
@@ -133,37 +133,37 @@ pub fn verify(recording: &Recording, ask: &Ask) -> io::Result<Verdict> {
         verdict.warnings.extend(split.doubts.into_iter().map(Warning::from));
         return Ok(verdict);
     }
-    let named = |number: usize| Ask { path: format!("{}, run {number}", ask.path), ..ask.clone() };
+    let named = |number: usize| Criteria { path: format!("{}, run {number}", ask.path), ..ask.clone() };
     let numbered = (1..).zip(&split.runs);
     let parts: Vec<Verdict> =
         numbered.map(|(number, run)| of_run(recording, run, &named(number))).collect::<io::Result<_>>()?;
     // A trial of a few launches says nothing, neither for the others nor against them.
-    let told = || parts.iter().filter(|part| part.pattern != Pattern::TooFew);
-    let all = |judgement| told().next().is_some() && told().all(|part| part.judgement == judgement);
-    let any = |judgement| told().any(|part| part.judgement == judgement);
+    let told = || parts.iter().filter(|part| part.pattern != Pattern::TooFewRequests);
+    let all = |judgement| told().next().is_some() && told().all(|part| part.validity == judgement);
+    let any = |judgement| told().any(|part| part.validity == judgement);
     let because = format!("the file holds {} runs, each judged by itself", parts.len());
     let mut verdict = of_run(recording, &whole, ask)?;
     // What lies between two runs is no gap, and no rate goes through it.
     verdict.responses.iter_mut().chain(&mut verdict.failures).for_each(|row| row.rate_per_s = None);
     let doubts = warnings::of_source(ask, recording).into_iter().chain(split.doubts);
     Ok(Verdict {
-        launches: Vec::new(),
+        gaps: Vec::new(),
         by_node: Vec::new(),
         by_worker: Vec::new(),
-        keeps_up: None,
+        stability: None,
         queue: Queue { response_ms: verdict.queue.response_ms, ..Queue::default() },
         dispersion: Vec::new(),
-        tests: Vec::new(),
+        findings: Vec::new(),
         warnings: doubts.map(Warning::from).collect(),
-        pattern: Pattern::AppendedRuns,
-        judgement: if any(Judgement::Fails) {
-            Judgement::Fails
-        } else if all(Judgement::Holds) {
-            Judgement::Holds
+        pattern: Pattern::SeveralRuns,
+        validity: if any(Validity::Invalid) {
+            Validity::Invalid
+        } else if all(Validity::Valid) {
+            Validity::Valid
         } else {
-            Judgement::NotChecked
+            Validity::NotChecked
         },
-        because,
+        reason: because,
         runs: parts,
         ..verdict
     })
@@ -185,14 +185,14 @@ struct Intended {
     gaps: Moments,
 }
 
-fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
+fn of_run(recording: &Recording, run: &Run, ask: &Criteria) -> io::Result<Verdict> {
     let scope = Scope::new(recording, run, ask);
-    let strictness = Strictness::new(recording.intent_known, ask.pattern_tolerance);
+    let strictness = Strictness::new(recording.intent_known, ask.cov_tolerance);
     // Of a partly-open system the sessions are held to what was meant; their later launches follow the server.
-    let first_only = ask.meant.is_of_sessions();
+    let first_only = ask.expected.applies_to_sessions();
     let mut counted = Counted::of(scope, ask)?;
     let [lateness, service] = [&mut counted.lateness, &mut counted.service].map(|of| std::mem::take(of).sorted());
-    let window = effect::window(&service);
+    let window = generator_error::window(&service);
     let users = std::mem::take(&mut counted.sessions).users();
 
     let Sent { gaps, workers, company, stream } = sent_in_order(scope, ask, &counted, window)?;
@@ -210,20 +210,20 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     let usual = Nanos(late.map_or(0, |late| (late.median * 1e3) as u64));
     let intended =
         recording.intent_known.then(|| meant_in_order(scope, ask, &counted.places, window, usual)).transpose()?;
-    let (meant_cov, held_per_s) = (intended.as_ref().and_then(|meant| meant.gaps.cov()), ask.held_per_s(recording));
+    let (meant_cov, held_per_s) = (intended.as_ref().and_then(|meant| meant.gaps.cov()), ask.realised_rate_per_s(recording));
     let stalls = intended.as_ref().and_then(|intended| intended.stalls.finish());
     let lateness = late.map(|late| lateness::lateness(&late, counted.unsent, stalls));
     let companies = intended.map(|intended| Companies { sent: company.finish(), meant: intended.company.finish() });
-    let effect = companies.and_then(|companies| Effect::of(&response, &service, &companies, ask.effect_tolerance));
+    let effect = companies.and_then(|companies| GeneratorError::of(&response, &service, &companies, ask.generator_error_tolerance));
     let seen =
         Seen { counted: &counted, stream: &stream, queue: &queue, lateness: lateness.as_ref(), meant_cov, held_per_s };
     let intent = judge::against_intent(scope, ask, &seen);
     let failing: Vec<&Finding> = {
-        let poisson = poisson.iter().filter(|_| ask.meant.is_poisson());
-        intent.iter().chain(poisson).filter(|finding| finding.fails()).collect()
+        let poisson = poisson.iter().filter(|_| ask.expected.is_poisson());
+        intent.iter().chain(poisson).filter(|finding| finding.failed()).collect()
     };
     // Would the launches have been as meant, had they left in time? Then their sending is what spoilt them.
-    let of_sending = |finding: &&Finding| finding.check.is_of_sending();
+    let of_sending = |finding: &&Finding| finding.check.depends_on_send_times();
     let spoilt = recording.intent_known && failing.iter().any(of_sending) && {
         let intended = as_meant(scope, ask, &counted, first_only)?;
         let (poisson, _) = looked_at(&intended, strictness, ask);
@@ -233,7 +233,7 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
     let strict = judge::overall(ask, &poisson, &intent, &stream);
     let launched = tables.launches.last().map_or(stream.launches(), |total| total.n + 1);
     let judged = scope.window(launched, counted.of_run);
-    let asked = effect.as_ref().filter(|_| only_spoilt || strict != Judgement::Fails);
+    let asked = effect.as_ref().filter(|_| only_spoilt || strict != Validity::Invalid);
     let decided = Decided::of(recording, ask, &tables.launches, &judged, asked)?;
     let (clocks, unordered) = clocks::of(recording, stream.mean_gap(), ask);
     let judgement = effect.as_ref().map_or(strict, |effect| judge::by_effect(strict, only_spoilt, decided, effect));
@@ -254,22 +254,22 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
         stalled,
         lateness: lateness.as_ref(),
         meant_cov,
-        effect: effect.as_ref().filter(|_| only_spoilt || judgement != Judgement::Fails),
+        effect: effect.as_ref().filter(|_| only_spoilt || judgement != Validity::Invalid),
         decided: spoilt && decided.all(),
         unordered: unordered.as_ref(),
     };
-    let because = because::because(&of);
-    let warnings = doubts.map(|doubt| Warning { told: of.tells(&doubt), ..doubt.into() }).collect();
+    let because = reason::because(&of);
+    let warnings = doubts.map(|doubt| Warning { in_reason: of.tells(&doubt), ..doubt.into() }).collect();
     Ok(Verdict {
         schema: Schema::new(),
         source: source(recording, ask),
         window: judged,
-        meant: meant(ask, meant_cov, held_per_s),
-        sessions: ask.meant.is_of_sessions().then(|| sessions(ask, &stream, meant_cov)),
-        launches: tables.launches,
+        expected: meant(ask, meant_cov, held_per_s),
+        sessions: ask.expected.applies_to_sessions().then(|| sessions(ask, &stream, meant_cov)),
+        gaps: tables.launches,
         requests,
         statuses,
-        keeps_up,
+        stability: keeps_up,
         responses: tables.responses,
         failures: tables.failures,
         first_byte: tables.first_byte,
@@ -279,69 +279,69 @@ fn of_run(recording: &Recording, run: &Run, ask: &Ask) -> io::Result<Verdict> {
         by_node,
         clocks,
         lateness,
-        effect,
+        generator_error: effect,
         queue,
         dispersion: stream.ladder.iter().map(dispersion).collect(),
         policies: policies::policies(recording, ask, &judged)?,
         twin: None,
         server_side: None,
-        because,
+        reason: because,
         pattern: look.pattern,
-        judgement,
-        tests: poisson.into_iter().chain(bootstrap).chain(intent).collect(),
+        validity: judgement,
+        findings: poisson.into_iter().chain(bootstrap).chain(intent).collect(),
         warnings,
         runs: Vec::new(),
     })
 }
 
 /// What was not meant to be Poisson is tested, to name the pattern, but not held to it.
-fn held_to_poisson(mut poisson: Vec<Finding>, ask: &Ask) -> Vec<Finding> {
-    if !ask.meant.is_poisson() {
+fn held_to_poisson(mut poisson: Vec<Finding>, ask: &Criteria) -> Vec<Finding> {
+    if !ask.expected.is_poisson() {
         for finding in &mut poisson {
-            finding.judgement = Judgement::NotChecked;
+            finding.result = verdict::CheckResult::NotChecked;
         }
     }
     poisson
 }
 
 /// The CoV with its bootstrap interval, where the launches are no Poisson process.
-fn bootstrap(look: &Look, ask: &Ask, stream: &Stream) -> Option<Finding> {
-    let near = matches!(look.pattern, Pattern::Poisson | Pattern::FixedCountPoisson | Pattern::TooFew);
+fn bootstrap(look: &Look, ask: &Criteria, stream: &Stream) -> Option<Finding> {
+    let near = matches!(look.pattern, Pattern::Poisson | Pattern::PoissonFixedCount | Pattern::TooFewRequests);
     if near { None } else { judge::bootstrap_finding(ask, stream) }
 }
 
 /// What was read.
-fn source(recording: &Recording, ask: &Ask) -> Source {
+fn source(recording: &Recording, ask: &Criteria) -> Source {
     Source {
         path: ask.path.clone(),
         format: recording.format.clone(),
-        rows: recording.events.launches(),
-        unreadable: recording.unreadable,
-        stamps: recording.stamps.clone(),
+        requests: recording.events.launches(),
+        unreadable_rows: recording.unreadable,
+        timestamps: recording.stamps.clone(),
         resolution_ms: recording.resolution.as_millis_f64(),
     }
 }
 
-fn meant(ask: &Ask, cov: Option<f64>, scheduled_per_s: Option<f64>) -> Intent {
-    Intent {
-        arrivals: ask.meant.name(),
-        system: ask.meant.system(),
-        rate_per_s: ask.rate_per_s,
-        scheduled_per_s,
-        expected_cov: ask.meant.expected_cov(),
-        cov,
+fn meant(ask: &Criteria, cov: Option<f64>, scheduled_per_s: Option<f64>) -> Expected {
+    Expected {
+        arrivals: ask.expected.name(),
+        system: ask.expected.system(),
+        target_rate_per_s: ask.target_rate_per_s,
+        scheduled_rate_per_s: scheduled_per_s,
+        expected_cov: ask.expected.expected_cov(),
+        scheduled_cov: cov,
     }
 }
 
 /// What is to be doubted.
-fn doubts(recording: &Recording, ask: &Ask, seen: &Seen, look: &Look, stalled: Option<Stalls>) -> Vec<Doubt> {
+fn doubts(recording: &Recording, ask: &Criteria, seen: &Seen, look: &Look, stalled: Option<Stalls>) -> Vec<WarningKind> {
     let generator = recording.generator.as_ref();
-    let mut doubts: Vec<Doubt> = generator.and_then(warnings::of_saturation).into_iter().collect();
+    let mut doubts: Vec<WarningKind> = generator.and_then(warnings::of_saturation).into_iter().collect();
     doubts.extend(warnings::of_source(ask, recording));
-    doubts.extend(stalled.map(Doubt::Stalled));
+    doubts.extend(stalled.map(WarningKind::GeneratorStalled));
     doubts.extend(warnings::of_launches(ask, seen.stream, look, recording.sessions_known));
     // What the machine did is no pattern of the workload, and has its own remedy.
-    doubts.extend(warnings::of_pattern(look).filter(|_| ask.meant.is_poisson() && stalled.is_none()));
+    doubts.extend(warnings::of_pattern(look).filter(|_| ask.expected.is_poisson() && stalled.is_none()));
     doubts.extend(warnings::of_queue(ask, seen.queue));
     doubts.extend(warnings::of_length(ask, seen.queue, &seen.stream.ladder));
     doubts.extend(seen.lateness.iter().flat_map(|late| warnings::of_lateness(ask, late, stalled.is_some())));
@@ -353,14 +353,14 @@ fn doubts(recording: &Recording, ask: &Ask, seen: &Seen, look: &Look, stalled: O
 }
 
 /// Whether it is known what company launches were meant to have.
-fn with_company(scope: Scope, ask: &Ask) -> bool {
+fn with_company(scope: Scope, ask: &Criteria) -> bool {
     scope.recording.intent_known && !ask.is_closed()
 }
 
 /// Goes through the launches; their company is counted in `window`.
-fn sent_in_order(scope: Scope, ask: &Ask, counted: &Counted, window: u64) -> io::Result<Sent<impl FnMut() -> f64>> {
+fn sent_in_order(scope: Scope, ask: &Criteria, counted: &Counted, window: u64) -> io::Result<Sent<impl FnMut() -> f64>> {
     let (labels, tick, ends) = (scope.recording.labels.len(), scope.recording.resolution.0, counted.sent);
-    let (first_only, with_company) = (ask.meant.is_of_sessions(), with_company(scope, ask));
+    let (first_only, with_company) = (ask.expected.applies_to_sessions(), with_company(scope, ask));
     let spread = if tick > 1 {
         let fresh = || stream::spreading(tick, ask.seed);
         let spreading = counted.places.as_sent(fresh, |spreading, launch| {
@@ -391,8 +391,8 @@ fn sent_in_order(scope: Scope, ask: &Ask, counted: &Counted, window: u64) -> io:
 }
 
 /// Goes through what was meant, whose usual lateness is known.
-fn meant_in_order(scope: Scope, ask: &Ask, places: &Places, window: u64, usual: Nanos) -> io::Result<Intended> {
-    let (first_only, with_company) = (ask.meant.is_of_sessions(), with_company(scope, ask));
+fn meant_in_order(scope: Scope, ask: &Criteria, places: &Places, window: u64, usual: Nanos) -> io::Result<Intended> {
+    let (first_only, with_company) = (ask.expected.applies_to_sessions(), with_company(scope, ask));
     let fresh = || Intended {
         company: Company::new(window),
         stalls: Stalling::new(usual),
@@ -416,7 +416,7 @@ fn meant_in_order(scope: Scope, ask: &Ask, places: &Places, window: u64, usual: 
 }
 
 /// The launches that were meant, as if all had been sent in time.
-fn as_meant(scope: Scope, ask: &Ask, counted: &Counted, first_only: bool) -> io::Result<Stream> {
+fn as_meant(scope: Scope, ask: &Criteria, counted: &Counted, first_only: bool) -> io::Result<Stream> {
     let (tick, meant) = (scope.recording.resolution.0, counted.meant);
     let counts = |launch: &MeantAt| launch.inside && (!first_only || launch.first);
     let spread = if tick > 1 {
@@ -440,14 +440,14 @@ fn as_meant(scope: Scope, ask: &Ask, counted: &Counted, first_only: bool) -> io:
 }
 
 /// How sessions arrived, whose first launches are `stream`.
-fn sessions(ask: &Ask, stream: &Stream, meant_cov: Option<f64>) -> Sessions {
+fn sessions(ask: &Criteria, stream: &Stream, meant_cov: Option<f64>) -> Sessions {
     let interval = stream.corrected_cov.map(|cov| exponential_interval(cov, stream.gaps()));
     Sessions {
         n: stream.launches(),
-        asked_per_s: ask.rate_per_s,
-        launched_per_s: stream.rate_per_s(),
-        meant_cov,
-        sent_cov: stream.corrected_cov,
+        target_rate_per_s: ask.target_rate_per_s,
+        sent_rate_per_s: stream.rate_per_s(),
+        scheduled_cov: meant_cov,
+        measured_cov: stream.corrected_cov,
         cov_low: interval.map(|interval| interval.low),
         cov_high: interval.map(|interval| interval.high),
     }
@@ -459,9 +459,9 @@ fn dispersion(rung: &Rung) -> Dispersion {
 }
 
 /// The tests of a Poisson stream, and what the launches look like.
-fn looked_at(stream: &Stream, strictness: Strictness, ask: &Ask) -> (Vec<Finding>, Look) {
+fn looked_at(stream: &Stream, strictness: Strictness, ask: &Criteria) -> (Vec<Finding>, Look) {
     let mut poisson = poisson::findings(stream, strictness);
     poisson.push(windows::finding(&stream.ladder, strictness));
-    let look = pattern::look(stream, &poisson, &ask.meant);
+    let look = pattern::look(stream, &poisson, &ask.expected);
     (poisson, look)
 }

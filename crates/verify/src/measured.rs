@@ -11,7 +11,7 @@ use offered_stats::summary::quantile_at;
 use offered_stats::values::Sorted;
 
 use crate::pages::{self, Object};
-use crate::verdict::{Times, Window};
+use crate::verdict::{TimeStats, Window};
 
 /// The time that counts is cut into so many equal parts, taken as independent, for the intervals.
 const PARTS: usize = 10;
@@ -20,7 +20,7 @@ const PARTS: usize = 10;
 #[derive(Clone)]
 pub struct Measured<'a> {
     recording: &'a Recording,
-    launches: &'a [Times],
+    launches: &'a [TimeStats],
     /// The requests that bring objects, by name, as far as they are known.
     pages: Vec<String>,
     from: Instant,
@@ -29,10 +29,10 @@ pub struct Measured<'a> {
 
 impl<'a> Measured<'a> {
     /// Of a run of ours, by the table of its launches and the window that its verdict has, in the time that counts.
-    pub fn new(recording: &'a Recording, launches: &'a [Times], judged: &Window, counted: Range<Instant>) -> Self {
+    pub fn new(recording: &'a Recording, launches: &'a [TimeStats], judged: &Window, counted: Range<Instant>) -> Self {
         // Where a count came first, or the run was stopped, the time that counts was over with the last launch.
-        let judged = Some(judged).filter(|judged| judged.launches > 0);
-        let judged = judged.map_or(Instant::MAX, |judged| Instant::from_secs_f64(judged.to_s));
+        let judged = Some(judged).filter(|judged| judged.requests > 0);
+        let judged = judged.map_or(Instant::MAX, |judged| Instant::from_secs_f64(judged.end_s));
         let stopped = recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
         let last = recording.events.extent().last_meant.filter(|_| stopped).map(|last| last + Nanos(1));
         let to = counted.end.min(judged).min(last.unwrap_or(Instant::MAX));
@@ -180,7 +180,7 @@ impl<'a> Measured<'a> {
     }
 
     /// The row of gaps between launches, of the label or of all, as the verdict has it.
-    fn gaps(&self, metric: &Metric) -> Option<&Times> {
+    fn gaps(&self, metric: &Metric) -> Option<&TimeStats> {
         let (total, labels) = self.launches.split_last()?;
         match &metric.label {
             None => Some(total),

@@ -3,9 +3,9 @@
 use offered_model::time::span;
 use offered_stats::bunches::{self, Bunches};
 
-use crate::meant::Meant;
+use crate::expected_arrivals::ExpectedArrivals;
 use crate::stream::Stream;
-use crate::verdict::{Check, Finding, Judgement, Pattern};
+use crate::verdict::{Check, Finding, CheckResult, Pattern};
 
 /// Gaps with a CoV up to this are a clock's, jitter and all.
 pub(crate) const CLOCKWORK: f64 = 0.25;
@@ -20,19 +20,19 @@ pub(crate) struct Look {
 }
 
 /// The pattern of `stream`, given what the tests found. `meant` matters only where data cannot tell: whether a number was fixed.
-pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look {
+pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &ExpectedArrivals) -> Look {
     let plain = |pattern, because: String| Look { pattern, bunches: None, because };
     if !stream.is_long_enough() {
-        return plain(Pattern::TooFew, too_few(stream));
+        return plain(Pattern::TooFewRequests, too_few(stream));
     }
-    let fails = |check| findings.iter().find(|f| f.check == check && f.judgement == Judgement::Fails);
+    let fails = |check| findings.iter().find(|f| f.check == check && f.result == CheckResult::Failed);
     let cov = stream.corrected_cov.unwrap_or(0.0);
     if cov <= CLOCKWORK {
-        return plain(Pattern::Clockwork, "launches come at even distances, as a clock would make them".to_owned());
+        return plain(Pattern::Constant, "launches come at even distances, as a clock would make them".to_owned());
     }
-    if findings.iter().all(|finding| finding.judgement != Judgement::Fails) {
+    if findings.iter().all(|finding| finding.result != CheckResult::Failed) {
         let pattern =
-            if *meant.arrivals() == Meant::FixedCount { Pattern::FixedCountPoisson } else { Pattern::Poisson };
+            if *meant.arrivals() == ExpectedArrivals::FixedCount { Pattern::PoissonFixedCount } else { Pattern::Poisson };
         return plain(pattern, "the launches pass for those of independent users".to_owned());
     }
     if let Some(found) = bunches::find(&stream.neighbours).filter(|found| found.size >= BUNCH) {
@@ -47,11 +47,11 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
     // The gaps speak first, then the counts, then the rest.
     if let Some(cov) = fails(Check::Cov).and_then(|finding| finding.estimate) {
         let (pattern, how) =
-            if cov < 1.0 { (Pattern::TooEven, "more evenly") } else { (Pattern::OverDispersed, "more in bursts") };
+            if cov < 1.0 { (Pattern::UnderDispersed, "more evenly") } else { (Pattern::OverDispersed, "more in bursts") };
         return plain(pattern, format!("launches come {how} than those of independent users would"));
     }
     if let Some(fit) = fails(Check::GammaFit).and_then(|finding| finding.estimate) {
-        let (pattern, word) = if fit < 1.0 { (Pattern::TooEven, "few") } else { (Pattern::OverDispersed, "many") };
+        let (pattern, word) = if fit < 1.0 { (Pattern::UnderDispersed, "few") } else { (Pattern::OverDispersed, "many") };
         let because = format!("too {word} launches follow close upon another for those of independent users");
         return plain(pattern, because);
     }
@@ -64,7 +64,7 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
         return if idc < 1.0 {
             let because = "from one launch to the next they pass for those of independent users, but over longer times their \
                            number varies too little: a closed or paced generator";
-            plain(Pattern::TooEven, because.to_owned())
+            plain(Pattern::UnderDispersed, because.to_owned())
         } else {
             plain(
                 Pattern::OverDispersed,
@@ -73,20 +73,20 @@ pub(crate) fn look(stream: &Stream, findings: &[Finding], meant: &Meant) -> Look
             )
         };
     }
-    if let Some(lag) = fails(Check::Repeat).and_then(|finding| finding.estimate) {
+    if let Some(lag) = fails(Check::RepeatedPattern).and_then(|finding| finding.estimate) {
         let period = span(lag * stream.mean_gap());
         let because = format!("the launches repeat their pattern every {lag:.0} of them ({period}): fixed timers");
-        return plain(Pattern::TooEven, because);
+        return plain(Pattern::UnderDispersed, because);
     }
     for check in [Check::Spearman, Check::LjungBox] {
         if let Some(r) = fails(check).and_then(|finding| finding.estimate) {
             let (pattern, word) =
-                if r < 0.0 { (Pattern::TooEven, "evened out by") } else { (Pattern::OverDispersed, "much like") };
+                if r < 0.0 { (Pattern::UnderDispersed, "evened out by") } else { (Pattern::OverDispersed, "much like") };
             return plain(pattern, format!("launches depend on each other: a pause between two is {word} the next"));
         }
     }
     // What is left is the shape of the gaps' law.
-    let pattern = if cov < 1.0 { Pattern::TooEven } else { Pattern::OverDispersed };
+    let pattern = if cov < 1.0 { Pattern::UnderDispersed } else { Pattern::OverDispersed };
     plain(pattern, "the pauses between launches are spread otherwise than those of independent users".to_owned())
 }
 

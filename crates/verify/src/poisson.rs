@@ -24,7 +24,7 @@ pub(crate) fn findings(stream: &Stream, strictness: Strictness) -> Vec<Finding> 
     let parts = [gap_law, counts, independence, steadiness];
     let mut found: Vec<Finding> = parts.iter().flat_map(|part| part(stream, strictness)).collect();
     for finding in found.iter_mut().filter(|_| !long) {
-        finding.judgement = crate::Judgement::NotChecked;
+        finding.result = crate::CheckResult::NotChecked;
     }
     found
 }
@@ -45,7 +45,7 @@ fn gap_law(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
         strictness.finding(Check::Cov, estimate.map(|cov| cov::greenwood(cov, n)), COV_SHARE, effect),
         strictness.finding(Check::GammaFit, gamma.map(|fit| fit.test), 0.60, gamma_effect),
         strictness.finding(Check::AndersonDarling, anderson_darling, 0.04, distance),
-        strictness.finding(Check::Kolmogorov, kolmogorov, 0.02, distance),
+        strictness.finding(Check::KolmogorovSmirnov, kolmogorov, 0.02, distance),
     ]
 }
 
@@ -76,7 +76,7 @@ fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
         strictness.finding(Check::LjungBox, portmanteau, 0.03, size(largest, tolerance)),
         strictness.finding(Check::Spearman, next, 0.02, size(next.map(|test| test.statistic), tolerance)),
         strictness.finding(
-            Check::Repeat,
+            Check::RepeatedPattern,
             repeat.map(|repeat| repeat.test),
             0.02,
             // The lag is what a person wants to know; the correlation is the statistic.

@@ -21,8 +21,8 @@ use offered_stats::values::Sorted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ask::Ask;
-use crate::verdict::{Doubt, Window};
+use crate::criteria::Criteria;
+use crate::verdict::{WarningKind, Window};
 
 /// A policy that had its turns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -108,7 +108,7 @@ pub fn spans(recording: &Recording, window: &Window) -> (Vec<String>, Vec<Span>)
             names.push(block.policy.clone());
             names.len() - 1
         });
-        let (from_ns, to_ns) = (block.settled_ns.max(ns(window.from_s)), block.ends_ns.min(ns(window.to_s)));
+        let (from_ns, to_ns) = (block.settled_ns.max(ns(window.start_s)), block.ends_ns.min(ns(window.end_s)));
         if block.is_in_place() && from_ns < to_ns {
             spans.push(Span { policy, from_ns, to_ns });
         }
@@ -117,7 +117,7 @@ pub fn spans(recording: &Recording, window: &Window) -> (Vec<String>, Vec<Span>)
 }
 
 /// Doubts about turns that were none.
-pub(crate) fn doubts(recording: &Recording) -> Option<Doubt> {
+pub(crate) fn doubts(recording: &Recording) -> Option<WarningKind> {
     let blocks = &recording.generator.as_ref()?.blocks;
     let mut missing = blocks.iter().filter(|block| !block.is_in_place()).peekable();
     let first = missing.peek()?;
@@ -126,7 +126,7 @@ pub(crate) fn doubts(recording: &Recording) -> Option<Doubt> {
         format!("the command took {took:.1} s, which is longer than the settling time")
     });
     let policy = first.policy.clone();
-    Some(Doubt::NotInPlace { policy, why, blocks: missing.count() as u64, of: blocks.len() as u64 })
+    Some(WarningKind::PolicyNotApplied { policy, reason: why, blocks: missing.count() as u64, total_blocks: blocks.len() as u64 })
 }
 
 /// The groups that a launch is one of: its class, its label, all.
@@ -175,7 +175,7 @@ struct Cell {
 ///
 /// # Errors
 /// The recording can no longer be read.
-pub(crate) fn policies(recording: &Recording, ask: &Ask, window: &Window) -> io::Result<Vec<Policy>> {
+pub(crate) fn policies(recording: &Recording, ask: &Criteria, window: &Window) -> io::Result<Vec<Policy>> {
     let (names, spans) = spans(recording, window);
     if names.is_empty() {
         return Ok(Vec::new());
@@ -303,12 +303,12 @@ mod tests {
     }
 
     fn window(from_s: f64, to_s: f64) -> Window {
-        Window { from_s, to_s, launches: 0, left_out: 0 }
+        Window { start_s: from_s, end_s: to_s, requests: 0, excluded: 0 }
     }
 
     #[test]
     fn each_policy_counts_for_what_came_while_it_was_settled() {
-        let ask = Ask { classes: vec![("buy".to_owned(), "long".to_owned())], ..Ask::default() };
+        let ask = Criteria { classes: vec![("buy".to_owned(), "long".to_owned())], ..Criteria::default() };
         let found = policies(&run(|_, _| {}), &ask, &window(0.0, 24.0)).unwrap();
         let [a, b] = &found[..] else { panic!("{found:?}") };
         assert_eq!((a.policy.as_str(), a.blocks, a.seconds), ("a", 3, 9.0));
@@ -325,24 +325,24 @@ mod tests {
     #[test]
     fn a_turn_that_was_none_counts_for_nobody_and_is_told() {
         let failed = run(|number, block| block.failed = (number == 3).then(|| "hook `x`: no".to_owned()));
-        let found = policies(&failed, &Ask::default(), &window(0.0, 24.0)).unwrap();
+        let found = policies(&failed, &Criteria::default(), &window(0.0, 24.0)).unwrap();
         assert_eq!([found[0].blocks, found[1].blocks], [2, 3]);
         assert_eq!(found[0].requests.last().unwrap().mean_low_ms, None, "two blocks tell no interval");
         let told = doubts(&failed).unwrap();
-        let expected = Doubt::NotInPlace { policy: "a".to_owned(), why: "hook `x`: no".to_owned(), blocks: 1, of: 6 };
+        let expected = WarningKind::PolicyNotApplied { policy: "a".to_owned(), reason: "hook `x`: no".to_owned(), blocks: 1, total_blocks: 6 };
         assert_eq!(told, expected);
         let slow = run(|number, block| block.ended_ns += if number == 5 { 1_500_000_000 } else { 0 });
-        assert_eq!(policies(&slow, &Ask::default(), &window(0.0, 24.0)).unwrap()[1].blocks, 2);
-        let Some(Doubt::NotInPlace { why, .. }) = doubts(&slow) else { panic!() };
+        assert_eq!(policies(&slow, &Criteria::default(), &window(0.0, 24.0)).unwrap()[1].blocks, 2);
+        let Some(WarningKind::PolicyNotApplied { reason: why, .. }) = doubts(&slow) else { panic!() };
         assert_eq!(why, "the command took 1.5 s, which is longer than the settling time");
         assert_eq!(doubts(&run(|_, _| {})), None);
     }
 
     #[test]
     fn only_the_time_that_is_judged_counts() {
-        let found = policies(&run(|_, _| {}), &Ask::default(), &window(6.0, 17.0)).unwrap();
+        let found = policies(&run(|_, _| {}), &Criteria::default(), &window(6.0, 17.0)).unwrap();
         assert_eq!((found[0].seconds, found[1].seconds, found[0].blocks), (3.0, 5.0, 1));
         let plain = Recording { generator: None, ..run(|_, _| {}) };
-        assert_eq!(policies(&plain, &Ask::default(), &window(0.0, 24.0)).unwrap(), []);
+        assert_eq!(policies(&plain, &Criteria::default(), &window(0.0, 24.0)).unwrap(), []);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use offered_model::Event;
 
-use crate::verdict::{Judgement, KeepsUp, Queue, Unchecked};
+use crate::verdict::{StabilityState, Stability, Queue, NotCheckedReason};
 
 /// Sessions are followed up to this many; beyond it they are visits rather than users, and memory is worth more.
 const MOST_SESSIONS: usize = 1_000_000;
@@ -30,11 +30,11 @@ pub(crate) fn queue(
     response_ms: Option<f64>,
     users: Option<Users>,
     rate_per_s: Option<f64>,
-    keeps_up: Option<&KeepsUp>,
+    keeps_up: Option<&Stability>,
 ) -> Queue {
-    let answered = keeps_up.is_some_and(|keeps_up| keeps_up.answered_per_s > 0.0);
-    let applies = answered && keeps_up.is_none_or(|keeps_up| keeps_up.judgement != Judgement::Fails);
-    let closed = keeps_up.is_some_and(|keeps_up| keeps_up.not_checked == Some(Unchecked::Closed));
+    let answered = keeps_up.is_some_and(|keeps_up| keeps_up.completed_rate_per_s > 0.0);
+    let applies = answered && keeps_up.is_none_or(|keeps_up| keeps_up.state != StabilityState::Overloaded);
+    let closed = keeps_up.is_some_and(|keeps_up| keeps_up.not_checked_reason == Some(NotCheckedReason::ClosedSystem));
     // A closed system that answers nothing launches each user once, in no time: that is no rate.
     let rate_per_s = rate_per_s.filter(|_| answered || !closed);
     let users_seen = users.map(|users| users.seen);
@@ -55,7 +55,7 @@ pub(crate) fn queue(
         think_ms,
         rtt_ms,
         users: law_rate.zip(rtt_ms).map(|(rate, rtt)| rate * rtt / 1e3),
-        users_seen,
+        users_observed: users_seen,
         rort: response_ms.zip(rtt_ms).map(|(response, rtt)| response / rtt),
     }
 }

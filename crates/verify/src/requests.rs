@@ -6,16 +6,16 @@ use offered_model::{Event, Outcome};
 use offered_stats::groups::Groups;
 use offered_stats::values::Sorted;
 
-use crate::verdict::Request;
+use crate::verdict::RequestStats;
 
 /// From this share of failed launches on they are told before anything else.
 const WORTH_TELLING: f64 = 0.01;
 
-impl Request {
+impl RequestStats {
     /// How many launches failed and how many there were, where that is at least one in a hundred.
     pub fn many_failed(&self) -> Option<(u64, u64)> {
-        let many = self.failed > 0 && self.failed as f64 >= WORTH_TELLING * self.launches as f64;
-        many.then_some((self.failed, self.launches))
+        let many = self.failed > 0 && self.failed as f64 >= WORTH_TELLING * self.requests as f64;
+        many.then_some((self.failed, self.requests))
     }
 }
 
@@ -36,13 +36,13 @@ impl Ill {
     }
 
     /// The row of these and of the good.
-    fn request(self, name: &str, good: Option<&Sorted<i64>>) -> Request {
+    fn request(self, name: &str, good: Option<&Sorted<i64>>) -> RequestStats {
         let ok = good.map_or(0, Sorted::len);
         let ms = |ns: i64| ns as f64 / 1e6;
         let at = |p: f64| good?.quantile(p).map(ms);
-        Request {
+        RequestStats {
             label: name.to_owned(),
-            launches: ok + self.failed + self.cut,
+            requests: ok + self.failed + self.cut,
             ok,
             failed: self.failed,
             p50_ms: at(0.5),
@@ -82,11 +82,11 @@ impl Requests {
 
     /// A row for each label that was meant to be launched, in the order of their names, then `Total`; and how many answers had
     /// each HTTP status.
-    pub(crate) fn finish(self, labels: &[String]) -> (Vec<Request>, BTreeMap<u16, u64>) {
+    pub(crate) fn finish(self, labels: &[String]) -> (Vec<RequestStats>, BTreeMap<u16, u64>) {
         let good = self.good.sorted();
         let rows = labels.iter().zip(self.each).zip(0..);
         let rows = rows.map(|((name, ill), label)| ill.request(name, good.of(label)));
-        let mut all: Vec<Request> = rows.filter(|row| row.launches > 0).collect();
+        let mut all: Vec<RequestStats> = rows.filter(|row| row.requests > 0).collect();
         all.sort_by(|a, b| a.label.cmp(&b.label));
         all.push(self.all.request("Total", Some(good.all())));
         (all, self.statuses)
@@ -102,7 +102,7 @@ mod tests {
     fn one_failure_in_a_hundred_is_worth_telling() {
         let of = |failed, launches| {
             let (ok, label) = (launches - failed, String::new());
-            Request { label, launches, ok, failed, p50_ms: None, p95_ms: None, p99_ms: None, max_ms: None }
+            RequestStats { label, requests: launches, ok, failed, p50_ms: None, p95_ms: None, p99_ms: None, max_ms: None }
                 .many_failed()
         };
         assert_eq!((of(0, 0), of(0, 50), of(9, 1000)), (None, None, None));
@@ -130,7 +130,7 @@ mod tests {
             requests.add(event);
         }
         let (rows, statuses) = requests.finish(&labels);
-        let counts: Vec<_> = rows.iter().map(|row| (row.label.as_str(), row.launches, row.ok, row.failed)).collect();
+        let counts: Vec<_> = rows.iter().map(|row| (row.label.as_str(), row.requests, row.ok, row.failed)).collect();
         assert_eq!(counts, [("buy", 3, 0, 3), ("view", 3, 2, 0), ("Total", 6, 2, 3)]);
         assert_eq!((rows[0].p50_ms, rows[1].max_ms), (None, Some(3.0)));
         assert_eq!(statuses, [(200, 1), (204, 1), (500, 1)].into());

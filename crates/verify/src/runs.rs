@@ -14,7 +14,7 @@ use offered_model::{Event, Recording};
 use offered_stats::values::Values;
 
 use crate::scope::{Run, in_order};
-use crate::verdict::Doubt;
+use crate::verdict::WarningKind;
 
 /// Where a clock jumps back, a run has at least so many launches; where a file falls silent, it has twice as many in all.
 const LEAST: u64 = 50;
@@ -37,7 +37,7 @@ const MOST: usize = 20;
 pub(crate) struct Split {
     /// In the order of the file; none when nothing was sent.
     pub(crate) runs: Vec<Run>,
-    pub(crate) doubts: Vec<Doubt>,
+    pub(crate) doubts: Vec<WarningKind>,
 }
 
 /// Where the intended instants are known nobody appended anything: a silence there is a generator that stood still.
@@ -65,10 +65,10 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn doubts(&self, runs: usize) -> Vec<Doubt> {
-        let restarted = (runs > 1).then(|| Doubt::SeveralRuns { runs, evidence: first(&self.restarts) });
+    fn doubts(&self, runs: usize) -> Vec<WarningKind> {
+        let restarted = (runs > 1).then(|| WarningKind::SeveralRuns { runs, evidence: first(&self.restarts) });
         let stalled = !self.stalls.is_empty();
-        let stalled = stalled.then(|| Doubt::StoodStill { evidence: first(&self.stalls) });
+        let stalled = stalled.then(|| WarningKind::RunPaused { evidence: first(&self.stalls) });
         restarted.into_iter().chain(stalled).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use offered_model::Recording;
 use offered_stats::summary::gaps;
 
-use crate::ask::Ask;
+use crate::criteria::Criteria;
 use crate::scope::Scope;
 
 /// The raw values of one label, or of all (`Total`).
@@ -23,7 +23,7 @@ pub struct Sample {
 ///
 /// # Errors
 /// The recording can no longer be read.
-pub fn samples(recording: &Recording, ask: &Ask) -> io::Result<Vec<Sample>> {
+pub fn samples(recording: &Recording, ask: &Criteria) -> io::Result<Vec<Sample>> {
     let Some(scope) = Scope::of(recording, ask) else { return Ok(Vec::new()) };
     let labels = recording.labels.iter().enumerate().map(|(at, name)| (name.as_str(), Some(at as u16)));
     let mut labels: Vec<(&str, Option<u16>)> = labels.collect();

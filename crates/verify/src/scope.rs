@@ -6,9 +6,9 @@ use std::ops::Range;
 use offered_model::{Event, Instant, Outcome, Place, Recording};
 use offered_stats::order::{Key, Source, ascending};
 
-use crate::ask::{Ask, Failures};
+use crate::criteria::{Criteria, Failures};
 use crate::ends::Ends;
-use crate::places::Places;
+use crate::event_keys::Places;
 use crate::verdict::Window;
 
 /// The launches of one run inside the window asked for.
@@ -101,16 +101,16 @@ pub(crate) fn in_order<K: Key, C>(
 
 impl<'a> Scope<'a> {
     /// What `ask` looks at of all of `recording`; `None` when nothing was sent.
-    pub fn of(recording: &'a Recording, ask: &Ask) -> Option<Self> {
+    pub fn of(recording: &'a Recording, ask: &Criteria) -> Option<Self> {
         Some(Self::new(recording, &Run::whole(recording)?, ask))
     }
 
     /// The window of `ask` laid on `run`.
-    pub(crate) fn new(recording: &'a Recording, run: &Run, ask: &Ask) -> Self {
+    pub(crate) fn new(recording: &'a Recording, run: &Run, ask: &Criteria) -> Self {
         let (origin, end, open) = if recording.on_run_clock {
             // A run of ours is all of its recording.
             let last = || recording.events.extent().last_meant.map_or(0, |last| last.0.saturating_add(1));
-            (0, ask.lasts.map_or_else(last, |lasts| lasts.0), 0)
+            (0, ask.duration.map_or_else(last, |lasts| lasts.0), 0)
         } else {
             // Both ends are inclusive.
             (run.from, run.to, 1)
@@ -254,7 +254,7 @@ impl<'a> Scope<'a> {
     pub(crate) fn window(self, launches: u64, all: u64) -> Window {
         let since = |at: u64| Instant(self.origin).until(Instant(at)).as_secs_f64();
         let last = if self.recording.on_run_clock { self.to } else { self.to - 1 };
-        Window { from_s: since(self.from), to_s: since(last), launches, left_out: all - launches.min(all) }
+        Window { start_s: since(self.from), end_s: since(last), requests: launches, excluded: all - launches.min(all) }
     }
 
     /// The time in which it is counted what arrives and what leaves; `None` where that is a single instant.

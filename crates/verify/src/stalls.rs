@@ -47,6 +47,6 @@ impl Stalling {
     /// `None` when there are none.
     pub(crate) fn finish(&self) -> Option<Stalls> {
         let Self { count, launches, longest, .. } = *self;
-        (count > 0).then(|| Stalls { count, launches, longest_ms: Nanos(longest).as_millis_f64() })
+        (count > 0).then(|| Stalls { count, delayed_requests: launches, longest_ms: Nanos(longest).as_millis_f64() })
     }
 }

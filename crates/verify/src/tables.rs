@@ -11,24 +11,24 @@ use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::values::{Sorted, Values, Whole};
 use offered_stats::{Interval, Summary};
 
-use crate::ask::Ask;
+use crate::criteria::Criteria;
 use crate::scope::Scope;
-use crate::verdict::{Sizes, Times};
+use crate::verdict::{SizeStats, TimeStats};
 
 const MS: f64 = 1e6;
 
 /// The four tables, and one of what failed.
 pub struct Tables {
     /// Gaps between launches.
-    pub launches: Vec<Times>,
+    pub launches: Vec<TimeStats>,
     /// done - intended.
-    pub responses: Vec<Times>,
+    pub responses: Vec<TimeStats>,
     /// The same of what failed, where that stands apart.
-    pub failures: Vec<Times>,
+    pub failures: Vec<TimeStats>,
     /// first byte - intended.
-    pub first_byte: Vec<Times>,
+    pub first_byte: Vec<TimeStats>,
     /// Bytes read.
-    pub sizes: Vec<Sizes>,
+    pub sizes: Vec<SizeStats>,
 }
 
 /// What the rows of one label have in common.
@@ -46,7 +46,7 @@ struct Group {
 ///
 /// # Errors
 /// The recording can no longer be read.
-pub fn toolkit(recording: &Recording, ask: &Ask) -> io::Result<Option<Tables>> {
+pub fn toolkit(recording: &Recording, ask: &Criteria) -> io::Result<Option<Tables>> {
     let Some(scope) = Scope::of(recording, ask) else { return Ok(None) };
     let mut columns = Columns::new(scope, Rule::Toolkit);
     scope.launches(|sent, event| columns.add(sent, event))?;
@@ -181,7 +181,7 @@ impl Columns {
         });
         let launches = launches.collect();
         let plain = |(group, row): (&Group, Summary)| times(group.name.clone(), &row, group.span_ms, None);
-        let answered = |(group, row): (&Group, Summary)| Times {
+        let answered = |(group, row): (&Group, Summary)| TimeStats {
             error_percent: Some(group.error_percent),
             kb_per_s: group.kb_per_s,
             ..plain((group, row))
@@ -204,12 +204,12 @@ impl Columns {
 }
 
 impl Group {
-    fn sizes(&self, row: &Summary) -> Sizes {
-        Sizes {
+    fn sizes(&self, row: &Summary) -> SizeStats {
+        SizeStats {
             label: self.name.clone(),
             n: row.n as u64,
             rate_per_s: per_second(row.n as f64, self.span_ms),
-            median_bytes: row.median,
+            p50_bytes: row.median,
             mean_bytes: row.mean,
             sdev_bytes: row.sdev,
             cov: row.cov,
@@ -228,12 +228,12 @@ fn per_second(n: f64, span_ms: f64) -> Option<f64> {
 }
 
 /// A summary as a row.
-pub(crate) fn times(label: String, row: &Summary, span_ms: f64, cov: Option<Interval>) -> Times {
-    Times {
+pub(crate) fn times(label: String, row: &Summary, span_ms: f64, cov: Option<Interval>) -> TimeStats {
+    TimeStats {
         label,
         n: row.n as u64,
         rate_per_s: per_second(row.n as f64, span_ms),
-        median_ms: row.median,
+        p50_ms: row.median,
         mean_ms: row.mean,
         sdev_ms: row.sdev,
         cov: row.cov,

@@ -9,11 +9,11 @@ use std::ops::{Deref, DerefMut};
 use offered_model::{Event, Instant, Law, Nanos, Outcome, Purpose, Recording, Seed};
 use serde_json::Value;
 
-use crate::{Ask, Check, Doubt, Failures, Judgement, Meant, Pattern, Verdict};
+use crate::{Check, CheckResult, Criteria, ExpectedArrivals, Failures, Pattern, Validity, Verdict, WarningKind};
 
 const S: f64 = 1e9;
 
-fn verify(recording: &Recording, ask: &Ask) -> Verdict {
+fn verify(recording: &Recording, ask: &Criteria) -> Verdict {
     crate::verify(recording, ask).unwrap()
 }
 
@@ -119,9 +119,9 @@ fn closed(users: u64, think: &Law, secs: f64, seed: u64) -> Recording {
     recording
 }
 
-fn pattern(recording: &Recording) -> (Pattern, Judgement) {
-    let verdict = verify(recording, &Ask::default());
-    (verdict.pattern, verdict.judgement)
+fn pattern(recording: &Recording) -> (Pattern, Validity) {
+    let verdict = verify(recording, &Criteria::default());
+    (verdict.pattern, verdict.validity)
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn poisson_streams_hold_at_every_size_and_tick() {
             let rejected = (0..120)
                 .filter(|&seed| {
                     let exact = poisson(n, rate, seed);
-                    pattern(&if ms { in_ms(exact) } else { exact }) != (Pattern::Poisson, Judgement::Holds)
+                    pattern(&if ms { in_ms(exact) } else { exact }) != (Pattern::Poisson, Validity::Valid)
                 })
                 .count();
             assert!(rejected <= 16, "n {n}, rate {rate}, ms {ms}: {rejected} of 120 rejected");
@@ -147,7 +147,7 @@ fn a_gamma_stream_of_400_gaps_with_a_cov_of_nine_tenths_is_rejected() {
         let rejected = (0..200)
             .filter(|&seed| {
                 let exact = renewal(400, &law, seed);
-                pattern(&if ms { in_ms(exact) } else { exact }) == (Pattern::TooEven, Judgement::Fails)
+                pattern(&if ms { in_ms(exact) } else { exact }) == (Pattern::UnderDispersed, Validity::Invalid)
             })
             .count();
         assert!(rejected >= 160, "ms {ms}: only {rejected} of 200");
@@ -157,24 +157,24 @@ fn a_gamma_stream_of_400_gaps_with_a_cov_of_nine_tenths_is_rejected() {
 #[test]
 fn every_pattern_has_its_name() {
     let gamma = |scv| Law::gamma(0.01, scv).unwrap();
-    assert_eq!(pattern(&poisson(20, 10.0, 1)), (Pattern::TooFew, Judgement::NotChecked));
+    assert_eq!(pattern(&poisson(20, 10.0, 1)), (Pattern::TooFewRequests, Validity::NotChecked));
     for gap in [1e8, 1e6, 1.3e6, 2e5] {
         let even = launched((0..4000).map(|i| f64::from(i) * gap));
-        assert_eq!(pattern(&even), (Pattern::Clockwork, Judgement::Fails));
-        assert_eq!(pattern(&in_ms(even)), (Pattern::Clockwork, Judgement::Fails), "{gap}");
+        assert_eq!(pattern(&even), (Pattern::Constant, Validity::Invalid));
+        assert_eq!(pattern(&in_ms(even)), (Pattern::Constant, Validity::Invalid), "{gap}");
     }
-    assert_eq!(pattern(&renewal(2000, &gamma(0.5), 1)), (Pattern::TooEven, Judgement::Fails));
-    assert_eq!(pattern(&renewal(2000, &gamma(2.0), 1)), (Pattern::OverDispersed, Judgement::Fails));
+    assert_eq!(pattern(&renewal(2000, &gamma(0.5), 1)), (Pattern::UnderDispersed, Validity::Invalid));
+    assert_eq!(pattern(&renewal(2000, &gamma(2.0), 1)), (Pattern::OverDispersed, Validity::Invalid));
     // Ten workers on one ticker.
     let mut stream = Seed(3).stream(Purpose::Arrivals);
     let mut hey: Vec<f64> = (0..500).map(|i| f64::from(i / 10) * 1e8 + stream.uniform() * 7e5).collect();
     hey.sort_by(f64::total_cmp);
-    let verdict = verify(&launched(hey), &Ask::default());
-    assert_eq!((verdict.pattern, verdict.judgement), (Pattern::Bunched, Judgement::Fails));
-    assert!(verdict.because.contains("bunches of 10, every 100 ms"), "{}", verdict.because);
+    let verdict = verify(&launched(hey), &Criteria::default());
+    assert_eq!((verdict.pattern, verdict.validity), (Pattern::Bunched, Validity::Invalid));
+    assert!(verdict.reason.contains("bunches of 10, every 100 ms"), "{}", verdict.reason);
     // The number was fixed beforehand: only the workload knows.
-    let fixed = Ask { meant: Meant::FixedCount, ..Ask::default() };
-    assert_eq!(verify(&poisson(2000, 100.0, 1), &fixed).pattern, Pattern::FixedCountPoisson);
+    let fixed = Criteria { expected: ExpectedArrivals::FixedCount, ..Criteria::default() };
+    assert_eq!(verify(&poisson(2000, 100.0, 1), &fixed).pattern, Pattern::PoissonFixedCount);
 }
 
 #[test]
@@ -185,56 +185,56 @@ fn an_unsteady_rate_is_over_dispersed() {
     for at in &mut flat {
         *at = (1.0 + 3.0 * *at / 4e10).sqrt() * S * 40.0;
     }
-    let verdict = verify(&launched(flat), &Ask::default());
-    assert_eq!((verdict.pattern, verdict.judgement), (Pattern::OverDispersed, Judgement::Fails), "{}", verdict.because);
+    let verdict = verify(&launched(flat), &Criteria::default());
+    assert_eq!((verdict.pattern, verdict.validity), (Pattern::OverDispersed, Validity::Invalid), "{}", verdict.reason);
 }
 
 #[test]
 fn closed_users_show_in_the_counts_though_the_cov_is_near_one() {
     for (think, scv) in [(Law::uniform(0.0, 2.0).unwrap(), 1.0 / 3.0), (Law::constant(1.0).unwrap(), 0.0)] {
         let recording = closed(200, &think, 200.0, 1);
-        let verdict = verify(&recording, &Ask::default());
-        let cov = verdict.launches.last().unwrap().cov;
+        let verdict = verify(&recording, &Criteria::default());
+        let cov = verdict.gaps.last().unwrap().cov;
         assert!((cov - 1.0).abs() < 0.03, "{cov}");
-        assert_eq!((verdict.pattern, verdict.judgement), (Pattern::TooEven, Judgement::Fails), "{}", verdict.because);
+        assert_eq!((verdict.pattern, verdict.validity), (Pattern::UnderDispersed, Validity::Invalid), "{}", verdict.reason);
         let long = verdict.dispersion.last().unwrap();
         assert!((long.idc - scv).abs() < 0.3, "{long:?}");
         // It is what a closed system is meant to do.
-        let ask = Ask { meant: Meant::Closed { users: 200, think }, ..Ask::default() };
+        let ask = Criteria { expected: ExpectedArrivals::Closed { users: 200, think }, ..Criteria::default() };
         let meant = verify(&recording, &ask);
-        assert_eq!(meant.judgement, Judgement::Holds, "{:?}", meant.tests);
+        assert_eq!(meant.validity, Validity::Valid, "{:?}", meant.findings);
         assert!((meant.queue.users.unwrap() - 200.0).abs() < 4.0, "{:?}", meant.queue);
         assert!((meant.queue.think_ms.unwrap() - 1000.0).abs() < 20.0, "{:?}", meant.queue);
     }
     // Users who think exponentially and are answered at once are Poisson in every respect.
     let quiet = closed(200, &Law::exponential(1.0).unwrap(), 100.0, 1);
-    assert_eq!(pattern(&quiet), (Pattern::Poisson, Judgement::Holds));
+    assert_eq!(pattern(&quiet), (Pattern::Poisson, Validity::Valid));
 }
 
 #[test]
 fn fixed_timers_are_named() {
-    let verdict = verify(&closed(50, &Law::constant(0.999).unwrap(), 100.0, 4), &Ask::default());
-    let repeat = verdict.finding(Check::Repeat).unwrap();
-    assert_eq!((repeat.estimate, repeat.judgement), (Some(50.0), Judgement::Fails));
+    let verdict = verify(&closed(50, &Law::constant(0.999).unwrap(), 100.0, 4), &Criteria::default());
+    let repeat = verdict.finding(Check::RepeatedPattern).unwrap();
+    assert_eq!((repeat.estimate, repeat.result), (Some(50.0), CheckResult::Failed));
 }
 
 #[test]
 fn what_was_meant_decides() {
     let even = launched((0..1000).map(|i| f64::from(i) * 1e6));
-    let constant = Ask { meant: Meant::Constant, rate_per_s: Some(1000.0), ..Ask::default() };
-    assert_eq!(verify(&even, &constant).judgement, Judgement::Holds);
-    assert_eq!(verify(&poisson(1000, 100.0, 1), &constant).judgement, Judgement::Fails);
+    let constant = Criteria { expected: ExpectedArrivals::Constant, target_rate_per_s: Some(1000.0), ..Criteria::default() };
+    assert_eq!(verify(&even, &constant).validity, Validity::Valid);
+    assert_eq!(verify(&poisson(1000, 100.0, 1), &constant).validity, Validity::Invalid);
     let burst = Law::gamma(0.01, 2.25).unwrap();
-    let renewal_ask = Ask { meant: Meant::Renewal { cov: 1.5 }, ..Ask::default() };
-    assert_eq!(verify(&renewal(4000, &burst, 1), &renewal_ask).judgement, Judgement::Holds);
-    assert_eq!(verify(&poisson(4000, 100.0, 1), &renewal_ask).judgement, Judgement::Fails);
+    let renewal_ask = Criteria { expected: ExpectedArrivals::Renewal { cov: 1.5 }, ..Criteria::default() };
+    assert_eq!(verify(&renewal(4000, &burst, 1), &renewal_ask).validity, Validity::Valid);
+    assert_eq!(verify(&poisson(4000, 100.0, 1), &renewal_ask).validity, Validity::Invalid);
     // Half the rate that was asked for.
-    let slow = Ask { rate_per_s: Some(200.0), ..Ask::default() };
-    assert_eq!(verify(&poisson(4000, 100.0, 1), &slow).judgement, Judgement::Fails);
+    let slow = Criteria { target_rate_per_s: Some(200.0), ..Criteria::default() };
+    assert_eq!(verify(&poisson(4000, 100.0, 1), &slow).validity, Validity::Invalid);
     // Nothing is known of a replay but its own schedule.
-    let replay = Ask { meant: Meant::Other { what: "replay".into(), system: None }, ..Ask::default() };
-    assert_eq!(verify(&even, &replay).judgement, Judgement::NotChecked);
-    assert_eq!(verify(&Recording { intent_known: true, ..even }, &replay).judgement, Judgement::Holds);
+    let replay = Criteria { expected: ExpectedArrivals::Other { what: "replay".into(), system: None }, ..Criteria::default() };
+    assert_eq!(verify(&even, &replay).validity, Validity::NotChecked);
+    assert_eq!(verify(&Recording { intent_known: true, ..even }, &replay).validity, Validity::Valid);
 }
 
 #[test]
@@ -255,18 +255,18 @@ fn partly_open_sessions_are_judged_by_their_arrivals() {
         (event.session, event.step) = (launch.1, launch.2);
     }
     recording.sessions_known = true;
-    assert_eq!(pattern(&recording).1, Judgement::Fails);
-    let ask = Ask { meant: Meant::PartlyOpen(Box::new(Meant::Poisson)), rate_per_s: Some(20.0), ..Ask::default() };
+    assert_eq!(pattern(&recording).1, Validity::Invalid);
+    let ask = Criteria { expected: ExpectedArrivals::PartlyOpen(Box::new(ExpectedArrivals::Poisson)), target_rate_per_s: Some(20.0), ..Criteria::default() };
     let verdict = verify(&recording, &ask);
-    assert_eq!((verdict.pattern, verdict.judgement), (Pattern::Poisson, Judgement::Holds), "{}", verdict.because);
+    assert_eq!((verdict.pattern, verdict.validity), (Pattern::Poisson, Validity::Valid), "{}", verdict.reason);
     // Sessions have a rate and a CoV of their own, requests theirs.
     let sessions = verdict.sessions.unwrap();
-    assert_eq!((sessions.n, sessions.asked_per_s), (1500, Some(20.0)));
-    assert!((sessions.launched_per_s.unwrap() / 20.0 - 1.0).abs() < 0.1, "{sessions:?}");
-    assert!((sessions.sent_cov.unwrap() - 1.0).abs() < 0.1 && sessions.cov_low < sessions.sent_cov, "{sessions:?}");
-    let requests = verdict.launches.last().unwrap();
+    assert_eq!((sessions.n, sessions.target_rate_per_s), (1500, Some(20.0)));
+    assert!((sessions.sent_rate_per_s.unwrap() / 20.0 - 1.0).abs() < 0.1, "{sessions:?}");
+    assert!((sessions.measured_cov.unwrap() - 1.0).abs() < 0.1 && sessions.cov_low < sessions.measured_cov, "{sessions:?}");
+    let requests = verdict.gaps.last().unwrap();
     assert!(requests.rate_per_s > Some(80.0) && requests.cov > 1.5, "{requests:?}");
-    assert!(verify(&recording, &Ask::default()).sessions.is_none());
+    assert!(verify(&recording, &Criteria::default()).sessions.is_none());
 }
 
 #[test]
@@ -276,20 +276,20 @@ fn late_and_unsent_launches_are_not_believed() {
         event.sent = event.sent.map(|sent| sent + Nanos::from_millis(30));
         event.done = event.done.map(|done| done + Nanos::from_millis(30));
     }
-    let verdict = verify(&run, &Ask::default());
+    let verdict = verify(&run, &Criteria::default());
     let late = verdict.lateness.unwrap();
     assert_eq!((late.p99_us, late.unsent), (30_000.0, 0));
-    assert_eq!(verdict.judgement, Judgement::Fails);
-    assert!(verdict.because.contains("stalls of up to 30 ms"), "{}", verdict.because);
+    assert_eq!(verdict.validity, Validity::Invalid);
+    assert!(verdict.reason.contains("stalls of up to 30 ms"), "{}", verdict.reason);
 
     let mut run = Recording { intent_known: true, format: "run".into(), ..poisson(1000, 100.0, 1) };
     for event in run.edit().iter_mut().step_by(20) {
         *event = Event::at(event.intended);
     }
-    let verdict = verify(&run, &Ask::default());
-    assert_eq!(verdict.judgement, Judgement::Fails);
+    let verdict = verify(&run, &Criteria::default());
+    assert_eq!(verdict.validity, Validity::Invalid);
     assert!(
-        verdict.warnings.iter().any(|warning| warning.about == Some(Doubt::Unsent { unsent: 49, launches: 999 })),
+        verdict.warnings.iter().any(|warning| warning.details == Some(WarningKind::UnsentRequests { unsent: 49, requests: 999 })),
         "{:?}",
         verdict.warnings
     );
@@ -299,19 +299,19 @@ fn late_and_unsent_launches_are_not_believed() {
 fn windows_and_failures_leave_out_what_they_say() {
     let mut recording = launched((0..=100).map(|i| f64::from(i) * S));
     recording.edit()[50].outcome = Outcome::HttpError;
-    let ask = Ask {
+    let ask = Criteria {
         skip_first: Nanos::from_secs(10),
         skip_last: Nanos::from_secs(20),
         take: Some(Nanos::from_secs(60)),
-        ..Ask::default()
+        ..Criteria::default()
     };
     let verdict = verify(&recording, &ask);
     // Both ends inclusive: 10, 11, ... 70.
-    assert_eq!((verdict.window.from_s, verdict.window.to_s), (10.0, 70.0));
-    assert_eq!((verdict.window.launches, verdict.window.left_out), (61, 40));
-    assert_eq!(verdict.launches.last().unwrap().n, 60);
-    let dropped = verify(&recording, &Ask { failures: Failures::Drop, ..ask });
-    assert_eq!((dropped.window.launches, dropped.launches.last().unwrap().max_ms), (60, 2000.0));
+    assert_eq!((verdict.window.start_s, verdict.window.end_s), (10.0, 70.0));
+    assert_eq!((verdict.window.requests, verdict.window.excluded), (61, 40));
+    assert_eq!(verdict.gaps.last().unwrap().n, 60);
+    let dropped = verify(&recording, &Criteria { failures: Failures::Drop, ..ask });
+    assert_eq!((dropped.window.requests, dropped.gaps.last().unwrap().max_ms), (60, 2000.0));
 }
 
 #[test]
@@ -324,15 +324,15 @@ fn nothing_and_nonsense_get_a_verdict() {
         launched([0.0, 1.8e19]),
         Recording { resolution: Nanos::from_secs(1), ..launched((0..90).map(|i| f64::from(i / 30) * S)) },
     ] {
-        let verdict = verify(&recording, &Ask { by_threads: true, ..Ask::default() });
+        let verdict = verify(&recording, &Criteria { by_threads: true, ..Criteria::default() });
         assert!(serde_json::to_string(&verdict).unwrap().contains("offered.verify/1"));
-        assert_ne!(verdict.judgement, Judgement::Holds);
+        assert_ne!(verdict.validity, Validity::Valid);
     }
 }
 
 #[test]
 fn the_document_has_the_agreed_keys() {
-    let document = serde_json::to_value(verify(&poisson(500, 10.0, 1), &Ask::default())).unwrap();
+    let document = serde_json::to_value(verify(&poisson(500, 10.0, 1), &Criteria::default())).unwrap();
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     for key in [
         "schema",
@@ -383,7 +383,7 @@ fn the_document_has_the_agreed_keys() {
 #[test]
 fn the_same_seed_gives_the_same_verdict() {
     let recording = in_ms(poisson(500, 800.0, 3));
-    let text = || serde_json::to_string(&verify(&recording, &Ask::default())).unwrap();
+    let text = || serde_json::to_string(&verify(&recording, &Criteria::default())).unwrap();
     assert_eq!(text(), text());
 }
 
@@ -397,22 +397,22 @@ fn merged_generators_are_one_stream() {
     };
     let merged = merge(vec![("a".into(), part(0.0)), ("b".into(), part(1e6))]);
     assert_eq!((merged.events.launches(), merged.labels.len()), (1000, 2));
-    let ask = Ask { meant: Meant::Constant, rate_per_s: Some(1000.0), by_threads: true, ..Ask::default() };
+    let ask = Criteria { expected: ExpectedArrivals::Constant, target_rate_per_s: Some(1000.0), by_threads: true, ..Criteria::default() };
     let verdict = verify(&merged, &ask);
-    assert_eq!((verdict.pattern, verdict.judgement), (Pattern::Clockwork, Judgement::Holds));
-    assert_eq!((verdict.launches.len(), verdict.by_threads.len()), (3, 2));
-    assert!(verdict.warnings[0].doubt.contains("clocks"), "{:?}", verdict.warnings);
+    assert_eq!((verdict.pattern, verdict.validity), (Pattern::Constant, Validity::Valid));
+    assert_eq!((verdict.gaps.len(), verdict.by_threads.len()), (3, 2));
+    assert!(verdict.warnings[0].message.contains("clocks"), "{:?}", verdict.warnings);
 }
 
 #[test]
 fn samples_are_what_the_tables_summarise() {
     let recording = poisson(300, 10.0, 1);
-    let ask = Ask { skip_first: Nanos::from_secs(5), ..Ask::default() };
+    let ask = Criteria { skip_first: Nanos::from_secs(5), ..Criteria::default() };
     let (all, verdict) = (crate::samples(&recording, &ask).unwrap(), verify(&recording, &ask));
     assert_eq!(all.iter().map(|sample| sample.label.as_str()).collect::<Vec<_>>(), ["a", "Total"]);
     let total = all.last().unwrap();
-    assert_eq!(total.gaps.len() as u64, verdict.launches.last().unwrap().n);
-    assert_eq!(total.gaps.iter().copied().max().unwrap() as f64 / 1e6, verdict.launches.last().unwrap().max_ms);
+    assert_eq!(total.gaps.len() as u64, verdict.gaps.last().unwrap().n);
+    assert_eq!(total.gaps.iter().copied().max().unwrap() as f64 / 1e6, verdict.gaps.last().unwrap().max_ms);
     assert_eq!(total.responses.len() as u64, verdict.responses.last().unwrap().n);
     assert!(crate::samples(&Recording::default(), &ask).unwrap().is_empty());
 }
@@ -420,28 +420,28 @@ fn samples_are_what_the_tables_summarise() {
 #[test]
 fn what_was_meant_can_be_said_on_a_command_line() {
     let think = Law::uniform(0.0, 12.5).unwrap();
-    assert_eq!("closed:200:uniform:0s,12.5s".parse::<Meant>().unwrap(), Meant::Closed { users: 200, think });
-    assert_eq!("gamma:1.5".parse::<Meant>().unwrap(), Meant::Renewal { cov: 1.5 });
+    assert_eq!("closed:200:uniform:0s,12.5s".parse::<ExpectedArrivals>().unwrap(), ExpectedArrivals::Closed { users: 200, think });
+    assert_eq!("gamma:1.5".parse::<ExpectedArrivals>().unwrap(), ExpectedArrivals::Renewal { cov: 1.5 });
     for (text, name) in
         [("poisson", "poisson"), ("poisson-fixed-count", "poisson-fixed-count"), ("constant", "constant")]
     {
-        assert_eq!(text.parse::<Meant>().unwrap().name(), name);
+        assert_eq!(text.parse::<ExpectedArrivals>().unwrap().name(), name);
     }
     for wrong in
         ["", "poison", "gamma", "gamma:-1", "gamma:NaN", "closed", "closed:0:constant:1s", "closed:5", "closed:5:x:1s"]
     {
-        assert!(wrong.parse::<Meant>().is_err(), "{wrong}");
+        assert!(wrong.parse::<ExpectedArrivals>().is_err(), "{wrong}");
     }
 }
 
 #[test]
 fn a_list_of_launches_says_nothing_of_keeping_up() {
     let mut recording = launched((0..200).map(|i| f64::from(i) * 1e7));
-    assert!(verify(&recording, &Ask::default()).keeps_up.is_some());
+    assert!(verify(&recording, &Criteria::default()).stability.is_some());
     for event in recording.edit().iter_mut() {
         event.done = None;
     }
-    assert_eq!(verify(&recording, &Ask::default()).keeps_up, None);
+    assert_eq!(verify(&recording, &Criteria::default()).stability, None);
 }
 
 #[test]
@@ -458,31 +458,31 @@ fn a_million_launches_and_a_few_more_have_the_same_verdict() {
             (event.session, event.bytes_in, event.status) = (session % 1000, 500 + session % 7000, 200);
         }
         let lasts = Some(Nanos::from_secs(101));
-        verify(&run, &Ask { lasts, rate_per_s: Some(10_000.0), ..Ask::default() })
+        verify(&run, &Criteria { duration: lasts, target_rate_per_s: Some(10_000.0), ..Criteria::default() })
     };
     let (whole, coarse) = (of(1_000_000), of(1_000_003));
     let near = |one: Option<f64>, other: Option<f64>, what: &str| {
         let (one, other) = (one.unwrap_or(0.0), other.unwrap_or(0.0));
         assert!((one - other).abs() <= 2e-4 * one.abs() + 1e-5, "{what}: {one} and {other}");
     };
-    assert_eq!((whole.pattern, whole.judgement), (coarse.pattern, coarse.judgement));
-    assert_eq!(whole.because, coarse.because);
-    let words = |verdict: &Verdict| verdict.warnings.iter().map(|warning| warning.doubt.clone()).collect::<Vec<_>>();
+    assert_eq!((whole.pattern, whole.validity), (coarse.pattern, coarse.validity));
+    assert_eq!(whole.reason, coarse.reason);
+    let words = |verdict: &Verdict| verdict.warnings.iter().map(|warning| warning.message.clone()).collect::<Vec<_>>();
     assert_eq!(words(&whole), words(&coarse));
-    for (one, other) in whole.tests.iter().zip(&coarse.tests) {
-        assert_eq!((one.check, one.judgement), (other.check, other.judgement));
+    for (one, other) in whole.findings.iter().zip(&coarse.findings) {
+        assert_eq!((one.check, one.result), (other.check, other.result));
         // The middle of the gaps lies a gap further, and windows of three mean gaps are a nanosecond shorter.
         let apart = (one.estimate.unwrap_or(0.0) - other.estimate.unwrap_or(0.0)).abs();
         assert!(apart < 5e-3, "{}: {:?} and {:?}", one.check.name(), one.estimate, other.estimate);
     }
-    let rows = |verdict: &Verdict| [&verdict.launches, &verdict.responses].map(|table| table[0].clone());
+    let rows = |verdict: &Verdict| [&verdict.gaps, &verdict.responses].map(|table| table[0].clone());
     for (one, other) in rows(&whole).iter().zip(&rows(&coarse)) {
         assert_eq!((one.min_ms, one.max_ms), (other.min_ms, other.max_ms));
         for (of_one, of_other) in [
             (one.mean_ms, other.mean_ms),
             (one.sdev_ms, other.sdev_ms),
             (one.cov, other.cov),
-            (one.median_ms, other.median_ms),
+            (one.p50_ms, other.p50_ms),
             (one.p90_ms, other.p90_ms),
             (one.p95_ms, other.p95_ms),
             (one.p99_ms, other.p99_ms),
@@ -494,7 +494,7 @@ fn a_million_launches_and_a_few_more_have_the_same_verdict() {
     for (one, other) in whole.dispersion.iter().zip(&coarse.dispersion) {
         near(Some(one.idc), Some(other.idc), "dispersion of counts");
     }
-    for (one, other) in whole.effect.unwrap().shares.iter().zip(&coarse.effect.unwrap().shares) {
+    for (one, other) in whole.generator_error.unwrap().percentiles.iter().zip(&coarse.generator_error.unwrap().percentiles) {
         near(Some(one.response_ms), Some(other.response_ms), "effect");
     }
     near(whole.queue.think_ms, coarse.queue.think_ms, "think time");
@@ -509,7 +509,7 @@ fn the_rate_of_launches_is_over_the_time_of_launches_however_late_the_last_answe
         event.done = event.sent.map(|sent| sent + Nanos::from_secs(60));
     }
     recording.events = events.into();
-    let verdict = verify(&recording, &Ask { meant: Meant::Constant, ..Ask::default() });
-    let rate = verdict.launches.last().unwrap().rate_per_s.unwrap();
+    let verdict = verify(&recording, &Criteria { expected: ExpectedArrivals::Constant, ..Criteria::default() });
+    let rate = verdict.gaps.last().unwrap().rate_per_s.unwrap();
     assert!((rate - 100.0).abs() < 0.2, "{rate}");
 }

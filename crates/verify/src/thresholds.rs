@@ -11,71 +11,71 @@ use serde::de::Error;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::decided;
+use crate::threshold_sensitivity;
 use crate::measured::Measured;
-use crate::verdict::{Judgement, Verdict};
+use crate::verdict::{CheckResult, Validity, Verdict};
 
 /// A threshold, what it was held against, and what came of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Checked {
+pub struct ThresholdResult {
     /// What was to be kept.
     pub threshold: Threshold,
     /// The figure, in seconds, per second, or as a fraction; `None` when there was none.
     pub value: Option<f64>,
     /// Whether it keeps the bound.
-    pub judgement: Judgement,
+    pub result: CheckResult,
     /// Between which values a punctual generator would have found the figure, where it is not checked because its generator's lateness
     /// would decide it; in the units of `value`.
-    pub between: Option<[f64; 2]>,
+    pub possible_range: Option<[f64; 2]>,
 }
 
-impl Checked {
+impl ThresholdResult {
     /// `thresholds` held against what was `measured` in a run of this verdict: one that must not be believed passes nothing and fails
     /// nothing, and where its generator did more to a figure than is tolerated only those are checked that it did not decide.
     ///
     /// # Errors
     /// The recording can no longer be read.
-    pub fn all(thresholds: &[Threshold], measured: &Measured, verdict: &Verdict) -> io::Result<Vec<Self>> {
-        let believable = verdict.judgement != Judgement::Fails;
-        let effect = verdict.effect.as_ref().filter(|_| believable);
+    pub fn check_all(thresholds: &[Threshold], measured: &Measured, verdict: &Verdict) -> io::Result<Vec<Self>> {
+        let believable = verdict.validity != Validity::Invalid;
+        let effect = verdict.generator_error.as_ref().filter(|_| believable);
         let check = |threshold: &Threshold| {
             let value = measured.estimate(&threshold.metric)?.map(|estimate| estimate.value);
-            let between = effect.map(|effect| decided::open(threshold, measured, effect)).transpose()?.flatten();
+            let between = effect.map(|effect| threshold_sensitivity::open(threshold, measured, effect)).transpose()?.flatten();
             let judgement = match value {
-                Some(value) if believable && between.is_none() => Self::held(threshold, value),
-                _ => Judgement::NotChecked,
+                Some(value) if believable && between.is_none() => Self::compare(threshold, value),
+                _ => CheckResult::NotChecked,
             };
-            Ok(Self { threshold: threshold.clone(), value, judgement, between })
+            Ok(Self { threshold: threshold.clone(), value, result: judgement, possible_range: between })
         };
         thresholds.iter().map(check).collect()
     }
 
     /// A threshold held against a figure that is not known yet, or for good.
-    pub fn as_it_stands(threshold: &Threshold, value: Option<f64>) -> Self {
-        let judgement = value.map_or(Judgement::NotChecked, |value| Self::held(threshold, value));
-        Self { threshold: threshold.clone(), value, judgement, between: None }
+    pub fn check_interim(threshold: &Threshold, value: Option<f64>) -> Self {
+        let result = value.map_or(CheckResult::NotChecked, |value| Self::compare(threshold, value));
+        Self { threshold: threshold.clone(), value, result, possible_range: None }
     }
 
-    fn held(threshold: &Threshold, value: f64) -> Judgement {
-        if threshold.bound.holds(value) { Judgement::Holds } else { Judgement::Fails }
+    fn compare(threshold: &Threshold, value: f64) -> CheckResult {
+        if threshold.bound.holds(value) { CheckResult::Passed } else { CheckResult::Failed }
     }
 
     /// The figure as people read it: `212.4 ms`, `0.05 %`, `98.2/s`.
-    pub fn value_in_words(&self) -> String {
-        self.value.map_or_else(|| "nothing to measure".to_owned(), |value| self.in_words(value))
+    pub fn value_text(&self) -> String {
+        self.value.map_or_else(|| "nothing to measure".to_owned(), |value| self.format_value(value))
     }
 
     /// The figure, and where the generator's lateness would decide the threshold, between what it might have been: `2.8 ms, with a punctual
     /// generator 1.9 ms to 2.8 ms`.
-    pub fn found(&self) -> String {
-        let found = self.value_in_words();
-        match self.between.map(|ends| ends.map(|end| self.in_words(end))) {
+    pub fn value_and_range(&self) -> String {
+        let found = self.value_text();
+        match self.possible_range.map(|ends| ends.map(|end| self.format_value(end))) {
             None => found,
             Some([low, high]) => format!("{found}, with a punctual generator {low} to {high}"),
         }
     }
 
-    fn in_words(&self, value: f64) -> String {
+    fn format_value(&self, value: f64) -> String {
         if value.is_infinite() {
             return "never: too many failed".to_owned();
         }
@@ -92,15 +92,15 @@ impl Checked {
 /// `metric`, `bound`, `value_ms` (or `value_percent`, `value_per_s`, `value`) and `judgement`. A percentile that is beyond all times
 /// (too many failed) is `null` and yet judged, which tells it from a figure that could not be had. `between`, where it is there, has two
 /// values of the same unit, `null` being beyond all times too.
-impl Serialize for Checked {
+impl Serialize for ThresholdResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (key, unit) = key(self.threshold.metric.quantity.unit());
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("metric", &self.threshold.metric.to_string())?;
         map.serialize_entry("bound", &self.threshold.bound.to_string())?;
         map.serialize_entry(key, &self.value.map(|value| value * unit))?;
-        map.serialize_entry("judgement", &self.judgement)?;
-        if let Some(between) = self.between {
+        map.serialize_entry("judgement", &self.result)?;
+        if let Some(between) = self.possible_range {
             map.serialize_entry("between", &between.map(|value| value * unit))?;
         }
         map.end()
@@ -117,13 +117,13 @@ const fn key(unit: Unit) -> (&'static str, f64) {
     }
 }
 
-impl<'de> Deserialize<'de> for Checked {
+impl<'de> Deserialize<'de> for ThresholdResult {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Map {
             metric: String,
             bound: String,
-            judgement: Judgement,
+            judgement: CheckResult,
             #[serde(default)]
             between: Option<[Option<f64>; 2]>,
             #[serde(flatten)]
@@ -133,7 +133,7 @@ impl<'de> Deserialize<'de> for Checked {
         let threshold = Threshold::new(&metric, &bound).map_err(D::Error::custom)?;
         let (key, unit) = key(threshold.metric.quantity.unit());
         let value = values.get(key).ok_or_else(|| D::Error::missing_field(key))?;
-        let is_judged = judgement != Judgement::NotChecked || between.is_some();
+        let is_judged = judgement != CheckResult::NotChecked || between.is_some();
         let beyond = || is_judged.then_some(f64::INFINITY);
         // A product with the unit is rounded, so the number that was printed may be that of the quotient's neighbour.
         let exact = |printed: f64| {
@@ -142,11 +142,11 @@ impl<'de> Deserialize<'de> for Checked {
             near.into_iter().find(|value| value * unit == printed).unwrap_or(value)
         };
         let between = between.map(|ends| ends.map(|end| end.map_or(f64::INFINITY, exact)));
-        Ok(Self { value: value.map(exact).or_else(beyond), threshold, judgement, between })
+        Ok(Self { value: value.map(exact).or_else(beyond), threshold, result: judgement, possible_range: between })
     }
 }
 
-impl JsonSchema for Checked {
+impl JsonSchema for ThresholdResult {
     fn schema_name() -> Cow<'static, str> {
         "Checked".into()
     }
@@ -154,7 +154,7 @@ impl JsonSchema for Checked {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let units = [Unit::Seconds, Unit::Fraction, Unit::PerSecond, Unit::Number];
         let figure = |unit| json_schema!({ "required": [key(unit).0] });
-        let mut judgement = generator.subschema_for::<Judgement>();
+        let mut judgement = generator.subschema_for::<CheckResult>();
         judgement.insert("description".to_owned(), "Whether it keeps the bound.".into());
         json_schema!({
             "description": "A threshold, what it was held against, and what came of it.",
@@ -185,7 +185,7 @@ impl JsonSchema for Checked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Ask, verify};
+    use crate::{Criteria, verify};
     use offered_model::{Event, Instant, Nanos, Outcome, Recording};
 
     /// A launch every 10 ms for 10 s; number i answers after i % 100 ms, every 50th is an error, and every other is `even`.
@@ -203,13 +203,13 @@ mod tests {
         Recording::of_run((0..1000).map(event).collect(), vec!["even".to_owned(), "odd".to_owned()])
     }
 
-    fn checked(text: &str, believable: bool) -> Checked {
+    fn checked(text: &str, believable: bool) -> ThresholdResult {
         let recording = recording();
-        let verdict = verify(&recording, &Ask::default()).unwrap();
+        let verdict = verify(&recording, &Criteria::default()).unwrap();
         let measured =
-            Measured::new(&recording, &verdict.launches, &verdict.window, Instant::ZERO..Instant::from_secs(10));
-        let judgement = if believable { Judgement::Holds } else { Judgement::Fails };
-        Checked::all(&[text.parse().unwrap()], &measured, &Verdict { judgement, ..verdict.clone() }).unwrap().remove(0)
+            Measured::new(&recording, &verdict.gaps, &verdict.window, Instant::ZERO..Instant::from_secs(10));
+        let judgement = if believable { Validity::Valid } else { Validity::Invalid };
+        ThresholdResult::check_all(&[text.parse().unwrap()], &measured, &Verdict { validity: judgement, ..verdict.clone() }).unwrap().remove(0)
     }
 
     #[test]
@@ -234,7 +234,7 @@ mod tests {
         ] {
             let checked = checked(text, true);
             let printed = serde_json::to_string(&checked).unwrap();
-            let read: Checked = serde_json::from_str(&printed).unwrap();
+            let read: ThresholdResult = serde_json::from_str(&printed).unwrap();
             assert_eq!(serde_json::to_string(&read).unwrap(), printed);
             let found = read.value.unwrap();
             assert!(found == value || (found - value).abs() < 1e-9 + 0.001 * value, "{text}: {found}");
@@ -268,9 +268,9 @@ mod tests {
             events.push(Event { session: 1000 + i, label: 1, ..event });
         }
         let recording = Recording::of_run(events, vec!["page".to_owned(), "plain".to_owned()]);
-        let verdict = verify(&recording, &Ask::default()).unwrap();
+        let verdict = verify(&recording, &Criteria::default()).unwrap();
         let measured =
-            Measured::new(&recording, &verdict.launches, &verdict.window, Instant::ZERO..Instant::from_secs(10));
+            Measured::new(&recording, &verdict.gaps, &verdict.window, Instant::ZERO..Instant::from_secs(10));
         let of = |text: &str, measured: &Measured| {
             let threshold: Threshold = text.parse().unwrap();
             measured.estimate(&threshold.metric).unwrap().map(|estimate| estimate.value)
@@ -298,10 +298,10 @@ mod tests {
 
     #[test]
     fn a_threshold_holds_or_fails_or_was_not_checked() {
-        assert_eq!(checked("p90 < 95ms", true).judgement, Judgement::Holds);
-        assert_eq!(checked("p90 < 80ms", true).judgement, Judgement::Fails);
-        assert_eq!(checked("p90 < 80ms", false).judgement, Judgement::NotChecked);
-        assert_eq!(checked("p90{nobody} < 80ms", true).judgement, Judgement::NotChecked);
+        assert_eq!(checked("p90 < 95ms", true).result, CheckResult::Passed);
+        assert_eq!(checked("p90 < 80ms", true).result, CheckResult::Failed);
+        assert_eq!(checked("p90 < 80ms", false).result, CheckResult::NotChecked);
+        assert_eq!(checked("p90{nobody} < 80ms", true).result, CheckResult::NotChecked);
     }
 
     #[test]
@@ -311,15 +311,15 @@ mod tests {
         assert_eq!(json("p90 < 80ms")["metric"], "response.p90");
         assert_eq!(json("errors < 1%")["value_percent"], 2.0);
         assert_eq!(json("errors < 1%")["judgement"], "fails");
-        assert_eq!(checked("errors < 1%", true).value_in_words(), "2.000 %");
+        assert_eq!(checked("errors < 1%", true).value_text(), "2.000 %");
     }
 
     #[test]
     fn too_few_values_make_no_interval() {
         let recording = recording();
-        let verdict = verify(&recording, &Ask::default()).unwrap();
+        let verdict = verify(&recording, &Criteria::default()).unwrap();
         let measured =
-            Measured::new(&recording, &verdict.launches, &verdict.window, Instant::ZERO..Instant::from_secs(10));
+            Measured::new(&recording, &verdict.gaps, &verdict.window, Instant::ZERO..Instant::from_secs(10));
         let width = |text: &str| {
             let threshold: Threshold = text.parse().unwrap();
             measured.estimate(&threshold.metric).unwrap().unwrap().half_width()

@@ -199,7 +199,7 @@ impl Twin {
         let at = |seconds: f64| Instant::ZERO + Nanos::from_secs_f64(seconds);
         // Of a run that was stopped the rest of its time holds nothing.
         let last = recording.events.extent().last_meant.map_or(Instant::ZERO, |last| last + Nanos(1));
-        let counted = at(window.from_s)..at(window.to_s).min(last);
+        let counted = at(window.start_s)..at(window.end_s).min(last);
         let (mut pairs, same_instant, unpaired) = paired(&deeds, counterparts, &counted);
         pairs.sort_by_key(|pair| pair.intended);
         let mut by_label = pairs.clone();

@@ -4,12 +4,12 @@ use offered_model::recording::Evidence;
 use offered_model::{Nanos, Recording};
 use offered_stats::dispersion::Dispersion;
 
-use crate::ask::Ask;
+use crate::criteria::Criteria;
 use crate::judge::SATURATED;
-use crate::meant::Meant;
+use crate::expected_arrivals::ExpectedArrivals;
 use crate::pattern::Look;
 use crate::stream::Stream;
-use crate::verdict::{Doubt, Lateness, Pattern, Queue};
+use crate::verdict::{WarningKind, Lateness, Pattern, Queue};
 use crate::windows;
 
 /// R / (R + Z) above this: the users spend so much of their time waiting that they launch in step with the server.
@@ -20,95 +20,95 @@ const CYCLES: f64 = 3.0;
 const COARSE: f64 = 0.2;
 
 /// That the generator had no time left, where it had none.
-pub(crate) fn of_saturation(generator: &Evidence) -> Option<Doubt> {
+pub(crate) fn of_saturation(generator: &Evidence) -> Option<WarningKind> {
     let (thread, busy) = generator.busiest().filter(|(_, busy)| *busy > SATURATED)?;
-    Some(Doubt::Saturated { thread, busy })
+    Some(WarningKind::GeneratorSaturated { thread, busy })
 }
 
 /// Doubts about a run that did not come to its end, and about a generator of which much was asked.
-pub(crate) fn of_generator(generator: &Evidence) -> Vec<Doubt> {
+pub(crate) fn of_generator(generator: &Evidence) -> Vec<WarningKind> {
     let why = generator.halted.as_ref().map(|halted| halted.why.clone());
-    let stopped = generator.stopped.then_some(Doubt::Stopped { why });
+    let stopped = generator.stopped.then_some(WarningKind::StoppedEarly { reason: why });
     let near = generator.calibrated.filter(|found| found.asked_per_s > found.sustained_per_s / 2.0);
-    let near = near.map(|found| Doubt::NearLimit {
-        asked_per_s: found.asked_per_s,
-        sustained_per_s: found.sustained_per_s,
+    let near = near.map(|found| WarningKind::NearGeneratorLimit {
+        target_rate_per_s: found.asked_per_s,
+        sustained_rate_per_s: found.sustained_per_s,
         threads: generator.busy.len(),
     });
     stopped.into_iter().chain(near).collect()
 }
 
 /// Doubts about the file itself, and about who answered.
-pub(crate) fn of_source(ask: &Ask, recording: &Recording) -> Vec<Doubt> {
-    let mut all: Vec<Doubt> = recording.notes.iter().map(|note| Doubt::Note { note: note.clone() }).collect();
+pub(crate) fn of_source(ask: &Criteria, recording: &Recording) -> Vec<WarningKind> {
+    let mut all: Vec<WarningKind> = recording.notes.iter().map(|note| WarningKind::ReaderNote { note: note.clone() }).collect();
     if recording.unreadable > 0 {
-        all.push(Doubt::Unreadable { rows: recording.unreadable, first: recording.complaints.first().cloned() });
+        all.push(WarningKind::UnreadableRows { rows: recording.unreadable, first_error: recording.complaints.first().cloned() });
     }
-    all.extend(ask.insecure.then_some(Doubt::AnyCertificate));
+    all.extend(ask.insecure.then_some(WarningKind::CertificateNotVerified));
     all
 }
 
 /// Doubts about the launches.
-pub(crate) fn of_launches(ask: &Ask, stream: &Stream, look: &Look, sessions_known: bool) -> Vec<Doubt> {
+pub(crate) fn of_launches(ask: &Criteria, stream: &Stream, look: &Look, sessions_known: bool) -> Vec<WarningKind> {
     let gaps = stream.gaps();
     let mut all = Vec::new();
-    let (to_within, needed) = (ask.pattern_tolerance, (1.96 / ask.pattern_tolerance).powi(2).ceil());
+    let (to_within, needed) = (ask.cov_tolerance, (1.96 / ask.cov_tolerance).powi(2).ceil());
     if !stream.is_long_enough() {
-        all.push(Doubt::TooFew { why: look.because.clone(), needed, to_within });
+        all.push(WarningKind::TooFewRequests { reason: look.because.clone(), needed_gaps: needed, half_width: to_within });
     } else if (gaps as f64) < needed {
-        all.push(Doubt::FewGaps { gaps, needed, to_within });
+        all.push(WarningKind::FewGaps { gaps, needed_gaps: needed, half_width: to_within });
     }
     if stream.is_long_enough() && stream.tick > COARSE * stream.mean_gap() && stream.tick > 1.0 {
-        all.push(Doubt::CoarseStamps { tick_ms: stream.tick / 1e6, gap_ms: stream.mean_gap() / 1e6 });
+        all.push(WarningKind::CoarseTimestamps { tick_ms: stream.tick / 1e6, mean_gap_ms: stream.mean_gap() / 1e6 });
     }
-    all.extend((ask.by_threads && !sessions_known).then_some(Doubt::NoThreads));
+    all.extend((ask.by_threads && !sessions_known).then_some(WarningKind::ThreadsUnknown));
     all
 }
 
 /// A doubt about launches that are no Poisson process.
-pub(crate) fn of_pattern(look: &Look) -> Option<Doubt> {
+pub(crate) fn of_pattern(look: &Look) -> Option<WarningKind> {
     let plain =
-        matches!(look.pattern, Pattern::Poisson | Pattern::FixedCountPoisson | Pattern::TooFew | Pattern::AppendedRuns);
+        matches!(look.pattern, Pattern::Poisson | Pattern::PoissonFixedCount | Pattern::TooFewRequests | Pattern::SeveralRuns);
     let ticking = look.bunches.is_some_and(|found| found.spacing_cov < 0.5);
-    (!plain).then(|| Doubt::NoPoisson { pattern: look.pattern, ticking, because: look.because.clone() })
+    (!plain).then(|| WarningKind::NotPoisson { pattern: look.pattern, regular: ticking, reason: look.because.clone() })
 }
 
 /// Doubts about the queue: users who wait rather than think.
-pub(crate) fn of_queue(ask: &Ask, queue: &Queue) -> Vec<Doubt> {
-    let waiting = queue.rort.filter(|&rort| rort > HIGH_RORT).map(|rort| Doubt::WaitingUsers { rort });
-    let asked = match &ask.meant {
-        Meant::Closed { users, .. } => Some(*users),
-        _ => queue.users_seen,
+pub(crate) fn of_queue(ask: &Criteria, queue: &Queue) -> Vec<WarningKind> {
+    let waiting = queue.rort.filter(|&rort| rort > HIGH_RORT).map(|rort| WarningKind::UsersMostlyWaiting { rort });
+    let asked = match &ask.expected {
+        ExpectedArrivals::Closed { users, .. } => Some(*users),
+        _ => queue.users_observed,
     };
     let far = |(seen, by_little): &(u64, f64)| (by_little / *seen as f64 - 1.0).abs() > 0.1;
-    let other = asked.zip(queue.users).filter(far).filter(|_| !ask.meant.is_of_sessions());
-    waiting.into_iter().chain(other.map(|(seen, by_little)| Doubt::OtherUsers { by_little, seen })).collect()
+    let other = asked.zip(queue.users).filter(far).filter(|_| !ask.expected.applies_to_sessions());
+    waiting.into_iter().chain(other.map(|(seen, by_little)| WarningKind::UserCountMismatch { littles_law: by_little, observed: seen })).collect()
 }
 
 /// Doubts about a run too short to show that its users come back: their evenness is in windows of several cycles.
-pub(crate) fn of_length(ask: &Ask, queue: &Queue, ladder: &[Dispersion]) -> Option<Doubt> {
+pub(crate) fn of_length(ask: &Criteria, queue: &Queue, ladder: &[Dispersion]) -> Option<WarningKind> {
     let (rtt_ms, window_ms) = (queue.rtt_ms?, ladder.last()?.window as f64 / 1e6);
-    let short = window_ms < CYCLES * rtt_ms && matches!(ask.meant, Meant::Poisson | Meant::FixedCount);
+    let short = window_ms < CYCLES * rtt_ms && matches!(ask.expected, ExpectedArrivals::Poisson | ExpectedArrivals::FixedCount);
     let needed_ms = windows::FEWEST as f64 * CYCLES * rtt_ms;
-    short.then_some(Doubt::ShortForUsers { rtt_ms, window_ms, needed_ms })
+    short.then_some(WarningKind::RunTooShortForUsers { rtt_ms, window_ms, needed_ms })
 }
 
 /// Doubts about a rate that chance made another than the one asked for, in the schedule already.
-pub(crate) fn of_schedule(ask: &Ask, scheduled_per_s: Option<f64>) -> Option<Doubt> {
-    let (asked_per_s, scheduled_per_s) = (ask.rate_per_s?, scheduled_per_s?);
-    let far = (scheduled_per_s / asked_per_s - 1.0).abs() > ask.pattern_tolerance;
-    far.then_some(Doubt::RandomRate { asked_per_s, scheduled_per_s })
+pub(crate) fn of_schedule(ask: &Criteria, scheduled_per_s: Option<f64>) -> Option<WarningKind> {
+    let (asked_per_s, scheduled_per_s) = (ask.target_rate_per_s?, scheduled_per_s?);
+    let far = (scheduled_per_s / asked_per_s - 1.0).abs() > ask.cov_tolerance;
+    far.then_some(WarningKind::RandomRateDiffers { target_rate_per_s: asked_per_s, scheduled_rate_per_s: scheduled_per_s })
 }
 
 /// Doubts about launches that left too early, by more than the tick of their stamps: no generator does that, a clock may.
-pub(crate) fn of_early((launches, most): (u64, Nanos)) -> Option<Doubt> {
-    (launches > 0).then(|| Doubt::Early { launches, most_us: most.as_micros_f64() })
+pub(crate) fn of_early((launches, most): (u64, Nanos)) -> Option<WarningKind> {
+    (launches > 0).then(|| WarningKind::EarlyRequests { requests: launches, max_us: most.as_micros_f64() })
 }
 
 /// Doubts about the generator's punctuality; that it `stalled` is a doubt of its own.
-pub(crate) fn of_lateness(ask: &Ask, lateness: &Lateness, stalled: bool) -> Vec<Doubt> {
-    let late = lateness.p99_us > ask.late_tolerance.as_micros_f64() && !stalled;
-    let late = late.then_some(Doubt::Late { p99_us: lateness.p99_us });
+pub(crate) fn of_lateness(ask: &Criteria, lateness: &Lateness, stalled: bool) -> Vec<WarningKind> {
+    let late = lateness.p99_us > ask.late_after.as_micros_f64() && !stalled;
+    let late = late.then_some(WarningKind::LateRequests { p99_us: lateness.p99_us });
     let (unsent, launches) = (lateness.unsent, lateness.unsent + lateness.n);
-    late.into_iter().chain((unsent > 0).then_some(Doubt::Unsent { unsent, launches })).collect()
+    late.into_iter().chain((unsent > 0).then_some(WarningKind::UnsentRequests { unsent, requests: launches })).collect()
 }

@@ -8,7 +8,7 @@ use offered_stats::groups::Groups;
 
 use crate::scope::Scope;
 use crate::tables;
-use crate::verdict::Times;
+use crate::verdict::TimeStats;
 
 /// The launches of each worker, and of each node, which come in order.
 pub(crate) struct Workers {
@@ -38,7 +38,7 @@ impl Rows {
         *ends = Some((first, sent));
     }
 
-    fn finish(self, name: impl Fn(usize) -> String) -> Vec<Times> {
+    fn finish(self, name: impl Fn(usize) -> String) -> Vec<TimeStats> {
         let gaps = self.gaps.sorted();
         let row = |(number, ends): (usize, Option<(u64, u64)>)| {
             let (row, (first, last)) = (gaps.of(number)?.summary(1e6)?, ends?);
@@ -65,7 +65,7 @@ impl Workers {
     }
 
     /// A row per worker when there are several, and they are not the nodes; and a row per node when several were merged.
-    pub(crate) fn finish(self) -> (Vec<Times>, Vec<Times>) {
+    pub(crate) fn finish(self) -> (Vec<TimeStats>, Vec<TimeStats>) {
         let Self { nodes, by_worker, by_node } = self;
         let workers = by_worker.finish(|worker| format!("worker {worker}"));
         let several = workers.len() > 1 && workers.len() != nodes.len();

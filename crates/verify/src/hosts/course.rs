@@ -120,8 +120,8 @@ impl Course {
     /// none.
     pub fn judged(&self, window: &Window) -> Range<usize> {
         let ns = |s: f64| (s * 1e9).round() as i64;
-        let from = self.edges.partition_point(|edge| *edge < ns(window.from_s));
-        let to = self.edges.partition_point(|edge| *edge <= ns(window.to_s)).saturating_sub(1);
+        let from = self.edges.partition_point(|edge| *edge < ns(window.start_s));
+        let to = self.edges.partition_point(|edge| *edge <= ns(window.end_s)).saturating_sub(1);
         // Of the first number of the machine itself, or of whatever there is.
         let first = self.tracks.get("cpu").or_else(|| self.tracks.values().next());
         let known = |edge: usize| {

@@ -5,7 +5,7 @@ use super::*;
 const SECOND: i64 = 1_000_000_000;
 
 fn window(from_s: f64, to_s: f64) -> Window {
-    Window { from_s, to_s, launches: 0, left_out: 0 }
+    Window { start_s: from_s, end_s: to_s, requests: 0, excluded: 0 }
 }
 
 fn origin() -> Origin {

@@ -7,7 +7,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::verify;
-use crate::{Ask, Failures, Meant, Verdict, Verdicts};
+use crate::{Criteria, Failures, ExpectedArrivals, Verdict, Verdicts};
 
 /// A launch among few others, of any fate.
 fn event() -> impl Strategy<Value = Event> {
@@ -39,9 +39,9 @@ proptest! {
         let known = Recording { intent_known, sessions_known, on_run_clock, ..Recording::default() };
         let recording = Recording { events: events.into(), labels, resolution: Nanos(1), ..known };
         let failures = if drop { Failures::Drop } else { Failures::Keep };
-        let users = Meant::Closed { users: 3, think: Law::constant(0.1).unwrap() };
-        let meant = if closed { users } else { Meant::Poisson };
-        let verdict = verify(&recording, &Ask { meant, failures, by_threads, ..Ask::default() });
+        let users = ExpectedArrivals::Closed { users: 3, think: Law::constant(0.1).unwrap() };
+        let expected = if closed { users } else { ExpectedArrivals::Poisson };
+        let verdict = verify(&recording, &Criteria { expected, failures, by_threads, ..Criteria::default() });
         let text = serde_json::to_string(&verdict).unwrap();
         prop_assert_eq!(&serde_json::from_str::<Verdict>(&text).unwrap(), &verdict, "{}", text);
         let several = Verdicts { schema: Schema::new(), verdicts: vec![verdict] };

@@ -4,7 +4,7 @@ use offered_model::recording::{Calibrated, Evidence};
 use offered_model::{Agenda, Event, Instant, Law, Nanos, Outcome, Recording, Seed, Share, Workload};
 
 use super::{Edit as _, closed, launched, merge, pattern, poisson, renewal, verify};
-use crate::{Ask, Check, Checked, Doubt, Judgement, Meant, Measured, Pattern};
+use crate::{Check, CheckResult, Criteria, ExpectedArrivals, Measured, Pattern, ThresholdResult, Validity, WarningKind};
 
 fn workload(arrivals: &str) -> Workload {
     let text = format!(
@@ -20,23 +20,23 @@ fn ours(recording: Recording) -> Recording {
 #[test]
 fn what_no_event_shows_is_judged_too() {
     let run = |generator| Recording { generator: Some(generator), ..ours(poisson(2000, 100.0, 1)) };
-    let judged = |generator| verify(&run(generator), &Ask::default());
+    let judged = |generator| verify(&run(generator), &Criteria::default());
     let easy = Evidence { busy: vec![0.2, 0.9], ..Evidence::default() };
     let verdict = judged(easy.clone());
-    assert_eq!((verdict.judgement, verdict.finding(Check::Busy).unwrap().estimate), (Judgement::Holds, Some(0.9)));
+    assert_eq!((verdict.validity, verdict.finding(Check::BusiestThread).unwrap().estimate), (Validity::Valid, Some(0.9)));
 
     let verdict = judged(Evidence { busy: vec![0.2, 0.95], ..easy.clone() });
-    assert_eq!(verdict.judgement, Judgement::Fails);
-    assert_eq!(verdict.because, "the generator was saturated: thread 1 was busy for 95 % of the run");
-    assert_eq!(verdict.warnings[0].about, Some(Doubt::Saturated { thread: 1, busy: 0.95 }));
-    assert_eq!(verdict.warnings[0].doubt, verdict.because);
+    assert_eq!(verdict.validity, Validity::Invalid);
+    assert_eq!(verdict.reason, "the generator was saturated: thread 1 was busy for 95 % of the run");
+    assert_eq!(verdict.warnings[0].details, Some(WarningKind::GeneratorSaturated { thread: 1, busy: 0.95 }));
+    assert_eq!(verdict.warnings[0].message, verdict.reason);
 
     let asked = Calibrated { asked_per_s: 600.0, sustained_per_s: 1000.0 };
     let verdict = judged(Evidence { stopped: true, calibrated: Some(asked), ..easy });
-    let doubts: Vec<&Doubt> = verdict.warnings.iter().filter_map(|warning| warning.about.as_ref()).collect();
-    assert_eq!(verdict.judgement, Judgement::Holds);
-    assert!(doubts.contains(&&Doubt::Stopped { why: None }), "{doubts:?}");
-    let near = Doubt::NearLimit { asked_per_s: 600.0, sustained_per_s: 1000.0, threads: 2 };
+    let doubts: Vec<&WarningKind> = verdict.warnings.iter().filter_map(|warning| warning.details.as_ref()).collect();
+    assert_eq!(verdict.validity, Validity::Valid);
+    assert!(doubts.contains(&&WarningKind::StoppedEarly { reason: None }), "{doubts:?}");
+    let near = WarningKind::NearGeneratorLimit { target_rate_per_s: 600.0, sustained_rate_per_s: 1000.0, threads: 2 };
     assert!(doubts.contains(&&near), "{doubts:?}");
 }
 
@@ -46,14 +46,14 @@ fn launches_of_our_runs_count_by_the_instant_they_were_meant_for() {
     // The last one that counts leaves late, behind the end of what counts.
     run.edit()[7].sent = Some(Instant::from_secs(8) + Nanos::from_millis(1));
     let (lasts, two) = (Some(Nanos::from_secs(10)), Nanos::from_secs(2));
-    let ask = Ask { lasts, skip_first: two, skip_last: two, ..Ask::default() };
+    let ask = Criteria { duration: lasts, skip_first: two, skip_last: two, ..Criteria::default() };
     let verdict = verify(&run, &ask);
     let window = verdict.window;
-    assert_eq!((window.from_s, window.to_s, window.launches, window.left_out), (2.0, 8.0, 6, 4));
-    assert_eq!(verdict.launches.last().unwrap().max_ms, 2001.0);
+    assert_eq!((window.start_s, window.end_s, window.requests, window.excluded), (2.0, 8.0, 6, 4));
+    assert_eq!(verdict.gaps.last().unwrap().max_ms, 2001.0);
     // Of a file the same instants count by the sending, from the first to the last.
     let file = verify(&Recording { on_run_clock: false, ..run }, &ask);
-    assert_eq!((file.window.from_s, file.window.to_s, file.window.launches), (2.0, 7.0, 5));
+    assert_eq!((file.window.start_s, file.window.end_s, file.window.requests), (2.0, 7.0, 5));
 }
 
 /// Everything meant for these spans of ms leaves at their end.
@@ -73,16 +73,16 @@ fn stalled(mut run: Recording, stalls: &[(u64, u64)]) -> Recording {
 fn a_machine_that_stalled_the_generator_is_named_before_what_that_did() {
     let stalls: Vec<(u64, u64)> = (0..40).map(|i| (i * 2000 + 500, i * 2000 + 580)).collect();
     let run = stalled(ours(poisson(20_000, 250.0, 1)), &stalls);
-    let verdict = verify(&run, &Ask::default());
+    let verdict = verify(&run, &Criteria::default());
     let seen = verdict.lateness.unwrap().stalls.unwrap();
     assert_eq!(seen.count, 40);
-    assert!(seen.launches > 600 && seen.longest_ms > 60.0 && seen.longest_ms <= 80.0, "{seen:?}");
-    assert_eq!(verdict.judgement, Judgement::Fails);
-    assert!(verdict.because.starts_with("the machine stalled the generator: "), "{}", verdict.because);
-    assert!(verdict.because.contains("in 40 stalls of up to "), "{}", verdict.because);
+    assert!(seen.delayed_requests > 600 && seen.longest_ms > 60.0 && seen.longest_ms <= 80.0, "{seen:?}");
+    assert_eq!(verdict.validity, Validity::Invalid);
+    assert!(verdict.reason.starts_with("the machine stalled the generator: "), "{}", verdict.reason);
+    assert!(verdict.reason.contains("in 40 stalls of up to "), "{}", verdict.reason);
     // The remedy is that of stalls, and nobody is told to lower the rate.
-    assert_eq!(verdict.warnings[0].about, Some(Doubt::Stalled(seen)));
-    assert!(!verdict.warnings.iter().any(|warning| matches!(warning.about, Some(Doubt::Late { .. }))));
+    assert_eq!(verdict.warnings[0].details, Some(WarningKind::GeneratorStalled(seen)));
+    assert!(!verdict.warnings.iter().any(|warning| matches!(warning.details, Some(WarningKind::LateRequests { .. }))));
 }
 
 #[test]
@@ -94,47 +94,47 @@ fn a_stall_that_hardly_touches_the_responses_leaves_a_doubt_and_no_more() {
         run.edit().iter_mut().for_each(|event| event.done = event.sent.map(|sent| sent + service));
         run
     };
-    let strict = Ask { effect_tolerance: 0.0, ..Ask::default() };
+    let strict = Criteria { generator_error_tolerance: 0.0, ..Criteria::default() };
     let slow = run(Nanos::from_millis(3400));
-    let verdict = verify(&slow, &Ask::default());
-    assert_eq!(verdict.judgement, Judgement::HoldsWithDoubt, "{:?}", verdict.tests);
-    let effect = verdict.effect.clone().unwrap();
-    assert!(effect.worst().at_most() < 0.01 && effect.window_ms == 3400.0, "{effect:?}");
-    let because = &verdict.because;
+    let verdict = verify(&slow, &Criteria::default());
+    assert_eq!(verdict.validity, Validity::ValidWithWarnings, "{:?}", verdict.findings);
+    let effect = verdict.generator_error.clone().unwrap();
+    assert!(effect.worst().upper_bound() < 0.01 && effect.window_ms == 3400.0, "{effect:?}");
+    let because = &verdict.reason;
     assert!(because.starts_with("the machine stalled the generator: "), "{because}");
     assert!(
         because.ends_with("of the p50 is the generator's") || because.ends_with("of the p99 is the generator's"),
         "{because}"
     );
-    assert_eq!(verify(&slow, &strict).judgement, Judgement::Fails);
+    assert_eq!(verify(&slow, &strict).validity, Validity::Invalid);
 
     // The launches are as meant, and still a figure owes them more than is tolerated.
     let mut late = ours(poisson(5000, 100.0, 1));
     late.edit().iter_mut().for_each(|event| event.sent = event.sent.map(|sent| sent + Nanos::from_millis(2)));
     late.edit().iter_mut().for_each(|event| event.done = event.sent.map(|sent| sent + Nanos::from_millis(10)));
-    let verdict = verify(&late, &Ask::default());
-    assert_eq!(verdict.judgement, Judgement::HoldsWithDoubt);
-    assert_eq!(verdict.because, "launches came 2.0 ms late at worst; at most 17 % of the p99 is the generator's");
-    assert_eq!(verify(&late, &strict).judgement, Judgement::Holds);
+    let verdict = verify(&late, &Criteria::default());
+    assert_eq!(verdict.validity, Validity::ValidWithWarnings);
+    assert_eq!(verdict.reason, "launches came 2.0 ms late at worst; at most 17 % of the p99 is the generator's");
+    assert_eq!(verify(&late, &strict).validity, Validity::Valid);
 
     let quick = run(Nanos::from_micros(200));
-    let verdict = verify(&quick, &Ask::default());
-    assert_eq!(verdict.judgement, Judgement::Fails);
-    assert!(verdict.because.ends_with("of the p99 is the generator's"), "{}", verdict.because);
+    let verdict = verify(&quick, &Criteria::default());
+    assert_eq!(verdict.validity, Validity::Invalid);
+    assert!(verdict.reason.ends_with("of the p99 is the generator's"), "{}", verdict.reason);
 
     // What is not about the instants of sending is not forgiven.
     let busy = Evidence { busy: vec![0.95], ..Evidence::default() };
     let saturated = Recording { generator: Some(busy), ..slow.clone() };
-    assert_eq!(verify(&saturated, &Ask::default()).judgement, Judgement::Fails);
-    assert_eq!(verify(&slow, &Ask { rate_per_s: Some(400.0), ..Ask::default() }).judgement, Judgement::Fails);
+    assert_eq!(verify(&saturated, &Criteria::default()).validity, Validity::Invalid);
+    assert_eq!(verify(&slow, &Criteria { target_rate_per_s: Some(400.0), ..Criteria::default() }).validity, Validity::Invalid);
     let mut unsent = slow.clone();
     unsent.edit().iter_mut().step_by(50).for_each(|event| (event.sent, event.done) = (None, None));
-    assert_eq!(verify(&unsent, &Ask::default()).judgement, Judgement::Fails);
+    assert_eq!(verify(&unsent, &Criteria::default()).validity, Validity::Invalid);
     // Nor is a schedule that was no Poisson process to begin with, nor a file that does not tell what was meant.
     let even = stalled(ours(launched((0..20_000).map(|i| f64::from(i) * 4e6))), &stalls);
-    assert_eq!(verify(&even, &Ask::default()).judgement, Judgement::Fails);
-    let foreign = verify(&Recording { intent_known: false, ..slow }, &Ask::default());
-    assert_eq!((foreign.judgement, foreign.effect), (Judgement::Fails, None));
+    assert_eq!(verify(&even, &Criteria::default()).validity, Validity::Invalid);
+    let foreign = verify(&Recording { intent_known: false, ..slow }, &Criteria::default());
+    assert_eq!((foreign.validity, foreign.generator_error), (Validity::Invalid, None));
 }
 
 #[test]
@@ -147,36 +147,36 @@ fn a_run_is_not_refused_for_lateness_that_changes_no_answer() {
     let judged = |run: &Recording, thresholds: &[&str], effect_tolerance| {
         let thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
         let lasts = Some(Nanos::from_secs(80));
-        verify(run, &Ask { lasts, effect_tolerance, thresholds, ..Ask::default() })
+        verify(run, &Criteria { duration: lasts, generator_error_tolerance: effect_tolerance, thresholds, ..Criteria::default() })
     };
     for (thresholds, judgement) in [
-        (&[][..], Judgement::Fails),
-        (&["p99 < 250ms"], Judgement::HoldsWithDoubt),
+        (&[][..], Validity::Invalid),
+        (&["p99 < 250ms"], Validity::ValidWithWarnings),
         (
             &["response.ok.mean < 5ms", "service.p50 < 1ms", "p99.9 < 1s", "throughput > 100/s"],
-            Judgement::HoldsWithDoubt,
+            Validity::ValidWithWarnings,
         ),
         // It is missed in any case.
-        (&["p50 < 100us"], Judgement::HoldsWithDoubt),
+        (&["p50 < 100us"], Validity::ValidWithWarnings),
         // Who is late to launch may be late to read.
-        (&["p99 < 100us"], Judgement::Fails),
+        (&["p99 < 100us"], Validity::Invalid),
         // A punctual generator might have kept it.
-        (&["p99 < 1ms"], Judgement::Fails),
-        (&["p99 < 250ms", "p99 < 1ms"], Judgement::Fails),
-        (&["errors < 1%"], Judgement::HoldsWithDoubt),
-        (&["p99{nobody} < 1s"], Judgement::Fails),
+        (&["p99 < 1ms"], Validity::Invalid),
+        (&["p99 < 250ms", "p99 < 1ms"], Validity::Invalid),
+        (&["errors < 1%"], Validity::ValidWithWarnings),
+        (&["p99{nobody} < 1s"], Validity::Invalid),
     ] {
         let verdict = judged(&run, thresholds, 0.05);
-        assert_eq!(verdict.judgement, judgement, "{thresholds:?}: {}", verdict.because);
-        let told = verdict.because.ends_with("is the generator's; every threshold comes out the same without that");
-        assert_eq!(told, judgement == Judgement::HoldsWithDoubt, "{}", verdict.because);
-        assert_eq!(judged(&run, thresholds, 0.0).judgement, Judgement::Fails, "strictly");
+        assert_eq!(verdict.validity, judgement, "{thresholds:?}: {}", verdict.reason);
+        let told = verdict.reason.ends_with("is the generator's; every threshold comes out the same without that");
+        assert_eq!(told, judgement == Validity::ValidWithWarnings, "{}", verdict.reason);
+        assert_eq!(judged(&run, thresholds, 0.0).validity, Validity::Invalid, "strictly");
     }
     // What failed in a bunch might not have failed without it.
     run.edit().iter_mut().step_by(10).for_each(|event| event.outcome = Outcome::HttpError);
-    assert_eq!(judged(&run, &["errors < 20%"], 0.05).judgement, Judgement::HoldsWithDoubt);
-    assert_eq!(judged(&run, &["errors < 1%"], 0.05).judgement, Judgement::Fails);
-    assert_eq!(judged(&run, &["p99 < 250ms"], 0.05).judgement, Judgement::Fails);
+    assert_eq!(judged(&run, &["errors < 20%"], 0.05).validity, Validity::ValidWithWarnings);
+    assert_eq!(judged(&run, &["errors < 1%"], 0.05).validity, Validity::Invalid);
+    assert_eq!(judged(&run, &["p99 < 250ms"], 0.05).validity, Validity::Invalid);
 }
 
 #[test]
@@ -192,67 +192,67 @@ fn what_lateness_alone_would_decide_is_not_checked_though_launches_are_as_meant(
     };
     let judged = |run: &Recording, text: &str, effect_tolerance| {
         let (thresholds, lasts) = (vec![text.parse().unwrap()], Some(Nanos::from_secs(100)));
-        let ask = Ask { lasts, effect_tolerance, thresholds, ..Ask::default() };
+        let ask = Criteria { duration: lasts, generator_error_tolerance: effect_tolerance, thresholds, ..Criteria::default() };
         let verdict = verify(run, &ask);
-        let measured = Measured::new(run, &verdict.launches, &verdict.window, ask.counted().unwrap());
-        let mut checked = Checked::all(&ask.thresholds, &measured, &verdict).unwrap();
-        (verdict.judgement, checked.remove(0))
+        let measured = Measured::new(run, &verdict.gaps, &verdict.window, ask.measured_interval().unwrap());
+        let mut checked = ThresholdResult::check_all(&ask.thresholds, &measured, &verdict).unwrap();
+        (verdict.validity, checked.remove(0))
     };
-    let doubt = Judgement::HoldsWithDoubt;
+    let doubt = Validity::ValidWithWarnings;
     let late = run(Nanos::from_millis(2), Nanos::from_millis(10));
     for (text, judgement, between) in [
         // A server that is as quick as meant, and a threshold that only the generator breaks.
-        ("p95 < 11ms", Judgement::NotChecked, Some([0.008, 0.012])),
-        ("service.p95 < 9ms", Judgement::NotChecked, Some([0.008, 0.010])),
+        ("p95 < 11ms", CheckResult::NotChecked, Some([0.008, 0.012])),
+        ("service.p95 < 9ms", CheckResult::NotChecked, Some([0.008, 0.010])),
         // It is kept, or missed, in any case.
-        ("p95 < 13ms", Judgement::Holds, None),
-        ("p95 < 5ms", Judgement::Fails, None),
-        ("errors < 1%", Judgement::Holds, None),
-        ("p95{nobody} < 1s", Judgement::NotChecked, None),
+        ("p95 < 13ms", CheckResult::Passed, None),
+        ("p95 < 5ms", CheckResult::Failed, None),
+        ("errors < 1%", CheckResult::Passed, None),
+        ("p95{nobody} < 1s", CheckResult::NotChecked, None),
     ] {
         let (of_run, checked) = judged(&late, text, 0.05);
-        let found = checked.between.map(|ends| ends.map(|end| (end * 1e3).round() / 1e3));
-        assert_eq!((of_run, checked.judgement, found), (doubt, judgement, between), "{text}");
+        let found = checked.possible_range.map(|ends| ends.map(|end| (end * 1e3).round() / 1e3));
+        assert_eq!((of_run, checked.result, found), (doubt, judgement, between), "{text}");
         // Judged strictly only launches count, and they hold: the figure is what was measured, lateness and all.
         let (of_run, checked) = judged(&late, text, 0.0);
-        let strictly = if between.is_some() { Judgement::Fails } else { judgement };
+        let strictly = if between.is_some() { CheckResult::Failed } else { judgement };
         assert_eq!(
-            (of_run, checked.judgement, checked.between),
-            (Judgement::Holds, strictly, None),
+            (of_run, checked.result, checked.possible_range),
+            (Validity::Valid, strictly, None),
             "{text}, strictly"
         );
     }
     // What is tolerated decides nothing; what is a matter of microseconds raises no doubt, but where it decides.
-    assert_eq!(judged(&late, "p95 < 11ms", 0.25), (Judgement::Holds, judged(&late, "p95 < 11ms", 0.0).1));
+    assert_eq!(judged(&late, "p95 < 11ms", 0.25), (Validity::Valid, judged(&late, "p95 < 11ms", 0.0).1));
     let quick = run(Nanos::from_micros(50), Nanos::from_micros(200));
-    assert_eq!(judged(&quick, "p95 < 1ms", 0.05).0, Judgement::Holds);
+    assert_eq!(judged(&quick, "p95 < 1ms", 0.05).0, Validity::Valid);
     let (of_run, checked) = judged(&quick, "p95 < 220us", 0.05);
-    assert_eq!((of_run, checked.judgement), (doubt, Judgement::NotChecked));
-    assert_eq!(checked.found(), "0.250 ms, with a punctual generator 0.150 ms to 0.250 ms");
+    assert_eq!((of_run, checked.result), (doubt, CheckResult::NotChecked));
+    assert_eq!(checked.value_and_range(), "0.250 ms, with a punctual generator 0.150 ms to 0.250 ms");
     // The document says between what it lies, and is read again.
     let printed = serde_json::to_string(&checked).unwrap();
     assert!(printed.contains("\"between\":[0.1"), "{printed}");
-    assert_eq!(serde_json::to_string(&serde_json::from_str::<Checked>(&printed).unwrap()).unwrap(), printed);
+    assert_eq!(serde_json::to_string(&serde_json::from_str::<ThresholdResult>(&printed).unwrap()).unwrap(), printed);
 }
 
 #[test]
 fn stalls_are_not_blamed_for_what_was_meant_otherwise() {
     // Even gaps with one short stall, held to a Poisson process: they would have failed without it.
     let even = ours(super::launched((0..5000).map(|i| f64::from(i) * 4e6)));
-    let verdict = verify(&stalled(even, &[(500, 520)]), &Ask::default());
+    let verdict = verify(&stalled(even, &[(500, 520)]), &Criteria::default());
     assert!(verdict.lateness.unwrap().stalls.is_some());
-    assert_eq!(verdict.judgement, Judgement::Fails);
-    assert!(!verdict.because.contains("stalled"), "{}", verdict.because);
+    assert_eq!(verdict.validity, Validity::Invalid);
+    assert!(!verdict.reason.contains("stalled"), "{}", verdict.reason);
     // A generator that is always late by about as much is too slow; it does not stand still.
     let mut slow = ours(poisson(5000, 250.0, 1));
     for event in slow.edit().iter_mut() {
         event.sent = event.sent.map(|sent| sent + Nanos::from_millis(30));
         event.done = event.done.map(|done| done + Nanos::from_millis(30));
     }
-    let verdict = verify(&slow, &Ask::default());
-    assert_eq!((verdict.lateness.unwrap().stalls, verdict.judgement), (None, Judgement::Fails));
+    let verdict = verify(&slow, &Criteria::default());
+    assert_eq!((verdict.lateness.unwrap().stalls, verdict.validity), (None, Validity::Invalid));
     assert_eq!(
-        verdict.because,
+        verdict.reason,
         "one launch in a hundred left 30 ms late or more; at most 97 % of the p99 is the generator's"
     );
 }
@@ -266,60 +266,60 @@ fn what_left_before_it_was_meant_is_seen() {
         event.sent = Some(event.intended.earlier(Nanos::from_millis(3)));
         event.done = event.sent.map(|sent| sent + Nanos::from_millis(10));
     }
-    let verdict = verify(&early, &Ask::default());
+    let verdict = verify(&early, &Criteria::default());
     let late = verdict.lateness.unwrap();
     assert_eq!((late.mean_us, late.p50_us, late.p99_us, late.max_us), (-3000.0, -3000.0, -3000.0, -3000.0));
     assert_eq!((verdict.responses[0].min_ms, verdict.responses[0].max_ms), (7.0, 7.0));
-    let doubts: Vec<&Doubt> = verdict.warnings.iter().filter_map(|warning| warning.about.as_ref()).collect();
-    assert_eq!(doubts, [&Doubt::Early { launches: 5001, most_us: 3000.0 }]);
+    let doubts: Vec<&WarningKind> = verdict.warnings.iter().filter_map(|warning| warning.details.as_ref()).collect();
+    assert_eq!(doubts, [&WarningKind::EarlyRequests { requests: 5001, max_us: 3000.0 }]);
     // Three of the seven milliseconds that are missing are as doubtful as three too many.
-    let worst = *verdict.effect.as_ref().unwrap().worst();
-    assert_eq!((worst.response_ms, worst.without_lateness_ms, worst.waiting), (7.0, 10.0, -3.0 / 7.0));
-    assert_eq!(verdict.judgement, Judgement::HoldsWithDoubt);
+    let worst = *verdict.generator_error.as_ref().unwrap().worst();
+    assert_eq!((worst.response_ms, worst.service_ms, worst.lateness_share), (7.0, 10.0, -3.0 / 7.0));
+    assert_eq!(verdict.validity, Validity::ValidWithWarnings);
     assert_eq!(
-        verdict.because,
+        verdict.reason,
         "no launch came late, and some left before they were meant; at most 43 % of the p99 is the generator's"
     );
     // One that came back before it was meant to leave has a response below zero, which no mean may hide.
     early.edit().iter_mut().take(1).for_each(|event| event.done = event.sent.map(|sent| sent + Nanos::from_millis(1)));
-    assert_eq!(verify(&early, &Ask::default()).responses[0].min_ms, -2.0);
+    assert_eq!(verify(&early, &Criteria::default()).responses[0].min_ms, -2.0);
     // A tick of the stamps is no evidence.
     let coarse = Recording { resolution: Nanos::from_millis(3), ..early };
-    let verdict = verify(&coarse, &Ask::default());
-    assert!(!verdict.warnings.iter().any(|warning| matches!(warning.about, Some(Doubt::Early { .. }))));
+    let verdict = verify(&coarse, &Criteria::default());
+    assert!(!verdict.warnings.iter().any(|warning| matches!(warning.details, Some(WarningKind::EarlyRequests { .. }))));
 }
 
 #[test]
 fn what_was_not_meant_to_be_poisson_is_not_told_how_it_differs() {
-    let ask = Ask { meant: Meant::Closed { users: 20, think: Law::constant(0.999).unwrap() }, ..Ask::default() };
+    let ask = Criteria { expected: ExpectedArrivals::Closed { users: 20, think: Law::constant(0.999).unwrap() }, ..Criteria::default() };
     let run = ours(closed(20, &Law::constant(0.999).unwrap(), 60.0, 1));
     let verdict = verify(&run, &ask);
-    assert_eq!(verdict.judgement, Judgement::Holds, "{:?}", verdict.tests);
+    assert_eq!(verdict.validity, Validity::Valid, "{:?}", verdict.findings);
     // The phases that 20 users drew make a CoV of 1.10 that stays what it is, round after round.
     let punctual = "every launch came at the instant it was meant for; nothing of the p99 is the generator's";
-    assert_eq!(verdict.because, punctual);
+    assert_eq!(verdict.reason, punctual);
     let few = ours(Recording { events: run.events.to_vec().unwrap()[..99].to_vec().into(), ..run.clone() });
     let meant = "the launches are what was meant";
-    assert!(verify(&few, &ask).because.ends_with(meant), "{}", verify(&few, &ask).because);
-    let verdict = verify(&run, &Ask { rate_per_s: Some(40.0), ..ask });
-    assert_eq!(verdict.because, "50 % of the load asked for was launched");
+    assert!(verify(&few, &ask).reason.ends_with(meant), "{}", verify(&few, &ask).reason);
+    let verdict = verify(&run, &Criteria { target_rate_per_s: Some(40.0), ..ask });
+    assert_eq!(verdict.reason, "50 % of the load asked for was launched");
     // A replayed trace is uneven as it may be, whether it was kept, missed, or cannot be held to anything.
     let bursts =
         |intent_known| Recording { intent_known, ..renewal(5000, &Law::hyperexponential(0.01, 4.0).unwrap(), 1) };
-    let replay = Ask { meant: Meant::Other { what: "a replayed trace".into(), system: None }, ..Ask::default() };
+    let replay = Criteria { expected: ExpectedArrivals::Other { what: "a replayed trace".into(), system: None }, ..Criteria::default() };
     for (run, ask, judgement, because) in [
-        (ours(bursts(true)), replay.clone(), Judgement::Holds, punctual),
+        (ours(bursts(true)), replay.clone(), Validity::Valid, punctual),
         (
             bursts(false),
             replay.clone(),
-            Judgement::NotChecked,
+            Validity::NotChecked,
             "the launches cannot be held to what was meant (a replayed trace)",
         ),
-        (stalled(ours(bursts(true)), &[(0, 20_000)]), replay, Judgement::Fails, "stalls of up to 20"),
+        (stalled(ours(bursts(true)), &[(0, 20_000)]), replay, Validity::Invalid, "stalls of up to 20"),
     ] {
         let verdict = verify(&run, &ask);
-        assert_eq!(verdict.judgement, judgement, "{:?}", verdict.tests);
-        assert!(verdict.because.contains(because) && !verdict.because.contains("Poisson"), "{}", verdict.because);
+        assert_eq!(verdict.validity, judgement, "{:?}", verdict.findings);
+        assert!(verdict.reason.contains(because) && !verdict.reason.contains("Poisson"), "{}", verdict.reason);
     }
 }
 
@@ -330,19 +330,19 @@ fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
     };
     let steps = "rate = { steps = [[\"20/s\", \"50s\"], [\"60/s\", \"50s\"]] }";
     for (process, fraction, meant) in [
-        ("rate = \"40/s\"", 1.0, Meant::Poisson),
-        ("rate = \"40/s\"", 0.25, Meant::Renewal { cov: 0.5 }),
-        ("rate = \"40/s\", process = \"constant\"", 1.0, Meant::Constant),
-        (steps, 1.0, Meant::Other { what: "a changing rate".into(), system: Some(offered_model::System::Open) }),
+        ("rate = \"40/s\"", 1.0, ExpectedArrivals::Poisson),
+        ("rate = \"40/s\"", 0.25, ExpectedArrivals::Renewal { cov: 0.5 }),
+        ("rate = \"40/s\", process = \"constant\"", 1.0, ExpectedArrivals::Constant),
+        (steps, 1.0, ExpectedArrivals::Other { what: "a changing rate".into(), system: Some(offered_model::System::Open) }),
     ] {
-        let ask = Ask::of(&partly(process), fraction);
-        assert_eq!(ask.meant, Meant::PartlyOpen(Box::new(meant)), "{process}");
+        let ask = Criteria::from_workload(&partly(process), fraction);
+        assert_eq!(ask.expected, ExpectedArrivals::PartlyOpen(Box::new(meant)), "{process}");
         // Of the steps: 40 s at 20/s and 50 s at 60/s after the first 10 s.
         let rate = if process == steps { 3800.0 / 90.0 } else { 40.0 * fraction };
-        assert!((ask.rate_per_s.unwrap() - rate).abs() < 1e-9, "{process}: {ask:?}");
+        assert!((ask.target_rate_per_s.unwrap() - rate).abs() < 1e-9, "{process}: {ask:?}");
     }
     // Sessions at 20/s, then at 60/s, each of two launches: as meant; at half of that: not.
-    let ask = Ask::of(&partly(steps), 1.0);
+    let ask = Criteria::from_workload(&partly(steps), 1.0);
     let sessions = |slow: u64| {
         let mut events = Vec::new();
         let firsts = (0..1000).map(|i| i * 50).chain((0..3000).map(|i| 50_000 + i * 50 / 3));
@@ -357,15 +357,15 @@ fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
     };
     let rate = |slow| {
         let verdict = verify(&sessions(slow), &ask);
-        let finding = *verdict.finding(Check::Rate).unwrap();
-        (finding.estimate.unwrap(), finding.judgement)
+        let finding = *verdict.finding(Check::RateAgainstTarget).unwrap();
+        (finding.estimate.unwrap(), finding.result)
     };
-    assert!((rate(1).0 - 1.0).abs() < 0.01 && rate(1).1 == Judgement::Holds, "{:?}", rate(1));
-    assert!((rate(2).0 - 0.5).abs() < 0.01 && rate(2).1 == Judgement::Fails, "{:?}", rate(2));
+    assert!((rate(1).0 - 1.0).abs() < 0.01 && rate(1).1 == CheckResult::Passed, "{:?}", rate(1));
+    assert!((rate(2).0 - 0.5).abs() < 0.01 && rate(2).1 == CheckResult::Failed, "{:?}", rate(2));
     // Of a run that was stopped nothing is said: half of its time is not half of its rate.
     let mut stopped = sessions(1);
     stopped.edit().truncate(4000);
-    assert!(verify(&stopped, &ask).finding(Check::Rate).is_none());
+    assert!(verify(&stopped, &ask).finding(Check::RateAgainstTarget).is_none());
 }
 
 /// A minute of arrivals whose rate changes at random was refused for `rate against asked 0.839`, though every launch was as scheduled.
@@ -374,8 +374,8 @@ fn a_rate_that_changes_at_random_is_held_to_what_its_schedule_held() {
     let text =
         "open = { rate = \"100/s\", process = { mmpp = { factors = [0.4, 1.6], sojourns = [\"2s\", \"2s\"] } } }";
     let far = |seed: &u64| {
-        let asked = Ask::of(&workload(text).with_seed(Seed(*seed)), 1.0);
-        let (drawn, (from, to)) = (asked.drawn.unwrap(), asked.rate_over.unwrap());
+        let asked = Criteria::from_workload(&workload(text).with_seed(Seed(*seed)), 1.0);
+        let (drawn, (from, to)) = (asked.random_rate.unwrap(), asked.rate_interval.unwrap());
         drawn.per_s(from, to) < 85.0
     };
     let seed = (1..1000).find(far).unwrap();
@@ -387,27 +387,27 @@ fn a_rate_that_changes_at_random_is_held_to_what_its_schedule_held() {
             let sent = Some(launch.intended).filter(|_| left_out == 0 || events.len() % left_out > 0);
             events.push(Event { sent, session: launch.session, ..Event::at(launch.intended) });
         }
-        verify(&ours(Recording { events: events.into(), ..poisson(1, 1.0, 1) }), &Ask::of(&workload, 1.0))
+        verify(&ours(Recording { events: events.into(), ..poisson(1, 1.0, 1) }), &Criteria::from_workload(&workload, 1.0))
     };
     let whole = run(0);
-    assert_eq!((whole.judgement, whole.finding(Check::Rate).unwrap().estimate), (Judgement::Holds, Some(1.0)));
-    assert_eq!(whole.meant.rate_per_s, Some(100.0));
-    let scheduled_per_s = whole.meant.scheduled_per_s.unwrap();
-    let doubt = Doubt::RandomRate { asked_per_s: 100.0, scheduled_per_s };
-    assert!(scheduled_per_s < 85.0 && whole.warnings.iter().any(|warning| warning.about.as_ref() == Some(&doubt)));
+    assert_eq!((whole.validity, whole.finding(Check::RateAgainstTarget).unwrap().estimate), (Validity::Valid, Some(1.0)));
+    assert_eq!(whole.expected.target_rate_per_s, Some(100.0));
+    let scheduled_per_s = whole.expected.scheduled_rate_per_s.unwrap();
+    let doubt = WarningKind::RandomRateDiffers { target_rate_per_s: 100.0, scheduled_rate_per_s: scheduled_per_s };
+    assert!(scheduled_per_s < 85.0 && whole.warnings.iter().any(|warning| warning.details.as_ref() == Some(&doubt)));
     // A third that was not sent is missed all the same.
     let partly = run(3);
-    let missed = partly.finding(Check::Rate).unwrap();
-    assert!(missed.fails() && (0.65..0.68).contains(&missed.estimate.unwrap()), "{missed:?}");
+    let missed = partly.finding(Check::RateAgainstTarget).unwrap();
+    assert!(missed.failed() && (0.65..0.68).contains(&missed.estimate.unwrap()), "{missed:?}");
 }
 
 #[test]
 fn users_who_have_not_settled_are_not_held_to_theory() {
     let closed = |more: &str| {
-        Ask::of(&workload(&format!("closed = {{ users = 20, think = {{ uniform = [\"0s\", \"2s\"] }}{more} }}")), 1.0)
-            .meant
+        Criteria::from_workload(&workload(&format!("closed = {{ users = 20, think = {{ uniform = [\"0s\", \"2s\"] }}{more} }}")), 1.0)
+            .expected
     };
-    let settled = |meant: &Meant| matches!(meant, Meant::Closed { .. });
+    let settled = |meant: &ExpectedArrivals| matches!(meant, ExpectedArrivals::Closed { .. });
     assert!(settled(&closed("")) && settled(&closed(", ramp = \"10s\"")));
     assert!(settled(&closed(", ramp = \"5s\", start = \"thinking\"")));
     assert!(!settled(&closed(", ramp = \"11s\"")) && !settled(&closed(", ramp = \"6s\", start = \"at-once\"")));
@@ -426,13 +426,13 @@ fn five_users_never_have_more_than_five_requests_under_way() {
     let hung = (0..5u64).map(|user| event(1_500_000_000 + user, 400_000_000_000, user));
     let recording =
         Recording { sessions_known: true, ..ours(Recording::of_run(quick.chain(hung).collect(), Vec::new())) };
-    let ask = Ask { meant: "closed:5:constant:0s".parse().unwrap(), ..Ask::default() };
+    let ask = Criteria { expected: "closed:5:constant:0s".parse().unwrap(), ..Criteria::default() };
     let queue = verify(&recording, &ask).queue;
     assert!(
         queue.rate_per_s.is_some_and(|rate| rate > 4900.0) && queue.response_ms.is_some_and(|r| r > 200.0),
         "{queue:?}"
     );
-    assert_eq!((queue.concurrency, queue.users, queue.users_seen), (None, None, Some(5)));
+    assert_eq!((queue.concurrency, queue.users, queue.users_observed), (None, None, Some(5)));
 }
 
 #[test]
@@ -443,21 +443,21 @@ fn launches_that_pass_for_closed_gap_by_gap_are_told_by_their_counts() {
         event.session = user;
     }
     open.sessions_known = true;
-    let ask = Ask { meant: "closed:200:uniform:0s,4s".parse().unwrap(), ..Ask::default() };
+    let ask = Criteria { expected: "closed:200:uniform:0s,4s".parse().unwrap(), ..Criteria::default() };
     let verdict = verify(&open, &ask);
-    let judgement = |check| verdict.finding(check).unwrap().judgement;
-    assert_eq!(judgement(Check::ClosedCov), Judgement::Holds);
-    assert_eq!(judgement(Check::ClosedDispersion), Judgement::Fails);
-    assert_eq!(judgement(Check::ThinkTime), Judgement::Holds);
+    let judgement = |check| verdict.finding(check).unwrap().result;
+    assert_eq!(judgement(Check::ClosedCov), CheckResult::Passed);
+    assert_eq!(judgement(Check::ClosedDispersion), CheckResult::Failed);
+    assert_eq!(judgement(Check::ThinkTime), CheckResult::Passed);
     // And real ones hold, as often as is promised of our own runs; too short a run is not checked.
     let dispersion = |secs, seed| {
         let run = ours(closed(50, &Law::uniform(0.0, 2.0).unwrap(), secs, seed));
-        let ask = Ask { meant: "closed:50:uniform:0s,2s".parse().unwrap(), ..Ask::default() };
+        let ask = Criteria { expected: "closed:50:uniform:0s,2s".parse().unwrap(), ..Criteria::default() };
         let verdict = verify(&run, &ask);
-        verdict.finding(Check::ClosedDispersion).unwrap().judgement
+        verdict.finding(Check::ClosedDispersion).unwrap().result
     };
-    assert!((0..50).all(|seed| dispersion(120.0, seed) == Judgement::Holds));
-    assert_eq!(dispersion(40.0, 1), Judgement::NotChecked);
+    assert!((0..50).all(|seed| dispersion(120.0, seed) == CheckResult::Passed));
+    assert_eq!(dispersion(40.0, 1), CheckResult::NotChecked);
 }
 
 #[test]
@@ -469,18 +469,18 @@ fn workers_and_nodes_have_rows_of_their_own() {
         }
         run
     };
-    let alone = verify(&node(1), &Ask::default());
+    let alone = verify(&node(1), &Criteria::default());
     assert_eq!((alone.by_worker.len(), alone.by_node.len()), (2, 0));
     // Every second launch of a Poisson stream.
     assert!(alone.by_worker.iter().all(|row| (row.cov - 0.5f64.sqrt()).abs() < 0.06), "{:?}", alone.by_worker);
-    let both = verify(&merge(vec![("east".into(), node(1)), ("west".into(), node(2))]), &Ask::default());
-    let names = |rows: &[crate::Times]| rows.iter().map(|row| row.label.clone()).collect::<Vec<_>>();
+    let both = verify(&merge(vec![("east".into(), node(1)), ("west".into(), node(2))]), &Criteria::default());
+    let names = |rows: &[crate::TimeStats]| rows.iter().map(|row| row.label.clone()).collect::<Vec<_>>();
     assert_eq!(names(&both.by_node), ["east", "west"]);
     assert_eq!(names(&both.by_worker), ["worker 0", "worker 1", "worker 2", "worker 3"]);
-    assert_eq!(both.by_node[0].n, alone.launches.last().unwrap().n);
+    assert_eq!(both.by_node[0].n, alone.gaps.last().unwrap().n);
     // Workers that are the nodes are not shown twice.
     let single = |seed| ours(poisson(200, 100.0, seed));
-    let verdict = verify(&merge(vec![("a".into(), single(1)), ("b".into(), single(2))]), &Ask::default());
+    let verdict = verify(&merge(vec![("a".into(), single(1)), ("b".into(), single(2))]), &Criteria::default());
     assert_eq!((verdict.by_worker.len(), verdict.by_node.len()), (0, 2));
 }
 
@@ -488,17 +488,17 @@ fn workers_and_nodes_have_rows_of_their_own() {
 fn one_share_of_a_poisson_run_is_held_to_what_it_is() {
     // Every fourth arrival: Erlang gaps of four stages, CoV 1/2.
     let workload = workload("open = { rate = \"100/s\" }");
-    let (whole, share) = (Ask::of(&workload, 1.0), Ask::of(&workload, 0.25));
-    assert_eq!((&whole.meant, &share.meant), (&Meant::Poisson, &Meant::Renewal { cov: 0.5 }));
+    let (whole, share) = (Criteria::from_workload(&workload, 1.0), Criteria::from_workload(&workload, 0.25));
+    assert_eq!((&whole.expected, &share.expected), (&ExpectedArrivals::Poisson, &ExpectedArrivals::Renewal { cov: 0.5 }));
     let every_fourth = renewal(4000, &Law::erlang(4, 0.04).unwrap(), 1);
-    assert_eq!(verify(&every_fourth, &share).judgement, Judgement::Holds);
-    assert_eq!(verify(&every_fourth, &whole).judgement, Judgement::Fails);
+    assert_eq!(verify(&every_fourth, &share).validity, Validity::Valid);
+    assert_eq!(verify(&every_fourth, &whole).validity, Validity::Invalid);
 }
 
 #[test]
 fn our_own_poisson_runs_are_not_thrown_away_by_chance() {
     let rejected = (0..300)
-        .filter(|&seed| pattern(&ours(poisson(1000, 100.0, seed))) != (Pattern::Poisson, Judgement::Holds))
+        .filter(|&seed| pattern(&ours(poisson(1000, 100.0, seed))) != (Pattern::Poisson, Validity::Valid))
         .count();
     assert!(rejected <= 2, "{rejected} of 300");
 }
@@ -506,15 +506,15 @@ fn our_own_poisson_runs_are_not_thrown_away_by_chance() {
 #[test]
 fn few_launches_of_users_are_not_thrown_away_for_the_phases_they_drew() {
     let think = Law::exponential(0.2).unwrap();
-    let ask = Ask { meant: Meant::Closed { users: 5, think: think.clone() }, ..Ask::default() };
+    let ask = Criteria { expected: ExpectedArrivals::Closed { users: 5, think: think.clone() }, ..Criteria::default() };
     let refused = |secs: f64| {
-        let of = |seed| verify(&ours(closed(5, &think, secs, seed)), &ask).judgement == Judgement::Fails;
+        let of = |seed| verify(&ours(closed(5, &think, secs, seed)), &ask).validity == Validity::Invalid;
         (0..300).filter(|seed| of(*seed)).count()
     };
     assert_eq!(refused(4.0), 0);
     // In a longer run the interval is what it says.
     assert!(refused(40.0) <= 2);
     let short = verify(&ours(closed(5, &think, 4.0, 1)), &ask);
-    assert_eq!(short.finding(Check::ClosedCov).unwrap().judgement, Judgement::NotChecked);
-    assert_eq!(short.judgement, Judgement::Holds);
+    assert_eq!(short.finding(Check::ClosedCov).unwrap().result, CheckResult::NotChecked);
+    assert_eq!(short.validity, Validity::Valid);
 }

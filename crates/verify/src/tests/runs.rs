@@ -3,7 +3,7 @@
 use offered_model::{Instant, Law, Nanos, Recording};
 
 use super::{Edit as _, S, closed, launched, poisson, verify};
-use crate::{Ask, Judgement, Pattern, Verdict};
+use crate::{Criteria, Validity, Pattern, Verdict};
 
 /// Both, the second one `silence` seconds after the end of the first; sessions stay what they were.
 fn appended(first: Recording, second: Recording, silence: f64) -> Recording {
@@ -19,15 +19,15 @@ fn appended(first: Recording, second: Recording, silence: f64) -> Recording {
 }
 
 fn judged(recording: &Recording) -> Verdict {
-    verify(recording, &Ask::default())
+    verify(recording, &Criteria::default())
 }
 
 #[track_caller]
 fn is_one_run_that_stood_still(verdict: &Verdict, why: &str) {
     assert_eq!(verdict.runs.len(), 0, "{:?}", verdict.warnings);
-    let doubts: Vec<&str> = verdict.warnings.iter().map(|warning| warning.doubt.as_str()).collect();
+    let doubts: Vec<&str> = verdict.warnings.iter().map(|warning| warning.message.as_str()).collect();
     assert!(doubts.iter().any(|doubt| doubt.contains("stood still") && doubt.contains(why)), "{doubts:?}");
-    assert_eq!(verdict.judgement, Judgement::Fails, "{}", verdict.because);
+    assert_eq!(verdict.validity, Validity::Invalid, "{}", verdict.reason);
 }
 
 #[test]
@@ -43,11 +43,11 @@ fn appended_runs_are_judged_one_by_one() {
     for (first, second) in [(0.0, 400.0), (100_000.0, 0.0), (0.0, 0.0)] {
         let events = [run(1, first), run(2, second)].concat();
         let verdict = judged(&Recording { events: events.into(), ..poisson(1, 1.0, 1) });
-        assert_eq!((verdict.pattern, verdict.runs.len()), (Pattern::AppendedRuns, 2), "{first} {second}");
-        assert!(verdict.runs.iter().all(|run| run.judgement == Judgement::Holds));
-        assert_eq!(verdict.judgement, Judgement::Holds);
+        assert_eq!((verdict.pattern, verdict.runs.len()), (Pattern::SeveralRuns, 2), "{first} {second}");
+        assert!(verdict.runs.iter().all(|run| run.validity == Validity::Valid));
+        assert_eq!(verdict.validity, Validity::Valid);
         let evidence = if second > first { "longer than tools wait" } else { "the clock jumps back 1 times" };
-        assert!(verdict.warnings.iter().any(|warning| warning.doubt.contains(evidence)), "{:?}", verdict.warnings);
+        assert!(verdict.warnings.iter().any(|warning| warning.message.contains(evidence)), "{:?}", verdict.warnings);
     }
 }
 
@@ -56,12 +56,12 @@ fn three_launches_of_a_trial_before_a_long_silence_spoil_no_run() {
     let trial = launched([0.0, 0.4, 1.1].map(|at| at * S));
     let days = 60.0 * 86_400.0;
     let verdict = judged(&appended(trial, poisson(5000, 100.0, 1), days));
-    let of_runs: Vec<_> = verdict.runs.iter().map(|run| (run.pattern, run.judgement)).collect();
-    assert_eq!(of_runs, [(Pattern::TooFew, Judgement::NotChecked), (Pattern::Poisson, Judgement::Holds)]);
-    assert_eq!(verdict.judgement, Judgement::Holds, "{}", verdict.because);
+    let of_runs: Vec<_> = verdict.runs.iter().map(|run| (run.pattern, run.validity)).collect();
+    assert_eq!(of_runs, [(Pattern::TooFewRequests, Validity::NotChecked), (Pattern::Poisson, Validity::Valid)]);
+    assert_eq!(verdict.validity, Validity::Valid, "{}", verdict.reason);
     // Sixty days between two runs are no gap of either, and nothing is said of a rate through them.
-    assert!(verdict.launches.is_empty() && verdict.tests.is_empty(), "{:?}", verdict.launches);
-    assert_eq!((verdict.queue.rate_per_s, verdict.keeps_up), (None, None));
+    assert!(verdict.gaps.is_empty() && verdict.findings.is_empty(), "{:?}", verdict.gaps);
+    assert_eq!((verdict.queue.rate_per_s, verdict.stability), (None, None));
     assert_eq!(verdict.responses.last().unwrap().n, 5004);
     assert!(verdict.runs[1].source.path.ends_with(", run 2"));
 }
@@ -91,8 +91,8 @@ fn users_who_begin_anew_are_another_run() {
         run
     };
     let verdict = judged(&appended(run(), run(), 20.0));
-    assert_eq!((verdict.pattern, verdict.runs.len()), (Pattern::AppendedRuns, 2), "{:?}", verdict.warnings);
-    assert!(verdict.warnings[0].doubt.contains("the same users begin in the same order"), "{:?}", verdict.warnings);
+    assert_eq!((verdict.pattern, verdict.runs.len()), (Pattern::SeveralRuns, 2), "{:?}", verdict.warnings);
+    assert!(verdict.warnings[0].message.contains("the same users begin in the same order"), "{:?}", verdict.warnings);
     // The same users, as they come, after a stall.
     let mut on = closed(40, &Law::exponential(1.0).unwrap(), 120.0, 3);
     for event in on.edit().iter_mut().filter(|event| event.intended > Instant::from_secs(60)) {
@@ -107,5 +107,5 @@ fn users_who_begin_anew_are_another_run() {
 fn many_silences_are_a_pattern() {
     let bursts = (0..30).flat_map(|burst| (0..100).map(move |i| (f64::from(burst) * 100.0 + f64::from(i) * 0.01) * S));
     let verdict = judged(&launched(bursts));
-    assert_eq!((verdict.runs.len(), verdict.judgement), (0, Judgement::Fails));
+    assert_eq!((verdict.runs.len(), verdict.validity), (0, Validity::Invalid));
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 /// The window from the first second to the ninth.
-const WINDOW: Window = Window { from_s: 1.0, to_s: 9.0, launches: 0, left_out: 0 };
+const WINDOW: Window = Window { start_s: 1.0, end_s: 9.0, requests: 0, excluded: 0 };
 
 /// A launch of the run, in ms since its start; answered well after so many more.
 fn launch(session: u64, step: u32, at: u64, took: u64) -> Event {

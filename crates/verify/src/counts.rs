@@ -5,15 +5,15 @@ use std::io;
 use offered_model::{Difference, Event, Instant, Nanos, Outcome};
 use offered_stats::values::Values;
 
-use crate::ask::Ask;
+use crate::criteria::Criteria;
 use crate::ends::Ends;
-use crate::keeps_up::Flows;
-use crate::places::Places;
+use crate::stability::FlowCounts;
+use crate::event_keys::Places;
 use crate::queue::Sessions;
 use crate::requests::Requests;
 use crate::scope::Scope;
 use crate::tables::{Columns, Rule};
-use crate::verdict::KeepsUp;
+use crate::verdict::Stability;
 
 /// The counts of a scope.
 pub(crate) struct Counted<'a> {
@@ -39,7 +39,7 @@ pub(crate) struct Counted<'a> {
     pub(crate) of_run: u64,
     /// What there is to put in order.
     pub(crate) places: Places<'a>,
-    flows: Option<Flows>,
+    flows: Option<FlowCounts>,
     /// Whether anything ended.
     ended: bool,
 }
@@ -71,10 +71,10 @@ impl Responses {
 
 impl<'a> Counted<'a> {
     /// Of the launches that `ask` asks about.
-    pub(crate) fn of(scope: Scope<'a>, ask: &Ask) -> io::Result<Self> {
+    pub(crate) fn of(scope: Scope<'a>, ask: &Criteria) -> io::Result<Self> {
         let labels = scope.recording.labels.len();
         // Of a partly-open system the sessions are held to what was meant; their later launches follow the server.
-        let first_only = ask.meant.is_of_sessions();
+        let first_only = ask.expected.applies_to_sessions();
         let mut counted = Self {
             columns: Columns::new(scope, Rule::Ours),
             requests: Requests::new(labels),
@@ -89,14 +89,14 @@ impl<'a> Counted<'a> {
             early: (0, Nanos::ZERO),
             of_run: 0,
             places: Places::new(scope),
-            flows: scope.flows_between().map(|(from, to)| Flows::new(from, to)),
+            flows: scope.flows_between().map(|(from, to)| FlowCounts::new(from, to)),
             ended: false,
         };
         scope.each(|event| counted.add(scope, ask, first_only, event))?;
         Ok(counted)
     }
 
-    fn add(&mut self, scope: Scope, ask: &Ask, first_only: bool, event: &Event) {
+    fn add(&mut self, scope: Scope, ask: &Criteria, first_only: bool, event: &Event) {
         let (place, counts) = (event.place(), !first_only || event.step == 0);
         let (sent, is_meant) = (scope.launched(place), scope.is_meant(place));
         if sent.is_some() || is_meant {
@@ -107,7 +107,7 @@ impl<'a> Counted<'a> {
         if let Some(flows) = &mut self.flows {
             flows.add(event);
         }
-        if let Some((from, to)) = ask.rate_over
+        if let Some((from, to)) = ask.rate_interval
             && (from..to).contains(&event.intended)
         {
             self.meant_between += u64::from(counts && event.sent.is_some());
@@ -146,7 +146,7 @@ impl<'a> Counted<'a> {
 
     /// Whether the system kept up with what was launched; `None` where the time is a single instant, or the recording does not
     /// say when answers came.
-    pub(crate) fn keeps_up(&self, ask: &Ask) -> Option<KeepsUp> {
-        self.flows.as_ref().filter(|_| self.ended).map(|flows| flows.keeps_up(ask.is_closed()))
+    pub(crate) fn keeps_up(&self, ask: &Criteria) -> Option<Stability> {
+        self.flows.as_ref().filter(|_| self.ended).map(|flows| flows.stability(ask.is_closed()))
     }
 }

@@ -30,63 +30,63 @@ const FEWEST: u64 = 100;
 
 /// What the generator did to one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Share {
+pub struct PercentileError {
     /// Which: 50, 95 or 99.
     pub percentile: f64,
     /// done - intended, of good answers.
     pub response_ms: f64,
     /// done - sent: the response without lateness.
-    pub without_lateness_ms: f64,
+    pub service_ms: f64,
     /// How much of the response is lateness, as a fraction of it; below 0 where launches left before they were meant.
-    pub waiting: f64,
+    pub lateness_share: f64,
     /// How much more company launches had at the server than was meant, as a fraction of what was meant, themselves included; below
     /// 0 where it was less. `None` in a closed system.
-    pub company: Option<f64>,
+    pub bunching_share: Option<f64>,
 }
 
-impl Share {
+impl PercentileError {
     /// At most so much of the figure is the generator's, as a fraction of it.
-    pub fn at_most(&self) -> f64 {
-        self.waiting.abs() + self.company.unwrap_or(0.0).abs()
+    pub fn upper_bound(&self) -> f64 {
+        self.lateness_share.abs() + self.bunching_share.unwrap_or(0.0).abs()
     }
 
     /// Whether that is more than is tolerated, where anything is, and no matter of microseconds.
-    pub(crate) fn is_doubtful(&self, tolerance: f64) -> bool {
-        let matters = self.at_most() * self.response_ms.abs() >= LATE_MS;
-        matters && tolerance > 0.0 && self.at_most() > tolerance
+    pub(crate) fn exceeds_tolerance_noticeably(&self, tolerance: f64) -> bool {
+        let matters = self.upper_bound() * self.response_ms.abs() >= LATE_MS;
+        matters && tolerance > 0.0 && self.upper_bound() > tolerance
     }
 }
 
 /// What the generator did to p50, p95 and p99 of the responses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Effect {
+pub struct GeneratorError {
     /// The window in which launches keep each other company: the median service.
     pub window_ms: f64,
     /// The largest share that is tolerated, as a fraction of the figure; 0: none, whatever its effect.
     pub tolerance: f64,
     /// One for each figure.
-    pub shares: Vec<Share>,
+    pub percentiles: Vec<PercentileError>,
 }
 
-impl Effect {
+impl GeneratorError {
     /// The figure of which most is the generator's.
     ///
     /// # Panics
     /// Never: there is one for each of three figures.
-    pub fn worst(&self) -> &Share {
-        self.shares.iter().max_by(|a, b| a.at_most().total_cmp(&b.at_most())).expect("shares of three figures")
+    pub fn worst(&self) -> &PercentileError {
+        self.percentiles.iter().max_by(|a, b| a.upper_bound().total_cmp(&b.upper_bound())).expect("shares of three figures")
     }
 
     /// The largest shares by which launches had less company than was meant, and more, as fractions of what was meant.
     pub(crate) fn company(&self) -> [f64; 2] {
         let largest =
-            |sign: f64| self.shares.iter().filter_map(|share| Some(sign * share.company?)).fold(0.0, f64::max);
+            |sign: f64| self.percentiles.iter().filter_map(|share| Some(sign * share.bunching_share?)).fold(0.0, f64::max);
         [largest(-1.0), largest(1.0)]
     }
 
     /// Whether no figure owes the generator more than is tolerated.
     pub fn is_tolerated(&self) -> bool {
-        self.tolerance > 0.0 && self.worst().at_most() <= self.tolerance
+        self.tolerance > 0.0 && self.worst().upper_bound() <= self.tolerance
     }
 
     /// Whether a figure owes the generator more than is tolerated, where anything is.
@@ -96,7 +96,7 @@ impl Effect {
 
     /// Whether a figure owes the generator more than is tolerated, and that is no matter of microseconds.
     pub fn is_doubtful(&self) -> bool {
-        self.shares.iter().any(|share| share.is_doubtful(self.tolerance))
+        self.percentiles.iter().any(|share| share.exceeds_tolerance_noticeably(self.tolerance))
     }
 
     /// Of good answers whose responses and services these are, and of launches that had this company; `None` of fewer than a
@@ -116,16 +116,16 @@ impl Effect {
                 let (met, expected) = (smoothed(&company.sent, p), smoothed(&company.meant, p));
                 (met - expected) / (1.0 + expected)
             });
-            Some(Share {
+            Some(PercentileError {
                 percentile: p * 100.0,
                 response_ms: with / 1e6,
-                without_lateness_ms: without / 1e6,
-                waiting: if with == 0.0 { 0.0 } else { (with - without) / with.abs() },
-                company,
+                service_ms: without / 1e6,
+                lateness_share: if with == 0.0 { 0.0 } else { (with - without) / with.abs() },
+                bunching_share: company,
             })
         };
         let shares = FIGURES.iter().map(|p| share(*p)).collect::<Option<_>>()?;
-        Some(Self { window_ms: window(service) as f64 / 1e6, tolerance, shares })
+        Some(Self { window_ms: window(service) as f64 / 1e6, tolerance, percentiles: shares })
     }
 }
 
@@ -198,12 +198,12 @@ mod tests {
         launches
     }
 
-    fn effect(times: &[[u64; 3]]) -> Effect {
+    fn effect(times: &[[u64; 3]]) -> GeneratorError {
         of(times, times).unwrap()
     }
 
     /// The effect on good answers, by the company of `launches`.
-    fn of(answers: &[[u64; 3]], launches: &[[u64; 3]]) -> Option<Effect> {
+    fn of(answers: &[[u64; 3]], launches: &[[u64; 3]]) -> Option<GeneratorError> {
         let passed = |from: u64, to: u64| (Instant(to) - Instant(from)).0;
         let response =
             answers.iter().map(|[intended, _, done]| passed(*intended, *done)).collect::<Values<i64>>().sorted();
@@ -217,21 +217,21 @@ mod tests {
             }
             company.finish()
         });
-        Effect::of(&response, &service, &Companies { sent, meant }, 0.05)
+        GeneratorError::of(&response, &service, &Companies { sent, meant }, 0.05)
     }
 
     #[test]
     fn a_punctual_run_owes_nothing_to_its_generator() {
         let effect = effect(&stalled(20 * MS, 0, 1));
-        assert_eq!((effect.window_ms, effect.worst().at_most(), effect.is_tolerated()), (20.0, 0.0, true));
-        assert!(!Effect { tolerance: 0.0, ..effect }.is_tolerated(), "of nothing nothing is tolerated");
+        assert_eq!((effect.window_ms, effect.worst().upper_bound(), effect.is_tolerated()), (20.0, 0.0, true));
+        assert!(!GeneratorError { tolerance: 0.0, ..effect }.is_tolerated(), "of nothing nothing is tolerated");
         assert_eq!(of(&[[0, 0, 1]; 99], &[]), None);
     }
 
     #[test]
     fn a_stall_weighs_as_much_as_the_responses_are_short() {
         // 8.5 ms once a second is nothing beside 3.4 s, and much beside a fifth of a millisecond.
-        let of = |service, stall, every| effect(&stalled(service, stall, every)).worst().at_most();
+        let of = |service, stall, every| effect(&stalled(service, stall, every)).worst().upper_bound();
         assert!(of(3400 * MS, 17 * MS / 2, 1) < 0.01);
         assert!(of(MS / 5, 17 * MS / 2, 3) < 0.05, "one launch in 350");
         assert!(of(MS / 5, 40 * MS, 1) > 0.5, "one launch in twenty-five");
@@ -242,9 +242,9 @@ mod tests {
     fn where_answers_decide_when_users_launch_only_waiting_is_known() {
         let times = stalled(20 * MS, 40 * MS, 1);
         let closed = of(&times, &[]).unwrap();
-        assert!(closed.is_doubtful() && !Effect { tolerance: 0.0, ..closed.clone() }.is_doubtful());
-        assert!(closed.shares.iter().all(|share| share.company.is_none() && share.at_most() == share.waiting));
-        assert!(closed.worst().at_most() < effect(&times).worst().at_most());
+        assert!(closed.is_doubtful() && !GeneratorError { tolerance: 0.0, ..closed.clone() }.is_doubtful());
+        assert!(closed.percentiles.iter().all(|share| share.bunching_share.is_none() && share.upper_bound() == share.lateness_share));
+        assert!(closed.worst().upper_bound() < effect(&times).worst().upper_bound());
     }
 
     #[test]

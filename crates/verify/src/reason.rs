@@ -3,11 +3,11 @@
 use offered_model::recording::Evidence;
 use offered_model::time::span;
 
-use crate::ask::Ask;
-use crate::effect::{Effect, Share};
-use crate::meant::Meant;
+use crate::criteria::Criteria;
+use crate::generator_error::{GeneratorError, PercentileError};
+use crate::expected_arrivals::ExpectedArrivals;
 use crate::pattern::Look;
-use crate::verdict::{Check, Doubt, Finding, Judgement, Lateness, Pattern, Stalls};
+use crate::verdict::{Check, WarningKind, Finding, Validity, Lateness, Pattern, Stalls};
 use crate::warnings;
 
 /// A share below this is nothing: a tenth of a per cent would be shown as 0.0.
@@ -15,10 +15,10 @@ const NOTHING: f64 = 5e-4;
 
 /// What the sentence is made of.
 pub(crate) struct Because<'a> {
-    pub(crate) ask: &'a Ask,
+    pub(crate) ask: &'a Criteria,
     pub(crate) look: &'a Look,
     pub(crate) intent: &'a [Finding],
-    pub(crate) judgement: Judgement,
+    pub(crate) judgement: Validity,
     pub(crate) generator: Option<&'a Evidence>,
     /// Launches left otherwise than they were meant to.
     pub(crate) spoilt: bool,
@@ -28,22 +28,22 @@ pub(crate) struct Because<'a> {
     /// The CoV of the gaps between the instants meant, where those are known.
     pub(crate) meant_cov: Option<f64>,
     /// Where it says something of the judgement.
-    pub(crate) effect: Option<&'a Effect>,
+    pub(crate) effect: Option<&'a GeneratorError>,
     /// The thresholds come out the same, whatever lateness did to the figures.
     pub(crate) decided: bool,
     /// Clocks leave open in which order launches came.
-    pub(crate) unordered: Option<&'a Doubt>,
+    pub(crate) unordered: Option<&'a WarningKind>,
 }
 
 impl Because<'_> {
     /// Whether the sentence says this already.
-    pub(crate) fn tells(&self, doubt: &Doubt) -> bool {
+    pub(crate) fn tells(&self, doubt: &WarningKind) -> bool {
         let Because { ask, judgement, .. } = self;
-        let spoilt = *judgement == Judgement::Fails || (*judgement == Judgement::HoldsWithDoubt && self.spoilt);
+        let spoilt = *judgement == Validity::Invalid || (*judgement == Validity::ValidWithWarnings && self.spoilt);
         match doubt {
-            Doubt::Saturated { .. } | Doubt::Stalled(_) | Doubt::NoPoisson { .. } => spoilt,
-            Doubt::Unordered { .. } => *judgement == Judgement::HoldsWithDoubt,
-            Doubt::TooFew { .. } => *judgement == Judgement::NotChecked || (spoilt && ask.meant.is_poisson()),
+            WarningKind::GeneratorSaturated { .. } | WarningKind::GeneratorStalled(_) | WarningKind::NotPoisson { .. } => spoilt,
+            WarningKind::OrderUncertain { .. } => *judgement == Validity::ValidWithWarnings,
+            WarningKind::TooFewRequests { .. } => *judgement == Validity::NotChecked || (spoilt && ask.expected.is_poisson()),
             _ => false,
         }
     }
@@ -53,49 +53,49 @@ impl Because<'_> {
 ///
 /// What was not meant to be Poisson is not told how it differs from Poisson.
 pub(crate) fn because(of: &Because) -> String {
-    let unordered = of.unordered.filter(|_| of.judgement == Judgement::HoldsWithDoubt);
-    let unordered = unordered.map_or_else(String::new, |doubt| format!("; {}", doubt.words()));
+    let unordered = of.unordered.filter(|_| of.judgement == Validity::ValidWithWarnings);
+    let unordered = unordered.map_or_else(String::new, |doubt| format!("; {}", doubt.message()));
     because_of_launches(of) + &unordered
 }
 
 fn because_of_launches(of: &Because) -> String {
     let Because { ask, look, judgement, .. } = of;
     match judgement {
-        Judgement::Fails => spoilt(of),
-        Judgement::HoldsWithDoubt if of.spoilt => spoilt(of),
-        Judgement::Holds | Judgement::HoldsWithDoubt => match of.lateness {
+        Validity::Invalid => spoilt(of),
+        Validity::ValidWithWarnings if of.spoilt => spoilt(of),
+        Validity::Valid | Validity::ValidWithWarnings => match of.lateness {
             Some(late) => {
                 let effect = of.effect.map_or_else(|| as_meant(ask, look), in_figures);
                 format!("{}; {effect}", punctual(late))
             }
             None => as_meant(ask, look),
         },
-        Judgement::NotChecked
-            if matches!(ask.meant.arrivals(), Meant::Other { .. }) && look.pattern != Pattern::TooFew =>
+        Validity::NotChecked
+            if matches!(ask.expected.arrivals(), ExpectedArrivals::Other { .. }) && look.pattern != Pattern::TooFewRequests =>
         {
-            format!("the launches cannot be held to what was meant ({})", ask.meant.name())
+            format!("the launches cannot be held to what was meant ({})", ask.expected.name())
         }
-        Judgement::NotChecked => look.because.clone(),
+        Validity::NotChecked => look.because.clone(),
     }
 }
 
-fn as_meant(ask: &Ask, look: &Look) -> String {
-    if ask.meant.is_poisson() { look.because.clone() } else { "the launches are what was meant".to_owned() }
+fn as_meant(ask: &Criteria, look: &Look) -> String {
+    if ask.expected.is_poisson() { look.because.clone() } else { "the launches are what was meant".to_owned() }
 }
 
 /// What was not as meant.
 fn spoilt(of: &Because) -> String {
-    let plain = matches!(of.look.pattern, Pattern::Poisson | Pattern::FixedCountPoisson);
+    let plain = matches!(of.look.pattern, Pattern::Poisson | Pattern::PoissonFixedCount);
     // Of a machine that stood still it matters what that did to the figures, not how else it shows.
     let is_told = of.stalled.is_some() && of.effect.is_some();
-    let symptom = Some(of.look.because.clone()).filter(|_| of.ask.meant.is_poisson() && !plain && !is_told);
-    let failing = of.intent.iter().filter(|finding| finding.fails());
+    let symptom = Some(of.look.because.clone()).filter(|_| of.ask.expected.is_poisson() && !plain && !is_told);
+    let failing = of.intent.iter().filter(|finding| finding.failed());
     // What was not sent, or too seldom, shows in all the rest.
-    let (little, mut odd): (Vec<_>, Vec<_>) = failing.partition(|of| matches!(of.check, Check::Unsent | Check::Rate));
+    let (little, mut odd): (Vec<_>, Vec<_>) = failing.partition(|of| matches!(of.check, Check::UnsentShare | Check::RateAgainstTarget));
     odd.retain(|_| !is_told);
     let [little, odd] = [little, odd].map(|of_these| of_these.into_iter().filter_map(|finding| in_words(of, finding)));
     let saturated = of.generator.and_then(warnings::of_saturation);
-    let causes = saturated.into_iter().chain(of.stalled.map(Doubt::Stalled)).map(|doubt| doubt.words());
+    let causes = saturated.into_iter().chain(of.stalled.map(WarningKind::GeneratorStalled)).map(|doubt| doubt.message());
     let mut reasons: Vec<String> = Vec::new();
     let decided = of.decided.then(|| "every threshold comes out the same without that".to_owned());
     for reason in causes.chain(little).chain(symptom).chain(odd).chain(of.effect.map(in_figures)).chain(decided) {
@@ -115,16 +115,16 @@ fn in_words(of: &Because, finding: &Finding) -> Option<String> {
         format!("launches came {how} than was meant")
     };
     Some(match finding.check {
-        Check::EvenGaps => "launches did not come at the even distances that were meant".to_owned(),
-        Check::SentCov => spaced(finding.statistic.unwrap_or(f64::NAN), of.meant_cov.unwrap_or(f64::NAN)),
-        Check::CovAgainstMeant | Check::ClosedCov => spaced(estimate, of.ask.meant.expected_cov().unwrap_or(f64::NAN)),
+        Check::ConstantGaps => "launches did not come at the even distances that were meant".to_owned(),
+        Check::CovAgainstSchedule => spaced(finding.statistic.unwrap_or(f64::NAN), of.meant_cov.unwrap_or(f64::NAN)),
+        Check::CovAgainstExpected | Check::ClosedCov => spaced(estimate, of.ask.expected.expected_cov().unwrap_or(f64::NAN)),
         Check::ClosedDispersion => {
             "over longer times the number of launches varied otherwise than so many users make it".to_owned()
         }
         Check::ThinkTime => format!("users thought for {} of the time that was meant", whole_percent(estimate)),
-        Check::Rate => format!("{} of the load asked for was launched", whole_percent(estimate)),
+        Check::RateAgainstTarget => format!("{} of the load asked for was launched", whole_percent(estimate)),
         Check::LatenessP99 => format!("one launch in a hundred left {} late or more", span(estimate * 1e3)),
-        Check::Unsent => format!("{} of the launches were never sent", percent(estimate)),
+        Check::UnsentShare => format!("{} of the launches were never sent", percent(estimate)),
         _ => return None,
     })
 }
@@ -145,13 +145,13 @@ fn punctual(late: &Lateness) -> String {
 }
 
 /// How much of the figures is the generator's.
-fn in_figures(effect: &Effect) -> String {
+fn in_figures(effect: &GeneratorError) -> String {
     in_figure(effect.worst())
 }
 
 /// How much of the figure that suffered most is the generator's.
-pub(crate) fn in_figure(worst: &Share) -> String {
-    match worst.at_most() {
+pub(crate) fn in_figure(worst: &PercentileError) -> String {
+    match worst.upper_bound() {
         share if share < NOTHING => "nothing of the p99 is the generator's".to_owned(),
         share => format!("at most {} of the p{} is the generator's", percent(share), worst.percentile),
     }

@@ -13,7 +13,7 @@ const MIXING: f64 = 0.1;
 
 /// What the launches were meant to be.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Meant {
+pub enum ExpectedArrivals {
     /// A Poisson process.
     Poisson,
     /// A fixed number of launches at independent uniform instants: Poisson but for the number.
@@ -44,9 +44,9 @@ pub enum Meant {
     },
 }
 
-impl Meant {
+impl ExpectedArrivals {
     /// What `workload` meant, after `skip_first`.
-    pub fn of(workload: &Workload, skip_first: Nanos) -> Self {
+    pub fn from_workload(workload: &Workload, skip_first: Nanos) -> Self {
         let sessions = workload.sessions();
         let other = |what: &str| Self::Other { what: what.to_owned(), system: Some(sessions.system()) };
         match sessions {
@@ -64,13 +64,13 @@ impl Meant {
                 let settled = left_out >= 0.0 && (closed.start() == Start::MidThought || mixed);
                 if settled { meant } else { other(&format!("{}, not settled", meant.name())) }
             }
-            Sessions::Open(schedule) => Self::of_schedule(schedule),
-            Sessions::PartlyOpen { schedule, .. } => Self::PartlyOpen(Box::new(Self::of_schedule(schedule))),
+            Sessions::Open(schedule) => Self::from_schedule(schedule),
+            Sessions::PartlyOpen { schedule, .. } => Self::PartlyOpen(Box::new(Self::from_schedule(schedule))),
             Sessions::Replay(_) => other("a replayed trace"),
         }
     }
 
-    fn of_schedule(schedule: &Schedule) -> Self {
+    fn from_schedule(schedule: &Schedule) -> Self {
         let other = |what: &str| Self::Other { what: what.to_owned(), system: Some(System::Open) };
         if schedule.rate().as_constant().is_none() {
             return other("a changing rate");
@@ -139,7 +139,7 @@ impl Meant {
     }
 
     /// Whether only the first launches of sessions are held to it.
-    pub const fn is_of_sessions(&self) -> bool {
+    pub const fn applies_to_sessions(&self) -> bool {
         matches!(self, Self::PartlyOpen(_))
     }
 

@@ -12,7 +12,7 @@
 use offered_model::{Event, Instant, Outcome};
 use offered_stats::growth::growth;
 
-use crate::verdict::{Judgement, KeepsUp, Unchecked};
+use crate::verdict::{StabilityState, Stability, NotCheckedReason};
 
 /// The time that counts is cut into so many parts.
 const PARTS: usize = 20;
@@ -25,7 +25,7 @@ const FEWEST: u64 = 100;
 
 /// What arrives and what leaves, counted part by part of the time that counts: all that is needed to tell.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Flows {
+pub struct FlowCounts {
     from: Instant,
     to: Instant,
     before: i64,
@@ -36,7 +36,7 @@ pub struct Flows {
     given_up: u64,
 }
 
-impl Flows {
+impl FlowCounts {
     /// Of a run whose time that counts is [`from`, `to`), before its first event.
     pub fn new(from: Instant, to: Instant) -> Self {
         Self { from, to, before: 0, arrived: [0; PARTS], left: [0; PARTS], answered: 0, well: 0, given_up: 0 }
@@ -73,7 +73,7 @@ impl Flows {
     }
 
     /// Whether the system kept up; `closed` where users wait for their answers.
-    pub fn keeps_up(&self, closed: bool) -> KeepsUp {
+    pub fn stability(&self, closed: bool) -> Stability {
         let seconds = self.from.until(self.to).as_secs_f64();
         let changes: Vec<f64> =
             self.arrived.iter().zip(&self.left).map(|(arrived, left)| *arrived as f64 - *left as f64).collect();
@@ -84,38 +84,38 @@ impl Flows {
         let left: u64 = self.left.iter().sum();
         let failed = (left - self.well) as f64 > TELLS * left as f64;
         let (judgement, not_checked) = match () {
-            () if closed => (Judgement::NotChecked, Some(Unchecked::Closed)),
-            () if launched < FEWEST => (Judgement::NotChecked, Some(Unchecked::TooFew)),
-            () if growth.interval.low > 0.0 && share > MATTERS => (Judgement::Fails, None),
-            () if share < TELLS && failed => (Judgement::NotChecked, Some(Unchecked::Failures)),
-            () if share >= TELLS => (Judgement::NotChecked, Some(Unchecked::TooShort)),
-            () => (Judgement::Holds, None),
+            () if closed => (StabilityState::NotChecked, Some(NotCheckedReason::ClosedSystem)),
+            () if launched < FEWEST => (StabilityState::NotChecked, Some(NotCheckedReason::TooFewRequests)),
+            () if growth.interval.low > 0.0 && share > MATTERS => (StabilityState::Overloaded, None),
+            () if share < TELLS && failed => (StabilityState::NotChecked, Some(NotCheckedReason::TooManyFailures)),
+            () if share >= TELLS => (StabilityState::NotChecked, Some(NotCheckedReason::RunTooShort)),
+            () => (StabilityState::Stable, None),
         };
         let a_second = PARTS as f64 / seconds;
         let first = self.before.max(0) as f64;
-        KeepsUp {
-            judgement,
-            not_checked,
-            launched_per_s: launched as f64 / seconds,
-            answered_per_s: self.answered as f64 / seconds,
-            in_system_at_first: first as u64,
-            in_system_at_last: (first + grown).max(0.0) as u64,
-            given_up: self.given_up,
+        Stability {
+            state: judgement,
+            not_checked_reason: not_checked,
+            sent_rate_per_s: launched as f64 / seconds,
+            completed_rate_per_s: self.answered as f64 / seconds,
+            in_flight_at_start: first as u64,
+            in_flight_at_end: (first + grown).max(0.0) as u64,
+            timed_out: self.given_up,
             growth_per_s: growth.mean * a_second,
-            growth_low: growth.interval.low * a_second,
-            growth_high: growth.interval.high * a_second,
+            growth_low_per_s: growth.interval.low * a_second,
+            growth_high_per_s: growth.interval.high * a_second,
         }
     }
 }
 
-impl KeepsUp {
+impl Stability {
     /// How many were in the system at the beginning and at the end: `in the system 0 -> 244, 17 of them given up`.
-    pub fn in_the_system(&self) -> String {
-        let given_up = match self.given_up {
+    pub fn in_flight_text(&self) -> String {
+        let given_up = match self.timed_out {
             0 => String::new(),
             n => format!(", {n} of them given up"),
         };
-        format!("in the system {} -> {}{given_up}", self.in_system_at_first, self.in_system_at_last)
+        format!("in the system {} -> {}{given_up}", self.in_flight_at_start, self.in_flight_at_end)
     }
 }
 
@@ -141,26 +141,26 @@ mod tests {
         }
     }
 
-    fn judged(events: &[Event], closed: bool) -> KeepsUp {
-        let mut flows = Flows::new(Instant::from_secs(10), Instant::from_secs(60));
+    fn judged(events: &[Event], closed: bool) -> Stability {
+        let mut flows = FlowCounts::new(Instant::from_secs(10), Instant::from_secs(60));
         for event in events {
             flows.add(event);
         }
-        flows.keeps_up(closed)
+        flows.stability(closed)
     }
 
     #[test]
     fn a_queue_below_its_capacity_keeps_up_and_one_above_does_not() {
         for seed in 0..20 {
-            assert_eq!(judged(&queue(0.8, seed), false).judgement, Judgement::Holds, "seed {seed}");
+            assert_eq!(judged(&queue(0.8, seed), false).state, StabilityState::Stable, "seed {seed}");
             let over = judged(&queue(1.5, seed), false);
-            assert_eq!(over.judgement, Judgement::Fails, "seed {seed}: {over:?}");
+            assert_eq!(over.state, StabilityState::Overloaded, "seed {seed}: {over:?}");
             // 100 arrive and 67 leave a second, from the beginning on.
             assert!((22.0..46.0).contains(&over.growth_per_s), "{over:?}");
-            assert!((55.0..78.0).contains(&over.answered_per_s), "{over:?}");
-            assert!((150..600).contains(&over.in_system_at_first), "{over:?}");
-            assert!((1400..2800).contains(&over.in_system_at_last), "{over:?}");
-            assert!(over.growth_low < over.growth_per_s && over.growth_per_s < over.growth_high);
+            assert!((55.0..78.0).contains(&over.completed_rate_per_s), "{over:?}");
+            assert!((150..600).contains(&over.in_flight_at_start), "{over:?}");
+            assert!((1400..2800).contains(&over.in_flight_at_end), "{over:?}");
+            assert!(over.growth_low_per_s < over.growth_per_s && over.growth_per_s < over.growth_high_per_s);
         }
     }
 
@@ -174,25 +174,25 @@ mod tests {
             }
         }
         let given_up = judged(&events, false);
-        assert_eq!(given_up.judgement, Judgement::Fails);
+        assert_eq!(given_up.state, StabilityState::Overloaded);
         // Who reads so many must know that nobody waits for most of them any more.
-        assert!(given_up.given_up > 1000 && given_up.given_up < given_up.in_system_at_last, "{given_up:?}");
-        assert!(given_up.in_the_system().ends_with(&format!(", {} of them given up", given_up.given_up)));
-        assert!(!judged(&queue(1.5, 1), false).in_the_system().contains("given up"));
+        assert!(given_up.timed_out > 1000 && given_up.timed_out < given_up.in_flight_at_end, "{given_up:?}");
+        assert!(given_up.in_flight_text().ends_with(&format!(", {} of them given up", given_up.timed_out)));
+        assert!(!judged(&queue(1.5, 1), false).in_flight_text().contains("given up"));
         // Whoever is refused has left.
         for event in events.iter_mut().filter(|event| event.outcome == Outcome::Timeout) {
             event.outcome = Outcome::Refused;
         }
         // And if nobody stays, there is nothing that could keep up.
-        assert_eq!(judged(&events, false).not_checked, Some(Unchecked::Failures));
+        assert_eq!(judged(&events, false).not_checked_reason, Some(NotCheckedReason::TooManyFailures));
         // Nor does who turns one in ten away keep up, be it with an answer.
-        for (failing, expected) in [(10, Some(Unchecked::Failures)), (30, None)] {
+        for (failing, expected) in [(10, Some(NotCheckedReason::TooManyFailures)), (30, None)] {
             for outcome in [Outcome::Refused, Outcome::HttpError] {
                 let mut events = queue(0.5, 1);
                 for event in events.iter_mut().step_by(failing) {
                     *event = Event { done: event.sent, outcome, ..event.clone() };
                 }
-                assert_eq!(judged(&events, false).not_checked, expected, "one in {failing} {outcome:?}");
+                assert_eq!(judged(&events, false).not_checked_reason, expected, "one in {failing} {outcome:?}");
             }
         }
     }
@@ -200,14 +200,14 @@ mod tests {
     #[test]
     fn what_cannot_be_told_says_why() {
         let events = queue(0.5, 1);
-        assert_eq!(judged(&events, true).not_checked, Some(Unchecked::Closed));
-        assert_eq!(judged(&events[..1050], false).not_checked, Some(Unchecked::TooFew));
+        assert_eq!(judged(&events, true).not_checked_reason, Some(NotCheckedReason::ClosedSystem));
+        assert_eq!(judged(&events[..1050], false).not_checked_reason, Some(NotCheckedReason::TooFewRequests));
         // A burst at the end of a short run: more than a twentieth are still inside, and that may be chance.
         let mut late = events.clone();
         let held = late.len() - 400;
         late[held..].iter_mut().for_each(|event| event.done = None);
-        assert_eq!(judged(&late, false).not_checked, Some(Unchecked::TooShort));
+        assert_eq!(judged(&late, false).not_checked_reason, Some(NotCheckedReason::RunTooShort));
         let unsent: Vec<Event> = events.iter().map(|event| Event { sent: None, ..event.clone() }).collect();
-        assert_eq!(judged(&unsent, false).not_checked, Some(Unchecked::TooFew));
+        assert_eq!(judged(&unsent, false).not_checked_reason, Some(NotCheckedReason::TooFewRequests));
     }
 }

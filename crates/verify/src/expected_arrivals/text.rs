@@ -4,11 +4,11 @@ use std::str::FromStr;
 
 use offered_model::{Law, Wrong};
 
-use super::Meant;
+use super::ExpectedArrivals;
 
 /// `poisson`, `poisson-fixed-count`, `constant`, `gamma:COV` (gaps of that CoV), `closed:USERS:THINK` (a law, as in
 /// `closed:200:uniform:0s,12.5s`), `partly-open`, and `other` for what cannot be said here.
-impl FromStr for Meant {
+impl FromStr for ExpectedArrivals {
     type Err = Wrong;
 
     fn from_str(text: &str) -> Result<Self, Wrong> {

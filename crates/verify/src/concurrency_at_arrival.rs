@@ -73,7 +73,7 @@ impl Scope<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::Ask;
+    use crate::criteria::Criteria;
     use offered_model::{Event, Instant, Nanos, Recording};
 
     #[test]
@@ -91,7 +91,7 @@ mod tests {
             event(1, 20, Outcome::Ok),
         ];
         let recording = Recording::of_run(events, vec!["a".into()]);
-        let scope = Scope::of(&recording, &Ask::default()).unwrap();
+        let scope = Scope::of(&recording, &Criteria::default()).unwrap();
         let found = scope.present(Vec::new, |found, others, response| found.push((others, response.0 / 1_000_000)));
         assert_eq!(found.unwrap(), [(0, 5), (1, 20), (1, 1), (2, 2)]);
     }

@@ -13,10 +13,10 @@ use std::io;
 use offered_model::threshold::{Metric, Quantity};
 use offered_model::{Recording, Threshold};
 
-use crate::ask::Ask;
-use crate::effect::Effect;
+use crate::criteria::Criteria;
+use crate::generator_error::GeneratorError;
 use crate::measured::Measured;
-use crate::verdict::{Times, Window};
+use crate::verdict::{TimeStats, Window};
 
 /// How many of a run's thresholds have an answer that its generator's lateness may have decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,13 +33,13 @@ impl Decided {
     /// Of a run that owes its generator more than is tolerated; none of any other, and of a file that is no run of ours.
     pub(crate) fn of(
         recording: &Recording,
-        ask: &Ask,
-        launches: &[Times],
+        ask: &Criteria,
+        launches: &[TimeStats],
         judged: &Window,
-        effect: Option<&Effect>,
+        effect: Option<&GeneratorError>,
     ) -> io::Result<Self> {
         let effect = effect.filter(|effect| effect.is_beyond_tolerance());
-        let (Some(effect), Some(counted), mut of) = (effect, ask.counted(), Self::default()) else {
+        let (Some(effect), Some(counted), mut of) = (effect, ask.measured_interval(), Self::default()) else {
             return Ok(Self::default());
         };
         let measured = Measured::new(recording, launches, judged, counted).with_pages(ask.pages.clone());
@@ -60,7 +60,7 @@ impl Decided {
 }
 
 /// Between which values the figure lies, where only the generator's lateness decides whether the threshold is kept.
-pub(crate) fn open(threshold: &Threshold, measured: &Measured, effect: &Effect) -> io::Result<Option<[f64; 2]>> {
+pub(crate) fn open(threshold: &Threshold, measured: &Measured, effect: &GeneratorError) -> io::Result<Option<[f64; 2]>> {
     if !effect.is_beyond_tolerance() {
         return Ok(None);
     }
@@ -72,7 +72,7 @@ fn is_open(threshold: &Threshold, [low, high]: [f64; 2]) -> bool {
 }
 
 /// Between which ends a punctual generator would have found the figure; `None` where there is nothing to measure.
-fn ends(threshold: &Threshold, measured: &Measured, effect: &Effect) -> io::Result<Option<[f64; 2]>> {
+fn ends(threshold: &Threshold, measured: &Measured, effect: &GeneratorError) -> io::Result<Option<[f64; 2]>> {
     let [less, more] = effect.company();
     let (fewer, bunched) = (less > effect.tolerance, more > effect.tolerance);
     let of = |quantity| {

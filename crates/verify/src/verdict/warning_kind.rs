@@ -1,0 +1,341 @@
+//! The kinds of warnings about a recording, each with a message and a fix.
+//!
+//! Programs identify a warning by its kind. The texts name no flags, because a library does not know which program uses it.
+
+use offered_model::Note;
+use offered_model::time::span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Pattern, Stalls, Warning};
+
+/// The kind of a warning, with its numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum WarningKind {
+    /// A sending thread was busy almost all the time.
+    GeneratorSaturated {
+        /// The number of the thread.
+        thread: usize,
+        /// The share of the run in which it was busy.
+        busy: f64,
+    },
+    /// The run was stopped before its end.
+    StoppedEarly {
+        /// Why the run stopped itself; `None` if someone stopped it.
+        reason: Option<String>,
+    },
+    /// The target rate is more than half of the rate that calibration found this machine to sustain.
+    NearGeneratorLimit {
+        /// The target rate, in requests per second.
+        target_rate_per_s: f64,
+        /// The highest rate that calibration found, in requests per second.
+        sustained_rate_per_s: f64,
+        /// Number of sending threads.
+        threads: usize,
+    },
+    /// A note by the reader of the file.
+    ReaderNote {
+        /// The note.
+        note: Note,
+    },
+    /// Some rows could not be read.
+    UnreadableRows {
+        /// Number of unreadable rows.
+        rows: u64,
+        /// The error of the first of them.
+        first_error: Option<String>,
+    },
+    /// A policy of an alternating run was not in effect in some of its blocks.
+    PolicyNotApplied {
+        /// The policy of the first such block.
+        policy: String,
+        /// The reason, for the first such block.
+        reason: String,
+        /// Number of such blocks.
+        blocks: u64,
+        /// Number of all blocks.
+        total_blocks: u64,
+    },
+    /// The certificate of the target was not verified.
+    CertificateNotVerified,
+    /// Too few requests to recognise a pattern.
+    TooFewRequests {
+        /// The reason why they are too few.
+        reason: String,
+        /// Number of gaps from which the CoV is known to `half_width`.
+        needed_gaps: f64,
+        /// The tolerance of the CoV.
+        half_width: f64,
+    },
+    /// Enough requests for a pattern, but too few to know the CoV to its tolerance.
+    FewGaps {
+        /// Number of gaps.
+        gaps: usize,
+        /// Number of gaps from which the CoV is known to `half_width`.
+        needed_gaps: f64,
+        /// The tolerance of the CoV.
+        half_width: f64,
+    },
+    /// The timestamps are too coarse to see what happens within a tick.
+    CoarseTimestamps {
+        /// The resolution of the timestamps.
+        tick_ms: f64,
+        /// The mean gap between requests.
+        mean_gap_ms: f64,
+    },
+    /// Gaps by number of threads were requested, but the file does not contain threads.
+    ThreadsUnknown,
+    /// The sent requests are not a Poisson process.
+    NotPoisson {
+        /// Their pattern.
+        pattern: Pattern,
+        /// Whether bunches come at regular times, as from workers that share a ticker.
+        regular: bool,
+        /// The evidence.
+        reason: String,
+    },
+    /// Users spend much of their time waiting for responses rather than thinking.
+    UsersMostlyWaiting {
+        /// R / (R + Z).
+        rort: f64,
+    },
+    /// The number of users by Little's law differs from the observed number.
+    UserCountMismatch {
+        /// N = lambda (R + Z).
+        littles_law: f64,
+        /// The observed number of users.
+        observed: u64,
+    },
+    /// The run is too short to show under-dispersion by returning users.
+    RunTooShortForUsers {
+        /// The mean time after which a user returns (R + Z).
+        rtt_ms: f64,
+        /// The longest window for which the run has enough counts.
+        window_ms: f64,
+        /// The duration that would suffice.
+        needed_ms: f64,
+    },
+    /// The machine stalled the generator.
+    GeneratorStalled(Stalls),
+    /// Requests were late, and not because of stalls.
+    LateRequests {
+        /// The 99th percentile of lateness.
+        p99_us: f64,
+    },
+    /// Requests were sent before their scheduled times.
+    EarlyRequests {
+        /// Number of such requests.
+        requests: u64,
+        /// The largest amount by which a request was early.
+        max_us: f64,
+    },
+    /// The clocks of the workers are too uncertain to order their requests.
+    OrderUncertain {
+        /// The largest error of the gap between two requests of different workers.
+        clock_uncertainty_ms: f64,
+        /// The mean gap between requests.
+        mean_gap_ms: f64,
+        /// The resulting uncertainty (plus or minus) of the CoV of the gaps.
+        cov_uncertainty: f64,
+    },
+    /// Some requests were not sent.
+    UnsentRequests {
+        /// Number of requests not sent.
+        unsent: u64,
+        /// Number of scheduled requests.
+        requests: u64,
+    },
+    /// The rate changes at random, and the schedule of this seed differs from the target rate.
+    RandomRateDiffers {
+        /// The target rate: requests (in a partly-open system: sessions) per second, averaged over a long time.
+        target_rate_per_s: f64,
+        /// The rate of the schedule of this seed in the judged time.
+        scheduled_rate_per_s: f64,
+    },
+    /// The file contains several runs.
+    SeveralRuns {
+        /// Number of runs.
+        runs: usize,
+        /// The evidence.
+        evidence: String,
+    },
+    /// The run in the file paused.
+    RunPaused {
+        /// The evidence.
+        evidence: String,
+    },
+}
+
+impl WarningKind {
+    /// What may be wrong.
+    pub fn message(&self) -> String {
+        match self {
+            Self::GeneratorSaturated { thread, busy } => {
+                format!("the generator was saturated: thread {thread} was busy for {:.0} % of the run", busy * 100.0)
+            }
+            Self::StoppedEarly { reason: Some(reason) } => format!("the run stopped itself: {reason}"),
+            Self::StoppedEarly { reason: None } => "the run was stopped before its end".to_owned(),
+            Self::NearGeneratorLimit { target_rate_per_s, sustained_rate_per_s, threads } => format!(
+                "the target rate is {target_rate_per_s:.0} requests/s with {threads} thread{}; that is more than half of the \
+                 {sustained_rate_per_s:.0}/s that calibration found on this machine",
+                if *threads == 1 { "" } else { "s" }
+            ),
+            Self::ReaderNote { note } => note.to_string(),
+            Self::UnreadableRows { rows, first_error } => {
+                let first = first_error.as_ref().map_or_else(String::new, |first| format!("; the first: {first}"));
+                format!("{rows} rows could not be read{first}")
+            }
+            Self::PolicyNotApplied { policy, reason, blocks, total_blocks } => format!(
+                "{blocks} of {total_blocks} blocks are excluded because their policy was not in effect; the first is of \
+                 `{policy}`: {reason}"
+            ),
+            Self::CertificateNotVerified => {
+                "insecure: the certificate was not verified, so the responses may come from another server".to_owned()
+            }
+            Self::TooFewRequests { reason, .. } => reason.clone(),
+            Self::FewGaps { gaps, .. } => format!(
+                "{gaps} gaps determine the CoV only to ±{:.2}: smaller deviations are not detected",
+                1.96 / (*gaps as f64).sqrt()
+            ),
+            Self::CoarseTimestamps { tick_ms, mean_gap_ms } => format!(
+                "the timestamps have a resolution of {} and the mean gap is {}: bunching within a tick is invisible",
+                span(tick_ms * 1e6),
+                span(mean_gap_ms * 1e6)
+            ),
+            Self::ThreadsUnknown => {
+                "the file does not contain the thread of each request, so the CoV by number of threads is not available"
+                    .to_owned()
+            }
+            Self::NotPoisson { reason, .. } => reason.clone(),
+            Self::UsersMostlyWaiting { rort } => format!(
+                "users spend {:.0} % of their time waiting for responses (RoRT {rort:.2}): their requests follow the server, \
+                 and users queue behind slow responses",
+                100.0 * rort
+            ),
+            Self::UserCountMismatch { littles_law, observed } => {
+                format!("Little's law, lambda (R + Z), gives {littles_law:.1} users, but {observed} were observed")
+            }
+            Self::RunTooShortForUsers { rtt_ms, window_ms, .. } => format!(
+                "users return every {}, but the run is long enough only for windows of {}: the under-dispersion of returning \
+                 users would hardly show",
+                span(rtt_ms * 1e6),
+                span(window_ms * 1e6)
+            ),
+            Self::GeneratorStalled(Stalls { count, delayed_requests, longest_ms }) => format!(
+                "the machine stalled the generator: {count} stalls of up to {} delayed {delayed_requests} requests",
+                span(longest_ms * 1e6)
+            ),
+            Self::LateRequests { p99_us } => format!("1 % of the requests were more than {} late", span(p99_us * 1e3)),
+            Self::EarlyRequests { requests, max_us } => {
+                format!("{requests} requests were sent before their scheduled times, by up to {}", span(max_us * 1e3))
+            }
+            Self::OrderUncertain { clock_uncertainty_ms, mean_gap_ms, cov_uncertainty } => format!(
+                "the clocks of the workers are uncertain by {} and the mean gap is {}: the order of closer requests of different \
+                 workers is unknown, and the CoV of the gaps is uncertain by ±{cov_uncertainty:.2}",
+                span(clock_uncertainty_ms * 1e6),
+                span(mean_gap_ms * 1e6)
+            ),
+            Self::UnsentRequests { unsent, requests } => format!("{unsent} of {requests} requests were not sent"),
+            Self::RandomRateDiffers { target_rate_per_s, scheduled_rate_per_s } => format!(
+                "the rate changes at random: its long-term mean is {target_rate_per_s:.4}/s, and the schedule of this seed has \
+                 {scheduled_rate_per_s:.4}/s, {:.0} % of it",
+                100.0 * scheduled_rate_per_s / target_rate_per_s
+            ),
+            Self::SeveralRuns { runs, evidence } => format!("the file contains {runs} runs: {evidence}"),
+            Self::RunPaused { evidence } => format!("the run paused: {evidence}"),
+        }
+    }
+
+    /// How to fix it.
+    pub fn fix(&self) -> String {
+        match self {
+            Self::GeneratorSaturated { .. } => "use more threads or more machines, or lower the rate",
+            Self::StoppedEarly { .. } => "only the requests sent so far are judged; let the run finish",
+            Self::NearGeneratorLimit { .. } => "check the lateness first; use more threads or more machines",
+            Self::ReaderNote { .. } => "interpret the results with that in mind, or record the run again",
+            Self::UnreadableRows { .. } => "check those rows: missing requests create gaps that did not exist",
+            Self::PolicyNotApplied { .. } => {
+                "run the command by hand to test it, or give it more time (policies.settle); the other blocks are compared"
+            }
+            Self::CertificateNotVerified => {
+                "set the root certificate of the target (target.tls.roots) and run without insecure"
+            }
+            Self::TooFewRequests { needed_gaps, half_width, .. } => {
+                return format!(
+                    "a pattern needs {} requests in as many ticks; {needed_gaps} requests determine the CoV to ±{half_width:.2}",
+                    Pattern::FEWEST_GAPS + 1
+                );
+            }
+            Self::FewGaps { needed_gaps, half_width, .. } => {
+                return format!("run until {needed_gaps} requests are sent to determine it to ±{half_width:.2}");
+            }
+            Self::CoarseTimestamps { .. } => "make the tool write finer timestamps",
+            Self::ThreadsUnknown => "make the tool write the thread (JMeter: threadName)",
+            Self::NotPoisson { pattern, regular, .. } => fix_for_pattern(*pattern, *regular),
+            Self::UsersMostlyWaiting { .. } => {
+                "use more users with longer think times and the same N/Z: RoRT falls and requests become independent (Principle A)"
+            }
+            Self::UserCountMismatch { .. } => {
+                "exclude ramp-up and ramp-down; if the difference remains, some users are idle part of the time"
+            }
+            Self::RunTooShortForUsers { needed_ms, .. } => return format!("run for at least {}", span(needed_ms * 1e6)),
+            Self::GeneratorStalled(_) => {
+                "reserve cores for the generator (its own machine, fewer threads than cores, no CPU limit on the container) and run \
+                 again; the load is not the cause"
+            }
+            Self::LateRequests { .. } => {
+                "the generator is saturated: lower the rate, add threads, or divide the load among machines"
+            }
+            Self::EarlyRequests { .. } => {
+                "check the program that wrote the timestamps: one of them is wrong or their clocks differ, so response times are wrong"
+            }
+            Self::OrderUncertain { .. } => {
+                "use the gaps of each worker; for the gaps of the whole run, place workers closer to worker 1 on the network, or use \
+                 fewer of them"
+            }
+            Self::UnsentRequests { .. } => {
+                "raise the limits on connections and requests in flight, or lower the rate: these requests are missing from the load"
+            }
+            Self::RandomRateDiffers { .. } => {
+                "compare with the rate of the schedule; to approach the mean, run longer or with several seeds"
+            }
+            Self::SeveralRuns { .. } => {
+                "write each run to its own file; if it was a single run, its generator stalled and its results are invalid"
+            }
+            Self::RunPaused { .. } => "judge only the part before or after the pause, or run again",
+        }
+        .to_owned()
+    }
+}
+
+impl From<WarningKind> for Warning {
+    fn from(kind: WarningKind) -> Self {
+        Self { message: kind.message(), fix: kind.fix(), details: Some(kind), in_reason: false }
+    }
+}
+
+/// How to fix requests that are not a Poisson process.
+const fn fix_for_pattern(pattern: Pattern, regular: bool) -> &'static str {
+    match pattern {
+        Pattern::Constant => "without random arrivals responses are too fast; configure exponential gaps in the tool",
+        Pattern::Bunched if regular => {
+            "the workers share a ticker; give each worker its own random schedule, or use one global open schedule"
+        }
+        Pattern::Bunched => {
+            "requests are sent together (pages with parallel objects, retries, common wake-ups); send them one by one, or specify \
+             batches"
+        }
+        Pattern::UnderDispersed => {
+            "use more users with longer think times and the same N/Z (Principle A), and exponential think times; or open arrivals"
+        }
+        Pattern::OverDispersed
+        | Pattern::Poisson
+        | Pattern::PoissonFixedCount
+        | Pattern::SeveralRuns
+        | Pattern::TooFewRequests => {
+            "judge only the steady part; if the pattern remains, the generator stalls and catches up, or its users queue behind slow \
+             responses: use more users with longer think times and the same N/Z (Principle A)"
+        }
+    }
+}
