@@ -5,7 +5,7 @@ use std::process::Command;
 
 use offered_experiment::document::{RunRecord, SimulationRecord, capacity, plan, simulate, sweep};
 use offered_experiment::{Summary, calibrate::Calibration};
-use offered_import::document::Imported;
+use offered_import::document::ImportDocument;
 use offered_logs::document as logs;
 use offered_model::document::Document;
 use offered_report::Report;
@@ -158,7 +158,7 @@ fn plans_of_ours_and_of_others() {
     named::<plan::Mix>(&plan("flows visits.toml"));
     named::<plan::Comparison>(&plan("compare open.toml --load 0.5,0.99 --users 1,10 --stay 0.5 --jobs 2000"));
     named::<plan::Comparison>(&plan("compare heavy.toml --load 0.5 --users 2 --stay 0.5 --jobs 2000"));
-    named::<Imported>(&printed(here, "import curl.sh --format curl --json"));
+    named::<ImportDocument>(&printed(here, "import curl.sh --format curl --json"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Plans of other tools: each is one, or one line says why not; and what is written of it can be read.
 
 use offered_import::Format::{self, Curl, Har, Jmx, Openapi, Pgbench, Postman};
-use offered_import::Given;
+use offered_import::ImportOptions;
 use offered_model::Workload;
 
 pub(crate) fn plans(bytes: &[u8]) {
@@ -26,8 +26,8 @@ fn import_as(bytes: &[u8], formats: &[Format]) {
     // Where a database is, its script does not say.
     let values = [("PGHOST", "h"), ("PGUSER", "u")].map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     for format in formats {
-        let given = Given { format: Some(*format), values: Some(&values), ..Given::default() };
-        match offered_import::read(text, "fuzz", &given) {
+        let options = ImportOptions { format: Some(*format), variables: Some(&values), ..ImportOptions::default() };
+        match offered_import::read(text, "fuzz", &options) {
             Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
             Ok(plans) => {
                 for plan in plans {

@@ -29,10 +29,10 @@ pub(crate) fn form(pairs: &[(String, Text)], headers: &mut Vec<(String, Text)>) 
     }
     let mut body = Text::default();
     for (at, (name, value)) in pairs.iter().enumerate() {
-        body.say(if at == 0 { "" } else { "&" });
-        body.say(&address::form(name));
-        body.say("=");
-        body.push(&value.map(address::form));
+        body.push_str(if at == 0 { "" } else { "&" });
+        body.push_str(&address::form_encode(name));
+        body.push_str("=");
+        body.push(&value.map_literals(address::form_encode));
     }
     Body::Text(body.template())
 }

@@ -6,40 +6,40 @@ use offered_model::Nanos;
 use offered_model::workload::script::{Auth, Body, Part, Per};
 use offered_model::workload::{Identity, Protocol, Proxy, Target, Tls};
 
-use crate::address::{Lack, Server, fit, form, nowhere, sendable};
+use crate::address::{MissingValue, Server, default_target, encode_path, form_encode, percent_encode};
 use crate::body;
 use crate::note::Note;
-use crate::plan::{Plan, Request, Value, Variable};
+use crate::plan::{Plan, Request, ValueSource, Variable};
+use crate::request_list::{DefaultArrivals, PlannedRequest, RequestList, Visit, default_name};
+use crate::shell::{self, Command, Word};
 use crate::text::{self, Text};
-use crate::visits::{Asked, Known, Visit, Who, name};
-use crate::words::{self, Command, Word};
-use crate::{Error, Given};
-use options::{Kind, kind};
+use crate::{Error, ImportOptions};
+use options::takes_value;
 
 /// Redirects that curl follows, where it follows them.
 const REDIRECTS: u32 = 50;
 
 /// Words of all commands at most.
-const MOST_WORDS: usize = 200_000;
+const MAX_WORDS: usize = 200_000;
 
 /// Whether `text` has a line that begins with curl.
-pub(crate) fn is(text: &str) -> bool {
+pub(crate) fn has_command(text: &str) -> bool {
     text.lines().take(10_000).any(|line| {
-        let mut words = line.split_whitespace().skip_while(|word| BEFORE.contains(word));
+        let mut words = line.split_whitespace().skip_while(|word| COMMAND_PREFIXES.contains(word));
         words.next().is_some_and(is_curl)
     })
 }
 
 /// Whether curl begins a line of `text` at its very beginning.
-pub(crate) fn begins(text: &str) -> bool {
+pub(crate) fn has_unindented_command(text: &str) -> bool {
     text.lines().take(10_000).any(|line| line.split(' ').next().is_some_and(is_curl))
 }
 
 /// Words that may stand before a command.
-const BEFORE: [&str; 8] = ["$", ">", "%", "sudo", "time", "do", "then", "exec"];
+const COMMAND_PREFIXES: [&str; 8] = ["$", ">", "%", "sudo", "time", "do", "then", "exec"];
 
 /// What is wrong at a line, where something is.
-type Wrong = Result<(), (usize, String)>;
+type LineResult = Result<(), (usize, String)>;
 
 fn is_curl(word: &str) -> bool {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
@@ -47,25 +47,25 @@ fn is_curl(word: &str) -> bool {
 }
 
 /// The plan of `text`, the content of `file`.
-pub(crate) fn read(text: &str, file: &str, given: &Given) -> Result<Plan, Error> {
-    let at = |line, what: &str| Error::At { file: file.to_owned(), line, what: what.to_owned() };
+pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Plan, Error> {
+    let at = |line, what: &str| Error::Line { file: file.to_owned(), line, message: what.to_owned() };
     let commands =
-        words::commands(text).map_err(|line| at(line, "a quote that is never closed; the command is cut off"))?;
-    if commands.iter().map(|command| command.words.len()).sum::<usize>() > MOST_WORDS {
-        return Err(at(1, &format!("more than {MOST_WORDS} words; no commands have")));
+        shell::commands(text).map_err(|line| at(line, "a quote that is never closed; the command is cut off"))?;
+    if commands.iter().map(|command| command.words.len()).sum::<usize>() > MAX_WORDS {
+        return Err(at(1, &format!("more than {MAX_WORDS} words; no commands have")));
     }
     let mut reader = Reader::default();
-    for (name, value) in given.values.into_iter().flatten() {
-        reader.set.push((name.clone(), Text::from(value.as_str())));
-        reader.given.push(name.clone());
+    for (name, value) in options.variables.into_iter().flatten() {
+        reader.assigned.push((name.clone(), Text::from(value.as_str())));
+        reader.preset.push(name.clone());
     }
     for command in commands {
         reader.command(command).map_err(|(line, what)| at(line, &what))?;
     }
-    if reader.asked.is_empty() {
+    if reader.requests.is_empty() {
         return Err(at(1, "no curl command that asks a web server"));
     }
-    reader.plan().plan(file)
+    reader.into_request_list().into_plan(file)
 }
 
 /// One part of what `-d` and its like add up to.
@@ -76,7 +76,7 @@ enum Data {
 
 /// What the words of one command say.
 #[derive(Default)]
-struct Said {
+struct CommandOptions {
     line: usize,
     method: Option<String>,
     urls: Vec<(usize, Text)>,
@@ -95,7 +95,7 @@ struct Said {
     own: (Option<String>, Option<String>),
 }
 
-impl Said {
+impl CommandOptions {
     fn has(&self, flag: &str) -> bool {
         self.flags.contains(&flag)
     }
@@ -109,101 +109,106 @@ struct Reader {
     tls: Tls,
     protocol: Protocol,
     proxy: Option<Proxy>,
-    most_redirects: Option<u32>,
+    max_redirects: Option<u32>,
     follows: bool,
     /// Names that are given values from outside, whatever the script sets.
-    given: Vec<String>,
+    preset: Vec<String>,
     /// What the script sets before.
-    set: Vec<(String, Text)>,
+    assigned: Vec<(String, Text)>,
     variables: Vec<Variable>,
-    asked: Vec<Asked>,
+    requests: Vec<PlannedRequest>,
     notes: Vec<Note>,
 }
 
 impl Reader {
     fn note(&mut self, line: usize, element: &str, what: impl Into<String>) {
-        self.notes.push(Note { line, element: element.to_owned(), what: what.into() });
+        self.notes.push(Note { line, element: element.to_owned(), message: what.into() });
     }
 
-    fn command(&mut self, command: Command) -> Wrong {
+    fn command(&mut self, command: Command) -> LineResult {
         let mut words = command.words.into_iter().peekable();
-        while words.next_if(|word| BEFORE.contains(&word.said())).is_some() {}
+        while words.next_if(|word| COMMAND_PREFIXES.contains(&word.as_literal())).is_some() {}
         while let Some((name, value)) = words.peek().and_then(assignment) {
             let word = words.next().expect("was peeked at");
-            if word.computed {
+            if word.is_substituted {
                 self.note(word.line, &name, "is what a command finds out; the environment must have it");
             } else {
-                let value = self.known(&value);
-                if self.given.contains(&name) {
+                let value = self.substitute_assigned(&value);
+                if self.preset.contains(&name) {
                     continue;
                 }
-                self.set.retain(|(other, _)| *other != name);
-                self.set.push((name, value));
+                self.assigned.retain(|(other, _)| *other != name);
+                self.assigned.push((name, value));
             }
         }
         let Some(first) = words.next() else { return Ok(()) };
-        if !is_curl(first.said()) {
-            if !["done", "fi", "set", "esac"].contains(&first.said()) && !command.piped {
-                let shown: String = first.text.shown().chars().take(60).collect();
+        if !is_curl(first.as_literal()) {
+            if !["done", "fi", "set", "esac"].contains(&first.as_literal()) && !command.piped {
+                let shown: String = first.text.to_display().chars().take(60).collect();
                 self.note(first.line, &shown, "is no curl command; left out");
             }
             return Ok(());
         }
-        let mut said = Said { line: first.line, ..Said::default() };
+        let mut options = CommandOptions { line: first.line, ..CommandOptions::default() };
         while let Some(word) = words.next() {
-            if word.computed {
-                let what = format!("`{}` is what a command finds out; sent as it stands", word.text.shown());
+            if word.is_substituted {
+                let what = format!("`{}` is what a command finds out; sent as it stands", word.text.to_display());
                 self.note(word.line, "", what);
             }
-            let begins = word.text.begins();
-            if word.said() == "--next" || word.said() == "-:" {
-                let next = Said { line: word.line, ..Said::default() };
-                let before = std::mem::replace(&mut said, next);
-                self.ask(before);
+            let begins = word.text.leading_literal();
+            if word.as_literal() == "--next" || word.as_literal() == "-:" {
+                let next = CommandOptions { line: word.line, ..CommandOptions::default() };
+                let before = std::mem::replace(&mut options, next);
+                self.add_requests(before);
             } else if begins.starts_with("--") && begins.len() > 2 {
-                let value = if kind(word.said()) == Kind::WithValue { words.next() } else { None };
-                self.option(&mut said, &word.text.shown(), word.line, value)?;
+                let value = if takes_value(word.as_literal()) { words.next() } else { None };
+                self.option(&mut options, &word.text.to_display(), word.line, value)?;
             } else if begins.starts_with('-') && begins.len() > 1 {
-                self.short(&mut said, &word, &mut words)?;
+                self.short(&mut options, &word, &mut words)?;
             } else {
-                let url = self.known(&word.text);
-                said.urls.push((word.line, url));
+                let url = self.substitute_assigned(&word.text);
+                options.urls.push((word.line, url));
             }
         }
-        self.ask(said);
+        self.add_requests(options);
         Ok(())
     }
 
     /// `-sSXPOST` and the like: letters, the last of them with its value behind it or in the next word.
-    fn short(&mut self, said: &mut Said, word: &Word, words: &mut impl Iterator<Item = Word>) -> Wrong {
-        let letters = word.text.begins();
+    fn short(
+        &mut self,
+        command: &mut CommandOptions,
+        word: &Word,
+        words: &mut impl Iterator<Item = Word>,
+    ) -> LineResult {
+        let letters = word.text.leading_literal();
         for (at, letter) in letters.char_indices().skip(1) {
             let option = format!("-{letter}");
-            if kind(&option) == Kind::WithValue {
-                let rest = word.text.after(at + letter.len_utf8());
+            if takes_value(&option) {
+                let rest = word.text.skip_bytes(at + letter.len_utf8());
                 let value = if rest.is_empty() { words.next() } else { Some(Word { text: rest, ..word.clone() }) };
-                return self.option(said, &option, word.line, value);
+                return self.option(command, &option, word.line, value);
             }
-            self.option(said, &option, word.line, None)?;
+            self.option(command, &option, word.line, None)?;
         }
         Ok(())
     }
 
     /// One option; `value` is there where it takes one, unless the command ends before.
-    fn option(&mut self, said: &mut Said, written: &str, line: usize, value: Option<Word>) -> Wrong {
-        let option = options::long(written);
-        if kind(option) == Kind::WithValue && value.is_none() {
+    fn option(&mut self, command: &mut CommandOptions, written: &str, line: usize, value: Option<Word>) -> LineResult {
+        let option = options::long_name(written);
+        if takes_value(option) && value.is_none() {
             return Err((line, format!("the command ends after {written}, which takes a value; it is cut off")));
         }
-        let value = value.map(|word| self.known(&word.text)).unwrap_or_default();
-        let shown = value.shown();
+        let value = value.map(|word| self.substitute_assigned(&word.text)).unwrap_or_default();
+        let shown = value.to_display();
         match option {
-            "--request" => said.method = Some(shown),
-            "--url" => said.urls.push((line, value)),
-            "--header" => self.header(said, line, value),
+            "--request" => command.method = Some(shown),
+            "--url" => command.urls.push((line, value)),
+            "--header" => self.header(command, line, value),
             "--data" | "--data-ascii" | "--data-binary" | "--json" => {
                 if option == "--json" {
-                    said.flags.push("--json");
+                    command.flags.push("--json");
                 }
                 match shown.strip_prefix('@') {
                     Some("-") => self.note(line, written, "would send what comes from its input; left out"),
@@ -215,16 +220,16 @@ impl Reader {
                                 format!("would leave out the ends of lines of `{file}`; here it is sent as it is"),
                             );
                         }
-                        said.data.push(Data::File(file.to_owned()));
+                        command.data.push(Data::File(file.to_owned()));
                     }
-                    None => said.data.push(Data::Text(value)),
+                    None => command.data.push(Data::Text(value)),
                 }
             }
-            "--data-raw" => said.data.push(Data::Text(value)),
-            "--data-urlencode" => self.encoded(said, line, value),
-            "--url-query" => said.query.push(value),
-            "--form" => self.part(said, line, value, true),
-            "--form-string" => self.part(said, line, value, false),
+            "--data-raw" => command.data.push(Data::Text(value)),
+            "--data-urlencode" => self.encoded(command, line, value),
+            "--url-query" => command.query.push(value),
+            "--form" => self.part(command, line, value, true),
+            "--form-string" => self.part(command, line, value, false),
             "--user" => {
                 let whole = shown.contains(':');
                 if !whole {
@@ -235,44 +240,44 @@ impl Reader {
                     );
                 }
                 let mut both = value;
-                both.say(if whole { "" } else { ":" });
-                said.auth = Some(Auth::Basic(both.template()));
+                both.push_str(if whole { "" } else { ":" });
+                command.auth = Some(Auth::Basic(both.template()));
             }
-            "--oauth2-bearer" => said.auth = Some(Auth::Bearer(value.template())),
-            "--user-agent" => said.headers.push(("User-Agent".to_owned(), value)),
+            "--oauth2-bearer" => command.auth = Some(Auth::Bearer(value.template())),
+            "--user-agent" => command.headers.push(("User-Agent".to_owned(), value)),
             "--referer" => {
                 let plain = shown.strip_suffix(";auto").map_or(value.clone(), Text::from);
-                said.headers.push(("Referer".to_owned(), plain));
+                command.headers.push(("Referer".to_owned(), plain));
             }
-            "--range" => said.headers.push(("Range".to_owned(), Text::from(format!("bytes={shown}")))),
-            "--cookie" if shown.contains('=') => said.headers.push(("Cookie".to_owned(), value)),
+            "--range" => command.headers.push(("Range".to_owned(), Text::from(format!("bytes={shown}")))),
+            "--cookie" if shown.contains('=') => command.headers.push(("Cookie".to_owned(), value)),
             "--cookie" | "--cookie-jar" => self.cookies = true,
             "--compressed" => {
-                said.headers.push(("Accept-Encoding".to_owned(), Text::from("deflate, gzip, br, zstd")));
+                command.headers.push(("Accept-Encoding".to_owned(), Text::from("deflate, gzip, br, zstd")));
             }
-            "--get" => said.flags.push("--get"),
-            "--head" => said.flags.push("--head"),
-            "--globoff" => said.flags.push("--globoff"),
-            "--upload-file" => said.upload = Some(shown),
+            "--get" => command.flags.push("--get"),
+            "--head" => command.flags.push("--head"),
+            "--globoff" => command.flags.push("--globoff"),
+            "--upload-file" => command.upload = Some(shown),
             "--location" | "--location-trusted" => self.follows = true,
-            "--max-redirs" => self.most_redirects(line, written, &shown),
-            "--request-target" => said.target = Some(value),
-            "--unix-socket" => said.socket = Some(shown),
+            "--max-redirs" => self.max_redirects(line, written, &shown),
+            "--request-target" => command.target = Some(value),
+            "--unix-socket" => command.socket = Some(shown),
             "--max-time" => self.response_timeout = time(&shown).max(self.response_timeout),
             "--connect-timeout" => self.connect_timeout = time(&shown).max(self.connect_timeout),
             "--insecure" => self.tls.insecure = true,
             "--cacert" => self.tls.roots = Some(shown.into()),
-            "--cert" => said.own.0 = Some(shown),
-            "--key" => said.own.1 = Some(shown),
+            "--cert" => command.own.0 = Some(shown),
+            "--key" => command.own.1 = Some(shown),
             "--http2" => self.protocol = Protocol::Auto,
             "--http2-prior-knowledge" => self.protocol = Protocol::Http2,
             "--proxy" => self.proxy(line, &shown),
             "--http1.1" | "--basic" => {}
-            _ if options::is_about_output(option) => {}
+            _ if options::affects_only_output(option) => {}
             _ => {
-                let what = match kind(option) {
-                    Kind::WithValue => format!("{written} {shown}: is not translated"),
-                    Kind::Alone => format!("{written}: is not translated"),
+                let what = match takes_value(option) {
+                    true => format!("{written} {shown}: is not translated"),
+                    false => format!("{written}: is not translated"),
                 };
                 self.note(line, "", what);
             }
@@ -281,52 +286,52 @@ impl Reader {
     }
 
     /// `Name: value`; `Name;` is one without a value, `Name:` takes one away, `@file` reads them.
-    fn header(&mut self, said: &mut Said, line: usize, value: Text) {
-        let begins = value.begins();
+    fn header(&mut self, command: &mut CommandOptions, line: usize, value: Text) {
+        let begins = value.leading_literal();
         if begins.starts_with('@') {
-            self.note(line, "", format!("-H {}: headers from a file; left out", value.shown()));
+            self.note(line, "", format!("-H {}: headers from a file; left out", value.to_display()));
         } else if let Some((name, rest)) = value.split_once(':') {
-            let rest = rest.after(rest.begins().len() - rest.begins().trim_start().len());
-            let name = name.shown().trim().to_owned();
+            let rest = rest.skip_bytes(rest.leading_literal().len() - rest.leading_literal().trim_start().len());
+            let name = name.to_display().trim().to_owned();
             if rest.is_empty() {
-                said.without.push(name);
+                command.without.push(name);
             } else {
-                said.headers.push((name, rest));
+                command.headers.push((name, rest));
             }
-        } else if let Some(name) = value.said().and_then(|said| said.strip_suffix(';')) {
-            said.headers.push((name.to_owned(), Text::default()));
+        } else if let Some(name) = value.as_literal().and_then(|said| said.strip_suffix(';')) {
+            command.headers.push((name.to_owned(), Text::default()));
         } else {
-            self.note(line, "", format!("-H {}: is no header; left out", value.shown()));
+            self.note(line, "", format!("-H {}: is no header; left out", value.to_display()));
         }
     }
 
     /// `content`, `=content`, `name=content`, `@file`, `name@file`.
-    fn encoded(&mut self, said: &mut Said, line: usize, value: Text) {
-        let begins = value.begins();
+    fn encoded(&mut self, command: &mut CommandOptions, line: usize, value: Text) {
+        let begins = value.leading_literal();
         let (name, content) = match begins.find(['=', '@']) {
             Some(at) if begins[at..].starts_with('@') => {
-                let what = format!("--data-urlencode {}: would send a file, encoded; left out", value.shown());
+                let what = format!("--data-urlencode {}: would send a file, encoded; left out", value.to_display());
                 self.note(line, "", what);
                 return;
             }
-            Some(at) => (begins[..at].to_owned(), value.after(at + 1)),
+            Some(at) => (begins[..at].to_owned(), value.skip_bytes(at + 1)),
             None => (String::new(), value.clone()),
         };
         let mut both = Text::from(if name.is_empty() { name } else { name + "=" });
-        both.push(&content.map(form));
-        said.data.push(Data::Text(both));
+        both.push(&content.map_literals(form_encode));
+        command.data.push(Data::Text(both));
     }
 
     /// `name=value`, `name=@file;type=...`.
-    fn part(&mut self, said: &mut Said, line: usize, value: Text, special: bool) {
+    fn part(&mut self, command: &mut CommandOptions, line: usize, value: Text, special: bool) {
         let Some((name, content)) = value.split_once('=') else {
-            self.note(line, "", format!("-F {}: is no `name=value`; left out", value.shown()));
+            self.note(line, "", format!("-F {}: is no `name=value`; left out", value.to_display()));
             return;
         };
-        let name = name.shown();
-        let begins = content.begins();
+        let name = name.to_display();
+        let begins = content.leading_literal();
         if special && begins.starts_with('<') {
-            let file = content.shown();
+            let file = content.to_display();
             let what = format!(
                 "-F {name}={file}: a field whose value stands in a file, which is no upload; left out: write it as a value"
             );
@@ -334,7 +339,7 @@ impl Reader {
             return;
         }
         if special && begins.starts_with('@') {
-            let shown = content.shown();
+            let shown = content.to_display();
             let mut said_of = shown[1..].split(';');
             let file = said_of.next().unwrap_or_default().trim_matches('"');
             let mut media_type = None;
@@ -344,16 +349,16 @@ impl Reader {
                     None => self.note(line, "", format!("-F {shown}: `{}` is not translated", more.trim())),
                 }
             }
-            said.parts.push(body::upload(&name, file, media_type));
-        } else if special && let Some((value, kind)) = content.said().and_then(|said| said.split_once(";type=")) {
-            said.parts.push(body::field(&name, &Text::from(value), Some(kind)));
+            command.parts.push(body::upload(&name, file, media_type));
+        } else if special && let Some((value, kind)) = content.as_literal().and_then(|said| said.split_once(";type=")) {
+            command.parts.push(body::field(&name, &Text::from(value), Some(kind)));
         } else {
-            said.parts.push(body::field(&name, &content, None));
+            command.parts.push(body::field(&name, &content, None));
         }
     }
 
     /// Below zero there is no limit.
-    fn most_redirects(&mut self, line: usize, written: &str, said: &str) {
+    fn max_redirects(&mut self, line: usize, written: &str, said: &str) {
         let most = match said.parse::<i64>() {
             Ok(0..) => said.parse::<u32>().unwrap_or(u32::MAX),
             Ok(_) => u32::MAX,
@@ -363,7 +368,7 @@ impl Reader {
             let what = format!("{written} {said}: at most {} in a row are followed here", Target::MOST_REDIRECTS);
             self.note(line, "", what);
         }
-        self.most_redirects = Some(most.min(Target::MOST_REDIRECTS));
+        self.max_redirects = Some(most.min(Target::MOST_REDIRECTS));
     }
 
     fn proxy(&mut self, line: usize, said: &str) {
@@ -375,19 +380,19 @@ impl Reader {
     }
 
     /// A command's requests, one for each URL.
-    fn ask(&mut self, said: Said) {
-        if let (Some(certificate), key) = &said.own {
+    fn add_requests(&mut self, command: CommandOptions) {
+        if let (Some(certificate), key) = &command.own {
             // One file may hold both.
             let key = key.as_ref().unwrap_or(certificate);
             self.tls.identity = Some(Identity { certificate: certificate.into(), key: key.into() });
         }
-        let urls = said.urls.clone();
+        let urls = command.urls.clone();
         if urls.is_empty() {
-            self.note(said.line, "curl", "names no URL; left out");
+            self.note(command.line, "curl", "names no URL; left out");
         }
         for (line, url) in urls {
-            let element = format!("`{}`", url.shown().chars().take(100).collect::<String>());
-            if !said.has("--globoff") && url.said().is_some_and(is_glob) {
+            let element = format!("`{}`", url.to_display().chars().take(100).collect::<String>());
+            if !command.has("--globoff") && url.as_literal().is_some_and(is_glob) {
                 self.note(
                     line,
                     &element,
@@ -397,34 +402,34 @@ impl Reader {
             let lack = |name: &str| {
                 let environment = |variable: &&Variable| variable.name == name;
                 match self.variables.iter().find(environment).map(|variable| &variable.value) {
-                    Some(Value::Env(wanted)) => Some(Lack { property: false, name: wanted.clone() }),
+                    Some(ValueSource::Env(wanted)) => Some(MissingValue { is_property: false, name: wanted.clone() }),
                     _ => None,
                 }
             };
-            let Some((mut server, path)) = Server::split_text(&url, lack) else {
+            let Some((mut server, path)) = Server::parse_text(&url, lack) else {
                 self.note(line, &element, "asks no web server; left out");
                 continue;
             };
-            if let Some(socket) = &said.socket {
-                server = Server::At(format!("unix:{socket}:/"));
+            if let Some(socket) = &command.socket {
+                server = Server::Known(format!("unix:{socket}:/"));
             }
-            let mut request = self.request(&said, line, path);
-            request.name = name(&request);
-            self.asked.push(Asked { line, element, server, request });
+            let mut request = self.request(&command, line, path);
+            request.name = default_name(&request);
+            self.requests.push(PlannedRequest { line, element, server, request });
         }
     }
 
-    fn request(&mut self, said: &Said, line: usize, path: Text) -> Request {
+    fn request(&mut self, command: &CommandOptions, line: usize, path: Text) -> Request {
         let path = path.split_once('#').map_or(path, |(before, _)| before);
-        let mut request = Request::new("get", sendable(said.target.as_ref().unwrap_or(&path)));
-        for (name, value) in &said.headers {
+        let mut request = Request::new("get", encode_path(command.target.as_ref().unwrap_or(&path)));
+        for (name, value) in &command.headers {
             if !request.add_header(name, value.clone()) {
                 self.note(line, "", format!("the header `{name}` is offered's own or cannot be sent; left out"));
             }
         }
-        let mut query = said.query.clone();
-        let mut body = match self.data(said, line) {
-            Some(Data::Text(data)) if said.has("--get") => {
+        let mut query = command.query.clone();
+        let mut body = match self.data(command, line) {
+            Some(Data::Text(data)) if command.has("--get") => {
                 query.push(data);
                 Body::None
             }
@@ -433,25 +438,25 @@ impl Reader {
             None => Body::None,
         };
         for part in query {
-            request.path.say(if request.path.says_any(|c| c == '?') { "&" } else { "?" });
-            request.path.push(&part.map(fit));
+            request.path.push_str(if request.path.literal_contains(|c| c == '?') { "&" } else { "?" });
+            request.path.push(&part.map_literals(percent_encode));
         }
         let mut kind = None;
-        if !said.parts.is_empty() {
-            body = Body::Multipart(said.parts.clone());
-        } else if said.has("--json") {
+        if !command.parts.is_empty() {
+            body = Body::Multipart(command.parts.clone());
+        } else if command.has("--json") {
             kind = Some("application/json");
         } else if body != Body::None {
             kind = Some("application/x-www-form-urlencoded");
         }
-        request.method = match &said.method {
+        request.method = match &command.method {
             Some(method) => method.to_lowercase(),
-            None if said.has("--head") => "head".to_owned(),
-            None if said.upload.is_some() => "put".to_owned(),
+            None if command.has("--head") => "head".to_owned(),
+            None if command.upload.is_some() => "put".to_owned(),
             None if body != Body::None => "post".to_owned(),
             None => "get".to_owned(),
         };
-        if let Some(file) = &said.upload {
+        if let Some(file) = &command.upload {
             body = body::file(file);
         }
         let mut otherwise = |name: &str, value: &str| {
@@ -462,28 +467,28 @@ impl Reader {
         if let Some(kind) = kind {
             otherwise("Content-Type", kind);
         }
-        if said.has("--json") {
+        if command.has("--json") {
             otherwise("Accept", "application/json");
         }
-        request.headers.retain(|(name, _)| !said.without.iter().any(|without| without.eq_ignore_ascii_case(name)));
+        request.headers.retain(|(name, _)| !command.without.iter().any(|without| without.eq_ignore_ascii_case(name)));
         request.body = body;
-        request.auth.clone_from(&said.auth);
+        request.auth.clone_from(&command.auth);
         request
     }
 
     /// What `-d` and its like add up to.
-    fn data(&mut self, said: &Said, line: usize) -> Option<Data> {
+    fn data(&mut self, command: &CommandOptions, line: usize) -> Option<Data> {
         let mut text = Text::default();
         let mut several = false;
-        for data in &said.data {
+        for data in &command.data {
             match data {
-                Data::File(file) if said.data.len() == 1 => return Some(Data::File(file.clone())),
+                Data::File(file) if command.data.len() == 1 => return Some(Data::File(file.clone())),
                 Data::File(file) => {
                     self.note(line, "", format!("a body of a file and more, which is none here: `{file}` is left out"));
                 }
                 Data::Text(part) => {
                     // Pieces of JSON are put together as they are.
-                    text.say(if several && !said.has("--json") { "&" } else { "" });
+                    text.push_str(if several && !command.has("--json") { "&" } else { "" });
                     text.push(part);
                     several = true;
                 }
@@ -493,36 +498,36 @@ impl Reader {
     }
 
     /// With what the script has set put in; what it has not is the environment's.
-    fn known(&mut self, text: &Text) -> Text {
+    fn substitute_assigned(&mut self, text: &Text) -> Text {
         let mut known = Text::default();
         let mut rest = text.clone();
         while !rest.is_empty() {
-            let begins = rest.begins().to_owned();
-            known.say(&begins);
-            rest = rest.after(begins.len());
-            let Some(wanted) = rest.names().next().map(str::to_owned) else { break };
-            match self.set.iter().find(|(name, _)| *name == wanted) {
+            let begins = rest.leading_literal().to_owned();
+            known.push_str(&begins);
+            rest = rest.skip_bytes(begins.len());
+            let Some(wanted) = rest.variable_names().next().map(str::to_owned) else { break };
+            match self.assigned.iter().find(|(name, _)| *name == wanted) {
                 Some((_, value)) => known.push(value),
                 None => {
-                    let name = text::name(&wanted);
+                    let name = text::variable_name(&wanted);
                     if !self.variables.iter().any(|variable| variable.name == name) {
                         self.variables.push(Variable {
                             name: name.clone(),
-                            value: Value::Env(wanted.clone()),
+                            value: ValueSource::Env(wanted.clone()),
                             per: Per::Session,
                         });
                     }
-                    known.push(&Text::value(&name));
+                    known.push(&Text::variable(&name));
                 }
             }
-            rest = rest.without_first();
+            rest = rest.skip_piece();
         }
         known
     }
 
-    fn plan(self) -> Known {
-        let followed = self.most_redirects.unwrap_or(REDIRECTS);
-        let mut target = nowhere()
+    fn into_request_list(self) -> RequestList {
+        let followed = self.max_redirects.unwrap_or(REDIRECTS);
+        let mut target = default_target()
             .with_cookies(self.cookies)
             .with_redirects(if self.follows { followed } else { 0 })
             .with_tls(self.tls)
@@ -534,17 +539,17 @@ impl Reader {
         if let Some(time) = self.response_timeout {
             target = target.with_response_timeout(time);
         }
-        let steps = (0..self.asked.len()).map(|at| (at, None)).collect();
-        Known {
+        let steps = (0..self.requests.len()).map(|at| (at, None)).collect();
+        RequestList {
             origin: "curl",
             remark: "How often, and by how many, is for you to say: here once a second.",
             visits: vec![Visit { name: "commands".to_owned(), steps }],
-            asked: self.asked,
-            own: None,
-            flows: false,
+            requests: self.requests,
+            preferred_server: None,
+            keep_flows: false,
             target,
             variables: self.variables,
-            who: Who::OneASecond,
+            arrivals_default: DefaultArrivals::OnePerSecond,
             notes: self.notes,
         }
     }
@@ -552,13 +557,13 @@ impl Reader {
 
 /// `NAME=value` before a command.
 fn assignment(word: &Word) -> Option<(String, Text)> {
-    let begins = word.text.begins();
+    let begins = word.text.leading_literal();
     let at = begins.find('=')?;
     let name = &begins[..at];
     let fit = !name.is_empty()
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         && !name.starts_with(|c: char| c.is_ascii_digit());
-    fit.then(|| (name.to_owned(), word.text.after(at + 1)))
+    fit.then(|| (name.to_owned(), word.text.skip_bytes(at + 1)))
 }
 
 /// `{a,b}` or `[1-9]` in a URL, brackets of an IPv6 address aside.

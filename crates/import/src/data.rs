@@ -11,11 +11,11 @@ use crate::Error;
 /// Values at most; a recording of ten thousand requests has fewer.
 const MAX_VALUES: usize = 2_000_000;
 /// Keys of one map at most: they are searched one by one.
-const MOST_KEYS: usize = 20_000;
+const MAX_KEYS: usize = 20_000;
 /// Values within one another at most; `serde_json` draws the line there, too.
 const MAX_DEPTH: usize = 120;
 /// Bytes that YAML is read of at most: it costs some twenty times as much as JSON, and nobody records in it.
-const MOST_YAML: usize = 16 << 20;
+const MAX_YAML_BYTES: usize = 16 << 20;
 
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,7 +139,7 @@ pub(crate) fn json(text: &str, file: &str) -> Result<Data, Error> {
             let said = said.split(" at line ").next().unwrap_or_default();
             format!("not well-formed JSON: {said}")
         };
-        Error::At { file: file.to_owned(), line: error.line().max(1), what }
+        Error::Line { file: file.to_owned(), line: error.line().max(1), message: what }
     };
     let left = Cell::new(MAX_VALUES);
     let mut reader = serde_json::Deserializer::from_str(text);
@@ -150,16 +150,16 @@ pub(crate) fn json(text: &str, file: &str) -> Result<Data, Error> {
 
 /// The YAML of `text`, the content of `file`.
 pub(crate) fn yaml(text: &str, file: &str) -> Result<Data, Error> {
-    if text.len() > MOST_YAML {
-        let what = format!("YAML of more than {} MiB; no description is, or write it as JSON", MOST_YAML >> 20);
-        return Err(Error::File { file: file.to_owned(), what });
+    if text.len() > MAX_YAML_BYTES {
+        let what = format!("YAML of more than {} MiB; no description is, or write it as JSON", MAX_YAML_BYTES >> 20);
+        return Err(Error::File { file: file.to_owned(), message: what });
     }
     let left = Cell::new(MAX_VALUES);
     let budget = serde_saphyr::budget! {
         max_depth: MAX_DEPTH,
         max_nodes: MAX_VALUES,
         max_events: 2 * MAX_VALUES,
-        max_total_scalar_bytes: MOST_YAML,
+        max_total_scalar_bytes: MAX_YAML_BYTES,
     };
     let options = serde_saphyr::options! {
         budget: budget,
@@ -174,7 +174,7 @@ pub(crate) fn yaml(text: &str, file: &str) -> Result<Data, Error> {
         let line = error.location().map_or(1, |location| location.line() as usize);
         let said = error.to_string();
         let what = format!("not well-formed YAML: {}", said.lines().next().unwrap_or_default());
-        Error::At { file: file.to_owned(), line: line.max(1), what }
+        Error::Line { file: file.to_owned(), line: line.max(1), message: what }
     })
 }
 
@@ -276,8 +276,8 @@ impl<'de> Visitor<'de> for Seed<'_> {
                 Data::List(_) | Data::Map(_) => return Err(A::Error::custom("a key that is no text")),
                 key => key.plain(),
             };
-            if map.len() == MOST_KEYS {
-                return Err(A::Error::custom(format!("more than {MOST_KEYS} keys in one map; no plan has")));
+            if map.len() == MAX_KEYS {
+                return Err(A::Error::custom(format!("more than {MAX_KEYS} keys in one map; no plan has")));
             }
             map.push((key, entries.next_value_seed(inner)?));
         }

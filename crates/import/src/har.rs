@@ -11,30 +11,30 @@ use offered_model::workload::script::Body;
 use offered_model::workload::{Protocol, Reuse};
 use offered_model::{Law, Nanos};
 
-use crate::address::{Server, header, nowhere, sendable};
+use crate::address::{Server, default_target, encode_path, is_valid_header};
 use crate::body;
 use crate::data::Data;
 use crate::note::Note;
 use crate::plan::{Plan, Request};
+use crate::request_list::{DefaultArrivals, PlannedRequest, RequestList, Visit, default_name};
 use crate::text::Text;
-use crate::visits::{Asked, Known, Visit, Who, name};
-use crate::{Error, Given};
+use crate::{Error, ImportOptions};
 
 /// Entries at most.
 const MAX_ENTRIES: usize = 20_000;
 /// Objects of a page at most.
-const MOST_OBJECTS: usize = 1_000;
+const MAX_OBJECTS: usize = 1_000;
 /// From here on a pause is a person's, seconds.
-const THOUGHT: f64 = 1.0;
+const MIN_THINK_S: f64 = 1.0;
 /// From here on a pause is named, seconds.
-const LONG: f64 = 120.0;
+const LONG_PAUSE_S: f64 = 120.0;
 /// Values of an empirical law at most; of more pauses, so many quantiles.
-const MOST_VALUES: usize = 100;
+const MAX_VALUES: usize = 100;
 /// Redirects that a browser follows.
 const REDIRECTS: u32 = 20;
 
 /// Headers that say what one browser had at one time.
-const STALE: [&str; 4] = ["cookie", "if-none-match", "if-modified-since", "if-range"];
+const CLIENT_STATE_HEADERS: [&str; 4] = ["cookie", "if-none-match", "if-modified-since", "if-range"];
 
 /// One request of the recording.
 struct Entry<'d> {
@@ -51,8 +51,8 @@ struct Entry<'d> {
 }
 
 /// The plan of `har`, the content of `file`.
-pub(crate) fn read(har: &Data, file: &str, given: &Given) -> Result<Plan, Error> {
-    let refused = |what: String| Error::File { file: file.to_owned(), what };
+pub(crate) fn read(har: &Data, file: &str, options: &ImportOptions) -> Result<Plan, Error> {
+    let refused = |what: String| Error::File { file: file.to_owned(), message: what };
     let all = har.at(&["log", "entries"]).list();
     if all.is_empty() {
         return Err(refused("a recording (HAR) without requests; record again, and save with its content".to_owned()));
@@ -61,7 +61,7 @@ pub(crate) fn read(har: &Data, file: &str, given: &Given) -> Result<Plan, Error>
         return Err(refused(format!("{} requests; {MAX_ENTRIES} at most are read of a recording", all.len())));
     }
     let mut reader =
-        Reader { longest: given.longest_think.map_or(f64::INFINITY, Nanos::as_secs_f64), ..Reader::default() };
+        Reader { max_pause_s: options.max_pause.map_or(f64::INFINITY, Nanos::as_secs_f64), ..Reader::default() };
     let mut entries: Vec<Entry> = all
         .iter()
         .enumerate()
@@ -71,31 +71,31 @@ pub(crate) fn read(har: &Data, file: &str, given: &Given) -> Result<Plan, Error>
     for entry in &entries {
         reader.step(entry);
     }
-    reader.plan().plan(file)
+    reader.into_request_list().into_plan(file)
 }
 
 #[derive(Default)]
 struct Reader<'d> {
-    asked: Vec<Asked>,
+    requests: Vec<PlannedRequest>,
     /// The page of each, when it ended, and the pause after it.
     ends: Vec<(&'d str, f64)>,
     pauses: Vec<f64>,
     /// Where redirects lead that have not been followed yet.
-    ahead: Vec<String>,
+    pending_redirects: Vec<String>,
     objects: Vec<HashSet<String>>,
     redirects: bool,
     /// The server of the first page.
-    own: Option<Server>,
+    page_server: Option<Server>,
     /// The longest pause that is taken for a thought, seconds.
-    longest: f64,
+    max_pause_s: f64,
     /// How many steps were asked by HTTP/2 or 3.
-    modern: usize,
+    http2_requests: usize,
     notes: Vec<Note>,
 }
 
 impl<'d> Reader<'d> {
     fn note(&mut self, element: &str, what: impl Into<String>) {
-        self.notes.push(Note { line: 0, element: element.to_owned(), what: what.into() });
+        self.notes.push(Note { line: 0, element: element.to_owned(), message: what.into() });
     }
 
     /// The entry, where it is a request that went to a server.
@@ -113,7 +113,7 @@ impl<'d> Reader<'d> {
         })?;
         let start = start.as_nanosecond() as f64 / 1e9;
         let took = data.get("time").number().unwrap_or(0.0).clamp(0.0, 1e9) / 1e3;
-        let Some((server, path)) = Server::split(url) else {
+        let Some((server, path)) = Server::parse(url) else {
             let what = match url.split(':').next() {
                 Some("ws" | "wss") => "a WebSocket; left out",
                 _ => "asks no server over HTTP; left out",
@@ -152,14 +152,14 @@ impl<'d> Reader<'d> {
     fn step(&mut self, entry: &Entry<'d>) {
         let page = entry.data.get("pageref").text();
         let plain = entry.url.split('#').next().unwrap_or_default();
-        let followed = self.ahead.iter().position(|url| url == plain);
+        let followed = self.pending_redirects.iter().position(|url| url == plain);
         if let Some(at) = followed {
-            self.ahead.swap_remove(at);
+            self.pending_redirects.swap_remove(at);
         }
         let status = entry.response.get("status").number().unwrap_or(0.0);
         let to = entry.response.get("redirectURL").text();
         if (300.0..400.0).contains(&status) && !to.is_empty() {
-            self.ahead.push(resolved(to, entry.url));
+            self.pending_redirects.push(resolve_location(to, entry.url));
             self.redirects = true;
         }
         let last = self.ends.len().wrapping_sub(1);
@@ -178,30 +178,35 @@ impl<'d> Reader<'d> {
             self.pauses.push(((entry.start - self.ends[last].1).max(0.0) * 1e3).round() / 1e3);
         }
         let version = entry.request.get("httpVersion").text().to_ascii_lowercase();
-        self.modern +=
+        self.http2_requests +=
             usize::from(["h2", "http/2", "http/2.0", "h3", "http/3", "http/3.0"].contains(&version.as_str()));
         let request = self.request(entry);
-        if self.own.is_none() && is_page(entry) {
-            self.own = Some(entry.server.clone());
+        if self.page_server.is_none() && is_page(entry) {
+            self.page_server = Some(entry.server.clone());
         }
-        self.asked.push(Asked { line: 0, element: entry.element.clone(), server: entry.server.clone(), request });
+        self.requests.push(PlannedRequest {
+            line: 0,
+            element: entry.element.clone(),
+            server: entry.server.clone(),
+            request,
+        });
         self.ends.push((page, entry.end));
         self.objects.push(HashSet::new());
     }
 
     fn object(&mut self, owner: usize, entry: &Entry) {
         self.ends[owner].1 = self.ends[owner].1.max(entry.end);
-        if entry.server != self.asked[owner].server {
+        if entry.server != self.requests[owner].server {
             let what = format!("an object of another server, {}; left out", entry.server.url());
             self.note(&entry.element, what);
             return;
         }
-        let full = self.objects[owner].len() == MOST_OBJECTS;
+        let full = self.objects[owner].len() == MAX_OBJECTS;
         if full {
-            self.note(&entry.element, format!("more than {MOST_OBJECTS} objects of a page; left out"));
+            self.note(&entry.element, format!("more than {MAX_OBJECTS} objects of a page; left out"));
         } else if self.objects[owner].insert(entry.path.clone()) {
-            let request = &mut self.asked[owner].request;
-            request.objects.push(sendable(&Text::from(entry.path.as_str())));
+            let request = &mut self.requests[owner].request;
+            request.objects.push(encode_path(&Text::from(entry.path.as_str())));
             let status = entry.response.get("status").number().unwrap_or(0.0);
             if status >= 400.0 {
                 request.objects_may_fail = true;
@@ -215,13 +220,13 @@ impl<'d> Reader<'d> {
 
     fn request(&mut self, entry: &Entry) -> Request {
         let method = entry.request.get("method").text();
-        let mut request = Request::new(method, sendable(&Text::from(entry.path.as_str())));
-        request.name = name(&request);
+        let mut request = Request::new(method, encode_path(&Text::from(entry.path.as_str())));
+        request.name = default_name(&request);
         let post = entry.request.get("postData");
         for pair in entry.request.get("headers").list() {
             let (name, value) = (pair.get("name").text(), pair.get("value").text());
             let lower = name.to_ascii_lowercase();
-            if STALE.contains(&lower.as_str()) {
+            if CLIENT_STATE_HEADERS.contains(&lower.as_str()) {
                 self.note("", format!("the recorded header {lower} is what one browser had at one time; left out"));
                 continue;
             }
@@ -232,7 +237,7 @@ impl<'d> Reader<'d> {
                 );
             }
             let text = Text::from(value);
-            if lower != "host" && header(name, &text) {
+            if lower != "host" && is_valid_header(name, &text) {
                 request.add_header(name, text);
             }
         }
@@ -250,7 +255,7 @@ impl<'d> Reader<'d> {
             }
             let text_kind = Text::from(kind);
             let known = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-            if !known && !kind.is_empty() && header("Content-Type", &text_kind) {
+            if !known && !kind.is_empty() && is_valid_header("Content-Type", &text_kind) {
                 headers.push(("Content-Type".to_owned(), text_kind));
             }
             return body::text(&Text::from(text));
@@ -274,46 +279,47 @@ impl<'d> Reader<'d> {
         body::form(&params.iter().map(pair).collect::<Vec<_>>(), headers)
     }
 
-    fn plan(mut self) -> Known {
-        self.cap();
-        let mut thoughts: Vec<f64> = self.pauses.iter().copied().filter(|pause| *pause >= THOUGHT).collect();
-        thoughts.sort_by(f64::total_cmp);
-        let think = self.think(&thoughts);
+    fn into_request_list(mut self) -> RequestList {
+        self.cap_pauses();
+        let mut think_times: Vec<f64> = self.pauses.iter().copied().filter(|pause| *pause >= MIN_THINK_S).collect();
+        think_times.sort_by(f64::total_cmp);
+        let think = self.think_distribution(&think_times);
         let after = |at: usize| match self.pauses.get(at) {
-            Some(pause) if *pause < THOUGHT => Law::constant(*pause).ok().filter(|law| *law != think),
+            Some(pause) if *pause < MIN_THINK_S => Law::constant(*pause).ok().filter(|law| *law != think),
             _ => None,
         };
-        let steps = (0..self.asked.len()).map(|at| (at, after(at))).collect();
-        let modern = 2 * self.modern > self.asked.len();
-        Known {
+        let steps = (0..self.requests.len()).map(|at| (at, after(at))).collect();
+        let http2_requests = 2 * self.http2_requests > self.requests.len();
+        RequestList {
             origin: "a browser's recording (HAR)",
             remark: "One visit, recorded once: how many users there are is for you to say.",
             visits: vec![Visit { name: "visit".to_owned(), steps }],
-            asked: self.asked,
-            own: self.own,
-            flows: false,
-            target: nowhere()
+            requests: self.requests,
+            preferred_server: self.page_server,
+            keep_flows: false,
+            target: default_target()
                 .with_reuse(Reuse::PerSession)
                 .with_cookies(true)
                 .with_redirects(if self.redirects { REDIRECTS } else { 0 })
-                .with_protocol(if modern { Protocol::Auto } else { Protocol::Http1 }),
+                .with_protocol(if http2_requests { Protocol::Auto } else { Protocol::Http1 }),
             variables: Vec::new(),
-            who: Who::OneUser(think),
+            arrivals_default: DefaultArrivals::OneUser(think),
             notes: self.notes,
         }
     }
 
     /// Takes pauses that are too long for shorter ones, and names those that leave a run without launches.
-    fn cap(&mut self) {
+    fn cap_pauses(&mut self) {
         let longest = self.pauses.iter().copied().fold(0.0, f64::max);
-        let over = self.pauses.iter().filter(|pause| **pause > self.longest).count();
+        let over = self.pauses.iter().filter(|pause| **pause > self.max_pause_s).count();
         let shown = |secs: f64| Nanos::from_secs_f64(secs);
         if over > 0 {
-            let what = format!("{over} of its pauses are longer than {}, and taken as so long", shown(self.longest));
+            let what =
+                format!("{over} of its pauses are longer than {}, and taken as so long", shown(self.max_pause_s));
             self.note("", what);
-            let most = self.longest;
+            let most = self.max_pause_s;
             self.pauses.iter_mut().for_each(|pause| *pause = pause.min(most));
-        } else if longest > LONG {
+        } else if longest > LONG_PAUSE_S {
             let what = format!(
                 "its longest pause is {}, in which its user asks nothing, and with few users a run does not; pauses can be taken as shorter when it is imported",
                 shown(longest)
@@ -323,26 +329,26 @@ impl<'d> Reader<'d> {
     }
 
     /// The law of the pauses that are a person's, in order.
-    fn think(&mut self, thoughts: &[f64]) -> Law {
+    fn think_distribution(&mut self, think_times: &[f64]) -> Law {
         let none = || Law::constant(0.0).expect("zero is a constant");
-        let Some(first) = thoughts.first() else {
+        let Some(first) = think_times.first() else {
             self.note("", "no pause of a second or more is in it, so there is no think time; write one");
             return none();
         };
-        let mean = thoughts.iter().sum::<f64>() / thoughts.len() as f64;
+        let mean = think_times.iter().sum::<f64>() / think_times.len() as f64;
         self.note(
             "",
             format!(
                 "{} of a second or more, {mean:.3} s in the mean: their empirical law is the think time of every step; another law of that mean is as near, where they are few",
-                if thoughts.len() == 1 { "1 pause".to_owned() } else { format!("{} pauses", thoughts.len()) },
+                if think_times.len() == 1 { "1 pause".to_owned() } else { format!("{} pauses", think_times.len()) },
             ),
         );
-        if thoughts.iter().all(|thought| thought == first) {
+        if think_times.iter().all(|time| time == first) {
             return Law::constant(*first).unwrap_or_else(|_| none());
         }
-        let values = match thoughts.len() {
-            few if few <= MOST_VALUES => thoughts.to_vec(),
-            many => (0..MOST_VALUES).map(|at| thoughts[(2 * at + 1) * many / (2 * MOST_VALUES)]).collect(),
+        let values = match think_times.len() {
+            few if few <= MAX_VALUES => think_times.to_vec(),
+            many => (0..MAX_VALUES).map(|at| think_times[(2 * at + 1) * many / (2 * MAX_VALUES)]).collect(),
         };
         Law::empirical(values).unwrap_or_else(|_| none())
     }
@@ -379,7 +385,7 @@ fn is_embedded(entry: &Entry) -> bool {
 }
 
 /// A `Location` against the URL whose answer it is.
-fn resolved(to: &str, from: &str) -> String {
+fn resolve_location(to: &str, from: &str) -> String {
     let to = to.split('#').next().unwrap_or_default();
     if to.contains("://") {
         return to.to_owned();

@@ -4,17 +4,17 @@
 //! above it, and under it. [`crate::chain`] puts the wait after the request before. Sources: the `JMeter` 5.6 user manual,
 //! "Scoping Rules" and "Component Reference", and for the draws of the random timers its class files.
 
-mod answer;
+mod auth;
 mod controller;
 mod functions;
 mod group;
 mod include;
-mod login;
 mod node;
+mod response;
 mod sampler;
 mod timer;
 mod tree;
-mod unknown;
+mod untranslated;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -22,24 +22,24 @@ use std::collections::BTreeMap;
 use offered_model::workload::{Reuse, Target, Url};
 
 use controller::Scope;
-use group::{Kind, Throttle};
+use group::{GroupKind, Throttle};
 use node::Node;
-use sampler::Asked;
+use sampler::SamplerRequest;
 use variables::Variables;
 
-use crate::address::{Chosen, Goal, choose};
-use crate::chain::{Chain, MOST_STEPS, Walk};
-use crate::names;
+use crate::address::{Candidate, TargetChoice, choose_target};
+use crate::chain::{Action, Chain, MAX_STEPS};
+use crate::initial_values;
 use crate::note::Note;
-use crate::plan::{Arrivals, Plan, Request, When, unlike};
+use crate::plan::{Arrivals, Phase, Plan, Request, unique_name};
 use crate::text::Text;
-use crate::{Error, Given};
+use crate::{Error, ImportOptions};
 
 /// Redirects that `JMeter` follows.
 const REDIRECTS: u32 = 20;
 
 /// Thread groups at most.
-const MOST_GROUPS: usize = 100;
+const MAX_GROUPS: usize = 100;
 
 /// One group under translation.
 struct Reader<'e, 'g> {
@@ -49,71 +49,72 @@ struct Reader<'e, 'g> {
     groups: usize,
     variables: &'e mut Variables<'g>,
     notes: Vec<Note>,
-    asked: Vec<Asked>,
+    requests: Vec<SamplerRequest>,
     /// Whether each thread goes round only once.
-    once: bool,
+    single_round: bool,
     /// Whether the nearest controller is a loop.
-    looping: bool,
+    in_loop: bool,
     /// The lines of the throughput timers over all of the group.
     throttles: Vec<usize>,
     /// Module controllers we are within.
-    modules: usize,
+    module_depth: usize,
     /// The lines of what they name.
-    named: Vec<usize>,
+    module_targets: Vec<usize>,
 }
 
 /// The plans of `text`, the content of `file`: one for each thread group.
-pub(crate) fn read(text: &str, file: &str, given: &Given) -> Result<Vec<Plan>, Error> {
+pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Vec<Plan>, Error> {
     let mut tree = tree::read(text, file)?;
-    let refused = |what: &str| Error::File { file: file.to_owned(), what: what.to_owned() };
+    let refused = |what: &str| Error::File { file: file.to_owned(), message: what.to_owned() };
     if tree.tag != "jmeterTestPlan" {
         return Err(refused(&format!("begins with <{}>; a JMeter test plan begins with <jmeterTestPlan>", tree.tag)));
     }
-    include::all(&mut tree, given.included);
-    let top: Vec<Node> = tree.children.iter().filter(|child| child.tag == "hashTree").flat_map(Node::all).collect();
+    include::expand(&mut tree, options.read_include);
+    let top: Vec<Node> =
+        tree.children.iter().filter(|child| child.tag == "hashTree").flat_map(Node::from_hash_tree).collect();
     let Some(plan) = top.iter().find(|node| node.class() == "TestPlan") else {
         return Err(refused("no enabled test plan in it; expected <TestPlan>"));
     };
-    let mut variables = Variables::new(*given);
+    let mut variables = Variables::new(*options);
     for node in &top {
         variables.collect(node, None);
     }
     for node in &top {
         variables.collect_extracted(node);
     }
-    variables.set_from_outside();
+    variables.apply_preset();
     let runs = |node: &&Node| group::kind(node).is_some();
-    let loads = |node: &&Node| group::when(node) == When::Load;
-    if plan.children.iter().filter(runs).count() > MOST_GROUPS {
-        return Err(refused(&format!("more than {MOST_GROUPS} thread groups; no test plan has")));
+    let loads = |node: &&Node| group::phase(node) == Phase::Load;
+    if plan.children.iter().filter(runs).count() > MAX_GROUPS {
+        return Err(refused(&format!("more than {MAX_GROUPS} thread groups; no test plan has")));
     }
     let mut plans: Vec<Plan> = Vec::new();
     let mut idle: Vec<Note> = Vec::new();
     let groups = plan.children.iter().filter(runs).filter(loads).count();
     for group in plan.children.iter().filter(runs) {
         let taken = |name: &str| plans.iter().any(|plan| plan.name == name);
-        let name = unlike(group.name(), taken);
+        let name = unique_name(group.name(), taken);
         let reader = Reader {
             file,
             plan,
             groups,
             variables: &mut variables,
             notes: Vec::new(),
-            asked: Vec::new(),
-            once: false,
-            looping: false,
+            requests: Vec::new(),
+            single_round: false,
+            in_loop: false,
             throttles: Vec::new(),
-            modules: 0,
-            named: Vec::new(),
+            module_depth: 0,
+            module_targets: Vec::new(),
         };
         match reader.group(group, name)? {
             Some(plan) => plans.push(plan),
             None => idle.push(note(group, "asks no web server; left out".to_owned())),
         }
     }
-    let outside = from_outside(&variables);
+    let outside = outside_notes(&variables);
     // The load first.
-    plans.sort_by_key(|plan| plan.when != When::Load);
+    plans.sort_by_key(|plan| plan.phase != Phase::Load);
     for plan in &mut plans {
         plan.notes.extend(idle.iter().chain(&outside).cloned());
         plan.notes.sort();
@@ -135,17 +136,18 @@ pub(crate) fn read(text: &str, file: &str, given: &Given) -> Result<Vec<Plan>, E
 }
 
 /// What a person must know who could give values from outside.
-fn from_outside(variables: &Variables) -> Vec<Note> {
-    let note = |what: String| Note { line: 0, element: String::new(), what };
+fn outside_notes(variables: &Variables) -> Vec<Note> {
+    let note = |what: String| Note { line: 0, element: String::new(), message: what };
     let mut notes = Vec::new();
-    if !variables.valueless.is_empty() {
-        let each: Vec<String> = variables.valueless.iter().map(|(name, value)| format!("{name} = `{value}`")).collect();
+    if !variables.undefined_properties.is_empty() {
+        let each: Vec<String> =
+            variables.undefined_properties.iter().map(|(name, value)| format!("{name} = `{value}`")).collect();
         notes.push(note(format!(
             "properties that nothing gives a value, and what JMeter takes for them: {}",
             each.join(", ")
         )));
     }
-    for (call, value) in &variables.once {
+    for (call, value) in &variables.drawn_once {
         notes.push(note(format!(
             "`${{{call}}}` in a user-defined variable is drawn once, when the test begins; here it is `{value}` in every run"
         )));
@@ -163,7 +165,7 @@ fn count<'e>(node: &Node<'e>, kinds: &mut BTreeMap<&'e str, usize>) {
 
 fn note(node: &Node, what: String) -> Note {
     let name = if node.name().is_empty() { String::new() } else { format!(" `{}`", node.name()) };
-    Note { line: node.element.line, element: format!("{}{name}", node.class()), what }
+    Note { line: node.element.line, element: format!("{}{name}", node.class()), message: what }
 }
 
 impl<'e> Reader<'e, '_> {
@@ -189,7 +191,7 @@ impl<'e> Reader<'e, '_> {
         if said.is_empty() {
             return otherwise;
         }
-        let resolved = self.variables.resolve(said).0.shown();
+        let resolved = self.variables.resolve(said).0.to_display();
         match resolved.trim().parse::<f64>() {
             Ok(number) if number.is_finite() => number,
             _ => {
@@ -203,8 +205,8 @@ impl<'e> Reader<'e, '_> {
     fn group(mut self, group: &Node<'e>, name: String) -> Result<Option<Plan>, Error> {
         let plan = self.plan;
         let outer = self.scope(&plan.children, &Scope::default());
-        let threads = group::kind(group) == Some(Kind::Threads);
-        self.once = !threads || self.loops_of(group) == 1.0;
+        let threads = group::kind(group) == Some(GroupKind::Threads);
+        self.single_round = !threads || self.loops_of(group) == 1.0;
         let mut throttle: Option<Throttle> = None;
         for timer in plan.children.iter().chain(&group.children) {
             if let Some(found) = self.throttle(timer).filter(|_| threads) {
@@ -212,21 +214,21 @@ impl<'e> Reader<'e, '_> {
                 self.throttles.push(timer.element.line);
             }
         }
-        let walk = Walk::All(self.walks(&group.children, &outer));
-        let too_long = || Error::At {
+        let action = Action::Sequence(self.actions(&group.children, &outer));
+        let too_long = || Error::Line {
             file: self.file.to_owned(),
             line: group.element.line,
-            what: format!(
+            message: format!(
                 "thread group `{name}` takes more steps to write out than a workload can have; repeat less, or simplify its controllers"
             ),
         };
-        if self.asked.len() > MOST_STEPS {
+        if self.requests.len() > MAX_STEPS {
             return Err(too_long());
         }
-        let (url, kept) = self.server(&walk)?;
-        let walk = walk.only(&|request| kept[request]);
-        let again = threads && !self.once;
-        let chain = Chain::of(&walk.settled(), again).map_err(|_| too_long())?;
+        let (url, included) = self.choose_server(&action)?;
+        let action = action.retain_requests(&|request| included[request]);
+        let again = threads && !self.single_round;
+        let chain = Chain::build(&action.expand_first_passes(), again).map_err(|_| too_long())?;
         if chain.requests().is_empty() {
             return Ok(None);
         }
@@ -235,34 +237,34 @@ impl<'e> Reader<'e, '_> {
         }
         for node in &plan.children {
             match group::kind(node) {
-                Some(_) if group::when(node) == group::when(group) => {}
+                Some(_) if group::phase(node) == group::phase(group) => {}
                 Some(_) => {
-                    let when = match group::when(node) {
-                        When::Before => "before the load",
-                        When::After => "after the load",
-                        When::Load => "as the load",
+                    let when = match group::phase(node) {
+                        Phase::Setup => "before the load",
+                        Phase::Teardown => "after the load",
+                        Phase::Load => "as the load",
                     };
                     self.note(node, format!("runs {when}; a workload of its own"));
                 }
-                None if self.named.contains(&node.element.line) => {}
-                None => self.leftover(node),
+                None if self.module_targets.contains(&node.element.line) => {}
+                None => self.note_untranslated(node),
             }
         }
         if throttle.is_none() {
             let lines = std::mem::take(&mut self.throttles);
             for timer in plan.children.iter().chain(&group.children) {
                 if lines.contains(&timer.element.line) {
-                    self.note(timer, unknown::of(timer));
+                    self.note(timer, untranslated::describe(timer));
                 }
             }
         }
-        if chain.mixed {
+        if chain.is_mixture {
             self.note(
                 group,
                 "the first requests of a round wait by different laws; here by a gamma law of their mean and variance",
             );
         }
-        if chain.bent() {
+        if chain.is_approximate() {
             self.note(
                 group,
                 "some waits are sums of timers that have no name; here gamma laws of the same mean and variance",
@@ -278,19 +280,19 @@ impl<'e> Reader<'e, '_> {
         Ok(Some(self.plan(group, name, url, &chain, arrivals, duration)))
     }
 
-    /// The server that is asked most, and which requests go to it; the others are noted.
-    fn server(&mut self, walk: &Walk) -> Result<(Url, Vec<bool>), Error> {
-        let mut times = vec![0; self.asked.len()];
-        walk.asked().into_iter().for_each(|at| times[at] += 1);
-        let goals = self.asked.iter().zip(&times).map(|(asked, times)| Goal {
-            server: &asked.server,
-            line: asked.line,
-            element: &asked.element,
+    /// The server that is sampler most, and which requests go to it; the others are noted.
+    fn choose_server(&mut self, action: &Action) -> Result<(Url, Vec<bool>), Error> {
+        let mut times = vec![0; self.requests.len()];
+        action.requests().into_iter().for_each(|at| times[at] += 1);
+        let candidates = self.requests.iter().zip(&times).map(|(sampler, times)| Candidate {
+            server: &sampler.server,
+            line: sampler.line,
+            element: &sampler.element,
             times: *times,
         });
-        let Chosen { url, kept, notes } = choose(goals, None, self.file)?;
+        let TargetChoice { url, included, notes } = choose_target(candidates, None, self.file)?;
         self.notes.extend(notes);
-        Ok((url, kept))
+        Ok((url, included))
     }
 
     fn plan(
@@ -304,18 +306,18 @@ impl<'e> Reader<'e, '_> {
     ) -> Plan {
         // Samplers that ask the same under the same name are one request.
         let mut requests: Vec<Request> = Vec::new();
-        let mut names: Vec<String> = vec![String::new(); self.asked.len()];
+        let mut names: Vec<String> = vec![String::new(); self.requests.len()];
         let used = chain.requests();
         for at in &used {
-            let asked = &self.asked[*at];
-            let wanted = if asked.name.is_empty() { asked.path.shown() } else { asked.name.clone() };
+            let sampler = &self.requests[*at];
+            let wanted = if sampler.name.is_empty() { sampler.path.to_display() } else { sampler.name.clone() };
             let request = Request {
-                headers: asked.headers.clone(),
-                body: asked.body.clone(),
-                auth: asked.auth.clone(),
-                extract: asked.extract.clone(),
-                check: asked.check.clone(),
-                ..Request::new(&asked.method, asked.path.clone())
+                headers: sampler.headers.clone(),
+                body: sampler.body.clone(),
+                auth: sampler.auth.clone(),
+                extract: sampler.extract.clone(),
+                check: sampler.check.clone(),
+                ..Request::new(&sampler.method, sampler.path.clone())
             };
             let like = |other: &&Request| {
                 let plain = other.name.rsplit_once(" (").map_or(other.name.as_str(), |(plain, _)| plain);
@@ -326,11 +328,11 @@ impl<'e> Reader<'e, '_> {
                 names[*at].clone_from(&request.name);
                 continue;
             }
-            let name = unlike(&wanted, |name| requests.iter().any(|request| request.name == name));
+            let name = unique_name(&wanted, |name| requests.iter().any(|request| request.name == name));
             names[*at].clone_from(&name);
             requests.push(Request { name, ..request });
         }
-        let flows = match chain.weights(self.asked.len()) {
+        let flows = match chain.weights(self.requests.len()) {
             Some(weights) => {
                 for request in &mut requests {
                     let all = names.iter().zip(&weights).filter(|(name, _)| **name == request.name);
@@ -344,18 +346,18 @@ impl<'e> Reader<'e, '_> {
             }
             None => chain.flows(&name, &names),
         };
-        let first = used.iter().map(|at| &self.asked[*at]);
-        let longest = |time: fn(&Asked) -> Option<offered_model::Nanos>| first.clone().filter_map(time).max();
-        let follow = first.clone().filter(|asked| asked.follows).count();
-        let keepalive = first.clone().any(|asked| asked.keepalive);
+        let first = used.iter().map(|at| &self.requests[*at]);
+        let longest = |time: fn(&SamplerRequest) -> Option<offered_model::Nanos>| first.clone().filter_map(time).max();
+        let follow = first.clone().filter(|sampler| sampler.follows).count();
+        let keepalive = first.clone().any(|sampler| sampler.keepalive);
         let mut target = Target::new(url)
             .with_reuse(if keepalive { Reuse::PerSession } else { Reuse::Fresh })
-            .with_cookies(first.clone().any(|asked| asked.cookies))
+            .with_cookies(first.clone().any(|sampler| sampler.cookies))
             .with_redirects(if follow > 0 { REDIRECTS } else { 0 });
-        if let Some(time) = longest(|asked| asked.connect_timeout) {
+        if let Some(time) = longest(|sampler| sampler.connect_timeout) {
             target = target.with_connect_timeout(time);
         }
-        if let Some(time) = longest(|asked| asked.response_timeout) {
+        if let Some(time) = longest(|sampler| sampler.response_timeout) {
             target = target.with_response_timeout(time);
         }
         if let Some(auth) = requests[0].auth.clone()
@@ -366,7 +368,7 @@ impl<'e> Reader<'e, '_> {
             }
             target = target.with_auth(Some(auth));
         }
-        let variables = self.variables.written.clone();
+        let variables = self.variables.definitions.clone();
         let origin = format!("JMeter thread group `{}`", group.name());
         if 0 < follow && follow < used.len() {
             self.note(group, "some of its requests follow redirects and some do not; here all do");
@@ -376,11 +378,11 @@ impl<'e> Reader<'e, '_> {
         }
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(self.variables.notes.iter().cloned());
-        let when = group::when(group);
+        let phase = group::phase(group);
         let mut plan = Plan {
             name,
             origin,
-            when,
+            phase,
             duration,
             count: None,
             arrivals,
@@ -391,7 +393,7 @@ impl<'e> Reader<'e, '_> {
             remark: None,
             notes,
         };
-        names::settle(&mut plan, group.element.line, |name| format!("${{{name}}}"));
+        initial_values::ensure_initial_values(&mut plan, group.element.line, |name| format!("${{{name}}}"));
         plan
     }
 }

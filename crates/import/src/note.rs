@@ -11,5 +11,5 @@ pub struct Note {
     /// What it is called there: its kind and its name.
     pub element: String,
     /// What it would have done, or what was made of it.
-    pub what: String,
+    pub message: String,
 }

@@ -7,31 +7,31 @@ use std::collections::HashMap;
 
 use offered_model::workload::script::{Auth, Body, Check, Test};
 
-use crate::address::{Lack, Server, form, header, nowhere, sendable};
+use crate::address::{MissingValue, Server, default_target, encode_path, form_encode, is_valid_header};
 use crate::body;
 use crate::data::{Data, NOTHING};
 use crate::note::Note;
-use crate::plan::{Plan, Request, Value, Variable};
+use crate::plan::{Plan, Request, ValueSource, Variable};
+use crate::request_list::{DefaultArrivals, PlannedRequest, RequestList, Visit};
 use crate::text::{self, Text};
-use crate::visits::{Asked, Known, Visit, Who};
-use crate::{Error, Given};
+use crate::{Error, ImportOptions};
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 /// Operations at most.
 const MAX_OPERATIONS: usize = 2_000;
 /// Examples of an operation that are steps, at most.
-const MOST_EXAMPLES: usize = 10;
+const MAX_EXAMPLES: usize = 10;
 /// References after one another at most.
-const MOST_HOPS: usize = 16;
+const MAX_REFERENCE_HOPS: usize = 16;
 /// Different references at most.
-const MOST_REFERENCES: usize = 5_000;
+const MAX_REFERENCES: usize = 5_000;
 /// Schemas within one another that an example is made of, at most.
 const MAX_DEPTH: usize = 8;
 /// Values that all made-up examples have together, at most.
-const MOST_VALUES: usize = 200_000;
+const MAX_VALUES: usize = 200_000;
 
 /// Whether `text`, which is no JSON, has the key that such a description begins with.
-pub(crate) fn is(text: &str) -> bool {
+pub(crate) fn looks_like(text: &str) -> bool {
     let known = |line: &str| {
         let line = line.trim_start_matches(['"', '\'']);
         ["openapi", "swagger"].iter().any(|key| {
@@ -43,16 +43,16 @@ pub(crate) fn is(text: &str) -> bool {
 }
 
 /// The plan of `api`, the content of `file`.
-pub(crate) fn read<'d>(api: &'d Data, file: &str, given: &Given<'d>) -> Result<Plan, Error> {
-    let refused = |what: String| Error::File { file: file.to_owned(), what };
+pub(crate) fn read<'d>(api: &'d Data, file: &str, options: &ImportOptions<'d>) -> Result<Plan, Error> {
+    let refused = |what: String| Error::File { file: file.to_owned(), message: what };
     let mut reader = Reader {
         api,
-        given: *given,
-        found: RefCell::default(),
-        values: MOST_VALUES,
-        within: Vec::new(),
+        options: *options,
+        references: RefCell::default(),
+        example_values_left: MAX_VALUES,
+        open_schemas: Vec::new(),
         variables: Vec::new(),
-        asked: Vec::new(),
+        requests: Vec::new(),
         visits: Vec::new(),
         notes: Vec::new(),
     };
@@ -78,47 +78,47 @@ pub(crate) fn read<'d>(api: &'d Data, file: &str, given: &Given<'d>) -> Result<P
             reader.note(part, what);
         }
     }
-    if reader.asked.is_empty() {
+    if reader.requests.is_empty() {
         return Err(refused(
             "an OpenAPI description without operations in `paths`; there is nothing to ask".to_owned(),
         ));
     }
-    reader.plan().plan(file)
+    reader.into_request_list().into_plan(file)
 }
 
 struct Reader<'d> {
     api: &'d Data,
-    given: Given<'d>,
+    options: ImportOptions<'d>,
     /// What references lead to.
-    found: RefCell<HashMap<&'d str, &'d Data>>,
+    references: RefCell<HashMap<&'d str, &'d Data>>,
     /// How many more values may be made up.
-    values: usize,
+    example_values_left: usize,
     /// The schemas that are being made an example of.
-    within: Vec<&'d Data>,
+    open_schemas: Vec<&'d Data>,
     variables: Vec<Variable>,
-    asked: Vec<Asked>,
+    requests: Vec<PlannedRequest>,
     visits: Vec<Visit>,
     notes: Vec<Note>,
 }
 
 impl<'d> Reader<'d> {
     fn note(&mut self, element: &str, what: impl Into<String>) {
-        self.notes.push(Note { line: 0, element: element.to_owned(), what: what.into() });
+        self.notes.push(Note { line: 0, element: element.to_owned(), message: what.into() });
     }
 
     /// What `data` is, or what it refers to within the file; [`NOTHING`] where that is elsewhere or goes in a circle.
     fn follow(&self, mut data: &'d Data) -> &'d Data {
-        for _ in 0..MOST_HOPS {
+        for _ in 0..MAX_REFERENCE_HOPS {
             let reference = data.get("$ref").text();
             if reference.is_empty() {
                 return data;
             }
-            let known = self.found.borrow().get(reference).copied();
+            let known = self.references.borrow().get(reference).copied();
             data = match known {
                 Some(found) => found,
                 None => {
-                    let mut found = self.found.borrow_mut();
-                    if found.len() == MOST_REFERENCES {
+                    let mut found = self.references.borrow_mut();
+                    if found.len() == MAX_REFERENCES {
                         return &NOTHING;
                     }
                     let target = reference.strip_prefix("#/").map_or(&NOTHING, |way| {
@@ -150,7 +150,7 @@ impl<'d> Reader<'d> {
         }
         let mut request = Request::new(method, Text::default());
         let whole = self.path(&base, path, &given, &element);
-        request.path = sendable(&whole);
+        request.path = encode_path(&whole);
         self.parameters(&given, &element, &mut request);
         self.security(operation, &element, &mut request);
         request.check = Self::check(operation);
@@ -166,7 +166,7 @@ impl<'d> Reader<'d> {
         if bodies.is_empty() {
             bodies.push((String::new(), None, Body::None));
         }
-        let begins = self.asked.len();
+        let begins = self.requests.len();
         for (example, kind, body) in bodies {
             let mut request = request.clone();
             if let Some(kind) = kind {
@@ -174,9 +174,9 @@ impl<'d> Reader<'d> {
             }
             request.body = body;
             request.name = if example.is_empty() { called.clone() } else { format!("{called}, {example}") };
-            self.asked.push(Asked { line: 0, element: element.clone(), server: server.clone(), request });
+            self.requests.push(PlannedRequest { line: 0, element: element.clone(), server: server.clone(), request });
         }
-        let steps = (begins..self.asked.len()).map(|at| (at, None)).collect();
+        let steps = (begins..self.requests.len()).map(|at| (at, None)).collect();
         self.visits.push(Visit { name: called, steps });
     }
 
@@ -186,24 +186,24 @@ impl<'d> Reader<'d> {
         let mut url = server.get("url").text().to_owned();
         for (name, variable) in server.get("variables").entries().iter().take(100) {
             let default = variable.get("default").plain();
-            url = url.replace(&format!("{{{name}}}"), self.given.value(name).unwrap_or(&default));
+            url = url.replace(&format!("{{{name}}}"), self.options.variable(name).unwrap_or(&default));
         }
         let host = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest).split('/').next().unwrap_or_default();
         if let Some((name, _)) = host.split_once('{').and_then(|(_, rest)| rest.split_once('}')) {
             let name = name.to_owned();
-            if let Some(value) = self.given.value(&name) {
+            if let Some(value) = self.options.variable(&name) {
                 url = url.replace(&format!("{{{name}}}"), value);
             } else {
-                return (Server::Unknown(Lack { property: false, name }), String::new());
+                return (Server::Unresolved(MissingValue { is_property: false, name }), String::new());
             }
         }
         let trimmed = |path: &str| path.split('?').next().unwrap_or_default().trim_end_matches('/').to_owned();
-        match Server::split(&url) {
+        match Server::parse(&url) {
             Some((server, base)) => (server, trimmed(&base)),
             None if url.starts_with('/') || url.is_empty() => (Server::default(), trimmed(&url)),
             None => {
                 self.note(element, format!("its server `{url}` is no address of a web server"));
-                (Server::Unnamed, String::new())
+                (Server::Unspecified, String::new())
             }
         }
     }
@@ -214,30 +214,30 @@ impl<'d> Reader<'d> {
         let mut rest = path;
         while let Some((before, after)) = rest.split_once('{') {
             let Some((name, after)) = after.split_once('}') else { break };
-            whole.say(before);
+            whole.push_str(before);
             let parameter = given.iter().find(|p| p.get("in").text() == "path" && p.get("name").text() == name);
             let value = parameter.map(|parameter| self.value(parameter));
             let (value, made) = value.unwrap_or_else(|| (Data::Text(name.to_owned()), true));
-            let variable = self.variable(name, form(&value.plain()).replace('+', "%20"));
+            let variable = self.variable(name, form_encode(&value.plain()).replace('+', "%20"));
             if made {
                 self.note(
                     element,
                     format!("`{{{name}}}` has no example; the variable {variable} has one that was made up"),
                 );
             }
-            whole.push(&Text::value(&variable));
+            whole.push(&Text::variable(&variable));
             rest = after;
         }
-        whole.say(rest);
+        whole.push_str(rest);
         whole
     }
 
     fn variable(&mut self, wanted: &str, value: String) -> String {
-        let plain = text::name(wanted);
+        let plain = text::variable_name(wanted);
         let names = std::iter::once(plain.clone()).chain((2..).map(|n: u32| format!("{plain}_{n}")));
         for name in names {
             match self.variables.iter().find(|variable| variable.name == name) {
-                Some(Variable { value: Value::Constant(same), .. }) if *same == value => return name,
+                Some(Variable { value: ValueSource::Constant(same), .. }) if *same == value => return name,
                 Some(_) => {}
                 None => {
                     self.variables.push(Variable::constant(&name, value));
@@ -277,8 +277,8 @@ impl<'d> Reader<'d> {
                         value => vec![value],
                     };
                     for value in values {
-                        request.path.say(if request.path.says_any(|c| c == '?') { "&" } else { "?" });
-                        request.path.say(&format!("{}={}", form(name), form(&value.plain())));
+                        request.path.push_str(if request.path.literal_contains(|c| c == '?') { "&" } else { "?" });
+                        request.path.push_str(&format!("{}={}", form_encode(name), form_encode(&value.plain())));
                     }
                 }
                 "header" => {
@@ -310,7 +310,7 @@ impl<'d> Reader<'d> {
         if let Some(example) = own.into_iter().chain(schema.get("examples").list().first()).find(|data| data.is()) {
             return (example.clone(), false);
         }
-        (self.made(schema, MAX_DEPTH), schema.get("enum").list().is_empty())
+        (self.example(schema, MAX_DEPTH), schema.get("enum").list().is_empty())
     }
 
     /// The examples of a body: their name, its media type where a header must say it, and the body.
@@ -327,8 +327,8 @@ impl<'d> Reader<'d> {
         let mut examples: Vec<(String, Data)> = Vec::new();
         for (name, example) in media.get("examples").entries() {
             let example = self.follow(example);
-            if examples.len() == MOST_EXAMPLES {
-                self.note(element, format!("more than {MOST_EXAMPLES} examples; the others are left out"));
+            if examples.len() == MAX_EXAMPLES {
+                self.note(element, format!("more than {MAX_EXAMPLES} examples; the others are left out"));
                 break;
             }
             match example.get("value") {
@@ -346,12 +346,12 @@ impl<'d> Reader<'d> {
                 Some(example) => example.clone(),
                 None => {
                     self.note(element, "its body has no example; one was made up from its schema");
-                    self.made(schema, MAX_DEPTH)
+                    self.example(schema, MAX_DEPTH)
                 }
             };
             examples.push((String::new(), example));
         }
-        let kind_fits = header("Content-Type", &Text::from(kind.as_str())) && !kind.contains('*');
+        let kind_fits = is_valid_header("Content-Type", &Text::from(kind.as_str())) && !kind.contains('*');
         let said = kind_fits.then(|| kind.clone());
         examples
             .into_iter()
@@ -379,19 +379,22 @@ impl<'d> Reader<'d> {
     }
 
     /// A value that keeps `schema`, roughly.
-    fn made(&mut self, schema: &'d Data, depth: usize) -> Data {
+    fn example(&mut self, schema: &'d Data, depth: usize) -> Data {
         let schema = self.follow(schema);
-        if depth == 0 || self.values == 0 || self.within.iter().any(|outer| std::ptr::eq(*outer, schema)) {
+        if depth == 0
+            || self.example_values_left == 0
+            || self.open_schemas.iter().any(|outer| std::ptr::eq(*outer, schema))
+        {
             return Data::Null;
         }
-        self.values -= 1;
-        self.within.push(schema);
-        let made = self.made_new(schema, depth);
-        self.within.pop();
+        self.example_values_left -= 1;
+        self.open_schemas.push(schema);
+        let made = self.new_example(schema, depth);
+        self.open_schemas.pop();
         made
     }
 
-    fn made_new(&mut self, schema: &'d Data, depth: usize) -> Data {
+    fn new_example(&mut self, schema: &'d Data, depth: usize) -> Data {
         let own = [schema.get("example"), schema.get("default"), schema.get("const")];
         let lists = [schema.get("examples"), schema.get("enum")].map(|list| list.list().first());
         if let Some(own) = own.into_iter().chain(lists.into_iter().flatten()).find(|data| data.is()) {
@@ -399,13 +402,13 @@ impl<'d> Reader<'d> {
         }
         for choice in ["oneOf", "anyOf"] {
             if let Some(first) = schema.get(choice).list().first() {
-                return self.made(first, depth - 1);
+                return self.example(first, depth - 1);
             }
         }
         if let all @ [_, ..] = schema.get("allOf").list() {
             let mut whole: Vec<(String, Data)> = Vec::new();
             for part in all.iter().take(100) {
-                match self.made(part, depth - 1) {
+                match self.example(part, depth - 1) {
                     Data::Map(entries) => {
                         for (name, value) in entries {
                             if !whole.iter().any(|(other, _)| *other == name) {
@@ -445,7 +448,7 @@ impl<'d> Reader<'d> {
                 Data::Number(number.map_or_else(|| "1".to_owned(), |number| number.to_string()))
             }
             "boolean" => Data::Bool(true),
-            "array" => Data::List(vec![self.made(schema.get("items"), depth - 1)]),
+            "array" => Data::List(vec![self.example(schema.get("items"), depth - 1)]),
             "object" | "" if schema.get("properties").is() || kind == "object" => {
                 Data::Map(self.properties(schema, depth))
             }
@@ -457,11 +460,11 @@ impl<'d> Reader<'d> {
         let mut made = Vec::new();
         for (name, property) in schema.get("properties").entries() {
             let property = self.follow(property);
-            if property.get("readOnly").yes() || self.values == 0 {
+            if property.get("readOnly").yes() || self.example_values_left == 0 {
                 continue;
             }
             // What is made of itself has to end somewhere.
-            match self.made(property, depth - 1) {
+            match self.example(property, depth - 1) {
                 Data::Null => {}
                 Data::List(values) if values == [Data::Null] => made.push((name.clone(), Data::List(Vec::new()))),
                 value => made.push((name.clone(), value)),
@@ -502,12 +505,12 @@ impl<'d> Reader<'d> {
             let secret = |reader: &mut Self, wanted: &str| {
                 let variable = reader.variable(wanted, wanted.to_owned());
                 reader.note(element, format!("wants a login (`{name}`); write the variable {variable}"));
-                Text::value(&variable)
+                Text::variable(&variable)
             };
             match (scheme.get("type").text(), scheme.get("scheme").text().to_ascii_lowercase().as_str()) {
                 ("http", "basic") => {
                     let mut both = secret(self, "user");
-                    both.say(":");
+                    both.push_str(":");
                     both.push(&secret(self, "password"));
                     request.auth = Some(Auth::Basic(both.template()));
                 }
@@ -519,8 +522,8 @@ impl<'d> Reader<'d> {
                     let value = secret(self, key);
                     match place {
                         "query" => {
-                            request.path.say(if request.path.says_any(|c| c == '?') { "&" } else { "?" });
-                            request.path.say(&format!("{}=", form(key)));
+                            request.path.push_str(if request.path.literal_contains(|c| c == '?') { "&" } else { "?" });
+                            request.path.push_str(&format!("{}=", form_encode(key)));
                             request.path.push(&value);
                         }
                         "cookie" => {
@@ -538,17 +541,17 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn plan(self) -> Known {
-        Known {
+    fn into_request_list(self) -> RequestList {
+        RequestList {
             origin: "an OpenAPI description",
             remark: "A sketch: a description says what can be asked, not in what order, how often or with whose data.",
-            asked: self.asked,
-            own: None,
+            requests: self.requests,
+            preferred_server: None,
             visits: self.visits,
-            flows: true,
-            target: nowhere(),
+            keep_flows: true,
+            target: default_target(),
             variables: self.variables,
-            who: Who::OneASecond,
+            arrivals_default: DefaultArrivals::OnePerSecond,
             notes: self.notes,
         }
     }

@@ -1,7 +1,7 @@
 //! Scripts for pgbench, and the commands that run them.
 //!
 //! What it means to pgbench is looked up in `src/bin/pgbench` of PostgreSQL; each construct is a row of `tests/import/pgbench.csv`. A
-//! transaction of pgbench, one run through a script, is a request where it says one statement or one block, else a walk through a flow.
+//! transaction of pgbench, one run through a script, is a request where it says one statement or one block, else a path through a flow.
 
 mod built_in;
 mod expression;
@@ -19,18 +19,18 @@ use offered_model::{Count, Law, Nanos};
 
 use crate::delay::Delay;
 use crate::note::Note;
-use crate::plan::{Arrivals, Flow, Plan, Profile, Step, When, unlike};
-use crate::{Error, Given, Kind, words};
+use crate::plan::{Arrivals, Flow, Phase, Plan, RateProfile, Step, unique_name};
+use crate::{Error, ImportOptions, ParameterKind, shell};
 use expression::{Expression, Value};
 use options::{Mode, Options, Script};
-use paths::{Outside, Way};
-use requests::{Requests, Walk};
+use paths::{Outside, ScriptPath};
+use requests::{PathRequests, Requests};
 
 /// What is wrong at a line.
-type At = (usize, String);
+type LineError = (usize, String);
 
-/// A walk through the script of a title, and how often it is taken against the others.
-type Titled = (String, f64, Walk);
+/// A path through the script of a title, and how often it is taken against the others.
+type WeightedPath = (String, f64, PathRequests);
 
 /// How long, where nothing is said of it.
 const DURATION: Nanos = Nanos::from_secs(600);
@@ -39,7 +39,7 @@ const DURATION: Nanos = Nanos::from_secs(600);
 const TRANSACTIONS: u32 = 10;
 
 /// Clients at most, as connections are counted.
-const MOST_CLIENTS: u64 = u32::MAX as u64;
+const MAX_CLIENTS: u64 = u32::MAX as u64;
 
 /// Words that statements begin with.
 const STATEMENTS: [&str; 16] = [
@@ -48,7 +48,7 @@ const STATEMENTS: [&str; 16] = [
 ];
 
 /// Whether `text` is a script for pgbench, or has a command that runs some.
-pub(crate) fn is(text: &str) -> bool {
+pub(crate) fn looks_like(text: &str) -> bool {
     is_command(text) || is_script(text)
 }
 
@@ -64,7 +64,7 @@ fn is_command(text: &str) -> bool {
 /// Begins with a statement or a command of pgbench, and has an end of one.
 fn is_script(text: &str) -> bool {
     let mut rest = text.trim_start();
-    while let script::Said::Comment(bytes) = script::begins_with(rest, None) {
+    while let script::Token::Comment(bytes) = script::next_token(rest, None) {
         rest = rest[bytes..].trim_start();
     }
     if let Some(said) = rest.strip_prefix('\\') {
@@ -76,30 +76,30 @@ fn is_script(text: &str) -> bool {
 }
 
 /// The plan of `text`, the content of `file`.
-pub(crate) fn read(text: &str, file: &str, given: &Given) -> Result<Plan, Error> {
-    Reader { file, given, notes: Vec::new() }.read(text)
+pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Plan, Error> {
+    Reader { file, options, notes: Vec::new() }.read(text)
 }
 
 struct Reader<'g> {
     file: &'g str,
-    given: &'g Given<'g>,
+    options: &'g ImportOptions<'g>,
     notes: Vec<Note>,
 }
 
 impl Reader<'_> {
-    fn at(&self, (line, what): At) -> Error {
-        Error::At { file: self.file.to_owned(), line, what }
+    fn error_at(&self, (line, what): LineError) -> Error {
+        Error::Line { file: self.file.to_owned(), line, message: what }
     }
 
     fn note(&mut self, line: usize, element: impl Into<String>, what: impl Into<String>) {
-        self.notes.push(Note { line, element: element.into(), what: what.into() });
+        self.notes.push(Note { line, element: element.into(), message: what.into() });
     }
 
     fn read(mut self, text: &str) -> Result<Plan, Error> {
         let is_command = is_command(text);
         let mut options = match is_command {
             true => self.command(text)?,
-            false => Options { keeps_tables: true, ..Options::default() },
+            false => Options { no_vacuum: true, ..Options::default() },
         };
         if !is_command {
             let name = self.file.to_owned();
@@ -109,41 +109,41 @@ impl Reader<'_> {
             options.scripts.push(Script { line: options.line, name, is_built_in: true, weight: 1 });
         }
         let clients = options.clients.unwrap_or(1);
-        let connections = u32::try_from(clients.min(MOST_CLIENTS)).unwrap_or(u32::MAX);
-        let (mut requests, mut walks) = self.walks(&options, text, is_command)?;
+        let connections = u32::try_from(clients.min(MAX_CLIENTS)).unwrap_or(u32::MAX);
+        let (mut requests, mut paths) = self.paths(&options, text, is_command)?;
         let url = self.url(&options)?;
-        self.manners(&options, is_command, &requests, clients);
+        self.note_differences(&options, is_command, &requests, clients);
         let transactions = options.transactions.or((is_command && options.seconds.is_none()).then_some(TRANSACTIONS));
         let counted = options.rate.is_some() || transactions.is_some();
-        let asks = |walk: &Walk| !walk.steps.is_empty();
-        let Some((_, _, Walk { first, .. })) = walks.iter().find(|(.., walk)| asks(walk)) else {
-            return Err(self.at((options.line.max(1), "the script asks nothing of a database".to_owned())));
+        let asks = |path: &PathRequests| !path.steps.is_empty();
+        let Some((_, _, PathRequests { initial_wait: first, .. })) = paths.iter().find(|(.., path)| asks(path)) else {
+            return Err(self.error_at((options.line.max(1), "the script asks nothing of a database".to_owned())));
         };
         let first = first.clone();
-        let idle = |walk: &Walk| !asks(walk) && (counted || !walk.first.is_zero());
-        if walks.iter().any(|(.., walk)| idle(walk)) {
-            let what = "on some way a script asks nothing, and pgbench counts that as a transaction or waits for it; a workload cannot";
-            return Err(self.at((options.line.max(1), what.to_owned())));
+        let idle = |path: &PathRequests| !asks(path) && (counted || !path.initial_wait.is_zero());
+        if paths.iter().any(|(.., path)| idle(path)) {
+            let what = "on some script_path a script asks nothing, and pgbench counts that as a transaction or waits for it; a workload cannot";
+            return Err(self.error_at((options.line.max(1), what.to_owned())));
         }
-        walks.retain(|(.., walk)| asks(walk));
-        if walks.iter().any(|(.., walk)| walk.first != first) {
-            let what = "scripts, or ways through one, that wait for different times before their first statement are not translated";
-            return Err(self.at((options.line.max(1), what.to_owned())));
+        paths.retain(|(.., path)| asks(path));
+        if paths.iter().any(|(.., path)| path.initial_wait != first) {
+            let what = "scripts, or script_paths through one, that wait for different times before their first statement are not translated";
+            return Err(self.error_at((options.line.max(1), what.to_owned())));
         }
-        let single = walks.iter().all(|(.., walk)| walk.steps.len() == 1 && walk.steps[0].1.is_zero());
+        let single = paths.iter().all(|(.., path)| path.steps.len() == 1 && path.steps[0].1.is_zero());
         let usual = if options.rate.is_some() { Delay::default() } else { first.clone() };
         let mut flows = Vec::new();
         if single {
-            for (_, weight, walk) in &walks {
-                requests.all[walk.steps[0].0].weight += weight;
+            for (_, weight, path) in &paths {
+                requests.all[path.steps[0].0].weight += weight;
             }
         } else {
-            for (title, weight, walk) in &walks {
-                let name = unlike(title, |name| flows.iter().any(|flow: &Flow| flow.name == name));
+            for (title, weight, path) in &paths {
+                let name = unique_name(title, |name| flows.iter().any(|flow: &Flow| flow.name == name));
                 flows.push(Flow {
                     name,
                     weight: *weight,
-                    steps: steps(walk, &usual, &requests, options.rate.is_none()),
+                    steps: steps(path, &usual, &requests, options.rate.is_none()),
                 });
             }
             requests.all.iter_mut().for_each(|request| request.on_failure = OnFailure::EndSession);
@@ -155,12 +155,12 @@ impl Reader<'_> {
                 pace: None,
                 visitor: Visitor::Same,
                 ramp: Nanos::ZERO,
-                think: usual.law().0,
+                think: usual.distribution().0,
             },
             Some(rate) => {
-                self.throttled(&options, &first, !single);
+                self.note_rate_differences(&options, &first, !single);
                 let think = Law::constant(0.0).expect("zero is a constant");
-                Arrivals::Open { rate: Profile::Constant(rate), process: Process::Poisson, think }
+                Arrivals::Open { rate: RateProfile::Constant(rate), process: Process::Poisson, think }
             }
         };
         let (duration, count) = match (transactions, options.seconds) {
@@ -173,7 +173,7 @@ impl Reader<'_> {
         Ok(Plan {
             name: title(self.file),
             origin: if is_command { "a command of pgbench" } else { "a pgbench script" }.to_owned(),
-            when: When::Load,
+            phase: Phase::Load,
             duration,
             count,
             arrivals,
@@ -188,18 +188,24 @@ impl Reader<'_> {
         })
     }
 
-    /// What is walked through: the title of its script, how often, and the walk.
-    fn walks(&mut self, options: &Options, text: &str, is_command: bool) -> Result<(Requests, Vec<Titled>), Error> {
+    /// What is walked through: the title of its script, how often, and the path.
+    fn paths(
+        &mut self,
+        options: &Options,
+        text: &str,
+        is_command: bool,
+    ) -> Result<(Requests, Vec<WeightedPath>), Error> {
         let scripts = self.scripts(options, text, is_command)?;
         let mut requests = Requests::new(options.mode == Mode::Simple);
-        let mut walks = Vec::new();
-        for (script, title, ways) in scripts {
+        let mut paths = Vec::new();
+        for (script, title, script_paths) in scripts {
             let file = if script.is_built_in || !is_command { String::new() } else { script.name.clone() };
-            for way in ways {
-                let weight = way.weight * f64::from(script.weight);
-                let walk = requests.walk(way, &title).map_err(|at| self.of(&script, is_command, at))?;
+            for script_path in script_paths {
+                let weight = script_path.weight * f64::from(script.weight);
+                let path =
+                    requests.add_path(script_path, &title).map_err(|at| self.script_error(&script, is_command, at))?;
                 if weight > 0.0 {
-                    walks.push((title.clone(), weight, walk));
+                    paths.push((title.clone(), weight, path));
                 }
             }
             for (line, element, what) in requests.notes.drain(..) {
@@ -211,74 +217,74 @@ impl Reader<'_> {
                 self.note(if script.is_built_in { 0 } else { line }, element, what);
             }
         }
-        Ok((requests, walks))
+        Ok((requests, paths))
     }
 
     /// The one command in `text` that makes load.
     fn command(&mut self, text: &str) -> Result<Options, Error> {
-        let commands = words::commands(text)
-            .map_err(|line| self.at((line, "a quote that is never closed; the command is cut off".to_owned())))?;
+        let commands = shell::commands(text)
+            .map_err(|line| self.error_at((line, "a quote that is never closed; the command is cut off".to_owned())))?;
         let mut found: Option<Options> = None;
         for command in &commands {
-            let first = command.words.iter().find(|word| !word.said().contains('='));
+            let first = command.words.iter().find(|word| !word.as_literal().contains('='));
             let line = command.words.first().map_or(1, |word| word.line);
             if options::arguments(command).is_none() {
                 if let Some(first) = first {
-                    self.note(line, first.text.shown(), "is no command of pgbench; left out");
+                    self.note(line, first.text.to_display(), "is no command of pgbench; left out");
                 }
                 continue;
             }
-            let value = |name: &str| self.given.value(name).map(str::to_owned);
-            let options = Options::read(command, &value).map_err(|at| self.at(at))?;
-            if options.initialises {
+            let value = |name: &str| self.options.variable(name).map(str::to_owned);
+            let options = Options::read(command, &value).map_err(|at| self.error_at(at))?;
+            if options.initialize {
                 self.note(line, "pgbench -i", "makes tables, and no load; run it before");
             } else if let Some(first) = found.replace(options) {
                 let what =
                     format!("a second command; a workload is one of them, and the first is in line {}", first.line);
-                return Err(self.at((line, what)));
+                return Err(self.error_at((line, what)));
             }
         }
         found.ok_or_else(|| {
             let what = "no command of pgbench that makes load: -i makes tables";
-            self.at((1, what.to_owned()))
+            self.error_at((1, what.to_owned()))
         })
     }
 
     /// What is wrong in a script, at its line.
-    fn of(&self, script: &Script, is_command: bool, at: At) -> Error {
+    fn script_error(&self, script: &Script, is_command: bool, at: LineError) -> Error {
         match is_command {
-            true => Error::At { file: script.name.clone(), line: at.0, what: at.1 },
-            false => self.at(at),
+            true => Error::Line { file: script.name.clone(), line: at.0, message: at.1 },
+            false => self.error_at(at),
         }
     }
 
-    /// Each script with its title and the ways through it.
+    /// Each script with its title and the script_paths through it.
     fn scripts(
         &mut self,
         options: &Options,
         text: &str,
         is_command: bool,
-    ) -> Result<Vec<(Script, String, Vec<Way>)>, Error> {
+    ) -> Result<Vec<(Script, String, Vec<ScriptPath>)>, Error> {
         let mut known: BTreeMap<String, Expression> = BTreeMap::new();
-        known.insert("scale".to_owned(), Expression::Is(Value::Whole(options.scale.unwrap_or(1))));
+        known.insert("scale".to_owned(), Expression::Value(Value::Integer(options.scale.unwrap_or(1))));
         if options.rate.is_none() {
-            known.insert("client_id".to_owned(), Expression::Client);
+            known.insert("client_id".to_owned(), Expression::ClientId);
         }
         known.extend(options.defined.iter().map(|(name, value)| (name.clone(), Expression::Text(value.clone()))));
-        let mut given = Vec::new();
-        for (name, value) in self.given.values.into_iter().flatten() {
-            given.push(name.clone());
+        let mut preset = Vec::new();
+        for (name, value) in self.options.variables.into_iter().flatten() {
+            preset.push(name.clone());
             known.insert(name.clone(), Expression::Text(value.clone()));
         }
         let mut read = Vec::new();
         for script in &options.scripts {
-            let of = |at| self.of(script, is_command, at);
+            let of = |at| self.script_error(script, is_command, at);
             let (script, text, title) = if script.is_built_in {
-                let (name, text) = built_in::script(&script.name).map_err(|what| self.at((script.line, what)))?;
+                let (name, text) = built_in::script(&script.name).map_err(|what| self.error_at((script.line, what)))?;
                 (Script { name: name.to_owned(), ..script.clone() }, text.to_owned(), name.to_owned())
             } else if is_command {
-                let included = self.given.included.filter(|_| script.name != "-");
-                let cannot = |why: String| self.at((script.line, format!("-f {}: {why}", script.name)));
+                let included = self.options.read_include.filter(|_| script.name != "-");
+                let cannot = |why: String| self.error_at((script.line, format!("-f {}: {why}", script.name)));
                 let read = included.ok_or_else(|| cannot("is no file beside it".to_owned()))?;
                 (script.clone(), read(&script.name).map_err(cannot)?, title(&script.name))
             } else {
@@ -288,12 +294,13 @@ impl Reader<'_> {
             let commands = script::commands(&text).map_err(of)?;
             read.push((script, title, commands));
         }
-        let mut somewhere: Vec<String> = read.iter().flat_map(|(.., commands)| paths::set(commands)).collect();
+        let mut assigned: Vec<String> =
+            read.iter().flat_map(|(.., commands)| paths::assigned_variables(commands)).collect();
         if options.rate.is_some() {
-            somewhere.push("client_id".to_owned());
+            assigned.push("client_id".to_owned());
         }
-        let pasted = options.mode == Mode::Simple;
-        let outside = Outside { known: &known, given: &given, somewhere: &somewhere, pasted };
+        let simple_protocol = options.mode == Mode::Simple;
+        let outside = Outside { known: &known, preset: &preset, assigned: &assigned, simple_protocol };
         if read.iter().any(|(script, ..)| script.is_built_in) {
             let what = match options.scale.is_some() {
                 true => {
@@ -307,30 +314,31 @@ impl Reader<'_> {
                 self.note(options.line, "-s", what);
             }
         }
-        let ways = |(script, title, commands): (Script, String, Vec<script::Command>)| {
-            let ways = paths::ways(&commands, &outside).map_err(|at| self.of(&script, is_command, at))?;
-            Ok((script, title, ways))
+        let script_paths = |(script, title, commands): (Script, String, Vec<script::Command>)| {
+            let script_paths =
+                paths::enumerate(&commands, &outside).map_err(|at| self.script_error(&script, is_command, at))?;
+            Ok((script, title, script_paths))
         };
-        read.into_iter().map(ways).collect()
+        read.into_iter().map(script_paths).collect()
     }
 
     /// Where it goes: as libpq has it, from the command, its environment, or what is given.
     fn url(&self, options: &Options) -> Result<Url, Error> {
         let known = |name: &str| {
-            let given = self.given.value(name).or_else(|| options.environment(name));
+            let given = self.options.variable(name).or_else(|| options.environment(name));
             given.filter(|value| !value.is_empty()).map(str::to_owned)
         };
-        let unnamed = |name: &str| Error::Unnamed {
+        let unnamed = |name: &str| Error::UnresolvedHost {
             file: self.file.to_owned(),
             element: if options.line > 0 {
                 format!("line {} `pgbench`", options.line)
             } else {
                 "the script".to_owned()
             },
-            kind: Kind::Variable,
+            kind: ParameterKind::Variable,
             name: name.to_owned(),
         };
-        let wrong = |what: String| self.at((options.line.max(1), what));
+        let wrong = |what: String| self.error_at((options.line.max(1), what));
         if let Some(url) = options.database.as_ref().filter(|name| name.contains("://")) {
             return url.parse().map_err(|why: offered_model::Wrong| wrong(why.to_string()));
         }
@@ -363,12 +371,12 @@ impl Reader<'_> {
         let url = Url { address, path: "/".to_owned(), secure, login: Some(Box::new(login)) };
         match url.to_string().parse::<Url>() {
             Ok(same) if same == url => Ok(url),
-            _ => Err(wrong("says where to connect in a way that no URL does".to_owned())),
+            _ => Err(wrong("says where to connect in a script_path that no URL does".to_owned())),
         }
     }
 
     /// What pgbench does otherwise, whatever the script says.
-    fn manners(&mut self, options: &Options, is_command: bool, requests: &Requests, clients: u64) {
+    fn note_differences(&mut self, options: &Options, is_command: bool, requests: &Requests, clients: u64) {
         let line = options.line;
         let anew = match options.mode {
             Mode::Simple => Some((
@@ -381,11 +389,11 @@ impl Reader<'_> {
         if let Some((element, what)) = anew {
             self.note(line, element, what);
         }
-        if is_command && !options.keeps_tables {
+        if is_command && !options.no_vacuum {
             let what = "without it pgbench_history is emptied before, and pgbench_branches and pgbench_tellers are vacuumed; here nothing is done before";
             self.note(line, "-n", what);
         }
-        if !options.goes_on {
+        if !options.continue_on_error {
             let what = "an error of the database ends a client of pgbench, unless it is a serialization failure or a deadlock; here that launch fails, and the next begins";
             self.note(line, "", what);
         }
@@ -393,15 +401,16 @@ impl Reader<'_> {
             let what = "changes what its connection knows, which a client of pgbench has for itself; here connections are shared by all";
             self.note(stateful.0, stateful.1.clone(), what);
         }
-        for (line, element, what) in options.left.clone() {
+        for (line, element, what) in options.ignored.clone() {
             self.note(line, element, what);
         }
     }
 
     /// What differs where transactions come at a rate.
-    fn throttled(&mut self, options: &Options, first: &Delay, many: bool) {
-        let mut note =
-            |what: &str| self.notes.push(Note { line: options.line, element: "-R".to_owned(), what: what.to_owned() });
+    fn note_rate_differences(&mut self, options: &Options, first: &Delay, many: bool) {
+        let mut note = |what: &str| {
+            self.notes.push(Note { line: options.line, element: "-R".to_owned(), message: what.to_owned() })
+        };
         if options.threads.is_some_and(|threads| threads > 1) {
             note(
                 "with -j each thread of pgbench has its own part of the arrivals and of the clients; here who comes takes the connection that is free",
@@ -418,15 +427,15 @@ impl Reader<'_> {
     }
 }
 
-/// The steps of a walk. Who begins again waits after the last step as before the first.
-fn steps(walk: &Walk, usual: &Delay, requests: &Requests, again: bool) -> Vec<Step> {
-    let last = walk.steps.len() - 1;
+/// The steps of a path. Who begins again waits after the last step as before the first.
+fn steps(path: &PathRequests, usual: &Delay, requests: &Requests, again: bool) -> Vec<Step> {
+    let last = path.steps.len() - 1;
     let mut steps: Vec<Step> = Vec::new();
-    for (here, (at, pause)) in walk.steps.iter().enumerate() {
+    for (here, (at, pause)) in path.steps.iter().enumerate() {
         let request = requests.all[*at].name.clone();
-        let name = unlike(&request, |name| steps.iter().any(|step| step.name == name));
-        let pause = if here == last && again { pause.plus(&walk.first) } else { pause.clone() };
-        let think = (pause.law() != usual.law()).then(|| pause.law().0);
+        let name = unique_name(&request, |name| steps.iter().any(|step| step.name == name));
+        let pause = if here == last && again { pause.plus(&path.initial_wait) } else { pause.clone() };
+        let think = (pause.distribution() != usual.distribution()).then(|| pause.distribution().0);
         steps.push(Step { name, request, repeat: 1, think, next: vec![((here < last).then_some(here + 1), 1.0)] });
     }
     steps

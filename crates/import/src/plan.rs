@@ -5,7 +5,7 @@ use offered_model::workload::script::{AtEnd, Auth, Body, Check, Extraction, OnFa
 use offered_model::workload::{Pace, Sql, Target, Visitor};
 use offered_model::{Count, Law, Nanos};
 
-use crate::address::{header, own_header};
+use crate::address::{is_reserved_header, is_valid_header};
 use crate::note::Note;
 use crate::text::Text;
 
@@ -16,8 +16,8 @@ pub struct Plan {
     pub name: String,
     /// Where it comes from, in a few words.
     pub origin: String,
-    /// When it runs, against the other plans of the file.
-    pub when: When,
+    /// Phase it runs, against the other plans of the file.
+    pub phase: Phase,
     /// How long it launches; [`Nanos::MAX`] where only the count ends it.
     pub duration: Nanos,
     /// How much it launches at most.
@@ -38,16 +38,16 @@ pub struct Plan {
     pub notes: Vec<Note>,
 }
 
-/// When a plan runs, against the other plans of its file.
+/// Phase a plan runs, against the other plans of its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum When {
+pub enum Phase {
     /// Before the load.
-    Before,
+    Setup,
     /// It is the load.
     #[default]
     Load,
     /// After the load.
-    After,
+    Teardown,
 }
 
 /// The system model.
@@ -71,7 +71,7 @@ pub enum Arrivals {
     /// Sessions that come and leave, and single requests where there are no flows.
     Open {
         /// Sessions per second.
-        rate: Profile,
+        rate: RateProfile,
         /// Their arrival process.
         process: Process,
         /// The law of the think times of steps without one of their own.
@@ -81,7 +81,7 @@ pub enum Arrivals {
 
 /// A rate over time, per second.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Profile {
+pub enum RateProfile {
     /// Always the same.
     Constant(f64),
     /// From the one to the other over a time, and on at that.
@@ -96,7 +96,7 @@ pub struct Variable {
     /// Its name: letters, digits and `_`.
     pub name: String,
     /// Where its value comes from.
-    pub value: Value,
+    pub value: ValueSource,
     /// How often it takes a new one; means nothing of one that never does.
     pub per: Per,
 }
@@ -104,13 +104,13 @@ pub struct Variable {
 impl Variable {
     /// One that always has this value.
     pub(crate) fn constant(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { name: name.into(), value: Value::Constant(value.into()), per: Per::Session }
+        Self { name: name.into(), value: ValueSource::Constant(value.into()), per: Per::Session }
     }
 }
 
 /// Where the value of a variable comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum ValueSource {
     /// Always this.
     Constant(String),
     /// The variable of the environment so named.
@@ -129,17 +129,17 @@ pub enum Value {
     /// The numbers from this one on.
     Sequence(u64),
     /// A whole number drawn between these two, both included.
-    Between(i64, i64),
+    UniformInteger(i64, i64),
 }
 
 /// One kind of request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// Its name, unlike the others'.
+    /// Its name, unique_name the others'.
     pub name: String,
     /// In small letters.
     pub method: String,
-    /// Path and query, fit to be sent.
+    /// Path and query, valid to be sent.
     pub path: Text,
     /// How often, against the others, where there are no flows.
     pub weight: f64,
@@ -166,7 +166,7 @@ pub struct Request {
 /// One kind of visit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// Its name, unlike the others'.
+    /// Its name, unique_name the others'.
     pub name: String,
     /// How often, against the others.
     pub weight: f64,
@@ -177,7 +177,7 @@ pub struct Flow {
 /// One step of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Its name, unlike those of the flow's other steps.
+    /// Its name, unique_name those of the flow's other steps.
     pub name: String,
     /// The name of its request.
     pub request: String,
@@ -194,7 +194,7 @@ impl Plan {
     pub fn find_files_in(&mut self, folder: &std::path::Path) {
         let found = |name: &str| folder.join(name).to_string_lossy().into_owned();
         for variable in &mut self.variables {
-            if let Value::File { file, .. } = &mut variable.value {
+            if let ValueSource::File { file, .. } = &mut variable.value {
                 *file = found(file);
             }
         }
@@ -230,20 +230,20 @@ impl Request {
     /// Adds a header, where it can be sent and is not offered's own affair; to one of that name, which is there once, as
     /// another value.
     pub(crate) fn add_header(&mut self, name: &str, value: Text) -> bool {
-        let fit = header(name, &value) && !own_header(name);
+        let valid = is_valid_header(name, &value) && !is_reserved_header(name);
         match self.headers.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name)) {
-            _ if !fit => {}
+            _ if !valid => {}
             None => self.headers.push((name.to_owned(), value)),
             Some((_, before)) => {
-                before.say(if name.eq_ignore_ascii_case("cookie") { "; " } else { ", " });
+                before.push_str(if name.eq_ignore_ascii_case("cookie") { "; " } else { ", " });
                 before.push(&value);
             }
         }
-        fit
+        valid
     }
 }
 
-impl Profile {
+impl RateProfile {
     /// This profile with every rate so many times as high.
     pub(crate) fn scaled(self, factor: f64) -> Self {
         match self {
@@ -255,7 +255,7 @@ impl Profile {
 }
 
 /// `wanted`, or with a number behind it where that is `taken`; never one of the words a workload keeps for itself.
-pub(crate) fn unlike(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
+pub(crate) fn unique_name(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
     let wanted = if wanted == "leave" { "leave it" } else { wanted };
     if !taken(wanted) {
         return wanted.to_owned();

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use offered_model::workload::script::{Auth, Body, Per};
 
-use crate::address::{Lack, Server, form, header, nowhere, sendable};
+use crate::address::{MissingValue, Server, default_target, encode_path, form_encode, is_valid_header};
 use crate::body;
 use crate::data::Data;
 use crate::note::Note;
-use crate::plan::{Plan, Request, Value, Variable};
+use crate::plan::{Plan, Request, ValueSource, Variable};
+use crate::request_list::{DefaultArrivals, PlannedRequest, RequestList, Visit, default_name};
 use crate::text::{self, Text};
-use crate::visits::{Asked, Known, Visit, Who, name};
-use crate::{Error, Given};
+use crate::{Error, ImportOptions};
 
 /// Redirects that Postman follows.
 const REDIRECTS: u32 = 10;
@@ -20,10 +20,10 @@ const MAX_DEPTH: usize = 30;
 /// Values of values of values, at most so often.
 const MAX_VALUE_DEPTH: usize = 8;
 /// Bytes that variables may put in, over the whole collection.
-const MOST_PUT_IN: usize = 16 << 20;
+const MAX_SUBSTITUTED_BYTES: usize = 16 << 20;
 
 /// The plan of `collection`, the content of `file`.
-pub(crate) fn read(collection: &Data, file: &str, given: &Given) -> Result<Plan, Error> {
+pub(crate) fn read(collection: &Data, file: &str, options: &ImportOptions) -> Result<Plan, Error> {
     let mut reader = Reader::default();
     for variable in collection.get("variable").list() {
         let key = [variable.get("key"), variable.get("id")].into_iter().find(|key| !key.text().is_empty());
@@ -31,8 +31,8 @@ pub(crate) fn read(collection: &Data, file: &str, given: &Given) -> Result<Plan,
             reader.values.insert(key.text(), variable.get("value").plain());
         }
     }
-    for (name, value) in given.values.into_iter().flatten() {
-        reader.set.insert(name.clone(), value.clone());
+    for (name, value) in options.variables.into_iter().flatten() {
+        reader.preset.insert(name.clone(), value.clone());
     }
     let info = collection.get("info");
     let called = info.get("name").text();
@@ -44,11 +44,11 @@ pub(crate) fn read(collection: &Data, file: &str, given: &Given) -> Result<Plan,
         auth.as_ref(),
         0,
     );
-    if reader.asked.is_empty() {
+    if reader.requests.is_empty() {
         let what = "a Postman collection without a request of a web server; there is nothing to ask".to_owned();
-        return Err(Error::File { file: file.to_owned(), what });
+        return Err(Error::File { file: file.to_owned(), message: what });
     }
-    reader.plan().plan(file)
+    reader.into_request_list().into_plan(file)
 }
 
 #[derive(Default)]
@@ -56,18 +56,18 @@ struct Reader<'d> {
     /// What the collection gives values.
     values: HashMap<&'d str, String>,
     /// What is given from outside, which wins.
-    set: HashMap<String, String>,
+    preset: HashMap<String, String>,
     /// Names of the workload that stand for what nothing gives a value, and what the collection calls them.
-    valueless: HashMap<String, String>,
-    spent: usize,
+    undefined: HashMap<String, String>,
+    substituted_bytes: usize,
     variables: Vec<Variable>,
-    asked: Vec<Asked>,
+    requests: Vec<PlannedRequest>,
     visits: Vec<Visit>,
     notes: Vec<Note>,
 }
 
 /// Who asks as an element says it; `None`: as what it stands in says.
-type Said = Option<Option<Login>>;
+type AuthSetting = Option<Option<Login>>;
 
 /// How a request says who asks.
 #[derive(Clone)]
@@ -79,7 +79,7 @@ enum Login {
 
 impl<'d> Reader<'d> {
     fn note(&mut self, element: &str, what: impl Into<String>) {
-        self.notes.push(Note { line: 0, element: element.to_owned(), what: what.into() });
+        self.notes.push(Note { line: 0, element: element.to_owned(), message: what.into() });
     }
 
     /// The requests of a folder become a flow, and each folder in it another.
@@ -91,11 +91,11 @@ impl<'d> Reader<'d> {
             );
             return;
         }
-        let begins = self.asked.len();
+        let begins = self.requests.len();
         for item in items.iter().filter(|item| item.get("request").is()) {
             self.item(item, called, auth);
         }
-        let steps: Vec<_> = (begins..self.asked.len()).map(|at| (at, None)).collect();
+        let steps: Vec<_> = (begins..self.requests.len()).map(|at| (at, None)).collect();
         if !steps.is_empty() {
             self.visits.push(Visit { name: called.to_owned(), steps });
         }
@@ -121,17 +121,17 @@ impl<'d> Reader<'d> {
         };
         let login = self.auth(said.get("auth"), &element).unwrap_or_else(|| auth.cloned());
         if let Some(Login::Query(key, value)) = &login {
-            path.say(if path.says_any(|c| c == '?') { "&" } else { "?" });
-            path.say(&format!("{}=", form(key)));
-            path.push(&value.map(form));
+            path.push_str(if path.literal_contains(|c| c == '?') { "&" } else { "?" });
+            path.push_str(&format!("{}=", form_encode(key)));
+            path.push(&value.map_literals(form_encode));
         }
         let method = match said.get("method").text() {
             "" => "get",
             method => method,
         };
-        let mut request = Request::new(method, sendable(&path));
+        let mut request = Request::new(method, encode_path(&path));
         request.name = match item.get("name").text() {
-            "" => name(&request),
+            "" => default_name(&request),
             called => called.to_owned(),
         };
         self.headers(said.get("header"), &element, &mut request);
@@ -146,7 +146,7 @@ impl<'d> Reader<'d> {
         if item.at(&["protocolProfileBehavior", "followRedirects"]) == &Data::Bool(false) {
             self.note(&element, "does not follow redirects; the others do, and here all");
         }
-        self.asked.push(Asked { line: 0, element, server, request });
+        self.requests.push(PlannedRequest { line: 0, element, server, request });
     }
 
     /// The server and the path of a URL, which is a text or its parts.
@@ -197,8 +197,10 @@ impl<'d> Reader<'d> {
             .map(|(at, part)| if at == 0 { part.to_owned() } else { segment(part) })
             .collect();
         let whole = self.resolve(&format!("{scheme}{}{query}", path.join("/")), element);
-        let lack = |name: &str| self.valueless.get(name).map(|wanted| Lack { property: false, name: wanted.clone() });
-        Server::split_text(&whole, lack)
+        let lack = |name: &str| {
+            self.undefined.get(name).map(|wanted| MissingValue { is_property: false, name: wanted.clone() })
+        };
+        Server::parse_text(&whole, lack)
     }
 
     fn headers(&mut self, said: &'d Data, element: &str, request: &mut Request) {
@@ -211,7 +213,7 @@ impl<'d> Reader<'d> {
             pairs.push((pair.get("key").plain(), pair.get("value").plain()));
         }
         for (name, value) in pairs {
-            let (name, value) = (self.resolve(&name, element).shown(), self.resolve(&value, element));
+            let (name, value) = (self.resolve(&name, element).to_display(), self.resolve(&value, element));
             if !request.add_header(&name, value) && !name.is_empty() {
                 self.note(element, format!("the header `{name}` is offered's own or cannot be sent; left out"));
             }
@@ -250,7 +252,7 @@ impl<'d> Reader<'d> {
                 headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
                 let mut parts = Vec::new();
                 for field in said.get("formdata").list().iter().filter(|field| !field.get("disabled").yes()) {
-                    let name = self.resolve(&field.get("key").plain(), element).shown();
+                    let name = self.resolve(&field.get("key").plain(), element).to_display();
                     let kind = Some(field.get("contentType").text()).filter(|kind| !kind.is_empty());
                     let src = field.get("src");
                     let files: Vec<&Data> =
@@ -285,10 +287,10 @@ impl<'d> Reader<'d> {
                     _ => String::new(),
                 };
                 if !variables.is_empty() {
-                    text.say(", \"variables\": ");
+                    text.push_str(", \"variables\": ");
                     text.push(&self.resolve(&variables, element));
                 }
-                text.say("}");
+                text.push_str("}");
                 Some(body::text(&text))
             }
             other => {
@@ -301,14 +303,14 @@ impl<'d> Reader<'d> {
     fn pairs(&mut self, pairs: &'d [Data], element: &str) -> Vec<(String, Text)> {
         let used = pairs.iter().filter(|pair| !pair.get("disabled").yes());
         used.map(|pair| {
-            let name = self.resolve(&pair.get("key").plain(), element).shown();
+            let name = self.resolve(&pair.get("key").plain(), element).to_display();
             (name, self.resolve(&pair.get("value").plain(), element))
         })
         .collect()
     }
 
     /// Who asks; `None`: the element does not say.
-    fn auth(&mut self, said: &'d Data, element: &str) -> Said {
+    fn auth(&mut self, said: &'d Data, element: &str) -> AuthSetting {
         let kind = said.get("type").text();
         let inside = said.get(kind);
         // A list of keys and values in 2.1, a map in 2.0.
@@ -329,11 +331,11 @@ impl<'d> Reader<'d> {
             "bearer" => Some(Some(Login::Auth(Auth::Bearer(self.resolve(&value("token"), element).template())))),
             "apikey" => {
                 let (key, text) =
-                    (self.resolve(&value("key"), element).shown(), self.resolve(&value("value"), element));
+                    (self.resolve(&value("key"), element).to_display(), self.resolve(&value("value"), element));
                 if value("in") == "query" {
                     return Some(Some(Login::Query(key, text)));
                 }
-                if !header(&key, &text) {
+                if !is_valid_header(&key, &text) {
                     self.note(element, format!("an API key in the header `{key}`, which cannot be sent; left out"));
                     return Some(None);
                 }
@@ -370,45 +372,45 @@ impl<'d> Reader<'d> {
     /// `text` with `{{name}}` as variables of the workload.
     fn resolve(&mut self, text: &str, element: &str) -> Text {
         let mut resolved = Text::default();
-        self.put_in(text, element, MAX_VALUE_DEPTH, &mut resolved);
+        self.substitute(text, element, MAX_VALUE_DEPTH, &mut resolved);
         resolved
     }
 
-    fn put_in(&mut self, text: &str, element: &str, depth: usize, resolved: &mut Text) {
+    fn substitute(&mut self, text: &str, element: &str, depth: usize, resolved: &mut Text) {
         let mut rest = text;
         while let Some(start) = rest.find("{{") {
-            resolved.say(&rest[..start]);
+            resolved.push_str(&rest[..start]);
             rest = &rest[start..];
             let Some(end) = rest.find("}}") else { break };
             let wanted = rest[2..end].trim();
             let whole = &rest[..end + 2];
             rest = &rest[end + 2..];
             if wanted.contains(['{', '\n']) || wanted.is_empty() || wanted.len() > 200 {
-                resolved.say(whole);
-            } else if let Some(value) = self.set.get(wanted).or_else(|| self.values.get(wanted)).cloned() {
-                self.spent += value.len() + 1;
-                if depth == 0 || self.spent > MOST_PUT_IN {
-                    resolved.say(whole);
+                resolved.push_str(whole);
+            } else if let Some(value) = self.preset.get(wanted).or_else(|| self.values.get(wanted)).cloned() {
+                self.substituted_bytes += value.len() + 1;
+                if depth == 0 || self.substituted_bytes > MAX_SUBSTITUTED_BYTES {
+                    resolved.push_str(whole);
                 } else {
-                    self.put_in(&value, element, depth - 1, resolved);
+                    self.substitute(&value, element, depth - 1, resolved);
                 }
             } else {
                 let name = self.variable(wanted, element);
-                resolved.push(&Text::value(&name));
+                resolved.push(&Text::variable(&name));
             }
         }
-        resolved.say(rest);
+        resolved.push_str(rest);
     }
 
     /// The variable that stands for `wanted`, which the collection gives no value.
     fn variable(&mut self, wanted: &str, element: &str) -> String {
-        let name = text::name(wanted.trim_start_matches('$'));
+        let name = text::variable_name(wanted.trim_start_matches('$'));
         if self.variables.iter().any(|variable| variable.name == name) {
             return name;
         }
         let value = match wanted {
-            "$guid" | "$randomUUID" => Value::Uuid,
-            "$randomInt" => Value::Between(0, 1000),
+            "$guid" | "$randomUUID" => ValueSource::Uuid,
+            "$randomInt" => ValueSource::UniformInteger(0, 1000),
             _ => {
                 let what = match wanted.strip_prefix('$') {
                     Some(_) => format!(
@@ -419,25 +421,25 @@ impl<'d> Reader<'d> {
                     ),
                 };
                 self.note(element, what);
-                self.valueless.insert(name.clone(), wanted.to_owned());
-                Value::Constant(wanted.trim_start_matches('$').to_owned())
+                self.undefined.insert(name.clone(), wanted.to_owned());
+                ValueSource::Constant(wanted.trim_start_matches('$').to_owned())
             }
         };
         self.variables.push(Variable { name: name.clone(), value, per: Per::Request });
         name
     }
 
-    fn plan(self) -> Known {
-        Known {
+    fn into_request_list(self) -> RequestList {
+        RequestList {
             origin: "a Postman collection",
             remark: "A collection says what can be asked. How often, and by how many, is for you to say: here one folder is walked through a second.",
-            flows: self.visits.len() > 1,
+            keep_flows: self.visits.len() > 1,
             visits: self.visits,
-            asked: self.asked,
-            own: None,
-            target: nowhere().with_cookies(true).with_redirects(REDIRECTS),
+            requests: self.requests,
+            preferred_server: None,
+            target: default_target().with_cookies(true).with_redirects(REDIRECTS),
             variables: self.variables,
-            who: Who::OneASecond,
+            arrivals_default: DefaultArrivals::OnePerSecond,
             notes: self.notes,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// The properties of `text`, the content of a file: a name and a value parted by `=`, `:` or a blank; `#` and `!` begin a remark, a
 /// backslash at the end of a line goes on in the next. The last of a name counts.
-pub fn properties(text: &str) -> BTreeMap<String, String> {
+pub fn read_properties(text: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -25,13 +25,13 @@ pub fn properties(text: &str) -> BTreeMap<String, String> {
         let (name, rest) = line.split_at(end.unwrap_or(line.len()));
         let rest = rest.trim_start();
         let value = rest.strip_prefix(['=', ':']).unwrap_or(rest).trim_start();
-        all.insert(plain(name), plain(value));
+        all.insert(unescape(name), unescape(value));
     }
     all
 }
 
 /// Without the backslashes that keep what is behind them.
-fn plain(text: &str) -> String {
+fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn lines_are_read_as_java_reads_them() {
-        let all = properties(
+        let all = read_properties(
             "# of the test\n! too\nhost=shop.test\n port : 81\nempty\nlong = a\\\n   b\nw\\=x = \\u00e4\\t\\\\\nhost = last\n",
         );
         let expected = [("empty", ""), ("host", "last"), ("long", "ab"), ("port", "81"), ("w=x", "\u{e4}\t\\")];

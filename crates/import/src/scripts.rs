@@ -32,7 +32,7 @@ pub enum Tool {
 
 /// A law of think times that every tool can draw from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Think {
+pub enum ThinkShape {
     /// Between 0 and 2Z.
     Uniform,
     /// Exponential of mean Z.
@@ -92,7 +92,7 @@ impl Emulation {
     ///
     /// # Errors
     /// A target that the tool cannot ask.
-    pub fn script(&self, tool: Tool, law: Think) -> Result<String, Error> {
+    pub fn script(&self, tool: Tool, law: ThinkShape) -> Result<String, Error> {
         if let Address::Unix(socket) = &self.url.address {
             return Err(Error::UnixSocket { tool, socket: socket.clone() });
         }
@@ -133,9 +133,9 @@ impl Emulation {
         format!(
             "{} users who think {} s on average: N/Z = {}/s, about {} launches a second (Principle A, Brady and Gunther 2016)",
             self.users,
-            figure(self.think),
-            figure(self.ratio),
-            figure(self.rate)
+            four_digits(self.think),
+            four_digits(self.ratio),
+            four_digits(self.rate)
         )
     }
 
@@ -156,7 +156,7 @@ impl Emulation {
 
     /// The requests as a JSON array, for the tools whose language has it as a literal.
     fn requests_json(&self) -> String {
-        let places = |text: &Template| said(text, "{{session}}", "{{sequence}}");
+        let places = |text: &Template| fill_placeholders(text, "{{session}}", "{{sequence}}");
         let request = |(r, upto): (&Request, f64)| {
             serde_json::json!({
                 "upto": upto, "name": r.name(), "method": r.method(), "path": places(r.path()), "body": r.body().text().map(places),
@@ -169,7 +169,7 @@ impl Emulation {
 }
 
 /// `text` with these in the place of the numbers of session and launch; it has no other places.
-fn said(text: &Template, session: &str, sequence: &str) -> String {
+fn fill_placeholders(text: &Template, session: &str, sequence: &str) -> String {
     let piece = |piece: &Piece| match piece {
         Piece::Text(text) => text.to_string(),
         Piece::Session => session.to_owned(),
@@ -180,7 +180,7 @@ fn said(text: &Template, session: &str, sequence: &str) -> String {
 }
 
 /// With four significant digits, or as many as the whole part has.
-fn figure(x: f64) -> String {
+fn four_digits(x: f64) -> String {
     let whole = if x == 0.0 { 1 } else { x.abs().log10().floor() as i32 + 1 };
     format!("{x:.*}", (4 - whole).clamp(0, 6) as usize)
 }

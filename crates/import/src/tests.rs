@@ -8,16 +8,16 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod features;
 mod formats;
 mod groups;
 mod hostile;
-mod manners;
 mod pgbench;
-mod silent;
+mod semantics;
 mod table;
 
 fn read(text: &str, file: &str, format: Option<Format>) -> Result<Vec<Plan>, Error> {
-    super::read(text, file, &Given { format, ..Given::default() })
+    super::read(text, file, &ImportOptions { format, ..ImportOptions::default() })
 }
 
 /// A plan of these elements, with the line of the first of them at 3.
@@ -101,7 +101,7 @@ fn the_plan_of_brady_asks_fifteen_pages_as_often_after_uniform_thoughts() {
     assert_eq!(workload.shares(), vec![1.0 / 15.0; 15]);
     assert!(plan.flows.is_empty(), "each round is one request");
     assert_eq!(plan.notes, [], "everything is translated");
-    let [Variable { name, value: Value::File { file, columns, at_end }, per }] = plan.variables.as_slice() else {
+    let [Variable { name, value: ValueSource::File { file, columns, at_end }, per }] = plan.variables.as_slice() else {
         panic!("{:?}", plan.variables)
     };
     assert_eq!(
@@ -109,7 +109,7 @@ fn the_plan_of_brady_asks_fifteen_pages_as_often_after_uniform_thoughts() {
         ("u", "data/u.csv", offered_model::workload::script::Per::Visit, AtEnd::Repeat)
     );
     assert_eq!(columns, &["user", "basket"]);
-    assert!(plan.requests.iter().all(|request| request.path.written().ends_with("?user={{u.user}}")));
+    assert!(plan.requests.iter().all(|request| request.path.to_source().ends_with("?user={{u.user}}")));
 }
 
 #[test]
@@ -161,16 +161,16 @@ fn a_poisson_timer_is_a_count_of_milliseconds_and_says_so() {
     let (plan, workload) = one(&threads(1, 0, &[timer.to_owned(), get("a", "")].concat()));
     let Sessions::Closed(closed) = workload.sessions() else { panic!() };
     assert_eq!(*closed.think(), Law::poisson_millis(0.3).unwrap());
-    assert!(plan.notes.iter().any(|note| note.what.contains("does not make arrivals Poisson")));
+    assert!(plan.notes.iter().any(|note| note.message.contains("does not make arrivals Poisson")));
 }
 
 #[test]
 fn variables_and_properties_are_put_in_and_what_has_no_value_is_named() {
     let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"x\"><stringProp name=\"Argument.value\">${__P(x,42)}</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
     let (plan, _) = one(&threads(1, 0, &[own.to_owned(), get("item/${x}?of=${id} s", "")].concat()));
-    assert_eq!(plan.requests[0].path.written(), "/item/42?of={{id}}%20s");
+    assert_eq!(plan.requests[0].path.to_source(), "/item/42?of={{id}}%20s");
     assert_eq!(plan.variables, [Variable::constant("id", "${id}")]);
-    assert!(plan.notes.iter().any(|note| note.what.contains("`${id}` has no value")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("`${id}` has no value")), "{:?}", plan.notes);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn arrivals_and_open_model_groups_are_partly_open() {
     let open = "<OpenModelThreadGroup testname=\"o\"><stringProp name=\"OpenModelThreadGroup.schedule\">rate(0/s) random_arrivals(1 min) rate(600/min) random_arrivals(4 min) rate(10/s)</stringProp></OpenModelThreadGroup>";
     let (plan, workload) = one(&jmx(&format!("{open}<hashTree>{}{}</hashTree>", get("a", ""), get("b", &wait(1000)))));
     let Arrivals::Open { rate, process, .. } = &plan.arrivals else { panic!("{plan:?}") };
-    assert_eq!((rate, process), (&Profile::Ramp(0.0, 10.0, Nanos::from_secs(60)), &Process::Poisson));
+    assert_eq!((rate, process), (&RateProfile::Ramp(0.0, 10.0, Nanos::from_secs(60)), &Process::Poisson));
     assert_eq!(workload.duration(), Nanos::from_secs(300));
     assert!(matches!(workload.sessions(), Sessions::PartlyOpen { .. }));
     let arrivals = "<com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup testname=\"p\"><stringProp name=\"TargetLevel\">120</stringProp><stringProp name=\"Hold\">10</stringProp><stringProp name=\"Unit\">M</stringProp></com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup>";
@@ -210,7 +210,7 @@ fn a_throughput_timer_that_rules_is_a_rate_and_one_that_does_not_is_noted() {
     let timer = "<ConstantThroughputTimer><doubleProp><name>throughput</name><value>600.0</value></doubleProp><intProp name=\"calcMode\">2</intProp></ConstantThroughputTimer><hashTree/>";
     let (plan, workload) = one(&threads(50, 0, &[timer.to_owned(), get("a", ""), get("b", "")].concat()));
     assert!((workload.asked_rate().unwrap() - 10.0).abs() < 1e-9, "{workload:?}");
-    assert!(plan.notes.iter().any(|note| note.what.contains("held back")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("held back")), "{:?}", plan.notes);
     let (plan, workload) = one(&threads(50, 0, &[timer.to_owned(), wait(1000), get("a", "")].concat()));
     assert!(matches!(workload.sessions(), Sessions::Closed(_)));
     assert!(plan.notes.iter().any(|note| note.element.starts_with("ConstantThroughputTimer")), "{:?}", plan.notes);
@@ -246,7 +246,7 @@ fn what_is_broken_hostile_or_empty_is_one_line() {
     assert!(refusal("<jmeterTestPlan>&b;</jmeterTestPlan>").contains("no character"));
     assert!(refusal(&"<a>".repeat(100_000)).contains("within one another"));
     assert!(refusal(&format!("<a>{}</a>", "<b/>".repeat(600_000))).contains("more than 500000"));
-    assert!(refusal(&" ".repeat(MOST_BYTES + 1)).contains("larger than 64 MiB"));
+    assert!(refusal(&" ".repeat(MAX_PLAN_BYTES + 1)).contains("larger than 64 MiB"));
     assert!(refusal("<html></html>").contains("begins with <html>"));
     assert!(refusal(&threads(1, 0, "")).contains("nothing to ask"));
     assert!(read("hello", "x", None).unwrap_err().to_string().contains("not a plan"));
@@ -256,7 +256,7 @@ fn what_is_broken_hostile_or_empty_is_one_line() {
     });
     // Nested loops beyond what can be written out are cut with a note, or refused.
     match read(&threads(1, 0, &endless), "plan.jmx", None) {
-        Ok(plans) => assert!(plans[0].notes.iter().any(|note| note.what.contains("longest"))),
+        Ok(plans) => assert!(plans[0].notes.iter().any(|note| note.message.contains("longest"))),
         Err(error) => assert!(error.to_string().contains("steps"), "{error}"),
     }
     // Those that only wait make no steps, and would take a year to go through.

@@ -4,42 +4,42 @@ use offered_model::Template;
 
 /// A text with variables in it: what is sent as it stands, and what a workload puts in.
 ///
-/// What is said is said: a name in braces in it is no variable, and is written so that it stays none.
+/// What is literal is literal: a name in braces in it is no variable, and is written so that it stays none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text(Vec<Piece>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
-    Said(String),
-    Value(String),
+    Literal(String),
+    Variable(String),
 }
 
 impl From<&str> for Text {
-    fn from(said: &str) -> Self {
+    fn from(literal: &str) -> Self {
         let mut text = Self::default();
-        text.say(said);
+        text.push_str(literal);
         text
     }
 }
 
 impl From<String> for Text {
-    fn from(said: String) -> Self {
-        Self::from(said.as_str())
+    fn from(literal: String) -> Self {
+        Self::from(literal.as_str())
     }
 }
 
 impl Text {
     /// The value of `name`: a variable, or a column of one after a point.
-    pub fn value(name: &str) -> Self {
-        Self(vec![Piece::Value(name.to_owned())])
+    pub fn variable(name: &str) -> Self {
+        Self(vec![Piece::Variable(name.to_owned())])
     }
 
     /// Adds what is sent as it stands.
-    pub fn say(&mut self, said: &str) {
+    pub fn push_str(&mut self, literal: &str) {
         match self.0.last_mut() {
-            _ if said.is_empty() => {}
-            Some(Piece::Said(before)) => before.push_str(said),
-            _ => self.0.push(Piece::Said(said.to_owned())),
+            _ if literal.is_empty() => {}
+            Some(Piece::Literal(before)) => before.push_str(literal),
+            _ => self.0.push(Piece::Literal(literal.to_owned())),
         }
     }
 
@@ -47,48 +47,48 @@ impl Text {
     pub fn push(&mut self, other: &Self) {
         for piece in &other.0 {
             match piece {
-                Piece::Said(said) => self.say(said),
-                Piece::Value(name) => self.0.push(Piece::Value(name.clone())),
+                Piece::Literal(literal) => self.push_str(literal),
+                Piece::Variable(name) => self.0.push(Piece::Variable(name.clone())),
             }
         }
     }
 
-    /// With what is said in another way; the variables stay.
-    pub(crate) fn map(&self, way: impl Fn(&str) -> String) -> Self {
+    /// With what is literal in another way; the variables stay.
+    pub(crate) fn map_literals(&self, way: impl Fn(&str) -> String) -> Self {
         let mut mapped = Self::default();
         for piece in &self.0 {
             match piece {
-                Piece::Said(said) => mapped.say(&way(said)),
-                Piece::Value(name) => mapped.0.push(Piece::Value(name.clone())),
+                Piece::Literal(literal) => mapped.push_str(&way(literal)),
+                Piece::Variable(name) => mapped.0.push(Piece::Variable(name.clone())),
             }
         }
         mapped
     }
 
     /// The names in it.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn variable_names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
-            Piece::Value(name) => Some(name.as_str()),
-            Piece::Said(_) => None,
+            Piece::Variable(name) => Some(name.as_str()),
+            Piece::Literal(_) => None,
         })
     }
 
-    /// What is said, where there are no variables.
-    pub fn said(&self) -> Option<&str> {
+    /// What is literal, where there are no variables.
+    pub fn as_literal(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
-            [Piece::Said(said)] => Some(said),
+            [Piece::Literal(literal)] => Some(literal),
             _ => None,
         }
     }
 
-    /// What is said, with values in their places; or the name of one that there is none for.
-    pub(crate) fn filled(&self, value: &dyn Fn(&str) -> Option<String>) -> Result<String, &str> {
+    /// What is literal, with values in their places; or the name of one that there is none for.
+    pub(crate) fn substitute(&self, value: &dyn Fn(&str) -> Option<String>) -> Result<String, &str> {
         let mut filled = String::new();
         for piece in &self.0 {
             match piece {
-                Piece::Said(said) => filled.push_str(said),
-                Piece::Value(name) => filled.push_str(&value(name).ok_or(name.as_str())?),
+                Piece::Literal(literal) => filled.push_str(literal),
+                Piece::Variable(name) => filled.push_str(&value(name).ok_or(name.as_str())?),
             }
         }
         Ok(filled)
@@ -99,44 +99,44 @@ impl Text {
         self.0.is_empty()
     }
 
-    /// Whether one of these stands in what is said.
-    pub(crate) fn says_any(&self, what: impl Fn(char) -> bool) -> bool {
-        self.0.iter().any(|piece| matches!(piece, Piece::Said(said) if said.contains(&what)))
+    /// Whether one of these stands in what is literal.
+    pub(crate) fn literal_contains(&self, what: impl Fn(char) -> bool) -> bool {
+        self.0.iter().any(|piece| matches!(piece, Piece::Literal(literal) if literal.contains(&what)))
     }
 
-    /// What is said before the first variable.
-    pub(crate) fn begins(&self) -> &str {
-        if let Some(Piece::Said(said)) = self.0.first() { said } else { "" }
+    /// What is literal before the first variable.
+    pub(crate) fn leading_literal(&self) -> &str {
+        if let Some(Piece::Literal(literal)) = self.0.first() { literal } else { "" }
     }
 
     /// Without the first bytes of what it begins with.
-    pub(crate) fn after(&self, bytes: usize) -> Self {
-        let mut rest = Self::from(&self.begins()[bytes..]);
-        rest.push(&Self(self.0[usize::from(!self.begins().is_empty())..].to_vec()));
+    pub(crate) fn skip_bytes(&self, bytes: usize) -> Self {
+        let mut rest = Self::from(&self.leading_literal()[bytes..]);
+        rest.push(&Self(self.0[usize::from(!self.leading_literal().is_empty())..].to_vec()));
         rest
     }
 
-    /// Without the first piece: what is said up to a variable, or a variable.
-    pub(crate) fn without_first(&self) -> Self {
+    /// Without the first piece: what is literal up to a variable, or a variable.
+    pub(crate) fn skip_piece(&self) -> Self {
         Self(self.0.get(1..).unwrap_or_default().to_vec())
     }
 
-    /// Before and after the first of these in what is said.
+    /// Before and after the first of these in what is literal.
     pub(crate) fn split_once(&self, at: char) -> Option<(Self, Self)> {
         let mut before = Self::default();
         for (number, piece) in self.0.iter().enumerate() {
             match piece {
-                Piece::Said(said) => {
-                    let Some((first, second)) = said.split_once(at) else {
-                        before.say(said);
+                Piece::Literal(literal) => {
+                    let Some((first, second)) = literal.split_once(at) else {
+                        before.push_str(literal);
                         continue;
                     };
-                    before.say(first);
+                    before.push_str(first);
                     let mut after = Self::from(second);
                     after.push(&Self(self.0[number + 1..].to_vec()));
                     return Some((before, after));
                 }
-                Piece::Value(name) => before.0.push(Piece::Value(name.clone())),
+                Piece::Variable(name) => before.0.push(Piece::Variable(name.clone())),
             }
         }
         None
@@ -144,7 +144,7 @@ impl Text {
 
     /// As a workload has it.
     pub fn template(&self) -> Template {
-        Template::new(&self.written())
+        Template::new(&self.to_source())
     }
 
     /// As a workload has it where it is a body: values stand as they are, and so do single braces, whatever is in them.
@@ -153,34 +153,34 @@ impl Text {
             "session" | "sequence" => format!("{{{{{name}}}}}"),
             _ => format!("{{{{{name}|raw}}}}"),
         };
-        Template::new(&self.written_with(|said| said.replace("{{", "{{'{{'}}"), value))
+        Template::new(&self.render(|literal| literal.replace("{{", "{{'{{'}}"), value))
     }
 
     /// As a workload writes it.
-    pub fn written(&self) -> String {
-        self.written_with(|said| Template::literal(said).written().to_owned(), |name| format!("{{{{{name}}}}}"))
+    pub fn to_source(&self) -> String {
+        self.render(|literal| Template::literal(literal).written().to_owned(), |name| format!("{{{{{name}}}}}"))
     }
 
-    fn written_with(&self, said: impl Fn(&str) -> String, value: impl Fn(&str) -> String) -> String {
+    fn render(&self, literal: impl Fn(&str) -> String, value: impl Fn(&str) -> String) -> String {
         let piece = |piece: &Piece| match piece {
-            Piece::Said(text) => said(text),
-            Piece::Value(name) => value(name),
+            Piece::Literal(text) => literal(text),
+            Piece::Variable(name) => value(name),
         };
         self.0.iter().map(piece).collect()
     }
 
     /// As a person reads it in a list.
-    pub fn shown(&self) -> String {
+    pub fn to_display(&self) -> String {
         let piece = |piece: &Piece| match piece {
-            Piece::Said(said) => said.clone(),
-            Piece::Value(name) => format!("{{{{{name}}}}}"),
+            Piece::Literal(literal) => literal.clone(),
+            Piece::Variable(name) => format!("{{{{{name}}}}}"),
         };
         self.0.iter().map(piece).collect()
     }
 }
 
 /// A name as a workload's variable may have it, made of another: letters, digits and `_`.
-pub(crate) fn name(wanted: &str) -> String {
+pub(crate) fn variable_name(wanted: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = wanted.chars().take(100).map(fit).collect();
     match name.as_str() {
@@ -197,22 +197,22 @@ mod tests {
 
     #[test]
     fn what_is_said_stays_said() {
-        let written = |said: &str| Text::from(said).written();
+        let written = |literal: &str| Text::from(literal).to_source();
         assert_eq!(written("{\"a\": {}}"), "{\"a\": {}}");
         assert_eq!(written("{a} {1} {{a}}"), "{{'{'}}a} {1} {{'{{'}}a}}");
         let mut text = Text::from("{x}=");
-        text.push(&Text::value("user.name"));
-        assert_eq!(text.written(), "{{'{'}}x}={{user.name}}");
-        assert_eq!(text.map(|said| said.replace('=', "%3D")).written(), "{{'{'}}x}%3D{{user.name}}");
-        text.say("{{y}}");
-        text.push(&Text::value("session"));
+        text.push(&Text::variable("user.name"));
+        assert_eq!(text.to_source(), "{{'{'}}x}={{user.name}}");
+        assert_eq!(text.map_literals(|literal| literal.replace('=', "%3D")).to_source(), "{{'{'}}x}%3D{{user.name}}");
+        text.push_str("{{y}}");
+        text.push(&Text::variable("session"));
         assert_eq!(text.body_template().to_string(), "{x}={{user.name|raw}}{{'{{'}}y}}{{session}}");
     }
 
     #[test]
     fn names_are_fit_for_variables() {
         for (wanted, fit) in [("a-b", "a_b"), ("1x", "_1x"), ("", "value"), ("session", "session_"), ("ä", "_")] {
-            assert_eq!(name(wanted), fit);
+            assert_eq!(variable_name(wanted), fit);
         }
     }
 }

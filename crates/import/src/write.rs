@@ -11,14 +11,14 @@ use offered_model::workload::{self, Closed, Draft, Length, Opening, Sessions, St
 use offered_model::{Law, Nanos, Rate, Schedule, Workload, Wrong};
 
 use crate::note::Note;
-use crate::plan::{Arrivals, Plan, Profile, Request, Value, Variable};
+use crate::plan::{Arrivals, Plan, RateProfile, Request, ValueSource, Variable};
 use crate::text::Text;
 
 /// Places named for one kind of note; of more, their number.
-const PLACES: usize = 8;
+const MAX_PLACES: usize = 8;
 
 /// Why a variable has no value yet: who runs the workload has it.
-const LATER: &str = "a plan is imported without files and environment";
+const READ_LATER: &str = "a plan is imported without files and environment";
 
 impl Plan {
     /// The workload.
@@ -51,7 +51,7 @@ impl Plan {
     /// # Errors
     /// What no workload can say.
     pub fn text(&self, file: &str) -> Result<String, Wrong> {
-        let mut text = format!("# Written by `offered import` from {}: {}.\n", plain(file), plain(&self.origin));
+        let mut text = format!("# Written by `offered import` from {}: {}.\n", one_line(file), one_line(&self.origin));
         if let Some(remark) = self.remark {
             let _ = writeln!(text, "# {remark}");
         }
@@ -69,38 +69,38 @@ impl Plan {
     pub fn notes(&self) -> Vec<String> {
         let mut kinds: Vec<(&str, BTreeSet<(usize, &str)>)> = Vec::new();
         let mut numbers: HashMap<&str, usize> = HashMap::new();
-        for Note { line, element, what } in &self.notes {
-            let number = *numbers.entry(what).or_insert_with(|| {
-                kinds.push((what, BTreeSet::new()));
+        for Note { line, element, message } in &self.notes {
+            let number = *numbers.entry(message).or_insert_with(|| {
+                kinds.push((message, BTreeSet::new()));
                 kinds.len() - 1
             });
             kinds[number].1.insert((*line, element));
         }
-        let told = |(what, places): (&str, BTreeSet<(usize, &str)>)| {
+        let line_of = |(what, places): (&str, BTreeSet<(usize, &str)>)| {
             let place = |(line, element): &(usize, &str)| match (*line, element.is_empty()) {
                 (0, _) => (*element).to_owned(),
                 (line, true) => format!("line {line}"),
                 (line, false) => format!("line {line} {element}"),
             };
-            let mut named: Vec<String> = places.iter().take(PLACES).map(place).collect();
-            if places.len() > PLACES {
+            let mut named: Vec<String> = places.iter().take(MAX_PLACES).map(place).collect();
+            if places.len() > MAX_PLACES {
                 let lines: Vec<String> = places
                     .iter()
-                    .skip(PLACES)
+                    .skip(MAX_PLACES)
                     .map(|(line, _)| *line)
                     .filter(|line| *line > 0)
                     .map(|line| line.to_string())
                     .collect();
                 named.push(match lines.len() {
-                    0 => format!("and {} more", places.len() - PLACES),
+                    0 => format!("and {} more", places.len() - MAX_PLACES),
                     _ => format!("lines {}", lines.join(" ")),
                 });
             }
             named.retain(|name| !name.is_empty());
             let places = if named.is_empty() { String::new() } else { named.join(", ") + ": " };
-            plain(&format!("{places}{what}"))
+            one_line(&format!("{places}{what}"))
         };
-        kinds.into_iter().map(told).collect()
+        kinds.into_iter().map(line_of).collect()
     }
 
     fn sessions(&self) -> Result<Sessions, Wrong> {
@@ -142,9 +142,9 @@ impl Plan {
         for (number, flow) in (0u16..).zip(&self.flows) {
             let base = steps.len();
             let at = |step: usize| u16::try_from(base + step).map_err(|_| Wrong::new("the flows have too many steps"));
-            flows.push(flow::Flow { name: flow.name.clone(), weight: short(flow.weight), start: at(0)? });
+            flows.push(flow::Flow { name: flow.name.clone(), weight: round_weight(flow.weight), start: at(0)? });
             for step in &flow.steps {
-                let to = |(to, weight): &(Option<usize>, f64)| Ok((to.map(at).transpose()?, short(*weight)));
+                let to = |(to, weight): &(Option<usize>, f64)| Ok((to.map(at).transpose()?, round_weight(*weight)));
                 let request = numbers.get(&*step.request).copied();
                 steps.push(flow::Step {
                     flow: number,
@@ -161,27 +161,27 @@ impl Plan {
     }
 }
 
-fn profile(profile: &Profile) -> Result<Rates, Wrong> {
+fn profile(profile: &RateProfile) -> Result<Rates, Wrong> {
     match profile {
-        Profile::Constant(rate) => Ok(Rates::constant(Rate::from_per_sec(*rate)?)),
-        Profile::Ramp(from, to, over) => Rates::ramp(*from, *to, *over),
-        Profile::Steps(steps) => Rates::steps(steps),
+        RateProfile::Constant(rate) => Ok(Rates::constant(Rate::from_per_sec(*rate)?)),
+        RateProfile::Ramp(from, to, over) => Rates::ramp(*from, *to, *over),
+        RateProfile::Steps(steps) => Rates::steps(steps),
     }
 }
 
 fn variable(Variable { name, value, per }: &Variable) -> Result<script::Variable, Wrong> {
-    let later = || script::Source::Constant(Err(LATER.to_owned()));
+    let unread = || script::Source::Constant(Err(READ_LATER.to_owned()));
     let (source, per, env) = match value {
-        Value::Constant(text) => (script::Source::Constant(Ok(text.clone())), Per::Session, None),
-        Value::Env(name) => (later(), Per::Session, Some(name.clone())),
-        Value::File { file, columns, at_end } => {
+        ValueSource::Constant(text) => (script::Source::Constant(Ok(text.clone())), Per::Session, None),
+        ValueSource::Env(name) => (unread(), Per::Session, Some(name.clone())),
+        ValueSource::File { file, columns, at_end } => {
             let columns = (!columns.is_empty()).then(|| columns.clone());
-            let (rows, order) = (Err(LATER.to_owned()), Order::Sequential);
+            let (rows, order) = (Err(READ_LATER.to_owned()), Order::Sequential);
             (script::Source::Feeder(Feeder { file: file.clone(), order, at_end: *at_end, columns, rows }), *per, None)
         }
-        Value::Uuid => (script::Source::Uuid, *per, None),
-        Value::Sequence(from) => (script::Source::Sequence(*from), *per, None),
-        Value::Between(low, high) => {
+        ValueSource::Uuid => (script::Source::Uuid, *per, None),
+        ValueSource::Sequence(from) => (script::Source::Sequence(*from), *per, None),
+        ValueSource::UniformInteger(low, high) => {
             let (low, high) = (*low as f64, *high as f64);
             // Laws are of numbers from zero.
             let shift = low.min(0.0);
@@ -206,7 +206,7 @@ fn request(request: &Request, weighted: bool) -> Result<workload::Request, Wrong
     };
     Ok(asked
         .named(&request.name)
-        .with_weight(if weighted { short(request.weight) } else { 1.0 })
+        .with_weight(if weighted { round_weight(request.weight) } else { 1.0 })
         .with_headers(texts(&request.headers))
         .with_body(request.body.clone())
         .with_auth(request.auth.clone())
@@ -217,12 +217,12 @@ fn request(request: &Request, weighted: bool) -> Result<workload::Request, Wrong
 }
 
 /// A weight with nine digits, as short as they can be written.
-fn short(weight: f64) -> f64 {
+fn round_weight(weight: f64) -> f64 {
     format!("{weight:.8e}").parse().expect("what was printed is a number")
 }
 
 /// In one line of a comment or a terminal, and not endless.
-fn plain(text: &str) -> String {
+fn one_line(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(1000).collect();
     line.trim().to_owned()
 }

@@ -1,14 +1,5 @@
 //! What curl's options take.
 
-/// What follows an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A value.
-    WithValue,
-    /// Nothing.
-    Alone,
-}
-
 /// Those with a value, of curl 8.
 const WITH_VALUE: &[&str] = &[
     "--abstract-unix-socket",
@@ -212,7 +203,7 @@ const LETTERS: &[(char, &str)] = &[
 ];
 
 /// What changes nothing of the requests: what is shown of them, and where it is kept.
-const ABOUT_OUTPUT: &[&str] = &[
+const OUTPUT_ONLY: &[&str] = &[
     "--clobber",
     "--create-dirs",
     "--create-file-mode",
@@ -252,21 +243,23 @@ const ABOUT_OUTPUT: &[&str] = &[
     "--xattr",
 ];
 
-/// The long name of an option.
-pub(super) fn long(option: &str) -> &str {
+/// The long_name name of an option.
+pub(super) fn long_name(option: &str) -> &str {
     let mut letters = option.chars().skip(1);
     match (letters.next(), letters.next()) {
-        (Some(letter), None) => LETTERS.iter().find(|(known, _)| *known == letter).map_or(option, |(_, long)| long),
+        (Some(letter), None) => {
+            LETTERS.iter().find(|(known, _)| *known == letter).map_or(option, |(_, long_name)| long_name)
+        }
         _ => option,
     }
 }
 
-/// What follows `option`, by its long name or its letter.
-pub(super) fn kind(option: &str) -> Kind {
-    if WITH_VALUE.contains(&long(option)) { Kind::WithValue } else { Kind::Alone }
+/// Whether `option`, a long_name name or a letter, takes a value.
+pub(super) fn takes_value(option: &str) -> bool {
+    WITH_VALUE.contains(&long_name(option))
 }
 
-/// Whether `option`, by its long name, changes nothing of the requests.
-pub(super) fn is_about_output(option: &str) -> bool {
-    ABOUT_OUTPUT.contains(&option)
+/// Whether `option`, by its long_name name, changes nothing of the requests.
+pub(super) fn affects_only_output(option: &str) -> bool {
+    OUTPUT_ONLY.contains(&option)
 }

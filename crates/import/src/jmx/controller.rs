@@ -3,8 +3,8 @@
 use super::Reader;
 use super::node::Node;
 use super::sampler::Defaults;
-use super::{functions, unknown};
-use crate::chain::{MOST_STEPS, Walk};
+use super::{functions, untranslated};
+use crate::chain::{Action, MAX_STEPS};
 use crate::delay::Delay;
 
 /// What holds for the samplers of one place of the tree.
@@ -15,17 +15,17 @@ pub(super) struct Scope<'e> {
 }
 
 /// Module controllers within what module controllers name, at most.
-const MOST_MODULES: usize = 8;
+const MAX_NESTED_MODULES: usize = 8;
 
 /// What `offered plan emulate --for jmeter` writes to choose a request by weight.
-const BY_WEIGHT: &str = "${__groovy(def r = java.util.concurrent.ThreadLocalRandom.current().nextDouble(); ";
+const WEIGHTED_CHOICE: &str = "${__groovy(def r = java.util.concurrent.ThreadLocalRandom.current().nextDouble(); ";
 
 impl<'e> Reader<'e, '_> {
     /// The scope under `scope` where `nodes` stand.
     pub(super) fn scope(&mut self, nodes: &[Node<'e>], scope: &Scope<'e>) -> Scope<'e> {
         let mut scope = scope.clone();
         for node in nodes {
-            self.variables.at(node.element.line);
+            self.variables.enter(node.element.line);
             match node.class() {
                 "ConfigTestElement" if node.element.attribute("guiclass").ends_with("HttpDefaultsGui") => {
                     scope.defaults.requests.push(node.element);
@@ -55,26 +55,26 @@ impl<'e> Reader<'e, '_> {
     }
 
     /// What the samplers and controllers among `nodes`, the children of a place, do there; the rest is noted.
-    pub(super) fn walks(&mut self, nodes: &[Node<'e>], scope: &Scope<'e>) -> Vec<Walk> {
+    pub(super) fn actions(&mut self, nodes: &[Node<'e>], scope: &Scope<'e>) -> Vec<Action> {
         let scope = self.scope(nodes, scope);
-        nodes.iter().filter_map(|node| self.walk(node, &scope)).collect()
+        nodes.iter().filter_map(|node| self.action(node, &scope)).collect()
     }
 
-    fn walk(&mut self, node: &Node<'e>, scope: &Scope<'e>) -> Option<Walk> {
+    fn action(&mut self, node: &Node<'e>, scope: &Scope<'e>) -> Option<Action> {
         let class = node.class();
         match class {
             "HTTPSamplerProxy" | "HTTPSampler" | "HTTPSampler2" => {
-                if self.asked.len() > MOST_STEPS {
+                if self.requests.len() > MAX_STEPS {
                     return None; // the group is refused
                 }
                 let inner = self.scope(&node.children, scope);
-                self.variables.at(0);
-                let asked = self.sampler(node, &inner.defaults);
+                self.variables.enter(0);
+                let request = self.sampler(node, &inner.defaults);
                 for child in &node.children {
-                    self.leftover(child);
+                    self.note_untranslated(child);
                 }
-                self.asked.push(asked);
-                Some(Walk::Ask(self.asked.len() - 1, inner.before))
+                self.requests.push(request);
+                Some(Action::Request(self.requests.len() - 1, inner.before))
             }
             "ModuleController" => self.module(node, scope),
             // It is only done where a module controller names it.
@@ -85,90 +85,90 @@ impl<'e> Reader<'e, '_> {
                     let file = node.element.text_of("IncludeController.includepath");
                     self.note(node, format!("would do what stands in `{file}`, which is not read: {why}"));
                 }
-                Some(Walk::All(self.walks(&node.children, scope)))
+                Some(Action::Sequence(self.actions(&node.children, scope)))
             }
             "TestAction" => {
                 let before = self.scope(&node.children, scope).before;
                 for child in &node.children {
-                    self.leftover(child);
+                    self.note_untranslated(child);
                 }
                 let pause = match node.element.text_of("ActionProcessor.action") {
-                    "1" => Delay::fixed(self.number(node, "ActionProcessor.duration", 0.0) / 1e3),
+                    "1" => Delay::constant(self.number(node, "ActionProcessor.duration", 0.0) / 1e3),
                     _ => {
                         self.note(node, "would stop a thread, the test or a round; sessions go on");
                         Delay::default()
                     }
                 };
-                Some(Walk::Pause(before.plus(&pause)))
+                Some(Action::Pause(before.plus(&pause)))
             }
             _ if is_controller(class) => {
                 // A repetition that can be written out has a first time.
                 let loops = || node.element.text_of("LoopController.loops").trim() != "-1";
-                let looping = class == "LoopController" && loops();
-                let before = std::mem::replace(&mut self.looping, looping);
-                let walks = self.walks(&node.children, scope);
-                self.looping = before;
-                self.controller(node, walks)
+                let in_loop = class == "LoopController" && loops();
+                let before = std::mem::replace(&mut self.in_loop, in_loop);
+                let actions = self.actions(&node.children, scope);
+                self.in_loop = before;
+                self.controller(node, actions)
             }
             _ if is_sampler(class) => {
                 let before = self.scope(&node.children, scope).before;
-                self.note(node, unknown::of(node));
+                self.note(node, untranslated::describe(node));
                 for child in &node.children {
-                    self.leftover(child);
+                    self.note_untranslated(child);
                 }
-                Some(Walk::Pause(before))
+                Some(Action::Pause(before))
             }
             _ => {
-                self.leftover(node);
+                self.note_untranslated(node);
                 None
             }
         }
     }
 
     /// What stands elsewhere, at the end of a path of names.
-    fn module(&mut self, node: &Node<'e>, scope: &Scope<'e>) -> Option<Walk> {
+    fn module(&mut self, node: &Node<'e>, scope: &Scope<'e>) -> Option<Action> {
         let path = node.element.entries("ModuleController.node_path");
         let path: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
         // The first names are those of the tree and of the plan.
         let plan = self.plan;
         let found = (1..path.len().min(4)).find_map(|from| find(&plan.children, &path[from..]));
-        let Some(found) = found.filter(|_| self.modules < MOST_MODULES) else {
+        let Some(found) = found.filter(|_| self.module_depth < MAX_NESTED_MODULES) else {
             self.note(node, format!("would do what stands under `{}`, which is not there", path.join(" / ")));
             return None;
         };
-        self.modules += 1;
-        self.named.push(found.element.line);
-        let walks = self.walks(&found.children, scope);
-        self.modules -= 1;
+        self.module_depth += 1;
+        self.module_targets.push(found.element.line);
+        let actions = self.actions(&found.children, scope);
+        self.module_depth -= 1;
         match found.class() {
-            "TestFragmentController" => Some(Walk::All(walks)),
-            _ => self.controller(found, walks),
+            "TestFragmentController" => Some(Action::Sequence(actions)),
+            _ => self.controller(found, actions),
         }
     }
 
-    /// How the walks under a controller are taken.
-    fn controller(&mut self, node: &Node<'e>, walks: Vec<Walk>) -> Option<Walk> {
-        let equally = |walks: Vec<Walk>| Walk::One(walks.into_iter().map(|walk| (1.0, walk)).collect());
-        if walks.is_empty() {
+    /// How the actions under a controller are taken.
+    fn controller(&mut self, node: &Node<'e>, actions: Vec<Action>) -> Option<Action> {
+        let equally = |actions: Vec<Action>| Action::Choice(actions.into_iter().map(|action| (1.0, action)).collect());
+        if actions.is_empty() {
             return None;
         }
         Some(match node.class() {
-            "GenericController" | "TransactionController" | "RecordingController" => Walk::All(walks),
-            "LoopController" => self.loops(node, Walk::All(walks)),
-            "RandomController" => equally(walks),
+            "GenericController" | "TransactionController" | "RecordingController" => Action::Sequence(actions),
+            "LoopController" => self.loop_controller(node, Action::Sequence(actions)),
+            "RandomController" => equally(actions),
             "InterleaveControl" => {
                 self.note(node, "takes what is under it in turn; here one at random, each as often");
-                equally(walks)
+                equally(actions)
             }
             "RandomOrderController" => {
                 self.note(node, "takes what is under it in a random order; here in the order of the file");
-                Walk::All(walks)
+                Action::Sequence(actions)
             }
-            "ThroughputController" => self.throughput(node, Walk::All(walks)),
-            "SwitchController" => self.switch(node, walks)?,
+            "ThroughputController" => self.throughput_controller(node, Action::Sequence(actions)),
+            "SwitchController" => self.switch_controller(node, actions)?,
             // The nearest controller is a loop: the first time of that.
-            "OnceOnlyController" if self.looping => Walk::First(Box::new(Walk::All(walks))),
-            "OnceOnlyController" if self.once => Walk::All(walks),
+            "OnceOnlyController" if self.in_loop => Action::FirstPass(Box::new(Action::Sequence(actions))),
+            "OnceOnlyController" if self.single_round => Action::Sequence(actions),
             "OnceOnlyController" => {
                 self.note(node, "asked once by each thread at its start; left out, for it is none of the load after");
                 return None;
@@ -176,9 +176,9 @@ impl<'e> Reader<'e, '_> {
             class => {
                 let condition = ["IfController.condition", "WhileController.condition", "ForeachController.inputVal"];
                 if class == "IfController"
-                    && let Some(always) = self.constant(node)
+                    && let Some(always) = self.constant_condition(node)
                 {
-                    return always.then_some(Walk::All(walks));
+                    return always.then_some(Action::Sequence(actions));
                 }
                 let seconds = node.element.text_of("RunTime.seconds");
                 let said = condition.iter().map(|name| node.element.text_of(name)).find(|text| !text.is_empty());
@@ -190,34 +190,38 @@ impl<'e> Reader<'e, '_> {
                         "WhileController" => format!("what is under it while its condition holds{said}; here once"),
                         "RunTime" => format!("what is under it again and again for {seconds} s; here once"),
                         "ForeachController" => format!("what is under it for each of some values{said}; here once"),
-                        _ => format!("{}; what is under it is asked once", unknown::of(node)),
+                        _ => format!("{}; what is under it is asked once", untranslated::describe(node)),
                     },
                 );
-                Walk::All(walks)
+                Action::Sequence(actions)
             }
         })
     }
 
     /// What the condition of an if controller is, where that does not depend on anything: a truth, or an expression of which one
     /// comes.
-    fn constant(&mut self, node: &Node<'e>) -> Option<bool> {
+    fn constant_condition(&mut self, node: &Node<'e>) -> Option<bool> {
         let condition = node.element.text_of("IfController.condition").trim();
         let (said, unknown) = self.variables.resolve(condition);
-        let said = said.said().filter(|_| unknown.is_empty())?.trim().to_owned();
+        let said = said.as_literal().filter(|_| unknown.is_empty())?.trim().to_owned();
         let whole = node.element.text_of("IfController.useExpression") == "true";
         // JMeter takes anything but `true` for not.
-        if whole { Some(said.eq_ignore_ascii_case("true")) } else { functions::expression(&said)?.parse().ok() }
+        if whole {
+            Some(said.eq_ignore_ascii_case("true"))
+        } else {
+            functions::evaluate_expression(&said)?.parse().ok()
+        }
     }
 
-    fn loops(&mut self, node: &Node<'e>, walk: Walk) -> Walk {
+    fn loop_controller(&mut self, node: &Node<'e>, action: Action) -> Action {
         let loops = self.number(node, "LoopController.loops", 1.0);
         if loops < 0.0 {
             self.note(node, "repeats for ever; here once, and then the whole round begins again");
-            return walk;
+            return action;
         }
         // One request is repeated as it is; several are written out.
-        let single = walk.asked().len() == 1 && matches!(&walk, Walk::All(walks) if walks.len() == 1);
-        let most = if single { 60_000 } else { (MOST_STEPS / 2 / walk.size().max(1)).max(1) };
+        let single = action.requests().len() == 1 && matches!(&action, Action::Sequence(actions) if actions.len() == 1);
+        let most = if single { 60_000 } else { (MAX_STEPS / 2 / action.size().max(1)).max(1) };
         let times = (loops as u32).min(most as u32);
         if f64::from(times) < loops {
             self.note(
@@ -225,32 +229,32 @@ impl<'e> Reader<'e, '_> {
                 format!("repeats {loops} times; here {times} times, which is the longest that is written out"),
             );
         }
-        let inner = match walk {
-            Walk::All(mut walks) if single => walks.remove(0),
-            walk => walk,
+        let inner = match action {
+            Action::Sequence(mut actions) if single => actions.remove(0),
+            action => action,
         };
-        Walk::Times(times, Box::new(inner))
+        Action::Repeat(times, Box::new(inner))
     }
 
-    fn throughput(&mut self, node: &Node<'e>, walk: Walk) -> Walk {
+    fn throughput_controller(&mut self, node: &Node<'e>, action: Action) -> Action {
         if node.element.text_of("ThroughputController.style") != "1" {
             self.note(node, "what is under it only so many times in all; here in every round");
-            return walk;
+            return action;
         }
         let percent = self.number(node, "ThroughputController.percentThroughput", 100.0).clamp(0.0, 100.0);
         if percent == 0.0 {
             let said = node.element.text_of("ThroughputController.percentThroughput");
             self.note(node, format!("its share of the rounds, `{said}`, is 0 %: what is under it is never asked"));
-            return Walk::All(Vec::new());
+            return Action::Sequence(Vec::new());
         }
         self.note(node, "takes its share of the rounds evenly spread; here at random, as often");
-        Walk::One(vec![(percent, walk), (100.0 - percent, Walk::All(Vec::new()))])
+        Action::Choice(vec![(percent, action), (100.0 - percent, Action::Sequence(Vec::new()))])
     }
 
     /// One of those under it, by number or by name.
-    fn switch(&mut self, node: &Node<'e>, walks: Vec<Walk>) -> Option<Walk> {
+    fn switch_controller(&mut self, node: &Node<'e>, actions: Vec<Action>) -> Option<Action> {
         let said = node.element.text_of("SwitchController.value");
-        if let Some(shares) = said.strip_prefix(BY_WEIGHT).and_then(|said| said.strip_suffix(")}")) {
+        if let Some(shares) = said.strip_prefix(WEIGHTED_CHOICE).and_then(|said| said.strip_suffix(")}")) {
             let mut upto = 0.0;
             let mut weights: Vec<f64> = Vec::new();
             for share in shares.split("r < ").filter_map(|part| part.split(' ').next()?.parse::<f64>().ok()) {
@@ -258,54 +262,55 @@ impl<'e> Reader<'e, '_> {
                 upto = share;
             }
             weights.push(1.0 - upto);
-            return Some(Walk::One(weights.into_iter().zip(walks).collect()));
+            return Some(Action::Choice(weights.into_iter().zip(actions).collect()));
         }
-        let takers: Vec<&Node> = node.children.iter().filter(|child| takes_turns(child.class())).collect();
-        let equally = |walks: Vec<Walk>| Some(Walk::One(walks.into_iter().map(|walk| (1.0, walk)).collect()));
-        if takers.len() != walks.len() {
+        let children: Vec<&Node> = node.children.iter().filter(|child| is_selectable(child.class())).collect();
+        let equally =
+            |actions: Vec<Action>| Some(Action::Choice(actions.into_iter().map(|action| (1.0, action)).collect()));
+        if children.len() != actions.len() {
             self.note(node, format!("one of those under it, by `{said}`; here one at random"));
-            return equally(walks);
+            return equally(actions);
         }
         let number = |value: &str| {
             let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
             // A number beyond the last is the first.
-            digits.then(|| value.parse().ok().filter(|at| *at < takers.len()).unwrap_or(0))
+            digits.then(|| value.parse().ok().filter(|at| *at < children.len()).unwrap_or(0))
         };
         let (value, unknown) = self.variables.resolve(said.trim());
-        if let Some(value) = value.said().filter(|_| unknown.is_empty()).map(str::trim) {
-            let named = |wanted: &str| takers.iter().position(|child| child.name() == wanted);
-            let otherwise = || takers.iter().position(|child| child.name().eq_ignore_ascii_case("default"));
+        if let Some(value) = value.as_literal().filter(|_| unknown.is_empty()).map(str::trim) {
+            let named = |wanted: &str| children.iter().position(|child| child.name() == wanted);
+            let otherwise = || children.iter().position(|child| child.name().eq_ignore_ascii_case("default"));
             let at = if value.is_empty() { Some(0) } else { number(value).or_else(|| named(value)).or_else(otherwise) };
             // A name that none of them has chooses none.
-            return at.and_then(|at| walks.into_iter().nth(at));
+            return at.and_then(|at| actions.into_iter().nth(at));
         }
-        if let Some((low, high)) = self.variables.between(&value) {
+        if let Some((low, high)) = self.variables.integer_range(&value) {
             self.note(node, format!("one of those under it, by `{said}`; here drawn for itself, each as often, whatever number stands elsewhere"));
-            let mut weights = vec![0.0; walks.len()];
-            let last = walks.len() as i64 - 1;
+            let mut weights = vec![0.0; actions.len()];
+            let last = actions.len() as i64 - 1;
             for (at, weight) in weights.iter_mut().enumerate() {
                 *weight = f64::from(u8::from((low..=high).contains(&(at as i64))));
             }
             weights[0] += (high - low.max(last + 1) + 1).max(0) as f64;
-            return Some(Walk::One(weights.into_iter().zip(walks).collect()));
+            return Some(Action::Choice(weights.into_iter().zip(actions).collect()));
         }
         self.note(node, format!("one of those under it, by `{said}`; here one at random"));
-        equally(walks)
+        equally(actions)
     }
 
     /// Notes what is neither sampler nor controller, with all under it.
-    pub(super) fn leftover(&mut self, node: &Node<'e>) {
+    pub(super) fn note_untranslated(&mut self, node: &Node<'e>) {
         let translated = match node.class() {
             "ConfigTestElement" => node.element.attribute("guiclass").ends_with("HttpDefaultsGui"),
             "HeaderManager" | "Arguments" | "ConstantTimer" | "UniformRandomTimer" => true,
             "GaussianRandomTimer" | "PoissonRandomTimer" => true,
             "JSR223Timer" => self.timer(node).is_some(),
             "CookieManager" => {
-                self.kept_cookies(node);
+                self.note_cookies(node);
                 true
             }
             "AuthManager" => {
-                self.other_logins(node);
+                self.note_other_logins(node);
                 true
             }
             // Told of where the variables are collected.
@@ -317,10 +322,10 @@ impl<'e> Reader<'e, '_> {
             _ => false,
         };
         if !translated {
-            self.note(node, unknown::of(node));
+            self.note(node, untranslated::describe(node));
         }
         for child in &node.children {
-            self.leftover(child);
+            self.note_untranslated(child);
         }
     }
 }
@@ -337,7 +342,7 @@ pub(super) fn is_sampler(class: &str) -> bool {
     class.ends_with("Sampler") || class.ends_with("SamplerProxy") || class.ends_with("Request")
 }
 
-fn takes_turns(class: &str) -> bool {
+fn is_selectable(class: &str) -> bool {
     is_sampler(class) || class == "HTTPSampler2" || class == "TestAction" || is_controller(class)
 }
 

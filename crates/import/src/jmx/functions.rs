@@ -3,10 +3,10 @@
 //! Sources: `org.apache.jmeter.functions` of `JMeter` 5.6, and for expressions the grammars of JEXL 3 and Groovy, of which only what
 //! both mean alike is taken.
 
-use crate::address::form;
+use crate::address::form_encode;
 
 /// A function and what it is called with, each as it stands; `None`: it is none. `\\,` is a comma that parts nothing.
-pub(super) fn call(name: &str) -> Option<(&str, Vec<String>)> {
+pub(super) fn parse_call(name: &str) -> Option<(&str, Vec<String>)> {
     let name = name.strip_prefix("__").map(|_| name)?;
     let Some((function, inside)) = name.strip_suffix(')').and_then(|call| call.split_once('(')) else {
         return Some((name, Vec::new()));
@@ -36,7 +36,7 @@ pub(super) fn call(name: &str) -> Option<(&str, Vec<String>)> {
 }
 
 /// What a function gives, where that does not depend on anything that is only known later.
-pub(super) fn known(function: &str, arguments: &[String]) -> Option<String> {
+pub(super) fn evaluate(function: &str, arguments: &[String]) -> Option<String> {
     if arguments.iter().any(|argument| argument.contains("${")) {
         return None;
     }
@@ -49,7 +49,7 @@ pub(super) fn known(function: &str, arguments: &[String]) -> Option<String> {
             "LOWER" => Some(first.to_lowercase()),
             _ => None,
         },
-        "__urlencode" => Some(form(first)),
+        "__urlencode" => Some(form_encode(first)),
         "__intSum" | "__longSum" => {
             // The last may be the name of a variable that takes the sum.
             let (last, others) = arguments.split_last()?;
@@ -61,7 +61,7 @@ pub(super) fn known(function: &str, arguments: &[String]) -> Option<String> {
         "__jexl2" | "__jexl3" | "__jexl" | "__groovy" | "__javaScript" => {
             // Commas are part of an expression, but the last argument may be the name of a variable.
             let whole = arguments.first().filter(|_| arguments[1..].iter().all(|name| name.trim().is_empty()))?;
-            expression(whole)
+            evaluate_expression(whole)
         }
         _ => None,
     }
@@ -69,35 +69,35 @@ pub(super) fn known(function: &str, arguments: &[String]) -> Option<String> {
 
 /// The value of an expression of whole numbers, texts and truths; `None` where it has anything else in it, or where the languages
 /// differ about it.
-pub(super) fn expression(text: &str) -> Option<String> {
-    let mut rest = Rest { text: text.trim().trim_end_matches(';'), depth: 0 };
-    let value = rest.either()?;
-    rest.text.trim().is_empty().then(|| value.shown())
+pub(super) fn evaluate_expression(text: &str) -> Option<String> {
+    let mut rest = ExpressionReader { text: text.trim().trim_end_matches(';'), depth: 0 };
+    let value = rest.disjunction()?;
+    rest.text.trim().is_empty().then(|| value.to_display())
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Value {
     Number(i64),
     Text(String),
-    Truth(bool),
+    Boolean(bool),
 }
 
 impl Value {
-    fn shown(&self) -> String {
+    fn to_display(&self) -> String {
         match self {
             Self::Number(number) => number.to_string(),
             Self::Text(text) => text.clone(),
-            Self::Truth(truth) => truth.to_string(),
+            Self::Boolean(boolean) => boolean.to_string(),
         }
     }
 
-    fn truth(self) -> Option<bool> {
-        if let Self::Truth(truth) = self { Some(truth) } else { None }
+    fn boolean(self) -> Option<bool> {
+        if let Self::Boolean(boolean) = self { Some(boolean) } else { None }
     }
 }
 
 /// What is still to be read of an expression, and how many brackets are open.
-struct Rest<'t> {
+struct ExpressionReader<'t> {
     text: &'t str,
     depth: usize,
 }
@@ -105,9 +105,9 @@ struct Rest<'t> {
 /// Brackets within one another at most.
 const MAX_DEPTH: usize = 32;
 
-impl Rest<'_> {
+impl ExpressionReader<'_> {
     /// Whether this stands here; then it is behind us.
-    fn takes(&mut self, sign: &str) -> bool {
+    fn accept(&mut self, sign: &str) -> bool {
         let text = self.text.trim_start();
         let rest = text.strip_prefix(sign);
         if let Some(rest) = rest {
@@ -116,37 +116,37 @@ impl Rest<'_> {
         rest.is_some()
     }
 
-    fn either(&mut self) -> Option<Value> {
-        let mut value = self.both()?;
-        while self.takes("||") {
-            let other = self.both()?;
-            value = Value::Truth(value.truth()? | other.truth()?);
+    fn disjunction(&mut self) -> Option<Value> {
+        let mut value = self.conjunction()?;
+        while self.accept("||") {
+            let other = self.conjunction()?;
+            value = Value::Boolean(value.boolean()? | other.boolean()?);
         }
         Some(value)
     }
 
-    fn both(&mut self) -> Option<Value> {
-        let mut value = self.compared()?;
-        while self.takes("&&") {
-            let other = self.compared()?;
-            value = Value::Truth(value.truth()? & other.truth()?);
+    fn conjunction(&mut self) -> Option<Value> {
+        let mut value = self.comparison()?;
+        while self.accept("&&") {
+            let other = self.comparison()?;
+            value = Value::Boolean(value.boolean()? & other.boolean()?);
         }
         Some(value)
     }
 
-    fn compared(&mut self) -> Option<Value> {
+    fn comparison(&mut self) -> Option<Value> {
         let left = self.sum()?;
-        let sign = ["==", "!=", "<=", ">=", "<", ">"].into_iter().find(|sign| self.takes(sign));
+        let sign = ["==", "!=", "<=", ">=", "<", ">"].into_iter().find(|sign| self.accept(sign));
         let Some(sign) = sign else { return Some(left) };
         let right = self.sum()?;
         let order = match (&left, &right) {
             (Value::Number(left), Value::Number(right)) => left.cmp(right),
             (Value::Text(left), Value::Text(right)) => left.cmp(right),
-            (Value::Truth(left), Value::Truth(right)) if ["==", "!="].contains(&sign) => left.cmp(right),
+            (Value::Boolean(left), Value::Boolean(right)) if ["==", "!="].contains(&sign) => left.cmp(right),
             // Here each language has rules of its own.
             _ => return None,
         };
-        Some(Value::Truth(match sign {
+        Some(Value::Boolean(match sign {
             "==" => order.is_eq(),
             "!=" => order.is_ne(),
             "<=" => order.is_le(),
@@ -159,13 +159,13 @@ impl Rest<'_> {
     fn sum(&mut self) -> Option<Value> {
         let mut value = self.product()?;
         loop {
-            value = if self.takes("+") {
+            value = if self.accept("+") {
                 match (value, self.product()?) {
                     (Value::Number(left), Value::Number(right)) => Value::Number(left.checked_add(right)?),
                     (Value::Text(left), Value::Text(right)) => Value::Text(left + &right),
                     _ => return None,
                 }
-            } else if self.takes("-") {
+            } else if self.accept("-") {
                 match (value, self.product()?) {
                     (Value::Number(left), Value::Number(right)) => Value::Number(left.checked_sub(right)?),
                     _ => return None,
@@ -177,9 +177,9 @@ impl Rest<'_> {
     }
 
     fn product(&mut self) -> Option<Value> {
-        let mut value = self.one()?;
-        while let Some(sign) = ["*", "/", "%"].into_iter().find(|sign| self.takes(sign)) {
-            let (Value::Number(left), Value::Number(right)) = (value, self.one()?) else { return None };
+        let mut value = self.factor()?;
+        while let Some(sign) = ["*", "/", "%"].into_iter().find(|sign| self.accept(sign)) {
+            let (Value::Number(left), Value::Number(right)) = (value, self.factor()?) else { return None };
             value = Value::Number(match sign {
                 "*" => left.checked_mul(right)?,
                 "%" => left.checked_rem(right)?,
@@ -191,7 +191,7 @@ impl Rest<'_> {
         Some(value)
     }
 
-    fn one(&mut self) -> Option<Value> {
+    fn factor(&mut self) -> Option<Value> {
         if self.depth == MAX_DEPTH {
             return None;
         }
@@ -202,15 +202,15 @@ impl Rest<'_> {
     }
 
     fn operand(&mut self) -> Option<Value> {
-        if self.takes("(") {
-            let value = self.either()?;
-            return self.takes(")").then_some(value);
+        if self.accept("(") {
+            let value = self.disjunction()?;
+            return self.accept(")").then_some(value);
         }
-        if self.takes("!") {
-            return Some(Value::Truth(!self.one()?.truth()?));
+        if self.accept("!") {
+            return Some(Value::Boolean(!self.factor()?.boolean()?));
         }
-        if self.takes("-") {
-            let Value::Number(number) = self.one()? else { return None };
+        if self.accept("-") {
+            let Value::Number(number) = self.factor()? else { return None };
             return Some(Value::Number(number.checked_neg()?));
         }
         let text = self.text.trim_start();
@@ -228,7 +228,7 @@ impl Rest<'_> {
         let (word, rest) = text.split_at(end);
         self.text = rest;
         match word {
-            "true" | "false" => Some(Value::Truth(word == "true")),
+            "true" | "false" => Some(Value::Boolean(word == "true")),
             // A leading zero would be an octal number.
             _ if word.len() > 1 && word.starts_with('0') => None,
             _ => word.parse().ok().map(Value::Number),
@@ -252,7 +252,7 @@ mod tests {
             ("\"yes\" == \"no\" || 'a' != 'b'", "true"),
             ("true;", "true"),
         ] {
-            assert_eq!(expression(text).as_deref(), Some(value), "{text}");
+            assert_eq!(evaluate_expression(text).as_deref(), Some(value), "{text}");
         }
         for text in [
             "7 / 2",
@@ -268,18 +268,18 @@ mod tests {
             "",
             "1 2",
         ] {
-            assert_eq!(expression(text), None, "{text}");
+            assert_eq!(evaluate_expression(text), None, "{text}");
         }
-        assert_eq!(expression(&"(".repeat(100_000)), None);
+        assert_eq!(evaluate_expression(&"(".repeat(100_000)), None);
     }
 
     #[test]
     fn arguments_are_parted_by_commas_that_are_not_escaped() {
-        assert_eq!(call("__P(a, b)"), Some(("__P", vec!["a".to_owned(), " b".to_owned()])));
-        assert_eq!(call("__lowercase(A\\,B)"), Some(("__lowercase", vec!["A,B".to_owned()])));
-        assert_eq!(call("__threadNum"), Some(("__threadNum", Vec::new())));
-        assert_eq!(call("user"), None);
-        let known = |name: &str| call(name).and_then(|(function, arguments)| known(function, &arguments));
+        assert_eq!(parse_call("__P(a, b)"), Some(("__P", vec!["a".to_owned(), " b".to_owned()])));
+        assert_eq!(parse_call("__lowercase(A\\,B)"), Some(("__lowercase", vec!["A,B".to_owned()])));
+        assert_eq!(parse_call("__threadNum"), Some(("__threadNum", Vec::new())));
+        assert_eq!(parse_call("user"), None);
+        let known = |name: &str| parse_call(name).and_then(|(function, arguments)| evaluate(function, &arguments));
         assert_eq!(known("__lowercase(A\\,B)").as_deref(), Some("a,b"));
         assert_eq!(known("__changeCase(ab,UPPER,)").as_deref(), Some("AB"));
         assert_eq!(known("__intSum(1,2,3)").as_deref(), Some("6"));

@@ -7,20 +7,20 @@ use offered_model::{Nanos, Visit};
 use super::Reader;
 use super::node::Node;
 use crate::chain::Chain;
-use crate::plan::{Arrivals, Profile, When};
+use crate::plan::{Arrivals, Phase, RateProfile};
 
 /// Where a plan does not say when it ends.
-const ENDLESS: f64 = 600.0;
+const DEFAULT_DURATION_S: f64 = 600.0;
 /// Seconds that a request may take, where threads end after so many of them.
-const PATIENCE: f64 = 2.0;
+const SECONDS_PER_REQUEST: f64 = 2.0;
 /// Sessions that go on for longer than this are not what anybody means.
-const LONGEST: f64 = 1e6;
+const MAX_SECONDS: f64 = 1e6;
 /// So many steps for a rate that rises in a straight line among other pieces.
-const PIECES: u32 = 30;
+const STEPS_PER_RAMP: u32 = 30;
 
 /// What kind of thread group it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum GroupKind {
     /// N threads that go round.
     Threads,
     /// Iterations that arrive.
@@ -28,25 +28,25 @@ pub(super) enum Kind {
 }
 
 /// The kind of a node that is a thread group.
-pub(super) fn kind(node: &Node) -> Option<Kind> {
+pub(super) fn kind(node: &Node) -> Option<GroupKind> {
     match node.class() {
         "ThreadGroup"
         | "ConcurrencyThreadGroup"
         | "SteppingThreadGroup"
         | "UltimateThreadGroup"
         | "SetupThreadGroup"
-        | "PostThreadGroup" => Some(Kind::Threads),
-        "ArrivalsThreadGroup" | "FreeFormArrivalsThreadGroup" | "OpenModelThreadGroup" => Some(Kind::Arrivals),
+        | "PostThreadGroup" => Some(GroupKind::Threads),
+        "ArrivalsThreadGroup" | "FreeFormArrivalsThreadGroup" | "OpenModelThreadGroup" => Some(GroupKind::Arrivals),
         _ => None,
     }
 }
 
-/// When a thread group runs.
-pub(super) fn when(node: &Node) -> When {
+/// Phase a thread group runs.
+pub(super) fn phase(node: &Node) -> Phase {
     match node.class() {
-        "SetupThreadGroup" => When::Before,
-        "PostThreadGroup" => When::After,
-        _ => When::Load,
+        "SetupThreadGroup" => Phase::Setup,
+        "PostThreadGroup" => Phase::Teardown,
+        _ => Phase::Load,
     }
 }
 
@@ -54,38 +54,38 @@ pub(super) fn when(node: &Node) -> When {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Throttle {
     /// All threads together, to so many samples a second.
-    All { rate: f64, process: Process },
+    Shared { rate: f64, process: Process },
     /// Each thread, to a sample every so long.
-    Each(Nanos),
+    PerThread(Nanos),
 }
 
 impl Reader<'_, '_> {
     /// Who comes, and for how long.
     pub(super) fn arrivals(&mut self, node: &Node, chain: &Chain, throttle: Option<Throttle>) -> (Arrivals, Nanos) {
-        let think = chain.first.law().0;
-        let (requests, thought) = chain.means();
+        let think = chain.initial_wait.distribution().0;
+        let (requests, think_s) = chain.means();
         match kind(node) {
-            Some(Kind::Arrivals) => {
+            Some(GroupKind::Arrivals) => {
                 let (rate, process, length) = self.rates(node);
-                let rate = rate.scaled(chain.begun);
+                let rate = rate.scaled(chain.nonempty_share);
                 (Arrivals::Open { rate, process, think }, length)
             }
             _ => {
-                let (users, ramp, length) = self.users(node, requests, thought);
+                let (users, ramp, length) = self.users(node, requests, think_s);
                 let visits = self.visits(node);
                 // A thread keeps its variables; of its cookies the manager says whether it forgets them.
                 let visitor = Visitor::Same;
                 let arrivals = match throttle {
                     None => Arrivals::Closed { users, visits, pace: None, visitor, ramp, think },
-                    Some(Throttle::Each(every)) => {
+                    Some(Throttle::PerThread(every)) => {
                         Arrivals::Closed { users, visits, pace: Some(Pace::Requests(every)), visitor, ramp, think }
                     }
-                    Some(Throttle::All { rate, process }) => {
+                    Some(Throttle::Shared { rate, process }) => {
                         self.note(
                             node,
                             format!("its {users} threads are held back to a rate by a timer: translated as arrivals at that rate, which wait for no answer"),
                         );
-                        Arrivals::Open { rate: Profile::Constant(rate / requests), process, think }
+                        Arrivals::Open { rate: RateProfile::Constant(rate / requests), process, think }
                     }
                 };
                 (arrivals, length)
@@ -106,11 +106,11 @@ impl Reader<'_, '_> {
         (1.0..=f64::from(Visit::MAX)).contains(&rounds).then_some(rounds as u32)
     }
 
-    /// Users, their ramp, and the duration; a round is so many requests and `thought` seconds of think time.
-    fn users(&mut self, node: &Node, requests: f64, thought: f64) -> (u64, Nanos, Nanos) {
+    /// Users, their ramp, and the duration; a round is so many requests and `think_s` seconds of think time.
+    fn users(&mut self, node: &Node, requests: f64, think_s: f64) -> (u64, Nanos, Nanos) {
         let (users, ramp, length) = match node.class() {
             "ConcurrencyThreadGroup" => {
-                let unit = unit(node);
+                let unit = unit_seconds(node);
                 let (ramp, hold) = (self.number(node, "RampUp", 0.0) * unit, self.number(node, "Hold", 0.0) * unit);
                 if self.number(node, "Steps", 0.0) > 1.0 {
                     self.note(node, "its users start in steps; here one after another over the same time");
@@ -119,15 +119,15 @@ impl Reader<'_, '_> {
             }
             "SteppingThreadGroup" => self.stepping(node),
             "UltimateThreadGroup" => self.ultimate(node),
-            _ => self.plain(node, requests, thought),
+            _ => self.standard_group(node, requests, think_s),
         };
         if users < 1.0 {
             self.note(node, "has no users; here one");
         }
-        (users.clamp(1.0, 1e8) as u64, time(ramp), time(length))
+        (users.clamp(1.0, 1e8) as u64, nanos(ramp), nanos(length))
     }
 
-    fn plain(&mut self, node: &Node, requests: f64, thought: f64) -> (f64, f64, f64) {
+    fn standard_group(&mut self, node: &Node, requests: f64, think_s: f64) -> (f64, f64, f64) {
         let users = self.number(node, "ThreadGroup.num_threads", 1.0);
         let ramp = self.number(node, "ThreadGroup.ramp_time", 0.0);
         if self.number(node, "ThreadGroup.delay", 0.0) > 0.0 && node.element.text_of("ThreadGroup.scheduler") == "true"
@@ -150,23 +150,24 @@ impl Reader<'_, '_> {
                 node,
                 format!(
                     "begins and ends at times of the day; here it begins when it is run, and takes as long, {}",
-                    time(between)
+                    nanos(between)
                 ),
             );
             return (users, ramp, between);
         }
         let loops = self.loops_of(node);
         if loops < 0.0 {
-            self.note(node, format!("runs until it is stopped; here for {}", time(ENDLESS)));
-            return (users, ramp, ramp + ENDLESS);
+            self.note(node, format!("runs until it is stopped; here for {}", nanos(DEFAULT_DURATION_S)));
+            return (users, ramp, ramp + DEFAULT_DURATION_S);
         }
-        let length = (ramp + loops.max(1.0) * (thought + requests * PATIENCE)).max(60.0).ceil().min(LONGEST);
+        let length =
+            (ramp + loops.max(1.0) * (think_s + requests * SECONDS_PER_REQUEST)).max(60.0).ceil().min(MAX_SECONDS);
         let rounds = if loops == 1.0 { "one round".to_owned() } else { format!("{loops} rounds") };
         self.note(
             node,
             format!(
                 "each thread ends after {rounds}, and the test with the last; here at the latest after {}",
-                time(length)
+                nanos(length)
             ),
         );
         (users, ramp, length)
@@ -175,7 +176,7 @@ impl Reader<'_, '_> {
     /// The rounds of a thread; negative: for ever.
     pub(super) fn loops_of(&mut self, node: &Node) -> f64 {
         let Some(main) = node.element.property("ThreadGroup.main_controller") else { return 1.0 };
-        let said = self.resolve(node, main.text_of("LoopController.loops")).shown();
+        let said = self.resolve(node, main.text_of("LoopController.loops")).to_display();
         said.trim().parse().unwrap_or(1.0)
     }
 
@@ -203,7 +204,7 @@ impl Reader<'_, '_> {
             .entries("ultimatethreadgroupdata")
             .iter()
             .map(|row| {
-                let cells = row.children.iter().map(|cell| self.resolve(node, cell.text.trim()).shown());
+                let cells = row.children.iter().map(|cell| self.resolve(node, cell.text.trim()).to_display());
                 cells.collect::<Vec<_>>().iter().map(|cell| cell.parse().unwrap_or(0.0)).collect()
             })
             .collect();
@@ -222,10 +223,10 @@ impl Reader<'_, '_> {
     }
 
     /// Arrivals per second over time, their process, and the duration.
-    fn rates(&mut self, node: &Node) -> (Profile, Process, Nanos) {
+    fn rates(&mut self, node: &Node) -> (RateProfile, Process, Nanos) {
         match node.class() {
             "ArrivalsThreadGroup" => {
-                let unit = unit(node);
+                let unit = unit_seconds(node);
                 let target = self.number(node, "TargetLevel", 1.0) / unit;
                 let (ramp, hold) = (self.number(node, "RampUp", 0.0) * unit, self.number(node, "Hold", 0.0) * unit);
                 let steps = self.number(node, "Steps", 0.0).clamp(0.0, 1000.0) as u32;
@@ -233,20 +234,20 @@ impl Reader<'_, '_> {
                     self.note(node, "its limit of threads: arrivals beyond it would wait; here none does");
                 }
                 let rate = match steps {
-                    _ if ramp <= 0.0 => Profile::Constant(target),
-                    0 => Profile::Ramp(0.0, target, time(ramp)),
+                    _ if ramp <= 0.0 => RateProfile::Constant(target),
+                    0 => RateProfile::Ramp(0.0, target, nanos(ramp)),
                     _ => {
                         let each =
-                            |step: u32| (target * f64::from(step) / f64::from(steps), time(ramp / f64::from(steps)));
-                        Profile::Steps(
-                            (1..=steps).map(each).chain([(target, time(hold))]).filter(|(_, t)| t.0 > 0).collect(),
+                            |step: u32| (target * f64::from(step) / f64::from(steps), nanos(ramp / f64::from(steps)));
+                        RateProfile::Steps(
+                            (1..=steps).map(each).chain([(target, nanos(hold))]).filter(|(_, t)| t.0 > 0).collect(),
                         )
                     }
                 };
-                (rate, Process::Constant, time(ramp + hold))
+                (rate, Process::Constant, nanos(ramp + hold))
             }
             "FreeFormArrivalsThreadGroup" => {
-                let unit = unit(node);
+                let unit = unit_seconds(node);
                 let rows: Vec<[f64; 3]> = node
                     .element
                     .entries("Schedule")
@@ -265,8 +266,8 @@ impl Reader<'_, '_> {
 
     /// `rate(10/s) random_arrivals(2 min) rate(50/s) pause(5 s) ...`: the rate goes in a straight line from one `rate` to the
     /// next over the arrivals between them.
-    fn open_model(&mut self, node: &Node) -> (Profile, Process, Nanos) {
-        let schedule = self.resolve(node, node.element.text_of("OpenModelThreadGroup.schedule")).shown();
+    fn open_model(&mut self, node: &Node) -> (RateProfile, Process, Nanos) {
+        let schedule = self.resolve(node, node.element.text_of("OpenModelThreadGroup.schedule")).to_display();
         let (mut rate, mut pieces, mut even): (f64, Vec<(f64, f64, f64)>, bool) = (0.0, Vec::new(), false);
         // Pieces whose end is not known yet take the next rate.
         let mut open = 0;
@@ -276,7 +277,7 @@ impl Reader<'_, '_> {
             match function.trim() {
                 "rate" => {
                     let (count, unit) = argument.split_once('/').unwrap_or((argument, "s"));
-                    let parsed = count.trim().parse::<f64>().ok().zip(span(&format!("1{}", unit.trim())));
+                    let parsed = count.trim().parse::<f64>().ok().zip(parse_span(&format!("1{}", unit.trim())));
                     match parsed {
                         Some((count, unit)) => rate = count.max(0.0) / unit,
                         None => self.note(node, format!("its schedule has a rate that cannot be read: {argument}")),
@@ -285,7 +286,7 @@ impl Reader<'_, '_> {
                     open = pieces.len();
                 }
                 kind @ ("random_arrivals" | "even_arrivals" | "pause") => {
-                    let over = span(argument).unwrap_or_else(|| {
+                    let over = parse_span(argument).unwrap_or_else(|| {
                         self.note(node, format!("its schedule has a time that cannot be read: {argument}"));
                         0.0
                     });
@@ -304,28 +305,28 @@ impl Reader<'_, '_> {
     }
 
     /// Pieces from one rate to another over some seconds, as a profile.
-    fn pieces(&mut self, node: &Node, pieces: Vec<(f64, f64, f64)>, process: Process) -> (Profile, Process, Nanos) {
+    fn pieces(&mut self, node: &Node, pieces: Vec<(f64, f64, f64)>, process: Process) -> (RateProfile, Process, Nanos) {
         let pieces: Vec<_> = pieces.into_iter().filter(|(.., over)| *over > 0.0).take(1000).collect();
-        let length = time(pieces.iter().map(|(.., over)| over).sum());
+        let length = nanos(pieces.iter().map(|(.., over)| over).sum());
         let profile = match pieces.as_slice() {
-            [(from, to, _)] if from == to => Profile::Constant(*from),
-            [(from, to, over)] => Profile::Ramp(*from, *to, time(*over)),
+            [(from, to, _)] if from == to => RateProfile::Constant(*from),
+            [(from, to, over)] => RateProfile::Ramp(*from, *to, nanos(*over)),
             [(from, to, over), (then, on, _)] if from != to && to == then && then == on => {
-                Profile::Ramp(*from, *to, time(*over))
+                RateProfile::Ramp(*from, *to, nanos(*over))
             }
             _ => {
                 if pieces.iter().any(|(from, to, _)| from != to) {
-                    self.note(node, format!("its rate rises in straight lines; here in {PIECES} steps each"));
+                    self.note(node, format!("its rate rises in straight lines; here in {STEPS_PER_RAMP} steps each"));
                 }
                 let steps = pieces.iter().flat_map(|(from, to, over)| {
-                    let count = if from == to { 1 } else { PIECES };
+                    let count = if from == to { 1 } else { STEPS_PER_RAMP };
                     let step = move |at: u32| {
                         let middle = (f64::from(at) + 0.5) / f64::from(count);
-                        (from + (to - from) * middle, time(over / f64::from(count)))
+                        (from + (to - from) * middle, nanos(over / f64::from(count)))
                     };
                     (0..count).map(step)
                 });
-                Profile::Steps(steps.collect())
+                RateProfile::Steps(steps.collect())
             }
         };
         (profile, process, length)
@@ -344,7 +345,7 @@ impl Reader<'_, '_> {
                     // In whole milliseconds, of microseconds that were rounded.
                     let every = (60e6 / throughput).round() / 1e3;
                     return (every.is_finite() && every >= 1.0)
-                        .then(|| Throttle::Each(Nanos::from_millis(every as u64)));
+                        .then(|| Throttle::PerThread(Nanos::from_millis(every as u64)));
                 }
                 if ["1", "3", "calcmode.2", "calcmode.4"].contains(&mode.as_str()) && self.groups > 1 {
                     self.note(node, "is shared by the threads of all groups; here this group has all of it");
@@ -357,18 +358,18 @@ impl Reader<'_, '_> {
             }
             _ => return None,
         };
-        (rate.is_finite() && rate > 0.0).then_some(Throttle::All { rate, process })
+        (rate.is_finite() && rate > 0.0).then_some(Throttle::Shared { rate, process })
     }
 }
 
 /// Seconds as a time; what is no time is none.
-fn time(secs: f64) -> Nanos {
+fn nanos(secs: f64) -> Nanos {
     // To the microsecond: the plan's units are seconds and milliseconds.
-    Nanos::from_secs_f64((secs.clamp(0.0, LONGEST) * 1e6).round() / 1e6)
+    Nanos::from_secs_f64((secs.clamp(0.0, MAX_SECONDS) * 1e6).round() / 1e6)
 }
 
 /// `2 min` and the like, in seconds.
-fn span(text: &str) -> Option<f64> {
+fn parse_span(text: &str) -> Option<f64> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
     let (number, unit) = text.split_at(end);
     let unit = match unit.trim() {
@@ -383,6 +384,6 @@ fn span(text: &str) -> Option<f64> {
 }
 
 /// The seconds of the unit of time that the plugins' groups use.
-fn unit(node: &Node) -> f64 {
+fn unit_seconds(node: &Node) -> f64 {
     if node.element.text_of("Unit") == "S" { 1.0 } else { 60.0 }
 }

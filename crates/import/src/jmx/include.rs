@@ -1,39 +1,39 @@
-//! Include controllers: what stands in other files is put under them.
+//! Include controllers: what stands in other read_file is put under them.
 //!
 //! Source: `IncludeController.getProperBranch`: of the file's test plan the first test fragment, enabled.
 
 use super::tree::{self, Element};
 
-/// Files within files at most, and files at all.
+/// Files within read_file at most, and read_file at all.
 const MAX_DEPTH: usize = 8;
 const MAX_FILES: usize = 100;
 
 /// Reads a file by the name a plan calls it.
-type Files<'f> = Option<&'f dyn Fn(&str) -> Result<String, String>>;
+type IncludeReader<'f> = Option<&'f dyn Fn(&str) -> Result<String, String>>;
 
 /// Puts what is included under every include controller of `tree`, as far as it can be read; where it cannot, the reason is kept
 /// as its attribute `unread`.
-pub(super) fn all(tree: &mut Element, files: Files) {
-    include(tree, files, MAX_DEPTH, &mut MAX_FILES.clone());
+pub(super) fn expand(tree: &mut Element, read_file: IncludeReader) {
+    include(tree, read_file, MAX_DEPTH, &mut MAX_FILES.clone());
 }
 
-fn include(element: &mut Element, files: Files, depth: usize, left: &mut usize) {
+fn include(element: &mut Element, read_file: IncludeReader, depth: usize, left: &mut usize) {
     for at in 0..element.children.len() {
         let child = &element.children[at];
         if child.tag != "IncludeController" || child.attribute("enabled") == "false" {
-            include(&mut element.children[at], files, depth, left);
+            include(&mut element.children[at], read_file, depth, left);
             continue;
         }
         let (name, line) = (child.text_of("IncludeController.includepath").to_owned(), child.line);
-        let read = match files {
-            _ if depth == 0 || *left == 0 => Err("files include one another".to_owned()),
-            Some(files) => files(&name).and_then(|text| fragment(&text, &name, line)),
+        let read = match read_file {
+            _ if depth == 0 || *left == 0 => Err("read_file include one another".to_owned()),
+            Some(read_file) => read_file(&name).and_then(|text| fragment(&text, &name, line)),
             None => Err("it is another file".to_owned()),
         };
         *left = left.saturating_sub(1);
         match read {
             Ok(mut branch) => {
-                include(&mut branch, files, depth - 1, left);
+                include(&mut branch, read_file, depth - 1, left);
                 match element.children.get_mut(at + 1).filter(|next| next.tag == "hashTree") {
                     Some(tree) => tree.children = branch.children,
                     None => element.children.insert(at + 1, branch),
@@ -55,11 +55,11 @@ fn fragment(text: &str, file: &str, line: usize) -> Result<Element, String> {
         Some(branch) => std::mem::take(branch),
         None => Element { tag: "hashTree".to_owned(), ..Element::default() },
     };
-    place(&mut branch, line);
+    set_line(&mut branch, line);
     Ok(branch)
 }
 
-fn place(element: &mut Element, line: usize) {
+fn set_line(element: &mut Element, line: usize) {
     element.line = line;
-    element.children.iter_mut().for_each(|child| place(child, line));
+    element.children.iter_mut().for_each(|child| set_line(child, line));
 }

@@ -11,13 +11,13 @@ pub(super) struct Node<'e> {
 
 impl<'e> Node<'e> {
     /// The nodes of a `hashTree`; disabled ones do nothing in `JMeter` and are left out with all under them.
-    pub(super) fn all(tree: &'e Element) -> Vec<Self> {
+    pub(super) fn from_hash_tree(tree: &'e Element) -> Vec<Self> {
         let mut nodes = Vec::new();
         let mut elements = tree.children.iter().peekable();
         while let Some(element) = elements.next() {
             let under = elements.next_if(|next| next.tag == "hashTree");
             if element.tag != "hashTree" && element.attribute("enabled") != "false" {
-                nodes.push(Self { element, children: under.map_or_else(Vec::new, Self::all) });
+                nodes.push(Self { element, children: under.map_or_else(Vec::new, Self::from_hash_tree) });
             }
         }
         nodes

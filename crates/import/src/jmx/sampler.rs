@@ -5,15 +5,15 @@ use offered_model::workload::script::{Auth, Body, Check, Extraction, Part};
 
 use super::Reader;
 use super::node::Node;
-use crate::address::{self, Lack, Server, fit, form, sendable};
+use crate::address::{self, MissingValue, Server, encode_path, form_encode, percent_encode};
 use crate::body;
 use crate::jmx::tree::Element;
 use crate::text::Text;
 
 /// Headers of a request at most.
-const MOST_HEADERS: usize = 200;
+const MAX_HEADERS: usize = 200;
 /// Arguments of a request at most.
-const MOST_ARGUMENTS: usize = 1000;
+const MAX_ARGUMENTS: usize = 1000;
 
 /// What samplers of a scope have in common, the nearest scope first.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ pub(super) struct Defaults<'e> {
 
 /// A request as a sampler makes it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct SamplerRequest {
     pub(super) line: usize,
     pub(super) element: String,
     pub(super) name: String,
@@ -55,22 +55,22 @@ pub(super) struct Asked {
 
 impl<'e> Reader<'e, '_> {
     /// The request of sampler `node`.
-    pub(super) fn sampler(&mut self, node: &Node<'e>, defaults: &Defaults<'e>) -> Asked {
+    pub(super) fn sampler(&mut self, node: &Node<'e>, defaults: &Defaults<'e>) -> SamplerRequest {
         let element = node.element;
         let mut text = |name: &str| {
             let own = std::iter::once(&element).chain(defaults.requests.iter().rev());
             let said = own.map(|element| element.text_of(name)).find(|text| !text.trim().is_empty());
             self.resolve(node, said.unwrap_or("").trim())
         };
-        let (mut path, method) = (text("HTTPSampler.path"), text("HTTPSampler.method").shown().to_lowercase());
+        let (mut path, method) = (text("HTTPSampler.path"), text("HTTPSampler.method").to_display().to_lowercase());
         let (connect, response) =
-            (text("HTTPSampler.connect_timeout").shown(), text("HTTPSampler.response_timeout").shown());
-        let whole = path.begins().starts_with("http://") || path.begins().starts_with("https://");
+            (text("HTTPSampler.connect_timeout").to_display(), text("HTTPSampler.response_timeout").to_display());
+        let whole = path.leading_literal().starts_with("http://") || path.leading_literal().starts_with("https://");
         let mut server = self.server_of(node, defaults);
         if whole {
             // A whole URL in the path: it counts alone.
-            let lack = |name: &str| self.variables.lack(name);
-            if let Some((own, rest)) = Server::split_text(&path, lack) {
+            let missing = |name: &str| self.variables.missing_value(name);
+            if let Some((own, rest)) = Server::parse_text(&path, missing) {
                 (server, path) = (own, rest);
             }
         }
@@ -84,26 +84,26 @@ impl<'e> Reader<'e, '_> {
             }
         };
         let mut headers = defaults.headers.clone();
-        let body = self.content(node, defaults, &method, &mut path, &mut headers);
-        self.asides(node);
+        let body = self.body(node, defaults, &method, &mut path, &mut headers);
+        self.note_other_settings(node);
         let time = |text: &str| text.parse().ok().filter(|ms| *ms > 0).map(Nanos::from_millis);
-        let url = format!("{}{}", server.url().trim_end_matches('/'), path.shown());
+        let url = format!("{}{}", server.url().trim_end_matches('/'), path.to_display());
         let login = defaults.logins.iter().rev().find(|(under, _)| url.starts_with(under) || server.url().is_empty());
-        let told = |name: &str| element.text_of(name) == "true";
-        Asked {
+        let is_true = |name: &str| element.text_of(name) == "true";
+        SamplerRequest {
             line: element.line,
             element: format!("{} `{}`", node.class(), node.name()),
             name: node.name().trim().to_owned(),
             server,
             method,
-            path: sendable(&path),
+            path: encode_path(&path),
             headers,
             body,
             auth: login.map(|(_, auth)| auth.clone()),
             extract: defaults.extract.clone(),
             check: defaults.check.clone(),
             cookies: defaults.cookies,
-            follows: told("HTTPSampler.follow_redirects") || told("HTTPSampler.auto_redirects"),
+            follows: is_true("HTTPSampler.follow_redirects") || is_true("HTTPSampler.auto_redirects"),
             connect_timeout: time(&connect),
             response_timeout: time(&response),
             keepalive: element.text_of("HTTPSampler.use_keepalive") != "false",
@@ -117,28 +117,28 @@ impl<'e> Reader<'e, '_> {
             let own = std::iter::once(&node.element).chain(defaults.requests.iter().rev());
             let said = own.map(|element| element.text_of(name)).find(|text| !text.trim().is_empty());
             let (resolved, _) = self.variables.resolve(said.unwrap_or("").trim());
-            let property = self.variables.bare.first().filter(|_| name != "HTTPSampler.protocol");
+            let property = self.variables.properties_without_default.first().filter(|_| name != "HTTPSampler.protocol");
             if let Some(name) = property {
-                return Server::Unknown(Lack { property: true, name: name.clone() });
+                return Server::Unresolved(MissingValue { is_property: true, name: name.clone() });
             }
-            if let Some(lack) = resolved.names().find_map(|name| self.variables.lack(name)) {
-                return Server::Unknown(lack);
+            if let Some(missing) = resolved.variable_names().find_map(|name| self.variables.missing_value(name)) {
+                return Server::Unresolved(missing);
             }
-            if resolved.said().is_none() {
-                return Server::Later;
+            if resolved.as_literal().is_none() {
+                return Server::Runtime;
             }
-            if let Some((_, name)) = resolved.begins().split_once("${") {
+            if let Some((_, name)) = resolved.leading_literal().split_once("${") {
                 let name = name.split('}').next().unwrap_or_default().to_owned();
-                return Server::Unknown(Lack { property: false, name });
+                return Server::Unresolved(MissingValue { is_property: false, name });
             }
             *text = resolved;
         }
-        let [scheme, host, port] = texts.map(|text| text.shown());
-        Server::of(scheme.trim(), host.trim(), port.trim())
+        let [scheme, host, port] = texts.map(|text| text.to_display());
+        Server::from_parts(scheme.trim(), host.trim(), port.trim())
     }
 
     /// The body; arguments of a request without one go to its `path`.
-    fn content(
+    fn body(
         &mut self,
         node: &Node<'e>,
         defaults: &Defaults<'e>,
@@ -152,9 +152,9 @@ impl<'e> Reader<'e, '_> {
             .filter_map(|element| element.property("HTTPsampler.Arguments"))
             .flat_map(|arguments| arguments.entries("Arguments.arguments"))
             .collect();
-        if arguments.len() > MOST_ARGUMENTS {
-            self.note(node, format!("more than {MOST_ARGUMENTS} arguments; the others are left out"));
-            arguments.truncate(MOST_ARGUMENTS);
+        if arguments.len() > MAX_ARGUMENTS {
+            self.note(node, format!("more than {MAX_ARGUMENTS} arguments; the others are left out"));
+            arguments.truncate(MAX_ARGUMENTS);
         }
         let files = node.element.property("HTTPsampler.Files");
         let files = files.map_or(&[][..], |files| files.entries("HTTPFileArgs.files"));
@@ -170,7 +170,7 @@ impl<'e> Reader<'e, '_> {
             if !kind.is_empty() && !typed(headers) {
                 headers.push(("Content-Type".to_owned(), Text::from(kind)));
             }
-            return body::file(self.resolve(node, file.text_of("File.path")).shown());
+            return body::file(self.resolve(node, file.text_of("File.path")).to_display());
         }
         if raw {
             let mut body = Text::default();
@@ -185,7 +185,7 @@ impl<'e> Reader<'e, '_> {
                 "" => argument.attribute("name"),
                 name => name,
             };
-            pairs.push(Pair {
+            pairs.push(Argument {
                 name: self.resolve(node, name),
                 value: self.resolve(node, argument.text_of("Argument.value")),
                 encoded: argument.text_of("HTTPArgument.always_encode") != "false",
@@ -195,11 +195,11 @@ impl<'e> Reader<'e, '_> {
         let in_parts = node.element.text_of("HTTPSampler.DO_MULTIPART_POST") == "true";
         if has_body && (in_parts || !files.is_empty()) {
             let mut parts: Vec<Part> =
-                pairs.iter().map(|pair| body::field(&pair.name.shown(), &pair.value, None)).collect();
+                pairs.iter().map(|pair| body::field(&pair.name.to_display(), &pair.value, None)).collect();
             for file in files {
                 let kind = Some(file.text_of("File.mimetype")).filter(|kind| !kind.is_empty());
                 let (path, name) = (file.text_of("File.path"), file.text_of("File.paramname"));
-                let (path, name) = (self.resolve(node, path).shown(), self.resolve(node, name).shown());
+                let (path, name) = (self.resolve(node, path).to_display(), self.resolve(node, name).to_display());
                 parts.push(body::upload(&name, &path, kind));
             }
             return if parts.is_empty() { Body::None } else { Body::Multipart(parts) };
@@ -210,24 +210,24 @@ impl<'e> Reader<'e, '_> {
         if has_body {
             headers.retain(|(name, value)| !is_form_header(name, value));
             // A table of a workload cannot say everything: names with variables in them, or names alone.
-            if pairs.iter().all(Pair::is_plain) && !typed(headers) {
-                return body::form(&pairs.iter().map(Pair::decoded).collect::<Vec<_>>(), headers);
+            if pairs.iter().all(Argument::is_plain) && !typed(headers) {
+                return body::form(&pairs.iter().map(Argument::decoded).collect::<Vec<_>>(), headers);
             }
             if !typed(headers) {
                 headers.push(("Content-Type".to_owned(), Text::from("application/x-www-form-urlencoded")));
             }
             return body::text(&joined(&pairs));
         }
-        path.say(if path.says_any(|c| c == '?') { "&" } else { "?" });
+        path.push_str(if path.literal_contains(|c| c == '?') { "&" } else { "?" });
         path.push(&joined(&pairs));
         Body::None
     }
 
     /// What a sampler does besides asking.
-    fn asides(&mut self, node: &Node<'e>) {
+    fn note_other_settings(&mut self, node: &Node<'e>) {
         let element = node.element;
-        let told = |name: &str| element.text_of(name) == "true";
-        if told("HTTPSampler.image_parser") {
+        let is_true = |name: &str| element.text_of(name) == "true";
+        if is_true("HTTPSampler.image_parser") {
             self.note(node, "would fetch what the page embeds; name that in `objects`");
         }
         if !element.text_of("HTTPSampler.proxyHost").is_empty() {
@@ -238,14 +238,14 @@ impl<'e> Reader<'e, '_> {
     /// Adds the headers of a header manager; one nearer to the sampler replaces its namesake.
     pub(super) fn headers(&mut self, manager: &Node<'e>, headers: &mut Vec<(String, Text)>) {
         for entry in manager.element.entries("HeaderManager.headers") {
-            let name = self.resolve(manager, entry.text_of("Header.name").trim()).shown();
+            let name = self.resolve(manager, entry.text_of("Header.name").trim()).to_display();
             let value = self.resolve(manager, entry.text_of("Header.value").trim());
-            if address::own_header(&name) || !address::header(&name, &value) {
+            if address::is_reserved_header(&name) || !address::is_valid_header(&name, &value) {
                 self.note(manager, format!("the header `{name}` is offered's own or cannot be sent; left out"));
                 continue;
             }
-            if headers.len() == MOST_HEADERS {
-                self.note(manager, format!("more than {MOST_HEADERS} headers; the others are left out"));
+            if headers.len() == MAX_HEADERS {
+                self.note(manager, format!("more than {MAX_HEADERS} headers; the others are left out"));
                 return;
             }
             headers.retain(|(other, _)| !other.eq_ignore_ascii_case(&name));
@@ -255,7 +255,7 @@ impl<'e> Reader<'e, '_> {
 }
 
 /// One argument.
-struct Pair {
+struct Argument {
     name: Text,
     value: Text,
     /// Whether it is still to be encoded.
@@ -263,30 +263,32 @@ struct Pair {
     equals: bool,
 }
 
-impl Pair {
+impl Argument {
     fn is_plain(&self) -> bool {
         // What is sent as it stands is only a pair of a table where that sends the same.
-        let same = |text: &Text| self.encoded || text.said().is_some_and(|said| form(&decoded(said)) == said);
-        let named = self.name.said().is_some_and(|name| !name.is_empty());
+        let same =
+            |text: &Text| self.encoded || text.as_literal().is_some_and(|said| form_encode(&decoded(said)) == said);
+        let named = self.name.as_literal().is_some_and(|name| !name.is_empty());
         named && same(&self.name) && same(&self.value) && (self.equals || !self.value.is_empty())
     }
 
     /// Name and value before they are encoded.
     fn decoded(&self) -> (String, Text) {
-        let plain = |text: &Text| if self.encoded { text.clone() } else { text.map(decoded) };
-        (plain(&self.name).shown(), plain(&self.value))
+        let plain = |text: &Text| if self.encoded { text.clone() } else { text.map_literals(decoded) };
+        (plain(&self.name).to_display(), plain(&self.value))
     }
 }
 
 /// Arguments as a form or a query sends them.
-fn joined(pairs: &[Pair]) -> Text {
+fn joined(pairs: &[Argument]) -> Text {
     let mut text = Text::default();
     for (at, pair) in pairs.iter().enumerate() {
-        let coded = |text: &Text| if pair.encoded { text.map(form) } else { text.map(fit) };
-        text.say(if at == 0 { "" } else { "&" });
+        let coded =
+            |text: &Text| if pair.encoded { text.map_literals(form_encode) } else { text.map_literals(percent_encode) };
+        text.push_str(if at == 0 { "" } else { "&" });
         text.push(&coded(&pair.name));
         if !pair.name.is_empty() && (pair.equals || !pair.value.is_empty()) {
-            text.say("=");
+            text.push_str("=");
         }
         text.push(&coded(&pair.value));
     }
@@ -314,5 +316,6 @@ fn decoded(said: &str) -> String {
 }
 
 fn is_form_header(name: &str, value: &Text) -> bool {
-    name.eq_ignore_ascii_case("content-type") && value.begins().starts_with("application/x-www-form-urlencoded")
+    name.eq_ignore_ascii_case("content-type")
+        && value.leading_literal().starts_with("application/x-www-form-urlencoded")
 }

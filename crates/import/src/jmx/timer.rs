@@ -14,12 +14,12 @@ impl Reader<'_, '_> {
     /// What the timer `node` adds; `None`: it is no timer that can be said as a law.
     pub(super) fn timer(&mut self, node: &Node) -> Option<Delay> {
         let delay = match node.class() {
-            "ConstantTimer" => Delay::fixed(self.millis(node, "ConstantTimer.delay")),
+            "ConstantTimer" => Delay::constant(self.millis(node, "ConstantTimer.delay")),
             "UniformRandomTimer" => {
                 let (offset, range) =
                     (self.millis(node, "ConstantTimer.delay"), self.millis(node, "RandomTimer.range"));
-                let uniform = Law::uniform(0.0, range).map_or_else(|_| Delay::default(), Delay::drawn);
-                uniform.plus(&Delay::fixed(offset))
+                let uniform = Law::uniform(0.0, range).map_or_else(|_| Delay::default(), Delay::from_distribution);
+                uniform.plus(&Delay::constant(offset))
             }
             "GaussianRandomTimer" => {
                 let (offset, sdev) = (self.millis(node, "ConstantTimer.delay"), self.millis(node, "RandomTimer.range"));
@@ -33,17 +33,17 @@ impl Reader<'_, '_> {
                 let (offset, mean) = (self.millis(node, "ConstantTimer.delay"), self.millis(node, "RandomTimer.range"));
                 // JMeter rounds the mean to whole milliseconds.
                 let mean = (mean * 1e3).round() / 1e3;
-                let poisson = Law::poisson_millis(mean).map_or_else(|_| Delay::default(), Delay::drawn);
+                let poisson = Law::poisson_millis(mean).map_or_else(|_| Delay::default(), Delay::from_distribution);
                 self.note(
                     node,
                     "translated as JMeter draws it: a Poisson *count* of milliseconds, nearly constant, which does not make arrivals Poisson; for that write exponential",
                 );
-                poisson.plus(&Delay::fixed(offset))
+                poisson.plus(&Delay::constant(offset))
             }
             "JSR223Timer" => {
                 let script = node.element.text_of("script");
                 let mean = script.strip_prefix(EXPONENTIAL.0)?.strip_suffix(EXPONENTIAL.1)?;
-                Delay::drawn(Law::exponential(mean.parse::<f64>().ok()? / 1e3).ok()?)
+                Delay::from_distribution(Law::exponential(mean.parse::<f64>().ok()? / 1e3).ok()?)
             }
             _ => return None,
         };

@@ -57,7 +57,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Element, Error> {
     let mut count = 0;
     loop {
         let line = lines.at(xml.buffer_position() as usize);
-        let wrong = |what: String| Error::At { file: file.to_owned(), line, what };
+        let wrong = |what: String| Error::Line { file: file.to_owned(), line, message: what };
         let event = match xml.read_event() {
             // A tag that was cut off is a syntax error to the parser; to a person the file ends too early.
             Err(quick_xml::Error::Syntax(_)) => Event::Eof,

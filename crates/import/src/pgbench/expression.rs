@@ -5,14 +5,14 @@ mod parse;
 use std::fmt;
 
 /// Parts of an expression at most: what is set from itself again and again doubles.
-pub(super) const MOST_PARTS: usize = 1_000;
+pub(super) const MAX_EXPRESSION_PARTS: usize = 1_000;
 
 /// A value of pgbench.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
     Null,
-    Truth(bool),
-    Whole(i64),
+    Boolean(bool),
+    Integer(i64),
     Double(f64),
 }
 
@@ -21,15 +21,15 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("NULL"),
-            Self::Truth(truth) => write!(f, "{truth}"),
-            Self::Whole(number) => write!(f, "{number}"),
-            Self::Double(number) => f.write_str(&in_fifteen_digits(*number)),
+            Self::Boolean(truth) => write!(f, "{truth}"),
+            Self::Integer(number) => write!(f, "{number}"),
+            Self::Double(number) => f.write_str(&fifteen_digits(*number)),
         }
     }
 }
 
 /// C's `%.15g`.
-fn in_fifteen_digits(number: f64) -> String {
+fn fifteen_digits(number: f64) -> String {
     if !number.is_finite() {
         return format!("{number}").to_lowercase();
     }
@@ -49,15 +49,15 @@ fn in_fifteen_digits(number: f64) -> String {
 
 impl Value {
     /// What a text is that `-D` gives (`makeVariableValue`).
-    pub(super) fn of(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let lower = text.to_lowercase();
         let begins = |word: &str| !lower.is_empty() && word.starts_with(&lower);
         match () {
             () if lower == "null" => Ok(Self::Null),
-            () if begins("true") || begins("yes") || lower == "on" => Ok(Self::Truth(true)),
-            () if begins("false") || begins("no") || lower == "off" || lower == "of" => Ok(Self::Truth(false)),
+            () if begins("true") || begins("yes") || lower == "on" => Ok(Self::Boolean(true)),
+            () if begins("false") || begins("no") || lower == "off" || lower == "of" => Ok(Self::Boolean(false)),
             () => {
-                let whole = text.trim().parse().map(Self::Whole).ok();
+                let whole = text.trim().parse().map(Self::Integer).ok();
                 let number = whole.or_else(|| text.trim().parse().map(Self::Double).ok());
                 number.ok_or_else(|| format!("`{text}` is not a number"))
             }
@@ -65,18 +65,18 @@ impl Value {
     }
 
     /// Whether a condition that has come to this holds.
-    pub(super) fn holds(self) -> bool {
+    pub(super) fn is_true(self) -> bool {
         match self {
             Self::Null => false,
-            Self::Truth(truth) => truth,
-            Self::Whole(number) => number != 0,
+            Self::Boolean(truth) => truth,
+            Self::Integer(number) => number != 0,
             Self::Double(number) => number != 0.0,
         }
     }
 
-    fn truth(self) -> Result<bool, String> {
+    fn boolean(self) -> Result<bool, String> {
         match self {
-            Self::Truth(truth) => Ok(truth),
+            Self::Boolean(truth) => Ok(truth),
             other => Err(format!("{other} is neither true nor false")),
         }
     }
@@ -84,14 +84,14 @@ impl Value {
     fn double(self) -> Result<f64, String> {
         match self {
             Self::Double(number) => Ok(number),
-            Self::Whole(number) => Ok(number as f64),
+            Self::Integer(number) => Ok(number as f64),
             other => Err(format!("{other} is not a number")),
         }
     }
 
-    pub(super) fn whole(self) -> Result<i64, String> {
+    pub(super) fn integer(self) -> Result<i64, String> {
         match self {
-            Self::Whole(number) => Ok(number),
+            Self::Integer(number) => Ok(number),
             Self::Double(number) => {
                 let rounded = number.round_ties_even();
                 let fits = (-9.223_372_036_854_776e18..9.223_372_036_854_776e18).contains(&rounded);
@@ -105,17 +105,17 @@ impl Value {
 /// An expression. What is behind `Drawn` and `Taken` is known when the load runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expression {
-    Is(Value),
+    Value(Value),
     /// A variable, by its name.
     Variable(String),
     /// An operator or a function, by pgbench's name for it.
     Call(&'static str, Vec<Expression>),
     /// The number of a draw.
-    Drawn(usize),
+    Draw(usize),
     /// A value from an answer: the variable it was put into, and the how manieth of that name it is, from 0.
-    Taken(String, usize),
+    Extracted(String, usize),
     /// The number of the client.
-    Client,
+    ClientId,
     /// A text that `-D` gives.
     Text(String),
 }
@@ -130,13 +130,17 @@ impl Expression {
     }
 
     /// With draws that can only be one number in their places, and computed where that is all.
-    pub(super) fn settled(&self, only: &dyn Fn(usize) -> Option<i64>) -> Result<Self, String> {
+    pub(super) fn simplified(&self, only: &dyn Fn(usize) -> Option<i64>) -> Result<Self, String> {
         match self {
-            Self::Drawn(draw) => Ok(only(*draw).map_or(Self::Drawn(*draw), |number| Self::Is(Value::Whole(number)))),
+            Self::Draw(draw) => Ok(only(*draw).map_or(Self::Draw(*draw), |number| Self::Value(Value::Integer(number)))),
             Self::Call(name, arguments) => {
-                let arguments = arguments.iter().map(|argument| argument.settled(only)).collect::<Result<_, _>>()?;
+                let arguments = arguments.iter().map(|argument| argument.simplified(only)).collect::<Result<_, _>>()?;
                 let call = Self::Call(name, arguments);
-                Ok(if call.draws().is_empty() && !call.takes() { Self::Is(call.value(&|_| 0)?) } else { call })
+                Ok(if call.draws().is_empty() && !call.needs_runtime() {
+                    Self::Value(call.value(&|_| 0)?)
+                } else {
+                    call
+                })
             }
             other => Ok(other.clone()),
         }
@@ -145,7 +149,7 @@ impl Expression {
     /// The draws in it, each once.
     pub(super) fn draws(&self) -> Vec<usize> {
         let mut draws = match self {
-            Self::Drawn(draw) => vec![*draw],
+            Self::Draw(draw) => vec![*draw],
             Self::Call(_, arguments) => arguments.iter().flat_map(Self::draws).collect(),
             _ => Vec::new(),
         };
@@ -155,10 +159,10 @@ impl Expression {
     }
 
     /// Whether something is in it of which nothing can be computed before the load runs.
-    pub(super) fn takes(&self) -> bool {
+    pub(super) fn needs_runtime(&self) -> bool {
         match self {
-            Self::Taken(..) | Self::Client => true,
-            Self::Call(_, arguments) => arguments.iter().any(Self::takes),
+            Self::Extracted(..) | Self::ClientId => true,
+            Self::Call(_, arguments) => arguments.iter().any(Self::needs_runtime),
             _ => false,
         }
     }
@@ -166,17 +170,19 @@ impl Expression {
     /// Its value, where `draw` is what was drawn.
     pub(super) fn value(&self, draw: &dyn Fn(usize) -> i64) -> Result<Value, String> {
         match self {
-            Self::Is(value) => Ok(*value),
-            Self::Text(text) => Value::of(text),
-            Self::Drawn(number) => Ok(Value::Whole(draw(*number))),
-            Self::Client => Err("the number of a client is only known when the load runs".to_owned()),
-            Self::Variable(name) | Self::Taken(name, _) => Err(format!("`:{name}` is only known when the load runs")),
+            Self::Value(value) => Ok(*value),
+            Self::Text(text) => Value::parse(text),
+            Self::Draw(number) => Ok(Value::Integer(draw(*number))),
+            Self::ClientId => Err("the number of a client is only known when the load runs".to_owned()),
+            Self::Variable(name) | Self::Extracted(name, _) => {
+                Err(format!("`:{name}` is only known when the load runs"))
+            }
             Self::Call("case", arguments) => {
                 let mut arguments = arguments.iter();
                 while let (Some(first), second) = (arguments.next(), arguments.next()) {
                     match second {
                         None => return first.value(draw),
-                        Some(then) if first.value(draw)?.holds() => return then.value(draw),
+                        Some(then) if first.value(draw)?.is_true() => return then.value(draw),
                         Some(_) => {}
                     }
                 }
@@ -186,7 +192,7 @@ impl Expression {
                 let mut last = Value::Null;
                 for argument in arguments {
                     last = argument.value(draw)?;
-                    if last == Value::Null || last.truth()? == (*name == "or") {
+                    if last == Value::Null || last.boolean()? == (*name == "or") {
                         break;
                     }
                 }
@@ -194,19 +200,19 @@ impl Expression {
             }
             Self::Call(name, arguments) => {
                 let values = arguments.iter().map(|argument| argument.value(draw)).collect::<Result<Vec<_>, _>>()?;
-                called(name, &values)
+                apply(name, &values)
             }
         }
     }
 }
 
 /// What a function, or an operator that looks at all of its sides, makes of these.
-fn called(name: &str, values: &[Value]) -> Result<Value, String> {
+fn apply(name: &str, values: &[Value]) -> Result<Value, String> {
     if values.contains(&Value::Null) && !["is", "debug"].contains(&name) {
         return Ok(Value::Null);
     }
     let out_of_range = || format!("`{name}` goes out of the range of 64 bits");
-    let whole = |at: usize| values[at].whole();
+    let whole = |at: usize| values[at].integer();
     let double = |at: usize| values[at].double();
     let doubles = values.iter().any(|value| matches!(value, Value::Double(_)));
     Ok(match name {
@@ -218,47 +224,47 @@ fn called(name: &str, values: &[Value]) -> Result<Value, String> {
                 "*" => Value::Double(left * right),
                 "/" => Value::Double(left / right),
                 #[expect(clippy::float_cmp, reason = "as pgbench compares them")]
-                "=" => Value::Truth(left == right),
+                "=" => Value::Boolean(left == right),
                 #[expect(clippy::float_cmp, reason = "as pgbench compares them")]
-                "<>" => Value::Truth(left != right),
-                "<" => Value::Truth(left < right),
-                _ => Value::Truth(left <= right),
+                "<>" => Value::Boolean(left != right),
+                "<" => Value::Boolean(left < right),
+                _ => Value::Boolean(left <= right),
             }
         }
         "/" | "mod" if whole(1)? == 0 => return Err("divides by zero".to_owned()),
-        "+" => Value::Whole(whole(0)?.checked_add(whole(1)?).ok_or_else(out_of_range)?),
-        "-" => Value::Whole(whole(0)?.checked_sub(whole(1)?).ok_or_else(out_of_range)?),
-        "*" => Value::Whole(whole(0)?.checked_mul(whole(1)?).ok_or_else(out_of_range)?),
-        "/" => Value::Whole(whole(0)?.checked_div(whole(1)?).ok_or_else(out_of_range)?),
-        "mod" => Value::Whole(whole(0)?.wrapping_rem(whole(1)?)),
-        "=" => Value::Truth(whole(0)? == whole(1)?),
-        "<>" => Value::Truth(whole(0)? != whole(1)?),
-        "<" => Value::Truth(whole(0)? < whole(1)?),
-        "<=" => Value::Truth(whole(0)? <= whole(1)?),
-        "&" => Value::Whole(whole(0)? & whole(1)?),
-        "|" => Value::Whole(whole(0)? | whole(1)?),
-        "#" => Value::Whole(whole(0)? ^ whole(1)?),
+        "+" => Value::Integer(whole(0)?.checked_add(whole(1)?).ok_or_else(out_of_range)?),
+        "-" => Value::Integer(whole(0)?.checked_sub(whole(1)?).ok_or_else(out_of_range)?),
+        "*" => Value::Integer(whole(0)?.checked_mul(whole(1)?).ok_or_else(out_of_range)?),
+        "/" => Value::Integer(whole(0)?.checked_div(whole(1)?).ok_or_else(out_of_range)?),
+        "mod" => Value::Integer(whole(0)?.wrapping_rem(whole(1)?)),
+        "=" => Value::Boolean(whole(0)? == whole(1)?),
+        "<>" => Value::Boolean(whole(0)? != whole(1)?),
+        "<" => Value::Boolean(whole(0)? < whole(1)?),
+        "<=" => Value::Boolean(whole(0)? <= whole(1)?),
+        "&" => Value::Integer(whole(0)? & whole(1)?),
+        "|" => Value::Integer(whole(0)? | whole(1)?),
+        "#" => Value::Integer(whole(0)? ^ whole(1)?),
         "<<" | ">>" => {
             let by = u32::try_from(whole(1)?).ok().filter(|by| *by < 64).ok_or_else(out_of_range)?;
-            Value::Whole(if name == "<<" { whole(0)? << by } else { whole(0)? >> by })
+            Value::Integer(if name == "<<" { whole(0)? << by } else { whole(0)? >> by })
         }
-        "not" => Value::Truth(!values[0].truth()?),
-        "is" => Value::Truth(match (values[0], values[1]) {
+        "not" => Value::Boolean(!values[0].boolean()?),
+        "is" => Value::Boolean(match (values[0], values[1]) {
             (Value::Null, Value::Null) => true,
-            (Value::Truth(one), Value::Truth(other)) => one == other,
+            (Value::Boolean(one), Value::Boolean(other)) => one == other,
             _ => false,
         }),
         "pi" => Value::Double(std::f64::consts::PI),
         "abs" => match values[0] {
             Value::Double(number) => Value::Double(number.abs()),
-            other => Value::Whole(other.whole()?.checked_abs().ok_or_else(out_of_range)?),
+            other => Value::Integer(other.integer()?.checked_abs().ok_or_else(out_of_range)?),
         },
         "debug" => values[0],
         "double" => Value::Double(double(0)?),
         "sqrt" => Value::Double(double(0)?.sqrt()),
         "ln" => Value::Double(libm::log(double(0)?)),
         "exp" => Value::Double(libm::exp(double(0)?)),
-        "int" => Value::Whole(whole(0)?),
+        "int" => Value::Integer(whole(0)?),
         "pow" | "power" => Value::Double(libm::pow(double(0)?, double(1)?)),
         "least" | "greatest" => {
             let largest = name == "greatest";
@@ -266,8 +272,8 @@ fn called(name: &str, values: &[Value]) -> Result<Value, String> {
                 let all = values.iter().map(|value| value.double()).collect::<Result<Vec<_>, _>>()?;
                 Value::Double(all.into_iter().reduce(if largest { f64::max } else { f64::min }).unwrap_or(0.0))
             } else {
-                let all = values.iter().map(|value| value.whole()).collect::<Result<Vec<_>, _>>()?;
-                Value::Whole(if largest { all.iter().max() } else { all.iter().min() }.copied().unwrap_or(0))
+                let all = values.iter().map(|value| value.integer()).collect::<Result<Vec<_>, _>>()?;
+                Value::Integer(if largest { all.iter().max() } else { all.iter().min() }.copied().unwrap_or(0))
             }
         }
         _ => return Err(format!("`{name}` has no equivalent in a workload")),

@@ -1,8 +1,8 @@
 //! The command line of pgbench: who comes, what they are asked to do, and where.
 
-use crate::words::{Command, Word};
+use crate::shell::{Command, Word};
 
-use super::At;
+use super::LineError;
 
 /// How statements are sent (`-M`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,10 +39,10 @@ pub(super) struct Options {
     pub(super) mode: Mode,
     pub(super) defined: Vec<(String, String)>,
     /// Whether it makes pgbench's tables, and no load.
-    pub(super) initialises: bool,
-    pub(super) keeps_tables: bool,
+    pub(super) initialize: bool,
+    pub(super) no_vacuum: bool,
     /// Whether an error does not end a client.
-    pub(super) goes_on: bool,
+    pub(super) continue_on_error: bool,
     pub(super) host: Option<String>,
     pub(super) port: Option<String>,
     pub(super) user: Option<String>,
@@ -50,11 +50,11 @@ pub(super) struct Options {
     /// libpq's variables of the environment, which stand before the command.
     pub(super) environment: Vec<(String, String)>,
     /// Options that are not translated: how they stand there, and what they would do.
-    pub(super) left: Vec<(usize, String, &'static str)>,
+    pub(super) ignored: Vec<(usize, String, &'static str)>,
 }
 
 /// Options that take a value: the letter, and the long name.
-const VALUED: [(char, &str); 14] = [
+const WITH_VALUE: [(char, &str); 14] = [
     ('b', "builtin"),
     ('c', "client"),
     ('D', "define"),
@@ -70,7 +70,7 @@ const VALUED: [(char, &str); 14] = [
     ('t', "transactions"),
     ('T', "time"),
 ];
-const VALUED_TOO: [(char, &str); 8] = [
+const MORE_WITH_VALUE: [(char, &str); 8] = [
     ('U', "username"),
     ('F', "fillfactor"),
     ('I', "init-steps"),
@@ -80,7 +80,7 @@ const VALUED_TOO: [(char, &str); 8] = [
     ('\0', "sampling-rate"),
     ('\0', "aggregate-interval"),
 ];
-const PLAIN: [(char, &str); 16] = [
+const WITHOUT_VALUE: [(char, &str); 16] = [
     ('C', "connect"),
     ('d', "debug"),
     ('i', "initialize"),
@@ -100,7 +100,7 @@ const PLAIN: [(char, &str); 16] = [
 ];
 
 /// Words that may stand before a command.
-const BEFORE: [&str; 6] = ["$", "sudo", "time", "nohup", "nice", "exec"];
+const COMMAND_PREFIXES: [&str; 6] = ["$", "sudo", "time", "nohup", "nice", "exec"];
 
 /// Whether a word is the name of the program.
 pub(super) fn is_pgbench(word: &str) -> bool {
@@ -109,33 +109,33 @@ pub(super) fn is_pgbench(word: &str) -> bool {
 }
 
 /// What stands before the program in a command: assignments, and words that change nothing.
-fn before(word: &Word) -> bool {
-    BEFORE.contains(&word.said()) || assignment(word).is_some()
+fn is_prefix(word: &Word) -> bool {
+    COMMAND_PREFIXES.contains(&word.as_literal()) || assignment(word).is_some()
 }
 
 fn assignment(word: &Word) -> Option<(String, String)> {
-    let (name, value) = word.text.said()?.split_once('=')?;
+    let (name, value) = word.text.as_literal()?.split_once('=')?;
     let fits = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     (!name.is_empty() && name.chars().all(fits)).then(|| (name.to_owned(), value.to_owned()))
 }
 
 /// The words of a command behind the program's name, where it is pgbench.
 pub(super) fn arguments(command: &Command) -> Option<&[Word]> {
-    let at = command.words.iter().position(|word| !before(word))?;
-    is_pgbench(command.words[at].said()).then(|| &command.words[at + 1..])
+    let at = command.words.iter().position(|word| !is_prefix(word))?;
+    is_pgbench(command.words[at].as_literal()).then(|| &command.words[at + 1..])
 }
 
 impl Options {
     /// What a command says. `value` gives the variables of the shell their values.
-    pub(super) fn read(command: &Command, value: &dyn Fn(&str) -> Option<String>) -> Result<Self, At> {
+    pub(super) fn read(command: &Command, value: &dyn Fn(&str) -> Option<String>) -> Result<Self, LineError> {
         let line = command.words.first().map_or(1, |word| word.line);
-        let environment = command.words.iter().map_while(|word| before(word).then(|| assignment(word))).flatten();
+        let environment = command.words.iter().map_while(|word| is_prefix(word).then(|| assignment(word))).flatten();
         let mut options = Self { line, environment: environment.collect(), ..Self::default() };
         let mut words = arguments(command).unwrap_or_default().iter();
         let mut only_names = false;
         while let Some(word) = words.next() {
-            let said = plain(word, value)?;
-            let known = |word: Option<&Word>| word.map(|word| plain(word, value)).transpose();
+            let said = resolve_word(word, value)?;
+            let known = |word: Option<&Word>| word.map(|word| resolve_word(word, value)).transpose();
             if only_names || !said.starts_with('-') || said == "-" {
                 if options.database.replace(said).is_some() {
                     return Err((word.line, "two databases are named".to_owned()));
@@ -144,27 +144,32 @@ impl Options {
                 only_names = true;
             } else if let Some(long) = said.strip_prefix("--") {
                 let (name, given) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-                if VALUED.iter().chain(&VALUED_TOO).any(|(_, known)| *known == name) {
+                if WITH_VALUE.iter().chain(&MORE_WITH_VALUE).any(|(_, known)| *known == name) {
                     let value = match given {
                         Some(given) => Some(given.to_owned()),
                         None => known(words.next())?,
                     };
-                    options.valued(word.line, name, value)?;
+                    options.with_value(word.line, name, value)?;
                 } else if name == "dbname" {
                     options.database = given.map_or_else(|| known(words.next()), |given| Ok(Some(given.to_owned())))?;
                 } else {
-                    options.plain(word.line, name)?;
+                    options.without_value(word.line, name)?;
                 }
             } else {
                 for (at, letter) in said.char_indices().skip(1) {
-                    if let Some((_, name)) = VALUED.iter().chain(&VALUED_TOO).find(|(known, _)| *known == letter) {
+                    if let Some((_, name)) =
+                        WITH_VALUE.iter().chain(&MORE_WITH_VALUE).find(|(known, _)| *known == letter)
+                    {
                         let rest = &said[at + letter.len_utf8()..];
                         let value = if rest.is_empty() { known(words.next())? } else { Some(rest.to_owned()) };
-                        options.valued(word.line, name, value)?;
+                        options.with_value(word.line, name, value)?;
                         break;
                     }
-                    let name = PLAIN.iter().find(|(known, _)| *known == letter).map(|(_, name)| *name);
-                    options.plain(word.line, name.ok_or_else(|| unknown(word.line, &format!("-{letter}")))?)?;
+                    let name = WITHOUT_VALUE.iter().find(|(known, _)| *known == letter).map(|(_, name)| *name);
+                    options.without_value(
+                        word.line,
+                        name.ok_or_else(|| unknown_option(word.line, &format!("-{letter}")))?,
+                    )?;
                 }
             }
         }
@@ -179,7 +184,7 @@ impl Options {
         self.environment.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
-    fn valued(&mut self, line: usize, name: &str, value: Option<String>) -> Result<(), At> {
+    fn with_value(&mut self, line: usize, name: &str, value: Option<String>) -> Result<(), LineError> {
         let value = value.ok_or_else(|| (line, format!("the command ends after {name}, which takes a value")))?;
         let wrong = || (line, format!("--{name} {value}: not a number it can be"));
         let number = |least: u64| value.parse().ok().filter(|number| *number >= least).ok_or_else(wrong);
@@ -215,46 +220,46 @@ impl Options {
             "username" => self.user = Some(value),
             "latency-limit" => {
                 let what = "counts slower transactions apart and, with -R, leaves out those that begin too late; say it with [thresholds]";
-                self.left.push((line, format!("-L {value}"), what));
+                self.ignored.push((line, format!("-L {value}"), what));
             }
             "max-tries" if value != "1" => {
-                self.left.push((
+                self.ignored.push((
                     line,
                     format!("--max-tries {value}"),
                     "would try failed transactions again; here none is",
                 ));
             }
             "random-seed" => {
-                self.left.push((
+                self.ignored.push((
                     line,
                     format!("--random-seed {value}"),
                     "would draw the numbers of its own generator; `seed` draws others",
                 ));
             }
-            "fillfactor" | "init-steps" => self.initialises = true,
+            "fillfactor" | "init-steps" => self.initialize = true,
             _ => {}
         }
         Ok(())
     }
 
-    fn plain(&mut self, line: usize, name: &str) -> Result<(), At> {
+    fn without_value(&mut self, line: usize, name: &str) -> Result<(), LineError> {
         match name {
             "skip-some-updates" => self.script(line, "simple-update", true)?,
             "select-only" => self.script(line, "select-only", true)?,
-            "no-vacuum" => self.keeps_tables = true,
+            "no-vacuum" => self.no_vacuum = true,
             "vacuum-all" => {
-                self.left.push((
+                self.ignored.push((
                     line,
                     "-v".to_owned(),
                     "would vacuum and analyze pgbench_accounts before; here nothing is done before",
                 ));
             }
-            "continue-on-error" => self.goes_on = true,
+            "continue-on-error" => self.continue_on_error = true,
             "exit-on-abort" => {
                 let what = "would end the run with the first error; say it with on_failure = \"stop\"";
-                self.left.push((line, "--exit-on-abort".to_owned(), what));
+                self.ignored.push((line, "--exit-on-abort".to_owned(), what));
             }
-            "initialize" => self.initialises = true,
+            "initialize" => self.initialize = true,
             "connect" => {
                 return Err((
                     line,
@@ -262,14 +267,14 @@ impl Options {
                         .to_owned(),
                 ));
             }
-            name if PLAIN.iter().any(|(_, known)| *known == name) => {}
-            name => return Err(unknown(line, &format!("--{name}"))),
+            name if WITHOUT_VALUE.iter().any(|(_, known)| *known == name) => {}
+            name => return Err(unknown_option(line, &format!("--{name}"))),
         }
         Ok(())
     }
 
     /// `NAME` or `NAME@WEIGHT`.
-    fn script(&mut self, line: usize, said: &str, is_built_in: bool) -> Result<(), At> {
+    fn script(&mut self, line: usize, said: &str, is_built_in: bool) -> Result<(), LineError> {
         let (name, weight) = match said.rsplit_once('@') {
             None => (said, 1),
             Some((name, weight)) => {
@@ -283,14 +288,14 @@ impl Options {
 }
 
 /// A word with the variables of the shell put in.
-fn plain(word: &Word, value: &dyn Fn(&str) -> Option<String>) -> Result<String, At> {
-    if word.computed {
-        return Err((word.line, format!("`{}` is what a command finds out", word.text.shown())));
+fn resolve_word(word: &Word, value: &dyn Fn(&str) -> Option<String>) -> Result<String, LineError> {
+    if word.is_substituted {
+        return Err((word.line, format!("`{}` is what a command finds out", word.text.to_display())));
     }
     let lacks = |name: &str| (word.line, format!("the variable `{name}` of the shell has no value"));
-    word.text.filled(value).map_err(lacks)
+    word.text.substitute(value).map_err(lacks)
 }
 
-fn unknown(line: usize, option: &str) -> At {
+fn unknown_option(line: usize, option: &str) -> LineError {
     (line, format!("{option} is no option of pgbench that is known here"))
 }

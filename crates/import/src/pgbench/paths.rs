@@ -5,54 +5,54 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::At;
-use super::expression::{Expression, MOST_PARTS, Value};
-use super::script::{Command, Said, What, begins_with};
+use super::LineError;
+use super::expression::{Expression, MAX_EXPRESSION_PARTS, Value};
+use super::script::{Command, CommandKind, Token, next_token};
 
 /// Ways through a script at most.
-const MOST_WAYS: usize = 256;
+const MAX_PATHS: usize = 256;
 
 /// Commands on all ways at most.
-const MOST_STEPS: usize = 100_000;
+const MAX_COMMANDS: usize = 100_000;
 
 /// Variables of pgbench's own that a workload has no value for.
 const SEEDS: [&str; 2] = ["random_seed", "default_seed"];
 
 /// Numbers that a condition is tried with at most.
-const MOST_NUMBERS: u64 = 1_000_000;
+const MAX_CONDITION_VALUES: u64 = 1_000_000;
 
 /// A whole number that is drawn, each as likely.
 #[derive(Clone, Debug)]
 pub(super) struct Draw {
     /// The variable that it was drawn for.
     pub(super) name: String,
-    /// What it may still be, in pieces, both ends included.
+    /// CommandKind it may still be, in pieces, both ends included.
     pub(super) ranges: Vec<(i64, i64)>,
 }
 
 /// A part of a statement.
 #[derive(Clone, Debug)]
 pub(super) enum Part {
-    Said(String),
+    Literal(String),
     /// A value, and the variable that stood there.
     Value(String, Expression),
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct ScriptStatement {
     pub(super) line: usize,
     pub(super) parts: Vec<Part>,
-    /// What `\gset` puts the answer into: a prefix.
+    /// CommandKind `\gset` puts the answer into: a prefix.
     pub(super) gset: Option<String>,
     /// Which values of it are asked for later: the column, the variable, and the how manieth of that name it is, from 0.
     pub(super) takes: Vec<(String, String, usize)>,
 }
 
-impl Asked {
-    /// What is said, without values.
-    pub(super) fn said(&self) -> String {
+impl ScriptStatement {
+    /// CommandKind is said, without values.
+    pub(super) fn literal_text(&self) -> String {
         let said = |part: &Part| match part {
-            Part::Said(said) => said.clone(),
+            Part::Literal(said) => said.clone(),
             Part::Value(..) => " ".to_owned(),
         };
         self.parts.iter().map(said).collect()
@@ -61,13 +61,13 @@ impl Asked {
     /// The column of its answer that `\gset` puts into `variable`, where it may have it.
     fn column<'v>(&self, variable: &'v str) -> Option<&'v str> {
         let column = variable.strip_prefix(self.gset.as_ref()?.as_str()).filter(|column| !column.is_empty())?;
-        may_have(&self.said(), column).then_some(column)
+        may_have_column(&self.literal_text(), column).then_some(column)
     }
 }
 
 /// Whether the answer to a statement may have this column: its name stands where columns are named, or all of a table's are
 /// asked for.
-pub(super) fn may_have(statement: &str, column: &str) -> bool {
+pub(super) fn may_have_column(statement: &str, column: &str) -> bool {
     let mut words: Vec<(String, usize)> = Vec::new();
     let (mut depth, mut open) = (0_usize, false);
     for c in statement.chars().flat_map(char::to_lowercase) {
@@ -96,14 +96,14 @@ pub(super) fn may_have(statement: &str, column: &str) -> bool {
 
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    Ask(Asked),
+    Statement(ScriptStatement),
     /// So many of a unit, in microseconds.
     Pause(usize, Expression, u32),
 }
 
 /// One way through.
 #[derive(Clone, Debug)]
-pub(super) struct Way {
+pub(super) struct ScriptPath {
     pub(super) weight: f64,
     pub(super) draws: Vec<Draw>,
     pub(super) steps: Vec<Step>,
@@ -113,53 +113,60 @@ pub(super) struct Way {
     /// The variables that `\gset` gave their values.
     answers: BTreeSet<String>,
     /// Draws that a condition looked at.
-    pub(super) looked_at: Vec<usize>,
+    pub(super) conditioned_draws: Vec<usize>,
 }
 
-/// What is said beside the script.
+/// CommandKind is said beside the script.
 pub(super) struct Outside<'o> {
     /// Variables from the beginning: `-D`, and pgbench's own.
     pub(super) known: &'o BTreeMap<String, Expression>,
     /// Those that `--set` gives, whatever the script says.
-    pub(super) given: &'o [String],
+    pub(super) preset: &'o [String],
     /// Every variable that some script sets.
-    pub(super) somewhere: &'o [String],
+    pub(super) assigned: &'o [String],
     /// Whether values are pasted into statements, quotes and all.
-    pub(super) pasted: bool,
+    pub(super) simple_protocol: bool,
 }
 
 /// The names that `commands` set.
-pub(super) fn set(commands: &[Command]) -> Vec<String> {
-    let set = |command: &Command| match &command.what {
-        What::Set(name, _) => vec![name.clone()],
-        What::If(branches) => branches.iter().flat_map(|(_, commands)| self::set(commands)).collect(),
+pub(super) fn assigned_variables(commands: &[Command]) -> Vec<String> {
+    let set = |command: &Command| match &command.kind {
+        CommandKind::Set(name, _) => vec![name.clone()],
+        CommandKind::If(branches) => {
+            branches.iter().flat_map(|(_, commands)| self::assigned_variables(commands)).collect()
+        }
         _ => Vec::new(),
     };
     commands.iter().flat_map(set).collect()
 }
 
 /// The ways through `commands`.
-pub(super) fn ways(commands: &[Command], outside: &Outside<'_>) -> Result<Vec<Way>, At> {
-    let start = Way {
+pub(super) fn enumerate(commands: &[Command], outside: &Outside<'_>) -> Result<Vec<ScriptPath>, LineError> {
+    let start = ScriptPath {
         weight: 1.0,
         draws: Vec::new(),
         steps: Vec::new(),
         known: outside.known.clone(),
         since: BTreeMap::new(),
         answers: BTreeSet::new(),
-        looked_at: Vec::new(),
+        conditioned_draws: Vec::new(),
     };
-    let mut left = MOST_STEPS;
-    along(commands, vec![start], outside, &mut left)?.into_iter().map(Way::settled).collect()
+    let mut left = MAX_COMMANDS;
+    follow(commands, vec![start], outside, &mut left)?.into_iter().map(ScriptPath::simplified).collect()
 }
 
-fn along(commands: &[Command], ways: Vec<Way>, outside: &Outside<'_>, left: &mut usize) -> Result<Vec<Way>, At> {
+fn follow(
+    commands: &[Command],
+    ways: Vec<ScriptPath>,
+    outside: &Outside<'_>,
+    left: &mut usize,
+) -> Result<Vec<ScriptPath>, LineError> {
     let mut ways = ways;
-    for Command { line, what } in commands {
+    for Command { line, kind } in commands {
         let at = |why: String| (*line, why);
         *left = left.checked_sub(ways.len()).ok_or_else(|| at("the script has too many ways through it".to_owned()))?;
-        match what {
-            What::If(branches) => {
+        match kind {
+            CommandKind::If(branches) => {
                 let (mut open, mut done) = (ways, Vec::new());
                 for (condition, commands) in branches {
                     let mut into = Vec::new();
@@ -173,16 +180,16 @@ fn along(commands: &[Command], ways: Vec<Way>, outside: &Outside<'_>, left: &mut
                             }
                         }
                     }
-                    done.extend(along(commands, into, outside, left)?);
+                    done.extend(follow(commands, into, outside, left)?);
                 }
                 done.extend(open);
                 ways = done;
-                if ways.len() > MOST_WAYS {
-                    return Err(at(format!("more than {MOST_WAYS} ways lead through the script")));
+                if ways.len() > MAX_PATHS {
+                    return Err(at(format!("more than {MAX_PATHS} ways lead through the script")));
                 }
             }
-            What::Set(name, _) if outside.given.contains(name) => {}
-            What::Set(name, value) => {
+            CommandKind::Set(name, _) if outside.preset.contains(name) => {}
+            CommandKind::Set(name, value) => {
                 for way in &mut ways {
                     let value = way.resolved(value, name, outside).map_err(|why| at(format!("\\set {name}: {why}")))?;
                     way.known.insert(name.clone(), value);
@@ -190,21 +197,21 @@ fn along(commands: &[Command], ways: Vec<Way>, outside: &Outside<'_>, left: &mut
                     way.answers.remove(name);
                 }
             }
-            What::Sleep(number, unit) => {
+            CommandKind::Sleep(number, unit) => {
                 for way in &mut ways {
                     let expression = match number.strip_prefix(':') {
                         Some(name) => way.variable(name, outside).map_err(at)?,
                         None => {
                             let number = number.parse().map_err(|_| at(format!("\\sleep: `{number}` is no number")))?;
-                            Expression::Is(Value::Whole(number))
+                            Expression::Value(Value::Integer(number))
                         }
                     };
                     way.steps.push(Step::Pause(*line, expression, *unit));
                 }
             }
-            What::Statement(text, gset) => {
+            CommandKind::Statement(text, gset) => {
                 for way in &mut ways {
-                    way.ask(*line, text, gset.as_ref(), outside).map_err(at)?;
+                    way.add_statement(*line, text, gset.as_ref(), outside).map_err(at)?;
                 }
             }
         }
@@ -212,20 +219,21 @@ fn along(commands: &[Command], ways: Vec<Way>, outside: &Outside<'_>, left: &mut
     Ok(ways)
 }
 
-impl Way {
+impl ScriptPath {
     /// With what is known of the numbers that are drawn at the end of the way, from its beginning on.
-    fn settled(mut self) -> Result<Self, At> {
+    fn simplified(mut self) -> Result<Self, LineError> {
         let only = |draw: usize| match self.draws[draw].ranges.as_slice() {
             [(low, high)] if low == high => Some(*low),
             _ => None,
         };
         for step in &mut self.steps {
             match step {
-                Step::Pause(line, time, _) => *time = time.settled(&only).map_err(|why| (*line, why))?,
-                Step::Ask(asked) => {
+                Step::Pause(line, time, _) => *time = time.simplified(&only).map_err(|why| (*line, why))?,
+                Step::Statement(asked) => {
                     for part in &mut asked.parts {
                         if let Part::Value(name, value) = part {
-                            *value = value.settled(&only).map_err(|why| (asked.line, format!("`:{name}`: {why}")))?;
+                            *value =
+                                value.simplified(&only).map_err(|why| (asked.line, format!("`:{name}`: {why}")))?;
                         }
                     }
                 }
@@ -234,9 +242,9 @@ impl Way {
         Ok(self)
     }
 
-    /// What a variable stands for here.
+    /// CommandKind a variable stands for here.
     fn variable(&mut self, name: &str, outside: &Outside<'_>) -> Result<Expression, String> {
-        if let Some(taken) = self.taken(name, outside)? {
+        if let Some(taken) = self.extracted(name, outside)? {
             return Ok(taken);
         }
         self.known.get(name).cloned().ok_or_else(|| {
@@ -244,7 +252,7 @@ impl Way {
                 format!("`:{name}` is another number in each run of pgbench")
             } else if name == "client_id" {
                 "`:client_id`: transactions that come at a rate are no client's".to_owned()
-            } else if outside.somewhere.iter().any(|other| other == name) {
+            } else if outside.assigned.iter().any(|other| other == name) {
                 format!(
                     "`:{name}` has no value on some way to here; what an earlier transaction left in it is not kept"
                 )
@@ -255,15 +263,15 @@ impl Way {
     }
 
     /// The value of an answer that `name` is, where it is one: of the last `\gset` that can have it.
-    fn taken(&mut self, name: &str, outside: &Outside<'_>) -> Result<Option<Expression>, String> {
-        if outside.given.iter().any(|given| given == name) || self.answers.contains(name) {
+    fn extracted(&mut self, name: &str, outside: &Outside<'_>) -> Result<Option<Expression>, String> {
+        if outside.preset.iter().any(|given| given == name) || self.answers.contains(name) {
             return Ok(None);
         }
         let since = self.since.get(name).copied().unwrap_or(0);
         let has = self.known.contains_key(name);
         let later = self.steps.iter().enumerate().skip(since).rev();
         let found = later.filter_map(|(at, step)| match step {
-            Step::Ask(asked) => Some((at, asked.line, asked.column(name)?.to_owned())),
+            Step::Statement(asked) => Some((at, asked.line, asked.column(name)?.to_owned())),
             Step::Pause(..) => None,
         });
         let Some((at, line, column)) = found.into_iter().next() else { return Ok(None) };
@@ -274,14 +282,14 @@ impl Way {
         }
         // An older value of that name may still be asked for by another.
         let before = self.steps.iter().filter_map(|step| match step {
-            Step::Ask(asked) => Some(asked.takes.iter().filter(|(_, taken, _)| taken == name).count()),
+            Step::Statement(asked) => Some(asked.takes.iter().filter(|(_, taken, _)| taken == name).count()),
             Step::Pause(..) => None,
         });
         let number = before.sum::<usize>();
-        if let Step::Ask(asked) = &mut self.steps[at] {
+        if let Step::Statement(asked) = &mut self.steps[at] {
             asked.takes.push((column, name.to_owned(), number));
         }
-        let taken = Expression::Taken(name.to_owned(), number);
+        let taken = Expression::Extracted(name.to_owned(), number);
         self.known.insert(name.to_owned(), taken.clone());
         self.answers.insert(name.to_owned());
         Ok(Some(taken))
@@ -301,8 +309,8 @@ impl Way {
             }
             Expression::Call("random", bounds) => {
                 let mut bound = |at: usize| match self.resolved(&bounds[at], name, outside)? {
-                    Expression::Is(value) => value.whole(),
-                    Expression::Text(text) => Value::of(&text)?.whole(),
+                    Expression::Value(value) => value.integer(),
+                    Expression::Text(text) => Value::parse(&text)?.integer(),
                     _ => Err("the bounds of `random` depend on what is drawn or answered".to_owned()),
                 };
                 let (low, high) = (bound(0)?, bound(1)?);
@@ -315,25 +323,25 @@ impl Way {
                     return Err(format!("the range of random({low}, {high}) is larger than 2^53"));
                 }
                 if low == high {
-                    Expression::Is(Value::Whole(low))
+                    Expression::Value(Value::Integer(low))
                 } else {
                     self.draws.push(Draw { name: name.to_owned(), ranges: vec![(low, high)] });
-                    Expression::Drawn(self.draws.len() - 1)
+                    Expression::Draw(self.draws.len() - 1)
                 }
             }
             Expression::Call(called, arguments) => {
                 let arguments = arguments.iter().map(|argument| self.resolved(argument, name, outside));
                 let call = Expression::Call(called, arguments.collect::<Result<_, _>>()?);
-                if call.takes() {
+                if call.needs_runtime() {
                     return Err(
                         "of an answer, or of the number of a client, nothing is computed; say it in SQL".to_owned()
                     );
                 }
-                if call.draws().is_empty() { Expression::Is(call.value(&|_| 0)?) } else { call }
+                if call.draws().is_empty() { Expression::Value(call.value(&|_| 0)?) } else { call }
             }
             other => other.clone(),
         };
-        match resolved.size() > MOST_PARTS {
+        match resolved.size() > MAX_EXPRESSION_PARTS {
             true => Err("the expression grows too large".to_owned()),
             false => Ok(resolved),
         }
@@ -342,7 +350,7 @@ impl Way {
     /// The ways on which a condition holds, and on which it does not.
     fn split(mut self, condition: &Expression, outside: &Outside<'_>) -> Result<(Vec<Self>, Vec<Self>), String> {
         let condition = self.resolved(condition, "condition", outside)?;
-        if condition.takes() {
+        if condition.needs_runtime() {
             return Err(
                 "the condition depends on an answer, or on the client; a workload goes its ways by chance alone"
                     .to_owned(),
@@ -350,7 +358,7 @@ impl Way {
         }
         let draw = match condition.draws().as_slice() {
             [] => {
-                let holds = condition.value(&|_| 0)?.holds();
+                let holds = condition.value(&|_| 0)?.is_true();
                 return Ok(if holds { (vec![self], Vec::new()) } else { (Vec::new(), vec![self]) });
             }
             [draw] => *draw,
@@ -359,20 +367,20 @@ impl Way {
         let numbers = |ranges: &[(i64, i64)]| ranges.iter().map(|(low, high)| high.abs_diff(*low) + 1).sum::<u64>();
         let ranges = &self.draws[draw].ranges;
         let all = numbers(ranges);
-        if all > MOST_NUMBERS {
-            return Err(format!("the condition depends on one of {all} numbers, more than {MOST_NUMBERS}"));
+        if all > MAX_CONDITION_VALUES {
+            return Err(format!("the condition depends on one of {all} numbers, more than {MAX_CONDITION_VALUES}"));
         }
         let (mut holding, mut failing) = (Vec::new(), Vec::new());
         for number in ranges.iter().flat_map(|(low, high)| *low..=*high) {
             let into: &mut Vec<(i64, i64)> =
-                if condition.value(&|_| number)?.holds() { &mut holding } else { &mut failing };
+                if condition.value(&|_| number)?.is_true() { &mut holding } else { &mut failing };
             match into.last_mut() {
                 Some((_, high)) if *high + 1 == number => *high = number,
                 _ => into.push((number, number)),
             }
         }
-        if !self.looked_at.contains(&draw) {
-            self.looked_at.push(draw);
+        if !self.conditioned_draws.contains(&draw) {
+            self.conditioned_draws.push(draw);
         }
         let part = |ranges: Vec<(i64, i64)>| {
             let weight = self.weight * numbers(&ranges) as f64 / all as f64;
@@ -384,53 +392,59 @@ impl Way {
     }
 
     /// A statement, with what its variables stand for.
-    fn ask(&mut self, line: usize, text: &str, gset: Option<&String>, outside: &Outside<'_>) -> Result<(), String> {
+    fn add_statement(
+        &mut self,
+        line: usize,
+        text: &str,
+        gset: Option<&String>,
+        outside: &Outside<'_>,
+    ) -> Result<(), String> {
         let (mut parts, mut said, mut at) = (Vec::new(), String::new(), 0);
         while at < text.len() {
             let rest = &text[at..];
-            let bytes = match begins_with(rest, text[..at].chars().next_back()) {
-                Said::Quoted(bytes) | Said::Comment(bytes) => {
-                    said.push_str(&self.pasted(&rest[..bytes], outside)?);
+            let bytes = match next_token(rest, text[..at].chars().next_back()) {
+                Token::Quoted(bytes) | Token::Comment(bytes) => {
+                    said.push_str(&self.substitute_quoted(&rest[..bytes], outside)?);
                     bytes
                 }
-                Said::Plain(_) if rest.starts_with(':') => {
+                Token::Plain(_) if rest.starts_with(':') => {
                     let colons = rest.len() - rest.trim_start_matches(':').len();
                     let name = name(&rest[colons..]);
                     let is_known = SEEDS.contains(&name)
-                        || outside.somewhere.iter().any(|other| other == name)
+                        || outside.assigned.iter().any(|other| other == name)
                         || self.known.contains_key(name)
-                        || self.taken(name, outside)?.is_some();
-                    if colons > 1 || name.is_empty() || (outside.pasted && !is_known) {
+                        || self.extracted(name, outside)?.is_some();
+                    if colons > 1 || name.is_empty() || (outside.simple_protocol && !is_known) {
                         // `::` is a cast; what is no variable is left as it stands.
                         said.push_str(&rest[..colons]);
                         colons
                     } else {
                         let value = self.variable(name, outside)?;
-                        parts.push(Part::Said(std::mem::take(&mut said)));
+                        parts.push(Part::Literal(std::mem::take(&mut said)));
                         parts.push(Part::Value(name.to_owned(), value));
                         colons + name.len()
                     }
                 }
-                Said::Plain(bytes) => {
+                Token::Plain(bytes) => {
                     said.push_str(&rest[..bytes]);
                     bytes
                 }
             };
             at += bytes;
         }
-        parts.push(Part::Said(said));
-        parts.retain(|part| !matches!(part, Part::Said(said) if said.is_empty()));
+        parts.push(Part::Literal(said));
+        parts.retain(|part| !matches!(part, Part::Literal(said) if said.is_empty()));
         if let Some(prefix) = gset {
-            // What earlier answers gave may now be what this one gives.
+            // CommandKind earlier answers gave may now be what this one gives.
             let answers = &mut self.answers;
             self.known.retain(|name, _| !(name.starts_with(prefix.as_str()) && answers.remove(name)));
         }
-        self.steps.push(Step::Ask(Asked { line, parts, gset: gset.cloned(), takes: Vec::new() }));
+        self.steps.push(Step::Statement(ScriptStatement { line, parts, gset: gset.cloned(), takes: Vec::new() }));
         Ok(())
     }
 
     /// A quoted text, into which pgbench pastes values where it pastes them into statements.
-    fn pasted(&mut self, quoted: &str, outside: &Outside<'_>) -> Result<String, String> {
+    fn substitute_quoted(&mut self, quoted: &str, outside: &Outside<'_>) -> Result<String, String> {
         let (mut done, mut rest) = (String::new(), quoted);
         while let Some(at) = rest.find(':') {
             let colons = rest[at..].len() - rest[at..].trim_start_matches(':').len();
@@ -440,12 +454,12 @@ impl Way {
             let value = if colons == 1 { self.known.get(name).cloned() } else { None };
             match value {
                 None => done.push_str(&":".repeat(colons)),
-                Some(_) if !outside.pasted => {
+                Some(_) if !outside.simple_protocol => {
                     return Err(format!(
                         "`:{name}` stands within {quoted}, where the protocol has no place for values"
                     ));
                 }
-                Some(Expression::Is(value)) => {
+                Some(Expression::Value(value)) => {
                     done.push_str(&value.to_string());
                     rest = &rest[name.len()..];
                 }

@@ -1,21 +1,21 @@
 //! The commands of a script, as pgbench splits it: statements end at a semicolon or at a command of its own, which begins with a
 //! backslash.
 
-use super::At;
+use super::LineError;
 use super::expression::Expression;
 
 /// Commands within `\if` at most.
-const DEEPEST: usize = 50;
+const MAX_DEPTH: usize = 50;
 
 /// One command, with its line.
 #[derive(Clone, Debug)]
 pub(super) struct Command {
     pub(super) line: usize,
-    pub(super) what: What,
+    pub(super) kind: CommandKind,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum What {
+pub(super) enum CommandKind {
     /// A statement without its semicolon, and the prefix of the variables that its answer is put into (`\gset`).
     Statement(String, Option<String>),
     Set(String, Expression),
@@ -26,7 +26,7 @@ pub(super) enum What {
 }
 
 /// The commands of `text`.
-pub(super) fn commands(text: &str) -> Result<Vec<Command>, At> {
+pub(super) fn commands(text: &str) -> Result<Vec<Command>, LineError> {
     let mut reader = Reader { rest: text, line: 1, done: vec![Block::default()] };
     reader.all()?;
     match reader.done.len() {
@@ -36,7 +36,7 @@ pub(super) fn commands(text: &str) -> Result<Vec<Command>, At> {
 }
 
 /// What a text says where nothing means anything but itself: a quote or a comment.
-pub(super) enum Said {
+pub(super) enum Token {
     /// Up to so many bytes, what stands there is of the statement.
     Plain(usize),
     /// A quoted text or name.
@@ -46,11 +46,11 @@ pub(super) enum Said {
 }
 
 /// What `text` begins with. Strings are closed where the text ends.
-pub(super) fn begins_with(text: &str, before: Option<char>) -> Said {
+pub(super) fn next_token(text: &str, before: Option<char>) -> Token {
     let until = |from: usize, end: &str| text[from..].find(end).map_or(text.len(), |at| from + at + end.len());
     let in_name = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
     if text.starts_with("--") {
-        return Said::Comment(text.find('\n').unwrap_or(text.len()));
+        return Token::Comment(text.find('\n').unwrap_or(text.len()));
     }
     if text.starts_with("/*") {
         // They stand within each other.
@@ -68,35 +68,35 @@ pub(super) fn begins_with(text: &str, before: Option<char>) -> Said {
                 at += 1;
             }
         }
-        return Said::Comment(at.min(text.len()));
+        return Token::Comment(at.min(text.len()));
     }
     if text.starts_with(['e', 'E']) && text[1..].starts_with('\'') && !in_name {
         let mut bytes = text.bytes().enumerate().skip(2);
         while let Some((at, byte)) = bytes.next() {
             match byte {
                 b'\\' => drop(bytes.next()),
-                b'\'' => return Said::Quoted(at + 1),
+                b'\'' => return Token::Quoted(at + 1),
                 _ => {}
             }
         }
-        return Said::Quoted(text.len());
+        return Token::Quoted(text.len());
     }
     match text.chars().next() {
         // Two of them are one in it, which two strings beside each other are as well.
-        Some(quote @ ('\'' | '"')) => Said::Quoted(until(1, quote.encode_utf8(&mut [0; 4]))),
+        Some(quote @ ('\'' | '"')) => Token::Quoted(until(1, quote.encode_utf8(&mut [0; 4]))),
         Some('$') if !in_name => {
             let tag = text[1..].find(|c: char| !(c.is_alphanumeric() || c == '_'));
             match tag {
                 Some(end)
                     if text[1 + end..].starts_with('$') && !text[1..].starts_with(|c: char| c.is_ascii_digit()) =>
                 {
-                    Said::Quoted(until(end + 2, &text[..end + 2]))
+                    Token::Quoted(until(end + 2, &text[..end + 2]))
                 }
-                _ => Said::Plain(1),
+                _ => Token::Plain(1),
             }
         }
-        Some(c) => Said::Plain(c.len_utf8()),
-        None => Said::Plain(0),
+        Some(c) => Token::Plain(c.len_utf8()),
+        None => Token::Plain(0),
     }
 }
 
@@ -125,38 +125,38 @@ impl<'t> Reader<'t> {
         taken
     }
 
-    fn add(&mut self, line: usize, what: What) {
+    fn add(&mut self, line: usize, kind: CommandKind) {
         if let Some(block) = self.done.last_mut() {
-            block.commands.push(Command { line, what });
+            block.commands.push(Command { line, kind });
         }
     }
 
-    fn all(&mut self) -> Result<(), At> {
+    fn all(&mut self) -> Result<(), LineError> {
         let (mut statement, mut from, mut depth) = (String::new(), 1, 0_usize);
         while let Some(c) = self.rest.chars().next() {
             if statement.is_empty() {
                 from = self.line;
             }
             let before = statement.chars().next_back();
-            match begins_with(self.rest, before) {
-                Said::Comment(bytes) => {
+            match next_token(self.rest, before) {
+                Token::Comment(bytes) => {
                     let comment = self.take(bytes);
                     // Those of one line are left out; hints for the planner are of the other kind.
                     if comment.starts_with("/*") {
                         statement.push_str(comment);
                     }
                 }
-                Said::Quoted(bytes) => statement.push_str(self.take(bytes)),
-                Said::Plain(_) if c == '\\' => {
+                Token::Quoted(bytes) => statement.push_str(self.take(bytes)),
+                Token::Plain(_) if c == '\\' => {
                     self.end(&mut statement, from);
                     depth = 0;
                     self.backslash()?;
                 }
-                Said::Plain(_) if c == ';' && depth == 0 => {
+                Token::Plain(_) if c == ';' && depth == 0 => {
                     self.take(1);
                     self.end(&mut statement, from);
                 }
-                Said::Plain(bytes) => {
+                Token::Plain(bytes) => {
                     depth = match c {
                         '(' => depth + 1,
                         ')' => depth.saturating_sub(1),
@@ -176,12 +176,12 @@ impl<'t> Reader<'t> {
     fn end(&mut self, statement: &mut String, line: usize) {
         let text = std::mem::take(statement).trim().to_owned();
         if !text.is_empty() {
-            self.add(line, What::Statement(text, None));
+            self.add(line, CommandKind::Statement(text, None));
         }
     }
 
     /// A command of pgbench's own: up to the end of the line, which a backslash there continues.
-    fn backslash(&mut self) -> Result<(), At> {
+    fn backslash(&mut self) -> Result<(), LineError> {
         let line = self.line;
         let mut said = String::new();
         loop {
@@ -212,7 +212,7 @@ impl<'t> Reader<'t> {
                     return Err(wrong(&format!("`{variable}` is no name of a variable")));
                 }
                 let value = expression(text)?;
-                self.add(line, What::Set(variable.to_owned(), value));
+                self.add(line, CommandKind::Set(variable.to_owned(), value));
             }
             "sleep" => {
                 let words: Vec<&str> = arguments.split_whitespace().collect();
@@ -228,19 +228,19 @@ impl<'t> Reader<'t> {
                     "s" | "" => 1_000_000,
                     _ => return Err(wrong(&format!("`{unit}` is none of us, ms and s"))),
                 };
-                self.add(line, What::Sleep(number.to_owned(), micros));
+                self.add(line, CommandKind::Sleep(number.to_owned(), micros));
             }
             "gset" => {
                 let block = self.done.last_mut().and_then(|block| block.commands.last_mut());
-                match block.map(|command| &mut command.what) {
-                    Some(What::Statement(_, prefix @ None)) => *prefix = Some(arguments.to_owned()),
+                match block.map(|command| &mut command.kind) {
+                    Some(CommandKind::Statement(_, prefix @ None)) => *prefix = Some(arguments.to_owned()),
                     _ => return Err(wrong("follows no statement")),
                 }
             }
             "if" => {
                 let condition = Some(expression(arguments)?);
-                if self.done.len() > DEEPEST {
-                    return Err(wrong(&format!("more than {DEEPEST} of them within each other")));
+                if self.done.len() > MAX_DEPTH {
+                    return Err(wrong(&format!("more than {MAX_DEPTH} of them within each other")));
                 }
                 self.done.push(Block { line, condition, ..Block::default() });
             }
@@ -252,7 +252,7 @@ impl<'t> Reader<'t> {
             "endif" if self.done.len() > 1 => {
                 let Block { line, commands, condition, mut before, .. } = self.done.pop().unwrap_or_default();
                 before.push((condition, commands));
-                self.add(line, What::If(before));
+                self.add(line, CommandKind::If(before));
             }
             "endif" => return Err(wrong("stands where no \\if is open")),
             "aset" => return Err(wrong("values of the last of many rows cannot be taken from an answer")),

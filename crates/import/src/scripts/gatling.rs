@@ -3,17 +3,17 @@
 use offered_model::Template;
 use offered_model::workload::Request;
 
-use super::{Emulation, Think, said};
+use super::{Emulation, ThinkShape, fill_placeholders};
 
 /// The emulation as Java: N users injected once over the ramp, who think and ask for ever.
-pub(super) fn script(emulation: &Emulation, law: Think) -> String {
+pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
     let think = match law {
-        Think::Uniform => "2 * Z * random.nextDouble()",
-        Think::Exponential => "-Z * Math.log(1 - random.nextDouble())",
-        Think::Constant => "Z",
+        ThinkShape::Uniform => "2 * Z * random.nextDouble()",
+        ThinkShape::Exponential => "-Z * Math.log(1 - random.nextDouble())",
+        ThinkShape::Constant => "Z",
     };
     let quoted = |text: &str| serde_json::to_string(text).expect("a string is JSON, and so a Java literal");
-    let el = |text: &Template| quoted(&said(text, "#{session}", "#{sequence}"));
+    let el = |text: &Template| quoted(&fill_placeholders(text, "#{session}", "#{sequence}"));
     let total: f64 = emulation.requests.iter().map(Request::weight).sum();
     let requests: Vec<String> = emulation
         .requests

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use offered_model::Template;
 use offered_model::workload::{Address, Request};
 
-use super::{Emulation, Think, said};
+use super::{Emulation, ThinkShape, fill_placeholders};
 
 /// The emulation as JMX. Timers stand before every sampler, so a user thinks, asks, and thinks again.
-pub(super) fn script(emulation: &Emulation, law: Think) -> String {
+pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
     let Address::Tcp { host, port } = &emulation.url.address else { unreachable!("checked by the caller") };
     let mut samplers = String::new();
     for request in &emulation.requests {
@@ -69,10 +69,10 @@ pub(super) fn script(emulation: &Emulation, law: Think) -> String {
     )
 }
 
-fn timer(emulation: &Emulation, law: Think) -> String {
+fn timer(emulation: &Emulation, law: ThinkShape) -> String {
     let mean = emulation.think * 1e3;
     match law {
-        Think::Uniform => format!(
+        ThinkShape::Uniform => format!(
             r#"        <UniformRandomTimer guiclass="UniformRandomTimerGui" testclass="UniformRandomTimer" testname="think 0 to 2Z">
           <stringProp name="ConstantTimer.delay">0</stringProp>
           <stringProp name="RandomTimer.range">{:.3}</stringProp>
@@ -81,7 +81,7 @@ fn timer(emulation: &Emulation, law: Think) -> String {
 "#,
             2.0 * mean
         ),
-        Think::Exponential => format!(
+        ThinkShape::Exponential => format!(
             r#"        <JSR223Timer guiclass="TestBeanGUI" testclass="JSR223Timer" testname="think exponential of mean Z">
           <stringProp name="scriptLanguage">groovy</stringProp>
           <stringProp name="cacheKey">true</stringProp>
@@ -90,7 +90,7 @@ fn timer(emulation: &Emulation, law: Think) -> String {
         <hashTree/>
 "#
         ),
-        Think::Constant => format!(
+        ThinkShape::Constant => format!(
             r#"        <ConstantTimer guiclass="ConstantTimerGui" testclass="ConstantTimer" testname="think Z">
           <stringProp name="ConstantTimer.delay">{mean:.0}</stringProp>
         </ConstantTimer>
@@ -173,7 +173,7 @@ fn sampler(request: &Request) -> String {
 
 /// Our placeholders as JMeter's functions.
 fn placeholders(text: &Template) -> String {
-    said(text, "${__threadNum}", "${__counter(FALSE,)}")
+    fill_placeholders(text, "${__threadNum}", "${__counter(FALSE,)}")
 }
 
 fn escape(text: &str) -> String {

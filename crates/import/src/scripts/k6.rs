@@ -1,13 +1,13 @@
 //! A k6 script.
 
-use super::{Emulation, Think};
+use super::{Emulation, ThinkShape};
 
 /// The emulation as a JavaScript module: VUs that think, ask, and think again.
-pub(super) fn script(emulation: &Emulation, law: Think) -> String {
+pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
     let think = match law {
-        Think::Uniform => "2 * Z * Math.random()",
-        Think::Exponential => "-Z * Math.log(1 - Math.random())",
-        Think::Constant => "Z",
+        ThinkShape::Uniform => "2 * Z * Math.random()",
+        ThinkShape::Exponential => "-Z * Math.log(1 - Math.random())",
+        ThinkShape::Constant => "Z",
     };
     format!(
         r"// {summary}.

@@ -1,13 +1,13 @@
 //! A Locust file.
 
-use super::{Emulation, Think};
+use super::{Emulation, ThinkShape};
 
 /// The emulation as Python: users that ask, think, and ask again.
-pub(super) fn script(emulation: &Emulation, law: Think) -> String {
+pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
     let think = match law {
-        Think::Uniform => "random.uniform(0, 2 * Z)",
-        Think::Exponential => "random.expovariate(1 / Z)",
-        Think::Constant => "Z",
+        ThinkShape::Uniform => "random.uniform(0, 2 * Z)",
+        ThinkShape::Exponential => "random.expovariate(1 / Z)",
+        ThinkShape::Constant => "Z",
     };
     let requests = emulation.requests_json();
     format!(

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Arrivals, Given, read};
+use crate::{Arrivals, ImportOptions, read};
 
 const TOOLS: [Tool; 5] = [Tool::Jmeter, Tool::K6, Tool::Locust, Tool::Gatling, Tool::Wrk2];
 
@@ -30,12 +30,12 @@ fn shop(url: &str) -> Emulation {
 #[test]
 fn a_jmeter_script_is_read_back_as_what_was_meant() {
     for (law, think) in [
-        (Think::Uniform, Law::uniform(0.0, 12.6).unwrap()),
-        (Think::Exponential, Law::exponential(6.3).unwrap()),
-        (Think::Constant, Law::constant(6.3).unwrap()),
+        (ThinkShape::Uniform, Law::uniform(0.0, 12.6).unwrap()),
+        (ThinkShape::Exponential, Law::exponential(6.3).unwrap()),
+        (ThinkShape::Constant, Law::constant(6.3).unwrap()),
     ] {
         let script = shop("http://h:81/").script(Tool::Jmeter, law).unwrap();
-        let plan = read(&script, "plan.jmx", &Given::default()).unwrap().remove(0);
+        let plan = read(&script, "plan.jmx", &ImportOptions::default()).unwrap().remove(0);
         let Arrivals::Closed { users, ramp, think: drawn, visits: None, pace: None, .. } = &plan.arrivals else {
             panic!("{:?}", plan.arrivals)
         };
@@ -44,7 +44,7 @@ fn a_jmeter_script_is_read_back_as_what_was_meant() {
         let weights: Vec<(&str, f64)> = plan.requests.iter().map(|r| (r.name.as_str(), r.weight)).collect();
         assert_eq!(weights, [("home", 3.0), ("say \"<hi>\"", 1.0)]);
         assert_eq!(plan.target.url().to_string(), "http://h:81/");
-        assert_eq!(plan.requests[1].headers[0].1.shown(), "a&b");
+        assert_eq!(plan.requests[1].headers[0].1.to_display(), "a&b");
     }
 }
 
@@ -65,7 +65,7 @@ fn a_workload_parses_to_what_it_says() {
 fn every_script_names_users_and_server_and_quotes_what_is_asked() {
     let emulation = shop("http://h:81/");
     for tool in TOOLS {
-        let script = emulation.script(tool, Think::Exponential).unwrap();
+        let script = emulation.script(tool, ThinkShape::Exponential).unwrap();
         assert!(script.contains("200 users") && script.contains("h:81") || tool == Tool::Jmeter, "{tool}: {script}");
         // What stands in a name ends no literal.
         assert!(!script.contains("say \"<hi>"), "{tool}: {script}");
@@ -76,7 +76,7 @@ fn every_script_names_users_and_server_and_quotes_what_is_asked() {
 #[test]
 fn a_unix_socket_is_refused_by_every_tool() {
     for tool in TOOLS {
-        let refused = shop("unix:/tmp/s:/").script(tool, Think::Uniform).unwrap_err();
+        let refused = shop("unix:/tmp/s:/").script(tool, ThinkShape::Uniform).unwrap_err();
         assert_eq!(refused, Error::UnixSocket { tool, socket: "/tmp/s".to_owned() });
     }
 }

@@ -2,11 +2,11 @@
 
 use offered_model::Template;
 
-use super::{Emulation, said};
+use super::{Emulation, fill_placeholders};
 
 /// The emulation as Lua. wrk2 has no think times: it paces each of its N connections evenly at R/N, so its users are periodic.
 pub(super) fn script(emulation: &Emulation) -> String {
-    let places = |text: &Template| said(text, "{{session}}", "{{sequence}}");
+    let places = |text: &Template| fill_placeholders(text, "{{session}}", "{{sequence}}");
     let request = |(r, upto): (&offered_model::workload::Request, f64)| {
         let headers: Vec<String> =
             r.headers().iter().map(|(k, v)| format!("[{}] = {}", quoted(k), quoted(&places(v)))).collect();
@@ -58,7 +58,7 @@ end
         users = emulation.users,
         duration = emulation.duration.as_secs_f64().ceil(),
         origin = emulation.origin(),
-        exact = super::figure(emulation.rate),
+        exact = super::four_digits(emulation.rate),
     )
 }
 

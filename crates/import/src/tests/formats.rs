@@ -46,7 +46,7 @@ fn a_recording_is_pages_with_their_objects_and_thoughts_between() {
     let (plan, workload) = parsed(&text);
     let names: Vec<&str> = plan.requests.iter().map(|request| request.name.as_str()).collect();
     assert_eq!(names, ["/", "/api/cart", "POST /login", "/bye"]);
-    assert_eq!(plan.requests[0].path.written(), "/?q={{'{'}}x}", "braces of a recording are no variables");
+    assert_eq!(plan.requests[0].path.to_source(), "/?q={{'{'}}x}", "braces of a recording are no variables");
     assert_eq!(plan.requests[0].objects, [Text::from("/a.css"), Text::from("/lost.png")]);
     assert_eq!(
         plan.requests.iter().map(|request| request.objects_may_fail).collect::<Vec<_>>(),
@@ -90,13 +90,13 @@ wget http://other/
     let (plan, workload) = parsed(text);
     let request = |at: usize| &plan.requests[at];
     assert_eq!(plan.requests.len(), 5);
-    assert_eq!((request(0).method.as_str(), request(0).path.written().as_str()), ("put", "/a%20b?x=1"));
+    assert_eq!((request(0).method.as_str(), request(0).path.to_source().as_str()), ("put", "/a%20b?x=1"));
     assert_eq!(request(0).body, body("{\"it's\": \"ä\n\"}"));
     let headers: Vec<(&str, String)> =
-        request(0).headers.iter().map(|(name, value)| (name.as_str(), value.written())).collect();
+        request(0).headers.iter().map(|(name, value)| (name.as_str(), value.to_source())).collect();
     assert_eq!(headers[0], ("X-One", "{{'{'}}a} {{KEY}}".to_owned()));
     assert_eq!(headers[1], ("Empty", String::new()));
-    assert_eq!(request(1).path.written(), "/search?q=%C3%A4+b&page=2");
+    assert_eq!(request(1).path.to_source(), "/search?q=%C3%A4+b&page=2");
     assert_eq!((request(1).method.as_str(), &request(1).auth), ("get", &Some(Auth::Basic(stands("me:secret")))));
     assert!(
         matches!(&request(2).body, Body::Multipart(parts) if parts.len() == 2 && parts[0].file.is_some() && parts[0].media_type.as_deref() == Some("image/png"))
@@ -109,12 +109,12 @@ wget http://other/
         plan.variables,
         [Variable {
             name: "KEY".to_owned(),
-            value: Value::Env("KEY".to_owned()),
+            value: ValueSource::Env("KEY".to_owned()),
             per: offered_model::workload::script::Per::Session
         }]
     );
     assert!(workload.flows().is_some(), "several commands are one after another");
-    let lines: Vec<(usize, &str)> = plan.notes.iter().map(|note| (note.line, note.what.as_str())).collect();
+    let lines: Vec<(usize, &str)> = plan.notes.iter().map(|note| (note.line, note.message.as_str())).collect();
     assert_eq!(
         lines,
         [(8, "--retry 3: is not translated"), (8, "--no-such: is not translated"), (9, "is no curl command; left out")]
@@ -125,7 +125,7 @@ wget http://other/
 fn one_command_as_browsers_on_windows_copy_it() {
     let text = "curl ^\"http://shop/a?b=c^\" ^\r\n  -H ^\"accept: */*^\" ^\r\n  --data-raw ^\"^{^\\^\"a^\\^\": 1^}^\"";
     let (plan, _) = parsed(text);
-    assert_eq!((plan.requests[0].method.as_str(), plan.requests[0].path.written().as_str()), ("post", "/a?b=c"));
+    assert_eq!((plan.requests[0].method.as_str(), plan.requests[0].path.to_source().as_str()), ("post", "/a?b=c"));
     assert_eq!(plan.requests[0].body, body("{\"a\": 1}"));
     assert!(plan.flows.is_empty());
 }
@@ -204,7 +204,7 @@ fn a_description_is_a_flow_for_each_operation() {
     let flows: Vec<(&str, usize)> = plan.flows.iter().map(|flow| (flow.name.as_str(), flow.steps.len())).collect();
     assert_eq!(flows, [("getPet", 1), ("PUT /pets", 1), ("POST /pets", 2)]);
     let request = |name: &str| plan.requests.iter().find(|request| request.name == name).unwrap();
-    assert_eq!(request("getPet").path.written(), "/v1/pets/{{petId}}?verbose=true&tags=a&tags=b+c");
+    assert_eq!(request("getPet").path.to_source(), "/v1/pets/{{petId}}?verbose=true&tags=a&tags=b+c");
     assert_eq!(request("getPet").check, [Check::of(Test::Status(vec![(200, 200)]))]);
     assert_eq!(request("PUT /pets").body, body("{\"name\": \"Ann\", \"born\": \"2026-01-01\", \"tags\": [\"a\"]}"));
     assert_eq!(
@@ -254,11 +254,11 @@ fn a_collection_is_a_flow_for_each_folder() {
         matches!(&request("sign in").body, Body::Text(body) if body.to_string() == "{\"u\": \"{{user|raw}}\", \"{id}\": 1}")
     );
     assert_eq!(request("sign in").auth, None);
-    assert_eq!(request("form").path.written(), "/form/7?x={{guid}}");
+    assert_eq!(request("form").path.to_source(), "/form/7?x={{guid}}");
     assert_eq!(request("form").body, form(&[("a", Text::from("1"))]));
     assert_eq!(request("form").auth, Some(Auth::Bearer(Template::new("{{token}}"))));
     assert_eq!(request("q").body, body("{\"query\": \"query { me { id } }\", \"variables\": {\"a\": 1}}"));
-    assert_eq!(request("file").path.written(), "/up?k=v");
+    assert_eq!(request("file").path.to_source(), "/up?k=v");
     assert!(matches!(&request("file").body, Body::Multipart(parts) if parts[0].file.as_deref() == Some("/a.png")));
     let noted = noted(&plan);
     for what in [

@@ -42,7 +42,7 @@ fn a_concurrency_group_keeps_so_many_users() {
     ];
     let (plan, workload) = group(class, &texts(&said));
     assert_eq!((closed(&workload), workload.duration()), ((12, Nanos::from_secs(60)), Nanos::from_secs(240)));
-    assert!(plan.notes.iter().any(|note| note.what.contains("in steps")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("in steps")), "{:?}", plan.notes);
     let (plan, workload) = group(
         class,
         &texts(&[("TargetLevel", "${__P(c,4)}"), ("RampUp", "1"), ("Hold", "10"), ("Iterations", "5"), ("Unit", "M")]),
@@ -70,7 +70,7 @@ fn a_stepping_group_reaches_its_users_step_by_step() {
     let (plan, workload) = group(class, &texts(&said));
     // Ten at once over 2 s, and then eight times five after 5 s, over 2 s.
     assert_eq!((closed(&workload), workload.duration()), ((50, Nanos::from_secs(58)), Nanos::from_secs(118)));
-    assert!(plan.notes.iter().any(|note| note.what.contains("start and stop in steps")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("start and stop in steps")), "{:?}", plan.notes);
 }
 
 #[test]
@@ -79,10 +79,10 @@ fn an_ultimate_group_adds_its_rows_up() {
     let rows: [&[&str]; 2] = [&["20", "0", "5", "20", "0"], &["100", "25", "0", "20", "10"]];
     let (plan, workload) = group(class, &table("ultimatethreadgroupdata", &rows));
     assert_eq!((closed(&workload), workload.duration()), ((120, Nanos::from_secs(25)), Nanos::from_secs(45)));
-    assert!(plan.notes.iter().any(|note| note.what.contains("its rows start and stop users")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("its rows start and stop users")), "{:?}", plan.notes);
     let (plan, workload) = group(class, &table("ultimatethreadgroupdata", &[&["7", "0", "30", "60", "0"]]));
     assert_eq!((closed(&workload), workload.duration()), ((7, Nanos::from_secs(30)), Nanos::from_secs(90)));
-    assert!(!plan.notes.iter().any(|note| note.what.contains("its rows")), "{:?}", plan.notes);
+    assert!(!plan.notes.iter().any(|note| note.message.contains("its rows")), "{:?}", plan.notes);
 }
 
 #[test]
@@ -98,14 +98,17 @@ fn an_arrivals_group_is_a_rate() {
     ];
     let (plan, workload) = group(class, &texts(&said));
     let Arrivals::Open { rate, process, .. } = &plan.arrivals else { panic!("{plan:?}") };
-    let steps =
-        Profile::Steps(vec![(1.0, Nanos::from_secs(30)), (2.0, Nanos::from_secs(30)), (2.0, Nanos::from_secs(180))]);
+    let steps = RateProfile::Steps(vec![
+        (1.0, Nanos::from_secs(30)),
+        (2.0, Nanos::from_secs(30)),
+        (2.0, Nanos::from_secs(180)),
+    ]);
     assert_eq!((rate, process), (&steps, &Process::Constant));
     assert_eq!(workload.duration(), Nanos::from_secs(240));
-    assert!(plan.notes.iter().any(|note| note.what.contains("its limit of threads")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("its limit of threads")), "{:?}", plan.notes);
     let (plan, _) = group(class, &texts(&[("TargetLevel", "10"), ("RampUp", "20"), ("Hold", "40"), ("Unit", "S")]));
     let Arrivals::Open { rate, .. } = &plan.arrivals else { panic!("{plan:?}") };
-    assert_eq!(*rate, Profile::Ramp(0.0, 10.0, Nanos::from_secs(20)));
+    assert_eq!(*rate, RateProfile::Ramp(0.0, 10.0, Nanos::from_secs(20)));
 }
 
 #[test]
@@ -113,12 +116,12 @@ fn a_free_form_arrivals_group_goes_from_rate_to_rate() {
     let class = "com.blazemeter.jmeter.threads.arrivals.FreeFormArrivalsThreadGroup";
     let rows: [&[&str]; 3] = [&["1", "1", "10"], &["1", "31", "30"], &["31", "31", "60"]];
     let (plan, workload) = group(class, &(table("Schedule", &rows) + &texts(&[("Unit", "S")])));
-    let Arrivals::Open { rate: Profile::Steps(steps), .. } = &plan.arrivals else { panic!("{plan:?}") };
+    let Arrivals::Open { rate: RateProfile::Steps(steps), .. } = &plan.arrivals else { panic!("{plan:?}") };
     assert_eq!(workload.duration(), Nanos::from_secs(100));
     let offered: f64 = steps.iter().map(|(rate, time)| rate * time.as_secs_f64()).sum();
     // A second's worth each: 10, the mean of 1 and 31 for 30 s, and 31 for a minute.
     assert!((offered - (10.0 + 16.0 * 30.0 + 31.0 * 60.0)).abs() < 1e-6, "{offered}");
-    assert!(plan.notes.iter().any(|note| note.what.contains("straight lines")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("straight lines")), "{:?}", plan.notes);
 }
 
 #[test]
@@ -133,14 +136,14 @@ fn an_open_model_group_says_its_schedule_in_words() {
             ("OpenModelThreadGroup.random_seed", "7"),
         ]),
     );
-    let Arrivals::Open { rate: Profile::Steps(steps), process, .. } = &plan.arrivals else { panic!("{plan:?}") };
+    let Arrivals::Open { rate: RateProfile::Steps(steps), process, .. } = &plan.arrivals else { panic!("{plan:?}") };
     let rates: Vec<f64> = steps.iter().map(|(rate, _)| (rate * 60.0).round()).collect();
     assert_eq!((rates, process), (vec![5.0, 0.0, 60.0], &Process::Constant));
     assert_eq!(workload.duration(), Nanos::from_secs(180));
     let default = "${__P(schedule,rate(6/min) random_arrivals(10 s) rate(6/min))}";
     let (plan, workload) = group("OpenModelThreadGroup", &texts(&[("OpenModelThreadGroup.schedule", default)]));
     assert!(
-        matches!(plan.arrivals, Arrivals::Open { rate: Profile::Constant(rate), process: Process::Poisson, .. } if (rate - 0.1).abs() < 1e-12)
+        matches!(plan.arrivals, Arrivals::Open { rate: RateProfile::Constant(rate), process: Process::Poisson, .. } if (rate - 0.1).abs() < 1e-12)
     );
     assert_eq!(workload.duration(), Nanos::from_secs(10));
 }

@@ -93,7 +93,7 @@ fn more_than_anybody_means_is_refused() {
     let long = format!("openapi: 3.0.0\nx: {}", "a".repeat(17 << 20));
     assert!(refusal_of(&long, Format::Openapi).contains("16 MiB"));
     for format in [Format::Jmx, Format::Har, Format::Openapi, Format::Postman, Format::Curl, Format::Pgbench] {
-        assert!(refusal_of(&"{".repeat(MOST_BYTES + 1), format).contains("larger than 64 MiB"));
+        assert!(refusal_of(&"{".repeat(MAX_PLAN_BYTES + 1), format).contains("larger than 64 MiB"));
     }
 }
 
@@ -124,7 +124,7 @@ fn references_in_a_circle_and_variables_within_variables_end() {
     let api = "{\"openapi\": \"3.0.0\", \"paths\": {\"/\": {\"$ref\": \"#/paths/~1\"}, \"/b\": {\"post\": {\"requestBody\": {\"$ref\": \"#/components/a\"}, \"parameters\": [{\"$ref\": \"other.yaml\"}]}}}, \"components\": {\"a\": {\"$ref\": \"#/components/b\"}, \"b\": {\"$ref\": \"#/components/a\"}}}";
     let plans = read(api, "f", None).unwrap();
     assert_eq!(plans[0].requests.len(), 1);
-    assert!(plans[0].notes.iter().any(|note| note.what.contains("another file")), "{:?}", plans[0].notes);
+    assert!(plans[0].notes.iter().any(|note| note.message.contains("another file")), "{:?}", plans[0].notes);
     // Each schema is made of ten of the next.
     let schemas: Vec<String> = (0..20)
         .map(|n| {
@@ -165,7 +165,7 @@ fn whole_files_with_pieces_missing_are_a_plan_or_one_line() {
 /// These, so changed, are plans that can be written and read, or are refused in one line.
 fn survives(seeds: &[&str]) {
     let values = [("PGHOST", "h"), ("PGUSER", "me")].map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    let given = Given { values: Some(&values), ..Given::default() };
+    let given = ImportOptions { variables: Some(&values), ..ImportOptions::default() };
     // A little generator of its own: what it does is the same every time.
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut below = |most: usize| {

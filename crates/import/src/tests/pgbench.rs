@@ -37,7 +37,7 @@ fn commanded(command: &str, scripts: &[(&str, &str)]) -> Result<Plan, Error> {
         let script = scripts.iter().find(|(other, _)| *other == name);
         script.map(|(_, text)| (*text).to_owned()).ok_or_else(|| "no such file".to_owned())
     };
-    let given = Given { included: Some(&included), ..Given::default() };
+    let given = ImportOptions { read_include: Some(&included), ..ImportOptions::default() };
     super::super::read(command, "load.sh", &given).map(|mut plans| plans.remove(0))
 }
 
@@ -66,12 +66,13 @@ fn every_row_of_the_table_is_so() {
             }
             Err(error) => (String::new(), Vec::new(), error.to_string()),
         };
-        let is_usual = |note: &Note| note.what.contains(ALWAYS) || row.kind == "simple" && note.element == "-M simple";
+        let is_usual =
+            |note: &Note| note.message.contains(ALWAYS) || row.kind == "simple" && note.element == "-M simple";
         let own: Vec<&Note> = notes.iter().filter(|note| !is_usual(note)).collect();
         let body = written.split_once("seed = ").map_or("", |(_, body)| body);
         let holds = match row.how.as_str() {
             "exact" => own.is_empty() && body.contains(&row.shows),
-            "noted" => own.iter().any(|note| note.what.contains(&row.shows) && note.line > 0),
+            "noted" => own.iter().any(|note| note.message.contains(&row.shows) && note.line > 0),
             "refused" => refusal.contains(&row.shows),
             _ => false,
         };
@@ -91,7 +92,7 @@ fn every_row_of_the_table_is_so() {
 #[test]
 fn scripts_and_commands_are_known_by_what_they_say() {
     let values: BTreeMap<String, String> = ["PGHOST", "PGUSER"].map(|name| (name.to_owned(), "me".to_owned())).into();
-    let given = Given { values: Some(&values), ..Given::default() };
+    let given = ImportOptions { variables: Some(&values), ..ImportOptions::default() };
     for text in [
         "select 1;",
         "-- a script\n\n/* of ours */\nSELECT 1;\n",
@@ -169,5 +170,5 @@ fn ways_are_gone_as_often_as_pgbench_goes_them() {
     assert_eq!(ways, expected.map(|(text, weight)| (text.to_owned(), weight)));
     let drawn =
         |name: &str| plan.variables.iter().find(|variable| variable.name == name).map(|variable| &variable.value);
-    assert_eq!(drawn("r_2").or(drawn("r")), Some(&Value::Between(6, 10)));
+    assert_eq!(drawn("r_2").or(drawn("r")), Some(&ValueSource::UniformInteger(6, 10)));
 }

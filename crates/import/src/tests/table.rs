@@ -89,16 +89,16 @@ fn every_row_of_the_table_is_so() {
         };
         let (workload, notes, refusal) = told;
         let own = |note: &&Note| match row.kind.as_str() {
-            "function" => note.what.contains(&row.name) || note.what.contains(&row.shows),
+            "function" => note.message.contains(&row.name) || note.message.contains(&row.shows),
             _ => note.element == format!("{class} `it`"),
         };
         let own: Vec<&Note> = notes.iter().filter(own).collect();
         let body = workload.split_once("duration = ").map_or("", |(_, body)| body);
         let holds = match row.how.as_str() {
             "exact" => own.is_empty() && body.contains(&row.shows),
-            "noted" => {
-                own.iter().any(|note| note.what.contains(&row.shows) && !note.what.contains("is unknown to offered"))
-            }
+            "noted" => own
+                .iter()
+                .any(|note| note.message.contains(&row.shows) && !note.message.contains("is unknown to offered")),
             "refused" => refusal.contains(&row.shows),
             _ => false,
         };

@@ -4,20 +4,20 @@ use std::fmt;
 use std::iter::Peekable;
 use std::str::Chars;
 
-use super::{Expression, MOST_PARTS, Value};
+use super::{Expression, MAX_EXPRESSION_PARTS, Value};
 
 /// Expressions within expressions at most.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// Arguments of a function at most (`MAX_FARGS`).
-const MOST_ARGUMENTS: usize = 16;
+const MAX_ARGUMENTS: usize = 16;
 
 /// Functions, and how many arguments they take; of more than one number, from the first to the last.
 const FUNCTIONS: [(&str, usize, usize); 22] = [
     ("mod", 2, 2),
     ("abs", 1, 1),
-    ("least", 1, MOST_ARGUMENTS),
-    ("greatest", 1, MOST_ARGUMENTS),
+    ("least", 1, MAX_ARGUMENTS),
+    ("greatest", 1, MAX_ARGUMENTS),
     ("debug", 1, 1),
     ("pi", 0, 0),
     ("sqrt", 1, 1),
@@ -42,8 +42,8 @@ impl Expression {
     /// What `text` says; or what is wrong with it.
     pub(in crate::pgbench) fn parse(text: &str) -> Result<Self, String> {
         let tokens = tokens(text)?;
-        if tokens.len() > MOST_PARTS {
-            return Err(format!("more than {MOST_PARTS} words in one expression"));
+        if tokens.len() > MAX_EXPRESSION_PARTS {
+            return Err(format!("more than {MAX_EXPRESSION_PARTS} words in one expression"));
         }
         let mut parser = Parser { tokens, at: 0, deep: 0 };
         let expression = parser.either()?;
@@ -96,7 +96,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             let length = number_length(rest);
             let number = &rest[..length];
             let value = match number.bytes().all(|b| b.is_ascii_digit()) {
-                true => number.parse().map(Value::Whole).ok(),
+                true => number.parse().map(Value::Integer).ok(),
                 false => number.parse().map(Value::Double).ok(),
             };
             tokens.push(Token::Value(value.ok_or_else(|| format!("`{number}` is no number of 64 bits"))?));
@@ -106,8 +106,8 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             let small = word.to_lowercase();
             tokens.push(match small.as_str() {
                 "null" => Token::Value(Value::Null),
-                "true" => Token::Value(Value::Truth(true)),
-                "false" => Token::Value(Value::Truth(false)),
+                "true" => Token::Value(Value::Boolean(true)),
+                "false" => Token::Value(Value::Boolean(false)),
                 _ => match WORDS.iter().find(|known| **known == small) {
                     Some(known) => Token::Sign(known),
                     None => Token::Function(small),
@@ -187,8 +187,8 @@ impl Parser {
 
     fn deeper(&mut self, inside: impl Fn(&mut Self) -> Result<Expression, String>) -> Result<Expression, String> {
         self.deep += 1;
-        if self.deep > DEEPEST {
-            return Err(format!("more than {DEEPEST} expressions within each other"));
+        if self.deep > MAX_DEPTH {
+            return Err(format!("more than {MAX_DEPTH} expressions within each other"));
         }
         let all = inside(self);
         self.deep -= 1;
@@ -220,7 +220,7 @@ impl Parser {
 
     fn is(&mut self) -> Result<Expression, String> {
         let left = self.compared()?;
-        let null = Expression::Is(Value::Null);
+        let null = Expression::Value(Value::Null);
         let (not, what) = match self.next_if(&["is", "isnull", "notnull"]) {
             None => return Ok(left),
             Some("isnull") => (false, null),
@@ -228,10 +228,10 @@ impl Parser {
             Some(_) => {
                 let not = self.next_if(&["not"]).is_some();
                 match self.peek() {
-                    Some(Token::Value(value @ (Value::Null | Value::Truth(_)))) => {
+                    Some(Token::Value(value @ (Value::Null | Value::Boolean(_)))) => {
                         let value = *value;
                         self.at += 1;
-                        (not, Expression::Is(value))
+                        (not, Expression::Value(value))
                     }
                     _ => return Err(self.lacks("null, true or false")),
                 }
@@ -264,9 +264,9 @@ impl Parser {
         self.deeper(|parser| {
             Ok(match parser.next_if(&["+", "-", "~"]) {
                 None => parser.one()?,
-                Some("-") => Expression::Call("-", vec![Expression::Is(Value::Whole(0)), parser.signed()?]),
+                Some("-") => Expression::Call("-", vec![Expression::Value(Value::Integer(0)), parser.signed()?]),
                 // Its grammar gives this sign the rank of the operators of bits.
-                Some("~") => Expression::Call("#", vec![Expression::Is(Value::Whole(-1)), parser.sum()?]),
+                Some("~") => Expression::Call("#", vec![Expression::Value(Value::Integer(-1)), parser.sum()?]),
                 Some(_) => parser.signed()?,
             })
         })
@@ -277,7 +277,7 @@ impl Parser {
         let lacks = self.lacks("a value");
         self.at += 1;
         match token {
-            Token::Value(value) => Ok(Expression::Is(value)),
+            Token::Value(value) => Ok(Expression::Value(value)),
             Token::Variable(name) if !name.is_empty() => Ok(Expression::Variable(name)),
             Token::Sign("(") => {
                 let inside = self.either()?;
@@ -301,7 +301,7 @@ impl Parser {
             return Err(self.lacks("`when`"));
         }
         let otherwise = self.next_if(&["else"]).is_some();
-        arguments.push(if otherwise { self.either()? } else { Expression::Is(Value::Null) });
+        arguments.push(if otherwise { self.either()? } else { Expression::Value(Value::Null) });
         self.need("end")?;
         Ok(Expression::Call("case", arguments))
     }

@@ -11,13 +11,13 @@ pub(crate) struct Word {
     pub(crate) text: Text,
     pub(crate) line: usize,
     /// Whether a shell would run something to know it.
-    pub(crate) computed: bool,
+    pub(crate) is_substituted: bool,
 }
 
 impl Word {
     /// What is said, where there are no variables in it.
-    pub(crate) fn said(&self) -> &str {
-        self.text.said().unwrap_or("")
+    pub(crate) fn as_literal(&self) -> &str {
+        self.text.as_literal().unwrap_or("")
     }
 }
 
@@ -32,12 +32,12 @@ pub(crate) struct Command {
 pub(crate) fn commands(text: &str) -> Result<Vec<Command>, usize> {
     // Browsers on Windows copy commands for its own shell, where a caret is what a backslash is elsewhere.
     if text.contains(" ^\n") || text.contains(" ^\r\n") || text.contains("^\"") {
-        return Splitter::new(&without_carets(text)).all();
+        return Splitter::new(&unescape_carets(text)).split();
     }
-    Splitter::new(text).all()
+    Splitter::new(text).split()
 }
 
-fn without_carets(text: &str) -> String {
+fn unescape_carets(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -70,14 +70,14 @@ impl<'t> Splitter<'t> {
         Self { rest: text.chars().peekable(), line: 1, done: Vec::new(), open: Command::default(), word: None }
     }
 
-    fn next(&mut self) -> Option<char> {
+    fn next_char(&mut self) -> Option<char> {
         let c = self.rest.next()?;
         self.line += usize::from(c == '\n');
         Some(c)
     }
 
-    fn all(mut self) -> Result<Vec<Command>, usize> {
-        while let Some(c) = self.next() {
+    fn split(mut self) -> Result<Vec<Command>, usize> {
+        while let Some(c) = self.next_char() {
             match c {
                 ' ' | '\t' | '\r' => self.end_word(),
                 '\n' | ';' => self.end_command(false),
@@ -89,19 +89,19 @@ impl<'t> Splitter<'t> {
                 '#' if self.word.is_none() => while self.rest.next_if(|c| *c != '\n').is_some() {},
                 '\\' => match self.rest.next_if_eq(&'\r') {
                     Some(_) => {
-                        self.next();
+                        self.next_char();
                     }
-                    None => match self.next() {
+                    None => match self.next_char() {
                         Some('\n') | None => {}
-                        Some(c) => self.say(c),
+                        Some(c) => self.push(c),
                     },
                 },
-                '\'' => self.single()?,
-                '"' => self.double()?,
-                '$' if self.rest.next_if_eq(&'\'').is_some() => self.ansi()?,
+                '\'' => self.single_quoted()?,
+                '"' => self.double_quoted()?,
+                '$' if self.rest.next_if_eq(&'\'').is_some() => self.ansi_c_quoted()?,
                 '$' => self.variable(),
-                '`' => self.computed('`')?,
-                c => self.say(c),
+                '`' => self.backquoted('`')?,
+                c => self.push(c),
             }
         }
         self.end_command(false);
@@ -110,11 +110,11 @@ impl<'t> Splitter<'t> {
 
     fn word(&mut self) -> &mut Word {
         let line = self.line;
-        self.word.get_or_insert_with(|| Word { text: Text::default(), line, computed: false })
+        self.word.get_or_insert_with(|| Word { text: Text::default(), line, is_substituted: false })
     }
 
-    fn say(&mut self, c: char) {
-        self.word().text.say(c.encode_utf8(&mut [0; 4]));
+    fn push(&mut self, c: char) {
+        self.word().text.push_str(c.encode_utf8(&mut [0; 4]));
     }
 
     fn end_word(&mut self) {
@@ -131,7 +131,7 @@ impl<'t> Splitter<'t> {
 
     /// `> file` and `2> file`: where output goes is none of the load.
     fn redirection(&mut self) {
-        if self.word.as_ref().is_some_and(|word| ["1", "2", "&"].contains(&word.said())) {
+        if self.word.as_ref().is_some_and(|word| ["1", "2", "&"].contains(&word.as_literal())) {
             self.word = None;
         }
         self.end_word();
@@ -140,47 +140,47 @@ impl<'t> Splitter<'t> {
         while self.rest.next_if(|c| !c.is_whitespace() && !";|&".contains(*c)).is_some() {}
     }
 
-    fn single(&mut self) -> Result<(), usize> {
+    fn single_quoted(&mut self) -> Result<(), usize> {
         let from = self.line;
         self.word();
         loop {
-            match self.next().ok_or(from)? {
+            match self.next_char().ok_or(from)? {
                 '\'' => return Ok(()),
-                c => self.say(c),
+                c => self.push(c),
             }
         }
     }
 
-    fn double(&mut self) -> Result<(), usize> {
+    fn double_quoted(&mut self) -> Result<(), usize> {
         let from = self.line;
         self.word();
         loop {
-            match self.next().ok_or(from)? {
+            match self.next_char().ok_or(from)? {
                 '"' => return Ok(()),
-                '\\' => match self.next().ok_or(from)? {
+                '\\' => match self.next_char().ok_or(from)? {
                     '\n' => {}
-                    c @ ('$' | '`' | '"' | '\\') => self.say(c),
+                    c @ ('$' | '`' | '"' | '\\') => self.push(c),
                     c => {
-                        self.say('\\');
-                        self.say(c);
+                        self.push('\\');
+                        self.push(c);
                     }
                 },
                 '$' => self.variable(),
-                '`' => self.computed('`')?,
-                c => self.say(c),
+                '`' => self.backquoted('`')?,
+                c => self.push(c),
             }
         }
     }
 
     /// `$'...'`, with the escapes of C.
-    fn ansi(&mut self) -> Result<(), usize> {
+    fn ansi_c_quoted(&mut self) -> Result<(), usize> {
         let from = self.line;
         self.word();
         loop {
-            match self.next().ok_or(from)? {
+            match self.next_char().ok_or(from)? {
                 '\'' => return Ok(()),
                 '\\' => {
-                    let c = match self.next().ok_or(from)? {
+                    let c = match self.next_char().ok_or(from)? {
                         'n' => '\n',
                         't' => '\t',
                         'r' => '\r',
@@ -189,21 +189,21 @@ impl<'t> Splitter<'t> {
                         'f' => '\u{c}',
                         'v' => '\u{b}',
                         'e' => '\u{1b}',
-                        'x' => self.code(16, 2, 0),
-                        'u' => self.unit(),
-                        'U' => self.code(16, 8, 0),
-                        digit @ '0'..='7' => self.code(8, 2, digit as u32 - '0' as u32),
+                        'x' => self.numeric_escape(16, 2, 0),
+                        'u' => self.utf16_escape(),
+                        'U' => self.numeric_escape(16, 8, 0),
+                        digit @ '0'..='7' => self.numeric_escape(8, 2, digit as u32 - '0' as u32),
                         c => c,
                     };
-                    self.say(c);
+                    self.push(c);
                 }
-                c => self.say(c),
+                c => self.push(c),
             }
         }
     }
 
     /// A character by its number, in so many digits at most.
-    fn code(&mut self, radix: u32, digits: usize, first: u32) -> char {
+    fn numeric_escape(&mut self, radix: u32, digits: usize, first: u32) -> char {
         let mut code = first;
         for _ in 0..digits {
             match self.rest.next_if(|c| c.is_digit(radix)).and_then(|c| c.to_digit(radix)) {
@@ -215,7 +215,7 @@ impl<'t> Splitter<'t> {
     }
 
     /// `\uXXXX`; browsers write a character beyond the first plane as two of them.
-    fn unit(&mut self) -> char {
+    fn utf16_escape(&mut self) -> char {
         let units = |this: &mut Self| {
             let digits: String = (0..4).map_while(|_| this.rest.next_if(char::is_ascii_hexdigit)).collect();
             u16::from_str_radix(&digits, 16).unwrap_or(0)
@@ -236,18 +236,18 @@ impl<'t> Splitter<'t> {
         let named = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
         match self.rest.peek() {
             Some('(') => {
-                self.next();
+                self.next_char();
                 let mut depth = 1;
                 let mut said = String::from("$(");
                 while depth > 0
-                    && let Some(c) = self.next()
+                    && let Some(c) = self.next_char()
                 {
                     depth += i32::from(c == '(') - i32::from(c == ')');
                     said.push(c);
                 }
                 let word = self.word();
-                word.computed = true;
-                word.text.say(&said);
+                word.is_substituted = true;
+                word.text.push_str(&said);
             }
             Some('{') => {
                 let inside: String = self.rest.clone().skip(1).take_while(|c| *c != '}').take(200).collect();
@@ -258,9 +258,9 @@ impl<'t> Splitter<'t> {
                     for _ in 0..inside.len() + 2 {
                         self.rest.next();
                     }
-                    self.word().text.push(&Text::value(&inside));
+                    self.word().text.push(&Text::variable(&inside));
                 } else {
-                    self.say('$');
+                    self.push('$');
                 }
             }
             Some(c) if c.is_ascii_alphabetic() || *c == '_' => {
@@ -268,20 +268,20 @@ impl<'t> Splitter<'t> {
                 while let Some(c) = self.rest.next_if(|c| named(c)) {
                     name.push(c);
                 }
-                self.word().text.push(&Text::value(&name));
+                self.word().text.push(&Text::variable(&name));
             }
-            _ => self.say('$'),
+            _ => self.push('$'),
         }
     }
 
     /// Between backquotes.
-    fn computed(&mut self, end: char) -> Result<(), usize> {
+    fn backquoted(&mut self, end: char) -> Result<(), usize> {
         let from = self.line;
-        self.word().computed = true;
-        self.say(end);
+        self.word().is_substituted = true;
+        self.push(end);
         loop {
-            let c = self.next().ok_or(from)?;
-            self.say(c);
+            let c = self.next_char().ok_or(from)?;
+            self.push(c);
             if c == end {
                 return Ok(());
             }

@@ -9,84 +9,86 @@ use super::node::Node;
 use crate::text::Text;
 
 /// Bytes a compiled regular expression may take.
-const MOST_REGEX: usize = 1 << 20;
+const MAX_REGEX_BYTES: usize = 1 << 20;
 /// Bytes of a `JSONPath` at most.
-const MOST_PATH: usize = 500;
+const MAX_JSON_PATH_BYTES: usize = 500;
 
 impl<'e> Reader<'e, '_> {
     /// What `node` takes from answers, where it is an extractor that can be said.
     pub(super) fn extractor(&mut self, node: &Node<'e>) -> Option<Vec<Extraction>> {
-        let said = |name: &str| node.element.text_of(name);
-        if elsewhere(node) {
+        let property = |name: &str| node.element.text_of(name);
+        if has_other_scope(node) {
             return None;
         }
         match node.class() {
             "RegexExtractor" => {
-                let regex = self.said(node, said("RegexExtractor.regex"))?;
-                let group = match said("RegexExtractor.template").trim() {
+                let regex = self.literal(node, property("RegexExtractor.regex"))?;
+                let group = match property("RegexExtractor.template").trim() {
                     // JMeter takes an empty text then.
                     "" => return None,
                     one => one.strip_prefix('$')?.strip_suffix('$')?.parse().ok()?,
                 };
-                let find = match said("RegexExtractor.useHeaders") {
-                    "" | "false" => Find::Regex { pattern: fit(&regex)?, group },
-                    "true" => header_of(&regex)?,
+                let find = match property("RegexExtractor.useHeaders") {
+                    "" | "false" => Find::Regex { pattern: supported_regex(&regex)?, group },
+                    "true" => header_pattern(&regex)?,
                     _ => return None,
                 };
-                self.taken(
+                self.extraction(
                     node,
-                    said("RegexExtractor.refname"),
+                    property("RegexExtractor.refname"),
                     find,
                     [
-                        said("RegexExtractor.match_number"),
-                        said("RegexExtractor.default"),
-                        said("RegexExtractor.default_empty_value"),
+                        property("RegexExtractor.match_number"),
+                        property("RegexExtractor.default"),
+                        property("RegexExtractor.default_empty_value"),
                     ],
                 )
                 .map(|one| vec![one])
             }
             "BoundaryExtractor" => {
-                if !["", "false"].contains(&said("BoundaryExtractor.useHeaders")) {
+                if !["", "false"].contains(&property("BoundaryExtractor.useHeaders")) {
                     return None;
                 }
                 let (left, right) = (
-                    self.said(node, said("BoundaryExtractor.lboundary"))?,
-                    self.said(node, said("BoundaryExtractor.rboundary"))?,
+                    self.literal(node, property("BoundaryExtractor.lboundary"))?,
+                    self.literal(node, property("BoundaryExtractor.rboundary"))?,
                 );
                 // Without a right boundary it goes on to the end.
                 let inside =
                     if right.is_empty() { "(.*)".to_owned() } else { format!("(.*?){}", regex::escape(&right)) };
                 let find = Find::Regex { pattern: format!("(?s){}{inside}", regex::escape(&left)), group: 1 };
-                self.taken(
+                self.extraction(
                     node,
-                    said("BoundaryExtractor.refname"),
+                    property("BoundaryExtractor.refname"),
                     find,
                     [
-                        said("BoundaryExtractor.match_number"),
-                        said("BoundaryExtractor.default"),
-                        said("BoundaryExtractor.default_empty_value"),
+                        property("BoundaryExtractor.match_number"),
+                        property("BoundaryExtractor.default"),
+                        property("BoundaryExtractor.default_empty_value"),
                     ],
                 )
                 .map(|one| vec![one])
             }
             "HtmlExtractor" => {
-                let selector = self.said(node, said("HtmlExtractor.expr"))?;
-                let attribute = Some(said("HtmlExtractor.attribute").trim().to_owned()).filter(|name| !name.is_empty());
-                self.taken(
+                let selector = self.literal(node, property("HtmlExtractor.expr"))?;
+                let attribute =
+                    Some(property("HtmlExtractor.attribute").trim().to_owned()).filter(|name| !name.is_empty());
+                self.extraction(
                     node,
-                    said("HtmlExtractor.refname"),
+                    property("HtmlExtractor.refname"),
                     Find::Css { selector, attribute },
                     [
-                        said("HtmlExtractor.match_number"),
-                        said("HtmlExtractor.default"),
-                        said("HtmlExtractor.default_empty_value"),
+                        property("HtmlExtractor.match_number"),
+                        property("HtmlExtractor.default"),
+                        property("HtmlExtractor.default_empty_value"),
                     ],
                 )
                 .map(|one| vec![one])
             }
             "JSONPostProcessor" => {
-                let parts =
-                    |name: &str| -> Vec<String> { said(name).split(';').map(|part| part.trim().to_owned()).collect() };
+                let parts = |name: &str| -> Vec<String> {
+                    property(name).split(';').map(|part| part.trim().to_owned()).collect()
+                };
                 let (names, paths) =
                     (parts("JSONPostProcessor.referenceNames"), parts("JSONPostProcessor.jsonPathExprs"));
                 let (numbers, defaults) =
@@ -101,10 +103,10 @@ impl<'e> Reader<'e, '_> {
                 };
                 let mut all = Vec::new();
                 for (here, (name, path)) in names.iter().zip(&paths).enumerate() {
-                    let path = json_path(&self.said(node, path)?)?;
+                    let path = json_path(&self.literal(node, path)?)?;
                     // Unlike the others it always sets the default, an empty one, too.
                     let default = defaults.get(here).cloned().unwrap_or_default();
-                    all.push(self.taken(node, name, Find::Json(path), [&number(here)?, &default, "true"])?);
+                    all.push(self.extraction(node, name, Find::Json(path), [&number(here)?, &default, "true"])?);
                 }
                 Some(all)
             }
@@ -113,12 +115,12 @@ impl<'e> Reader<'e, '_> {
     }
 
     /// A text of a node in which nothing is left to be known later.
-    fn said(&mut self, node: &Node<'e>, text: &str) -> Option<String> {
-        self.resolve(node, text).said().map(str::to_owned)
+    fn literal(&mut self, node: &Node<'e>, text: &str) -> Option<String> {
+        self.resolve(node, text).as_literal().map(str::to_owned)
     }
 
     /// Which match it is, and what it is where there is none.
-    fn taken(
+    fn extraction(
         &mut self,
         node: &Node<'e>,
         name: &str,
@@ -126,14 +128,14 @@ impl<'e> Reader<'e, '_> {
         [nth, default, empty]: [&str; 3],
     ) -> Option<Extraction> {
         // Numbers that are none are 0, which is one at random; below 0 they are all, by names of their own.
-        let which = match self.said(node, nth.trim())?.trim() {
+        let which = match self.literal(node, nth.trim())?.trim() {
             "" => Which::Random,
             nth => match nth.parse::<i64>().unwrap_or(0) {
                 0 => Which::Random,
                 nth => Which::Nth(u32::try_from(nth).ok()?),
             },
         };
-        let default = self.said(node, default)?;
+        let default = self.literal(node, default)?;
         let otherwise = if !default.is_empty() || empty == "true" { Otherwise::Is(default) } else { Otherwise::Keeps };
         let name = name.trim();
         (!name.is_empty()).then(|| Extraction { name: self.variables.extracted(name), find, which, otherwise })
@@ -141,27 +143,30 @@ impl<'e> Reader<'e, '_> {
 
     /// What `node` wants of answers, where it is an assertion that can be said.
     pub(super) fn assertion(&mut self, node: &Node<'e>) -> Option<Vec<Check>> {
-        let said = |name: &str| node.element.text_of(name).trim();
-        if elsewhere(node) {
+        let property = |name: &str| node.element.text_of(name).trim();
+        if has_other_scope(node) {
             return None;
         }
         let tests = match node.class() {
-            "ResponseAssertion" => self.response(node)?,
+            "ResponseAssertion" => self.response_assertion(node)?,
             "JSONPathAssertion" => {
-                let path = json_path(&self.said(node, said("JSON_PATH"))?)?;
-                if said("INVERT") == "true" || said("EXPECT_NULL") == "true" {
+                let path = json_path(&self.literal(node, property("JSON_PATH"))?)?;
+                if property("INVERT") == "true" || property("EXPECT_NULL") == "true" {
                     return None;
                 }
-                let valued = said("JSONVALIDATION") == "true";
-                if valued && said("ISREGEX") == "true" {
+                let valued = property("JSONVALIDATION") == "true";
+                if valued && property("ISREGEX") == "true" {
                     return None;
                 }
-                let wanted =
-                    if valued { Wanted::Is(stands(&self.said(node, said("EXPECTED_VALUE"))?)) } else { Wanted::There };
+                let wanted = if valued {
+                    Wanted::Is(literal_template(&self.literal(node, property("EXPECTED_VALUE"))?))
+                } else {
+                    Wanted::There
+                };
                 vec![Test::Text(Find::Json(path), wanted)]
             }
             "SizeAssertion" => {
-                let sign = match said("SizeAssertion.operator") {
+                let sign = match property("SizeAssertion.operator") {
                     "1" => "=",
                     "3" => ">",
                     "4" => "<",
@@ -169,9 +174,9 @@ impl<'e> Reader<'e, '_> {
                     "6" => "<=",
                     _ => return None,
                 };
-                let size: u64 = self.said(node, said("SizeAssertion.size"))?.parse().ok()?;
+                let size: u64 = self.literal(node, property("SizeAssertion.size"))?.parse().ok()?;
                 // Misspelt in some versions; where neither is given, it is all of the answer, as for any other word.
-                let field = [said("Assertion.test_field"), said("Asserion.test_field")];
+                let field = [property("Assertion.test_field"), property("Asserion.test_field")];
                 let body = field.contains(&"SizeAssertion.response_data");
                 if !body || (sign == "<" && size == 0) || (sign == ">" && size == u64::MAX) {
                     return None;
@@ -191,7 +196,7 @@ impl<'e> Reader<'e, '_> {
         Some(tests.into_iter().enumerate().map(named).collect())
     }
 
-    fn response(&mut self, node: &Node<'e>) -> Option<Vec<Test>> {
+    fn response_assertion(&mut self, node: &Node<'e>) -> Option<Vec<Test>> {
         const CONTAINS: u32 = 2;
         const NOT: u32 = 4;
         const OR: u32 = 32;
@@ -200,14 +205,14 @@ impl<'e> Reader<'e, '_> {
         // The name of the collection was misspelt for ever.
         let entries = ["Asserion.test_strings", "Assertion.test_strings"].map(|name| node.element.entries(name));
         for entry in entries.iter().flat_map(|entries| entries.iter()) {
-            wanted.push(self.said(node, &entry.text)?);
+            wanted.push(self.literal(node, &entry.text)?);
         }
         if kind & NOT != 0 || wanted.is_empty() {
             return None;
         }
         let or = kind & OR != 0 && wanted.len() > 1;
         let ignores = node.element.text_of("Assertion.assume_success") == "true";
-        let mut tests = Self::looked_at(node, wanted, kind & !OR, or)?;
+        let mut tests = Self::tests_of_field(node, wanted, kind & !OR, or)?;
         if ignores && !tests.iter().any(|test| matches!(test, Test::Status(_))) {
             // From 400 on, too, is no failure.
             tests.push(Test::Status(vec![(100, 999)]));
@@ -221,21 +226,21 @@ impl<'e> Reader<'e, '_> {
     }
 
     /// What an assertion of this `kind` wants of the part of the answer that it looks at; `or`: one of them is enough.
-    fn looked_at(node: &Node<'e>, wanted: Vec<String>, kind: u32, or: bool) -> Option<Vec<Test>> {
+    fn tests_of_field(node: &Node<'e>, wanted: Vec<String>, kind: u32, or: bool) -> Option<Vec<Test>> {
         const MATCH: u32 = 1;
         const EQUALS: u32 = 8;
         const SUBSTRING: u32 = 16;
         match node.element.text_of("Assertion.test_field").trim() {
             "Assertion.response_code" => {
-                let ranges: Vec<(u16, u16)> = wanted.iter().map(|code| status(code)).collect::<Option<_>>()?;
+                let ranges: Vec<(u16, u16)> = wanted.iter().map(|code| status_range(code)).collect::<Option<_>>()?;
                 (or || ranges.len() == 1).then(|| vec![Test::Status(ranges)])
             }
             "" | "Assertion.response_data" => {
                 let regex = |wanted: &String| match kind {
-                    MATCH => fit(&format!("^(?:{wanted})$")),
+                    MATCH => supported_regex(&format!("^(?:{wanted})$")),
                     EQUALS => Some(format!("^(?s:{})$", regex::escape(wanted))),
                     SUBSTRING => Some(regex::escape(wanted)),
-                    _ => fit(wanted),
+                    _ => supported_regex(wanted),
                 };
                 if or {
                     let all: Vec<String> = wanted.iter().map(regex).collect::<Option<_>>()?;
@@ -245,7 +250,7 @@ impl<'e> Reader<'e, '_> {
                 wanted
                     .iter()
                     .map(|wanted| match kind {
-                        SUBSTRING => Some(Wanted::Contains(stands(wanted))),
+                        SUBSTRING => Some(Wanted::Contains(literal_template(wanted))),
                         _ => regex(wanted).map(Wanted::Matches),
                     })
                     .map(|wanted| Some(Test::Text(Find::Body, wanted?)))
@@ -256,7 +261,9 @@ impl<'e> Reader<'e, '_> {
                 .map(|wanted| {
                     let (name, value) = wanted.split_once(':')?;
                     let token = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-                    token.then(|| Test::Text(Find::Header(name.to_owned()), Wanted::Contains(stands(value.trim()))))
+                    token.then(|| {
+                        Test::Text(Find::Header(name.to_owned()), Wanted::Contains(literal_template(value.trim())))
+                    })
                 })
                 .collect(),
             _ => None,
@@ -265,19 +272,19 @@ impl<'e> Reader<'e, '_> {
 }
 
 /// Whether an extractor or an assertion looks elsewhere than at the answer itself: at a variable, or at what came with the answer.
-fn elsewhere(node: &Node) -> bool {
+fn has_other_scope(node: &Node) -> bool {
     ["Sample.scope", "Assertion.scope"]
         .iter()
         .any(|scope| !["", "parent"].contains(&node.element.text_of(scope).trim()))
 }
 
 /// A text in which nothing is a place for a value.
-fn stands(text: &str) -> Template {
+fn literal_template(text: &str) -> Template {
     Text::from(text).template()
 }
 
 /// A status, or a class of them: the lowest and the highest.
-fn status(said: &str) -> Option<(u16, u16)> {
+fn status_range(said: &str) -> Option<(u16, u16)> {
     let said = said.trim().trim_start_matches('^').trim_end_matches('$');
     if said.len() == 3 && said.bytes().all(|b| b.is_ascii_digit()) {
         return said.parse().ok().filter(|code| (100..1000).contains(code)).map(|code| (code, code));
@@ -289,12 +296,12 @@ fn status(said: &str) -> Option<(u16, u16)> {
 }
 
 /// The expression, where offered's kind of regular expressions has it.
-fn fit(regex: &str) -> Option<String> {
-    RegexBuilder::new(regex).size_limit(MOST_REGEX).build().is_ok().then(|| regex.to_owned())
+fn supported_regex(regex: &str) -> Option<String> {
+    RegexBuilder::new(regex).size_limit(MAX_REGEX_BYTES).build().is_ok().then(|| regex.to_owned())
 }
 
 /// `Location: (.+)` over all headers: the header.
-fn header_of(regex: &str) -> Option<Find> {
+fn header_pattern(regex: &str) -> Option<Find> {
     let (name, rest) = regex.trim_start_matches("(?i)").split_once(':')?;
     let token = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let rest = rest.trim_start_matches("\\s*").trim_start();
@@ -307,5 +314,5 @@ fn json_path(path: &str) -> Option<String> {
     let path = path.trim();
     let path = if path.starts_with('$') { path.to_owned() } else { format!("$.{path}") };
     // Its parser calls itself for each bracket.
-    (path.len() <= MOST_PATH && path.parse::<serde_json_path::JsonPath>().is_ok()).then_some(path)
+    (path.len() <= MAX_JSON_PATH_BYTES && path.parse::<serde_json_path::JsonPath>().is_ok()).then_some(path)
 }

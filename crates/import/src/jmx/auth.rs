@@ -13,7 +13,7 @@ impl<'e> Reader<'e, '_> {
             if !is_basic(entry.text_of("Authorization.mechanism")) {
                 continue;
             }
-            let under = self.resolve(manager, entry.text_of("Authorization.url").trim()).shown();
+            let under = self.resolve(manager, entry.text_of("Authorization.url").trim()).to_display();
             let mut both = self.resolve(manager, entry.text_of("Authorization.username"));
             both.push(&Text::from(":"));
             both.push(&self.resolve(manager, entry.text_of("Authorization.password")));
@@ -22,7 +22,7 @@ impl<'e> Reader<'e, '_> {
     }
 
     /// Notes the logins of a manager that are not translated.
-    pub(super) fn other_logins(&mut self, manager: &Node<'e>) {
+    pub(super) fn note_other_logins(&mut self, manager: &Node<'e>) {
         for entry in manager.element.entries("AuthManager.auth_list") {
             let mechanism = entry.text_of("Authorization.mechanism");
             if !is_basic(mechanism) {
@@ -33,7 +33,7 @@ impl<'e> Reader<'e, '_> {
     }
 
     /// Notes what a cookie manager does besides keeping what servers set.
-    pub(super) fn kept_cookies(&mut self, manager: &Node<'e>) {
+    pub(super) fn note_cookies(&mut self, manager: &Node<'e>) {
         for cookie in manager.element.entries("CookieManager.cookies") {
             let (name, value) = (cookie.attribute("name"), cookie.text_of("Cookie.value"));
             self.note(manager, format!("would begin with the cookie `{name}={value}`; write a header for it"));

@@ -54,12 +54,12 @@ fn a_login_is_taken_from_an_answer_and_shown_again() {
     let (plan, workload) = one(&threads(10, 0, &content.concat()));
     assert!(plan.target.cookies());
     assert!(
-        matches!(&plan.variables[..], [Variable { name, value: Value::File { at_end: AtEnd::Stop, .. }, per: Per::Visit }] if name == "people"),
+        matches!(&plan.variables[..], [Variable { name, value: ValueSource::File { at_end: AtEnd::Stop, .. }, per: Per::Visit }] if name == "people"),
         "{:?}",
         plan.variables
     );
     let login = request(&plan, "login");
-    assert_eq!(login.body, form(&[("u", Text::value("people.user")), ("p", Text::value("people.password"))]));
+    assert_eq!(login.body, form(&[("u", Text::variable("people.user")), ("p", Text::variable("people.password"))]));
     assert_eq!(
         login.extract,
         [
@@ -79,10 +79,10 @@ fn a_login_is_taken_from_an_answer_and_shown_again() {
     );
     assert_eq!(login.check, [Check { name: "signed in".to_owned(), test: Test::Status(vec![(200, 200)]) }]);
     let account = request(&plan, "account?of=${id}");
-    assert_eq!(account.path.written(), "/account?of={{id}}");
-    assert_eq!(account.headers[0].1.written(), "Bearer {{token}}");
+    assert_eq!(account.path.to_source(), "/account?of={{id}}");
+    assert_eq!(account.headers[0].1.to_source(), "Bearer {{token}}");
     assert_eq!(workload.requests()[0].extract().len(), 2);
-    let notes: Vec<&str> = plan.notes.iter().map(|note| note.what.as_str()).collect();
+    let notes: Vec<&str> = plan.notes.iter().map(|note| note.message.as_str()).collect();
     assert_eq!(notes, ["after its last row it would go on with <EOF>; here the run stops"]);
 }
 
@@ -97,7 +97,7 @@ fn what_is_asked_for_too_early_has_a_value_to_begin_with() {
         format!("<RandomController/><hashTree>{}{}</hashTree>", get("first", &regex), get("then?n=${next}", ""));
     let (plan, _) = one(&threads(1, 0, &either));
     assert_eq!(plan.variables, [Variable::constant("next", "${next}")]);
-    assert!(plan.notes.iter().any(|note| note.what.contains("no answer has given it yet")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("no answer has given it yet")), "{:?}", plan.notes);
     // One after the other that is so where the first answer has none of it, and nothing to be told. Where the user gives it a
     // value, that is it.
     let (plan, _) = one(&threads(1, 0, &[get("first", &regex), get("then?n=${next}", "")].concat()));
@@ -248,7 +248,7 @@ fn assertions_of_each_kind() {
     assert_eq!(workload.requests()[0].checks().len(), 9);
     let noted: Vec<&str> = plan.notes.iter().map(|note| note.element.as_str()).collect();
     assert_eq!(noted, ["DurationAssertion `fast`", "ResponseAssertion `not`"]);
-    assert!(plan.notes[0].what.contains("[thresholds]"), "{:?}", plan.notes);
+    assert!(plan.notes[0].message.contains("[thresholds]"), "{:?}", plan.notes);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn files_parts_logins_and_redirects() {
     assert_eq!(target.redirects(), 20);
     assert_eq!(format!("{:?}", target.auth().unwrap()), "Basic([Text(\"me:s{x}\")])");
     assert!(
-        plan.notes.iter().any(|note| note.what.contains("`them`") && note.what.contains("KERBEROS")),
+        plan.notes.iter().any(|note| note.message.contains("`them`") && note.message.contains("KERBEROS")),
         "{:?}",
         plan.notes
     );
@@ -314,19 +314,19 @@ fn generated_values_are_variables() {
     ];
     let (plan, _) = one(&threads(1, 0, &content.concat()));
     assert_eq!(
-        plan.requests[0].path.written(),
+        plan.requests[0].path.to_source(),
         "/a?n={{n}}&d={{dice}}&u={{uuid}}&r={{random_5_9}}&t={{thread}}&e={{KEY}}"
     );
-    let values: Vec<&Value> = plan.variables.iter().map(|variable| &variable.value).collect();
+    let values: Vec<&ValueSource> = plan.variables.iter().map(|variable| &variable.value).collect();
     assert_eq!(
         values,
         [
-            &Value::Sequence(100),
-            &Value::Between(1, 6),
-            &Value::Uuid,
-            &Value::Between(5, 9),
-            &Value::Sequence(1),
-            &Value::Env("KEY".to_owned())
+            &ValueSource::Sequence(100),
+            &ValueSource::UniformInteger(1, 6),
+            &ValueSource::Uuid,
+            &ValueSource::UniformInteger(5, 9),
+            &ValueSource::Sequence(1),
+            &ValueSource::Env("KEY".to_owned())
         ]
     );
 }
@@ -346,7 +346,7 @@ fn what_is_known_beforehand_is_known_within_functions_and_conditions() {
         when("${__jexl3('${most}' == 'x')}", &get("b", "")),
     ];
     let (plan, _) = one(&threads(1, 0, &content.concat()));
-    let paths: Vec<String> = plan.requests.iter().map(|request| request.path.written()).collect();
+    let paths: Vec<String> = plan.requests.iter().map(|request| request.path.to_source()).collect();
     assert_eq!((paths, &plan.notes[..]), (vec!["/a?n={{random_1_9}}".to_owned()], &[][..]));
     let deep = format!("{}x{}", "${".repeat(50_000), "}".repeat(50_000));
     assert!(read(&threads(1, 0, &get(&deep, "")), "plan.jmx", None).is_ok());
@@ -365,5 +365,5 @@ fn modules_and_constant_conditions_are_what_they_name() {
     let names: Vec<&str> = plan.requests.iter().map(|request| request.name.as_str()).collect();
     assert_eq!((names, &plan.notes[..]), (vec!["a", "b"], &[][..]));
     let (plan, _) = one(&threads(1, 0, &[get("a", ""), module.to_owned()].concat()));
-    assert!(plan.notes.iter().any(|note| note.what.contains("which is not there")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("which is not there")), "{:?}", plan.notes);
 }

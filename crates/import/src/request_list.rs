@@ -1,4 +1,4 @@
-//! The plan of a file that says requests one after another, but neither who comes nor how often.
+//! The plan of a file that says requests one after another, but neither arrivals_default comes nor how often.
 
 use std::collections::HashMap;
 
@@ -7,9 +7,9 @@ use offered_model::workload::{Target, Visitor};
 use offered_model::{Law, Nanos};
 
 use crate::Error;
-use crate::address::{Chosen, Goal, Server, choose, consistent};
+use crate::address::{Candidate, Server, TargetChoice, choose_target, drop_conflicting_options};
 use crate::note::Note;
-use crate::plan::{Arrivals, Flow, Plan, Profile, Request, Step, Variable, When, unlike};
+use crate::plan::{Arrivals, Flow, Phase, Plan, RateProfile, Request, Step, Variable, unique_name};
 use crate::text::Text;
 
 /// Requests at most.
@@ -18,7 +18,7 @@ const MAX_REQUESTS: usize = 2_000;
 const DURATION: Nanos = Nanos::from_secs(600);
 
 /// A request as the file says it; its `name` is only wished.
-pub(crate) struct Asked {
+pub(crate) struct PlannedRequest {
     pub(crate) line: usize,
     /// Its place in the file.
     pub(crate) element: String,
@@ -32,71 +32,71 @@ pub(crate) struct Visit {
     pub(crate) steps: Vec<(usize, Option<Law>)>,
 }
 
-/// Who comes, where the file does not say.
-pub(crate) enum Who {
-    /// One user, who begins again and again, with this law of think times.
+/// DefaultArrivals comes, where the file does not say.
+pub(crate) enum DefaultArrivals {
+    /// One user, arrivals_default begins again and again, with this law of think times.
     OneUser(Law),
     /// A visit (or, where there is no order, a request) a second.
-    OneASecond,
+    OnePerSecond,
 }
 
 /// Everything that is known.
-pub(crate) struct Known {
+pub(crate) struct RequestList {
     pub(crate) origin: &'static str,
     pub(crate) remark: &'static str,
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) requests: Vec<PlannedRequest>,
     /// The server that it is about, where that is known.
-    pub(crate) own: Option<Server>,
+    pub(crate) preferred_server: Option<Server>,
     pub(crate) visits: Vec<Visit>,
     /// Whether visits stay visits, even if each is one request.
-    pub(crate) flows: bool,
+    pub(crate) keep_flows: bool,
     pub(crate) target: Target,
     pub(crate) variables: Vec<Variable>,
-    pub(crate) who: Who,
+    pub(crate) arrivals_default: DefaultArrivals,
     pub(crate) notes: Vec<Note>,
 }
 
-impl Known {
+impl RequestList {
     /// The plan of `file`.
-    pub(crate) fn plan(mut self, file: &str) -> Result<Plan, Error> {
-        let refused = |what: String| Error::File { file: file.to_owned(), what };
-        if self.asked.len() > MAX_REQUESTS {
-            return Err(refused(format!("{} requests; {MAX_REQUESTS} at most are one workload", self.asked.len())));
+    pub(crate) fn into_plan(mut self, file: &str) -> Result<Plan, Error> {
+        let refused = |what: String| Error::File { file: file.to_owned(), message: what };
+        if self.requests.len() > MAX_REQUESTS {
+            return Err(refused(format!("{} requests; {MAX_REQUESTS} at most are one workload", self.requests.len())));
         }
-        for asked in &mut self.asked {
-            let method = &mut asked.request.method;
+        for planned in &mut self.requests {
+            let method = &mut planned.request.method;
             if method.is_empty() || !method.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') {
                 let what = format!("the method `{method}` is none of HTTP; get instead");
-                self.notes.push(Note { line: asked.line, element: asked.element.clone(), what });
+                self.notes.push(Note { line: planned.line, element: planned.element.clone(), message: what });
                 "get".clone_into(method);
             }
         }
-        let goals = self.asked.iter().map(|asked| Goal {
-            server: &asked.server,
-            line: asked.line,
-            element: &asked.element,
+        let candidates = self.requests.iter().map(|planned| Candidate {
+            server: &planned.server,
+            line: planned.line,
+            element: &planned.element,
             times: 1,
         });
-        let Chosen { url, kept, notes } = choose(goals, self.own.as_ref(), file)?;
+        let TargetChoice { url, included, notes } = choose_target(candidates, self.preferred_server.as_ref(), file)?;
         self.notes.extend(notes);
         let mut requests: Vec<Request> = Vec::new();
         let names: Vec<Option<String>> = self
-            .asked
+            .requests
             .iter()
-            .zip(&kept)
-            .map(|(asked, kept)| kept.then(|| same_or_new(&mut requests, &asked.request)))
+            .zip(&included)
+            .map(|(planned, included)| included.then(|| find_or_add(&mut requests, &planned.request)))
             .collect();
         if requests.is_empty() {
             return Err(refused("no request of a web server in it; there is nothing to ask".to_owned()));
         }
         let shared = shared_headers(&mut requests);
         let shared = shared.iter().map(|(name, value)| (name.clone(), value.template())).collect();
-        let target = consistent(self.target.with_headers(shared).with_url(url));
-        let visits: Vec<Visit> = self.visits.iter().filter_map(|visit| visit.without(&names)).collect();
-        let single = visits.iter().all(|visit| visit.steps.len() == 1) && !self.flows;
+        let target = drop_conflicting_options(self.target.with_headers(shared).with_url(url));
+        let visits: Vec<Visit> = self.visits.iter().filter_map(|visit| visit.retain_included(&names)).collect();
+        let single = visits.iter().all(|visit| visit.steps.len() == 1) && !self.keep_flows;
         let mut flows: Vec<Flow> = Vec::new();
         if single {
-            // How often each is asked.
+            // How often each is planned.
             let mut often: HashMap<&str, f64> = HashMap::new();
             for (at, _) in visits.iter().flat_map(|visit| &visit.steps) {
                 *often.entry(names[*at].as_deref().unwrap_or_default()).or_default() += 1.0;
@@ -106,16 +106,16 @@ impl Known {
             }
         } else {
             for visit in &visits {
-                let name = unlike(&visit.name, |name| flows.iter().any(|flow| flow.name == name));
-                flows.push(Flow { name, weight: 1.0, steps: visit.chain(&names) });
+                let name = unique_name(&visit.name, |name| flows.iter().any(|flow| flow.name == name));
+                flows.push(Flow { name, weight: 1.0, steps: visit.steps(&names) });
             }
         }
-        let arrivals = match self.who {
-            Who::OneUser(think) => {
+        let arrivals = match self.arrivals_default {
+            DefaultArrivals::OneUser(think) => {
                 Arrivals::Closed { users: 1, visits: None, pace: None, visitor: Visitor::New, ramp: Nanos(0), think }
             }
-            Who::OneASecond => Arrivals::Open {
-                rate: Profile::Constant(1.0),
+            DefaultArrivals::OnePerSecond => Arrivals::Open {
+                rate: RateProfile::Constant(1.0),
                 process: Process::Poisson,
                 think: Law::constant(0.0).expect("zero is a constant"),
             },
@@ -124,7 +124,7 @@ impl Known {
         Ok(Plan {
             name: file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned(),
             origin: self.origin.to_owned(),
-            when: When::Load,
+            phase: Phase::Load,
             duration: DURATION,
             count: None,
             arrivals,
@@ -140,12 +140,12 @@ impl Known {
 
 impl Visit {
     /// Without the requests that are left out; `None`: nothing is left.
-    fn without(&self, names: &[Option<String>]) -> Option<Self> {
+    fn retain_included(&self, names: &[Option<String>]) -> Option<Self> {
         let steps: Vec<_> = self.steps.iter().filter(|(at, _)| names[*at].is_some()).cloned().collect();
         (!steps.is_empty()).then(|| Self { name: self.name.clone(), steps })
     }
 
-    fn chain(&self, names: &[Option<String>]) -> Vec<Step> {
+    fn steps(&self, names: &[Option<String>]) -> Vec<Step> {
         let last = self.steps.len() - 1;
         let mut taken: HashMap<String, u32> = HashMap::new();
         let mut steps: Vec<Step> = Vec::new();
@@ -155,8 +155,8 @@ impl Visit {
             let from = taken.entry(request.clone()).or_insert(0);
             *from += 1;
             let name = match *from {
-                1 => unlike(&request, |name| steps.iter().any(|step| step.name == name)),
-                n => unlike(&format!("{request} ({n})"), |name| steps.iter().any(|step| step.name == name)),
+                1 => unique_name(&request, |name| steps.iter().any(|step| step.name == name)),
+                n => unique_name(&format!("{request} ({n})"), |name| steps.iter().any(|step| step.name == name)),
             };
             let next = vec![((here < last).then_some(here + 1), 1.0)];
             steps.push(Step { name, request, repeat: 1, think: think.clone(), next });
@@ -166,7 +166,7 @@ impl Visit {
 }
 
 /// The name of the request among `requests` that is `wanted`, which is added where it is not there.
-fn same_or_new(requests: &mut Vec<Request>, wanted: &Request) -> String {
+fn find_or_add(requests: &mut Vec<Request>, wanted: &Request) -> String {
     let same = |request: &&Request| {
         let plain = request.name.rsplit_once(" (").map_or(request.name.as_str(), |(plain, _)| plain);
         (plain == wanted.name || request.name == wanted.name)
@@ -175,7 +175,7 @@ fn same_or_new(requests: &mut Vec<Request>, wanted: &Request) -> String {
     if let Some(same) = requests.iter().find(same) {
         return same.name.clone();
     }
-    let name = unlike(&wanted.name, |name| requests.iter().any(|request| request.name == name));
+    let name = unique_name(&wanted.name, |name| requests.iter().any(|request| request.name == name));
     requests.push(Request { name: name.clone(), ..wanted.clone() });
     name
 }
@@ -199,8 +199,8 @@ fn shared_headers(requests: &mut [Request]) -> Vec<(String, Text)> {
 }
 
 /// What a request is called that has no name: its method, unless it is the usual one, and its path.
-pub(crate) fn name(request: &Request) -> String {
-    let path = request.path.shown();
+pub(crate) fn default_name(request: &Request) -> String {
+    let path = request.path.to_display();
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let path: String = path.chars().take(80).collect();
     match request.method.as_str() {

@@ -1,12 +1,12 @@
 //! What the elements that are not translated would have done.
 
 use super::node::Node;
-use super::variables::EXTRACTED;
+use super::variables::EXTRACTOR_NAMES;
 
 /// In a few words, what `node` would have done.
 #[expect(clippy::too_many_lines, reason = "a table with a row for each element")]
-pub(super) fn of(node: &Node) -> String {
-    let said = |names: &[&str]| {
+pub(super) fn describe(node: &Node) -> String {
+    let property = |names: &[&str]| {
         names
             .iter()
             .map(|name| node.element.text_of(name).trim())
@@ -15,9 +15,9 @@ pub(super) fn of(node: &Node) -> String {
             .to_owned()
     };
     let class = node.class();
-    let scope = said(&["Sample.scope", "Assertion.scope"]);
+    let scope = property(&["Sample.scope", "Assertion.scope"]);
     if scope == "variable" {
-        return format!("would look at the variable `{}`, not at the answer", said(&["Scope.variable"]));
+        return format!("would look at the variable `{}`, not at the answer", property(&["Scope.variable"]));
     } else if ["all", "children"].contains(&scope.as_str()) {
         return "would look at what came with the answer, redirects and what the page embeds, as well".to_owned();
     }
@@ -26,10 +26,10 @@ pub(super) fn of(node: &Node) -> String {
         "DNSCacheManager" => "would resolve names in its own way".to_owned(),
         "UserParameters" => "would give each thread its own variables".to_owned(),
         "ConstantThroughputTimer" => {
-            format!("would hold the threads back to {} samples a minute", said(&["throughput"]))
+            format!("would hold the threads back to {} samples a minute", property(&["throughput"]))
         }
         "PreciseThroughputTimer" => {
-            let (rate, period) = (said(&["throughput"]), said(&["throughputPeriod"]));
+            let (rate, period) = (property(&["throughput"]), property(&["throughputPeriod"]));
             format!("would hold the threads back to {rate} samples in {period} s, at random instants")
         }
         "SyncTimer" => "would gather threads and let them go together".to_owned(),
@@ -44,8 +44,8 @@ pub(super) fn of(node: &Node) -> String {
             "would fail answers whose whole, headers, status or message is not so long; here only the body's length is looked at"
                 .to_owned()
         }
-        "RegexExtractor" if said(&["RegexExtractor.template"]).is_empty() => {
-            format!("would take an empty text as `{}`, for its template is empty", said(&["RegexExtractor.refname"]))
+        "RegexExtractor" if property(&["RegexExtractor.template"]).is_empty() => {
+            format!("would take an empty text as `{}`, for its template is empty", property(&["RegexExtractor.refname"]))
         }
         "ConfigTestElement" | "ConfigTestElementCustom" | "JavaConfig" | "LDAPArguments" => {
             "would be the defaults of samplers that ask no web server".to_owned()
@@ -77,12 +77,12 @@ pub(super) fn of(node: &Node) -> String {
         | "SubscriberSampler" | "AccessLogSampler" | "AjpSampler" | "BoltSampler" | "MongoScriptSampler"
         | "JUnitSampler" => "would ask something that is no web server".to_owned(),
         _ if class.starts_with("JSR223") || class.starts_with("BeanShell") || class.starts_with("BSF") => {
-            let script = said(&["script", "BeanShellSampler.query", "BeanShellAssertion.query", "filename"]);
+            let script = property(&["script", "BeanShellSampler.query", "BeanShellAssertion.query", "filename"]);
             let begins: String = script.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
             if begins.is_empty() { "would run a script".to_owned() } else { format!("would run a script: {begins}") }
         }
         _ if class.ends_with("Extractor") || class.ends_with("PostProcessor") => {
-            let name = said(&EXTRACTED);
+            let name = property(&EXTRACTOR_NAMES);
             if name.is_empty() {
                 "would look at the answer".to_owned()
             } else {
@@ -90,7 +90,7 @@ pub(super) fn of(node: &Node) -> String {
             }
         }
         "DurationAssertion" => {
-            let most = said(&["DurationAssertion.duration"]);
+            let most = property(&["DurationAssertion.duration"]);
             format!("would fail answers that take longer than {most} ms; write [thresholds] instead")
         }
         _ if class.ends_with("Assertion") => "would fail answers that are not as expected".to_owned(),

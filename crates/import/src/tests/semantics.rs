@@ -42,42 +42,48 @@ fn has(plan: &Plan, words: &str) -> bool {
 }
 
 fn paths(plan: &Plan) -> Vec<String> {
-    plan.requests.iter().map(|request| request.path.written()).collect()
+    plan.requests.iter().map(|request| request.path.to_source()).collect()
 }
 
 fn with(text: &str, pairs: &[(&str, &str)]) -> Result<Vec<Plan>, Error> {
     let pairs: BTreeMap<String, String> = pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-    super::super::read(text, "f", &Given { values: Some(&pairs), properties: Some(&pairs), ..Given::default() })
+    super::super::read(
+        text,
+        "f",
+        &ImportOptions { variables: Some(&pairs), properties: Some(&pairs), ..ImportOptions::default() },
+    )
 }
 
 #[test]
 fn no_request_goes_to_a_host_that_its_own_url_does_not_name() {
-    let unnamed = |text: &str, kind: Kind, name: &str| match with(text, &[]) {
-        Err(Error::Unnamed { kind: found, name: wanted, .. }) => assert_eq!((found, wanted.as_str()), (kind, name)),
+    let unnamed = |text: &str, kind: ParameterKind, name: &str| match with(text, &[]) {
+        Err(Error::UnresolvedHost { kind: found, name: wanted, .. }) => {
+            assert_eq!((found, wanted.as_str()), (kind, name))
+        }
         other => panic!("{other:?}"),
     };
     let postman = "{\"info\": {\"schema\": \"/collection/v2\"}, \"item\": [{\"name\": \"login\", \"request\": \"{{host}}/login?t=secret\"}, {\"name\": \"third\", \"request\": \"https://tracker.example/hit\"}]}";
-    unnamed(postman, Kind::Variable, "host");
+    unnamed(postman, ParameterKind::Variable, "host");
     let plan = with(postman, &[("host", "http://mine:81")]).unwrap().remove(0);
     assert_eq!(
         (plan.target.url().to_string().as_str(), paths(&plan)),
         ("http://mine:81/", vec!["/login?t=secret".to_owned()])
     );
     for (host, kind, name) in [
-        ("${__P(host)}", Kind::Property, "host"),
-        ("${__P(host,)}", Kind::Property, "host"),
-        ("${server}", Kind::Variable, "server"),
-        ("www.${zone}.test", Kind::Variable, "zone"),
+        ("${__P(host)}", ParameterKind::Property, "host"),
+        ("${__P(host,)}", ParameterKind::Property, "host"),
+        ("${server}", ParameterKind::Variable, "server"),
+        ("www.${zone}.test", ParameterKind::Variable, "zone"),
     ] {
         let plan = threads(1, 0, &[at("a", host), at("b", "other.test")].concat());
         unnamed(&plan, kind, name);
         assert!(with(&plan, &[(name, "mine")]).is_ok(), "{host}");
     }
-    unnamed("curl $HOST/a\ncurl http://b/\n", Kind::Variable, "HOST");
+    unnamed("curl $HOST/a\ncurl http://b/\n", ParameterKind::Variable, "HOST");
     assert_eq!(with("curl $HOST/a\n", &[("HOST", "http://c:8")]).unwrap()[0].target.url().to_string(), "http://c:8/");
     unnamed(
         "openapi: 3.0.0\nservers: [{url: 'https://{zone}.test/v1'}]\npaths: {/a: {get: {}}}\n",
-        Kind::Variable,
+        ParameterKind::Variable,
         "zone",
     );
     // A host that rows or answers bring is no host to be known beforehand.
@@ -117,7 +123,7 @@ fn what_is_drawn_for_a_round_is_the_same_in_all_of_it() {
     // In a loop it would be drawn for each turn of that.
     let inside = under("LoopController", &[("LoopController.loops", "3")], &content.concat());
     let (plan, _) = one(&threads(2, 0, &inside));
-    assert_eq!(plan.notes.iter().filter(|note| note.what.contains("whenever LoopController `x` begins")).count(), 3);
+    assert_eq!(plan.notes.iter().filter(|note| note.message.contains("whenever LoopController `x` begins")).count(), 3);
     // What stands in a user's variable is drawn once for all.
     let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"id\"><stringProp name=\"Argument.value\">${__Random(1,1000000)}</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
     let (plan, _) = one(&threads(2, 0, &[own.to_owned(), get("a?${id}", ""), get("b?${id}", "")].concat()));
@@ -246,7 +252,7 @@ fn loops_that_end_end() {
     // Threads are counted from 1.
     let (plan, _) = one(&threads(3, 0, &get("a?${__threadNum}", "")));
     let [Variable { value, per, .. }] = &plan.variables[..] else { panic!("{:?}", plan.variables) };
-    assert_eq!((value, *per), (&Value::Sequence(1), Per::Session));
+    assert_eq!((value, *per), (&ValueSource::Sequence(1), Per::Session));
 }
 
 #[test]
@@ -318,7 +324,7 @@ fn a_recording_is_of_its_pages_host_and_of_answers_that_came() {
         ("http://own/", vec!["/".to_owned(), "/late".to_owned()])
     );
     assert!(has(&plan, "longest pause is 1h"), "{:?}", plan.notes());
-    let capped = Given { longest_think: Some(Nanos::from_secs(30)), ..Given::default() };
+    let capped = ImportOptions { max_pause: Some(Nanos::from_secs(30)), ..ImportOptions::default() };
     let plan = super::super::read(&har, "f", &capped).unwrap().remove(0);
     let Arrivals::Closed { think, .. } = &plan.arrivals else { panic!("{plan:?}") };
     assert!(think.mean() < 31.0 && has(&plan, "1 of its pauses are longer than 30s"), "{:?}", plan.notes());
@@ -372,8 +378,8 @@ fn groups_before_and_after_the_load_are_workloads_of_their_own() {
     let text =
         jmx(&[group("SetupThreadGroup", "s"), group("ThreadGroup", "load"), group("PostThreadGroup", "p")].concat());
     let plans = read(&text, "f", None).unwrap();
-    let all: Vec<(&str, When)> = plans.iter().map(|plan| (plan.name.as_str(), plan.when)).collect();
-    assert_eq!(all, [("load", When::Load), ("s", When::Before), ("p", When::After)]);
+    let all: Vec<(&str, Phase)> = plans.iter().map(|plan| (plan.name.as_str(), plan.phase)).collect();
+    assert_eq!(all, [("load", Phase::Load), ("s", Phase::Setup), ("p", Phase::Teardown)]);
     assert!(plans.iter().all(|plan| matches!(plan.arrivals, Arrivals::Closed { visits: Some(1), .. })));
     assert!(has(&plans[0], "runs before the load; a workload of its own"), "{:?}", plans[0].notes());
 }
@@ -418,7 +424,7 @@ fn what_is_included_is_there_or_named() {
         get("part", "")
     );
     let files = |name: &str| if name == "part.jmx" { Ok(fragment.clone()) } else { Err("not there".to_owned()) };
-    let given = Given { included: Some(&files), ..Given::default() };
+    let given = ImportOptions { read_include: Some(&files), ..ImportOptions::default() };
     let text = threads(1, 0, &content);
     let plan = super::super::read(&text, "f", &given).unwrap().remove(0);
     assert_eq!((paths(&plan), plan.notes()), (vec!["/part".to_owned(), "/own".to_owned()], vec![]));
@@ -431,7 +437,7 @@ fn what_is_included_is_there_or_named() {
             &format!("<TestFragmentController/><hashTree>{}", element("IncludeController", &[])),
         ))
     };
-    let given = Given { included: Some(&itself), ..Given::default() };
+    let given = ImportOptions { read_include: Some(&itself), ..ImportOptions::default() };
     assert!(has(&super::super::read(&text, "f", &given).unwrap()[0], "include one another"));
 }
 

@@ -9,9 +9,11 @@ const MARKS: [(&str, &[&[&str]]); 4] = [
 ];
 
 /// What to do with `text`, where it is a program for a tool that is known.
-pub(crate) fn remedy(text: &str) -> Option<String> {
+pub(crate) fn hint(text: &str) -> Option<String> {
     let head = text.char_indices().nth(65_536).map_or(text, |(end, _)| &text[..end]);
-    let (tool, _) = MARKS.iter().find(|(_, ways)| ways.iter().any(|way| way.iter().all(|mark| head.contains(mark))))?;
+    let (tool, _) = MARKS
+        .iter()
+        .find(|(_, alternatives)| alternatives.iter().any(|marks| marks.iter().all(|mark| head.contains(mark))))?;
     Some(format!(
         "is a script for {tool}, a program, and not translated; how to say what it says: book/src/guides/from-scripts.md#{}",
         tool.to_lowercase()
