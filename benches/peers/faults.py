@@ -204,7 +204,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         code, faults, resident, (schedule, recorded, seen) = asyncio.run(soak(wanted, pathlib.Path(folder)))
         said = json.loads(pathlib.Path(folder, "said.json").read_text())
-    print(f"{time.monotonic() - begun:.0f} s, ended with {code} ({said['judgement']}), faults: {dict(faults)}")
+    print(f"{time.monotonic() - begun:.0f} s, ended with {code} ({said['validity']}), faults: {dict(faults)}")
     half = len(resident) // 2
     print(f"resident: {max(resident[:half]):.1f} MB at most in the first half, {max(resident[half:]):.1f} in the second")
     outcomes = collections.Counter(outcome for _, outcome, _ in recorded)

@@ -59,7 +59,7 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=8)
     args = parser.parse_args()
-    print("| machine | service | holds | with a doubt | refused | refused strictly | of the worst figure, median (largest) % |")
+    print("| machine | service | valid | with warnings | invalid | invalid strictly | of the worst figure, median (largest) % |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for machine in MACHINES:
         for name, service, servers in SERVERS if machine != "too slow" else SERVERS[:1]:
@@ -67,13 +67,13 @@ def main():
             for seed in range(1, args.runs + 1):
                 with tempfile.TemporaryDirectory() as folder:
                     verdict, strict = one(args, machine, service, servers, seed, pathlib.Path(folder))
-                said.append(verdict["judgement"])
-                strictly.append(strict["judgement"])
-                each = [share["waiting"] + abs(share["company"] or 0) for share in verdict["effect"]["shares"]]
+                said.append(verdict["validity"])
+                strictly.append(strict["validity"])
+                each = [share["lateness_share"] + abs(share["bunching_share"] or 0) for share in verdict["generator_error"]["percentiles"]]
                 shares.append(min(100 * max(each), 100))
-            counts = [said.count(word) for word in ("holds", "holds with a doubt", "fails")]
+            counts = [said.count(word) for word in ("valid", "valid_with_warnings", "invalid")]
             worst = f"{statistics.median(shares):.3g} ({max(shares):.3g})"
-            print(f"| {machine} | {name} | {' | '.join(map(str, counts))} | {strictly.count('fails')} | {worst} |", flush=True)
+            print(f"| {machine} | {name} | {' | '.join(map(str, counts))} | {strictly.count('invalid')} | {worst} |", flush=True)
 
 
 main()

@@ -102,16 +102,16 @@ fn the_document_has_every_key_that_is_promised() {
     let json = text.split("--- stdout\n").nth(1).unwrap().split("--- stderr").next().unwrap();
     let verdict: Value = serde_json::from_str(json).unwrap();
     assert_eq!(verdict["schema"], "offered.verify/1");
-    let times = "label n rate_per_s median_ms mean_ms sdev_ms cov p90_ms p95_ms p99_ms min_ms max_ms";
+    let times = "label n rate_per_s p50_ms mean_ms sdev_ms cov p90_ms p95_ms p99_ms min_ms max_ms";
     for (table, keys) in [
-        ("launches", format!("{times} cov_low cov_high")),
+        ("gaps", format!("{times} cov_low cov_high")),
         ("responses", format!("{times} error_percent kb_per_s")),
         ("first_byte", times.to_owned()),
         ("sizes", "label n".to_owned()),
-        ("by_threads", "threads launches rate_per_s mean_ms sdev_ms cov".to_owned()),
-        ("tests", "name statistic p estimate low high judgement".to_owned()),
+        ("by_threads", "threads requests rate_per_s mean_ms sdev_ms cov".to_owned()),
+        ("findings", "check statistic p_value estimate low high result".to_owned()),
         ("dispersion", "window_s idc low high".to_owned()),
-        ("warnings", "doubt remedy".to_owned()),
+        ("warnings", "message fix".to_owned()),
     ] {
         let row = &verdict[table][0];
         for key in keys.split(' ') {
@@ -119,15 +119,15 @@ fn the_document_has_every_key_that_is_promised() {
         }
     }
     for (part, keys) in [
-        ("source", "path format rows unreadable stamps"),
+        ("source", "path format requests unreadable_rows timestamps"),
         ("queue", "rate_per_s response_ms concurrency think_ms users rort"),
-        ("window", "from_s to_s launches left_out"),
+        ("window", "start_s end_s requests excluded"),
     ] {
         for key in keys.split(' ') {
             assert!(verdict[part].get(key).is_some(), "{part}: {key} is missing");
         }
     }
-    for key in ["pattern", "judgement", "runs"] {
+    for key in ["pattern", "validity", "runs"] {
         assert!(verdict.get(key).is_some(), "{key} is missing");
     }
 }

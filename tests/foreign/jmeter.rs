@@ -94,8 +94,8 @@ fn judge(jtl: &Path, law: &str, launches: usize) {
     assert!(judged.status.success(), "{}", String::from_utf8_lossy(&judged.stderr));
     let verdict: serde_json::Value = serde_json::from_slice(&judged.stdout).unwrap();
     let queue = &verdict["queue"];
-    assert_ne!(verdict["judgement"], "fails", "{law}: {}, {queue}", verdict["because"]);
-    let total = &verdict["launches"].as_array().unwrap().last().unwrap();
+    assert_ne!(verdict["validity"], "invalid", "{law}: {}, {queue}", verdict["reason"]);
+    let total = &verdict["gaps"].as_array().unwrap().last().unwrap();
     assert!(total["n"].as_u64().unwrap() > launches as u64 / 2, "{law}: {total}");
     // Principle A at the response there was: lambda = N / (Z + R).
     let number = |key: &str| queue[key].as_f64().unwrap();

@@ -1,7 +1,7 @@
 //! Files that real tools wrote, against the facts that ../shared/data/README.md states about them.
 
 use offered_model::{Instant, Nanos, Recording};
-use offered_store::{ReadOptions, Stamps};
+use offered_store::{ReadOptions, TimestampMeaning};
 
 use crate::harness::{Missing, Tested};
 use crate::program::real;
@@ -71,7 +71,7 @@ fn apaches_log_has_end_stamps() -> Tested {
         stamps.contains("of 9990 pairs") && stamps.contains(" 4671 overlap") && stamps.contains(" 0 if"),
         "{stamps}"
     );
-    let options = ReadOptions { stamps: Some(Stamps::Start), ..ReadOptions::default() };
+    let options = ReadOptions { stamps: Some(TimestampMeaning::Start), ..ReadOptions::default() };
     let start = offered_store::read(real("apache_sample_log1.jtl")?.as_ref(), &options).unwrap();
     near(cov(&launches(&start)), 0.87, 0.005);
     Ok(())

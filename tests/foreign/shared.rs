@@ -57,63 +57,63 @@ fn figures_13_and_15_of_brady_and_gunther_in_every_digit() -> Tested {
         assert_eq!(threads.lines().find_map(|line| cov(n, line)).as_deref(), Some(expected), "{n} threads");
     }
     let verdict = verdict(&file, &["--skip-first", "120s", "--take", "1200s"]);
-    near(&total(&verdict, "launches")["cov"], 1.002, 5e-4);
+    near(&total(&verdict, "gaps")["cov"], 1.002, 5e-4);
     near(&verdict["queue"]["users"], 200.0, 1.0);
     near(&verdict["queue"]["think_ms"], 6250.0, 50.0);
     // Gap by gap it is Poisson; it is a closed system all the same, and its counts show it.
-    assert_eq!((&verdict["pattern"], &verdict["judgement"]), (&"too-even".into(), &"fails".into()));
-    assert!(verdict["because"].as_str().unwrap().contains("closed"), "{}", verdict["because"]);
+    assert_eq!((&verdict["pattern"], &verdict["validity"]), (&"under_dispersed".into(), &"invalid".into()));
+    assert!(verdict["reason"].as_str().unwrap().contains("closed"), "{}", verdict["reason"]);
     // Uniform think times have a C2 of 1/3, and to that the dispersion of their counts tends.
     let windows = verdict["dispersion"].as_array().unwrap();
     near(&windows.last().unwrap()["idc"], 1.0 / 3.0, 0.15);
     let meant = ["--skip-first", "120s", "--take", "1200s", "--meant", "closed:200:uniform:0s,12.5s"];
-    assert_eq!(crate::program::verdict(&file, &meant)["judgement"], "holds");
+    assert_eq!(crate::program::verdict(&file, &meant)["validity"], "valid");
     Ok(())
 }
 
 fn the_whole_of_that_file_is_not_steady() -> Tested {
     let file = real("jmeter_1830_AggRpt.csv")?;
     let verdict = verdict(&file, &[]);
-    near(&total(&verdict, "launches")["cov"], 1.19, 5e-3);
-    assert_eq!(verdict["pattern"], "over-dispersed");
+    near(&total(&verdict, "gaps")["cov"], 1.19, 5e-3);
+    assert_eq!(verdict["pattern"], "over_dispersed");
     Ok(())
 }
 
 fn apache_s_log_has_end_stamps() -> Tested {
     let file = real("apache_sample_log1.jtl")?;
     let end = verdict(&file, &[]);
-    near(&total(&end, "launches")["cov"], 0.90, 5e-3);
-    assert_eq!(end["source"]["rows"], 10_000);
-    let stamps = end["source"]["stamps"].as_str().unwrap();
+    near(&total(&end, "gaps")["cov"], 0.90, 5e-3);
+    assert_eq!(end["source"]["requests"], 10_000);
+    let stamps = end["source"]["timestamps"].as_str().unwrap();
     assert!(stamps.starts_with("end") && stamps.contains("4671 overlap if stamps are starts, 0 if"), "{stamps}");
-    near(&total(&verdict(&file, &["--stamps", "start"]), "launches")["cov"], 0.87, 5e-3);
+    near(&total(&verdict(&file, &["--stamps", "start"]), "gaps")["cov"], 0.87, 5e-3);
     Ok(())
 }
 
 fn gatling_in_text_and_binary() -> Tested {
     let nuxeo = real("nuxeo_simulation-v3.10.log.gz")?;
     let nuxeo = verdict(&nuxeo, &[]);
-    near(&total(&nuxeo, "launches")["cov"], 0.997, 5e-4);
-    near(&total(&nuxeo, "launches")["rate_per_s"], 88.3, 0.1);
+    near(&total(&nuxeo, "gaps")["cov"], 0.997, 5e-4);
+    near(&total(&nuxeo, "gaps")["rate_per_s"], 88.3, 0.1);
     assert_eq!(total(&nuxeo, "responses")["n"], 16_029);
-    near(&nuxeo["window"]["to_s"], 181.6, 0.1);
+    near(&nuxeo["window"]["end_s"], 181.6, 0.1);
     let together = verdict(&real("taurus_gatling-351-000.simulation.log")?, &[]);
-    near(&total(&together, "launches")["cov"], 2.86, 1e-2);
-    assert_eq!((&together["source"]["rows"], &together["pattern"]), (&220.into(), &"bunched".into()));
+    near(&total(&together, "gaps")["cov"], 2.86, 1e-2);
+    assert_eq!((&together["source"]["requests"], &together["pattern"]), (&220.into(), &"bunched".into()));
     let binary = verdict(&real("taurus_gatling-6-314.simulation.log")?, &[]);
-    assert_eq!((&binary["source"]["format"], &binary["pattern"]), (&"gatling-binary".into(), &"too-few".into()));
+    assert_eq!((&binary["source"]["format"], &binary["pattern"]), (&"gatling-binary".into(), &"too_few_requests".into()));
     Ok(())
 }
 
 fn the_samples_of_other_tools() -> Tested {
     let hey = real("samples/hey_c10_q10_5s.csv")?;
     let hey = verdict(&hey, &[]);
-    near(&total(&hey, "launches")["cov"], 2.99, 1e-2);
-    assert_eq!(hey["because"], "launches come in bunches of 10, every 100 ms");
+    near(&total(&hey, "gaps")["cov"], 2.99, 1e-2);
+    assert_eq!(hey["reason"], "launches come in bunches of 10, every 100 ms");
     let pgbench = verdict(&real("samples/pgbench_rate50.log")?, &[]);
-    near(&total(&pgbench, "launches")["cov"], 0.945, 5e-4);
-    near(&pgbench["meant"]["cov"], 0.935, 5e-4);
-    assert_eq!(pgbench["source"]["rows"], 162);
+    near(&total(&pgbench, "gaps")["cov"], 0.945, 5e-4);
+    near(&pgbench["expected"]["scheduled_cov"], 0.935, 5e-4);
+    assert_eq!(pgbench["source"]["requests"], 162);
     for (name, format) in [
         ("ab.tsv", "ab-g"),
         ("fortio_access.jsonl", "fortio"),
@@ -124,7 +124,7 @@ fn the_samples_of_other_tools() -> Tested {
         ("vegeta.json", "vegeta-json"),
     ] {
         let verdict = verdict(&real(&format!("samples/{name}"))?, &[]);
-        assert_eq!((&verdict["source"]["format"], &verdict["source"]["unreadable"]), (&format.into(), &0.into()));
+        assert_eq!((&verdict["source"]["format"], &verdict["source"]["unreadable_rows"]), (&format.into(), &0.into()));
     }
     for (name, remedy) in [("fortio.json", "-access-log-file"), ("k6_unix_seconds.csv", "K6_CSV_TIME_FORMAT=unix_nano")]
     {
@@ -138,7 +138,7 @@ fn the_samples_of_other_tools() -> Tested {
 fn nasa_s_web_log() -> Tested {
     let file = real("nasa_1995-08-01.log.gz")?;
     let verdict = verdict(&file, &[]);
-    let (rows, unreadable) = (&verdict["source"]["rows"], &verdict["source"]["unreadable"]);
+    let (rows, unreadable) = (&verdict["source"]["requests"], &verdict["source"]["unreadable_rows"]);
     assert_eq!(rows.as_u64().unwrap() + unreadable.as_u64().unwrap(), 30_969);
     assert_eq!(verdict["source"]["format"], "access-log");
     Ok(())

@@ -33,10 +33,10 @@ fn hey_launches_its_workers_together() -> Tested {
     let csv = printed(hey);
     fs::write(&file, &csv).unwrap();
     let verdict = verdict(file.to_str().unwrap(), &[]);
-    assert_eq!((&verdict["source"]["format"], &verdict["source"]["unreadable"]), (&"hey-csv".into(), &0.into()));
-    assert_eq!(verdict["source"]["rows"], csv.lines().count() - 1, "every row is a launch");
-    assert_eq!((&verdict["pattern"], &verdict["judgement"]), (&"bunched".into(), &"fails".into()), "{verdict:#}");
-    let because = verdict["because"].as_str().unwrap();
+    assert_eq!((&verdict["source"]["format"], &verdict["source"]["unreadable_rows"]), (&"hey-csv".into(), &0.into()));
+    assert_eq!(verdict["source"]["requests"], csv.lines().count() - 1, "every row is a launch");
+    assert_eq!((&verdict["pattern"], &verdict["validity"]), (&"bunched".into(), &"invalid".into()), "{verdict:#}");
+    let because = verdict["reason"].as_str().unwrap();
     let size: u32 = because.split_whitespace().find_map(|word| word.trim_matches(',').parse().ok()).expect("a size");
     assert!(because.contains("in bunches of") && (8..=10).contains(&size), "{because}");
     let strict = offered(&["verify", file.to_str().unwrap(), "--strict"]).output().unwrap();
@@ -66,12 +66,12 @@ fn vegeta_is_a_clock_and_says_the_same_in_csv_and_json() -> Tested {
     };
     let (json, csv) = (of("json"), of("csv"));
     assert_eq!((&json["source"]["format"], &csv["source"]["format"]), (&"vegeta-json".into(), &"vegeta-csv".into()));
-    assert_eq!((&json["source"]["rows"], &json["pattern"]), (&100.into(), &"clockwork".into()), "{json:#}");
-    for table in ["launches", "responses", "sizes", "tests"] {
+    assert_eq!((&json["source"]["requests"], &json["pattern"]), (&100.into(), &"constant".into()), "{json:#}");
+    for table in ["gaps", "responses", "sizes", "findings"] {
         assert_eq!(json[table], csv[table], "{table}");
     }
     // And it is no Poisson stream.
-    assert_eq!(verdict(&place("vegeta.csv"), &[])["judgement"], "fails");
+    assert_eq!(verdict(&place("vegeta.csv"), &[])["validity"], "invalid");
     Ok(())
 }
 

@@ -80,7 +80,7 @@ impl Run {
         assert_eq!(verdict["by_node"].as_array().unwrap().len(), workers, "a row for each worker");
         // Of launches that a machine stalled nobody can say more.
         let stalled = !verdict["lateness"]["stalls"].is_null();
-        assert!(stalled || verdict["judgement"] == "holds", "{}", verdict["because"]);
+        assert!(stalled || verdict["validity"] == "valid", "{}", verdict["reason"]);
     }
 }
 

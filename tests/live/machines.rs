@@ -9,8 +9,8 @@ use offered_clock::Wall;
 use offered_experiment::{MeetingPlace, Plan};
 use offered_model::{Event, Law, Nanos, Purpose, Reason, Seed, Workload};
 use offered_run::Load;
-use offered_serve::{Options, Running, Server};
-use offered_simulate::policy::{Make, Policy, Setting};
+use offered_serve::{Options, ServerHandle, Server};
+use offered_simulate::policy::{BuildDiscipline, Policy, ServerConfig};
 use offered_store::{ReadOptions, RunRecord, read};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -27,13 +27,13 @@ tests![
 ];
 
 /// One that answers at once.
-pub(crate) fn server() -> Running {
-    let policy = Policy::Infinite.boxed(&Setting { servers: 1, class_means: Vec::new(), seed: Seed(1) }).unwrap();
+pub(crate) fn server() -> ServerHandle {
+    let policy = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed: Seed(1) }).unwrap();
     Server::start(Options::new(policy, Law::constant(0.0).unwrap(), Seed(1))).unwrap()
 }
 
 /// A worker that will meet others in `folder`.
-fn worker(server: &Running, folder: &Path, args: &[&str]) -> Command {
+fn worker(server: &ServerHandle, folder: &Path, args: &[&str]) -> Command {
     let mut command =
         offered(&["run", &format!("{}/", server.address()), "--seed", "5", "--quiet", "--precision", "sleep"]);
     command.arg("--meet").arg(folder).args(args);
@@ -94,7 +94,7 @@ fn several_workers_make_together_the_launches_of_one() {
     }
 
     let verdict: Value = serde_json::from_str(&stdout(&["verify", "--json"], &together)).unwrap();
-    assert_eq!(verdict["window"]["launches"], whole.len());
+    assert_eq!(verdict["window"]["requests"], whole.len());
     for rows in ["by_node", "clocks"] {
         assert_eq!(verdict[rows].as_array().unwrap().len(), 3, "a row for each worker");
     }
@@ -105,7 +105,7 @@ fn several_workers_make_together_the_launches_of_one() {
 
 /// What worker `share` of the run says of itself.
 fn record(run: &Path, share: &str) -> RunRecord {
-    RunRecord::read(&offered_store::worker(run, share.parse().unwrap())).unwrap().unwrap()
+    RunRecord::read(&offered_store::worker_directory(run, share.parse().unwrap())).unwrap().unwrap()
 }
 
 /// One on a machine whose clock is 50 ms ahead: here that is a parameter.
@@ -156,7 +156,7 @@ fn a_worker_whose_clock_is_wrong_begins_with_the_others() {
     let verdict: Value = serde_json::from_str(&stdout(&["verify", "--json"], &together)).unwrap();
     let row = &verdict["clocks"][1];
     assert!((row["ahead_ms"].as_f64().unwrap() - 50.0).abs() <= row["within_ms"].as_f64().unwrap(), "{row}");
-    let launches = verdict["source"]["rows"].as_u64().unwrap();
+    let launches = verdict["source"]["requests"].as_u64().unwrap();
     assert_eq!(launches, alone(folder.path(), &["--open", "300/s", "-d", "1s"]).len() as u64, "all of them");
     server.stop().unwrap();
 }
@@ -170,7 +170,7 @@ fn workers_that_would_make_different_runs_do_not_begin() {
         assert!(ended.stderr.contains("has another workload"), "{ended:?}");
     }
     let share = "1/2".parse().unwrap();
-    assert!(!offered_store::worker(folder.path(), share).exists(), "nothing was launched");
+    assert!(!offered_store::worker_directory(folder.path(), share).exists(), "nothing was launched");
     server.stop().unwrap();
 }
 
@@ -185,7 +185,7 @@ fn warned(folder: &Path, say: &str) -> String {
 
 /// A run of two workers that something happens to.
 struct Pair {
-    server: Running,
+    server: ServerHandle,
     folder: tempfile::TempDir,
     load: [&'static str; 4],
 }
@@ -205,12 +205,12 @@ impl Pair {
         Process::start(worker(&self.server, &self.run(), &[&self.load[..], &["--share", share]].concat()))
     }
 
-    /// Until the worker with this share has kept so many parts.
+    /// EndCondition the worker with this share has kept so many parts.
     fn until_parts(&self, share: &str, parts: u64) {
-        Self::until_parts_of(&offered_store::worker(&self.run(), share.parse().unwrap()), parts);
+        Self::until_parts_of(&offered_store::worker_directory(&self.run(), share.parse().unwrap()), parts);
     }
 
-    /// Until so many parts are in the directory of a worker.
+    /// EndCondition so many parts are in the directory of a worker.
     fn until_parts_of(worker: &Path, parts: u64) {
         let part = worker.join(format!("events/part-{:04}.parquet", parts - 1));
         soon(|| part.exists().then_some(())).expect("a part");

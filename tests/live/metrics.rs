@@ -72,10 +72,10 @@ fn a_prometheus_counts_what_the_run_counts() -> Tested {
         let answer: Value = serde_json::from_str(&get(own, &query)?).ok()?;
         answer["data"]["result"][0]["value"][1].as_str()?.parse::<u64>().ok()
     };
-    let told = soon(|| asked("offered_requests_total").filter(|n| Some(*n) == total["launches"].as_u64()));
+    let told = soon(|| asked("offered_requests_total").filter(|n| Some(*n) == total["requests"].as_u64()));
     assert!(told.is_some(), "{:?} of {total}", asked("offered_requests_total"));
     assert_eq!(asked("offered_response_seconds_count"), total["ok"].as_u64());
-    assert_eq!(asked("offered_launches_total"), total["launches"].as_u64());
+    assert_eq!(asked("offered_launches_total"), total["requests"].as_u64());
     drop(prometheus);
     server.stop();
     Ok(())

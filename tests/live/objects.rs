@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use offered_model::Nanos;
-use offered_serve::Running;
+use offered_serve::ServerHandle;
 use offered_store::RunRecord;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -34,7 +34,7 @@ tests![
 struct Store {
     moto: Process,
     door: Door,
-    server: Running,
+    server: ServerHandle,
     folder: tempfile::TempDir,
 }
 
@@ -95,7 +95,7 @@ impl Door {
         self.inner.is_shut.store(false, Relaxed);
     }
 
-    /// Until somebody has asked for something that ends so.
+    /// EndCondition somebody has asked for something that ends so.
     fn until_asked(&self, what: &str) {
         let is_it = |line: &String| line.contains(what);
         let asked = soon(|| self.inner.asked.lock().unwrap().iter().any(is_it).then_some(()));
@@ -212,13 +212,13 @@ fn four_workers_in_a_bucket_make_together_the_launches_of_one() -> Tested {
     let launches = format!("{} launches, of them 0 unsent", whole.len());
     assert!(watched.code == Some(0) && watched.stdout.contains(&launches), "{watched:?}");
     let verdict: Value = serde_json::from_str(&store.said(&["verify", RUN, "--json"])).unwrap();
-    assert_eq!((&verdict["source"]["path"], &verdict["window"]["launches"]), (&RUN.into(), &whole.len().into()));
+    assert_eq!((&verdict["source"]["path"], &verdict["window"]["requests"]), (&RUN.into(), &whole.len().into()));
     for rows in ["by_node", "clocks"] {
         assert_eq!(verdict[rows].as_array().unwrap().len(), 4, "a row for each worker");
     }
     let report: Value = serde_json::from_str(&store.said(&["report", RUN, "--json"])).unwrap();
     assert_eq!(
-        (&report["runs"][0]["name"], &report["runs"][0]["verdict"]["source"]["rows"]),
+        (&report["runs"][0]["name"], &report["runs"][0]["verdict"]["source"]["requests"]),
         (&RUN.into(), &whole.len().into())
     );
     let one = store.said(&["verify", &format!("{RUN}/worker-2-of-4")]);

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use offered_model::{Law, Seed};
 use offered_serve::{Options, Server};
-use offered_simulate::policy::{Make, Policy, Setting};
+use offered_simulate::policy::{BuildDiscipline, Policy, ServerConfig};
 use serde_json::Value;
 
 use crate::process::{Process, offered};
@@ -18,7 +18,7 @@ tests![
 /// last. Few connections keep what reaches the server small.
 fn one_thread_asked_for_millions_of_launches_a_second_is_saturated_and_says_so() {
     let seed = Seed(1);
-    let policy = Policy::Infinite.boxed(&Setting { servers: 1, class_means: Vec::new(), seed }).unwrap();
+    let policy = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed }).unwrap();
     let server = Server::start(Options::new(policy, Law::constant(0.0).unwrap(), seed)).unwrap();
     let target = format!("{}/", server.address());
     let load = ["--open", "2000000/s", "--duration", "250ms", "--threads", "1", "--connections", "4", "--seed", "1"];
@@ -28,10 +28,10 @@ fn one_thread_asked_for_millions_of_launches_a_second_is_saturated_and_says_so()
     let beyond = "warning: 2000000 launches/s are asked of 1 thread, and ";
     assert!(ended.stderr.starts_with(beyond), "said before the run, too: {}", ended.stderr);
     let run: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(run["judgement"], "fails");
+    assert_eq!(run["validity"], "invalid");
     assert_eq!(run["busy"].as_array().unwrap().len(), 1);
     // What of it comes first depends on whether the machine let the thread work all the time.
-    let because = run["because"].as_str().unwrap();
+    let because = run["reason"].as_str().unwrap();
     assert!(
         ["saturated", "never sent", "late or more", "was launched"].iter().any(|word| because.contains(word)),
         "{because}"
@@ -41,7 +41,7 @@ fn one_thread_asked_for_millions_of_launches_a_second_is_saturated_and_says_so()
 /// Nobody of them asks for anything in so short a time.
 fn more_users_than_files_may_be_open_are_warned_of() {
     let seed = Seed(1);
-    let policy = Policy::Infinite.boxed(&Setting { servers: 1, class_means: Vec::new(), seed }).unwrap();
+    let policy = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed }).unwrap();
     let server = Server::start(Options::new(policy, Law::constant(0.0).unwrap(), seed)).unwrap();
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -n 232; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_offered"), "run"]);

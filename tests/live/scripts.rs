@@ -239,10 +239,10 @@ fn a_failed_check_breaks_the_threshold_or_stops_the_run() {
     let text =
         format!("{VISIT}\n[thresholds]\n\"errors.rate{{page}}\" = \"< 1%\"\n\"errors.rate{{login}}\" = \"< 1%\"\n");
     let left = run(&shop, &text, &[]);
-    let judged: Vec<&Value> = left.json["thresholds"].as_array().unwrap().iter().map(|t| &t["judgement"]).collect();
+    let judged: Vec<&Value> = left.json["thresholds"].as_array().unwrap().iter().map(|t| &t["result"]).collect();
     // Of a run not to be believed nothing is checked.
     if left.ended.code != Some(3) {
-        assert_eq!((left.ended.code, judged), (Some(99), vec![&Value::from("fails"), &Value::from("holds")]));
+        assert_eq!((left.ended.code, judged), (Some(99), vec![&Value::from("failed"), &Value::from("passed")]));
     }
     let stops = VISIT.replace("connections = 3", "connections = 3\non_failure = \"stop\"").replace("\"2s\"", "\"50s\"");
     let left = run(&shop, &stops, &[]);

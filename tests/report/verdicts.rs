@@ -96,14 +96,14 @@ fn agreed(folder: &Path, simulated: bool) -> Value {
     let (swept, code) = asked(folder, &[&sweep[..], how].concat());
     same(&verified, &report["runs"][0]["verdict"]);
     same(&verified, &swept["cells"][0]);
-    let fails = verified["judgement"] == "fails";
+    let fails = verified["validity"] == "invalid";
     assert_eq!((strict == 3, code == 3), (fails, fails));
     verified
 }
 
 /// That two documents judge alike: the judgement, its reason, and every doubt.
 fn same(one: &Value, other: &Value) {
-    for key in ["judgement", "because", "warnings"] {
+    for key in ["validity", "reason", "warnings"] {
         assert!(!one[key].is_null(), "{key} is missing in {one}");
         assert_eq!(one[key], other[key], "{key}");
     }
@@ -114,21 +114,21 @@ fn run_and_all_verbs(workload: &str, how: &[&str]) -> (tempfile::TempDir, Value)
     let (folder, run, code) = made(workload, &[&["run", "w.toml", "--quiet"], how].concat());
     let verified = agreed(folder.path(), false);
     same(&run, &verified);
-    assert_eq!(code == 3, verified["judgement"] == "fails");
+    assert_eq!(code == 3, verified["validity"] == "invalid");
     (folder, verified)
 }
 
 /// The kinds of doubt there are.
 fn kinds(verdict: &Value) -> Vec<&str> {
-    verdict["warnings"].as_array().unwrap().iter().map(|doubt| doubt["about"]["kind"].as_str().unwrap()).collect()
+    verdict["warnings"].as_array().unwrap().iter().map(|warning| warning["details"]["kind"].as_str().unwrap()).collect()
 }
 
 #[test]
 fn every_verb_says_the_same_of_a_good_run() {
     let (_folder, verdict) = run_and_all_verbs(GOOD, &["--dry-run", "exponential:20ms"]);
-    assert_eq!(verdict["judgement"], "holds");
+    assert_eq!(verdict["validity"], "valid");
     assert_eq!(
-        verdict["because"],
+        verdict["reason"],
         "every launch came at the instant it was meant for; nothing of the p99 is the generator's"
     );
 }
@@ -136,14 +136,14 @@ fn every_verb_says_the_same_of_a_good_run() {
 #[test]
 fn every_verb_says_the_same_of_a_stopped_run() {
     let (_folder, verdict) = run_and_all_verbs(&STOPS.replace("ADDRESS", &server().to_string()), &[]);
-    assert!(kinds(&verdict).contains(&"stopped"), "{verdict}");
+    assert!(kinds(&verdict).contains(&"stopped_early"), "{verdict}");
 }
 
 #[test]
 fn every_verb_says_the_same_of_a_saturated_run() {
     let (_folder, verdict) = run_and_all_verbs(&SATURATES.replace("ADDRESS", &server().to_string()), &[]);
-    assert_eq!(verdict["judgement"], "fails");
-    assert!(kinds(&verdict).contains(&"saturated"), "{verdict}");
+    assert_eq!(verdict["validity"], "invalid");
+    assert!(kinds(&verdict).contains(&"generator_saturated"), "{verdict}");
 }
 
 #[test]
@@ -158,12 +158,12 @@ fn run_and_verify_agree_to_the_last_digit() {
     let (verified, _) = asked(folder.path(), &["verify", RUN, "--json"]);
     let total = |table: &str| verified[table].as_array().unwrap().last().unwrap().clone();
     let responses = total("responses");
-    let names = [("mean", "mean_ms"), ("sdev", "sdev_ms"), ("p50", "median_ms"), ("p90", "p90_ms"), ("p95", "p95_ms")];
-    for (ours, theirs) in names.into_iter().chain([("p99", "p99_ms"), ("p999", "p99.9_ms"), ("max", "max_ms")]) {
+    let names = [("mean", "mean_ms"), ("sdev", "sdev_ms"), ("p50", "p50_ms"), ("p90", "p90_ms"), ("p95", "p95_ms")];
+    for (ours, theirs) in names.into_iter().chain([("p99", "p99_ms"), ("p999", "p999_ms"), ("max", "max_ms")]) {
         assert_eq!(run["response_ms"][ours], responses[theirs], "{ours}");
     }
     assert_eq!(run["queue"], verified["queue"]);
     assert_eq!(run["arrivals"]["sent_cov"], total("launches")["cov"]);
-    assert_eq!((&verified["window"]["from_s"], &verified["window"]["to_s"]), (&json!(2.0), &json!(57.0)));
-    assert_eq!(verified["window"]["launches"], responses["n"]);
+    assert_eq!((&verified["window"]["start_s"], &verified["window"]["end_s"]), (&json!(2.0), &json!(57.0)));
+    assert_eq!(verified["window"]["requests"], responses["n"]);
 }
