@@ -134,7 +134,7 @@ function figure(checked) {
   const unit = { value_ms: " ms", value_percent: " %", value_per_s: "/s", value: "" };
   const key = Object.keys(unit).find((key) => key in checked);
   if (checked[key] != null) return short(checked[key]) + unit[key];
-  return checked.judgement === "fails" ? "never: too many failed" : "-";
+  return checked.result === "failed" ? "never: too many failed" : "-";
 }
 
 function show(pulse) {
@@ -145,9 +145,9 @@ function show(pulse) {
     + (pulse.unkept === null ? "" : `; not kept, tried again every second: ${pulse.unkept}`));
   const part = (of, all) => (all === null ? 0 : Math.min(of / all, 1));
   element("progress").value = Math.max(part(pulse.time_s, pulse.duration_s), part(pulse.launched, pulse.most));
-  element("verdict").className = `verdict ${{ holds: "holds", fails: "fails" }[pulse.judgement] ?? "open"}`;
-  put("judgement", pulse.judgement.toUpperCase());
-  put("because", pulse.because);
+  element("verdict").className = `verdict ${{ valid: "holds", invalid: "fails" }[pulse.validity] ?? "open"}`;
+  put("validity", { valid_with_warnings: "VALID, WITH WARNINGS" }[pulse.validity] ?? pulse.validity.replace("_", " ").toUpperCase());
+  put("reason", pulse.reason);
   row("recent", pulse.recent);
   row("so_far", pulse.so_far);
   row("without_lateness", { response_ms: pulse.without_lateness_ms });
@@ -156,10 +156,10 @@ function show(pulse) {
   const flow = ({ asked_per_s: asked, answered_per_s: answered }) =>
     `${asked == null ? "" : `asked ${short(asked)}/s, `}answered ${short(answered)}/s`;
   put("growth", outrun ? `${flow(pulse.recent)} in the last 10 s; ${short(pulse.growth.per_s)} more under way every second` : "");
-  const unkept = pulse.thresholds.filter((checked) => checked.judgement === "fails");
+  const unkept = pulse.thresholds.filter((checked) => checked.result === "failed");
   element("unkept").hidden = unkept.length === 0;
   put("which", unkept.map((checked) => `${checked.metric} ${checked.bound}: ${figure(checked)}`).join("; "));
-  table("thresholds", pulse.thresholds.map((checked) => [`${checked.metric} ${checked.bound}`, figure(checked), checked.judgement]));
+  table("thresholds", pulse.thresholds.map((checked) => [`${checked.metric} ${checked.bound}`, figure(checked), checked.result.replace("_", " ")]));
   const standing = ({ at, silent_s: silent }) => AT[at] + (silent == null ? "" : ` for ${silent.toFixed(0)} s`);
   table("workers", pulse.workers.map((worker) => [worker.name, standing(worker), worker.launched, worker.unsent, worker.errors,
     worker.sent_per_s, worker.response_ms?.p50, worker.response_ms?.p99, worker.lateness_us?.p99]));
