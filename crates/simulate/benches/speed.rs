@@ -1,45 +1,45 @@
-//! Jobs per second of the simulator on one core, statistics on; one printed table. `cargo bench -p offered-simulate`.
+//! Jobs per second of the simulator on one core, with statistics; prints one table. `cargo bench -p offered-simulate`.
 
-use offered_clock::cpu_time;
+use offered_io::thread_cpu_time;
 use offered_model::{Agenda, Instant, Purpose, Seed, Share, Workload};
-use offered_simulate::drive::{Demands, Served, drive};
-use offered_simulate::policy::Use;
-use offered_simulate::statistics::{Counted, Statistics};
-use offered_simulate::{Discipline, Make, Policy, Setting};
+use offered_simulate::drive::{ServiceDemands, SimulatedServer, drive};
+use offered_simulate::policy::DisciplineVisitor;
+use offered_simulate::statistics::{Statistics, StatisticsConfig};
+use offered_simulate::{BuildDiscipline, Discipline, Policy, ServerConfig};
 
 const JOBS: u64 = 4_000_000;
 
 struct Race {
     workload: Workload,
-    demands: Demands,
+    demands: ServiceDemands,
 }
 
-impl Use for Race {
-    type Out = f64;
-    fn with<D: Discipline + Send + 'static>(self, discipline: D) -> f64 {
+impl DisciplineVisitor for Race {
+    type Output = f64;
+    fn visit<D: Discipline + Send + 'static>(self, discipline: D) -> f64 {
         let mut agenda = Agenda::new(&self.workload, Share::ALL);
-        let mut served = Served::new(discipline, None);
+        let mut served = SimulatedServer::new(discipline, None);
         let sessions = self.workload.sessions().end();
-        let counted = Counted { servers: 1, classes: 1, sessions, from: Instant::ZERO, until: Instant::MAX };
+        let counted = StatisticsConfig { servers: 1, classes: 1, sessions, from: Instant::ZERO, until: Instant::MAX };
         let mut statistics = Statistics::new(counted, JOBS);
-        let start = cpu_time();
+        let start = thread_cpu_time();
         drive(&mut agenda, &mut served, &self.demands, &mut statistics);
         assert_eq!(statistics.completed(), JOBS);
-        JOBS as f64 / (cpu_time() - start).as_secs_f64() / 1e6
+        JOBS as f64 / (thread_cpu_time() - start).as_secs_f64() / 1e6
     }
 }
 
-/// M/M/1 as one line of arithmetic (Lindley 1952), without a queue, statistics or a workload: what the machine can do.
+/// M/M/1 by Lindley's recursion (1952), without a queue, statistics or a workload: the limit of the machine.
 fn lindley() -> f64 {
     let (mut gaps, mut sizes) = (Seed(1).stream(Purpose::Arrivals), Seed(1).stream(Purpose::Size));
-    let start = cpu_time();
+    let start = thread_cpu_time();
     let (mut wait, mut total) = (0.0f64, 0.0);
     for _ in 0..JOBS {
         let response = wait + 0.8 * sizes.exponential();
         total += response;
         wait = (response - gaps.exponential()).max(0.0);
     }
-    let speed = JOBS as f64 / (cpu_time() - start).as_secs_f64() / 1e6;
+    let speed = JOBS as f64 / (thread_cpu_time() - start).as_secs_f64() / 1e6;
     assert!((total / JOBS as f64 - 4.0).abs() < 0.2, "0.8 / (1 - 0.8) is the mean response of M/M/1");
     speed
 }
@@ -65,7 +65,7 @@ fn main() {
             "ps",
         ),
     ];
-    // A word on the command line chooses the rows that contain it.
+    // An argument on the command line selects the rows that contain it.
     let chosen = std::env::args().skip(1).find(|word| !word.starts_with('-')).unwrap_or_default();
     println!("{:24} {:14.1}", "Lindley, for comparison", lindley());
     for (name, arrivals, policy) in rows.into_iter().filter(|row| row.0.contains(&chosen)) {
@@ -73,10 +73,10 @@ fn main() {
             "duration = \"1000000h\"\n[arrivals]\n{arrivals}\n[server]\nservice = {{ exponential = \"10ms\" }}\n"
         );
         let workload = Workload::parse(&text, "bench", &|_| Err(String::new())).unwrap();
-        let demands = Demands::new(&workload).unwrap();
-        let setting = Setting { servers: 1, class_means: demands.class_means(), seed: workload.seed() };
+        let demands = ServiceDemands::new(&workload).unwrap();
+        let config = ServerConfig { servers: 1, class_means: demands.class_means(), seed: workload.seed() };
         let race = Race { workload, demands };
-        let speed = policy.parse::<Policy>().unwrap().make(&setting, race).unwrap();
+        let speed = policy.parse::<Policy>().unwrap().build(&config, race).unwrap();
         println!("{name:24} {speed:14.1}");
     }
 }

@@ -1,17 +1,17 @@
-//! Disciplines: who is served when, one file each.
+//! Scheduling disciplines, one per file.
 //!
-//! A discipline is told what happens in the order in which it happens, and answers when the next job is finished if nothing
-//! else arrives. It holds no clock. The virtual clock jumps from instant to instant; a real clock is always a little late,
-//! and that is allowed: [`Discipline::complete`] does its bookkeeping at the instant the job was finished on paper, so the
-//! next job starts when the server became free and not when somebody looked.
+//! The caller reports events to a discipline in time order, and the discipline returns when the next job completes if
+//! no other job arrives. It holds no clock. A virtual clock jumps from event to event. A real clock is always a little
+//! late, which is allowed: [`Discipline::complete`] accounts for the job at the instant it was due to complete, so the
+//! next job starts when the server became free and not when the caller noticed.
 //!
-//! Two engines serve most policies. [`OneByOne`] finishes what it started, and only its waiting room differs: FCFS, LCFS and
-//! whatever a [`Rank`] puts in order. [`Preemptive`] always serves the jobs that stand first by a rank. The expected-size
+//! Two engines serve most policies. [`NonPreemptive`] completes every job that it started; only its queue differs
+//! (FCFS, LCFS, or any order by a [`Rank`]). [`Preemptive`] always serves the jobs that rank first. The expected-size
 //! policies of Schroeder, Wierman and Harchol-Balter (SEJF, LEJF, PESJF, PELJF) are the exact ones with another
-//! [`Estimate`]. Sharing (PS, FB, round robin) has engines of its own.
+//! [`SizeEstimate`]. The sharing policies (PS, FB, round robin) have their own engines.
 //!
-//! Speeds are relative to one server of speed 1; work is the time a job needs alone on such a server. Everything outside is
-//! in whole nanoseconds. Jobs that tie are taken in the order of their arrival.
+//! Speeds are relative to one server of speed 1. Work is the time that a job needs alone on such a server. All times in
+//! the interface are whole nanoseconds. Ties are resolved in order of arrival.
 
 mod fb;
 mod fcfs;
@@ -20,12 +20,12 @@ mod lcfs;
 mod limited;
 mod longest;
 mod network;
-mod one_by_one;
+mod non_preemptive;
 mod preemptive;
 mod priority;
 mod priority_ps;
 mod ps;
-mod rank;
+mod ranked;
 mod round_robin;
 mod shortest;
 mod srpt;
@@ -37,35 +37,35 @@ pub use lcfs::{Lcfs, PreemptiveLcfs};
 pub use limited::{Limited, LimitedPriorityPs, LimitedPs};
 pub use longest::{Ljf, Longest, Pljf};
 pub use network::{Network, Station};
-pub use one_by_one::{OneByOne, Room};
+pub use non_preemptive::{NonPreemptive, WaitingQueue};
 pub use preemptive::Preemptive;
 pub use priority::{ByClass, PreemptivePriority, Priority};
 pub use priority_ps::PriorityPs;
 pub use ps::Ps;
-pub use rank::{Estimate, Rank, Ranked};
+pub use ranked::{Rank, RankedQueue, SizeEstimate};
 pub use round_robin::RoundRobin;
 pub use shortest::{Psjf, Shortest, Sjf};
 pub use srpt::Srpt;
 
 use offered_model::{Instant, Nanos};
 
-/// A request as a server sees it.
+/// A request at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Whose it is; a discipline only hands it back.
+    /// Identifier of the caller; a discipline only returns it.
     pub id: u64,
-    /// Its class, for the disciplines that prefer some classes to others.
+    /// Class of the request, for disciplines with priorities.
     pub class: u16,
-    /// Its work: the time it needs alone on a server of speed 1.
+    /// Service demand: the time it needs alone on a server of speed 1.
     pub size: Nanos,
-    /// When it arrived.
+    /// Arrival time.
     pub arrived: Instant,
 }
 
-/// A server (or several) and its queue.
+/// One or more servers and their queue.
 ///
-/// Instants never decrease from call to call, and completions come before arrivals: whoever has a job arrive at `now` first
-/// calls [`complete`](Self::complete)`(now)` until it answers `None`.
+/// Instants never decrease from call to call, and completions precede arrivals: before a job arrives at `now`, the
+/// caller must call [`complete`](Self::complete)`(now)` until it returns `None`.
 ///
 /// ```
 /// use offered_model::{Instant, Nanos};
@@ -76,34 +76,35 @@ pub struct Job {
 /// server.arrive(Instant(0), job(1, 0));
 /// server.arrive(Instant(4), job(2, 4));
 /// assert_eq!(server.next(), Some(Instant(10)));
-/// // Somebody looks late, at 25: both are done, the second since 20.
+/// // The caller is late, at 25: both jobs are done, the second since 20.
 /// assert_eq!(server.complete(Instant(25)).unwrap().id, 1);
 /// assert_eq!(server.next(), Some(Instant(20)));
 /// assert_eq!(server.complete(Instant(25)).unwrap().id, 2);
 /// assert_eq!(server.complete(Instant(25)), None);
 /// ```
 pub trait Discipline {
-    /// A job arrives.
+    /// Adds a job that arrives at `now`.
     fn arrive(&mut self, now: Instant, job: Job);
 
-    /// When to call [`complete`](Self::complete) next if nothing else arrives; `None` when the system is empty.
+    /// Returns when to call [`complete`](Self::complete) next if no job arrives before; `None` when the system is
+    /// empty.
     ///
-    /// Nothing is finished before. A job is finished then, or (in disciplines that take turns, or send jobs from one station
-    /// to the next) only the turn changes and `complete` answers `None`.
+    /// No job completes earlier. At this instant a job completes, or only the turn or the station of a job changes and
+    /// `complete` returns `None` (round robin, networks).
     fn next(&self) -> Option<Instant>;
 
-    /// The first job that is finished by `now`, if one is. It was finished at `now` exactly when `now` was
-    /// [`next`](Self::next), and at some instant between the two when the caller is late.
+    /// Removes and returns the first job that completes by `now`; `None` if there is none. It completed exactly at
+    /// `now` if `now` equals [`next`](Self::next), and at an instant in between if the caller is late.
     fn complete(&mut self, now: Instant) -> Option<Job>;
 
-    /// Tells of each job that is in service at `now` its id and the work that is left of it; for who sends an answer as far as it is
-    /// made. Who is not told of waits, and has at most as much left as was told last. Whatever is done by `now` must have been
-    /// taken out before.
-    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos));
+    /// Calls `report(id, remaining work)` for each job in service at `now`; a server that sends responses piece by
+    /// piece needs it. A job that is not reported is waiting, and its remaining work is at most what was reported last.
+    /// The caller must have removed all jobs that complete by `now`.
+    fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos));
 }
 
-/// The sooner of two instants, where `None` is never.
-fn sooner(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+/// Returns the earlier of two instants, where `None` means never.
+fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),

@@ -1,4 +1,4 @@
-//! The driver on the virtual clock: an agenda of launches, a modelled server, and somebody who looks on.
+//! The driver on the virtual clock: an agenda of requests, a modelled server, and an observer.
 
 use std::ops::ControlFlow;
 
@@ -7,29 +7,31 @@ use offered_model::{After, Agenda, Instant, Launch, Law, Nanos, Purpose, Seed, W
 
 use crate::discipline::{Discipline, Job};
 
-/// Which request a launch is, and how much work it brings: functions of (seed, session, step), like everything of a workload.
+/// Chooses the request and the service demand of each launch. Both are functions of (seed, session, step), as
+/// everything in a workload.
 #[derive(Clone, Debug)]
-pub struct Demands {
+pub struct ServiceDemands {
     seed: Seed,
     mix: Mix,
     works: Works,
-    /// The laws of the work, by request.
+    /// Service distributions by request.
     laws: Vec<Law>,
     mean: f64,
     second_moment: f64,
 }
 
-impl Demands {
-    /// Of the requests of this workload: each by what it says itself, or by its server's law.
+impl ServiceDemands {
+    /// Demands of the requests of a workload: by the request's own distribution, or by that of the server.
     ///
     /// # Errors
-    /// Neither a `[server]` (or `[[station]]`s) nor a law for every request; or work that is always zero.
+    /// The workload has neither a `[server]` (or `[[station]]`s) nor a distribution for every request, or all demands
+    /// are zero.
     pub fn new(workload: &Workload) -> Result<Self, Wrong> {
         let works = workload.works();
         let laws = (0u16..).zip(workload.requests()).map(|(label, request)| {
             works.law(label).cloned().ok_or_else(|| {
                 Wrong::new(format!(
-                    "the request {} has no service law; write for example [server] service = {{ exponential = \"10ms\" }}",
+                    "the request {} has no service time distribution; add for example `server.service = {{ exponential = \"10ms\" }}`",
                     request.name()
                 ))
             })
@@ -40,30 +42,30 @@ impl Demands {
             |moment: fn(&Law) -> f64| -> f64 { shares.iter().zip(&laws).map(|(share, law)| share * moment(law)).sum() };
         let (mean, second_moment) = (expect(Law::mean), expect(Law::second_moment));
         if mean == 0.0 {
-            return Err(Wrong::new("requests bring no work: give the service law a mean above zero"));
+            return Err(Wrong::new("all service demands are zero; give the service distribution a mean above zero"));
         }
         Ok(Self { seed: workload.seed(), mix: workload.mix(), works, laws, mean, second_moment })
     }
 
-    /// `E[S]` over all requests, in seconds.
+    /// `E[S]` over all requests, seconds.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// C2 over all requests, to nine digits after the point.
+    /// C2 over all requests, rounded to nine decimals.
     pub fn scv(&self) -> f64 {
         let scv = self.second_moment / (self.mean * self.mean) - 1.0;
         (scv.max(0.0) * 1e9).round() / 1e9
     }
 
-    /// The laws as the workload file writes them, once each.
+    /// The distributions as workload files write them, without consecutive duplicates.
     pub fn laws_as_text(&self) -> String {
         let mut texts: Vec<String> = self.laws.iter().map(Law::to_string).collect();
         texts.dedup();
         texts.join(", ")
     }
 
-    /// The mean work of each kind of request.
+    /// Mean service demand of each request class.
     pub fn class_means(&self) -> Vec<Nanos> {
         self.laws.iter().map(|law| Nanos::from_secs_f64(law.mean())).collect()
     }
@@ -72,30 +74,30 @@ impl Demands {
     fn of(&self, launch: Launch) -> (u16, Nanos) {
         let Launch { session, step, .. } = launch;
         let class = self.mix.choose(launch);
-        // All have work that have a law, as all here do.
+        // Every request here has a distribution, and therefore a demand.
         (class, self.works.of(session, step, class).unwrap_or_default())
     }
 }
 
-/// How many demands are drawn ahead.
-const MANY: u64 = 32;
+/// Number of demands sampled in advance.
+const PREFETCH: u64 = 32;
 
-/// The work of first requests, drawn ahead where all are of one kind: sessions arrive in the order of their numbers, and many
-/// numbers are drawn together in half the time.
-struct Ahead<'a> {
-    demands: &'a Demands,
-    /// The session whose first request was asked for last.
+/// Demands of first requests, sampled in advance where all requests share one distribution. Sessions arrive in the
+/// order of their numbers, and sampling many numbers together takes half the time.
+struct PrefetchedDemands<'a> {
+    demands: &'a ServiceDemands,
+    /// The session whose first request was looked up last.
     last: u64,
-    /// The session of the first drawn ahead.
+    /// The session of the first prefetched demand.
     first: u64,
-    drawn: [Nanos; MANY as usize],
+    drawn: [Nanos; PREFETCH as usize],
 }
 
-impl<'a> Ahead<'a> {
-    fn new(demands: &'a Demands) -> Self {
-        // No session has such a number, nor any of the next.
+impl<'a> PrefetchedDemands<'a> {
+    fn new(demands: &'a ServiceDemands) -> Self {
+        // No session has this number or one of the next.
         let none = 1 << 63;
-        Self { demands, last: none, first: none, drawn: [Nanos::ZERO; MANY as usize] }
+        Self { demands, last: none, first: none, drawn: [Nanos::ZERO; PREFETCH as usize] }
     }
 
     #[inline]
@@ -105,7 +107,7 @@ impl<'a> Ahead<'a> {
             return self.demands.of(launch);
         }
         let mut place = session.wrapping_sub(self.first);
-        if place >= MANY {
+        if place >= PREFETCH {
             let in_order = session == self.last.wrapping_add(1);
             let Some(law) = self.demands.works.only_law() else { return self.demands.of(launch) };
             self.last = session;
@@ -113,7 +115,7 @@ impl<'a> Ahead<'a> {
                 return self.demands.of(launch);
             }
             self.first = session;
-            let mut sizes = [0.0; MANY as usize];
+            let mut sizes = [0.0; PREFETCH as usize];
             law.draw_each(self.demands.seed, Purpose::Size, session, &mut sizes);
             self.drawn = sizes.map(Nanos::from_secs_f64);
             place = 0;
@@ -123,32 +125,32 @@ impl<'a> Ahead<'a> {
     }
 }
 
-/// A modelled server with the launches inside it.
+/// A modelled server with the requests inside it.
 #[derive(Clone, Debug)]
-pub struct Served<D> {
+pub struct SimulatedServer<D> {
     discipline: D,
-    /// Room for so many in the system, those being served included.
+    /// Maximum number of requests in the system, including those in service.
     room: usize,
-    /// The launches inside and their classes; a job's id is its place. What stands in a free place is past.
+    /// Requests in the system and their classes. The index is the job's id; entries listed in `free` are stale.
     inside: Vec<(Launch, u16)>,
     free: Vec<usize>,
 }
 
-impl<D: Discipline> Served<D> {
-    /// An empty one with room for this many, or for any number.
+impl<D: Discipline> SimulatedServer<D> {
+    /// An empty server with room for `room` requests; `None` means unlimited.
     pub fn new(discipline: D, room: Option<u32>) -> Self {
         let room = room.map_or(usize::MAX, |room| room as usize);
         Self { discipline, room, inside: Vec::new(), free: Vec::new() }
     }
 
-    /// The launches that have not been finished, with their classes.
+    /// Unfinished requests, with their classes.
     pub fn unfinished(&self) -> impl Iterator<Item = (Launch, u16)> + '_ {
         let mut inside = vec![true; self.inside.len()];
         self.free.iter().for_each(|place| inside[*place] = false);
         self.inside.iter().zip(inside).filter_map(|(launch, inside)| inside.then_some(*launch))
     }
 
-    /// A place for a launch; `None` when there is no room.
+    /// Stores a request and returns its index; `None` when there is no room.
     #[inline]
     fn admit(&mut self, launch: Launch, class: u16) -> Option<usize> {
         if let Some(place) = self.free.pop() {
@@ -168,28 +170,28 @@ impl<D: Discipline> Served<D> {
     }
 }
 
-/// Somebody who looks on while a workload is simulated. Instants never decrease.
-pub trait Sink {
-    /// A launch was let in.
+/// Observes a simulation. Instants never decrease from call to call.
+pub trait SimulationObserver {
+    /// A request entered the system.
     fn arrived(&mut self, now: Instant);
-    /// A launch found no room, and its session goes on or not.
-    fn refused(&mut self, launch: Launch, class: u16, after: After);
-    /// A launch is finished, and its session goes on or not; [`ControlFlow::Break`] stops the simulation, which can be taken
-    /// up again.
+    /// A request found no room. `after` says whether its session continues.
+    fn rejected(&mut self, launch: Launch, class: u16, after: After);
+    /// A request completed. `after` says whether its session continues. [`ControlFlow::Break`] pauses the simulation,
+    /// which can be resumed.
     fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()>;
-    /// The simulation has ended at `now`, before this launch was finished.
-    fn cut(&mut self, now: Instant, launch: Launch, class: u16) {
+    /// The simulation ended at `now` before this request completed.
+    fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {
         let _ = (now, launch, class);
     }
 }
 
-/// One who looks on, and perhaps another; one of them is enough to stop.
-pub(crate) struct Both<'a, S> {
+/// Forwards events to one or two observers; either can stop the simulation.
+pub(crate) struct Tee<'a, S> {
     pub(crate) one: &'a mut S,
-    pub(crate) other: Option<&'a mut dyn Sink>,
+    pub(crate) other: Option<&'a mut dyn SimulationObserver>,
 }
 
-impl<S: Sink> Sink for Both<'_, S> {
+impl<S: SimulationObserver> SimulationObserver for Tee<'_, S> {
     #[inline]
     fn arrived(&mut self, now: Instant) {
         self.one.arrived(now);
@@ -199,10 +201,10 @@ impl<S: Sink> Sink for Both<'_, S> {
     }
 
     #[inline]
-    fn refused(&mut self, launch: Launch, class: u16, after: After) {
-        self.one.refused(launch, class, after);
+    fn rejected(&mut self, launch: Launch, class: u16, after: After) {
+        self.one.rejected(launch, class, after);
         if let Some(other) = &mut self.other {
-            other.refused(launch, class, after);
+            other.rejected(launch, class, after);
         }
     }
 
@@ -213,23 +215,28 @@ impl<S: Sink> Sink for Both<'_, S> {
         if first.is_break() { first } else { second.unwrap_or(first) }
     }
 
-    fn cut(&mut self, now: Instant, launch: Launch, class: u16) {
-        self.one.cut(now, launch, class);
+    fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {
+        self.one.unfinished(now, launch, class);
         if let Some(other) = &mut self.other {
-            other.cut(now, launch, class);
+            other.unfinished(now, launch, class);
         }
     }
 }
 
-/// Runs until the agenda and the server are empty, or the sink has seen enough.
+/// Runs until the agenda and the server are empty, or the observer stops it.
 ///
-/// At one instant completions come before launches. All state is in the arguments, so a second call goes on where the first
-/// one stopped.
-pub fn drive<D: Discipline, S: Sink>(agenda: &mut Agenda, server: &mut Served<D>, demands: &Demands, sink: &mut S) {
-    let mut ahead = Ahead::new(demands);
+/// At one instant, completions precede arrivals. All state is in the arguments, so a second call continues where the
+/// first one stopped.
+pub fn drive<D: Discipline, S: SimulationObserver>(
+    agenda: &mut Agenda,
+    server: &mut SimulatedServer<D>,
+    demands: &ServiceDemands,
+    sink: &mut S,
+) {
+    let mut ahead = PrefetchedDemands::new(demands);
     loop {
         let next = server.discipline.next();
-        // A launch before the next completion, or the completion.
+        // The next event: an arrival before the next completion, or that completion.
         if let Some(launch) = agenda.due_before(next.unwrap_or(Instant::MAX)) {
             let now = launch.intended;
             let (class, size) = ahead.of(launch);
@@ -237,7 +244,7 @@ pub fn drive<D: Discipline, S: Sink>(agenda: &mut Agenda, server: &mut Served<D>
                 server.discipline.arrive(now, Job { id: place as u64, class, size, arrived: now });
                 sink.arrived(now);
             } else {
-                sink.refused(launch, class, agenda.completed(launch, now));
+                sink.rejected(launch, class, agenda.completed(launch, now));
             }
         } else if let Some(now) = next {
             let Some(job) = server.discipline.complete(now) else { continue };

@@ -1,9 +1,9 @@
-//! A modelled server on a virtual clock: what a workload would do to a server whose service law and scheduling policy are
-//! known exactly.
+//! Simulates a workload and a modelled server on a virtual clock. The server's service distribution and scheduling
+//! policy are known exactly.
 //!
-//! A [`Discipline`] is a server and its queue, as a value with three methods; it never looks at a clock, so the same value
-//! serves here and behind a socket. [`drive`](drive::drive) brings it together with the agenda of a workload, the same agenda
-//! that the load generator follows.
+//! A [`Discipline`] is a server and its queue, as a value with a few methods. It never reads a clock, so the same value
+//! serves in a simulation and behind a socket. [`drive`](drive::drive) connects it with the agenda of a workload, which
+//! is the same agenda that the load generator follows.
 //!
 //! # Example
 //! An M/M/1 queue at half load: `E[T] = E[S] / (1 - rho)` = 20 ms.
@@ -25,17 +25,17 @@
 //! ```
 
 pub mod discipline;
-mod doubts;
 pub mod drive;
 pub mod load;
-mod modelled;
+mod modelled_server;
 pub mod policy;
 mod simulation;
 pub mod statistics;
 pub mod swf;
+mod warnings;
 
 pub use discipline::{Discipline, Job};
-pub use modelled::Modelled;
+pub use modelled_server::ModelledServer;
 pub use offered_model::note::SimulationDoubt as Doubt;
-pub use policy::{Make, Policy, Setting};
-pub use simulation::{Simulated, Stop, play, simulate};
+pub use policy::{BuildDiscipline, Policy, ServerConfig};
+pub use simulation::{SimulationResult, Stop, simulate, simulate_with};

@@ -1,97 +1,97 @@
-//! From a scheduling policy to the discipline it stands for.
+//! Builds the discipline of a scheduling policy.
 
 pub use offered_model::policy::{Knowledge, Order, Policy};
 use offered_model::{Nanos, Seed, Wrong};
 
 use crate::discipline::{
-    Discipline, Estimate, Fb, Fcfs, Infinite, Lcfs, LimitedPriorityPs, LimitedPs, Ljf, Pljf, PreemptiveLcfs,
-    PreemptivePriority, Priority, PriorityPs, Ps, Psjf, RoundRobin, Sjf, Srpt,
+    Discipline, Fb, Fcfs, Infinite, Lcfs, LimitedPriorityPs, LimitedPs, Ljf, Pljf, PreemptiveLcfs, PreemptivePriority,
+    Priority, PriorityPs, Ps, Psjf, RoundRobin, SizeEstimate, Sjf, Srpt,
 };
 
-/// What is done with a discipline whose type is not known before the workload is read.
-pub trait Use {
-    /// What comes of it.
-    type Out;
-    /// Uses it.
-    fn with<D: Discipline + Send + 'static>(self, discipline: D) -> Self::Out;
+/// Receives a discipline with its concrete type, which is known only after the workload is read.
+pub trait DisciplineVisitor {
+    /// Result of the visit.
+    type Output;
+    /// Uses the discipline.
+    fn visit<D: Discipline + Send + 'static>(self, discipline: D) -> Self::Output;
 }
 
-/// What a discipline must know of the modelled server besides the policy.
+/// Parameters of the modelled server besides the policy.
 #[derive(Clone, Debug)]
-pub struct Setting {
-    /// m, at least 1.
+pub struct ServerConfig {
+    /// m, number of servers; at least 1.
     pub servers: u32,
-    /// The mean size of each class of jobs.
+    /// Mean size of each job class.
     pub class_means: Vec<Nanos>,
-    /// Where noise comes from.
+    /// Seed of the noise of size estimates.
     pub seed: Seed,
 }
 
-/// From a policy to its discipline.
-pub trait Make {
-    /// Makes the discipline and hands it to `what` with its own type, so that what is done with it can be compiled for it.
+/// Builds a discipline from a policy.
+pub trait BuildDiscipline {
+    /// Builds the discipline and passes it to `visitor` with its concrete type, so that the visitor is compiled for
+    /// that type.
     ///
     /// # Errors
-    /// A policy by class where there is one class, FB with several servers, a limit or quantum of zero.
-    fn make<U: Use>(self, setting: &Setting, what: U) -> Result<U::Out, Wrong>;
+    /// The policy needs classes and there is only one; FB has several servers; a limit or quantum is zero.
+    fn build<U: DisciplineVisitor>(self, config: &ServerConfig, visitor: U) -> Result<U::Output, Wrong>;
 
-    /// The discipline as a value of one type, for a server on the real clock.
-    ///
-    /// # Errors
-    /// As [`Make::make`].
-    fn boxed(self, setting: &Setting) -> Result<Box<dyn Discipline + Send>, Wrong>;
+    /// Builds the discipline as a boxed value, for a server on the real clock.
+    fn boxed(self, config: &ServerConfig) -> Result<Box<dyn Discipline + Send>, Wrong>;
 }
 
-impl Make for Policy {
-    fn make<U: Use>(self, setting: &Setting, what: U) -> Result<U::Out, Wrong> {
-        let m = setting.servers;
-        if self.by_class() && setting.class_means.len() < 2 {
+impl BuildDiscipline for Policy {
+    fn build<U: DisciplineVisitor>(self, config: &ServerConfig, visitor: U) -> Result<U::Output, Wrong> {
+        let m = config.servers;
+        if self.by_class() && config.class_means.len() < 2 {
             return Err(Wrong::new(format!(
-                "the discipline {self} goes by classes, and there is one; write at least two [[request]] tables (each with its service), or take psjf"
+                "the discipline {self} needs classes, and there is only one; write at least two [[request]] tables, each with its own `service`, or use psjf"
             )));
         }
         Ok(match self {
-            Self::Fcfs => what.with(Fcfs::new(m)),
-            Self::Lcfs { preemptive: false } => what.with(Lcfs::new(m)),
-            Self::Lcfs { preemptive: true } => what.with(PreemptiveLcfs::new(m)),
-            Self::Ps(None) => what.with(Ps::new(m)),
-            Self::Ps(Some(limit)) => what.with(LimitedPs::new(m, limit)?),
-            Self::Srpt => what.with(Srpt::new(m)),
+            Self::Fcfs => visitor.visit(Fcfs::new(m)),
+            Self::Lcfs { preemptive: false } => visitor.visit(Lcfs::new(m)),
+            Self::Lcfs { preemptive: true } => visitor.visit(PreemptiveLcfs::new(m)),
+            Self::Ps(None) => visitor.visit(Ps::new(m)),
+            Self::Ps(Some(limit)) => visitor.visit(LimitedPs::new(m, limit)?),
+            Self::Srpt => visitor.visit(Srpt::new(m)),
             Self::Size(order) => {
                 let estimate = match order.known {
-                    Knowledge::Exactly => Estimate::Exact,
-                    Knowledge::ByClass => Estimate::ClassMean(setting.class_means.clone()),
-                    Knowledge::WithNoise(scv) => Estimate::noisy(scv, setting.seed)?,
+                    Knowledge::Exactly => SizeEstimate::Exact,
+                    Knowledge::ByClass => SizeEstimate::ClassMean(config.class_means.clone()),
+                    Knowledge::WithNoise(scv) => SizeEstimate::noisy(scv, config.seed)?,
                 };
                 match (order.preemptive, order.longest) {
-                    (false, false) => what.with(Sjf::new(m, estimate)),
-                    (true, false) => what.with(Psjf::new(m, estimate)),
-                    (false, true) => what.with(Ljf::new(m, estimate)),
-                    (true, true) => what.with(Pljf::new(m, estimate)),
+                    (false, false) => visitor.visit(Sjf::new(m, estimate)),
+                    (true, false) => visitor.visit(Psjf::new(m, estimate)),
+                    (false, true) => visitor.visit(Ljf::new(m, estimate)),
+                    (true, true) => visitor.visit(Pljf::new(m, estimate)),
                 }
             }
-            Self::Priority { preemptive: false } => what.with(Priority::new(m)),
-            Self::Priority { preemptive: true } => what.with(PreemptivePriority::new(m)),
-            Self::PriorityPs => what.with(PriorityPs::new(m)),
-            Self::PsByClass(limit) => what.with(LimitedPriorityPs::new(m, limit)?),
+            Self::Priority { preemptive: false } => visitor.visit(Priority::new(m)),
+            Self::Priority { preemptive: true } => visitor.visit(PreemptivePriority::new(m)),
+            Self::PriorityPs => visitor.visit(PriorityPs::new(m)),
+            Self::PsByClass(limit) => visitor.visit(LimitedPriorityPs::new(m, limit)?),
             Self::Fb if m > 1 => {
-                return Err(Wrong::new(format!("fb is defined for one server, not {m}; take ps or rr for several")));
+                return Err(Wrong::new(format!(
+                    "fb is defined for one server, not {m}; use ps or rr with several servers"
+                )));
             }
-            Self::Fb => what.with(Fb::default()),
-            Self::RoundRobin(quantum) => what.with(RoundRobin::new(m, quantum)?),
-            Self::Infinite => what.with(Infinite::default()),
+            Self::Fb => visitor.visit(Fb::default()),
+            Self::RoundRobin(quantum) => visitor.visit(RoundRobin::new(m, quantum)?),
+            Self::Infinite => visitor.visit(Infinite::default()),
         })
     }
 
-    fn boxed(self, setting: &Setting) -> Result<Box<dyn Discipline + Send>, Wrong> {
+    fn boxed(self, config: &ServerConfig) -> Result<Box<dyn Discipline + Send>, Wrong> {
         struct Boxed;
-        impl Use for Boxed {
-            type Out = Box<dyn Discipline + Send>;
-            fn with<D: Discipline + Send + 'static>(self, discipline: D) -> Self::Out {
+        impl DisciplineVisitor for Boxed {
+            type Output = Box<dyn Discipline + Send>;
+            fn visit<D: Discipline + Send + 'static>(self, discipline: D) -> Self::Output {
                 Box::new(discipline)
             }
         }
-        self.make(setting, Boxed)
+        self.build(config, Boxed)
     }
 }
 
@@ -100,17 +100,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_policy_has_a_discipline_that_starts_empty() {
+    fn every_policy_builds_an_empty_discipline() {
         let settings = ["ps:16", "ps:16:priority", "rr:10ms", "pesjf:0.5", "lejf:2"].map(|name| name.parse().unwrap());
-        let setting = Setting { servers: 1, class_means: vec![Nanos(1), Nanos(2)], seed: Seed(1) };
+        let config = ServerConfig { servers: 1, class_means: vec![Nanos(1), Nanos(2)], seed: Seed(1) };
         for policy in Policy::all().chain(settings) {
-            assert_eq!(policy.boxed(&setting).unwrap().next(), None, "{policy} starts empty");
+            assert_eq!(policy.boxed(&config).unwrap().next(), None, "{policy} starts empty");
         }
     }
 
     #[test]
-    fn what_does_not_fit_is_one_clear_line() {
-        let alone = Setting { servers: 2, class_means: vec![Nanos(1)], seed: Seed(1) };
+    fn misfits_are_refused_in_one_line() {
+        let alone = ServerConfig { servers: 2, class_means: vec![Nanos(1)], seed: Seed(1) };
         for (policy, why) in [
             ("pesjf".parse().unwrap(), "[[request]]"),
             ("priority".parse().unwrap(), "[[request]]"),

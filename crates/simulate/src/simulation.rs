@@ -1,4 +1,4 @@
-//! One simulation: a workload in, figures with their intervals and their doubts out.
+//! Runs one simulation: from a workload to metrics with intervals and warnings.
 
 use offered_model::workload::Sessions;
 use offered_model::{Agenda, Instant, Nanos, Share, Workload, Wrong};
@@ -6,70 +6,75 @@ use offered_stats::steady_state::Estimate;
 
 use crate::Doubt;
 use crate::discipline::Discipline;
-use crate::drive::{Both, Demands, Served, Sink, drive};
-use crate::modelled::Modelled;
-use crate::policy::Use;
-use crate::statistics::{Counted, Statistics, Summary, WarmUp};
+use crate::drive::{ServiceDemands, SimulatedServer, SimulationObserver, Tee, drive};
+use crate::modelled_server::ModelledServer;
+use crate::policy::DisciplineVisitor;
+use crate::statistics::{Statistics, StatisticsConfig, Summary, WarmUp};
 
-/// When a simulation has seen enough.
+/// When a simulation stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stop {
-    /// At the end of the workload's duration; what `skip_first` and `skip_last` name is left out.
+    /// At the end of the workload's duration. The statistics exclude `skip_first` and `skip_last`.
     Duration,
-    /// After so many completions (those after `skip_first`), whatever the duration.
+    /// After this number of completions (after `skip_first`), whatever the duration.
     Jobs(u64),
-    /// When the 95 % interval of the mean response is within this fraction of it, whatever the duration; what `skip_first` names
-    /// is left out.
+    /// When the half-width of the 95 % interval of the mean response is at most this fraction of the mean, whatever the
+    /// duration. The statistics exclude `skip_first`.
     Precision(f64),
 }
 
-/// A run for a precision starts with so many jobs, and gives up after so many.
+/// Number of jobs after which a run with [`Stop::Precision`] first checks its precision.
 const FIRST_JOBS: u64 = 100_000;
+/// Number of jobs after which a run with [`Stop::Precision`] gives up.
 const MAX_JOBS: u64 = 2_000_000_000;
 
-/// What a simulation found.
+/// Result of a simulation.
 #[derive(Clone, Debug)]
-pub struct Simulated {
-    /// `open`, `closed` or `partly-open`.
+pub struct SimulationResult {
+    /// System model: `open`, `closed`, `partly-open` or `replay`.
     pub model: &'static str,
-    /// The policy, as it is written.
+    /// Scheduling policy, as workload files write it.
     pub discipline: String,
-    /// The offered load, where the workload fixes it: not in a closed system.
+    /// Offered load; `None` for a closed system, where it depends on the responses.
     pub load: Option<f64>,
-    /// The load reached: utilisation, or of a server for everybody the work in progress.
+    /// Realised load: the utilisation, or the mean number in service where every job has its own server.
     pub load_reached: Estimate,
-    /// N of a closed system.
+    /// N, number of users of a closed system.
     pub users: Option<u64>,
-    /// Mean requests per session, of a partly-open one.
+    /// Mean number of requests per session of a partly-open system.
     pub session_length: Option<f64>,
-    /// Mean think time in seconds.
+    /// Mean think time, seconds.
     pub think: Option<f64>,
-    /// C2 of the work of a request.
+    /// C2 of the service demand of a request.
     pub scv: f64,
-    /// The law of work, as it is written: mean and scv alone do not fix it.
+    /// Distribution of the service demand, as workload files write it; mean and C2 alone do not determine it.
     pub service: String,
-    /// The names of the requests: of the classes of the figures.
+    /// Names of the requests, one per class of the summary.
     pub labels: Vec<String>,
-    /// The figures.
+    /// Statistics of the run.
     pub summary: Summary,
-    /// The age of the oldest job left unfinished, and the mean age, in seconds.
+    /// Ages of unfinished jobs, seconds: of the oldest, and the mean. `None` where no job is unfinished.
     pub ages: Option<(f64, f64)>,
-    /// What to doubt, and what to do about it.
+    /// Warnings about the result, each with its fix.
     pub warnings: Vec<Doubt>,
 }
 
-/// Simulates `workload` until `stop`, while `also` looks on.
+/// Simulates `workload` until `stop`. `also` observes every event.
 ///
 /// # Errors
-/// A workload that cannot be simulated: no server, an open system with load 1 or more and room for everybody, or a run too
-/// short for any statistics.
-pub fn simulate(workload: &Workload, stop: Stop, also: Option<&mut dyn Sink>) -> Result<Simulated, Wrong> {
-    let demands = Demands::new(workload)?;
-    let modelled = Modelled::new(workload, &demands)?;
+/// The workload cannot be simulated: it has no server, it is an open system with load 1 or more and unlimited room, or
+/// the run is too short for any statistics.
+pub fn simulate(
+    workload: &Workload,
+    stop: Stop,
+    also: Option<&mut dyn SimulationObserver>,
+) -> Result<SimulationResult, Wrong> {
+    let demands = ServiceDemands::new(workload)?;
+    let modelled = ModelledServer::new(workload, &demands)?;
     let load = offered_load(workload, &modelled, &demands);
     if let Some(load) = load.filter(|load| *load >= 1.0 && modelled.room().is_none()) {
         return Err(Wrong::new(format!(
-            "the load is {load:.3}, and at 1 or more an open system's queue grows without end; lower the rate, add servers, or give the server a room"
+            "the load is {load:.3}, and at 1 or more the queue of an open system grows without end; lower the rate, add servers, or limit the server's `room`"
         )));
     }
     let endless = match stop {
@@ -77,7 +82,7 @@ pub fn simulate(workload: &Workload, stop: Stop, also: Option<&mut dyn Sink>) ->
         _ => workload.clone().with_count(None)?.with_duration(Nanos::MAX)?,
     };
     let run = Run { workload: &endless, demands: &demands, modelled: &modelled, stop, also };
-    let (summary, ages) = modelled.make(run)??;
+    let (summary, ages) = modelled.build(run)??;
     let load_reached = match modelled.counted_servers() {
         Some(_) => summary.utilisation,
         None => times(summary.throughput, modelled.bottleneck(&demands).unwrap_or(demands.mean())),
@@ -88,7 +93,7 @@ pub fn simulate(workload: &Workload, stop: Stop, also: Option<&mut dyn Sink>) ->
         Sessions::Closed(closed) => ("closed", Some(closed.users()), None, workload.mean_think()),
         Sessions::PartlyOpen { length, .. } => ("partly-open", None, Some(length.mean()), workload.mean_think()),
     };
-    let mut answer = Simulated {
+    let mut answer = SimulationResult {
         model,
         discipline: modelled.policy.to_string(),
         load,
@@ -103,41 +108,41 @@ pub fn simulate(workload: &Workload, stop: Stop, also: Option<&mut dyn Sink>) ->
         ages,
         warnings: Vec::new(),
     };
-    answer.warnings = crate::doubts::of(&answer, stop);
+    answer.warnings = crate::warnings::of(&answer, stop);
     Ok(answer)
 }
 
-/// Plays `workload` from its beginning until `sink` has seen enough, or nothing is left of it, at whatever load: for who keeps his
-/// own accounts. Answers what the model is called: its system and policy.
+/// Simulates `workload` from its beginning until `sink` stops it or no event is left, at any load. For callers that
+/// compute their own statistics. Returns the system model and the policy, as text.
 ///
 /// # Errors
-/// A workload without a server that can be simulated.
-pub fn play<S: Sink>(workload: &Workload, sink: &mut S) -> Result<String, Wrong> {
-    let demands = Demands::new(workload)?;
-    let modelled = Modelled::new(workload, &demands)?;
-    modelled.make(Play { workload, demands: &demands, room: modelled.room(), sink })?;
+/// The workload has no server that can be simulated.
+pub fn simulate_with<S: SimulationObserver>(workload: &Workload, sink: &mut S) -> Result<String, Wrong> {
+    let demands = ServiceDemands::new(workload)?;
+    let modelled = ModelledServer::new(workload, &demands)?;
+    modelled.build(Play { workload, demands: &demands, room: modelled.room(), sink })?;
     Ok(format!("{}, {}", workload.sessions().system().name(), modelled.policy))
 }
 
-/// What [`play`] does with the discipline.
+/// Drives the discipline of [`simulate_with`].
 struct Play<'a, S> {
     workload: &'a Workload,
-    demands: &'a Demands,
+    demands: &'a ServiceDemands,
     room: Option<u32>,
     sink: &'a mut S,
 }
 
-impl<S: Sink> Use for Play<'_, S> {
-    type Out = ();
+impl<S: SimulationObserver> DisciplineVisitor for Play<'_, S> {
+    type Output = ();
 
-    fn with<D: Discipline + Send + 'static>(self, discipline: D) {
+    fn visit<D: Discipline + Send + 'static>(self, discipline: D) {
         let mut agenda = Agenda::new(self.workload, Share::ALL);
-        drive(&mut agenda, &mut Served::new(discipline, self.room), self.demands, self.sink);
+        drive(&mut agenda, &mut SimulatedServer::new(discipline, self.room), self.demands, self.sink);
     }
 }
 
-/// The load that an open or partly-open workload offers to its busiest station, per server.
-pub(crate) fn offered_load(workload: &Workload, modelled: &Modelled, demands: &Demands) -> Option<f64> {
+/// Load per server that an open or partly-open workload offers to its busiest station; `None` for other workloads.
+pub(crate) fn offered_load(workload: &Workload, modelled: &ModelledServer, demands: &ServiceDemands) -> Option<f64> {
     Some(workload.asked_rate()? * modelled.bottleneck(demands)?)
 }
 
@@ -145,50 +150,50 @@ pub(crate) fn times(estimate: Estimate, by: f64) -> Estimate {
     Estimate { value: estimate.value * by, low: estimate.low * by, high: estimate.high * by }
 }
 
-/// What [`Modelled::make`] does with the discipline: runs it.
+/// Drives the discipline of [`simulate`].
 struct Run<'a, 's> {
     workload: &'a Workload,
-    demands: &'a Demands,
-    modelled: &'a Modelled,
+    demands: &'a ServiceDemands,
+    modelled: &'a ModelledServer,
     stop: Stop,
-    also: Option<&'s mut dyn Sink>,
+    also: Option<&'s mut dyn SimulationObserver>,
 }
 
 type Ages = Option<(f64, f64)>;
 
-impl Use for Run<'_, '_> {
-    type Out = Result<(Summary, Ages), Wrong>;
+impl DisciplineVisitor for Run<'_, '_> {
+    type Output = Result<(Summary, Ages), Wrong>;
 
-    fn with<D: Discipline + Send + 'static>(self, discipline: D) -> Self::Out {
+    fn visit<D: Discipline + Send + 'static>(self, discipline: D) -> Self::Output {
         let Self { workload, demands, modelled, stop, mut also } = self;
         let mut agenda = Agenda::new(workload, Share::ALL);
-        let mut served = Served::new(discipline, modelled.room());
+        let mut served = SimulatedServer::new(discipline, modelled.room());
         let counted = workload.counted();
         let until = match stop {
             Stop::Duration => counted.end,
             Stop::Jobs(_) | Stop::Precision(_) => Instant::MAX,
         };
         let warm_up = if counted.start > Instant::ZERO { WarmUp::Fixed } else { WarmUp::Mser };
-        let enough = match stop {
+        let limit = match stop {
             Stop::Duration => u64::MAX,
             Stop::Jobs(jobs) => jobs,
             Stop::Precision(_) => FIRST_JOBS,
         };
-        let counted = Counted {
+        let counted = StatisticsConfig {
             servers: modelled.counted_servers().unwrap_or(1),
             classes: workload.requests().len(),
             sessions: workload.sessions().end(),
             from: counted.start,
             until,
         };
-        let mut statistics = Statistics::new(counted, enough);
+        let mut statistics = Statistics::new(counted, limit);
         loop {
             let before = statistics.completed();
-            let other = also.as_mut().map(|also| &mut **also as &mut dyn Sink);
-            drive(&mut agenda, &mut served, demands, &mut Both { one: &mut statistics, other });
+            let other = also.as_mut().map(|also| &mut **also as &mut dyn SimulationObserver);
+            drive(&mut agenda, &mut served, demands, &mut Tee { one: &mut statistics, other });
             if workload.count().is_some() {
-                // Nothing comes after the last of a count.
-                statistics.end_here();
+                // A workload with a count has no arrivals after the last.
+                statistics.end_now();
             }
             let summary = statistics.summary(warm_up);
             let precise = match (stop, &summary) {
@@ -200,22 +205,22 @@ impl Use for Run<'_, '_> {
             if precise || completed >= MAX_JOBS || completed == before {
                 let summary = summary.ok_or_else(|| {
                     Wrong::new(format!(
-                        "only {completed} requests were answered in the time that counts, too few for an interval; simulate longer"
+                        "only {completed} requests completed in the measured time, too few for an interval; simulate longer"
                     ))
                 })?;
                 let now = statistics.now();
                 if let Some(also) = also {
-                    served.unfinished().for_each(|(launch, class)| also.cut(now, launch, class));
+                    served.unfinished().for_each(|(launch, class)| also.unfinished(now, launch, class));
                 }
                 return Ok((summary, ages(&served, now)));
             }
-            statistics.go_on_until(completed + completed / 2);
+            statistics.set_limit(completed + completed / 2);
         }
     }
 }
 
-/// The largest and the mean time since arrival of the jobs inside, in seconds.
-fn ages<D: Discipline>(served: &Served<D>, now: Instant) -> Ages {
+/// Largest and mean time since arrival of the jobs in the system, seconds.
+fn ages<D: Discipline>(served: &SimulatedServer<D>, now: Instant) -> Ages {
     let ages: Vec<f64> = served.unfinished().map(|(launch, _)| (now - launch.intended).as_secs_f64()).collect();
     let oldest = ages.iter().copied().reduce(f64::max)?;
     Some((oldest, ages.iter().sum::<f64>() / ages.len() as f64))

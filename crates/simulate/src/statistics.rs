@@ -1,11 +1,13 @@
-//! What is learnt from looking on: means and percentiles with intervals, in constant memory.
+//! Statistics of a simulation: means and percentiles with intervals, in constant memory.
 //!
-//! The run is cut into batches of equally many completions. A warm-up is left out, by the workload's `skip_first` or by MSER,
-//! and every figure comes with the 95 % interval that the remaining batches give it, see [`offered_stats::steady_state`].
-//! A percentile for which the run is too short has none, and says how long a run would give one.
+//! The run is divided into batches of equally many completions. The warm-up is excluded, by the workload's `skip_first`
+//! or by MSER, and the remaining batches give the 95 % interval of every statistic; see
+//! [`offered_stats::steady_state`]. A percentile for which the run is too short has no interval, and reports the run
+//! length that it needs.
 //!
-//! In a closed system near saturation the mean over completed jobs is not the mean response: a discipline by size never
-//! finishes its longest jobs. So E\[N\]/X by Little's law stands beside it, with the unfinished jobs and their age.
+//! In a closed system near saturation the mean over completed jobs is not the mean response: a size-based discipline
+//! never completes its longest jobs. Therefore E\[N\]/X by Little's law is reported as well, with the number of
+//! unfinished jobs and their age.
 
 mod batches;
 mod tally;
@@ -17,207 +19,208 @@ use offered_model::{After, Instant, Launch, Nanos};
 use offered_stats::steady_state::{Beyond, Estimate, Ranks, independent, ratio, warm_up as first_cut};
 
 use crate::discipline::Job;
-use crate::drive::Sink;
-use batches::{Batch, Batches, Pair, Passed};
+use crate::drive::SimulationObserver;
+use batches::{Batch, Batches, Pair, TimeIntegrals};
 use tally::Tally;
 use visits::Visits;
 
-/// The fewest batches that intervals can come from.
+/// Minimum number of batches for an interval.
 const MIN_BATCHES: usize = 16;
 
-/// Looks on, and remembers enough for a [`Summary`].
+/// Observes a simulation and collects the data for a [`Summary`].
 #[derive(Clone, Debug)]
 pub struct Statistics {
     batches: Batches,
     servers: u64,
-    /// What is completed before is not counted.
+    /// Completions before this instant are excluded.
     from: Instant,
-    /// Nothing is counted from here on.
+    /// Events from this instant on are excluded.
     until: Instant,
-    /// Stop after so many completions in all.
-    enough: u64,
+    /// Stop after this number of completions in total.
+    limit: u64,
     completed: u64,
-    /// Jobs in the system.
+    /// Number of jobs in the system.
     present: u64,
-    passed: Passed,
-    /// Sum of completions minus sum of arrivals, modulo 2^128, so that it can dip below zero on the way.
+    integrals: TimeIntegrals,
+    /// Sum of completion times minus sum of arrival times, modulo 2^128, so that it may be negative in between.
     inside: u128,
-    /// Where sessions end.
+    /// Sessions in progress; `None` where sessions do not end.
     visits: Option<Visits>,
 }
 
-/// What the statistics must know of the system beforehand.
+/// Configuration of the statistics.
 #[derive(Clone, Copy, Debug)]
-pub struct Counted {
-    /// How many servers can be busy.
+pub struct StatisticsConfig {
+    /// Number of servers.
     pub servers: u32,
-    /// How many kinds of requests there are.
+    /// Number of request classes.
     pub classes: usize,
     /// Whether sessions make several requests and end.
     pub sessions: bool,
-    /// Completions before are left out.
+    /// Completions before this instant are excluded.
     pub from: Instant,
-    /// Nothing is counted from here on.
+    /// Events from this instant on are excluded.
     pub until: Instant,
 }
 
-/// What is known of a kind of time, in seconds, or of slowdowns.
+/// Mean, percentiles and maximum of a time in seconds, or of slowdowns.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
+pub struct SampleSummary {
     /// The mean over completed jobs.
     pub mean: Estimate,
-    /// The median, and on.
+    /// Median.
     pub p50: Percentile,
-    /// 90 %.
+    /// 90th percentile.
     pub p90: Percentile,
-    /// 95 %.
+    /// 95th percentile.
     pub p95: Percentile,
-    /// 99 %.
+    /// 99th percentile.
     pub p99: Percentile,
-    /// The largest.
+    /// Maximum.
     pub max: f64,
 }
 
-/// The value that a share of all does not exceed, and how sure it is.
+/// A percentile and its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Percentile {
-    /// The value.
+    /// Estimate of the percentile.
     pub value: f64,
-    /// Its 95 % interval, where the run is long enough.
+    /// 95 % interval, or the run length that it needs.
     pub interval: Interval,
 }
 
-/// A 95 % interval, or what it would take.
+/// A 95 % interval, or the run length that it needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Interval {
-    /// From low to high.
-    Between(f64, f64),
-    /// None: the run is too short. About so many values (requests; of sessions, sessions) would give one.
-    Needs(u64),
+    /// Lower and upper limit.
+    Known(f64, f64),
+    /// The run is too short for an interval. About this number of values (requests, or sessions for session statistics)
+    /// is enough.
+    NeedsSamples(u64),
 }
 
 impl Percentile {
-    /// With an interval that is infinite where there is none.
+    /// The percentile as an estimate, with an infinite interval where there is none.
     pub fn estimate(&self) -> Estimate {
         let (low, high) = match self.interval {
-            Interval::Between(low, high) => (low, high),
-            Interval::Needs(_) => (f64::NEG_INFINITY, f64::INFINITY),
+            Interval::Known(low, high) => (low, high),
+            Interval::NeedsSamples(_) => (f64::NEG_INFINITY, f64::INFINITY),
         };
         Estimate { value: self.value, low, high }
     }
 }
 
-/// The figures of one simulation after its warm-up. Times in seconds.
+/// Statistics of one simulation, without the warm-up. Times are in seconds.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// Completions counted.
+    /// Number of measured completions.
     pub jobs: u64,
-    /// Completions left out as warm-up.
+    /// Number of completions excluded as warm-up.
     pub warm_up: u64,
     /// Response times of all completed jobs.
-    pub response: Spread,
-    /// Response over size.
-    pub slowdown: Spread,
-    /// The same two for each class, where there are several; `None` for a class that nobody chose.
-    pub classes: Vec<Option<(Spread, Spread)>>,
-    /// Sessions that ended, where they do so after several requests.
-    pub sessions: Option<Ended>,
-    /// E\[N\]/X by Little's law: the mean response that counts the unfinished too.
-    pub response_by_little: Estimate,
-    /// X, per second.
+    pub response: SampleSummary,
+    /// Slowdown: response time over size.
+    pub slowdown: SampleSummary,
+    /// Response times and slowdowns of each class, where there are several; `None` for a class without completions.
+    pub classes: Vec<Option<(SampleSummary, SampleSummary)>>,
+    /// Statistics of ended sessions; `None` where sessions do not end or have one request.
+    pub sessions: Option<SessionStatistics>,
+    /// E\[N\]/X by Little's law: the mean response time that includes unfinished jobs.
+    pub littles_law_response: Estimate,
+    /// X, throughput, per second.
     pub throughput: Estimate,
-    /// The busy part of the servers.
+    /// Utilisation of the servers, 0 to 1.
     pub utilisation: Estimate,
-    /// E\[N\], the mean number in the system.
+    /// E\[N\], mean number of requests in the system.
     pub in_system: Estimate,
-    /// The part of all launches that found no room.
-    pub refused: Estimate,
-    /// Mean and C2 of the work of completed jobs.
-    pub work: (f64, f64),
-    /// Jobs in the system at the end.
+    /// Share of requests rejected because there was no room, 0 to 1.
+    pub rejected: Estimate,
+    /// Mean (seconds) and C2 of the service demands of completed jobs.
+    pub realised_work: (f64, f64),
+    /// Number of jobs in the system at the end.
     pub unfinished: u64,
-    /// Whether Little's law holds to the nanosecond, as it must.
-    pub little_holds: bool,
-    /// As how many independent ones the batches count; ten and more give intervals that can be trusted.
-    pub independent: f64,
-    /// Whether the warm-up is shorter than the first half; otherwise the run may not have settled.
-    pub settled: bool,
+    /// Whether Little's law holds exactly, to the nanosecond. If not, the simulator has a bug.
+    pub littles_law_holds: bool,
+    /// Number of independent batches that are equivalent to the correlated ones. Intervals are reliable from ten on.
+    pub effective_batches: f64,
+    /// Whether the warm-up is shorter than half of the run; otherwise the run may not have reached a steady state.
+    pub warm_up_converged: bool,
 }
 
-/// Sessions that made their last request. Times in seconds.
+/// Statistics of ended sessions. Times are in seconds.
 #[derive(Clone, Debug)]
-pub struct Ended {
-    /// How many.
+pub struct SessionStatistics {
+    /// Number of sessions.
     pub count: u64,
-    /// From the first launch of a session to its last answer, thinking included.
-    pub duration: Spread,
-    /// The responses of a session in all: how long its user waited for answers.
-    pub waited: Spread,
+    /// Time from the first request of a session to its last response, including think times.
+    pub duration: SampleSummary,
+    /// Total response time of a session: how long its user waited for responses.
+    pub waiting: SampleSummary,
 }
 
 impl Statistics {
-    /// Of this system, stopping after `enough` completions.
-    pub fn new(counted: Counted, enough: u64) -> Self {
-        let Counted { servers, classes, sessions, from, until } = counted;
+    /// Statistics with this configuration that stop the simulation after `limit` completions.
+    pub fn new(counted: StatisticsConfig, limit: u64) -> Self {
+        let StatisticsConfig { servers, classes, sessions, from, until } = counted;
         Self {
             batches: Batches::new(classes, sessions),
             servers: u64::from(servers),
             from,
             until,
-            enough,
+            limit,
             completed: 0,
             present: 0,
-            passed: Passed::default(),
+            integrals: TimeIntegrals::default(),
             inside: 0,
             visits: sessions.then(Visits::default),
         }
     }
 
-    /// Goes on until this many completions in all.
-    pub fn go_on_until(&mut self, enough: u64) {
-        self.enough = enough;
+    /// Sets the total number of completions after which the simulation stops.
+    pub fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
     }
 
-    /// The time that counts is over by now.
-    pub fn end_here(&mut self) {
-        self.until = self.until.min(self.passed.at);
+    /// Ends the measured time at the latest event.
+    pub fn end_now(&mut self) {
+        self.until = self.until.min(self.integrals.at);
     }
 
-    /// Completions so far, in the time that counts.
+    /// Number of completions so far in the measured time.
     pub fn completed(&self) -> u64 {
         self.completed
     }
 
-    /// The last instant it has seen.
+    /// Time of the latest event.
     pub fn now(&self) -> Instant {
-        self.passed.at
+        self.integrals.at
     }
 
-    /// Nothing changed until `now`.
+    /// Advances the integrals to `now`; the state has not changed since the latest event.
     #[inline]
     fn pass(&mut self, now: Instant) {
-        if self.passed.at < self.from {
-            self.stretch(now.min(self.from));
-            self.batches.begin(self.passed);
+        if self.integrals.at < self.from {
+            self.advance(now.min(self.from));
+            self.batches.begin(self.integrals);
         }
-        self.stretch(now.min(self.until));
+        self.advance(now.min(self.until));
     }
 
     #[inline]
-    fn stretch(&mut self, to: Instant) {
-        self.passed.stretch(to, self.present, self.servers);
+    fn advance(&mut self, to: Instant) {
+        self.integrals.advance(to, self.present, self.servers);
     }
 
-    /// What had passed at the end: the end of what counts, or what was seen last where there is none.
-    fn end(&self) -> Passed {
-        let mut end = self.passed;
+    /// The integrals at the end of the measured time, or at the latest event if it has no end.
+    fn end(&self) -> TimeIntegrals {
+        let mut end = self.integrals;
         if self.until < Instant::MAX {
-            end.stretch(self.until, self.present, self.servers);
+            end.advance(self.until, self.present, self.servers);
         }
         end
     }
 
-    /// The figures; `None` of fewer than sixteen batches of 64 jobs. So many are kept whatever the warm-up.
+    /// Summary of the run; `None` with fewer than sixteen batches of 64 jobs. This minimum also limits the warm-up.
     pub fn summary(&self, warm_up: WarmUp) -> Option<Summary> {
         let full = self.batches.full();
         let most = full.len().checked_sub(MIN_BATCHES)?;
@@ -231,8 +234,8 @@ impl Statistics {
         let end = self.end();
         let (last, before) = kept.split_last()?;
         let mut last = last.clone();
-        last.merge(&self.batches.rest(end));
-        // With many classes a batch is large, so no more are copied than change.
+        last.merge(&self.batches.partial(end));
+        // A batch with many classes is large, so only those that change are copied.
         let groups: Vec<&Batch> = before.iter().chain([&last]).collect();
         let mut all = groups[0].clone();
         groups[1..].iter().for_each(|group| all.merge(group));
@@ -240,14 +243,14 @@ impl Statistics {
         let classes = (0..all.classes.len()).map(|class| both(&all, &groups, &|b| &b.classes[class], [1e9, 1.0]));
         let (response, slowdown) = both(&all, &groups, &|b| &b.requests, [1e9, 1.0])?;
         let sessions = all.sessions.as_ref().and_then(|[durations, _]| {
-            let (duration, waited) =
+            let (duration, waiting) =
                 both(&all, &groups, &|b| b.sessions.as_ref().expect("all batches count sessions, or none"), [1e9; 2])?;
-            Some(Ended { count: durations.count, duration, waited })
+            Some(SessionStatistics { count: durations.count, duration, waiting })
         });
         let count = |b: &Batch| b.count() as f64;
         let mean_work = all.work / count(&all);
         let group_means: Vec<f64> = groups.iter().map(|b| b.mean_response()).collect();
-        // Arrivals that are still inside have only subtracted their arrival so far.
+        // A job still in the system has only subtracted its arrival time so far.
         let inside = self.inside.wrapping_add(u128::from(self.present) * u128::from(end.at.0));
         Some(Summary {
             jobs: all.count(),
@@ -256,47 +259,47 @@ impl Statistics {
             slowdown,
             classes: classes.collect(),
             sessions,
-            response_by_little: over(&|b| (b.present / 1e9, count(b))),
+            littles_law_response: over(&|b| (b.present / 1e9, count(b))),
             throughput: over(&|b| (count(b), b.length.as_secs_f64())),
             utilisation: over(&|b| (b.busy, b.length.0 as f64 * self.servers as f64)),
             in_system: over(&|b| (b.present, b.length.0 as f64)),
-            refused: over(&|b| (b.refused as f64, b.refused as f64 + count(b))),
-            work: (mean_work / 1e9, all.squares / count(&all) / (mean_work * mean_work) - 1.0),
+            rejected: over(&|b| (b.rejected as f64, b.rejected as f64 + count(b))),
+            realised_work: (mean_work / 1e9, all.squares / count(&all) / (mean_work * mean_work) - 1.0),
             unfinished: self.present,
-            little_holds: end.present == inside,
-            independent: independent(&group_means),
-            settled: found < full.len() / 2,
+            littles_law_holds: end.present == inside,
+            effective_batches: independent(&group_means),
+            warm_up_converged: found < full.len() / 2,
         })
     }
 }
 
-/// A time below 2^63 ns as a double: one instruction, where the other half of the range would cost five more.
+/// Converts a time below 2^63 ns to a double. Restricting the range saves five instructions.
 #[inline]
 fn real(time: Nanos) -> f64 {
     time.0 as i64 as f64
 }
 
-/// How the warm-up is found.
+/// How the warm-up is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
-    /// The workload says so (`skip_first`); the statistics start after it.
+    /// By the workload's `skip_first`; the statistics start after it.
     Fixed,
-    /// By MSER on the means of the batches, see [`offered_stats::steady_state::warm_up`].
+    /// By MSER on the batch means; see [`offered_stats::steady_state::warm_up`].
     Mser,
 }
 
-/// Both figures of a pair, in these units, over all batches and by group; `None` where nothing was counted.
+/// Summaries of both quantities of a pair, in these units, over all batches and by group; `None` without values.
 fn both<const BITS: u32>(
     all: &Batch,
     groups: &[&Batch],
     which: &dyn Fn(&Batch) -> &Pair<BITS>,
     units: [f64; 2],
-) -> Option<(Spread, Spread)> {
-    let [one, two] = [0, 1].map(|i| Spread::of(all, groups, &|b| &which(b)[i], units[i]));
+) -> Option<(SampleSummary, SampleSummary)> {
+    let [one, two] = [0, 1].map(|i| SampleSummary::of(all, groups, &|b| &which(b)[i], units[i]));
     (which(all)[0].count > 0).then_some((one, two))
 }
 
-impl Spread {
+impl SampleSummary {
     fn of<const BITS: u32>(all: &Batch, groups: &[&Batch], which: &dyn Fn(&Batch) -> &Tally<BITS>, unit: f64) -> Self {
         let pairs: Vec<_> = groups.iter().map(|b| (which(b).sum / unit, which(b).count as f64)).collect();
         let whole = which(all);
@@ -307,8 +310,8 @@ impl Spread {
         let alike = beyond(0.5).alike().max(beyond(0.9).alike());
         let quantile = |p: f64| {
             let interval = match beyond(p).ranks(alike) {
-                Ranks::Between(low, high) => Interval::Between(whole.quantile(low) / unit, whole.quantile(high) / unit),
-                Ranks::Longer(times) => Interval::Needs((times * whole.count as f64).ceil() as u64),
+                Ranks::Between(low, high) => Interval::Known(whole.quantile(low) / unit, whole.quantile(high) / unit),
+                Ranks::Longer(times) => Interval::NeedsSamples((times * whole.count as f64).ceil() as u64),
             };
             Percentile { value: whole.quantile(p) / unit, interval }
         };
@@ -323,7 +326,7 @@ impl Spread {
     }
 }
 
-impl Sink for Statistics {
+impl SimulationObserver for Statistics {
     #[inline]
     fn arrived(&mut self, now: Instant) {
         self.pass(now);
@@ -333,13 +336,13 @@ impl Sink for Statistics {
         }
     }
 
-    fn refused(&mut self, launch: Launch, _: u16, after: After) {
+    fn rejected(&mut self, launch: Launch, _: u16, after: After) {
         let now = launch.intended;
         self.pass(now);
         if now >= self.from && now < self.until {
-            self.batches.open.refused += 1;
+            self.batches.current.rejected += 1;
         }
-        self.visited(now, launch, after);
+        self.record_visit(now, launch, after);
     }
 
     #[inline]
@@ -350,35 +353,35 @@ impl Sink for Statistics {
         }
         self.present -= 1;
         self.inside = self.inside.wrapping_add(u128::from(now.0));
-        self.visited(now, launch, after);
+        self.record_visit(now, launch, after);
         if now < self.from {
             return ControlFlow::Continue(());
         }
         let (response, size) = (real(job.arrived.until(now)), real(job.size));
         let slowdown = if size > 0.0 { response / size } else { 1.0 };
-        let open = &mut self.batches.open;
-        open.work += size;
-        open.squares += size * size;
-        let [times, slowdowns] = &mut open.requests;
+        let current = &mut self.batches.current;
+        current.work += size;
+        current.squares += size * size;
+        let [times, slowdowns] = &mut current.requests;
         times.add(response);
         slowdowns.add(slowdown);
-        if let Some([times, slowdowns]) = open.classes.get_mut(usize::from(job.class)) {
+        if let Some([times, slowdowns]) = current.classes.get_mut(usize::from(job.class)) {
             times.add(response);
             slowdowns.add(slowdown);
         }
-        self.batches.turn(self.passed);
+        self.batches.close_if_full(self.integrals);
         self.completed += 1;
-        if self.completed >= self.enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.completed >= self.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
 impl Statistics {
-    /// A request of a session was answered or refused; of a session that is over, the whole of it counts.
+    /// Records a response or rejection of a session's request. An ended session contributes to the session statistics.
     #[inline]
-    fn visited(&mut self, now: Instant, launch: Launch, after: After) {
+    fn record_visit(&mut self, now: Instant, launch: Launch, after: After) {
         let Some(visits) = &mut self.visits else { return };
-        let Some(visit) = visits.answered(launch, now, after) else { return };
-        if let Some([durations, waits]) = &mut self.batches.open.sessions
+        let Some(visit) = visits.record_response(launch, now, after) else { return };
+        if let Some([durations, waits]) = &mut self.batches.current.sessions
             && now >= self.from
             && now < self.until
         {

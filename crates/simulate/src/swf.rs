@@ -1,4 +1,5 @@
-//! The run times of a log in the Standard Workload Format, as an empirical law. (Its submit times and users: `offered_logs`.)
+//! Reads the run times of a log in the Standard Workload Format, as an empirical distribution. `offered_logs` reads
+//! submit times and users.
 
 use std::io::BufRead;
 
@@ -8,19 +9,19 @@ use offered_model::swf::Job;
 /// The run times of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Swf {
-    /// In seconds, in the order of the file; all above zero.
+    /// Run times above zero, seconds, in the order of the file.
     pub run_times: Vec<f64>,
-    /// Jobs that ran for no time, or for an unknown one.
+    /// Number of jobs with a zero or unknown run time.
     pub without: u64,
-    /// Lines that are no jobs, as `file:line: why`.
+    /// Invalid lines, as `file:line: reason`.
     pub broken: Vec<String>,
 }
 
 impl Swf {
-    /// Reads a log; `name` is for messages.
+    /// Reads a log. `name` appears in error messages.
     ///
     /// # Errors
-    /// The file cannot be read to its end, or no line of it is a job with a run time.
+    /// The file cannot be read to its end, or it contains no job with a run time.
     pub fn read(name: &str, mut log: impl BufRead) -> Result<Self, Wrong> {
         let mut swf = Self::default();
         let mut line = Vec::new();
@@ -29,12 +30,14 @@ impl Swf {
             match log.read_until(b'\n', &mut line) {
                 Ok(0) => break,
                 Ok(_) => swf.line(name, number, &String::from_utf8_lossy(&line)),
-                Err(error) => return Err(Wrong::new(format!("{name}:{number}: cannot be read on: {error}"))),
+                Err(error) => return Err(Wrong::new(format!("{name}:{number}: read error: {error}"))),
             }
         }
         if swf.run_times.is_empty() {
             let first = swf.broken.first().map_or(String::new(), |first| format!("; {first}"));
-            return Err(Wrong::new(format!("{name} has no job with a run time, is it a log in SWF?{first}")));
+            return Err(Wrong::new(format!(
+                "{name} has no job with a run time; is it in the Standard Workload Format?{first}"
+            )));
         }
         Ok(swf)
     }

@@ -1,33 +1,34 @@
-//! FB: foreground-background, also called LAS, least attained service.
+//! FB: foreground-background, also called LAS (least attained service).
 
 use offered_model::heap::{Entry, Heap};
 use offered_model::{Instant, Nanos};
 
-use super::{Discipline, Job, sooner};
+use super::{Discipline, Job, earliest};
 
-/// The jobs that have received the least service share one server equally.
+/// The jobs with the least attained service share one server equally.
 ///
-/// Jobs of equal attained service form a *level*; levels are stacked, the least attained on top, and the top level is
-/// served by processor sharing. It loses its shortest job when that is finished, and becomes one with the level below when
-/// it has caught up with it. A newcomer starts a level of its own, at zero.
+/// Jobs with equal attained service form a *level*. Levels are stacked with the least attained service on top, and the
+/// top level is served by processor sharing. Its shortest job leaves when it completes. The top level merges with the
+/// level below when it has caught up with it. A new job starts a new level at zero.
 ///
 /// # Accuracy
-/// As for [`Ps`](super::Ps): attained service is a double, and rounding to whole nanoseconds neither makes nor destroys work.
+/// As for [`Ps`](super::Ps): attained service is a double, and rounding to whole nanoseconds neither creates nor loses
+/// work.
 #[derive(Clone, Debug, Default)]
 pub struct Fb {
     levels: Vec<Level>,
-    /// Emptied levels, kept for their memory.
+    /// Empty levels, kept to reuse their memory.
     spare: Vec<Level>,
-    came: u64,
+    arrivals: u64,
     last: Instant,
     next: Option<Instant>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Level {
-    /// The service each of its jobs has received, in nanoseconds.
+    /// Attained service of each of its jobs, in nanoseconds.
     attained: f64,
-    /// By size.
+    /// Jobs by size.
     jobs: Heap<Job>,
 }
 
@@ -38,7 +39,7 @@ impl Level {
 }
 
 impl Fb {
-    /// Serves the top level until `now`; nobody came or went since `last`.
+    /// Serves the top level until `now`; no job arrived or left since `last`.
     #[inline]
     fn advance(&mut self, now: Instant) {
         if let Some(top) = self.levels.last_mut() {
@@ -47,7 +48,7 @@ impl Fb {
         self.last = now;
     }
 
-    /// The attained service of the level below the top.
+    /// Attained service of the level below the top.
     #[inline]
     fn below(&self) -> Option<f64> {
         let below = self.levels.len().checked_sub(2)?;
@@ -55,17 +56,17 @@ impl Fb {
     }
 
     #[inline]
-    fn foresee(&mut self) {
+    fn update_next(&mut self) {
         self.next = self.levels.last().and_then(|top| {
             let after = |attained: f64| {
                 let left = (attained - top.attained).max(0.0) * top.jobs.len() as f64;
                 self.last + Nanos((left - 1e-6).max(0.0).ceil() as u64)
             };
-            sooner(Some(after(top.shortest())), self.below().map(after))
+            earliest(Some(after(top.shortest())), self.below().map(after))
         });
     }
 
-    /// The top level has caught up with the one below: together they share what both have received.
+    /// Merges the top level with the one below that it has caught up with.
     fn merge(&mut self) {
         let (Some(mut top), Some(mut below)) = (self.levels.pop(), self.levels.pop()) else { return };
         let (n, m) = (top.jobs.len() as f64, below.jobs.len() as f64);
@@ -79,7 +80,7 @@ impl Fb {
         self.spare.push(top);
     }
 
-    /// Takes the shortest job of the top level, which is finished.
+    /// Removes the shortest job of the top level, which has completed.
     fn leave(&mut self) -> Option<Job> {
         let top = self.levels.last_mut()?;
         let Entry { key, what: job, .. } = top.jobs.pop()?;
@@ -88,7 +89,7 @@ impl Fb {
             self.spare.extend(self.levels.pop());
         }
         if let Some(top) = self.levels.last_mut() {
-            // What it received beyond its size, within the last nanosecond, belonged to the next.
+            // Service beyond its size, within the last nanosecond, belongs to the remaining jobs.
             top.attained += beyond / top.jobs.len() as f64;
         }
         Some(job)
@@ -100,12 +101,12 @@ impl Discipline for Fb {
     fn arrive(&mut self, now: Instant, job: Job) {
         debug_assert!(self.next.is_none_or(|next| next > now), "completions before arrivals");
         self.advance(now);
-        self.came += 1;
+        self.arrivals += 1;
         let mut level = self.spare.pop().unwrap_or_default();
         level.attained = 0.0;
-        level.jobs.push(job.size.0, self.came, job);
+        level.jobs.push(job.size.0, self.arrivals, job);
         self.levels.push(level);
-        self.foresee();
+        self.update_next();
     }
 
     #[inline]
@@ -123,7 +124,7 @@ impl Discipline for Fb {
             if !done {
                 self.merge();
             }
-            self.foresee();
+            self.update_next();
             if job.is_some() {
                 return job;
             }
@@ -131,11 +132,11 @@ impl Discipline for Fb {
         None
     }
 
-    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+    fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
         let Some(top) = self.levels.last() else { return };
         let attained = top.attained + self.last.until(now).0 as f64 / top.jobs.len() as f64;
         for turn in top.jobs.entries() {
-            tell(turn.what.id, Nanos((turn.key as f64 - attained).max(0.0).ceil() as u64));
+            report(turn.what.id, Nanos((turn.key as f64 - attained).max(0.0).ceil() as u64));
         }
     }
 }

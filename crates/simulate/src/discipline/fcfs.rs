@@ -2,26 +2,26 @@
 
 use std::collections::VecDeque;
 
-use super::{Job, OneByOne, Room};
+use super::{Job, NonPreemptive, WaitingQueue};
 
-/// First come, first served by one or more equal servers (M/G/m where arrivals are Poisson).
-pub type Fcfs = OneByOne<VecDeque<Job>>;
+/// First come, first served by one or more equal servers (M/G/m with Poisson arrivals).
+pub type Fcfs = NonPreemptive<VecDeque<Job>>;
 
 impl Fcfs {
-    /// With this many servers (at least one).
+    /// A server with `servers` servers (at least one).
     pub fn new(servers: u32) -> Self {
-        Self::with_room(servers, VecDeque::new())
+        Self::with_queue(servers, VecDeque::new())
     }
 }
 
-impl Room for VecDeque<Job> {
+impl WaitingQueue for VecDeque<Job> {
     #[inline]
-    fn put(&mut self, job: Job) {
+    fn enqueue(&mut self, job: Job) {
         self.push_back(job);
     }
 
     #[inline]
-    fn take(&mut self) -> Option<Job> {
+    fn dequeue(&mut self) -> Option<Job> {
         self.pop_front()
     }
 }

@@ -1,14 +1,14 @@
-//! The delay station: a server for everybody.
+//! The delay station: every job has its own server.
 
 use offered_model::heap::Heap;
 use offered_model::{Instant, Nanos};
 
 use super::{Discipline, Job};
 
-/// As many servers as jobs, so nobody waits: response is size.
+/// As many servers as jobs, so none waits: the response time is the size.
 #[derive(Clone, Debug, Default)]
 pub struct Infinite {
-    /// By the instant of completion.
+    /// Jobs by completion time.
     serving: Heap<Job>,
     arrived: u64,
 }
@@ -31,9 +31,9 @@ impl Discipline for Infinite {
         self.serving.pop().map(|entry| entry.what)
     }
 
-    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+    fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
         for turn in self.serving.entries() {
-            tell(turn.what.id, now.until(Instant(turn.key)));
+            report(turn.what.id, now.until(Instant(turn.key)));
         }
     }
 }

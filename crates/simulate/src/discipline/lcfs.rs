@@ -1,40 +1,40 @@
 //! LCFS: last come, first served.
 
-use super::{Job, OneByOne, Preemptive, Rank, Room};
+use super::{Job, NonPreemptive, Preemptive, Rank, WaitingQueue};
 
-/// Last come, first served, not preemptive: the newest of those waiting goes next. Its mean response is that of FCFS.
-pub type Lcfs = OneByOne<Vec<Job>>;
+/// Last come, first served, non-preemptive: the newest waiting job is served next. Its mean response is that of FCFS.
+pub type Lcfs = NonPreemptive<Vec<Job>>;
 
-/// Last come, first served, preemptive resume: a newcomer is served at once. Its mean response is that of PS.
+/// Last come, first served, preemptive-resume: a new job is served at once. Its mean response is that of PS.
 pub type PreemptiveLcfs = Preemptive<NewestFirst>;
 
 impl Lcfs {
-    /// With this many servers (at least one).
+    /// A server with `servers` servers (at least one).
     pub fn new(servers: u32) -> Self {
-        Self::with_room(servers, Vec::new())
+        Self::with_queue(servers, Vec::new())
     }
 }
 
 impl PreemptiveLcfs {
-    /// With this many servers (at least one).
+    /// A server with `servers` servers (at least one).
     pub fn new(servers: u32) -> Self {
         Self::with_rank(servers, NewestFirst(0))
     }
 }
 
-impl Room for Vec<Job> {
+impl WaitingQueue for Vec<Job> {
     #[inline]
-    fn put(&mut self, job: Job) {
+    fn enqueue(&mut self, job: Job) {
         self.push(job);
     }
 
     #[inline]
-    fn take(&mut self) -> Option<Job> {
+    fn dequeue(&mut self) -> Option<Job> {
         self.pop()
     }
 }
 
-/// The job that came last stands first; holds how many came.
+/// Ranks the newest job first; holds the number of arrivals.
 #[derive(Clone, Copy, Debug)]
 pub struct NewestFirst(u64);
 

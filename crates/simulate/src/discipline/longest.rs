@@ -1,31 +1,31 @@
-//! LJF and PLJF: the longest job first, by its size or by an estimate (LEJF and PELJF). Nobody should want them; they show
-//! how far a bad order can go.
+//! LJF and PLJF: longest job first, by size or by an estimate of it (LEJF and PELJF). They show how bad a poor order
+//! can be.
 
-use super::{Estimate, Job, OneByOne, Preemptive, Rank, Ranked};
+use super::{Job, NonPreemptive, Preemptive, Rank, RankedQueue, SizeEstimate};
 
-/// Longest job first, not preemptive. With an [`Estimate`] other than exact it is LEJF.
-pub type Ljf = OneByOne<Ranked<Longest>>;
+/// Longest job first, non-preemptive. With a [`SizeEstimate`] other than exact it is LEJF.
+pub type Ljf = NonPreemptive<RankedQueue<Longest>>;
 
-/// Preemptive longest job first, by the size a job came with. With an [`Estimate`] other than exact it is PELJF.
+/// Preemptive longest job first, by original size. With a [`SizeEstimate`] other than exact it is PELJF.
 pub type Pljf = Preemptive<Longest>;
 
 impl Ljf {
-    /// With this many servers (at least one) that judge sizes so.
-    pub fn new(servers: u32, estimate: Estimate) -> Self {
-        Self::with_room(servers, Ranked::new(Longest(estimate)))
+    /// A server with `servers` servers (at least one) and this estimate of sizes.
+    pub fn new(servers: u32, estimate: SizeEstimate) -> Self {
+        Self::with_queue(servers, RankedQueue::new(Longest(estimate)))
     }
 }
 
 impl Pljf {
-    /// With this many servers (at least one) that judge sizes so.
-    pub fn new(servers: u32, estimate: Estimate) -> Self {
+    /// A server with `servers` servers (at least one) and this estimate of sizes.
+    pub fn new(servers: u32, estimate: SizeEstimate) -> Self {
         Self::with_rank(servers, Longest(estimate))
     }
 }
 
-/// The job with the largest estimated size stands first.
+/// Ranks the job with the largest estimated size first.
 #[derive(Clone, Debug)]
-pub struct Longest(Estimate);
+pub struct Longest(SizeEstimate);
 
 impl Rank for Longest {
     #[inline]

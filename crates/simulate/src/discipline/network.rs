@@ -1,67 +1,67 @@
-//! A network: several stations that a request visits one after another.
+//! A network: a series of stations that a request visits.
 
 use std::collections::VecDeque;
 
 use offered_model::{Instant, Law, Nanos, Purpose, Seed, Stream, Wrong};
 
-use super::{Discipline, Job, sooner};
+use super::{Discipline, Job, earliest};
 
-/// A route of more visits to one station is refused.
-const MOST_VISITS: f64 = 1e6;
+/// Maximum mean visits to one station.
+const MAX_VISITS: f64 = 1e6;
 
-/// One place of a network: a discipline, the law of its service times, and how often a request comes by.
+/// One station of a network.
 pub struct Station {
-    /// Its servers and their queue; a delay station is [`Infinite`](super::Infinite).
+    /// Its servers and queue; a delay station is [`Infinite`](super::Infinite).
     pub discipline: Box<dyn Discipline + Send>,
-    /// Work per visit, in seconds.
+    /// Service time per visit, seconds.
     pub service: Law,
-    /// Mean visits per request, above zero. A request makes as many whole visits as that, and one more with the probability
-    /// that makes the mean right.
+    /// Mean visits per request, above zero. A request makes the whole number of visits below it, and one more with the
+    /// probability that yields the mean.
     pub visits: f64,
 }
 
 impl Station {
-    /// The whole visits that every request makes, and the probability of one more.
+    /// Number of visits that every request makes, and the probability of one more.
     fn whole_and_more(&self) -> (u32, f64) {
         (self.visits as u32, self.visits.fract())
     }
 }
 
-/// Stations that every request visits in order, each as often as it says, before it is done.
+/// Stations that every request visits in order, each with its own number of visits.
 ///
-/// A request's own size is not used: it brings fresh work to every visit, by the station's law. Stations are visited in
-/// rounds (all once, then those with two visits or more again, and so on), so with one visit each it is a series.
-/// Jobs that move at the same instant move in the order of their stations. A request that happens to visit nothing is done
-/// when it arrives.
+/// The size of the request is not used: each visit has a new service time from the station's distribution. Stations are
+/// visited in rounds (all once, then those with two or more visits again, and so on), so with one visit each the
+/// network is a series. Jobs that move at the same instant move in the order of their stations. A request without any
+/// visit completes when it arrives.
 pub struct Network {
     stations: Vec<Station>,
-    /// Station numbers in the order of a request's visits, each with the probability that the visit is made.
+    /// Station indices in the order of a request's visits, each with the probability of the visit.
     route: Vec<(usize, f64)>,
-    /// Whether visits are made or not is drawn from here.
+    /// Random stream that decides whether a visit happens.
     chances: Stream,
-    travellers: Vec<Traveller>,
-    /// Free places in `travellers`.
+    visitors: Vec<Visitor>,
+    /// Free indices in `visitors`.
     free: Vec<usize>,
     moving: VecDeque<usize>,
     finished: VecDeque<(Instant, Job)>,
-    /// One stream of work per station, so that a change at one leaves the others alone.
+    /// One stream of service times per station, so that a change at one station does not affect the others.
     sizes: Vec<Stream>,
 }
 
-struct Traveller {
+struct Visitor {
     job: Job,
-    /// The place in the route; its end when the job is done.
+    /// Index in the route; its length when the job is done.
     visit: usize,
 }
 
 impl Network {
-    /// Of these stations; work is drawn from the seed in the order of visits.
+    /// A network of these stations. Service times are sampled in the order of visits.
     ///
     /// # Errors
-    /// No visits at all, or more than a million to one station.
+    /// There are no visits at all, or more than a million to one station.
     pub fn new(stations: Vec<Station>, seed: Seed) -> Result<Self, Wrong> {
-        if stations.iter().any(|station| station.visits > MOST_VISITS) {
-            return Err(Wrong::new("a station is visited at most a million times by one request"));
+        if stations.iter().any(|station| station.visits > MAX_VISITS) {
+            return Err(Wrong::new("a request may visit a station at most a million times; lower `visits`"));
         }
         let most = |station: &Station| {
             let (whole, more) = station.whole_and_more();
@@ -84,7 +84,7 @@ impl Network {
             stations,
             route,
             chances: seed.at(Purpose::Size, u64::MAX, 0),
-            travellers: Vec::new(),
+            visitors: Vec::new(),
             free: Vec::new(),
             moving: VecDeque::new(),
             finished: VecDeque::new(),
@@ -92,26 +92,26 @@ impl Network {
         })
     }
 
-    /// Sends a traveller to the next place of its route, or home.
+    /// Sends a job to the next station of its route, or completes it.
     fn send(&mut self, now: Instant, place: usize) {
-        let traveller = &mut self.travellers[place];
-        // A visit that is always made takes no chance, so whole visits are what they were.
+        let visitor = &mut self.visitors[place];
+        // A certain visit uses no random number, so whole visits do not change when fractions are added.
         let chances = &mut self.chances;
         let mut left_out = |chance: f64| chance < 1.0 && chances.uniform() >= chance;
-        while self.route.get(traveller.visit).is_some_and(|(_, chance)| left_out(*chance)) {
-            traveller.visit += 1;
+        while self.route.get(visitor.visit).is_some_and(|(_, chance)| left_out(*chance)) {
+            visitor.visit += 1;
         }
-        let Some((k, _)) = self.route.get(traveller.visit) else {
-            self.finished.push_back((now, traveller.job));
+        let Some((k, _)) = self.route.get(visitor.visit) else {
+            self.finished.push_back((now, visitor.job));
             self.free.push(place);
             return;
         };
         let station = &mut self.stations[*k];
         let size = Nanos::from_secs_f64(station.service.sample(&mut self.sizes[*k]));
-        station.discipline.arrive(now, Job { id: place as u64, class: traveller.job.class, size, arrived: now });
+        station.discipline.arrive(now, Job { id: place as u64, class: visitor.job.class, size, arrived: now });
     }
 
-    /// Lets all who are finished with a station at `at` leave it, in the order of the stations.
+    /// Moves all jobs that complete at a station at `at`, in the order of the stations.
     fn leave(&mut self, at: Instant) {
         for station in &mut self.stations {
             while let Some(job) = station.discipline.complete(at) {
@@ -120,11 +120,11 @@ impl Network {
         }
     }
 
-    /// Moves everybody who moves at `at`: completions first, so that no station sees an arrival before them.
+    /// Moves all jobs that move at `at`: completions first, so that no station sees an arrival before them.
     fn step(&mut self, at: Instant) {
         self.leave(at);
         while let Some(place) = self.moving.pop_front() {
-            self.travellers[place].visit += 1;
+            self.visitors[place].visit += 1;
             self.send(at, place);
             self.leave(at);
         }
@@ -133,19 +133,19 @@ impl Network {
 
 impl Discipline for Network {
     fn arrive(&mut self, now: Instant, job: Job) {
-        let traveller = Traveller { job, visit: 0 };
+        let visitor = Visitor { job, visit: 0 };
         let place = if let Some(place) = self.free.pop() {
-            self.travellers[place] = traveller;
+            self.visitors[place] = visitor;
             place
         } else {
-            self.travellers.push(traveller);
-            self.travellers.len() - 1
+            self.visitors.push(visitor);
+            self.visitors.len() - 1
         };
         self.send(now, place);
     }
 
     fn next(&self) -> Option<Instant> {
-        let moves = || self.stations.iter().fold(None, |next, station| sooner(next, station.discipline.next()));
+        let moves = || self.stations.iter().fold(None, |next, station| earliest(next, station.discipline.next()));
         self.finished.front().map(|(at, _)| *at).or_else(moves)
     }
 
@@ -157,8 +157,8 @@ impl Discipline for Network {
         self.finished.pop_front().map(|(_, job)| job)
     }
 
-    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
-        // What is left of a request of many visits is drawn when it comes to them.
-        let _ = (now, tell);
+    fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
+        // The remaining work of later visits is not known; it is sampled at each visit.
+        let _ = (now, report);
     }
 }

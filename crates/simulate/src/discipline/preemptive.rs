@@ -1,21 +1,21 @@
-//! The preemptive server: whoever stands first by a rank is served, and a job pushed aside goes on later where it stopped.
+//! The preemptive server: the job that ranks first is served, and an interrupted job resumes later where it stopped.
 
 use offered_model::heap::{Entry, Heap};
 use offered_model::{Instant, Nanos};
 
-use super::{Discipline, Job, Rank, sooner};
+use super::{Discipline, Job, Rank, earliest};
 
-/// Equal servers that always serve the jobs standing first by a rank, with preemptive resume.
+/// Equal servers that always serve the jobs that rank first, preemptive-resume.
 ///
-/// With m servers the m first jobs are in service. A newcomer pushes out the last of them only if it stands before that one;
-/// equal keys keep their order of arrival. Finding the last costs O(m).
+/// With m servers the first m jobs are in service. A new job interrupts the last of them only if it ranks strictly
+/// before it; equal keys keep their order of arrival. Finding the last costs O(m).
 #[derive(Clone, Debug)]
 pub struct Preemptive<R: Rank> {
     rank: R,
     serving: Vec<Entry<Served>>,
     waiting: Heap<Paused>,
     servers: usize,
-    came: u64,
+    arrivals: u64,
     next: Option<Instant>,
 }
 
@@ -34,21 +34,21 @@ struct Paused {
 impl<R: Rank> Preemptive<R> {
     pub(super) fn with_rank(servers: u32, rank: R) -> Self {
         let servers = servers.max(1) as usize;
-        Self { rank, serving: Vec::with_capacity(servers), waiting: Heap::default(), servers, came: 0, next: None }
+        Self { rank, serving: Vec::with_capacity(servers), waiting: Heap::default(), servers, arrivals: 0, next: None }
     }
 
-    /// The place in `serving` of the job that would be pushed out, with the key it has at `now`.
+    /// Index in `serving` of the job that ranks last, and its key at `now`.
     #[inline]
     fn last(&self, now: Instant) -> (usize, u64) {
-        let standing = |turn: &Entry<Served>| R::with_left(turn.key, now.until(turn.what.ends));
+        let standing = |turn: &Entry<Served>| R::with_remaining(turn.key, now.until(turn.what.ends));
         let places = self.serving.iter().enumerate().map(|(place, turn)| (standing(turn), turn.serial, place));
         let (key, _, place) = places.max().expect("at least one server, all of them busy");
         (place, key)
     }
 
     #[inline]
-    fn foresee(&mut self) {
-        self.next = self.serving.iter().fold(None, |next, turn| sooner(next, Some(turn.what.ends)));
+    fn update_next(&mut self) {
+        self.next = self.serving.iter().fold(None, |next, turn| earliest(next, Some(turn.what.ends)));
     }
 }
 
@@ -56,8 +56,8 @@ impl<R: Rank> Discipline for Preemptive<R> {
     #[inline]
     fn arrive(&mut self, now: Instant, job: Job) {
         debug_assert!(self.next.is_none_or(|next| next > now), "completions before arrivals");
-        self.came += 1;
-        let (key, serial) = (self.rank.of(&job), self.came);
+        self.arrivals += 1;
+        let (key, serial) = (self.rank.of(&job), self.arrivals);
         let served = Entry { key, serial, what: Served { job, ends: now + job.size } };
         if self.serving.len() < self.servers {
             self.serving.push(served);
@@ -71,7 +71,7 @@ impl<R: Rank> Discipline for Preemptive<R> {
             let paused = Paused { job: out.what.job, left: now.until(out.what.ends) };
             self.waiting.push(worst, out.serial, paused);
         }
-        self.foresee();
+        self.update_next();
     }
 
     #[inline]
@@ -88,13 +88,13 @@ impl<R: Rank> Discipline for Preemptive<R> {
         if let Some(Entry { key, serial, what: Paused { job, left } }) = self.waiting.pop() {
             self.serving.push(Entry { key, serial, what: Served { job, ends: finished + left } });
         }
-        self.foresee();
+        self.update_next();
         Some(done.what.job)
     }
 
-    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+    fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
         for turn in &self.serving {
-            tell(turn.what.job.id, now.until(turn.what.ends));
+            report(turn.what.job.id, now.until(turn.what.ends));
         }
     }
 }

@@ -1,28 +1,28 @@
 //! Static priorities: class 0 before class 1 before class 2, first come first served within a class.
 
-use super::{Job, OneByOne, Preemptive, Rank, Ranked};
+use super::{Job, NonPreemptive, Preemptive, Rank, RankedQueue};
 
-/// Static priorities, not preemptive (Cobham 1954).
-pub type Priority = OneByOne<Ranked<ByClass>>;
+/// Static priorities, non-preemptive (Cobham 1954).
+pub type Priority = NonPreemptive<RankedQueue<ByClass>>;
 
-/// Static priorities with preemptive resume.
+/// Static priorities, preemptive-resume.
 pub type PreemptivePriority = Preemptive<ByClass>;
 
 impl Priority {
-    /// With this many servers (at least one).
+    /// A server with `servers` servers (at least one).
     pub fn new(servers: u32) -> Self {
-        Self::with_room(servers, Ranked::new(ByClass))
+        Self::with_queue(servers, RankedQueue::new(ByClass))
     }
 }
 
 impl PreemptivePriority {
-    /// With this many servers (at least one).
+    /// A server with `servers` servers (at least one).
     pub fn new(servers: u32) -> Self {
         Self::with_rank(servers, ByClass)
     }
 }
 
-/// The job of the lowest class number stands first.
+/// Ranks the job with the lowest class number first.
 #[derive(Clone, Copy, Debug)]
 pub struct ByClass;
 

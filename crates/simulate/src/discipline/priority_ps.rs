@@ -1,29 +1,32 @@
-//! Priority levels with processor sharing inside: what an operating system does with real-time, normal and batch processes.
+//! Priority levels with processor sharing inside each, as an operating system schedules real-time, normal and batch
+//! processes.
 
 use std::collections::BTreeMap;
 
 use offered_model::{Instant, Nanos};
 
-use super::{Discipline, Job, Ps, sooner};
+use super::{Discipline, Job, Ps, earliest};
 
-/// Static priorities, each level shared equally: class 0 shares the servers, class 1 what that leaves, and so on.
+/// Static priorities with equal sharing inside each level: class 0 shares the servers, class 1 the servers that remain,
+/// and so on.
 ///
-/// A job uses one server at most. With one server a level is served when all above it are empty, and goes on where it stopped. One
-/// class is [`Ps`]; a level whose jobs never meet is [preemptive priority](super::PreemptivePriority).
+/// A job uses at most one server. With one server, a level is served while all levels above are empty, and resumes
+/// where it stopped. With one class this is [`Ps`]; if jobs of a level never overlap it is [preemptive
+/// priority](super::PreemptivePriority).
 #[derive(Clone, Debug)]
 pub struct PriorityPs {
     servers: u32,
-    /// By class; a level that has run empty stays.
+    /// Levels by class; an empty level stays.
     levels: BTreeMap<u16, Ps>,
 }
 
 impl PriorityPs {
-    /// With this many servers (at least one).
+    /// A server with `servers` servers (at least one).
     pub fn new(servers: u32) -> Self {
         Self { servers: servers.max(1), levels: BTreeMap::new() }
     }
 
-    /// Gives each level below `class` the servers that those above it leave, from `now` on.
+    /// Gives each level the servers that the levels above leave, from `now` on.
     fn share(&mut self, now: Instant) {
         let mut left = self.servers;
         for level in self.levels.values_mut() {
@@ -42,7 +45,7 @@ impl Discipline for PriorityPs {
 
     #[inline]
     fn next(&self) -> Option<Instant> {
-        self.levels.values().fold(None, |next, level| sooner(next, level.next()))
+        self.levels.values().fold(None, |next, level| earliest(next, level.next()))
     }
 
     #[inline]
@@ -53,9 +56,9 @@ impl Discipline for PriorityPs {
         Some(done)
     }
 
-    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+    fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
         for level in self.levels.values() {
-            level.left(now, tell);
+            level.remaining(now, report);
         }
     }
 }

@@ -5,19 +5,20 @@ use offered_model::{Instant, Nanos};
 
 use super::{Discipline, Job};
 
-/// All jobs served at once and equally: with m servers and n jobs each is served at speed min(1, m/n).
+/// Serves all jobs at once and equally: with m servers and n jobs each is served at speed min(1, m/n).
 ///
-/// Instead of n remaining sizes it keeps one number: the *virtual time* V, the work that a job present since V was zero has
-/// received, dV/dt = min(1, m/n). A job that arrives at V is finished when virtual time is V + size, whatever happens in
-/// between, so a heap ordered by that number costs O(log n) per job.
+/// Instead of n remaining sizes it stores one number, the *virtual time* V: the work that a job present since V was
+/// zero has received, dV/dt = min(1, m/n). A job that arrives at V completes when virtual time is V + size, whatever
+/// happens in between, so a heap ordered by that number costs O(log n) per job.
 ///
 /// # Accuracy
-/// V is a double and returns to zero whenever the system is empty, else rounding would grow with the length of the run. A
-/// job is finished at the first whole nanosecond not before its exact end, and what the server did beyond that end goes to
-/// the others, so rounding never makes or destroys work. In a busy period of more than 2^53 ns (104 days of one server) V is coarser than a nanosecond.
+/// V is a double and is reset to zero whenever the system is empty, so that rounding errors do not grow with the length
+/// of the run. A job completes at the first whole nanosecond not before its exact end, and the work done beyond that
+/// end goes to the other jobs, so rounding neither creates nor loses work. In a busy period of more than 2^53 ns (104
+/// days of one server) V is coarser than a nanosecond.
 #[derive(Clone, Debug)]
 pub struct Ps {
-    /// By the virtual time of completion, in nanoseconds: doubles of zero or more are ordered as their bits are.
+    /// Jobs by virtual completion time, in nanoseconds. Non-negative doubles have the same order as their bits.
     serving: Heap<Job>,
     servers: f64,
     /// Nanoseconds per nanosecond of virtual time, max(1, n/m), and its inverse.
@@ -31,7 +32,7 @@ pub struct Ps {
 }
 
 impl Ps {
-    /// With this many servers (at least one).
+    /// A server with `servers` servers (at least one).
     pub fn new(servers: u32) -> Self {
         Self {
             serving: Heap::default(),
@@ -45,29 +46,29 @@ impl Ps {
         }
     }
 
-    /// Moves virtual time to `now`; nobody came or went since `last`.
+    /// Advances virtual time to `now`; no job arrived or left since `last`.
     #[inline]
     fn advance(&mut self, now: Instant) {
         self.v += self.last.until(now).0 as i64 as f64 * self.speed;
         self.last = now;
     }
 
-    /// How many jobs are inside.
+    /// Number of jobs in the system.
     pub(super) fn len(&self) -> u32 {
         self.serving.len() as u32
     }
 
-    /// From `now` on so many servers are shared; none: all wait where they are.
+    /// Sets the number of servers from `now` on; with 0, all jobs pause.
     #[inline]
     pub(super) fn set_servers(&mut self, now: Instant, servers: u32) {
         if f64::from(servers) != self.servers {
             self.advance(now);
             self.servers = f64::from(servers);
-            self.foresee();
+            self.update_next();
         }
     }
 
-    /// A job comes in at `now`; others may still be about to be finished at the same instant.
+    /// Adds a job at `now`. Other jobs may still be about to complete at the same instant.
     #[inline]
     pub(super) fn enter(&mut self, now: Instant, job: Job) {
         self.advance(now);
@@ -77,12 +78,12 @@ impl Ps {
         self.arrived += 1;
         let end = self.v + job.size.0 as i64 as f64;
         self.serving.push(end.to_bits(), self.arrived, job);
-        self.foresee();
+        self.update_next();
     }
 
-    /// Somebody came or went.
+    /// Recomputes the speed and the next completion after an arrival or a departure.
     #[inline]
-    fn foresee(&mut self) {
+    fn update_next(&mut self) {
         if self.servers == 0.0 {
             (self.stretch, self.speed, self.next) = (1.0, 0.0, None);
             return;
@@ -118,18 +119,18 @@ impl Discipline for Ps {
         let shared = self.stretch > 1.0;
         let Entry { key, what: done, .. } = self.serving.pop()?;
         if shared {
-            // What it received beyond its size, within the last nanosecond, belonged to the others.
+            // Service beyond its size, within the last nanosecond, belongs to the remaining jobs.
             self.v += (self.v - f64::from_bits(key)) / self.serving.len() as f64;
         }
-        self.foresee();
+        self.update_next();
         Some(done)
     }
 
-    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+    fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
         let v = self.v + self.last.until(now).0 as i64 as f64 * self.speed;
         for turn in self.serving.entries() {
-            // Rounded up, but nobody has more left than he brought.
-            tell(turn.what.id, Nanos((f64::from_bits(turn.key) - v).max(0.0).ceil() as u64).min(turn.what.size));
+            // Rounded up, but never above the size of the job.
+            report(turn.what.id, Nanos((f64::from_bits(turn.key) - v).max(0.0).ceil() as u64).min(turn.what.size));
         }
     }
 }

@@ -7,19 +7,19 @@ use offered_model::{Instant, Nanos, Wrong};
 
 use super::{Discipline, Job};
 
-/// Round robin: each job is served for one quantum, then goes to the end of the queue. As the quantum goes to zero it is PS,
-/// as it grows it is FCFS. Changing turns costs nothing.
+/// Round robin: each job is served for one quantum, then moves to the end of the queue. As the quantum tends to zero it
+/// becomes PS, as it grows it becomes FCFS. Switching jobs costs no time.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     queue: VecDeque<Share>,
-    /// By the end of the turn.
+    /// Jobs by the end of their turn.
     serving: Heap<Share>,
     servers: usize,
     quantum: Nanos,
     turns: u64,
 }
 
-/// A job and the work it needs beyond its present turn.
+/// A job and its work after the present turn.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     job: Job,
@@ -27,14 +27,14 @@ struct Share {
 }
 
 impl RoundRobin {
-    /// With this many servers (at least one) and this quantum.
+    /// A server with `servers` servers (at least one) and this quantum.
     ///
     /// # Errors
-    /// A quantum of zero.
+    /// The quantum is zero.
     pub fn new(servers: u32, quantum: Nanos) -> Result<Self, Wrong> {
         if quantum == Nanos::ZERO {
             return Err(Wrong::new(
-                "the quantum of round robin must be above zero, for example rr:10ms; for zero write ps",
+                "the quantum of round robin must be above zero, for example rr:10ms; use ps instead of a zero quantum",
             ));
         }
         let servers = servers.max(1) as usize;
@@ -84,9 +84,9 @@ impl Discipline for RoundRobin {
         None
     }
 
-    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+    fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
         for turn in self.serving.entries() {
-            tell(turn.what.job.id, turn.what.left + now.until(Instant(turn.key)));
+            report(turn.what.job.id, turn.what.left + now.until(Instant(turn.key)));
         }
     }
 }

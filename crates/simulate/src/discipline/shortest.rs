@@ -1,31 +1,32 @@
-//! SJF and PSJF: the shortest job first, by its size or by an estimate (SEJF and PESJF).
+//! SJF and PSJF: shortest job first, by size or by an estimate of it (SEJF and PESJF).
 
-use super::{Estimate, Job, OneByOne, Preemptive, Rank, Ranked};
+use super::{Job, NonPreemptive, Preemptive, Rank, RankedQueue, SizeEstimate};
 
-/// Shortest job first, not preemptive. With an [`Estimate`] other than exact it is SEJF, shortest *expected* job first.
-pub type Sjf = OneByOne<Ranked<Shortest>>;
+/// Shortest job first, non-preemptive. With a [`SizeEstimate`] other than exact it is SEJF, shortest *expected* job
+/// first.
+pub type Sjf = NonPreemptive<RankedQueue<Shortest>>;
 
-/// Preemptive shortest job first: by the size a job came with, not by what is left. With an [`Estimate`] other than exact it
+/// Preemptive shortest job first, by original size, not by remaining size. With a [`SizeEstimate`] other than exact it
 /// is PESJF.
 pub type Psjf = Preemptive<Shortest>;
 
 impl Sjf {
-    /// With this many servers (at least one) that judge sizes so.
-    pub fn new(servers: u32, estimate: Estimate) -> Self {
-        Self::with_room(servers, Ranked::new(Shortest(estimate)))
+    /// A server with `servers` servers (at least one) and this estimate of sizes.
+    pub fn new(servers: u32, estimate: SizeEstimate) -> Self {
+        Self::with_queue(servers, RankedQueue::new(Shortest(estimate)))
     }
 }
 
 impl Psjf {
-    /// With this many servers (at least one) that judge sizes so.
-    pub fn new(servers: u32, estimate: Estimate) -> Self {
+    /// A server with `servers` servers (at least one) and this estimate of sizes.
+    pub fn new(servers: u32, estimate: SizeEstimate) -> Self {
         Self::with_rank(servers, Shortest(estimate))
     }
 }
 
-/// The job with the smallest estimated size stands first.
+/// Ranks the job with the smallest estimated size first.
 #[derive(Clone, Debug)]
-pub struct Shortest(Estimate);
+pub struct Shortest(SizeEstimate);
 
 impl Rank for Shortest {
     #[inline]

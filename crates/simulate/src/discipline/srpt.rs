@@ -6,29 +6,30 @@ use super::{Job, Preemptive, Rank};
 
 /// Shortest remaining processing time first.
 ///
-/// With one server no discipline has a lower mean response, on any trace (Schrage 1968); its mean in M/G/1 is Schrage and
-/// Miller (1966). With several servers the m jobs with the least left are served, which is not optimal.
-pub type Srpt = Preemptive<LeastLeft>;
+/// With one server no discipline has a lower mean response time, on any trace (Schrage 1968); Schrage and Miller (1966)
+/// give its mean in M/G/1. With several servers the m jobs with the least remaining work are served, which is not
+/// optimal.
+pub type Srpt = Preemptive<LeastRemaining>;
 
 impl Srpt {
-    /// With this many servers (at least one).
+    /// A server with `servers` servers (at least one).
     pub fn new(servers: u32) -> Self {
-        Self::with_rank(servers, LeastLeft)
+        Self::with_rank(servers, LeastRemaining)
     }
 }
 
-/// The job with the least work left stands first.
+/// Ranks the job with the least remaining work first.
 #[derive(Clone, Copy, Debug)]
-pub struct LeastLeft;
+pub struct LeastRemaining;
 
-impl Rank for LeastLeft {
+impl Rank for LeastRemaining {
     #[inline]
     fn of(&mut self, job: &Job) -> u64 {
         job.size.0
     }
 
     #[inline]
-    fn with_left(_: u64, left: Nanos) -> u64 {
+    fn with_remaining(_: u64, left: Nanos) -> u64 {
         left.0
     }
 }

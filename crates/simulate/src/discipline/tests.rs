@@ -1,4 +1,4 @@
-//! Every discipline against what queueing theory says of it.
+//! Tests of every discipline: properties on any trace, and means against queueing theory.
 
 mod properties;
 mod theory;
@@ -7,7 +7,7 @@ use offered_model::{Instant, Law, Nanos, Purpose, Seed};
 
 use super::*;
 
-/// One server, by name. Sizes are known exactly, the quantum is 1 ms.
+/// Every discipline with one server, by name. Sizes are known exactly; the quantum is 1 ms.
 fn all() -> Vec<(&'static str, Box<dyn Discipline>)> {
     vec![
         ("fcfs", Box::new(Fcfs::new(1))),
@@ -16,10 +16,10 @@ fn all() -> Vec<(&'static str, Box<dyn Discipline>)> {
         ("ps", Box::new(Ps::new(1))),
         ("ps:3", Box::new(LimitedPs::new(1, 3).unwrap())),
         ("srpt", Box::new(Srpt::new(1))),
-        ("sjf", Box::new(Sjf::new(1, Estimate::Exact))),
-        ("psjf", Box::new(Psjf::new(1, Estimate::Exact))),
-        ("ljf", Box::new(Ljf::new(1, Estimate::Exact))),
-        ("pljf", Box::new(Pljf::new(1, Estimate::Exact))),
+        ("sjf", Box::new(Sjf::new(1, SizeEstimate::Exact))),
+        ("psjf", Box::new(Psjf::new(1, SizeEstimate::Exact))),
+        ("ljf", Box::new(Ljf::new(1, SizeEstimate::Exact))),
+        ("pljf", Box::new(Pljf::new(1, SizeEstimate::Exact))),
         ("priority", Box::new(Priority::new(1))),
         ("priority-p", Box::new(PreemptivePriority::new(1))),
         ("priority-ps", Box::new(PriorityPs::new(1))),
@@ -29,7 +29,7 @@ fn all() -> Vec<(&'static str, Box<dyn Discipline>)> {
     ]
 }
 
-/// What happens to a list of jobs in order of arrival: each with the instant it was finished, in that order.
+/// Runs jobs in order of arrival. Returns each job with its completion time, in order of completion.
 fn run(server: &mut dyn Discipline, jobs: &[Job]) -> Vec<(Instant, Job)> {
     let mut done = Vec::new();
     for job in jobs {
@@ -46,7 +46,8 @@ fn drain(server: &mut dyn Discipline, until: Instant, done: &mut Vec<(Instant, J
     }
 }
 
-/// Jobs of a Poisson stream; the class is the phase of a hyperexponential law, else 0. Times in units of `unit`.
+/// Jobs of a Poisson stream. The class is the phase of a hyperexponential distribution, else 0. Times are in units of
+/// `unit`.
 fn poisson(seed: u64, jobs: u64, load: f64, law: &Law) -> Vec<Job> {
     let mut gaps = Seed(seed).stream(Purpose::Arrivals);
     let mut sizes = Seed(seed).stream(Purpose::Size);

@@ -1,33 +1,33 @@
-//! Batches: a run of unknown length cut into a bounded number of equal pieces.
+//! Batches: divides a run of unknown length into a bounded number of equal parts.
 
 use offered_model::{Instant, Nanos};
 
 use super::tally::Tally;
 
-/// Two kinds of figures that come together.
+/// Tallies of two quantities that are recorded together.
 pub(super) type Pair<const BITS: u32 = 6> = [Tally<BITS>; 2];
 
-/// Those of one class: there may be thousands, so their cells are coarse.
+/// Tallies of one class. There may be thousands of classes, so the cells are coarse.
 pub(super) type Class = Pair<4>;
 
 fn merge<const BITS: u32>(mine: &mut Pair<BITS>, others: &Pair<BITS>) {
     mine.iter_mut().zip(others).for_each(|(mine, others)| mine.merge(others));
 }
 
-/// What has passed since the start: integrals over time.
+/// Integrals over time since the start.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Passed {
+pub(super) struct TimeIntegrals {
     pub(super) at: Instant,
-    /// Of the number in the system, in job nanoseconds.
+    /// Integral of the number in the system, in job nanoseconds.
     pub(super) present: u128,
-    /// Of the number of busy servers, in server nanoseconds.
+    /// Integral of the number of busy servers, in server nanoseconds.
     pub(super) busy: u128,
 }
 
-impl Passed {
-    /// Until `to` so many were present, at so many servers.
+impl TimeIntegrals {
+    /// Advances to `to`, with `present` jobs in the system until then.
     #[inline]
-    pub(super) fn stretch(&mut self, to: Instant, present: u64, servers: u64) {
+    pub(super) fn advance(&mut self, to: Instant, present: u64, servers: u64) {
         let time = u128::from(self.at.until(to).0);
         self.present += u128::from(present) * time;
         self.busy += u128::from(present.min(servers)) * time;
@@ -35,7 +35,7 @@ impl Passed {
     }
 }
 
-/// What happened between two instants, from one completion to another.
+/// Statistics of the time between two completions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Batch {
     pub(super) length: Nanos,
@@ -43,21 +43,21 @@ pub(super) struct Batch {
     pub(super) present: f64,
     /// The integral over time of the number of busy servers, in server nanoseconds.
     pub(super) busy: f64,
-    /// Launches that found no room.
-    pub(super) refused: u64,
-    /// Work of the completed, and its squares: nanoseconds.
+    /// Number of requests rejected because there was no room.
+    pub(super) rejected: u64,
+    /// Sum of the demands of completed jobs, and of their squares; nanoseconds.
     pub(super) work: f64,
     pub(super) squares: f64,
     /// Response in nanoseconds and slowdown of all requests.
     pub(super) requests: Pair,
-    /// The same of each class, where there are several.
+    /// The same by class, where there are several classes.
     pub(super) classes: Vec<Class>,
-    /// How long sessions lasted, and how long they waited for answers in all, in nanoseconds; where sessions end.
+    /// Durations and total response times of sessions, in nanoseconds, where sessions end.
     pub(super) sessions: Option<Pair>,
 }
 
 impl Batch {
-    /// Completions.
+    /// Number of completions.
     pub(super) fn count(&self) -> u64 {
         self.requests[0].count
     }
@@ -66,7 +66,7 @@ impl Batch {
         self.length += other.length;
         self.present += other.present;
         self.busy += other.busy;
-        self.refused += other.refused;
+        self.rejected += other.rejected;
         self.work += other.work;
         self.squares += other.squares;
         merge(&mut self.requests, &other.requests);
@@ -78,21 +78,21 @@ impl Batch {
         self.requests[0].sum / self.count() as f64
     }
 
-    /// It lasted from one moment to another.
-    fn lasted(&mut self, from: Passed, to: Passed) {
+    /// Sets the length and the integrals of the batch.
+    fn set_span(&mut self, from: TimeIntegrals, to: TimeIntegrals) {
         self.length = from.at.until(to.at);
         self.present = (to.present - from.present) as f64;
         self.busy = (to.busy - from.busy) as f64;
     }
 }
 
-/// Equal batches, as many as [`Batches::MAX`]; when there are more, neighbours become one, so memory does not grow.
+/// At most [`Batches::MAX`] equal batches. When there are more, neighbours are merged, so memory does not grow.
 #[derive(Clone, Debug)]
 pub(super) struct Batches {
     full: Vec<Batch>,
-    pub(super) open: Batch,
-    /// What had passed when the open batch began.
-    begun: Passed,
+    pub(super) current: Batch,
+    /// Integrals at the start of the current batch.
+    begun: TimeIntegrals,
     size: u64,
     empty: Batch,
 }
@@ -100,30 +100,30 @@ pub(super) struct Batches {
 impl Batches {
     const MAX: usize = 64;
 
-    /// For this many classes, with or without sessions that end.
+    /// Batches for this number of classes, with or without sessions that end.
     pub(super) fn new(classes: usize, sessions: bool) -> Self {
         let classes = if classes > 1 { vec![Class::default(); classes] } else { Vec::new() };
         let empty = Batch { classes, sessions: sessions.then(Pair::default), ..Batch::default() };
-        Self { full: Vec::new(), open: empty.clone(), begun: Passed::default(), size: 64, empty }
+        Self { full: Vec::new(), current: empty.clone(), begun: TimeIntegrals::default(), size: 64, empty }
     }
 
-    /// The open batch begins now.
-    pub(super) fn begin(&mut self, now: Passed) {
+    /// Starts the current batch at `now`.
+    pub(super) fn begin(&mut self, now: TimeIntegrals) {
         self.begun = now;
     }
 
-    /// Closes the open batch when it is full.
+    /// Closes the current batch if it is full.
     #[inline]
-    pub(super) fn turn(&mut self, now: Passed) {
-        if self.open.count() == self.size {
+    pub(super) fn close_if_full(&mut self, now: TimeIntegrals) {
+        if self.current.count() == self.size {
             self.close(now);
         }
     }
 
-    fn close(&mut self, now: Passed) {
-        self.open.lasted(self.begun, now);
+    fn close(&mut self, now: TimeIntegrals) {
+        self.current.set_span(self.begun, now);
         self.begun = now;
-        self.full.push(std::mem::replace(&mut self.open, self.empty.clone()));
+        self.full.push(std::mem::replace(&mut self.current, self.empty.clone()));
         if self.full.len() == Self::MAX {
             self.size *= 2;
             let mut all = std::mem::take(&mut self.full).into_iter();
@@ -134,16 +134,16 @@ impl Batches {
         }
     }
 
-    /// The batches that are full, in order.
+    /// The full batches, in order.
     pub(super) fn full(&self) -> &[Batch] {
         &self.full
     }
 
-    /// What happened since the last full one.
-    pub(super) fn rest(&self, now: Passed) -> Batch {
-        let mut rest = self.open.clone();
-        rest.lasted(self.begun, now);
-        rest
+    /// The current, partial batch up to `now`.
+    pub(super) fn partial(&self, now: TimeIntegrals) -> Batch {
+        let mut partial = self.current.clone();
+        partial.set_span(self.begun, now);
+        partial
     }
 }
 
@@ -160,14 +160,14 @@ mod tests {
         let mut stream = Seed(5).stream(Purpose::Size);
         for i in 0..3_000_000 {
             let (response, slowdown) = (law.sample(&mut stream), 1.0 + law.sample(&mut stream) / 1e6);
-            let Batch { requests, classes: each, .. } = &mut batches.open;
+            let Batch { requests, classes: each, .. } = &mut batches.current;
             let [times, slowdowns] = &mut each[i % classes];
             times.add(response);
             slowdowns.add(slowdown);
             requests[0].add(response);
-            batches.turn(Passed::default());
+            batches.close_if_full(TimeIntegrals::default());
         }
-        let kept = batches.full.iter().chain([&batches.open]);
+        let kept = batches.full.iter().chain([&batches.current]);
         let bytes: usize = kept.flat_map(|batch| batch.classes.iter().flatten()).map(Tally::bytes).sum();
         assert!(batches.full.len() >= 32 && bytes < 100_000_000, "{bytes} bytes in {} batches", batches.full.len());
     }

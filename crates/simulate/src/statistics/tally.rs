@@ -1,29 +1,30 @@
-//! A tally: count, sum, largest value and percentiles of positive numbers, in constant memory.
+//! A tally: count, sum, maximum and percentiles of positive numbers, in constant memory.
 
 use std::ops::Range;
 
-/// What is remembered of many numbers of 1 or more (nanoseconds, slowdowns); numbers below 1 count as falling in [0, 1).
+/// A histogram of numbers of 1 or more (nanoseconds, slowdowns); numbers below 1 share the cell [0, 1).
 ///
-/// Count, sum and extremes are exact. A percentile is interpolated within a cell, and never lies beyond them: there are 2^BITS to an octave, so with 6 each
-/// is 1.6 % wide, with 4 (for the many classes of a workload) 6 %. Only octaves that were needed take memory.
+/// Count, sum and extremes are exact. A percentile is interpolated within a cell and lies between the extremes. There
+/// are 2^BITS cells per octave: with 6 bits a cell is 1.6 % wide, with 4 bits (for workloads with many classes) 6 %.
+/// Only octaves in use take memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally<const BITS: u32 = 6> {
     pub(crate) count: u64,
     pub(crate) sum: f64,
     pub(crate) max: f64,
-    /// The smallest; 0 of none.
+    /// Minimum; 0 without values.
     min: f64,
-    /// The cell that `cells` begins with.
+    /// Number of the first cell in `cells`.
     first: usize,
     cells: Box<[u32]>,
 }
 
 impl<const BITS: u32> Tally<BITS> {
-    /// The bits of a double that do not tell cells apart.
+    /// Number of low bits of a double that do not affect the cell.
     const SHIFT: u32 = f64::MANTISSA_DIGITS - 1 - BITS;
     /// The cell of 1.0 is the second; smaller numbers share the first.
     const ONE: u64 = 1.0f64.to_bits() >> Self::SHIFT;
-    /// 2^63 nanoseconds are 292 years; larger numbers share the last cell.
+    /// Last cell. 2^63 nanoseconds are 292 years; larger numbers share it.
     const LAST: usize = 63 << BITS;
 
     #[inline]
@@ -44,7 +45,7 @@ impl<const BITS: u32> Tally<BITS> {
         }
     }
 
-    /// These cells, with memory for them and for the rest of their octaves.
+    /// These cells; allocates their octaves if needed.
     #[cold]
     fn reach(&mut self, range: Range<usize>) -> &mut [u32] {
         let octave = 1 << BITS;
@@ -73,7 +74,7 @@ impl<const BITS: u32> Tally<BITS> {
         mine.iter_mut().zip(&other.cells).for_each(|(mine, others)| *mine += others);
     }
 
-    /// The value that a share `p` of the numbers does not exceed; 0 of none.
+    /// The quantile `p`; 0 without values.
     pub(crate) fn quantile(&self, p: f64) -> f64 {
         let rank = p * self.count as f64;
         let mut below = 0.0;
@@ -88,7 +89,7 @@ impl<const BITS: u32> Tally<BITS> {
         self.max
     }
 
-    /// How many numbers are above `value`, interpolated within its cell.
+    /// Number of values above `value`, interpolated within its cell.
     pub(crate) fn above(&self, value: f64) -> f64 {
         let over = |(cell, count): (usize, &u32)| {
             let (low, high) = (Self::start(cell), Self::start(cell + 1));
@@ -97,7 +98,7 @@ impl<const BITS: u32> Tally<BITS> {
         (self.first..).zip(&self.cells).map(over).sum()
     }
 
-    /// Where a cell starts.
+    /// Lower edge of a cell.
     fn start(cell: usize) -> f64 {
         match cell as u64 {
             0 => 0.0,
@@ -105,7 +106,7 @@ impl<const BITS: u32> Tally<BITS> {
         }
     }
 
-    /// Bytes of memory.
+    /// Memory use in bytes.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + size_of_val(&*self.cells)
@@ -137,13 +138,13 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_within_a_quarter_of_a_percent_and_of_a_class_within_one() {
+    fn percentiles_are_accurate_to_a_quarter_percent_and_for_classes_to_one() {
         percentiles_are_within::<6>(0.0025);
         percentiles_are_within::<4>(0.01);
     }
 
     #[test]
-    fn percentiles_of_what_is_always_the_same_are_that() {
+    fn percentiles_of_a_constant_are_exact() {
         let (mut one, mut two) = (<Tally>::default(), <Tally>::default());
         for tally in [&mut one, &mut two] {
             (0..100).for_each(|_| tally.add(22e6));
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_edges_have_cells() {
+    fn extreme_values_are_counted() {
         let mut tally = <Tally>::default();
         assert_eq!(tally.quantile(0.5), 0.0);
         for value in [0.0, 0.5, 1.0, 1e300] {
@@ -162,8 +163,9 @@ mod tests {
         assert!(tally.quantile(0.25) <= 1.0);
         assert!(tally.quantile(1.0) > 9e18);
     }
+
     #[test]
-    fn only_what_is_needed_takes_memory_and_merging_with_nothing_changes_nothing() {
+    fn memory_is_small_and_merging_an_empty_tally_changes_nothing() {
         let (mut one, none) = (<Tally<4>>::default(), <Tally<4>>::default());
         for value in [1e6, 1.1e6, 5e4] {
             one.add(value);

@@ -1,27 +1,27 @@
-//! Sessions under way.
+//! Sessions in progress.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use offered_model::{After, Instant, Launch, Nanos};
 
-/// The sessions that have made a request and are to make another.
+/// Sessions that have sent a request and will send another.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Visits(HashMap<u64, Visit, BuildHasherDefault<Multiplied>>);
 
-/// One session so far.
+/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Visit {
-    /// Its first launch.
+    /// Time of its first request.
     pub(super) began: Instant,
-    /// How long it has waited for answers in all.
+    /// Total response time so far.
     pub(super) waited: Nanos,
 }
 
 impl Visits {
-    /// One more answer; the whole visit, when it was the last.
+    /// Records a response. Returns the visit if it was the last response of the session.
     #[inline]
-    pub(super) fn answered(&mut self, launch: Launch, now: Instant, after: After) -> Option<Visit> {
+    pub(super) fn record_response(&mut self, launch: Launch, now: Instant, after: After) -> Option<Visit> {
         let Launch { intended, session, step, .. } = launch;
         let waited = intended.until(now);
         if step == 0 {
@@ -40,7 +40,7 @@ impl Visits {
     }
 }
 
-/// Sessions are numbered by us, so nobody can make their numbers collide; one multiplication spreads them.
+/// A hasher that multiplies once. The workload numbers the sessions, so collisions cannot be provoked.
 #[derive(Clone, Copy, Debug, Default)]
 struct Multiplied(u64);
 
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_visit_lasts_from_its_first_launch_to_its_last_answer() {
+    fn a_visit_lasts_from_its_first_request_to_its_last_response() {
         let mut visits = Visits::default();
         let launch = |intended, session, step| Launch {
             intended: Instant(intended),
@@ -75,11 +75,11 @@ mod tests {
             visit: offered_model::Visit::FIRST,
         };
         let visit = |began, waited| Some(Visit { began: Instant(began), waited: Nanos(waited) });
-        assert_eq!(visits.answered(launch(5, 0, 0), Instant(9), After::Leaves), visit(5, 4));
-        assert_eq!(visits.answered(launch(6, 1, 0), Instant(10), After::Returns), None);
-        assert_eq!(visits.answered(launch(12, 1, 1), Instant(13), After::Returns), None);
-        assert_eq!(visits.answered(launch(7, 2, 0), Instant(14), After::TooLate), None);
-        assert_eq!(visits.answered(launch(15, 1, 2), Instant(20), After::Leaves), visit(6, 10));
+        assert_eq!(visits.record_response(launch(5, 0, 0), Instant(9), After::Leaves), visit(5, 4));
+        assert_eq!(visits.record_response(launch(6, 1, 0), Instant(10), After::Returns), None);
+        assert_eq!(visits.record_response(launch(12, 1, 1), Instant(13), After::Returns), None);
+        assert_eq!(visits.record_response(launch(7, 2, 0), Instant(14), After::TooLate), None);
+        assert_eq!(visits.record_response(launch(15, 1, 2), Instant(20), After::Leaves), visit(6, 10));
         assert!(visits.0.is_empty());
     }
 }

@@ -1,9 +1,8 @@
-//! How often the 95 % intervals of the mean response and of its percentiles hold the truth, over runs that differ in their
-//! seed only.
+//! Coverage of the 95 % intervals of the mean response and its percentiles, over runs with different seeds.
 //!
 //! `cargo test --release -p offered-simulate --test whole coverage -- --ignored --nocapture` prints the tables of
-//! book/src/reference/simulate.md, in some minutes. The truths are closed forms and solved Markov chains. The method for
-//! percentiles was chosen by another simulator (`NumPy`) with other seeds.
+//! book/src/reference/simulate.md, in some minutes. The true values are closed forms and solved Markov chains. The
+//! method for percentiles was chosen with another simulator (`NumPy`) and other seeds.
 
 use offered_model::{Seed, Workload};
 use offered_simulate::statistics::Interval;
@@ -55,7 +54,7 @@ fn runs() -> u64 {
 
 #[test]
 #[ignore = "some minutes, with --release"]
-fn nineteen_of_twenty_intervals_hold_the_truth() {
+fn intervals_of_the_mean_cover_the_true_mean() {
     let runs = runs();
     println!("{:45} {:>5} {:>8} {:>8}", "system at load 0.9", "holds", "within", "warned");
     for Case { name, workload, jobs, truth } in cases() {
@@ -70,7 +69,8 @@ fn nineteen_of_twenty_intervals_hold_the_truth() {
             warned += u64::from(answer.warnings.iter().any(|doubt| matches!(doubt, Doubt::Alike { .. })));
         }
         println!("{name:45} {held:>5} {width:>6.1} % {warned:>8}");
-        // Of ten honest intervals fewer than seven hold in one case of a thousand, of a hundred fewer than ninety in one of a hundred.
+        // With correct intervals, fewer than 7 of 10 hold with probability 0.001, and fewer than 90 of 100 with
+        // probability 0.01.
         let least = if runs < 100 { 0.7 } else { 0.9 };
         assert!(held as f64 >= least * runs as f64, "{name}: {held} of {runs}");
     }
@@ -78,10 +78,10 @@ fn nineteen_of_twenty_intervals_hold_the_truth() {
 
 const PERCENTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 
-/// The percentiles in milliseconds of the response of M/H2/1 (of M/M/1 where `scv` is 1) at load 0.9, E[S] = 10 ms.
+/// Percentiles, in milliseconds, of the response of M/H2/1 (M/M/1 where `scv` is 1) at load 0.9, E[S] = 10 ms.
 ///
-/// The transform (1 - rho) s B(s) / (s - lambda + lambda B(s)) of the response is a sum of two exponentials, whose rates are
-/// the roots of a quadratic.
+/// The transform (1 - rho) s B(s) / (s - lambda + lambda B(s)) of the response is a sum of two exponentials, whose
+/// rates are the roots of a quadratic.
 fn percentiles(scv: f64) -> [f64; 4] {
     let (load, rate) = (0.9, 0.09);
     let p = 0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt());
@@ -105,7 +105,7 @@ fn percentiles(scv: f64) -> [f64; 4] {
 
 #[test]
 #[ignore = "some minutes, with --release"]
-fn percentiles_hold_the_truth_or_say_how_long_a_run_would() {
+fn intervals_of_percentiles_cover_the_truth_or_report_the_needed_length() {
     let runs = runs();
     println!("intervals given, and how many of them hold the truth, of {runs} runs at load 0.9");
     println!("{:32} {:>12} {:>12} {:>12} {:>12} {:>12}", "system", "mean", "p50", "p90", "p95", "p99");
@@ -122,7 +122,7 @@ fn percentiles_hold_the_truth_or_say_how_long_a_run_would() {
                 of_mean += u64::from(spread.mean.low * 1e3 <= mean && mean <= spread.mean.high * 1e3);
                 let found = [spread.p50, spread.p90, spread.p95, spread.p99];
                 for (i, (percentile, truth)) in found.iter().zip(truths).enumerate() {
-                    let Interval::Between(low, high) = percentile.interval else { continue };
+                    let Interval::Known(low, high) = percentile.interval else { continue };
                     given[i] += 1;
                     held[i] += u64::from(low * 1e3 <= truth && truth <= high * 1e3);
                 }
@@ -130,7 +130,7 @@ fn percentiles_hold_the_truth_or_say_how_long_a_run_would() {
             let each: Vec<String> = (0..4).map(|i| format!("{:>12}", format!("{}: {}", given[i], held[i]))).collect();
             println!("{:32} {of_mean:>12} {}", format!("{name}, {jobs}"), each.join(" "));
             for (i, percent) in PERCENTILES.iter().enumerate() {
-                // One in twenty may miss, and chance.
+                // One in twenty may miss, plus chance.
                 let allowed = given[i] as f64 * 0.05;
                 let missed = (given[i] - held[i]) as f64;
                 assert!(

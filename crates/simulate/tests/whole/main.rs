@@ -1,4 +1,4 @@
-//! Whole simulations against closed forms, solved Markov chains, and the principles of a paper.
+//! Complete simulations against closed forms, solved Markov chains, and the principles of a paper.
 
 mod coverage;
 mod principles;

@@ -1,14 +1,15 @@
-//! The eight principles of Schroeder, Wierman and Harchol-Balter (NSDI 2006), in small; studies/open-vs-closed has the rest.
+//! The eight principles of Schroeder, Wierman and Harchol-Balter (NSDI 2006), on a small scale; studies/open-vs-closed
+//! has the rest.
 //!
-//! Times in units of E[S] / 10, as in the paper. Comparisons are between 95 % intervals.
+//! Times are in units of E[S] / 10, as in the paper. Comparisons are between 95 % intervals.
 
 use offered_model::Workload;
 use offered_simulate::load::at_load;
-use offered_simulate::{Simulated, Stop, simulate};
+use offered_simulate::{SimulationResult, Stop, simulate};
 use offered_stats::steady_state::Estimate;
 
-/// A workload of the study, with texts replaced, brought to a load.
-fn run(file: &str, changes: &[(&str, &str)], load: Option<f64>, jobs: u64) -> Simulated {
+/// Runs a workload of the study, with texts replaced, at a load.
+fn run(file: &str, changes: &[(&str, &str)], load: Option<f64>, jobs: u64) -> SimulationResult {
     let path = format!("{}/../../studies/open-vs-closed/{file}.toml", env!("CARGO_MANIFEST_DIR"));
     let mut text = std::fs::read_to_string(path).unwrap();
     for (from, to) in changes {
@@ -21,8 +22,8 @@ fn run(file: &str, changes: &[(&str, &str)], load: Option<f64>, jobs: u64) -> Si
 }
 
 /// Mean response in the paper's unit.
-fn mean(answer: &Simulated) -> Estimate {
-    let Estimate { value, low, high } = answer.summary.response_by_little;
+fn mean(answer: &SimulationResult) -> Estimate {
+    let Estimate { value, low, high } = answer.summary.littles_law_response;
     Estimate { value: value * 1e3, low: low * 1e3, high: high * 1e3 }
 }
 
@@ -35,7 +36,7 @@ const USERS: (&str, &str) = ("users = 100", "users = 10");
 const SRPT: (&str, &str) = ("\"fcfs\"", "\"srpt\"");
 
 #[test]
-fn i_and_ii_closed_is_faster_than_open_and_becomes_it_slowly() {
+fn i_and_ii_closed_is_faster_than_open_and_approaches_it_slowly() {
     let ten = mean(&run("closed", &[USERS], Some(0.9), 300_000));
     let hundred = mean(&run("closed", &[], Some(0.9), 400_000));
     let open = mean(&run("open", &[], Some(0.9), 2_000_000));
@@ -69,7 +70,7 @@ fn iv_scheduling_helps_a_closed_system_less() {
 }
 
 #[test]
-fn v_without_thinking_no_discipline_helps() {
+fn v_without_think_time_no_discipline_helps() {
     for discipline in ["\"fcfs\"", "\"ps\"", "\"srpt\""] {
         let changes = [("\"fcfs\"", discipline), ("think = { exponential = \"1s\" }", "think = { constant = \"0s\" }")];
         near(mean(&run("closed", &changes, None, 200_000)), 1000.0, 0.12);
@@ -84,8 +85,9 @@ fn vi_scheduling_limits_the_effect_of_variability() {
 }
 
 #[test]
-fn vii_longer_sessions_make_a_partly_open_system_closed() {
-    // Bernoulli feedback, the limit of short think times; there is no step between 5 and 10 requests a session.
+fn vii_longer_sessions_make_a_partly_open_system_behave_closed() {
+    // Bernoulli feedback, the limit of short think times. The result changes smoothly between 5 and 10 requests per
+    // session.
     for (stay, exact) in [("stay = 0.5", 257.5), ("stay = 0.75", 178.75), ("stay = 0.9", 131.5)] {
         let changes = [("stay = 0.75", stay), ("exponential = \"1ms\"", "exponential = \"10us\"")];
         let found = mean(&run("partly-open", &changes, Some(0.9), 2_000_000));
@@ -107,7 +109,7 @@ fn viii_think_time_has_no_effect_on_ps_and_a_large_one_on_fcfs() {
 }
 
 #[test]
-fn expected_sizes_go_by_class() {
-    // PESJF with the phases of the law as classes, N = 100, load 0.7: a solved two-dimensional Markov chain.
+fn expected_size_policies_use_classes() {
+    // PESJF with the phases of the distribution as classes, N = 100, load 0.7: a solved two-dimensional Markov chain.
     near(mean(&run("classes", &[], Some(0.7), 400_000)), 24.058_24, 0.05);
 }

@@ -1,14 +1,14 @@
-//! Open, closed and partly-open systems, whole, against closed forms and solved Markov chains.
+//! Complete open, closed and partly-open systems against closed forms and solved Markov chains.
 //!
-//! Means of 10 ms stand for the oracles' E[S] = 10. Every number must lie in four thirds of its own 95 % interval (a chance of
-//! one in a hundred to fail for another seed; the seeds are fixed), and the interval must be narrow.
+//! Means of 10 ms stand for the oracles' E[S] = 10. Every number must lie within four thirds of its own 95 % interval
+//! (another seed would fail with a probability of 1 %; the seeds are fixed), and the interval must be narrow.
 
 use std::ops::ControlFlow;
 
 use offered_model::{After, Instant, Launch, Nanos, Workload};
-use offered_simulate::drive::Sink;
-use offered_simulate::load::{WITHIN, at_load};
-use offered_simulate::{Doubt, Job, Simulated, Stop, simulate};
+use offered_simulate::drive::SimulationObserver;
+use offered_simulate::load::{DEFAULT_TOLERANCE, at_load};
+use offered_simulate::{Doubt, Job, SimulationResult, Stop, simulate};
 use offered_stats::steady_state::Estimate;
 
 fn workload(text: &str) -> Workload {
@@ -22,11 +22,11 @@ fn server(discipline: &str, service: &str) -> String {
 const H2: &str = "{ hyperexponential = { mean = \"10ms\", scv = 8 } }";
 const EXPONENTIAL: &str = "{ exponential = \"10ms\" }";
 
-fn run(text: &str, jobs: u64) -> Simulated {
+fn run(text: &str, jobs: u64) -> SimulationResult {
     simulate(&workload(text), Stop::Jobs(jobs), None).unwrap()
 }
 
-/// In units of 10 ms: `estimate` in seconds holds `truth`, and knows it to `within`.
+/// Checks that the interval of `estimate` contains `truth` and that its relative half-width is at most `within`.
 #[track_caller]
 fn holds(name: &str, estimate: Estimate, truth: f64, within: f64) {
     let half = estimate.half_width() * 4.0 / 3.0;
@@ -35,7 +35,7 @@ fn holds(name: &str, estimate: Estimate, truth: f64, within: f64) {
 }
 
 #[test]
-fn an_open_queue_is_pollaczek_and_khinchine() {
+fn open_queue_agrees_with_pollaczek_khinchine() {
     let open = "arrivals.open = { rate = \"70/s\" }\n";
     for (service, truth) in [(EXPONENTIAL, 0.1 / 3.0), ("{ constant = \"10ms\" }", 0.01 + 0.07 / 6.0)] {
         let answer = run(&format!("{open}{}", server("fcfs", service)), 1_000_000);
@@ -43,15 +43,15 @@ fn an_open_queue_is_pollaczek_and_khinchine() {
         holds(service, answer.load_reached, 0.7, 0.01);
         holds(service, answer.summary.in_system, 70.0 * truth, 0.04);
         holds(service, answer.summary.throughput, 70.0, 0.01);
-        assert!(answer.summary.little_holds);
-        // Under fcfs the mean slowdown of tiny requests does not exist; there is nothing else to doubt.
+        assert!(answer.summary.littles_law_holds);
+        // Under FCFS the mean slowdown of tiny requests does not exist; that is the only warning.
         let tiny = service == EXPONENTIAL;
         assert!(
             answer.warnings.iter().all(|doubt| tiny && matches!(doubt, Doubt::FewMakeTheMean { .. })),
             "{:?}",
             answer.warnings
         );
-        // The exponential law's percentiles have a closed form in M/M/1.
+        // M/M/1 has closed forms for the percentiles.
         if service == EXPONENTIAL {
             let spread = answer.summary.response;
             holds("p50", spread.p50.estimate(), truth * 2f64.ln(), 0.04);
@@ -62,7 +62,7 @@ fn an_open_queue_is_pollaczek_and_khinchine() {
 }
 
 #[test]
-fn think_time_does_not_matter_to_processor_sharing_and_does_to_fcfs() {
+fn think_time_matters_to_fcfs_but_not_to_ps() {
     // Partly-open, load 0.6, p = 0.75. PS has product form: 25 at every think time. FCFS: exact Markov chains.
     let seed = "seed = 2\n";
     for (think, fcfs) in [("1ms", 38.138_764), ("100ms", 47.589_657), ("300ms", 56.802_403)] {
@@ -77,8 +77,8 @@ fn think_time_does_not_matter_to_processor_sharing_and_does_to_fcfs() {
 }
 
 #[test]
-fn machine_repair_is_exact_mean_value_analysis() {
-    // M/M/1/N/N with S = 50 ms, and M/M/4/200/200; from ../shared/oracles.
+fn machine_repair_agrees_with_mean_value_analysis() {
+    // M/M/1/N/N with S = 50 ms, and M/M/4/200/200; exact values.
     let closed = |users: u32, think: &str, servers: u32, discipline: &str| {
         run(
             &format!(
@@ -91,7 +91,7 @@ fn machine_repair_is_exact_mean_value_analysis() {
         let answer = closed(100, "5s", 1, discipline);
         holds(discipline, answer.summary.throughput, 18.485_991, 0.01);
         holds(discipline, answer.summary.in_system, 7.570_045_3, 0.1);
-        holds(discipline, answer.summary.response_by_little, 7.570_045_3 / 18.485_991, 0.1);
+        holds(discipline, answer.summary.littles_law_response, 7.570_045_3 / 18.485_991, 0.1);
     }
     holds("m = 4", closed(200, "2500ms", 4, "fcfs").summary.throughput, 75.213_09, 0.01);
     holds("p95", closed(100, "10s", 1, "fcfs").summary.response.p95.estimate(), 0.289_961_46, 0.05);
@@ -99,7 +99,7 @@ fn machine_repair_is_exact_mean_value_analysis() {
 }
 
 #[test]
-fn a_network_is_exact_mean_value_analysis() {
+fn network_agrees_with_mean_value_analysis() {
     let answer = run(
         "arrivals.closed = { users = 200, think = { exponential = \"10s\" } }\n[[station]]\nname = \"a\"\nservice = { exponential = \"50ms\" }\n[[station]]\nname = \"b\"\nservice = { exponential = \"20ms\" }\nvisits = 2\n[[station]]\nname = \"c\"\ndiscipline = \"ps\"\nservice = { gamma = { mean = \"30ms\", scv = 3 } }\n",
         400_000,
@@ -117,12 +117,12 @@ fn visits_that_are_no_whole_number_have_the_right_mean() {
         400_000,
     );
     holds("load", answer.load_reached, 0.5, 0.02);
-    // Product form (BCMP): whatever the route, each station holds as many as M/M/1 at load 0.5.
+    // Product form (BCMP): whatever the route, each station holds as many requests as M/M/1 at load 0.5.
     holds("in system", answer.summary.in_system, 2.0, 0.1);
 }
 
 #[test]
-fn the_beginning_is_left_out_whatever_ends_the_run() {
+fn skip_first_is_excluded_with_every_stop() {
     let text = format!("skip_first = \"50s\"\narrivals.open = {{ rate = \"50/s\" }}\n{}", server("fcfs", EXPONENTIAL));
     for stop in [Stop::Jobs(20_000), Stop::Precision(0.2)] {
         let last = std::cell::Cell::new(Instant::MAX);
@@ -135,12 +135,12 @@ fn the_beginning_is_left_out_whatever_ends_the_run() {
     }
 }
 
-/// Remembers when the last request was answered.
+/// Records when the last request completed.
 struct LastAnswer<'a>(&'a std::cell::Cell<Instant>);
 
-impl Sink for LastAnswer<'_> {
+impl SimulationObserver for LastAnswer<'_> {
     fn arrived(&mut self, _: Instant) {}
-    fn refused(&mut self, _: Launch, _: u16, _: After) {}
+    fn rejected(&mut self, _: Launch, _: u16, _: After) {}
     fn completed(&mut self, now: Instant, _: Launch, _: &Job, _: After) -> ControlFlow<()> {
         self.0.set(now);
         ControlFlow::Continue(())
@@ -148,56 +148,56 @@ impl Sink for LastAnswer<'_> {
 }
 
 #[test]
-fn a_finite_room_loses_what_erlang_says() {
+fn limited_room_rejects_as_erlang_computes() {
     // M/M/1/5 at load 1.2: P(full) = (1 - r) r^5 / (1 - r^6).
     let text = format!("arrivals.open = {{ rate = \"120/s\" }}\n{}room = 5\n", server("fcfs", EXPONENTIAL));
     let lost = (1.0 - 1.2) * 1.2f64.powi(5) / (1.0 - 1.2f64.powi(6));
     let answer = run(&text, 500_000);
-    holds("refused", answer.summary.refused, lost, 0.02);
+    holds("refused", answer.summary.rejected, lost, 0.02);
     holds("X", answer.summary.throughput, 120.0 * (1.0 - lost), 0.01);
     // Erlang's B is insensitive: M/G/4/4 with 3 erlangs.
     let text = "arrivals.open = { rate = \"300/s\" }\n[server]\nservers = 4\nroom = 4\n".to_owned();
     let answer = run(&format!("{text}service = {H2}\n"), 500_000);
-    holds("Erlang B", answer.summary.refused, 0.206_106_870_229, 0.04);
+    holds("Erlang B", answer.summary.rejected, 0.206_106_870_229, 0.04);
 }
 
 #[test]
-fn a_closed_system_is_brought_to_its_load_by_its_think_time() {
+fn at_load_finds_the_think_time_of_a_closed_system() {
     // H2 service with C2 = 8: think times and responses from solved Markov chains.
     for (users, load, think, response) in [(10, 0.5, 169.475_18, 30.524_82), (10, 0.9, 57.557_131, 53.553_98)] {
         let text = format!(
             "arrivals.closed = {{ users = {users}, think = {{ exponential = \"1s\" }} }}\n{}",
             server("fcfs", H2)
         );
-        let at = at_load(&workload(&text), load, WITHIN).unwrap();
+        let at = at_load(&workload(&text), load, DEFAULT_TOLERANCE).unwrap();
         let answer = simulate(&at, Stop::Jobs(1_000_000), None).unwrap();
         let found = answer.think.unwrap() * 1e3;
         assert!((found / think - 1.0).abs() < 0.01, "N = {users}, load {load}: Z = {found}, exactly {think}");
-        // Two errors meet here, that of the search and that of this run.
+        // Two errors add up: that of the search and that of this run.
         assert!((answer.load_reached.value - load).abs() < 0.002, "{:?}", answer.load_reached);
         holds("response", answer.summary.response.mean, response / 1e3, 0.05);
     }
 }
 
 #[test]
-fn without_thinking_the_unfinished_are_not_forgotten() {
-    // Z = 0, N = 100, S = 10 ms: whatever the discipline, E[T] = N E[S] = 1 s, of which the completed know nothing.
+fn littles_law_response_includes_unfinished_jobs() {
+    // Z = 0, N = 100, S = 10 ms: under every discipline E[T] = N E[S] = 1 s, which the completed jobs do not show.
     let text = format!("arrivals.closed = {{ users = 100 }}\n{}", server("srpt", H2));
     let answer = run(&text, 200_000);
-    holds("by Little", answer.summary.response_by_little, 1.0, 0.2);
+    holds("by Little", answer.summary.littles_law_response, 1.0, 0.2);
     assert!(answer.summary.response.mean.high < 0.9, "{:?}", answer.summary.response.mean);
     assert_eq!(answer.summary.unfinished, 99);
     assert!(answer.ages.unwrap().0 > 1.0);
     assert!(answer.warnings.iter().any(|doubt| matches!(doubt, Doubt::Unfinished { .. })), "{:?}", answer.warnings);
 }
 
-/// Remembers everything.
+/// Records all completions.
 #[derive(Default, PartialEq, Debug)]
 struct Tape(Vec<(Instant, Launch, Job)>);
 
-impl Sink for Tape {
+impl SimulationObserver for Tape {
     fn arrived(&mut self, _: Instant) {}
-    fn refused(&mut self, _: Launch, _: u16, _: After) {}
+    fn rejected(&mut self, _: Launch, _: u16, _: After) {}
     fn completed(&mut self, now: Instant, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
         self.0.push((now, launch, *job));
         ControlFlow::Continue(())
@@ -211,7 +211,7 @@ fn tape(text: &str) -> Vec<(Instant, Launch, Job)> {
 }
 
 #[test]
-fn with_stay_zero_partly_open_is_open_event_for_event() {
+fn partly_open_with_stay_zero_equals_open() {
     for discipline in ["fcfs", "ps", "srpt", "fb"] {
         let server = server(discipline, H2);
         let open = tape(&format!("arrivals.open = {{ rate = \"80/s\" }}\n{server}"));
@@ -221,7 +221,7 @@ fn with_stay_zero_partly_open_is_open_event_for_event() {
 }
 
 #[test]
-fn one_closed_user_alternates() {
+fn one_closed_user_alternates_between_thinking_and_service() {
     let text = format!(
         "arrivals.closed = {{ users = 1, think = {{ constant = \"5ms\" }} }}\n{}",
         server("ps", "{ constant = \"10ms\" }")
@@ -233,7 +233,8 @@ fn one_closed_user_alternates() {
 
 #[test]
 fn disciplines_see_the_same_jobs() {
-    // Common random numbers: the work of (session, step) is the same under every discipline, so open systems meet equal jobs.
+    // Common random numbers: the size of (session, step) is the same under every discipline, so open systems see the
+    // same jobs.
     let jobs = |discipline: &str| {
         let mut jobs: Vec<Job> = tape(&format!("arrivals.open = {{ rate = \"80/s\" }}\n{}", server(discipline, H2)))
             .into_iter()
@@ -250,7 +251,7 @@ fn disciplines_see_the_same_jobs() {
 }
 
 #[test]
-fn the_end_of_a_duration_is_the_end_of_what_counts() {
+fn skip_last_is_excluded() {
     let text = format!(
         "skip_first = \"100s\"\nskip_last = \"100s\"\narrivals.open = {{ rate = \"50/s\" }}\n{}",
         server("ps", EXPONENTIAL)
@@ -258,11 +259,11 @@ fn the_end_of_a_duration_is_the_end_of_what_counts() {
     let answer = simulate(&workload(&text), Stop::Duration, None).unwrap();
     assert!((38_000..42_000).contains(&answer.summary.jobs), "{} of 800 s at 50/s", answer.summary.jobs);
     holds("ps", answer.summary.response.mean, 0.02, 0.08);
-    assert!(answer.summary.little_holds);
+    assert!(answer.summary.littles_law_holds);
 }
 
 #[test]
-fn a_mean_slowdown_that_does_not_exist_is_doubted() {
+fn a_mean_slowdown_that_does_not_exist_gives_a_warning() {
     let open = "arrivals.open = { rate = \"80/s\" }\n";
     let doubted = |policy: &str| {
         let answer = run(&format!("{open}{}", server(policy, EXPONENTIAL)), 300_000);
@@ -282,7 +283,7 @@ fn until_precision_stops_when_the_interval_is_narrow() {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_one_clear_line() {
+fn errors_are_one_line() {
     let open = "arrivals.open = { rate = \"200/s\" }\n";
     let closed = "arrivals.closed = { users = 3 }\n";
     let fcfs = server("fcfs", EXPONENTIAL);
@@ -290,33 +291,33 @@ fn what_cannot_be_simulated_is_one_clear_line() {
         let error = simulate(&workload(text), Stop::Jobs(10_000), None).unwrap_err().to_string();
         assert!(error.contains(why) && !error.contains('\n'), "{error}");
     };
-    refused(open, "no service law");
+    refused(open, "no service time distribution");
     refused(&format!("{open}{fcfs}"), "load is 2.000");
     refused(&format!("{open}{}", server("peljf", H2)), "[[request]]");
-    refused(&format!("{open}{}", server("fcfs", "{ constant = \"0s\" }")), "no work");
+    refused(&format!("{open}{}", server("fcfs", "{ constant = \"0s\" }")), "demands are zero");
     let unreachable = |text: &str, load: f64, why: &str| {
-        let error = at_load(&workload(text), load, WITHIN).unwrap_err().to_string();
+        let error = at_load(&workload(text), load, DEFAULT_TOLERANCE).unwrap_err().to_string();
         assert!(error.contains(why) && !error.contains('\n'), "{error}");
     };
     unreachable(&format!("{open}{fcfs}"), 1.0, "without end");
     unreachable(&format!("{open}{fcfs}"), -0.5, "above zero");
-    unreachable(&format!("{closed}{fcfs}"), 0.9, "it has none");
+    unreachable(&format!("{closed}{fcfs}"), 0.9, "this one has none");
     let thinking = "arrivals.closed = { users = 3, think = { exponential = \"1s\" } }\n";
-    unreachable(&format!("{thinking}{fcfs}servers = 9\n"), 0.9, "even without thinking");
+    unreachable(&format!("{thinking}{fcfs}servers = 9\n"), 0.9, "even without think time");
     let ramp = "arrivals.open = { rate = { ramp = [\"1/s\", \"9/s\"], over = \"1m\" } }\n";
     unreachable(&format!("{ramp}{fcfs}"), 0.9, "constant");
 }
 
 #[test]
-fn sessions_last_as_long_as_their_requests_and_thoughts() {
-    // PS at load 0.6: every request takes 25 ms on average, a session makes 4 and thinks 3 times for 50 ms.
+fn session_duration_is_the_sum_of_responses_and_think_times() {
+    // PS at load 0.6: every request takes 25 ms on average, a session has 4 requests and 3 think times of 50 ms.
     let text = format!(
         "arrivals.partly_open = {{ rate = \"15/s\", stay = 0.75, think = {{ exponential = \"50ms\" }} }}\n{}",
         server("ps", EXPONENTIAL)
     );
     let answer = run(&text, 400_000);
     let sessions = answer.summary.sessions.unwrap();
-    holds("responses", sessions.waited.mean, 0.1, 0.06);
+    holds("responses", sessions.waiting.mean, 0.1, 0.06);
     holds("duration", sessions.duration.mean, 0.25, 0.06);
     assert!((sessions.count as f64 / 100_000.0 - 1.0).abs() < 0.01, "{}", sessions.count);
     assert!(sessions.duration.p50.value < sessions.duration.p95.value);
@@ -325,18 +326,18 @@ fn sessions_last_as_long_as_their_requests_and_thoughts() {
 }
 
 #[test]
-fn constant_sizes_are_not_doubted() {
+fn constant_sizes_give_no_warning() {
     let text = format!("arrivals.open = {{ rate = \"20/s\" }}\n{}", server("ps", "{ constant = \"10ms\" }"));
     let answer = run(&text, 100_000);
     assert!(answer.warnings.is_empty(), "{:?}", answer.warnings);
 }
 
 #[test]
-fn as_many_are_counted_as_were_asked_for() {
+fn stop_jobs_counts_exactly() {
     let text = format!("arrivals.open = {{ rate = \"50/s\" }}\n{}", server("fcfs", EXPONENTIAL));
     for jobs in [2_000, 12_345, 100_000] {
         let answer = run(&text, jobs);
         assert_eq!(answer.summary.jobs + answer.summary.warm_up, jobs);
-        assert!(answer.summary.little_holds);
+        assert!(answer.summary.littles_law_holds);
     }
 }

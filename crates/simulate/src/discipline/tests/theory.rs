@@ -1,7 +1,7 @@
-//! What is true of means, against numbers from SciPy (tests/oracle/queues.json, with the script that made them).
+//! Mean responses against numbers from SciPy (tests/oracle/queues.json, computed by the script beside it).
 //!
-//! The paths are fixed by their seeds. Each mean must lie within three and a half standard errors, judged from 64 batches,
-//! and the standard error itself must be small, so a wrong formula or a wrong discipline cannot hide in noise.
+//! The seeds are fixed. Each mean must lie within three and a half standard errors, estimated from 64 batches, and the
+//! standard error must be small, so that noise cannot hide a wrong formula or a wrong discipline.
 
 use serde_json::Value;
 
@@ -60,17 +60,17 @@ fn server(case: &Case) -> Box<dyn Discipline> {
         "ps" => Box::new(Ps::new(m)),
         "lcfs-preemptive" => Box::new(PreemptiveLcfs::new(m)),
         "srpt" => Box::new(Srpt::new(m)),
-        "psjf" => Box::new(Psjf::new(m, Estimate::Exact)),
-        "sjf" => Box::new(Sjf::new(m, Estimate::Exact)),
-        "ljf" => Box::new(Ljf::new(m, Estimate::Exact)),
-        "pljf" => Box::new(Pljf::new(m, Estimate::Exact)),
+        "psjf" => Box::new(Psjf::new(m, SizeEstimate::Exact)),
+        "sjf" => Box::new(Sjf::new(m, SizeEstimate::Exact)),
+        "ljf" => Box::new(Ljf::new(m, SizeEstimate::Exact)),
+        "pljf" => Box::new(Pljf::new(m, SizeEstimate::Exact)),
         "fb" => Box::new(Fb::default()),
         "priority" => Box::new(Priority::new(m)),
         "priority-preemptive" => Box::new(PreemptivePriority::new(m)),
         "peljf" => {
-            // A nanosecond tells phases of equal means apart.
+            // A nanosecond distinguishes phases of equal means.
             let [short, long] = phases(case.exponential).1.map(Nanos::from_secs_f64);
-            Box::new(Pljf::new(m, Estimate::ClassMean(vec![short, long + Nanos(1)])))
+            Box::new(Pljf::new(m, SizeEstimate::ClassMean(vec![short, long + Nanos(1)])))
         }
         other => panic!("no discipline {other}"),
     }
@@ -89,9 +89,9 @@ fn mean(done: &[(Instant, Job)]) -> (f64, f64) {
 }
 
 #[test]
-fn means_are_those_of_theory() {
+fn means_agree_with_theory() {
     let mut checked = 0;
-    // At load 0.9 the paths would have to be very long; the studies have those.
+    // Load 0.9 would need very long runs; the studies cover it.
     for case in oracle().iter().filter(|case| case.load < 0.8 || case.servers > 2 && case.exponential) {
         let (mean, error) = mean(&run(&mut *server(case), &jobs(case)));
         let name = format!("{} load {} m {} exp {}", case.discipline, case.load, case.servers, case.exponential);

@@ -1,33 +1,33 @@
-//! The non-preemptive server: a job once started is finished. What differs between disciplines is the waiting room.
+//! The non-preemptive server: a job that has started runs to completion. Disciplines differ in their queue.
 
 use offered_model::heap::{Entry, Heap};
 use offered_model::{Instant, Nanos};
 
 use super::{Discipline, Job};
 
-/// Where jobs wait, and which of them goes next.
-pub trait Room {
-    /// A job comes in.
-    fn put(&mut self, job: Job);
-    /// The one whose turn it is leaves.
-    fn take(&mut self) -> Option<Job>;
+/// A queue of waiting jobs that decides which is served next.
+pub trait WaitingQueue {
+    /// Adds a job.
+    fn enqueue(&mut self, job: Job);
+    /// Removes the job to serve next.
+    fn dequeue(&mut self) -> Option<Job>;
 }
 
-/// Equal servers in front of one waiting room, each serving one job at a time to its end.
+/// Equal servers with one queue; each serves one job at a time to completion.
 #[derive(Clone, Debug)]
-pub struct OneByOne<R> {
+pub struct NonPreemptive<R> {
     waiting: R,
-    /// The job that is finished first. It stands outside the heap, so that a single server has none to keep.
+    /// The job that completes first. It is stored outside the heap, so that a single server needs no heap.
     first: Option<Entry<Job>>,
-    /// The other jobs in service, by the instant of completion.
+    /// Other jobs in service, by completion time.
     others: Heap<Job>,
     servers: usize,
     started: u64,
 }
 
-impl<R: Room> OneByOne<R> {
-    /// This many servers (at least one) in front of this room.
-    pub(super) fn with_room(servers: u32, waiting: R) -> Self {
+impl<R: WaitingQueue> NonPreemptive<R> {
+    /// A server with `servers` servers (at least one) and this queue.
+    pub(super) fn with_queue(servers: u32, waiting: R) -> Self {
         Self { waiting, first: None, others: Heap::default(), servers: servers.max(1) as usize, started: 0 }
     }
 
@@ -45,14 +45,14 @@ impl<R: Room> OneByOne<R> {
     }
 }
 
-impl<R: Room> Discipline for OneByOne<R> {
+impl<R: WaitingQueue> Discipline for NonPreemptive<R> {
     #[inline]
     fn arrive(&mut self, now: Instant, job: Job) {
         debug_assert!(self.next().is_none_or(|next| next > now), "completions before arrivals");
         if usize::from(self.first.is_some()) + self.others.len() < self.servers {
             self.start(now, job);
         } else {
-            self.waiting.put(job);
+            self.waiting.enqueue(job);
         }
     }
 
@@ -66,15 +66,15 @@ impl<R: Room> Discipline for OneByOne<R> {
         let finished = self.next().filter(|next| *next <= now)?;
         let done = self.first.take()?.what;
         self.first = self.others.pop();
-        if let Some(job) = self.waiting.take() {
+        if let Some(job) = self.waiting.dequeue() {
             self.start(finished, job);
         }
         Some(done)
     }
 
-    fn left(&self, now: Instant, tell: &mut dyn FnMut(u64, Nanos)) {
+    fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
         for turn in self.first.iter().chain(self.others.entries()) {
-            tell(turn.what.id, now.until(Instant(turn.key)));
+            report(turn.what.id, now.until(Instant(turn.key)));
         }
     }
 }
