@@ -1,4 +1,4 @@
-//! `offered serve`: the reference server, until Ctrl-C.
+//! `offered serve`: the reference server, with known service times and discipline.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,75 +8,77 @@ use clap::ValueEnum;
 use offered_model::workload::Server as Modelled;
 use offered_model::{Law, Nanos, Seed};
 use offered_serve::{Address, BitRate, Files, Options, Routes, Server, Stopper, Summary};
-use offered_simulate::{Make, Policy, Setting};
+use offered_simulate::{BuildDiscipline, Policy, ServerConfig};
 use signal_hook::iterator::Signals;
 
 use crate::exit::{Exit, Failure};
-use crate::say::say;
-use crate::{input, signals};
+use crate::output::out;
+use crate::{signals, workload_file};
 
-/// How long before a completion the server stops sleeping.
+/// How long before a completion the server spins instead of sleeping.
 const SPIN: Nanos = Nanos::from_micros(100);
 
-/// Serve HTTP in front of a server whose service law and discipline are known exactly, until Ctrl-C.
+/// Run a test server with known service times and scheduling discipline, until Ctrl-C
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// Workload file with a [server] table, instead of the four options below
+    /// Workload file with a [server] table, instead of the next four options
     #[arg(conflicts_with_all = ["service", "discipline", "servers", "seed"])]
     workload: Option<PathBuf>,
-    /// Law of the jobs' sizes, for example exponential:10ms, constant:2ms or hyperexponential:10ms,8 (mean, scv)
-    #[arg(long, value_name = "LAW", default_value = "exponential:10ms")]
+    /// Service time: exponential:10ms, constant:2ms, hyperexponential:10ms,8 (mean, scv), ...
+    #[arg(long, value_name = "DISTRIBUTION", default_value = "exponential:10ms")]
     service: Law,
-    /// Who is served when: ps, fcfs, infinite (nobody waits), srpt, and all others of the workload file
+    /// Scheduling discipline: ps, fcfs, infinite, srpt, and all others of `simulate`
     #[arg(long, value_name = "NAME", default_value = "ps")]
     discipline: Policy,
-    /// Servers behind the one queue, each of speed 1
+    /// Number of servers behind the queue
     #[arg(long, value_name = "M", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     servers: u32,
-    /// Where the sizes come from; job number n has always the same
+    /// Seed of the service times
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Serve the files of this folder, over an uplink that the discipline schedules: a file's work is its time on it
-    #[arg(long, value_name = "DIR", requires = "rate", conflicts_with = "service")]
+    /// Serve files of this directory over a simulated uplink that the discipline schedules
+    #[arg(long, value_name = "DIR", requires = "bandwidth", conflicts_with = "service")]
     files: Option<PathBuf>,
-    /// The uplink's rate, for example 10mbit, 500kbit or 1gbit
+    /// Bandwidth of the uplink, for example 500kbit, 10mbit or 1gbit
     #[arg(long, value_name = "RATE", requires = "files")]
-    rate: Option<BitRate>,
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", help = LISTEN)]
+    bandwidth: Option<BitRate>,
+    /// Address or Unix socket to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: Address,
-    #[arg(long, value_name = "FILE", help = RECORD)]
+    /// New CSV file with one row per request: arrival, work, due and completion times in ns
+    #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Wait for completions by sleeping only, by sleeping to 100 us before them and spinning the rest, or awake all the time
-    /// (a whole core, for arrivals stamped without a wake-up's delay)
-    #[arg(long, value_enum, default_value_t = Precision::Spin)]
-    precision: Precision,
+    /// Sleep; spin for the last 100 us; or stay awake (a whole core, exact arrival times)
+    #[arg(long, value_enum, default_value_t = WaitMode::Spin)]
+    wait_mode: WaitMode,
 }
 
-const LISTEN: &str = "Where to listen: 127.0.0.1:8080, 127.0.0.1:0 for a free port, [::1]:8080, unix:/tmp/offered.sock";
-
-const RECORD: &str = "New CSV file with a row per request: arrival_ns,work_ns,due_ns,done_ns,path,received_ns";
-
 const AFTER: &str = "\
-Targets: / and any other path (a job), ?work_ms=12.5 (its size), /status/503, /bytes/N, /chunked/N, /nolength/N, \
-/delay/50ms, /echo, /continue, /early, /garbage, /close, /reset, /stall
+Targets: / and any other path (a job), ?work_ms=12.5 (its size), /status/503,
+/bytes/N, /chunked/N, /nolength/N, /delay/50ms, /echo, /continue, /early,
+/garbage, /close, /reset, /stall. With --files, the files are the only targets.
 
-Of a workload whose requests have work of their own (service, or a catalogue), or are served by class, the paths are known.
-With --files there are no other targets than files.
+With a workload whose requests have their own work (`service`, or a catalogue) or
+whose discipline serves by class, the server knows the work of each path.
+
+--listen accepts 127.0.0.1:8080, 127.0.0.1:0 (a free port), [::1]:8080 and
+unix:/tmp/offered.sock.
 
 Examples:
   offered serve --service hyperexponential:10ms,8 --discipline fcfs
-  offered serve workload.toml --record seen.csv
-  offered serve --files www --rate 10mbit --discipline srpt     the shortest rest goes first, without root";
+  offered serve workload.toml --record requests.csv
+  Files over a simulated uplink, shortest remaining transfer first
+    offered serve --files www --bandwidth 10mbit --discipline srpt";
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Precision {
+enum WaitMode {
     Spin,
     Sleep,
     Awake,
 }
 
-/// Serves until a signal or a failure.
+/// Serves until a signal or an error.
 pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     let Served { modelled, seed, routes, mut class_means } = match &args.workload {
         Some(path) => served(path)?,
@@ -87,53 +89,53 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
             class_means: Vec::new(),
         },
     };
-    // Jobs of which nothing is known are the last class.
+    // Jobs of unknown paths form the last class.
     class_means.push(Nanos::from_secs_f64(modelled.service().mean()));
-    let setting = Setting { servers: modelled.servers(), class_means, seed };
+    let setting = ServerConfig { servers: modelled.servers(), class_means, seed };
     let options = Options::new(modelled.discipline().boxed(&setting)?, modelled.service().clone(), seed);
     let running = Server::start(Options {
         listen: args.listen,
         room: modelled.room(),
         routes,
-        files: match (&args.files, args.rate) {
+        files: match (&args.files, args.bandwidth) {
             (Some(folder), Some(rate)) => {
                 Some(Files::new(folder, rate).map_err(|why| Failure::input(why.to_string()))?)
             }
             _ => None,
         },
-        spin: match args.precision {
-            Precision::Spin => SPIN,
-            Precision::Sleep => Nanos::ZERO,
-            Precision::Awake => Nanos::MAX,
+        spin: match args.wait_mode {
+            WaitMode::Spin => SPIN,
+            WaitMode::Sleep => Nanos::ZERO,
+            WaitMode::Awake => Nanos::MAX,
         },
         record: args.record,
         ..options
     })
     .map_err(Failure::stopped)?;
-    // Whoever started the server waits for this line; a pipe must not hold it back.
-    say!("listening on {}", running.address());
+    // Scripts wait for this line: flush it even into a pipe.
+    out!("listening on {}", running.address());
     std::io::stdout().flush().map_err(Failure::stopped)?;
     stop_on_signals(running.stopper())?;
-    say!("{}", told(&running.wait().map_err(Failure::stopped)?));
+    out!("{}", text(&running.wait().map_err(Failure::stopped)?));
     Ok(Exit::Done)
 }
 
-/// What is served.
+/// The model that is served.
 struct Served {
     modelled: Modelled,
     seed: Seed,
     routes: Routes,
-    /// The mean work of each request that is known by its path.
+    /// Mean work of each request that is known by its path.
     class_means: Vec<Nanos>,
 }
 
-/// The modelled server of the workload file at `path`.
+/// The `[server]` of the workload file at `path`.
 fn served(path: &Path) -> Result<Served, Failure> {
     let name = path.display();
-    let input = input::read(path)?;
+    let input = workload_file::read(path)?;
     let workload = input.parse(&input.text).map_err(Failure::input)?;
     let modelled = workload.server().cloned().ok_or_else(|| {
-        Failure::input(format!("{name} has no [server] table; add one with servers, discipline and service"))
+        Failure::input(format!("{name} has no [server] table; add [server] with servers, discipline and service"))
     })?;
     let of_own = workload.requests().iter().any(|request| request.service().is_some());
     let by_path = of_own || (modelled.discipline().by_class() && workload.requests().len() > 1);
@@ -148,7 +150,7 @@ fn served(path: &Path) -> Result<Served, Failure> {
     })
 }
 
-/// Stops the server when what has arrived is answered.
+/// Stops the server on a signal, after all requests in progress are completed.
 fn stop_on_signals(stopper: Stopper) -> Result<(), Failure> {
     signals::stop(&Arc::default())?;
     let mut arriving = Signals::new(signals::stopping()).map_err(Failure::stopped)?;
@@ -156,11 +158,11 @@ fn stop_on_signals(stopper: Stopper) -> Result<(), Failure> {
     std::thread::Builder::new().spawn(stop).map(drop).map_err(Failure::stopped)
 }
 
-fn told(summary: &Summary) -> String {
-    let Summary { requests, jobs, answered, malformed, lateness_mean, lateness_max, .. } = summary;
+fn text(summary: &Summary) -> String {
+    let Summary { requests, jobs, completed, malformed, lateness_mean, lateness_max, .. } = summary;
     format!(
-        "{requests} requests, {jobs} of them jobs, answered {:.1} us after they were due (mean), {:.1} us at worst; \
-         {answered} answers; {malformed} connections with malformed requests",
+        "{requests} requests, {jobs} of them jobs, completed {:.1} us late on average, {:.1} us at most; \
+         {completed} responses; {malformed} connections with malformed requests",
         lateness_mean.as_micros_f64(),
         lateness_max.as_micros_f64()
     )

@@ -1,12 +1,12 @@
-//! What the reference server adds of its own: the response of a job without work, and how long after it was due the answer to
-//! a job with work goes out. The numbers in the book come from here: `cargo bench -p offered-serve`.
+//! Overhead of the reference server: the response time of a job without work, and the lateness of responses to jobs
+//! with work. The numbers in the book come from here: `cargo bench -p offered-serve`.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use offered_clock::{Clock, Poller};
+use offered_io::{Clock, Poller};
 use offered_model::{Instant, Law, Nanos, Purpose, Rate, Seed};
-use offered_serve::{Address, Options, Running, Server};
+use offered_serve::{Address, Options, Server, ServerHandle};
 use offered_simulate::Discipline;
 use offered_simulate::discipline::{Infinite, Ps};
 
@@ -20,14 +20,14 @@ fn main() {
     }
 }
 
-fn start(clock: Clock, service: Law, spin: Nanos, discipline: impl Discipline + Send + 'static) -> Running {
+fn start(clock: Clock, service: Law, spin: Nanos, discipline: impl Discipline + Send + 'static) -> ServerHandle {
     let record = std::env::temp_dir().join(format!("offered-overhead-{}.csv", std::process::id()));
     let _ = std::fs::remove_file(&record);
     let options = Options::new(Box::new(discipline), service, Seed(1));
     Server::start(Options { spin, clock, record: Some(record), ..options }).expect("a server")
 }
 
-fn connect(server: &Running) -> TcpStream {
+fn connect(server: &ServerHandle) -> TcpStream {
     let Address::Tcp(address) = server.address() else { unreachable!("TCP was asked for") };
     let stream = TcpStream::connect(address).expect("a connection");
     stream.set_nodelay(true).expect("a socket");
@@ -39,7 +39,8 @@ fn ask(stream: &mut TcpStream) {
     assert_eq!(stream.read(&mut [0; 256]).expect("a server that answers"), 41);
 }
 
-/// From before the write to after the read of a blocking client that asks at even instants: the system's part included.
+/// Response times of a blocking client that sends at regular instants, from before the write to after the read,
+/// including the system.
 fn responses(rate: &str, count: u64) {
     let clock = Clock::start();
     let server = start(clock, Law::constant(0.0).expect("a law"), Nanos::from_micros(100), Infinite::default());
@@ -61,7 +62,7 @@ fn responses(rate: &str, count: u64) {
     tell(&format!("response without work at {rate}"), all);
 }
 
-/// done - due of the record: processor sharing, exponential 5 ms, load about 0.7, 16 clients.
+/// done - due from the record: processor sharing, exponential 5 ms, load about 0.7, 16 clients.
 fn completions(name: &str, spin: Nanos) {
     let clock = Clock::start();
     let server = start(clock, Law::exponential(0.005).expect("a law"), spin, Ps::new(1));

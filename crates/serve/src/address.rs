@@ -1,4 +1,4 @@
-//! Where the server listens, and the connections it accepts there.
+//! The listening address and socket.
 
 use std::fmt;
 use std::io;
@@ -13,9 +13,9 @@ use offered_model::Wrong;
 /// An address to listen on: `127.0.0.1:8080` (port 0: any free one), `[::1]:8080` or `unix:/path/to.sock`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// TCP.
+    /// A TCP address.
     Tcp(SocketAddr),
-    /// A Unix socket, a file that must not exist yet.
+    /// A Unix socket; the file must not exist yet.
     Unix(PathBuf),
 }
 
@@ -24,7 +24,7 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, Wrong> {
         match text.strip_prefix("unix:") {
-            Some("") => Err(Wrong::new("`unix:` names no file; write for example unix:/tmp/offered.sock")),
+            Some("") => Err(Wrong::new("`unix:` needs a path; write for example unix:/tmp/offered.sock")),
             Some(path) => Ok(Self::Unix(path.into())),
             None => text.parse().map(Self::Tcp).map_err(|_| {
                 Wrong::new(format!(
@@ -36,7 +36,7 @@ impl FromStr for Address {
     }
 }
 
-/// As a URL where there is one: `http://127.0.0.1:8080`, `unix:/tmp/offered.sock`.
+/// As a URL: `http://127.0.0.1:8080` or `unix:/tmp/offered.sock`.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -46,7 +46,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// A bound socket; a Unix one takes its file away when it is dropped.
+/// A bound socket. Dropping a Unix socket removes its file.
 #[derive(Debug)]
 pub(crate) enum Listener {
     Tcp(TcpListener),
@@ -54,8 +54,8 @@ pub(crate) enum Listener {
 }
 
 impl Listener {
-    /// Bound to `address` (TCP with `SO_REUSEADDR`), not blocking, with as long an accept queue as the system gives: a burst
-    /// must wait here and not in the client's retransmission timer.
+    /// Binds to `address` (TCP with `SO_REUSEADDR`), non-blocking, with the longest accept queue that the system
+    /// permits: a burst must wait here and not in the client's retransmission timer.
     pub(crate) fn bind(address: &Address) -> io::Result<Self> {
         let listener = match address {
             Address::Tcp(address) => {
@@ -69,12 +69,12 @@ impl Listener {
                 Self::Unix(listener, path.clone())
             }
         };
-        // Listening again only changes the length of the queue; the system cuts it to its own limit (SOMAXCONN).
+        // Calling listen again only changes the queue length; the system limits it (SOMAXCONN).
         rustix::net::listen(&listener, 65_535)?;
         Ok(listener)
     }
 
-    /// Where it came to listen, the port the system chose included.
+    /// The actual address, including the port that the system chose.
     pub(crate) fn address(&self) -> io::Result<Address> {
         Ok(match self {
             Self::Tcp(listener) => Address::Tcp(listener.local_addr()?),
@@ -82,7 +82,7 @@ impl Listener {
         })
     }
 
-    /// The next waiting connection, not blocking, without Nagle's delay.
+    /// Accepts the next connection, non-blocking and with Nagle's algorithm disabled.
     pub(crate) fn accept(&self) -> io::Result<OwnedFd> {
         match self {
             Self::Tcp(listener) => {
@@ -112,7 +112,7 @@ impl AsFd for Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Self::Unix(_, path) = self {
-            // If it is already gone, so much the better.
+            // An error means that the file does not exist any more.
             let _ = std::fs::remove_file(path);
         }
     }

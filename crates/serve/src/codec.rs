@@ -1,36 +1,36 @@
-//! The request codec: bytes in, requests out, no socket anywhere.
+//! The request decoder: from bytes to requests, without a socket.
 //!
-//! Bytes may come in any pieces; the same bytes give the same requests, and the same refusal at the same place. A head that
-//! arrives whole, which is nearly always, is parsed where it lies; only a cut one is copied.
+//! Bytes may arrive in any pieces: the same bytes yield the same requests, and the same error at the same place. A head
+//! that arrives complete, which is nearly always the case, is parsed in place; only a split one is copied.
 
 use std::mem::MaybeUninit;
 
-use offered_chunked::{Chunks, Piece, Wrong};
+use offered_io::chunked::{self, ChunkError, Piece};
 
-/// The largest head, in bytes, request line and all.
+/// Maximum size of a head, in bytes, including the request line.
 pub(crate) const MAX_HEAD: usize = 16 * 1024;
-/// The most header fields of one head.
+/// Maximum number of header fields of a head.
 const MAX_FIELDS: usize = 100;
 
-/// Why a connection cannot go on: its bytes are not requests.
+/// The bytes of a connection are not a valid request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bad {
-    /// 400: not HTTP, or HTTP that means two things at once.
+pub(crate) enum RequestError {
+    /// 400: not HTTP, or ambiguous HTTP.
     Malformed,
     /// 431: the head is longer than [`MAX_HEAD`] or has too many fields.
     TooLarge,
 }
 
-impl From<Wrong> for Bad {
-    fn from(wrong: Wrong) -> Self {
+impl From<ChunkError> for RequestError {
+    fn from(wrong: ChunkError) -> Self {
         match wrong {
-            Wrong::NoRoom => Self::TooLarge,
+            ChunkError::NoRoom => Self::TooLarge,
             _ => Self::Malformed,
         }
     }
 }
 
-/// One step through a request: its head, pieces of its body if it has one, its end.
+/// A part of a request: its head, a piece of its body, or its end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
     Head(Head<'a>),
@@ -38,29 +38,29 @@ pub(crate) enum Part<'a> {
     End,
 }
 
-/// What the request line and the fields said.
+/// The content of the request line and the header fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // four independent facts of a head
 pub(crate) struct Head<'a> {
-    /// The head as it came, empty line included.
+    /// The raw head, including the empty line.
     pub(crate) text: &'a [u8],
     pub(crate) method: &'a str,
     pub(crate) target: &'a str,
-    /// Answer with a head only.
+    /// The response must have no body (HEAD).
     pub(crate) bodiless: bool,
-    /// HTTP/1.0, which knows neither chunks nor 1xx.
+    /// HTTP/1.0, which has neither chunked bodies nor 1xx responses.
     pub(crate) is_old: bool,
     pub(crate) keep_alive: bool,
     /// The client waits for `100 Continue` before it sends the body.
     pub(crate) expects: bool,
-    /// What `Work-Ms` says.
+    /// Value of the `Work-Ms` header.
     pub(crate) work: Option<&'a [u8]>,
     framing: Framing,
 }
 
 #[cfg(test)]
 impl<'a> Head<'a> {
-    /// `GET` of this target, with `Work-Ms` where it is said.
+    /// `GET` of this target, with a `Work-Ms` header if given.
     pub(crate) fn get(target: &'a str, work: Option<&'a str>) -> Self {
         Self {
             text: b"",
@@ -86,37 +86,37 @@ enum Framing {
 enum State {
     Head,
     Length(u64),
-    Chunked(Chunks),
+    Chunked(chunked::Decoder),
 }
 
-/// The state of one connection's incoming bytes.
+/// Decodes the incoming bytes of one connection.
 #[derive(Debug)]
-pub(crate) struct Decoder {
+pub(crate) struct RequestDecoder {
     state: State,
-    /// The beginning of a cut head.
-    kept: Vec<u8>,
+    /// The first part of a split head.
+    partial_head: Vec<u8>,
 }
 
-impl Decoder {
+impl RequestDecoder {
     pub(crate) fn new() -> Self {
-        Self { state: State::Head, kept: Vec::new() }
+        Self { state: State::Head, partial_head: Vec::new() }
     }
 
-    /// No request has begun that has not ended.
+    /// Whether no request is in progress.
     pub(crate) fn is_between(&self) -> bool {
-        matches!(self.state, State::Head) && self.kept.is_empty()
+        matches!(self.state, State::Head) && self.partial_head.is_empty()
     }
 
-    /// The next part found at the front of `input`, which moves on behind it; `None` when more bytes are needed.
+    /// Returns the next part at the front of `input` and advances `input` past it; `None` when more bytes are needed.
     ///
     /// # Errors
-    /// The bytes cannot become a request any more; the decoder must not be asked again.
-    pub(crate) fn next<'a, 'i: 'a>(&'a mut self, input: &mut &'i [u8]) -> Result<Option<Part<'a>>, Bad> {
+    /// The bytes cannot become a request; the decoder must not be used again.
+    pub(crate) fn next<'a, 'i: 'a>(&'a mut self, input: &mut &'i [u8]) -> Result<Option<Part<'a>>, RequestError> {
         if matches!(self.state, State::Head) {
             return self.head(input);
         }
-        // A cut head was handed out; its bytes have served.
-        self.kept.clear();
+        // A split head has been returned; its bytes are not needed any more.
+        self.partial_head.clear();
         let piece = match &mut self.state {
             State::Length(0) => None,
             State::Length(_) if input.is_empty() => return Ok(None),
@@ -141,50 +141,50 @@ impl Decoder {
         )))
     }
 
-    fn head<'a, 'i: 'a>(&'a mut self, input: &mut &'i [u8]) -> Result<Option<Part<'a>>, Bad> {
-        let before = self.kept.len();
+    fn head<'a, 'i: 'a>(&'a mut self, input: &mut &'i [u8]) -> Result<Option<Part<'a>>, RequestError> {
+        let before = self.partial_head.len();
         let room = MAX_HEAD - before;
         let fresh = &input[..input.len().min(room)];
         let is_full = input.len() >= room;
         let found = if before == 0 {
             let found = parse(fresh)?;
             if found.is_none() {
-                self.kept.extend_from_slice(fresh);
+                self.partial_head.extend_from_slice(fresh);
             }
             found
         } else {
-            self.kept.extend_from_slice(fresh);
-            // Without the end of a line nothing can have changed; asking at every byte would cost the square of the head.
-            if fresh.contains(&b'\n') { parse(&self.kept)? } else { None }
+            self.partial_head.extend_from_slice(fresh);
+            // Only a new line end can complete the head; parsing at every byte would be quadratic.
+            if fresh.contains(&b'\n') { parse(&self.partial_head)? } else { None }
         };
         let Some(head) = found else {
             *input = &[];
-            return if is_full { Err(Bad::TooLarge) } else { Ok(None) };
+            return if is_full { Err(RequestError::TooLarge) } else { Ok(None) };
         };
         *input = &input[head.text.len() - before..];
         self.state = match head.framing {
             Framing::Length(bytes) => State::Length(bytes),
-            Framing::Chunked => State::Chunked(Chunks::new(MAX_HEAD as u32)),
+            Framing::Chunked => State::Chunked(chunked::Decoder::new(MAX_HEAD as u32)),
         };
         Ok(Some(Part::Head(head)))
     }
 }
 
-/// The head at the front of `bytes`, if it is there to its end.
+/// The head at the front of `bytes`, if it is complete.
 ///
-/// Only whole lines are looked at, so that a fault is found at the same byte however the lines were cut.
-fn parse(bytes: &[u8]) -> Result<Option<Head<'_>>, Bad> {
+/// Only complete lines are parsed, so that an error is found at the same byte wherever the input was split.
+fn parse(bytes: &[u8]) -> Result<Option<Head<'_>>, RequestError> {
     let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let mut fields = [const { MaybeUninit::<httparse::Header<'_>>::uninit() }; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut []);
     let length = match request.parse_with_uninit_headers(&bytes[..whole], &mut fields) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Err(httparse::Error::TooManyHeaders) => return Err(Bad::TooLarge),
-        Err(_) => return Err(Bad::Malformed),
+        Err(httparse::Error::TooManyHeaders) => return Err(RequestError::TooLarge),
+        Err(_) => return Err(RequestError::Malformed),
     };
     let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version) else {
-        return Err(Bad::Malformed);
+        return Err(RequestError::Malformed);
     };
     let is_old = version == 0;
     let mut head = Head {
@@ -200,7 +200,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Head<'_>>, Bad> {
     };
     let mut length = None;
     for field in request.headers.iter() {
-        // The shortest field of interest first by its length: most fields are skipped without looking at their letters.
+        // Matching by length first skips most fields without comparing letters.
         match field.name.len() {
             6 if field.name.eq_ignore_ascii_case("expect") => {
                 head.expects = !is_old && field.value.eq_ignore_ascii_case(b"100-continue");
@@ -214,15 +214,15 @@ fn parse(bytes: &[u8]) -> Result<Option<Head<'_>>, Bad> {
                 }
             }
             14 if field.name.eq_ignore_ascii_case("content-length") => {
-                let said = decimal(field.value).ok_or(Bad::Malformed)?;
-                if length.is_some_and(|before| before != said) {
-                    return Err(Bad::Malformed);
+                let value = decimal(field.value).ok_or(RequestError::Malformed)?;
+                if length.is_some_and(|before| before != value) {
+                    return Err(RequestError::Malformed);
                 }
-                length = Some(said);
+                length = Some(value);
             }
             17 if field.name.eq_ignore_ascii_case("transfer-encoding") => {
                 if is_old || !field.value.eq_ignore_ascii_case(b"chunked") || head.framing == Framing::Chunked {
-                    return Err(Bad::Malformed);
+                    return Err(RequestError::Malformed);
                 }
                 head.framing = Framing::Chunked;
             }
@@ -230,20 +230,20 @@ fn parse(bytes: &[u8]) -> Result<Option<Head<'_>>, Bad> {
         }
     }
     match length {
-        // Two lengths for one body is how requests are smuggled past proxies (RFC 9112, section 6.1).
-        Some(_) if head.framing == Framing::Chunked => return Err(Bad::Malformed),
+        // Two lengths for one body allow request smuggling (RFC 9112, section 6.1).
+        Some(_) if head.framing == Framing::Chunked => return Err(RequestError::Malformed),
         Some(length) => head.framing = Framing::Length(length),
         None => {}
     }
     Ok(Some(head))
 }
 
-/// Whether the comma-separated list `value` names `word`.
+/// Whether the comma-separated list `value` contains `word`.
 fn names(value: &[u8], word: &[u8]) -> bool {
     value.split(|&byte| byte == b',').any(|item| item.trim_ascii().eq_ignore_ascii_case(word))
 }
 
-/// Digits only: no sign, no blanks, nothing above 2^63.
+/// Parses digits only: no sign, no blanks, at most 18 digits.
 fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 18 {
         return None;

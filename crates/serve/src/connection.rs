@@ -1,4 +1,4 @@
-//! One connection: requests in the order they came, answers in the same order, whenever each is ready.
+//! One connection. Responses are sent in the order of the requests, each when it is ready.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -8,104 +8,104 @@ use offered_model::{Instant, Nanos};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown, sockopt};
 
-use crate::codec::{Bad, Decoder, Head, Part};
+use crate::accounting::Accounting;
+use crate::codec::{Head, Part, RequestDecoder, RequestError};
 use crate::demand::{Demand, Work};
 use crate::files::{Files, SEGMENT};
-use crate::ledger::Ledger;
-use crate::reply::{After, Body, MAX_ECHO, Manner, Reply};
+use crate::response::{Body, ConnectionAction, MAX_ECHO, Response, ResponseFraming};
 use crate::routes::Routes;
 
-/// So many unanswered requests on one connection, and it is not read until half of them are answered.
+/// Maximum number of pipelined requests; reading stops until half of them are completed.
 const MAX_PIPELINED: usize = 1024;
-/// Bytes written in one go while others may be waiting.
-const TURN: usize = 256 * 1024;
-/// Bytes of answers put together before they are written.
-const PIECE: usize = 32 * 1024;
-/// A larger buffer is given back when it has run empty: ten thousand idle connections must not hold on to it.
-const KEPT: usize = 4 * 1024;
+/// Maximum bytes written before other connections get a turn.
+const MAX_WRITE_PER_TURN: usize = 256 * 1024;
+/// Bytes of responses collected before they are written.
+const WRITE_BUFFER: usize = 32 * 1024;
+/// A larger buffer is freed when it is empty: ten thousand idle connections must not hold memory.
+const MAX_IDLE_BUFFER: usize = 4 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Its last byte has not come.
-    Arriving,
-    /// Its job or its pause is under way.
-    Served,
-    /// It may be answered as soon as those before it are.
+    /// Its last byte has not been received.
+    Receiving,
+    /// Its job or its pause is in progress.
+    InService,
+    /// Its response can be sent after those of earlier requests.
     Ready,
 }
 
-/// A request and the answer it will get.
+/// A request and its response.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) arrival: Instant,
-    /// When the system received its last byte, if it says so.
+    /// When the system received its last byte; `None` without a timestamp.
     pub(crate) received: Option<Instant>,
-    /// The work of its job, once it has arrived and has one.
+    /// Work of its job; `None` before it arrives and for requests without a job.
     pub(crate) work: Option<Nanos>,
-    /// When its answer was due, on paper.
+    /// When its response was due according to the discipline.
     pub(crate) due: Option<Instant>,
-    /// Its target; empty when nobody records it.
+    /// Its target; empty without a record.
     pub(crate) path: String,
-    /// Of its job.
+    /// Class of its job.
     pub(crate) class: u16,
     pub(crate) asked: Option<Work>,
     pub(crate) pause: Option<Nanos>,
-    manner: Manner,
-    reply: Reply,
+    framing: ResponseFraming,
+    response: Response,
     stage: Stage,
-    /// How many bytes of its file may go out.
+    /// Number of bytes of its file that may be sent.
     allowed: u64,
     /// The client waits for `100 Continue`.
     expects: bool,
-    /// How many bytes this connection has written when the answer is out.
+    /// Number of bytes written on this connection when the response is complete.
     ends_at: u64,
 }
 
-/// What becomes of the bytes that come in.
+/// How incoming bytes are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Incoming {
-    /// They are requests.
-    Heard,
-    /// They are thrown away.
+    /// They are decoded as requests.
+    Open,
+    /// They are discarded.
     Ignored,
-    /// No more can come: the other side has closed, for writing at least.
-    Ended,
+    /// No more can arrive: the client has closed the connection, or its writing side.
+    Closed,
 }
 
 /// What a connection needs after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// An event, some time.
-    Stays,
-    /// Another turn soon; no event will ask for it.
+pub(crate) enum WriteOutcome {
+    /// Wait for the next event.
+    Wait,
+    /// Another turn soon; no event will announce it.
     Again,
-    /// Its end.
-    Gone,
+    /// Close the connection.
+    Close,
 }
 
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) socket: OwnedFd,
-    /// Tells it from others that had its place before.
+    /// Serial number, which distinguishes it from earlier connections in the same slot.
     pub(crate) serial: u64,
-    decoder: Decoder,
+    decoder: RequestDecoder,
     requests: VecDeque<Request>,
-    /// The number of the first of `requests` on this connection.
+    /// Number of the first of `requests` on this connection.
     first: u64,
-    /// How many of `requests` have their answers in `out`, or written.
+    /// Number of `requests` whose responses are in `out` or written.
     rendered: usize,
     out: Vec<u8>,
-    /// Bytes of `out` that are written.
-    gone: usize,
-    /// Bytes written since the beginning.
+    /// Number of bytes of `out` that are written.
+    sent: usize,
+    /// Number of bytes written since the connection was accepted.
     written: u64,
-    /// What the last rendered answer still has to write.
+    /// Rest of the body of the last rendered response.
     body: Body,
-    after: After,
+    after: ConnectionAction,
     incoming: Incoming,
-    /// The other side may have closed: read to the very end.
+    /// The client may have closed: read to the end.
     pub(crate) is_ending: bool,
-    /// Not read until some of the requests are answered.
+    /// Reading is paused until some requests are completed.
     is_full: bool,
 }
 
@@ -114,59 +114,60 @@ impl Connection {
         Self {
             socket,
             serial,
-            decoder: Decoder::new(),
+            decoder: RequestDecoder::new(),
             requests: VecDeque::new(),
             first: 0,
             rendered: 0,
             out: Vec::new(),
-            gone: 0,
+            sent: 0,
             written: 0,
             body: Body::EMPTY,
-            after: After::KeepOn,
-            incoming: Incoming::Heard,
+            after: ConnectionAction::KeepAlive,
+            incoming: Incoming::Open,
             is_ending: false,
             is_full: false,
         }
     }
 
-    /// Whether the next bytes may be read now; if not, [`write`](Self::write) tells when.
+    /// Whether the next bytes may be read now. If not, [`write`](Self::write) says when.
     pub(crate) fn may_read(&mut self) -> bool {
-        self.is_full = self.is_heard() && self.requests.len() >= MAX_PIPELINED;
+        self.is_full = self.accepts_requests() && self.requests.len() >= MAX_PIPELINED;
         !self.is_full
     }
 
-    /// Whether the bytes that come are still requests.
-    pub(crate) fn is_heard(&self) -> bool {
-        self.incoming == Incoming::Heard
+    /// Whether incoming bytes are decoded as requests.
+    pub(crate) fn accepts_requests(&self) -> bool {
+        self.incoming == Incoming::Open
     }
 
-    /// Nothing is owed and nothing has begun.
+    /// Whether no request is in progress.
     pub(crate) fn is_idle(&self) -> bool {
         self.requests.is_empty() && self.decoder.is_between()
     }
 
-    /// Request number `number`, if it is not answered yet.
+    /// Request number `number`, if it is not completed.
     pub(crate) fn request(&mut self, number: u64) -> Option<&mut Request> {
         self.requests.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 
-    /// Takes bytes off `input` up to the end of the next request, and tells its number; `None` when its end has not come.
-    pub(crate) fn take(
+    /// Decodes `input` up to the end of the next request and returns its number; `None` when its end has not been
+    /// received.
+    pub(crate) fn next_request(
         &mut self,
         input: &mut &[u8],
-        shop: (&Routes, Option<&Files>),
+        lookup: (&Routes, Option<&Files>),
         is_recorded: bool,
-    ) -> Result<Option<u64>, Bad> {
+    ) -> Result<Option<u64>, RequestError> {
         while let Some(part) = self.decoder.next(input)? {
             match part {
-                Part::Head(head) => self.requests.push_back(Request::of(&head, shop, is_recorded)),
+                Part::Head(head) => self.requests.push_back(Request::of(&head, lookup, is_recorded)),
                 Part::Body(data) => {
                     if let Some(request) = self.requests.back_mut() {
                         request.body(data);
                     }
                 }
                 Part::End => {
-                    if self.requests.back().is_some_and(|request| !request.manner.keep_alive) {
+                    if self.requests.back().is_some_and(|request| !request.framing.keep_alive) {
                         self.incoming = Incoming::Ignored;
                     }
                     return Ok(Some(self.first + self.requests.len() as u64 - 1));
@@ -176,157 +177,161 @@ impl Connection {
         Ok(None)
     }
 
-    /// The requests that had arrived and were not answered.
-    pub(crate) fn unanswered(self) -> impl Iterator<Item = Request> {
-        self.requests.into_iter().filter(|request| request.stage != Stage::Arriving)
+    /// The received requests without a complete response.
+    pub(crate) fn incomplete(self) -> impl Iterator<Item = Request> {
+        self.requests.into_iter().filter(|request| request.stage != Stage::Receiving)
     }
 
-    /// The other side sends no more: a request it left unfinished will never arrive.
+    /// The client sends no more: a partial request will never arrive.
     pub(crate) fn end(&mut self) {
-        self.incoming = Incoming::Ended;
+        self.incoming = Incoming::Closed;
         self.drop_unfinished();
     }
 
     fn drop_unfinished(&mut self) {
-        if self.requests.back().is_some_and(|request| request.stage == Stage::Arriving) {
+        if self.requests.back().is_some_and(|request| request.stage == Stage::Receiving) {
             self.requests.pop_back();
         }
     }
 
-    /// The bytes are no request: this is answered in its turn, and nothing more is read.
-    pub(crate) fn refuse(&mut self, bad: Bad, now: Instant) {
+    /// Responds to malformed bytes after the earlier requests, and ignores all further input.
+    pub(crate) fn refuse_malformed(&mut self, bad: RequestError, now: Instant) {
         self.incoming = Incoming::Ignored;
         self.drop_unfinished();
-        let reply = match bad {
-            Bad::Malformed => Reply::Wrong("this is not a request of HTTP/1.1".to_owned()),
-            Bad::TooLarge => Reply::TooLargeHead,
+        let response = match bad {
+            RequestError::Malformed => Response::BadRequest("this is not a request of HTTP/1.1".to_owned()),
+            RequestError::TooLarge => Response::TooLargeHead,
         };
-        let demand = Demand { class: 0, work: None, pause: None, reply };
-        let mut request = Request::new(demand, Manner { head_only: false, is_old: false, keep_alive: false });
+        let demand = Demand { class: 0, work: None, pause: None, response };
+        let mut request = Request::new(demand, ResponseFraming { head_only: false, is_old: false, keep_alive: false });
         request.ready(now);
         self.requests.push_back(request);
     }
 
-    /// Writes as much as is ready and as the socket takes; what is answered in full goes to `ledger`.
-    pub(crate) fn write(&mut self, ledger: &mut Ledger) -> Fate {
-        let mut turn = TURN;
+    /// Writes as much as is ready and as the socket accepts. Counts complete responses in `accounting`.
+    pub(crate) fn write(&mut self, accounting: &mut Accounting) -> WriteOutcome {
+        let mut turn = MAX_WRITE_PER_TURN;
         loop {
             if self.render().is_err() {
-                // Another length was announced than there is: only an end tells.
-                return Fate::Gone;
+                // The announced length does not match the file; only closing the connection can signal that.
+                return WriteOutcome::Close;
             }
-            let waiting = &self.out[self.gone..];
+            let waiting = &self.out[self.sent..];
             if waiting.is_empty() {
-                return self.rest();
+                return self.after_write();
             }
             if turn == 0 {
-                return Fate::Again;
+                return WriteOutcome::Again;
             }
             match rustix::io::write(&self.socket, waiting) {
                 Ok(count) => {
                     let is_short = count < waiting.len();
-                    self.gone += count;
+                    self.sent += count;
                     self.written += count as u64;
                     turn = turn.saturating_sub(count);
-                    self.settle(ledger);
+                    self.complete_written(accounting);
                     if is_short {
-                        return Fate::Stays;
+                        return WriteOutcome::Wait;
                     }
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Fate::Stays,
-                Err(_) => return Fate::Gone,
+                Err(Errno::AGAIN) => return WriteOutcome::Wait,
+                Err(_) => return WriteOutcome::Close,
             }
         }
     }
 
-    /// Puts together what may be written next.
+    /// Renders the next responses into the buffer.
     ///
     /// # Errors
-    /// A file is not what it was.
+    /// A file has changed.
     fn render(&mut self) -> std::io::Result<()> {
-        if self.gone == self.out.len() {
+        if self.sent == self.out.len() {
             self.out.clear();
-            self.gone = 0;
+            self.sent = 0;
         }
-        while self.out.len() < PIECE {
+        while self.out.len() < WRITE_BUFFER {
             if !self.body.is_written() {
                 let allowed = self.requests.get(self.rendered - 1).map_or(0, |request| request.allowed);
                 if !self.body.write(allowed, &mut self.out)? {
                     return Ok(());
                 }
-            } else if self.after == After::KeepOn
+            } else if self.after == ConnectionAction::KeepAlive
                 && let Some(request) = self.requests.get_mut(self.rendered)
             {
-                if request.expects && request.stage == Stage::Arriving {
+                if request.expects && request.stage == Stage::Receiving {
                     request.expects = false;
                     self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
                 }
                 if request.stage != Stage::Ready && request.allowed == 0 {
                     return Ok(());
                 }
-                let reply = std::mem::replace(&mut request.reply, Reply::Done);
-                (self.body, self.after) = reply.write(request.manner, &mut self.out);
+                let response = std::mem::replace(&mut request.response, Response::Ok);
+                (self.body, self.after) = response.write(request.framing, &mut self.out);
                 self.rendered += 1;
             } else {
                 return Ok(());
             }
-            let is_answer = matches!(self.after, After::KeepOn | After::Finish);
+            let is_answer = matches!(self.after, ConnectionAction::KeepAlive | ConnectionAction::ShutDownWrite);
             if self.body.is_written() && is_answer {
-                self.requests[self.rendered - 1].ends_at = self.written + (self.out.len() - self.gone) as u64;
+                self.requests[self.rendered - 1].ends_at = self.written + (self.out.len() - self.sent) as u64;
             }
         }
         Ok(())
     }
 
-    /// Takes out the requests whose answers are written to their last byte.
-    fn settle(&mut self, ledger: &mut Ledger) {
-        let now = ledger.clock.now();
+    /// Removes the requests whose responses are written completely.
+    fn complete_written(&mut self, accounting: &mut Accounting) {
+        let now = accounting.clock.now();
         while self.requests.front().is_some_and(|request| request.ends_at <= self.written)
             && let Some(request) = self.requests.pop_front()
         {
             self.first += 1;
             self.rendered -= 1;
-            ledger.answered(request, now);
+            accounting.completed(request, now);
         }
     }
 
-    /// Nothing can be written now: what becomes of the connection.
-    fn rest(&mut self) -> Fate {
-        if self.out.capacity() > KEPT {
+    /// Decides what to do with the connection when nothing can be written now.
+    fn after_write(&mut self) -> WriteOutcome {
+        if self.out.capacity() > MAX_IDLE_BUFFER {
             self.out = Vec::new();
         }
         if !self.body.is_written() {
-            return Fate::Stays; // more of it may go out later
+            return WriteOutcome::Wait; // more of it may go out later
         }
-        let is_ended = self.incoming == Incoming::Ended;
+        let is_ended = self.incoming == Incoming::Closed;
         match self.after {
-            After::KeepOn if is_ended && self.requests.is_empty() => Fate::Gone,
-            After::KeepOn if self.is_full && self.requests.len() < MAX_PIPELINED / 2 => Fate::Again,
-            After::Finish | After::Finished | After::Stall if is_ended => Fate::Gone,
-            After::KeepOn | After::Finished => Fate::Stays,
-            After::Finish => {
-                self.incoming = Incoming::Ignored;
-                self.after = After::Finished;
-                // What cannot be shut down is gone already.
-                shutdown(&self.socket, Shutdown::Write).map_or(Fate::Gone, |()| Fate::Stays)
+            ConnectionAction::KeepAlive if is_ended && self.requests.is_empty() => WriteOutcome::Close,
+            ConnectionAction::KeepAlive if self.is_full && self.requests.len() < MAX_PIPELINED / 2 => {
+                WriteOutcome::Again
             }
-            After::Stall => {
-                self.incoming = Incoming::Ignored;
-                Fate::Stays
+            ConnectionAction::ShutDownWrite | ConnectionAction::AwaitClose | ConnectionAction::Stall if is_ended => {
+                WriteOutcome::Close
             }
-            After::Close => Fate::Gone,
-            After::Reset => {
-                // Closing with a linger of zero sends RST. A Unix socket has no such thing, and only closes.
+            ConnectionAction::KeepAlive | ConnectionAction::AwaitClose => WriteOutcome::Wait,
+            ConnectionAction::ShutDownWrite => {
+                self.incoming = Incoming::Ignored;
+                self.after = ConnectionAction::AwaitClose;
+                // If the shutdown fails, the connection is closed already.
+                shutdown(&self.socket, Shutdown::Write).map_or(WriteOutcome::Close, |()| WriteOutcome::Wait)
+            }
+            ConnectionAction::Stall => {
+                self.incoming = Incoming::Ignored;
+                WriteOutcome::Wait
+            }
+            ConnectionAction::Close => WriteOutcome::Close,
+            ConnectionAction::Reset => {
+                // Closing with a linger time of zero sends RST. On a Unix socket it only closes.
                 let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
-                Fate::Gone
+                WriteOutcome::Close
             }
         }
     }
 }
 
 impl Request {
-    fn new(demand: Demand, manner: Manner) -> Self {
+    fn new(demand: Demand, framing: ResponseFraming) -> Self {
         Self {
             arrival: Instant::ZERO,
             received: None,
@@ -336,23 +341,23 @@ impl Request {
             class: demand.class,
             asked: demand.work,
             pause: demand.pause,
-            manner,
-            reply: demand.reply,
-            stage: Stage::Arriving,
+            framing,
+            response: demand.response,
+            stage: Stage::Receiving,
             allowed: 0,
             expects: false,
             ends_at: u64::MAX,
         }
     }
 
-    /// Of a head that has been read; it arrives when its body has come too.
+    /// A request whose head has been read; it arrives when its body is complete.
     fn of(head: &Head<'_>, (routes, files): (&Routes, Option<&Files>), is_recorded: bool) -> Self {
         let mut demand = files.map_or_else(|| Demand::of(head, routes), |files| files.demand(head, routes));
-        if let Reply::Echo(text) = &mut demand.reply {
+        if let Response::Echo(text) = &mut demand.response {
             text.extend_from_slice(head.text);
         }
-        let manner = Manner { head_only: head.bodiless, is_old: head.is_old, keep_alive: head.keep_alive };
-        let mut request = Self::new(demand, manner);
+        let framing = ResponseFraming { head_only: head.bodiless, is_old: head.is_old, keep_alive: head.keep_alive };
+        let mut request = Self::new(demand, framing);
         request.expects = head.expects;
         if is_recorded {
             head.target.clone_into(&mut request.path);
@@ -360,21 +365,22 @@ impl Request {
         request
     }
 
-    /// Its last byte was read.
+    /// Its last byte was read at `now`.
     pub(crate) fn arrive(&mut self, now: Instant, received: Option<Instant>) {
         self.arrival = now;
         self.received = received;
-        self.stage = Stage::Served;
+        self.stage = Stage::InService;
     }
 
-    /// Its job and its pause were over at `due`.
+    /// Its job and its pause ended at `due`.
     pub(crate) fn ready(&mut self, due: Instant) {
         self.due = Some(due);
         self.stage = Stage::Ready;
         self.allowed = u64::MAX;
     }
 
-    /// So many bytes of its file may go out, its last ones not before it is [`ready`](Self::ready); whether that is worth a packet.
+    /// Permits `bytes` bytes of its file to be sent; the last ones only when it is [`ready`](Self::ready). Returns
+    /// whether that is worth a packet.
     pub(crate) fn allow(&mut self, bytes: u64) -> bool {
         let is_worth = bytes >= self.allowed.saturating_add(SEGMENT);
         if is_worth {
@@ -383,18 +389,18 @@ impl Request {
         is_worth
     }
 
-    /// There was no room for its job.
-    pub(crate) fn turn_away(&mut self, now: Instant) {
-        self.reply = Reply::Status(503);
+    /// Responds with 503, since there was no room for its job.
+    pub(crate) fn reject(&mut self, now: Instant) {
+        self.response = Response::Status(503);
         self.ready(now);
     }
 
-    /// Keeps a piece of the body if it will be echoed.
+    /// Stores a piece of the body if it will be echoed.
     fn body(&mut self, data: &[u8]) {
-        if let Reply::Echo(text) = &mut self.reply {
+        if let Response::Echo(text) = &mut self.response {
             text.extend_from_slice(data);
             if text.len() > MAX_ECHO {
-                self.reply = Reply::TooLargeBody;
+                self.response = Response::TooLargeBody;
             }
         }
     }

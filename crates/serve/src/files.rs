@@ -1,7 +1,7 @@
-//! A folder of real files behind an uplink of known rate, which the discipline gives to the answers.
+//! Serves the files of a directory over an uplink of known rate, which the discipline shares among the responses.
 //!
-//! A file's work is the time that its bytes take on the uplink. While the job is served the file goes out as far as the
-//! discipline has served it, a segment at a time, so that what waits waits here and not in a socket.
+//! A file's work is the transfer time of its bytes on the uplink. While a job is in service, its file is sent as far as
+//! the discipline has served it, one segment at a time. Waiting bytes stay here and not in a socket.
 
 use std::fs::File;
 use std::io;
@@ -16,17 +16,19 @@ use percent_encoding::percent_decode_str;
 use crate::Error;
 use crate::codec::Head;
 use crate::demand::{Demand, Work};
-use crate::reply::Reply;
+use crate::response::Response;
 use crate::routes::{Route, Routes};
 
-/// Bytes that go out together: less would be packets of a few bytes where many answers share the uplink.
+/// Minimum number of bytes to send at once. Fewer would produce packets of a few bytes when many responses share the
+/// uplink.
 pub(crate) const SEGMENT: u64 = 1448;
-/// How often it is seen how far the answers have come: a segment's time, within these bounds.
-const OFTEN: (Nanos, Nanos) = (Nanos::from_micros(200), Nanos::from_millis(10));
-/// What a socket can hold back, out of the discipline's reach: what the uplink sends in so long, and at least so many bytes.
-const HELD: (Nanos, usize) = (Nanos::from_millis(10), 16 * 1024);
+/// Bounds of the interval at which transfers are advanced; the interval is the transfer time of a segment.
+const PROGRESS_INTERVAL: (Nanos, Nanos) = (Nanos::from_micros(200), Nanos::from_millis(10));
+/// Socket send buffer, which the discipline does not control: the bytes of this transfer time, and this minimum in
+/// bytes.
+const SEND_BUFFER: (Nanos, usize) = (Nanos::from_millis(10), 16 * 1024);
 
-/// Bits per second, as `10mbit`: `bit`, `kbit`, `mbit`, `gbit`, thousands of each other.
+/// Bits per second, such as `10mbit`. Units: `bit`, `kbit`, `mbit`, `gbit`, in steps of 1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitRate(u64);
 
@@ -34,8 +36,7 @@ impl FromStr for BitRate {
     type Err = Wrong;
 
     fn from_str(text: &str) -> Result<Self, Wrong> {
-        let wrong =
-            || Wrong::new(format!("`{text}` is not a rate of bits; write for example 10mbit, 1.5gbit or 500kbit"));
+        let wrong = || Wrong::new(format!("`{text}` is not a bit rate; write for example 10mbit, 1.5gbit or 500kbit"));
         let number = text.strip_suffix("bit").ok_or_else(wrong)?;
         let (number, unit) = match number.as_bytes().last() {
             Some(b'k') => (&number[..number.len() - 1], 1e3),
@@ -44,51 +45,48 @@ impl FromStr for BitRate {
             _ => (number, 1.0),
         };
         let bits = number.parse::<f64>().map_err(|_| wrong())? * unit;
-        // From a byte a second to what no network interface has.
+        // From one byte per second to far above any network interface.
         if (8.0..=1e13).contains(&bits) { Ok(Self(bits.round() as u64)) } else { Err(wrong()) }
     }
 }
 
 impl BitRate {
-    /// How long so many bytes take, rounded up.
+    /// Transfer time of `bytes` bytes, rounded up.
     fn time(self, bytes: u64) -> Nanos {
         let nanos = (u128::from(bytes) * 8_000_000_000).div_ceil(u128::from(self.0));
         Nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 4))
     }
 
-    /// How many whole bytes go out in so long.
+    /// Number of whole bytes transferred in `time`.
     pub(crate) fn bytes(self, time: Nanos) -> u64 {
         u64::try_from(u128::from(time.0) * u128::from(self.0) / 8_000_000_000).unwrap_or(u64::MAX)
     }
 }
 
-/// The folder, and the rate of each of the discipline's servers.
+/// A directory, and the rate of each of the discipline's servers.
 #[derive(Clone, Debug)]
 pub struct Files {
     root: PathBuf,
     pub(crate) rate: BitRate,
 }
 
-/// A file as an answer.
+/// An open file to send as a response.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenFile {
     file: File,
-    /// As it was when it was asked for, which is what the head announces.
+    /// Length when the file was opened, which the head announces.
     pub(crate) length: u64,
 }
 
-/// The same open file.
-impl PartialEq for Opened {
+/// Equality of the descriptor and the length.
+impl PartialEq for OpenFile {
     fn eq(&self, other: &Self) -> bool {
         (self.file.as_raw_fd(), self.length) == (other.file.as_raw_fd(), other.length)
     }
 }
 
-impl Opened {
-    /// Adds the bytes from `from` on, so many of them.
-    ///
-    /// # Errors
-    /// The file cannot be read, or has become shorter.
+impl OpenFile {
+    /// Appends `count` bytes from offset `from` to `out`.
     pub(crate) fn read(&self, from: u64, count: usize, out: &mut Vec<u8>) -> io::Result<()> {
         let begin = out.len();
         out.resize(begin + count, 0);
@@ -97,54 +95,55 @@ impl Opened {
 }
 
 impl Files {
-    /// The files of a folder, and of those inside it.
+    /// The files of a directory and its subdirectories.
     ///
     /// # Errors
-    /// It is no folder that can be read.
+    /// The directory cannot be read.
     pub fn new(folder: &Path, rate: BitRate) -> Result<Self, Error> {
         let root = folder.canonicalize().and_then(|root| std::fs::read_dir(&root).map(|_| root));
         let root = root.map_err(|source| Error::Files { path: folder.to_owned(), source })?;
         Ok(Self { root, rate })
     }
 
-    /// How long to wait at most before it is seen how far the answers have come.
-    pub(crate) fn often(&self) -> Nanos {
-        self.rate.time(SEGMENT).clamp(OFTEN.0, OFTEN.1)
+    /// Maximum interval between two advances of the transfers.
+    pub(crate) fn progress_interval(&self) -> Nanos {
+        self.rate.time(SEGMENT).clamp(PROGRESS_INTERVAL.0, PROGRESS_INTERVAL.1)
     }
 
-    /// What a socket may hold, in bytes.
-    pub(crate) fn held(&self) -> usize {
-        usize::try_from(self.rate.bytes(HELD.0)).unwrap_or(usize::MAX).clamp(HELD.1, 1 << 30)
+    /// Size of the socket send buffer, in bytes.
+    pub(crate) fn send_buffer(&self) -> usize {
+        usize::try_from(self.rate.bytes(SEND_BUFFER.0)).unwrap_or(usize::MAX).clamp(SEND_BUFFER.1, 1 << 30)
     }
 
-    /// What a request asks of the folder; its class is that of its path.
+    /// The demand of a request for a file. Its class is that of its path.
     pub(crate) fn demand(&self, head: &Head<'_>, routes: &Routes) -> Demand {
         let target = match head.target.split_once("://") {
             Some((_, rest)) if !head.target.starts_with('/') => rest.find('/').map_or("/", |path| &rest[path..]),
             _ => head.target,
         };
-        let class = routes.find(head.method, target).map_or(routes.others(), |Route { class, .. }| class);
-        let reply = |reply| Demand { class, work: None, pause: None, reply };
+        let class = routes.find(head.method, target).map_or(routes.default_class(), |Route { class, .. }| class);
+        let response = |response| Demand { class, work: None, pause: None, response };
         if !matches!(head.method, "GET" | "HEAD") {
-            return reply(Reply::Status(405));
+            return response(Response::Status(405));
         }
         let opened = match self.open(target) {
             Ok(opened) => opened,
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return reply(Reply::Status(403)),
-            // No descriptor or no memory left.
-            Err(error) if rustix::io::Errno::from_io_error(&error).is_some_and(is_crowded) => {
-                return reply(Reply::Status(503));
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return response(Response::Status(403)),
+            // File descriptors or memory are exhausted.
+            Err(error) if rustix::io::Errno::from_io_error(&error).is_some_and(is_resource_limit) => {
+                return response(Response::Status(503));
             }
-            Err(_) => return reply(Reply::Status(404)),
+            Err(_) => return response(Response::Status(404)),
         };
-        let work = (!head.bodiless).then(|| Work::Given(self.rate.time(opened.length)));
-        Demand { class, work, pause: None, reply: Reply::File(opened) }
+        let work = (!head.bodiless).then(|| Work::Fixed(self.rate.time(opened.length)));
+        Demand { class, work, pause: None, response: Response::File(opened) }
     }
 
-    /// The file that a target names; of a folder its `index.html`.
+    /// Opens the file of a target; for a directory, its `index.html`.
     ///
-    /// Nothing outside the folder is found: `..` is refused, also where it is encoded, and a link is followed to where it leads.
-    fn open(&self, target: &str) -> io::Result<Opened> {
+    /// Nothing outside the directory is opened: `..` is refused, also when percent-encoded, and links are resolved
+    /// before the check.
+    fn open(&self, target: &str) -> io::Result<OpenFile> {
         let absent = || io::Error::from(io::ErrorKind::NotFound);
         let path = target.split(['?', '#']).next().unwrap_or_default();
         let path = percent_decode_str(path).decode_utf8().map_err(|_| absent())?;
@@ -158,17 +157,17 @@ impl Files {
         if path.is_dir() {
             path = path.join("index.html").canonicalize()?;
         }
-        // What is no file could hold up whoever opens it.
+        // Opening a special file, such as a pipe, could block.
         if !path.starts_with(&self.root) || !path.metadata()?.is_file() {
             return Err(absent());
         }
         let file = File::open(path)?;
         let length = file.metadata()?.len();
-        Ok(Opened { file, length })
+        Ok(OpenFile { file, length })
     }
 }
 
-fn is_crowded(errno: rustix::io::Errno) -> bool {
+fn is_resource_limit(errno: rustix::io::Errno) -> bool {
     use rustix::io::Errno;
     [Errno::MFILE, Errno::NFILE, Errno::NOMEM].contains(&errno)
 }
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_a_number_of_bits() {
+    fn bit_rates_are_parsed() {
         assert_eq!(
             [rate("10mbit"), rate("1.5gbit"), rate("64000bit")],
             [BitRate(10_000_000), BitRate(1_500_000_000), BitRate(64_000)]
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_and_their_time() {
+    fn bytes_and_transfer_times_are_consistent() {
         let link = rate("10mbit");
         assert_eq!(link.time(12_500), Nanos::from_millis(10));
         assert_eq!(
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outside_the_folder_is_found() {
+    fn nothing_outside_the_directory_is_served() {
         let around = tempfile::tempdir().unwrap();
         let folder = around.path().join("www");
         std::fs::create_dir_all(folder.join("sub")).unwrap();

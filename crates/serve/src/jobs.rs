@@ -1,17 +1,17 @@
-//! Jobs in a discipline, and whose they are.
+//! Jobs in a discipline, and the requests that they belong to.
 
 use offered_model::{Instant, Nanos};
 use offered_simulate::{Discipline, Job};
 use slab::Slab;
 
-/// The request that waits for a job: which connection, and which of its requests.
+/// The request that waits for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// The connection's place.
-    pub(crate) place: usize,
-    /// Tells it from an earlier connection in the same place.
+    /// Slot of the connection.
+    pub(crate) slot: usize,
+    /// Serial number of the connection, which distinguishes it from earlier ones in the same slot.
     pub(crate) serial: u64,
-    /// The number of the request on its connection.
+    /// Number of the request on its connection.
     pub(crate) request: u64,
 }
 
@@ -26,32 +26,33 @@ impl Jobs {
         Self { discipline, owners: Slab::new() }
     }
 
-    /// A job of this class arrives; whatever was done by `now` must have been taken out before.
+    /// Adds a job of this class. All jobs done by `now` must have been removed before.
     pub(crate) fn arrive(&mut self, now: Instant, class: u16, size: Nanos, owner: Owner) {
         let id = self.owners.insert(owner) as u64;
         self.discipline.arrive(now, Job { id, class, size, arrived: now });
     }
 
-    /// How many are in the system.
+    /// Number of jobs in the system.
     pub(crate) fn len(&self) -> usize {
         self.owners.len()
     }
 
-    /// When to ask for a completion, on paper.
+    /// Next completion time of the discipline.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.discipline.next()
     }
 
-    /// The owners of the jobs that are in service at `now`, and the work that is left of each.
-    pub(crate) fn left(&self, now: Instant, mut tell: impl FnMut(Owner, Nanos)) {
-        self.discipline.left(now, &mut |id, left| {
+    /// Reports the owner and the remaining work of each job in service at `now`.
+    pub(crate) fn remaining(&self, now: Instant, mut report: impl FnMut(Owner, Nanos)) {
+        self.discipline.remaining(now, &mut |id, left| {
             if let Some(owner) = self.owners.get(id as usize) {
-                tell(*owner, left);
+                report(*owner, left);
             }
         });
     }
 
-    /// The owner of the job done exactly at `due`, which is [`next`](Self::next); `None` when only the turn changed.
+    /// Removes the job that completes exactly at `due`, which is [`next`](Self::next), and returns its owner; `None`
+    /// when only the turn changed.
     pub(crate) fn complete(&mut self, due: Instant) -> Option<Owner> {
         self.owners.try_remove(self.discipline.complete(due)?.id as usize)
     }

@@ -1,31 +1,33 @@
-//! The reference server: real HTTP/1.1 on a real socket, in front of a server whose service law and discipline are known
-//! exactly.
+//! The reference server: HTTP/1.1 on a real socket, with a known service distribution and scheduling discipline.
 //!
-//! A request is a job. It arrives when its last byte was read, joins a [`Discipline`] on the real clock, and is answered at
-//! the instant at which the discipline has it done. No processor time is burnt for the work: one thread waits for sockets and
-//! for the next completion, whichever comes first, so the discipline's arithmetic is the only server there is.
+//! A request is a job. It arrives when its last byte is read, joins a [`Discipline`] on the real clock, and its
+//! response is sent at the instant when the discipline completes it. The work uses no processor time: one thread waits
+//! for sockets and for the next completion, whichever comes first. The response times therefore follow from the
+//! discipline alone.
 //!
 //! # Endpoints
-//! | target | answer |
+//! | target | response |
 //! |---|---|
-//! | a path of the [`Routes`] | a job of its class, of the size of the file or drawn from the law of the class |
-//! | `/`, and any path not named below | a job of a size drawn from the service law |
-//! | `?work_ms=12.5` on any path, `/work?ms=12.5`, the header `Work-Ms: 12.5` | a job of this size |
+//! | a path of the [`Routes`] | a job of its class, with the work of the file or sampled from the class's distribution |
+//! | `/`, and any path not listed below | a job with work sampled from the service distribution |
+//! | `?work_ms=12.5` on any path, `/work?ms=12.5`, the header `Work-Ms: 12.5` | a job with this work |
 //! | `/status/503` | this status, 200 to 599; 204 and 304 without a body |
-//! | `/bytes/N`, `/chunked/N`, `/nolength/N` | N bytes: announced, in chunks, ended by the connection's end |
-//! | `/delay/50ms` | an answer after a pause in which nobody queues |
-//! | `/echo` | the request as it came, up to 1 MiB |
+//! | `/bytes/N`, `/chunked/N`, `/nolength/N` | N bytes: with Content-Length, chunked, or ended by closing the connection |
+//! | `/delay/50ms` | a response after a pause without queueing |
+//! | `/echo` | the request as received, up to 1 MiB |
 //! | `/continue` | 100, 103, then 200 |
-//! | `/close`, `/reset`, `/stall` | no answer: an end, a reset, nothing for ever |
-//! | `/early` | 1000 bytes announced, 500 sent, an end |
-//! | `/garbage` | bytes that are not HTTP, an end |
+//! | `/close`, `/reset`, `/stall` | no response: the connection is closed, reset, or kept open forever |
+//! | `/early` | Content-Length 1000, 500 bytes sent, connection closed |
+//! | `/garbage` | bytes that are not HTTP, connection closed |
 //!
-//! With [`Options::files`] there are none of these: each path is a file, and the discipline schedules the uplink.
+//! With [`Options::files`] there are no endpoints: each path is a file, and the discipline schedules the uplink.
 //!
 //! # Limitations
-//! All requests that one read brings arrive at one instant, that of the read. A job whose client has gone away is served to
-//! its end all the same, as by most servers. Idle connections are never closed. Over a Unix socket `/reset` is `/close`.
+//! All requests in one read arrive at the same instant, that of the read. A job whose client has disconnected is still
+//! served to its end, as by most servers. Idle connections are never closed. Over a Unix socket `/reset` is the same as
+//! `/close`.
 
+mod accounting;
 mod address;
 mod codec;
 mod connection;
@@ -33,11 +35,10 @@ mod demand;
 mod event_loop;
 mod files;
 mod jobs;
-mod ledger;
 mod record;
-mod reply;
+mod response;
 mod routes;
-mod stamps;
+mod timestamps;
 
 use std::io;
 use std::path::PathBuf;
@@ -45,7 +46,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use offered_clock::{Clock, Poller, Waker, allow_sockets};
+use offered_io::{Clock, Poller, Waker, raise_file_limit};
 use offered_model::{Instant, Law, Nanos, Seed};
 use offered_simulate::Discipline;
 
@@ -53,75 +54,78 @@ pub use address::Address;
 pub use files::{BitRate, Files};
 pub use routes::Routes;
 
+use accounting::Accounting;
 use address::Listener;
 use event_loop::EventLoop;
-use ledger::Ledger;
 use record::Recorder;
 
-/// Why a server cannot start or go on.
+/// The reason why a server cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address cannot be had.
-    #[error("cannot listen on {address}: {source}; choose another address, or end what listens there")]
+    /// The server cannot listen on the address.
+    #[error("cannot listen on {address}: {source}; choose another address, or stop the program that listens there")]
     Listen {
-        /// As it was asked for.
+        /// The requested address.
         address: Address,
-        /// The system's reason.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The file of the record cannot be made, or not be written.
-    #[error("cannot write the record {path}: {source}; name a new file where there is room")]
+    /// The record file cannot be created or written.
+    #[error("cannot write the record {path}: {source}; choose a new file on a disk with free space")]
     Record {
-        /// The file.
+        /// Path of the record.
         path: PathBuf,
-        /// The system's reason.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The folder of files is none that can be read.
-    #[error("cannot serve the files of {path}: {source}; name a folder that can be read")]
+    /// The directory of files cannot be read.
+    #[error("cannot serve the files of {path}: {source}; choose a readable directory")]
     Files {
-        /// The folder.
+        /// Path of the directory.
         path: PathBuf,
-        /// The system's reason.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The system refused something a server cannot do without.
-    #[error("the server cannot go on: {0}; see whether the system has file descriptors and memory left")]
+    /// An operating system call failed that the server needs.
+    #[error("the server stopped: {0}; check the limits of open files and memory (`ulimit -a`)")]
     System(io::Error),
 }
 
-/// What to serve, where, and what to keep of it.
+/// Configuration of a server.
 pub struct Options {
-    /// Where to listen.
+    /// Address to listen on.
     pub listen: Address,
-    /// The server and its queue.
+    /// The modelled server and its queue.
     pub discipline: Box<dyn Discipline + Send>,
-    /// Room for so many jobs, those being served included; who finds it full is answered 503 at once. `None`: for any number.
+    /// Maximum number of jobs in the system, including those in service; further jobs get 503 at once. `None`:
+    /// unlimited.
     pub room: Option<u32>,
-    /// The law of the sizes of jobs that neither bring their own nor are known by their paths, in seconds.
+    /// Distribution of the work, in seconds, of jobs whose request and path do not determine it.
     pub service: Law,
-    /// Which paths are known. A job's class is the number of its request; of any other path, that after the last.
+    /// Known paths. A job's class is the index of its request; jobs of unknown paths form the class after the last.
     pub routes: Routes,
-    /// Real files instead of the [endpoints](crate): each request is a job whose work is its file's time on the uplink.
+    /// Serve files instead of the [endpoints](crate): each request is a job whose work is the file's transfer time on
+    /// the uplink.
     pub files: Option<Files>,
-    /// Where the sizes come from: job number n (from 0) has always the same.
+    /// Seed of the sampled work: job n (from 0) always has the same work.
     pub seed: Seed,
-    /// How long before a completion the thread stops sleeping and asks without a pause: more is more exact, up to about
-    /// 100 us, and costs processor time. Zero: never. [`Nanos::MAX`]: the thread never sleeps at all, so that arrivals are
-    /// stamped without its waking up in between.
+    /// Time before a completion when the thread stops sleeping and polls instead. A longer time, up to about 100 us, is
+    /// more precise and uses more processor time. Zero: never poll. [`Nanos::MAX`]: never sleep, so that arrival times
+    /// do not include the wake-up time.
     pub spin: Nanos,
-    /// Whose time the record is in.
+    /// Clock of the times in the record.
     pub clock: Clock,
-    /// A new file for one CSV row per request, in the order in which the answers went out: `arrival_ns` (last byte read),
-    /// `work_ns` (empty: no job), `due_ns` (done on paper), `done_ns` (last byte handed to the system; empty: never), `path`,
-    /// `received_ns` (last byte received by the system and stamped by it; empty where it does not say).
+    /// New CSV file with one row per request, in the order in which responses were sent: `arrival_ns` (last byte read),
+    /// `work_ns` (empty: no job), `due_ns` (completion by the discipline), `done_ns` (last byte of the response passed
+    /// to the system; empty: never), `path`, `received_ns` (the system's receive timestamp of the last byte; empty if
+    /// the system has none).
     pub record: Option<PathBuf>,
-    /// Whether [`Summary::arrivals`] is filled; 8 bytes a request.
-    pub keep_arrivals: bool,
+    /// Whether to fill [`Summary::arrivals`], at 8 bytes per request.
+    pub collect_arrivals: bool,
 }
 
 impl Options {
-    /// A free port of 127.0.0.1, room for any number of jobs, a thread that sleeps; nothing is kept of what is seen.
+    /// Options with a free port of 127.0.0.1, unlimited room, a thread that sleeps, and no record.
     pub fn new(discipline: Box<dyn Discipline + Send>, service: Law, seed: Seed) -> Self {
         Self {
             listen: "127.0.0.1:0".parse().expect("an address"),
@@ -134,42 +138,43 @@ impl Options {
             spin: Nanos::ZERO,
             clock: Clock::start(),
             record: None,
-            keep_arrivals: false,
+            collect_arrivals: false,
         }
     }
 }
 
-/// What a server has seen, from start to end.
+/// Statistics of a server, from start to stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Requests that arrived whole.
+    /// Requests received completely.
     pub requests: u64,
-    /// Those of them that were jobs, or would have been had there been room.
+    /// Requests that were jobs, including those rejected for lack of room.
     pub jobs: u64,
-    /// Answers sent in full; those to malformed requests among them.
-    pub answered: u64,
-    /// Connections given up because their bytes were not requests.
+    /// Responses sent completely, including those to malformed requests.
+    pub completed: u64,
+    /// Connections closed because of malformed requests.
     pub malformed: u64,
-    /// How long after it was due on paper the last byte of a job's answer was handed to the system, on average.
+    /// Mean lateness: time from the completion of a job by the discipline until the last byte of its response was
+    /// passed to the system.
     pub lateness_mean: Nanos,
-    /// The same, at worst.
+    /// Maximum lateness.
     pub lateness_max: Nanos,
-    /// When each request arrived, in order, if it was asked for.
+    /// Arrival time of each request, in order; empty unless [`Options::collect_arrivals`] is set.
     pub arrivals: Vec<Instant>,
 }
 
 /// The reference server; see [`Server::start`].
 pub struct Server;
 
-/// A server at work on a thread of its own.
-pub struct Running {
+/// A running server on its own thread.
+pub struct ServerHandle {
     address: Address,
     record: Option<PathBuf>,
     stopper: Stopper,
     thread: JoinHandle<io::Result<Summary>>,
 }
 
-/// Stops a server, from any thread.
+/// Stops a server from any thread.
 #[derive(Clone)]
 pub struct Stopper {
     stop: Arc<AtomicBool>,
@@ -177,7 +182,8 @@ pub struct Stopper {
 }
 
 impl Stopper {
-    /// Accepts nobody any more, and ends when what has arrived is answered, after a second at the latest.
+    /// Stops accepting connections, and ends the server when all received requests are completed, after one second at
+    /// the latest.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         self.waker.wake();
@@ -185,12 +191,12 @@ impl Stopper {
 }
 
 impl Server {
-    /// Listens, and serves on a thread of its own from now on. The process may then have as many files open as its hard limit.
+    /// Starts to listen and serves on a new thread. Raises the process's limit of open files to the hard limit.
     ///
     /// # Errors
-    /// The address is taken or not ours, the record exists already or cannot be made, or the system refuses.
-    pub fn start(options: Options) -> Result<Running, Error> {
-        allow_sockets();
+    /// The address is in use or not available, the record exists already or cannot be created, or a system call fails.
+    pub fn start(options: Options) -> Result<ServerHandle, Error> {
+        raise_file_limit();
         let listener = Listener::bind(&options.listen)
             .map_err(|source| Error::Listen { address: options.listen.clone(), source })?;
         let address = listener.address().map_err(Error::System)?;
@@ -203,43 +209,43 @@ impl Server {
         let (told, tell) = std::sync::mpsc::channel();
         let flag = stop.clone();
         let serve = move || {
-            // On its own thread, whose sleeps the poller makes exact.
+            // The poller must be created on this thread: it makes the thread's sleeps precise.
             let poller = Poller::new()?;
             let waker = poller.waker();
-            let ledger = Ledger::new(options.clock, recorder, options.keep_arrivals);
-            let event_loop = EventLoop::new(poller, listener, options, ledger, flag)?;
+            let accounting = Accounting::new(options.clock, recorder, options.collect_arrivals);
+            let event_loop = EventLoop::new(poller, listener, options, accounting, flag)?;
             let _ = told.send(waker);
             event_loop.run()
         };
         let thread = std::thread::Builder::new().name("serve".into()).spawn(serve).map_err(Error::System)?;
         match tell.recv() {
-            Ok(waker) => Ok(Running { address, record, stopper: Stopper { stop, waker }, thread }),
+            Ok(waker) => Ok(ServerHandle { address, record, stopper: Stopper { stop, waker }, thread }),
             Err(_) => Err(join(thread, None).err().unwrap_or_else(|| Error::System(io::ErrorKind::Other.into()))),
         }
     }
 }
 
-impl Running {
-    /// Where it listens, with the port that the system chose.
+impl ServerHandle {
+    /// The address it listens on, with the port that the system chose.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// What stops it from another thread.
+    /// A handle that stops the server from another thread.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
 
-    /// Stops it, and tells what it has seen.
+    /// Stops the server and returns its statistics.
     ///
     /// # Errors
-    /// The record could not be written to its end, or the system failed the server earlier.
+    /// The record could not be written completely, or a system call failed earlier.
     pub fn stop(self) -> Result<Summary, Error> {
         self.stopper.stop();
         self.wait()
     }
 
-    /// Waits until somebody stops it, and tells what it has seen.
+    /// Waits until the server is stopped and returns its statistics.
     ///
     /// # Errors
     /// Those of [`stop`](Self::stop).

@@ -1,4 +1,4 @@
-//! The requests of a workload by their paths: of which class a job is, and how much work it brings.
+//! Finds the request of a workload by its path: the class of a job, and its work.
 
 use std::collections::HashMap;
 
@@ -6,39 +6,39 @@ use offered_model::catalogue::Index;
 use offered_model::workload::Request;
 use offered_model::{Law, Nanos, Workload, Wrong};
 
-/// What a server knows of the requests that it will be asked.
+/// The paths that a server knows.
 #[derive(Debug, Default)]
 pub struct Routes {
-    /// The number of a request by its method and its path without a query.
+    /// Index of a request by its method and its path without the query.
     literal: HashMap<String, u16>,
-    catalogues: Vec<Listed>,
-    /// The law of the work of each request that has one of its own.
+    catalogues: Vec<CatalogueRoutes>,
+    /// Service distribution of each request that has its own.
     laws: Vec<Option<Law>>,
 }
 
-/// The files of a catalogue that are asked for by one method.
+/// The files of a catalogue that are requested by one method.
 #[derive(Debug)]
-struct Listed {
+struct CatalogueRoutes {
     method: String,
     index: Index,
-    /// The request for each class.
+    /// Request index by catalogue class.
     labels: HashMap<u16, u16>,
 }
 
-/// What is known of a request by its path.
+/// The route of a known path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Route {
-    /// Which request of the workload it is.
+    /// Index of the request in the workload.
     pub(crate) class: u16,
-    /// The work of the file that it asks for.
+    /// Work of the file, if the catalogue gives it.
     pub(crate) work: Option<Nanos>,
 }
 
 impl Routes {
-    /// Of all requests of this workload.
+    /// Routes of all requests of a workload.
     ///
     /// # Errors
-    /// A request whose path is not the same for all launches, or that another has too.
+    /// The path of a request varies, or two requests have the same path.
     pub fn new(workload: &Workload) -> Result<Self, Wrong> {
         let mut routes = Self::default();
         for (label, request) in (0u16..).zip(workload.requests()) {
@@ -49,7 +49,7 @@ impl Routes {
             if let Some(other) = taken {
                 let (one, other) = (&workload.requests()[usize::from(other)], request);
                 return Err(Wrong::new(format!(
-                    "the requests `{}` and `{}` have one path, and serve tells requests apart by their paths; give one of them another",
+                    "the requests `{}` and `{}` have the same path, but `serve` identifies requests by their paths; change one of them",
                     one.name(),
                     other.name()
                 )));
@@ -59,21 +59,22 @@ impl Routes {
         Ok(routes)
     }
 
-    /// Adds the files that a request asks for; the request that asks for the same.
+    /// Adds the files of a request's catalogue. Returns the index of another request with the same files.
     fn list(&mut self, label: u16, request: &Request) -> Option<u16> {
         let one_of = request.one_of()?;
         let (catalogue, method) = (one_of.catalogue(), request.method());
-        let of =
-            |listed: &Listed| listed.method == method && std::sync::Arc::ptr_eq(listed.index.catalogue(), catalogue);
+        let of = |listed: &CatalogueRoutes| {
+            listed.method == method && std::sync::Arc::ptr_eq(listed.index.catalogue(), catalogue)
+        };
         let place = self.catalogues.iter().position(of).unwrap_or_else(|| {
             let (method, index) = (method.to_owned(), Index::new(catalogue));
-            self.catalogues.push(Listed { method, index, labels: HashMap::new() });
+            self.catalogues.push(CatalogueRoutes { method, index, labels: HashMap::new() });
             self.catalogues.len() - 1
         });
         self.catalogues[place].labels.insert(one_of.number(), label)
     }
 
-    /// What is known of a request by its method and target.
+    /// Finds the route of a method and target; `None` for an unknown path.
     pub(crate) fn find(&self, method: &str, target: &str) -> Option<Route> {
         if self.laws.is_empty() {
             return None;
@@ -86,24 +87,24 @@ impl Routes {
         listed.or_else(|| Some(Route { class: *self.literal.get(&format!("{method} {path}"))?, work: None }))
     }
 
-    /// The class of jobs of which nothing is known: after all others.
-    pub(crate) fn others(&self) -> u16 {
+    /// Class of jobs with unknown paths: after all others.
+    pub(crate) fn default_class(&self) -> u16 {
         self.laws.len() as u16
     }
 
-    /// The law of the work of a class, where it has its own.
+    /// Service distribution of a class that has its own.
     pub(crate) fn law(&self, class: u16) -> Option<&Law> {
         self.laws.get(usize::from(class))?.as_ref()
     }
 }
 
-/// The path of a request, which is the same for all its launches.
+/// The path of a request, without its query. It must be constant.
 fn path(request: &Request) -> Result<&str, Wrong> {
     let text = request.path().as_str();
     match text.split_once('?').map_or(text, |(path, _)| path) {
         path if request.path().text().is_some() || !path.contains('{') => Ok(path),
         path => Err(Wrong::new(format!(
-            "the path `{path}` of request `{}` differs from launch to launch, and serve tells requests apart by their paths; say it behind a ?",
+            "the path `{path}` of request `{}` varies, but `serve` identifies requests by their paths; move the variable part into the query (after `?`)",
             request.name()
         ))),
     }

@@ -1,4 +1,4 @@
-//! The server on real sockets, loopback only, every wait bounded.
+//! Tests of the server on loopback sockets; every wait is bounded.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -7,28 +7,28 @@ use std::path::Path;
 use std::time::Duration;
 
 use offered_model::{Instant, Law, Nanos, Purpose, Seed, Workload};
-use offered_serve::{Address, Error, Files, Options, Routes, Running, Server};
+use offered_serve::{Address, Error, Files, Options, Routes, Server, ServerHandle};
 use offered_simulate::Discipline;
 use offered_simulate::discipline::{Fcfs, Infinite, Ps, RoundRobin, Srpt};
 use proptest::prelude::*;
 
 fn options(discipline: impl Discipline + Send + 'static) -> Options {
-    Options { keep_arrivals: true, ..Options::new(Box::new(discipline), Law::constant(0.0).unwrap(), Seed(1)) }
+    Options { collect_arrivals: true, ..Options::new(Box::new(discipline), Law::constant(0.0).unwrap(), Seed(1)) }
 }
 
-fn start() -> Running {
+fn start() -> ServerHandle {
     Server::start(options(Infinite::default())).unwrap()
 }
 
-fn connect(server: &Running) -> TcpStream {
+fn connect(server: &ServerHandle) -> TcpStream {
     let Address::Tcp(address) = server.address() else { panic!("TCP was asked for") };
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream
 }
 
-/// All that comes back for `bytes` until the server ends the connection.
-fn told(server: &Running, bytes: impl AsRef<[u8]>) -> String {
+/// Sends `bytes` and reads until the server closes the connection.
+fn response_to(server: &ServerHandle, bytes: impl AsRef<[u8]>) -> String {
     let mut stream = connect(server);
     stream.write_all(bytes.as_ref()).unwrap();
     let mut back = Vec::new();
@@ -40,7 +40,7 @@ fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: here\r\n\r\n")
 }
 
-/// As [`get`], and the server ends the connection after it.
+/// As [`get`], with `Connection: close`.
 fn last(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n")
 }
@@ -49,25 +49,25 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n";
 const LAST_OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n";
 
 #[test]
-fn pipelined_requests_are_answered_in_order_though_the_first_is_done_last() {
+fn pipelined_responses_are_in_order_even_if_the_first_is_done_last() {
     let server = start();
     let all = [get("/status/503?work_ms=30"), get("/?work_ms=1"), get("/delay/5ms"), last("/")].concat();
     let error = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 24\r\n\r\n503 Service Unavailable\n";
-    assert_eq!(told(&server, all), [error, OK, OK, LAST_OK].concat());
+    assert_eq!(response_to(&server, all), [error, OK, OK, LAST_OK].concat());
     let summary = server.stop().unwrap();
-    assert_eq!((summary.requests, summary.jobs, summary.answered), (4, 3, 4));
+    assert_eq!((summary.requests, summary.jobs, summary.completed), (4, 3, 4));
     assert_eq!(summary.arrivals.len(), 4);
     assert!(summary.arrivals.is_sorted());
 }
 
-/// Serves this folder at 8 Mbit/s, a byte a microsecond.
-fn serving(folder: &Path, record: &Path, discipline: impl Discipline + Send + 'static) -> Running {
+/// Serves this directory at 8 Mbit/s, one byte per microsecond.
+fn serving(folder: &Path, record: &Path, discipline: impl Discipline + Send + 'static) -> ServerHandle {
     let files = Files::new(folder, "8mbit".parse().unwrap()).unwrap();
     Server::start(Options { files: Some(files), record: Some(record.to_owned()), ..options(discipline) }).unwrap()
 }
 
 #[test]
-fn files_are_what_they_are_on_disk() {
+fn files_are_sent_unchanged() {
     let around = tempfile::tempdir().unwrap();
     let folder = around.path().join("www");
     std::fs::create_dir(&folder).unwrap();
@@ -104,10 +104,10 @@ fn files_are_what_they_are_on_disk() {
     .concat();
     assert!(back == all, "{} bytes", back.len());
     let summary = server.stop().unwrap();
-    assert_eq!((summary.requests, summary.jobs, summary.answered), (6, 3, 6));
+    assert_eq!((summary.requests, summary.jobs, summary.completed), (6, 3, 6));
 }
 
-/// The targets in the order in which they were answered, of a large file that is being sent when a small one is asked for.
+/// Requests a small file while a large one is being sent. Returns the targets in order of completion.
 fn answered_first(discipline: impl Discipline + Send + 'static) -> String {
     let around = tempfile::tempdir().unwrap();
     let record = around.path().join("record");
@@ -116,7 +116,7 @@ fn answered_first(discipline: impl Discipline + Send + 'static) -> String {
     let server = serving(around.path(), &record, discipline);
     let mut large = connect(&server);
     large.write_all(last("/large").as_bytes()).unwrap();
-    // It comes while it is served, and not when it is done: a second later.
+    // The file is sent while it is served, and not a second later when it is done.
     let mut first = [0; 100];
     large.read_exact(&mut first).unwrap();
     let mut small = connect(&server);
@@ -126,19 +126,19 @@ fn answered_first(discipline: impl Discipline + Send + 'static) -> String {
     assert_eq!(count(&mut small), 61 + 10_000);
     assert_eq!(large.join().unwrap() + 100, 63 + 1_000_000);
     let summary = server.stop().unwrap();
-    assert_eq!((summary.jobs, summary.answered), (2, 2));
+    assert_eq!((summary.jobs, summary.completed), (2, 2));
     let rows = std::fs::read_to_string(record).unwrap();
     rows.lines().skip(1).map(|row| row.split(',').nth(4).unwrap()).collect()
 }
 
 #[test]
-fn the_discipline_says_whose_file_goes_out() {
+fn the_discipline_schedules_files() {
     assert_eq!(answered_first(Srpt::new(1)), "/small/large");
     assert_eq!(answered_first(Fcfs::new(1)), "/large/small");
 }
 
 #[test]
-fn a_file_that_becomes_shorter_ends_its_connection() {
+fn a_truncated_file_closes_the_connection() {
     let around = tempfile::tempdir().unwrap();
     let path = around.path().join("log");
     std::fs::write(&path, vec![b'x'; 1_000_000]).unwrap();
@@ -148,11 +148,11 @@ fn a_file_that_becomes_shorter_ends_its_connection() {
     stream.read_exact(&mut [0; 100]).unwrap();
     std::fs::write(&path, "x").unwrap();
     assert!(std::io::copy(&mut stream, &mut std::io::sink()).unwrap() < 1_000_000);
-    assert_eq!(server.stop().unwrap().answered, 0);
+    assert_eq!(server.stop().unwrap().completed, 0);
 }
 
 #[test]
-fn every_way_to_end_a_body() {
+fn every_body_framing() {
     let server = start();
     let close = "Connection: close\r\n\r\n";
     for (request, answer) in [
@@ -180,7 +180,7 @@ fn every_way_to_end_a_body() {
             format!("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n{LAST_OK}"),
         ),
     ] {
-        let back = told(&server, &request);
+        let back = response_to(&server, &request);
         if request.contains("early") {
             assert_eq!(back.len(), answer.len() + 500);
             assert!(back.starts_with(&answer));
@@ -191,19 +191,19 @@ fn every_way_to_end_a_body() {
 }
 
 #[test]
-fn an_echo_is_the_request_as_it_came() {
+fn echo_returns_the_request_unchanged() {
     let server = start();
     let head = "POST /echo HTTP/1.1\r\nX-Session: 17\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let back = told(&server, format!("{head}3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"));
+    let back = response_to(&server, format!("{head}3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"));
     assert!(back.ends_with(&format!("{head}abcde")), "{back}");
     let large = vec![b'x'; 2 << 20];
     let head = format!("POST /echo HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", large.len());
-    let back = told(&server, [head.as_bytes(), &large].concat());
+    let back = response_to(&server, [head.as_bytes(), &large].concat());
     assert!(back.starts_with("HTTP/1.1 413 "), "{back}");
 }
 
 #[test]
-fn a_client_that_waits_is_told_to_continue() {
+fn expect_continue_gets_100() {
     let server = start();
     let mut stream = connect(&server);
     stream.write_all(b"PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n").unwrap();
@@ -217,20 +217,20 @@ fn a_client_that_waits_is_told_to_continue() {
 }
 
 #[test]
-fn what_is_no_request_is_refused_after_those_before_it_are_answered() {
+fn malformed_requests_are_refused_after_earlier_responses() {
     let server = start();
-    let back = told(&server, get("/?work_ms=5") + "nonsense\r\n\r\n" + &get("/"));
-    assert!(back.starts_with(&format!("{OK}HTTP/1.1 400 Bad Request\r\n")), "{back}");
+    let back = response_to(&server, get("/?work_ms=5") + "nonsense\r\n\r\n" + &get("/"));
+    assert!(back.starts_with(&format!("{OK}HTTP/1.1 400 RequestError Request\r\n")), "{back}");
     assert!(back.ends_with("\r\n\r\nthis is not a request of HTTP/1.1\n"), "nothing is read after it: {back}");
     let long = format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(20_000));
-    assert!(told(&server, long).starts_with("HTTP/1.1 431 "));
+    assert!(response_to(&server, long).starts_with("HTTP/1.1 431 "));
     let cut = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nnot a size\r\n";
-    assert!(told(&server, cut).starts_with("HTTP/1.1 400 "));
+    assert!(response_to(&server, cut).starts_with("HTTP/1.1 400 "));
     assert_eq!(server.stop().unwrap().malformed, 3);
 }
 
 #[test]
-fn a_client_that_ends_its_side_first_is_answered_and_then_left() {
+fn a_half_closed_client_gets_its_responses() {
     let server = start();
     let mut stream = connect(&server);
     stream.write_all((get("/?work_ms=20") + &get("/") + "GET /unfinished HT").as_bytes()).unwrap();
@@ -242,7 +242,7 @@ fn a_client_that_ends_its_side_first_is_answered_and_then_left() {
 }
 
 #[test]
-fn large_bodies_pass_in_both_directions() {
+fn large_bodies_are_transferred_in_both_directions() {
     let server = start();
     let mut stream = connect(&server);
     let size = 40_000_000;
@@ -277,10 +277,10 @@ fn thousands_of_pipelined_requests_wait_their_turn() {
 }
 
 #[test]
-fn nasty_ends() {
+fn close_garbage_reset_and_stall() {
     let server = start();
-    assert_eq!(told(&server, get("/close")), "");
-    assert!(!told(&server, get("/garbage")).contains("HTTP/1.1 "));
+    assert_eq!(response_to(&server, get("/close")), "");
+    assert!(!response_to(&server, get("/garbage")).contains("HTTP/1.1 "));
     let mut stream = connect(&server);
     stream.write_all((get("/") + &get("/reset")).as_bytes()).unwrap();
     assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap_err().kind(), ErrorKind::ConnectionReset);
@@ -291,10 +291,10 @@ fn nasty_ends() {
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     drop(stream);
     let summary = server.stop().unwrap();
-    assert_eq!((summary.requests, summary.answered), (7, 3));
+    assert_eq!((summary.requests, summary.completed), (7, 3));
 }
 
-/// The rows of a record: arrival, work, due, done; in the order of arrival.
+/// Rows of a record (arrival, work, due, done), in order of arrival.
 fn rows(path: &Path) -> Vec<(Instant, Nanos, Instant, Option<Instant>)> {
     let text = std::fs::read_to_string(path).unwrap();
     let mut lines = text.lines();
@@ -310,9 +310,9 @@ fn rows(path: &Path) -> Vec<(Instant, Nanos, Instant, Option<Instant>)> {
     rows
 }
 
-/// What is known of a path says the work; of the rest the server's law does, and a query can say it all the same.
+/// The work comes from the query, else from the path's route, else from the server's distribution.
 #[test]
-fn requests_of_a_workload_are_told_apart_by_their_paths() {
+fn routes_identify_requests_by_their_paths() {
     let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[[request]]\ncatalogue = \"files.csv\"\n[[request]]\n\
                 get = \"/status/503?x={{session}}\"\nservice = { constant = \"5ms\" }\n[[request]]\npost = \"/c\"\n";
     let files = "path,service,class\n/a?n=1,1ms,one\n/b,2ms,two\n/c,3ms,one\n";
@@ -325,7 +325,7 @@ fn requests_of_a_workload_are_told_apart_by_their_paths() {
     let post = "POST /c HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n".to_owned();
     let ways = ["/a?n=1", "/b?any=1", "/b", "/c", "/c?work_ms=7", "/status/503?x=17", "/a", "/else"];
     let all = ways.map(get).into_iter().chain([post, last("/bytes/3")]).collect::<String>();
-    let back = told(&server, all);
+    let back = response_to(&server, all);
     assert!(back.starts_with(OK) && !back.contains("503"), "{back}");
     server.stop().unwrap();
     let seen = std::fs::read_to_string(record).unwrap();
@@ -345,7 +345,7 @@ fn requests_of_a_workload_are_told_apart_by_their_paths() {
 }
 
 #[test]
-fn the_system_s_stamp_is_older_than_the_look_at_it() {
+fn receive_timestamps_precede_arrivals() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.csv");
     let server = Server::start(Options { record: Some(path.clone()), ..options(Fcfs::new(1)) }).unwrap();
@@ -361,7 +361,7 @@ fn the_system_s_stamp_is_older_than_the_look_at_it() {
         .skip(1)
         .filter_map(|row| Some((row.split(',').next()?.parse().ok()?, row.rsplit(',').next()?.parse().ok()?)))
         .collect();
-    // Linux begins to stamp a moment after the first socket has asked for it.
+    // Linux enables timestamps a moment after the first socket requests them.
     assert!(stamped.len() > 25 || cfg!(not(target_os = "linux")), "{text}");
     // Their clocks start within microseconds of each other.
     assert!(stamped.iter().all(|(read, received)| *received < read + 1_000_000), "{stamped:?}");
@@ -369,7 +369,7 @@ fn the_system_s_stamp_is_older_than_the_look_at_it() {
 }
 
 #[test]
-fn jobs_are_done_at_the_instants_of_the_discipline_however_late_the_loop() {
+fn jobs_complete_at_the_disciplines_times_even_if_the_loop_is_late() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.csv");
     let law = Law::exponential(0.0005).unwrap();
@@ -398,7 +398,7 @@ fn jobs_are_done_at_the_instants_of_the_discipline_however_late_the_loop() {
     let rows = rows(&path);
     assert_eq!(rows.len(), 200);
     assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), summary.arrivals);
-    // Lindley's recursion, to the nanosecond: one server is free when the last job is done, and works from then on.
+    // Lindley's recursion, to the nanosecond: a single server starts a job when the previous job is done.
     let mut free = Instant::ZERO;
     for (number, (arrival, work, due, done)) in rows.into_iter().enumerate() {
         let size = Nanos::from_secs_f64(law.sample(&mut Seed(9).at(Purpose::Size, number as u64, 0)));
@@ -410,24 +410,24 @@ fn jobs_are_done_at_the_instants_of_the_discipline_however_late_the_loop() {
 }
 
 #[test]
-fn who_finds_no_room_is_told_so_at_once() {
+fn requests_without_room_get_503_at_once() {
     let server = Server::start(Options { room: Some(1), ..options(Fcfs::new(1)) }).unwrap();
-    let back = told(&server, get("/?work_ms=20") + &get("/") + &last("/status/204"));
+    let back = response_to(&server, get("/?work_ms=20") + &get("/") + &last("/status/204"));
     let full = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 24\r\n\r\n503 Service Unavailable\n";
     assert_eq!(back, [OK, full, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"].concat());
 }
 
 #[test]
-fn taking_turns_is_no_end_of_a_job() {
+fn a_change_of_turn_does_not_complete_a_job() {
     let server = Server::start(options(RoundRobin::new(1, Nanos::from_micros(50)).unwrap())).unwrap();
-    let back = told(&server, get("/status/404?work_ms=5") + &last("/?work_ms=1"));
+    let back = response_to(&server, get("/status/404?work_ms=5") + &last("/?work_ms=1"));
     assert!(back.starts_with("HTTP/1.1 404 ") && back.ends_with(LAST_OK), "{back}");
     let summary = server.stop().unwrap();
-    assert_eq!((summary.jobs, summary.answered), (2, 2));
+    assert_eq!((summary.jobs, summary.completed), (2, 2));
 }
 
 #[test]
-fn a_stopping_server_answers_what_has_arrived_and_records_what_it_cannot() {
+fn a_stopping_server_completes_received_requests_and_records_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.csv");
     let server = Server::start(Options { record: Some(path.clone()), ..options(Infinite::default()) }).unwrap();
@@ -436,7 +436,7 @@ fn a_stopping_server_answers_what_has_arrived_and_records_what_it_cannot() {
     stream.write_all((get("/") + &get("/?work_ms=100") + &get("/?work_ms=3600000")).as_bytes()).unwrap();
     stream.read_exact(&mut vec![0; OK.len()]).unwrap();
     let summary = server.stop().unwrap();
-    assert_eq!((summary.requests, summary.answered), (3, 2));
+    assert_eq!((summary.requests, summary.completed), (3, 2));
     let mut back = String::new();
     stream.read_to_string(&mut back).unwrap();
     assert_eq!(back, OK);
@@ -447,7 +447,7 @@ fn a_stopping_server_answers_what_has_arrived_and_records_what_it_cannot() {
 }
 
 #[test]
-fn a_unix_socket_serves_and_is_taken_away() {
+fn a_unix_socket_serves_and_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("offered.sock");
     let listen = Address::Unix(path.clone());
@@ -464,7 +464,7 @@ fn a_unix_socket_serves_and_is_taken_away() {
 }
 
 #[test]
-fn a_server_that_cannot_start_says_why_and_writes_nothing() {
+fn a_server_that_cannot_start_reports_the_error_and_writes_nothing() {
     let server = start();
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("seen.csv");
@@ -486,16 +486,16 @@ fn a_server_that_cannot_start_says_why_and_writes_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn no_bytes_disturb_the_next_client(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..500), 0..5)) {
+    fn any_bytes_leave_the_server_working(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..500), 0..5)) {
         let server = start();
         let mut nasty = connect(&server);
         for piece in pieces {
-            // A server that has refused may have ended the connection already.
+            // The server may have closed the connection after an error.
             if nasty.write_all(&piece).is_err() {
                 break;
             }
         }
-        prop_assert_eq!(told(&server, last("/")), LAST_OK);
+        prop_assert_eq!(response_to(&server, last("/")), LAST_OK);
         drop(nasty);
         server.stop().unwrap();
     }

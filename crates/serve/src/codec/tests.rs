@@ -2,17 +2,17 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a connection said, with the cuts between body pieces forgotten.
+/// Decoded requests, with the body pieces joined.
 #[derive(Debug, Default, PartialEq)]
-struct Said {
+struct Decoded {
     requests: Vec<(String, bool, bool, Vec<u8>)>,
-    bad: Option<Bad>,
+    bad: Option<RequestError>,
 }
 
 /// Feeds `bytes` in pieces that end at `cuts`.
-fn said(bytes: &[u8], cuts: &[usize]) -> Said {
-    let mut decoder = Decoder::new();
-    let mut said = Said::default();
+fn decoded(bytes: &[u8], cuts: &[usize]) -> Decoded {
+    let mut decoder = RequestDecoder::new();
+    let mut decoded = Decoded::default();
     let mut open: Option<(String, bool, bool, Vec<u8>)> = None;
     let ends = cuts.iter().map(|cut| cut % (bytes.len() + 1)).chain([bytes.len()]);
     let mut ends: Vec<usize> = ends.collect();
@@ -28,26 +28,26 @@ fn said(bytes: &[u8], cuts: &[usize]) -> Said {
                     open = Some((head.target.to_owned(), head.keep_alive, head.expects, Vec::new()));
                 }
                 Ok(Some(Part::Body(data))) => open.as_mut().unwrap().3.extend_from_slice(data),
-                Ok(Some(Part::End)) => said.requests.push(open.take().unwrap()),
+                Ok(Some(Part::End)) => decoded.requests.push(open.take().unwrap()),
                 Err(bad) => {
-                    said.bad = Some(bad);
-                    return said;
+                    decoded.bad = Some(bad);
+                    return decoded;
                 }
             }
         }
         assert!(input.is_empty(), "asked for more with bytes left");
     }
-    said
+    decoded
 }
 
 fn one(bytes: &[u8]) -> (String, bool, bool, Vec<u8>) {
-    let said = said(bytes, &[]);
-    assert_eq!((said.bad, said.requests.len()), (None, 1), "{}", String::from_utf8_lossy(bytes));
-    said.requests.into_iter().next().unwrap()
+    let decoded = decoded(bytes, &[]);
+    assert_eq!((decoded.bad, decoded.requests.len()), (None, 1), "{}", String::from_utf8_lossy(bytes));
+    decoded.requests.into_iter().next().unwrap()
 }
 
 #[test]
-fn requests_say_when_the_connection_ends() {
+fn requests_determine_whether_the_connection_stays_open() {
     for (text, keep) in [
         ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", true),
         ("GET / HTTP/1.1\r\nConnection: close\r\n\r\n", false),
@@ -61,18 +61,18 @@ fn requests_say_when_the_connection_ends() {
 }
 
 #[test]
-fn bodies_are_taken_off_whatever_their_framing() {
+fn bodies_are_decoded_with_every_framing() {
     let text = b"POST /a HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-Continue\r\n\r\nhelloGET /b HTTP/1.1\r\n\r\n";
-    let said = said(text, &[]);
-    assert_eq!(said.requests[0], ("/a".into(), true, true, b"hello".to_vec()));
-    assert_eq!(said.requests[1], ("/b".into(), true, false, vec![]));
+    let decoded = decoded(text, &[]);
+    assert_eq!(decoded.requests[0], ("/a".into(), true, true, b"hello".to_vec()));
+    assert_eq!(decoded.requests[1], ("/b".into(), true, false, vec![]));
     let chunked = b"POST /c HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n\
         5;why=\"not\"\r\nhello\r\n001\r\n!\r\n0\r\nTrailer: x\r\n\r\n";
     assert_eq!(one(chunked), ("/c".into(), true, false, b"hello!".to_vec()));
 }
 
 #[test]
-fn what_means_two_things_is_refused() {
+fn ambiguous_requests_are_refused() {
     for text in [
         "POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
         "POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -87,17 +87,17 @@ fn what_means_two_things_is_refused() {
         "hello there\r\n\r\n",
         "GET / HTTP/1.1\r\nno colon\r\n\r\n",
     ] {
-        assert_eq!(said(text.as_bytes(), &[]).bad, Some(Bad::Malformed), "{text}");
+        assert_eq!(decoded(text.as_bytes(), &[]).bad, Some(RequestError::Malformed), "{text}");
     }
 }
 
 #[test]
-fn a_head_has_an_end() {
+fn endless_heads_are_refused() {
     let long = format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(MAX_HEAD));
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(MAX_FIELDS + 1));
     let tail = format!("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n{}", "X: y\r\n".repeat(MAX_HEAD));
     for text in [long, many, tail] {
-        assert_eq!(said(text.as_bytes(), &[]).bad, Some(Bad::TooLarge));
+        assert_eq!(decoded(text.as_bytes(), &[]).bad, Some(RequestError::TooLarge));
     }
     let fits = format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(MAX_HEAD - 23));
     assert_eq!(fits.len(), MAX_HEAD);
@@ -127,25 +127,25 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_split_of_the_bytes_gives_the_same_requests(bytes in stream(), cuts in prop::collection::vec(any::<usize>(), 0..30)) {
-        prop_assert_eq!(said(&bytes, &cuts), said(&bytes, &[]));
+    fn any_split_of_the_bytes_yields_the_same_requests(bytes in stream(), cuts in prop::collection::vec(any::<usize>(), 0..30)) {
+        prop_assert_eq!(decoded(&bytes, &cuts), decoded(&bytes, &[]));
     }
 
     #[test]
-    fn one_byte_at_a_time_is_a_split_too(bytes in stream()) {
+    fn one_byte_at_a_time_yields_the_same_requests(bytes in stream()) {
         let all: Vec<usize> = (0..=bytes.len()).collect();
-        prop_assert_eq!(said(&bytes, &all), said(&bytes, &[]));
+        prop_assert_eq!(decoded(&bytes, &all), decoded(&bytes, &[]));
     }
 
     #[test]
-    fn any_bytes_at_all_are_requests_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..3000), cut: usize) {
-        said(&bytes, &[cut]);
+    fn any_bytes_are_decoded_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..3000), cut: usize) {
+        decoded(&bytes, &[cut]);
     }
 
     #[test]
-    fn any_bytes_are_a_chunked_body_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300), cut: usize) {
+    fn any_bytes_are_decoded_as_a_chunked_body_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300), cut: usize) {
         let head = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
         let text = [head, bytes].concat();
-        prop_assert_eq!(said(&text, &[cut]), said(&text, &[]));
+        prop_assert_eq!(decoded(&text, &[cut]), decoded(&text, &[]));
     }
 }

@@ -1,50 +1,50 @@
-//! What a server has seen and done so far.
+//! Statistics and record of a server.
 
-use offered_clock::Clock;
+use offered_io::Clock;
 use offered_model::{Instant, Nanos};
 
 use crate::Summary;
 use crate::connection::Request;
 use crate::record::{Recorder, Row};
 
-/// The counts, and the record if one is kept.
-pub(crate) struct Ledger {
+/// The counts, and the record if there is one.
+pub(crate) struct Accounting {
     pub(crate) clock: Clock,
     pub(crate) summary: Summary,
     pub(crate) recorder: Option<Recorder>,
-    pub(crate) keep_arrivals: bool,
-    /// The sum of the jobs' lateness and the number of those jobs, for its mean.
-    late: u128,
-    jobs_answered: u128,
+    pub(crate) collect_arrivals: bool,
+    /// Sum of the jobs' lateness in ns; with the number of jobs it gives the mean.
+    lateness_sum: u128,
+    jobs_completed: u128,
 }
 
-impl Ledger {
-    pub(crate) fn new(clock: Clock, recorder: Option<Recorder>, keep_arrivals: bool) -> Self {
-        Self { clock, summary: Summary::default(), recorder, keep_arrivals, late: 0, jobs_answered: 0 }
+impl Accounting {
+    pub(crate) fn new(clock: Clock, recorder: Option<Recorder>, collect_arrivals: bool) -> Self {
+        Self { clock, summary: Summary::default(), recorder, collect_arrivals, lateness_sum: 0, jobs_completed: 0 }
     }
 
-    /// A request's last byte was read.
+    /// Counts a request whose last byte was read.
     pub(crate) fn arrived(&mut self, now: Instant) {
         self.summary.requests += 1;
-        if self.keep_arrivals {
+        if self.collect_arrivals {
             self.summary.arrivals.push(now);
         }
     }
 
-    /// The last byte of a request's answer was handed to the system.
-    pub(crate) fn answered(&mut self, request: Request, now: Instant) {
-        self.summary.answered += 1;
+    /// Counts a response whose last byte was passed to the system.
+    pub(crate) fn completed(&mut self, request: Request, now: Instant) {
+        self.summary.completed += 1;
         if let (Some(_), Some(due)) = (request.work, request.due) {
             let late = due.until(now);
-            self.jobs_answered += 1;
-            self.late += u128::from(late.0);
+            self.jobs_completed += 1;
+            self.lateness_sum += u128::from(late.0);
             self.summary.lateness_max = self.summary.lateness_max.max(late);
         }
         self.record(request, Some(now));
     }
 
-    /// A request that arrived, whose connection ended before its answer was out.
-    pub(crate) fn unanswered(&mut self, request: Request) {
+    /// Records a request whose connection ended before its response was sent.
+    pub(crate) fn incomplete(&mut self, request: Request) {
         self.record(request, None);
     }
 
@@ -55,10 +55,10 @@ impl Ledger {
         }
     }
 
-    /// Closes the record; the final counts.
+    /// Closes the record and returns the final counts.
     pub(crate) fn finish(self) -> std::io::Result<Summary> {
         let mut summary = self.summary;
-        if let Some(mean) = self.late.checked_div(self.jobs_answered) {
+        if let Some(mean) = self.lateness_sum.checked_div(self.jobs_completed) {
             summary.lateness_mean = Nanos(mean as u64);
         }
         self.recorder.map_or(Ok(()), Recorder::finish)?;

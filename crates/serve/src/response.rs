@@ -1,86 +1,86 @@
-//! Answers, as they go onto the wire: well-behaved ones, and those that try a client's patience.
+//! Responses on the wire: regular ones, and faulty ones that test a client.
 
 use std::io::{self, Write};
 
-use crate::files::Opened;
+use crate::files::OpenFile;
 
-/// What is answered.
+/// A response.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Reply {
-    /// 200 and three bytes: a job done.
-    Done,
-    /// This status, and a body that names it where a body is allowed.
+pub(crate) enum Response {
+    /// 200 and three bytes: a completed job.
+    Ok,
+    /// This status, with its name as the body where a body is allowed.
     Status(u16),
-    /// 200 and this many bytes, announced by their number.
+    /// 200 and this many bytes, with Content-Length.
     Bytes(u64),
-    /// 200 and this many bytes in chunks.
+    /// 200 and this many bytes, chunked.
     Chunked(u64),
-    /// 200 and this many bytes, ended by the end of the connection.
+    /// 200 and this many bytes, ended by closing the connection.
     NoLength(u64),
-    /// 200 and a file, as far as it may go out.
-    File(Opened),
-    /// 200 and the request as it came: its head and the data of its body.
+    /// 200 and a file, sent as far as the discipline has served it.
+    File(OpenFile),
+    /// 200 and the request as received: its head and the data of its body.
     Echo(Vec<u8>),
     /// 100, 103, then 200.
     Continue,
-    /// 400, or the status of what was too large, and this line.
-    Wrong(String),
-    /// 431, and the connection ends.
+    /// 400 with this line as the body.
+    BadRequest(String),
+    /// 431, then the connection is closed.
     TooLargeHead,
     /// 413: an echo longer than [`MAX_ECHO`].
     TooLargeBody,
-    /// 1000 bytes announced, 500 sent, and the connection ends.
+    /// Content-Length 1000 and 500 bytes, then the connection is closed.
     Early,
-    /// Bytes that are not HTTP, and the connection ends.
+    /// Bytes that are not HTTP, then the connection is closed.
     Garbage,
-    /// The connection ends without an answer.
+    /// The connection is closed without a response.
     Close,
-    /// The connection is reset without an answer.
+    /// The connection is reset without a response.
     Reset,
-    /// Nothing, ever.
+    /// No response, and the connection stays open.
     Stall,
 }
 
-/// The longest request that is echoed, in bytes.
+/// Longest request that is echoed, in bytes.
 pub(crate) const MAX_ECHO: usize = 1 << 20;
 
-/// What a request's head demands of any answer to it.
+/// How the response must be framed, according to the request's head.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
-    /// No body, though its length is told.
+pub(crate) struct ResponseFraming {
+    /// Send the head only, with the length of the body (HEAD).
     pub(crate) head_only: bool,
-    /// HTTP/1.0.
+    /// The client speaks HTTP/1.0.
     pub(crate) is_old: bool,
     pub(crate) keep_alive: bool,
 }
 
-/// What becomes of the connection when the answer is out.
+/// What to do with the connection after the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum After {
-    KeepOn,
-    /// End our side, and wait for the other to end its own: closing with unread bytes would reset the connection and take the
-    /// answer with it.
-    Finish,
-    /// Our side has ended.
-    Finished,
+pub(crate) enum ConnectionAction {
+    KeepAlive,
+    /// Shut down writing and wait for the client to close: closing with unread bytes would reset the connection and
+    /// lose the response.
+    ShutDownWrite,
+    /// Writing is shut down; wait for the client to close.
+    AwaitClose,
     Close,
     Reset,
     Stall,
 }
 
-/// The part of a body that is not written yet.
+/// The unwritten rest of a body.
 #[derive(Debug)]
 pub(crate) struct Body {
     left: u64,
     is_chunked: bool,
-    /// Whose last bytes are left; of no file, something to look at.
-    file: Option<Opened>,
+    /// The file whose last bytes remain; without a file the body is filler text.
+    file: Option<OpenFile>,
 }
 
 const CHUNK: u64 = 16 * 1024;
 static FILLER: [u8; CHUNK as usize] = filler();
 
-/// Lines of 64 characters, so that a body looks like something in a terminal.
+/// Lines of 64 characters, readable in a terminal.
 const fn filler() -> [u8; CHUNK as usize] {
     let mut bytes = [b'.'; CHUNK as usize];
     let mut i = 63;
@@ -125,7 +125,7 @@ impl Body {
         put(out, format_args!("{size:x}\r\n"));
         out.extend_from_slice(data);
         out.extend_from_slice(b"\r\n");
-        // The chunk of no bytes ends the body.
+        // A chunk of length zero ends the body.
         self.is_chunked = size > 0;
         Ok(true)
     }
@@ -135,32 +135,34 @@ fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("a vector takes all bytes");
 }
 
-impl Reply {
-    /// Writes the head and whatever is short; returns the rest of the body, and what becomes of the connection after it.
-    pub(crate) fn write(self, manner: Manner, out: &mut Vec<u8>) -> (Body, After) {
-        let Manner { head_only, is_old, keep_alive } = manner;
-        let after = if keep_alive { After::KeepOn } else { After::Finish };
+impl Response {
+    /// Writes the head and short bodies. Returns the rest of the body, and what to do with the connection after it.
+    pub(crate) fn write(self, framing: ResponseFraming, out: &mut Vec<u8>) -> (Body, ConnectionAction) {
+        let ResponseFraming { head_only, is_old, keep_alive } = framing;
+        let after = if keep_alive { ConnectionAction::KeepAlive } else { ConnectionAction::ShutDownWrite };
         let short = |status: u16, text: &str, out: &mut Vec<u8>| {
-            head(status, Some(text.len() as u64), manner, out);
+            head(status, Some(text.len() as u64), framing, out);
             if !head_only {
                 out.extend_from_slice(text.as_bytes());
             }
             (Body::EMPTY, after)
         };
         match self {
-            Self::Done if keep_alive && !head_only && !is_old => {
+            Self::Ok if keep_alive && !head_only && !is_old => {
                 out.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n");
                 (Body::EMPTY, after)
             }
-            Self::Done => short(200, "ok\n", out),
+            Self::Ok => short(200, "ok\n", out),
             Self::Status(code @ (204 | 304)) => {
-                head(code, None, manner, out);
+                head(code, None, framing, out);
                 (Body::EMPTY, after)
             }
             Self::Status(code) => short(code, &format!("{code} {}\n", reason(code)), out),
-            Self::Wrong(line) => short(400, &format!("{line}\n"), out),
-            Self::TooLargeHead => short(431, "the head of a request may have 16384 bytes and 100 fields\n", out),
-            Self::TooLargeBody => short(413, "only requests up to 1 MiB are echoed\n", out),
+            Self::BadRequest(line) => short(400, &format!("{line}\n"), out),
+            Self::TooLargeHead => {
+                short(431, "the head of a request may have at most 16384 bytes and 100 fields\n", out)
+            }
+            Self::TooLargeBody => short(413, "/echo accepts requests up to 1 MiB\n", out),
             Self::Continue => {
                 if !is_old {
                     out.extend_from_slice(
@@ -170,58 +172,58 @@ impl Reply {
                 short(200, "ok\n", out)
             }
             Self::Echo(text) => {
-                head(200, Some(text.len() as u64), manner, out);
+                head(200, Some(text.len() as u64), framing, out);
                 if !head_only {
                     out.extend_from_slice(&text);
                 }
                 (Body::EMPTY, after)
             }
             Self::Bytes(bytes) => {
-                head(200, Some(bytes), manner, out);
+                head(200, Some(bytes), framing, out);
                 (Body::of(if head_only { 0 } else { bytes }), after)
             }
             Self::File(file) => {
-                head(200, Some(file.length), manner, out);
+                head(200, Some(file.length), framing, out);
                 let body = Body { left: file.length, is_chunked: false, file: Some(file) };
                 (if head_only { Body::EMPTY } else { body }, after)
             }
             Self::Chunked(bytes) if !is_old => {
                 out.extend_from_slice(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n");
-                end_head(manner, out);
+                end_head(framing, out);
                 (if head_only { Body::EMPTY } else { Body { is_chunked: true, ..Body::of(bytes) } }, after)
             }
             Self::Chunked(bytes) | Self::NoLength(bytes) => {
-                head(200, None, Manner { keep_alive: false, ..manner }, out);
-                (Body::of(if head_only { 0 } else { bytes }), After::Finish)
+                head(200, None, ResponseFraming { keep_alive: false, ..framing }, out);
+                (Body::of(if head_only { 0 } else { bytes }), ConnectionAction::ShutDownWrite)
             }
             Self::Early => {
-                head(200, Some(1000), manner, out);
-                (Body::of(if head_only { 0 } else { 500 }), After::Finish)
+                head(200, Some(1000), framing, out);
+                (Body::of(if head_only { 0 } else { 500 }), ConnectionAction::ShutDownWrite)
             }
             Self::Garbage => {
                 out.extend_from_slice(b"\x00\xffthis is not HTTP\r\n\r\n");
-                (Body::EMPTY, After::Finish)
+                (Body::EMPTY, ConnectionAction::ShutDownWrite)
             }
-            Self::Close => (Body::EMPTY, After::Close),
-            Self::Reset => (Body::EMPTY, After::Reset),
-            Self::Stall => (Body::EMPTY, After::Stall),
+            Self::Close => (Body::EMPTY, ConnectionAction::Close),
+            Self::Reset => (Body::EMPTY, ConnectionAction::Reset),
+            Self::Stall => (Body::EMPTY, ConnectionAction::Stall),
         }
     }
 }
 
-/// Writes a head with this status and length of body (`None`: not told).
-fn head(status: u16, length: Option<u64>, manner: Manner, out: &mut Vec<u8>) {
+/// Writes a head with this status and length of the body (`None`: no Content-Length).
+fn head(status: u16, length: Option<u64>, framing: ResponseFraming, out: &mut Vec<u8>) {
     put(out, format_args!("HTTP/1.1 {status} {}\r\n", reason(status)));
     if let Some(length) = length {
         put(out, format_args!("Content-Length: {length}\r\n"));
     }
-    end_head(manner, out);
+    end_head(framing, out);
 }
 
-fn end_head(manner: Manner, out: &mut Vec<u8>) {
-    out.extend_from_slice(match manner {
-        Manner { keep_alive: false, .. } => b"Connection: close\r\n\r\n".as_slice(),
-        Manner { is_old: true, .. } => b"Connection: keep-alive\r\n\r\n",
+fn end_head(framing: ResponseFraming, out: &mut Vec<u8>) {
+    out.extend_from_slice(match framing {
+        ResponseFraming { keep_alive: false, .. } => b"Connection: close\r\n\r\n".as_slice(),
+        ResponseFraming { is_old: true, .. } => b"Connection: keep-alive\r\n\r\n",
         _ => b"\r\n",
     });
 }
@@ -233,7 +235,7 @@ const fn reason(status: u16) -> &'static str {
         301 => "Moved Permanently",
         302 => "Found",
         304 => "Not Modified",
-        400 => "Bad Request",
+        400 => "RequestError Request",
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
@@ -241,7 +243,7 @@ const fn reason(status: u16) -> &'static str {
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
-        502 => "Bad Gateway",
+        502 => "RequestError Gateway",
         503 => "Service Unavailable",
         504 => "Gateway Timeout",
         _ => "On Demand",
