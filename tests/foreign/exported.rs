@@ -29,7 +29,7 @@ fn runs() -> (tempfile::TempDir, Vec<(String, String)>) {
         let workload = folder.path().join(format!("{name}.toml")).to_str().unwrap().to_owned();
         let out = folder.path().join(name).to_str().unwrap().to_owned();
         fs::write(&workload, format!("{HEAD}{arrivals}")).unwrap();
-        printed(offered(&["run", &workload, "--dry-run", "exponential:20ms", "--out", &out]));
+        printed(offered(&["run", &workload, "--dry-run", "exponential:20ms", "--output", &out]));
         (out, workload)
     };
     let runs = KINDS.iter().map(run).collect();
@@ -38,7 +38,7 @@ fn runs() -> (tempfile::TempDir, Vec<(String, String)>) {
 
 fn export(run: &str, to: &str) -> String {
     let file = format!("{run}.{to}");
-    printed(offered(&["export", run, "--to", to, "-o", &file]));
+    printed(offered(&["export", run, "--format", to, "-o", &file]));
     file
 }
 

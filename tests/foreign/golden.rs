@@ -20,13 +20,13 @@ tests![
 /// The name of the file, and the arguments after `verify`.
 const COMMANDS: &[(&str, &str)] = &[
     ("even", "even.txt"),
-    ("even-meant", "even.txt --meant constant --rate 100/s"),
+    ("even-meant", "even.txt --expected constant --rate 100/s"),
     ("even-strict", "even.txt --strict"),
     ("even-json", "even.txt --json"),
     ("bunches", "bunches.csv"),
     ("users", "a.jtl --by-threads --skip-first 2s --take 25s"),
     ("users-json", "a.jtl --by-threads --skip-first 2s --take 25s --json"),
-    ("users-meant", "a.jtl --skip-first 1s --meant closed:6:uniform:0s,1s"),
+    ("users-meant", "a.jtl --skip-first 1s --expected closed:6:uniform:0s,1s"),
     ("users-drop", "a.jtl --failures drop"),
     ("users-end", "a.jtl --stamps end"),
     ("several", "a.jtl b.jtl even.txt"),
@@ -45,7 +45,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("error-half", "half.csv --start-column begun"),
     ("error-format", "even.txt --format jtl-csv"),
     ("error-stamps", "even.txt --stamps end"),
-    ("error-meant", "even.txt --meant closed:10"),
+    ("error-meant", "even.txt --expected closed:10"),
     ("error-gaps", "a.jtl b.jtl --gaps gaps.txt"),
 ];
 
@@ -156,7 +156,7 @@ fn stdin_and_compression_change_nothing_but_the_name() {
 fn the_toolkit_s_tables_and_histograms_are_written() {
     let folder = tempfile::tempdir().unwrap();
     let csv = folder.path().to_str().unwrap();
-    let args = ["verify", "a.jtl", "--csv", csv, "--cells", "50", "500"];
+    let args = ["verify", "a.jtl", "--csv", csv, "--bin-widths", "50", "500"];
     assert!(offered(&args).current_dir(place().join("data")).output().unwrap().status.success());
     let mut names: Vec<String> =
         fs::read_dir(csv).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

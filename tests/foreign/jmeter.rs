@@ -53,8 +53,8 @@ fn run_in_jmeter(home: &Path, law: &str) {
     let (plan, jtl) = (folder.path().join("plan.jmx"), folder.path().join("run.jtl"));
     // 200 users who think 5 s, as many as in Brady and Gunther's runs; JMeter may be slow to start.
     let written = offered()
-        .args(["plan", "emulate", "--rate", "40/s", "--response", "5ms", "--users", "200", "--think-law", law])
-        .args(["--for", "jmeter", "--url", &url, "--ramp", "20s", "--duration", "80s", "--out"])
+        .args(["plan", "emulate", "--rate", "40/s", "--response", "5ms", "--users", "200", "--think-distribution", law])
+        .args(["--for", "jmeter", "--url", &url, "--ramp", "20s", "--duration", "80s", "--output"])
         .arg(&plan)
         .status();
     assert!(written.unwrap().success());
@@ -87,7 +87,7 @@ fn judge(jtl: &Path, law: &str, launches: usize) {
     let meant = if law == "uniform" { "closed:200:uniform:0s,10s" } else { "closed:200:exponential:5s" };
     // 2000 gaps have a CoV with a standard error of 0.02.
     let judged = offered()
-        .args(["verify", "--json", "--skip-first", "30s", "--pattern-tolerance", "0.15", "--meant", meant])
+        .args(["verify", "--json", "--skip-first", "30s", "--pattern-tolerance", "0.15", "--expected", meant])
         .arg(jtl)
         .output()
         .unwrap();

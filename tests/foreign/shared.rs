@@ -66,7 +66,7 @@ fn figures_13_and_15_of_brady_and_gunther_in_every_digit() -> Tested {
     // Uniform think times have a C2 of 1/3, and to that the dispersion of their counts tends.
     let windows = verdict["dispersion"].as_array().unwrap();
     near(&windows.last().unwrap()["idc"], 1.0 / 3.0, 0.15);
-    let meant = ["--skip-first", "120s", "--take", "1200s", "--meant", "closed:200:uniform:0s,12.5s"];
+    let meant = ["--skip-first", "120s", "--take", "1200s", "--expected", "closed:200:uniform:0s,12.5s"];
     assert_eq!(crate::program::verdict(&file, &meant)["validity"], "valid");
     Ok(())
 }

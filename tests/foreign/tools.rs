@@ -62,7 +62,7 @@ fn vegeta_is_a_clock_and_says_the_same_in_csv_and_json() -> Tested {
             encode.args(["encode", &to, &output, &place("results")]);
             encode
         });
-        verdict(&encoded, &["--meant", "constant", "--rate", "25/s"])
+        verdict(&encoded, &["--expected", "constant", "--rate", "25/s"])
     };
     let (json, csv) = (of("json"), of("csv"));
     assert_eq!((&json["source"]["format"], &csv["source"]["format"]), (&"vegeta-json".into(), &"vegeta-csv".into()));
@@ -79,10 +79,10 @@ fn vegeta_reads_what_we_export_for_it() -> Tested {
     let mut report = tool("vegeta")?;
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run").to_str().unwrap().to_owned();
-    let dry = ["run", "http://127.0.0.1:1/", "--open", "100/s", "--seed", "3", "--dry-run", "--out", &run];
+    let dry = ["run", "http://127.0.0.1:1/", "--open", "100/s", "--seed", "3", "--dry-run", "--output", &run];
     printed(offered(&dry));
     let exported = format!("{run}.json");
-    printed(offered(&["export", &run, "--to", "vegeta", "-o", &exported]));
+    printed(offered(&["export", &run, "--format", "vegeta", "-o", &exported]));
     let ours = verdict(&run, &[]);
     report.args(["report", "-type=json", &exported]).stderr(Stdio::inherit());
     let theirs: serde_json::Value = serde_json::from_str(&printed(report)).unwrap();

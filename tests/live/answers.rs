@@ -4,7 +4,7 @@ use std::path::Path;
 
 use offered_model::{Law, Seed};
 use offered_serve::{Options, Server};
-use offered_simulate::policy::{Make, Policy, Setting};
+use offered_simulate::policy::{BuildDiscipline, Policy, ServerConfig};
 
 use crate::process::{Serve, ended};
 
@@ -22,7 +22,7 @@ fn praises(line: &str) -> bool {
 fn a_server_that_is_too_slow_is_told_in_the_first_lines() {
     // One request after another, 20 ms each: 50/s.
     let seed = Seed(1);
-    let policy = Policy::Fcfs.boxed(&Setting { servers: 1, class_means: Vec::new(), seed }).unwrap();
+    let policy = Policy::Fcfs.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed }).unwrap();
     let server = Server::start(Options::new(policy, Law::constant(0.02).unwrap(), seed)).unwrap();
     let url = format!("{}/", server.address());
     let ended = ended(&["run", &url, "--open", "150/s", "-d", "4s", "--seed", "1", "--quiet"]);

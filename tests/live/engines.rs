@@ -67,7 +67,7 @@ impl Run {
         // On a busy machine a run may not be believed; what was launched is not changed by that.
         assert!(matches!(placed.code, Some(0 | 3)), "{placed:?}");
         let alone = self.folder.path().join("alone");
-        let mut whole = offered(&["run", "--dry-run", "--out"]);
+        let mut whole = offered(&["run", "--dry-run", "--output"]);
         whole.arg(&alone).arg(&self.workload);
         assert_eq!(Process::start(whole).end().code, Some(0));
         let launched = meant(&self.together);
@@ -75,7 +75,7 @@ impl Run {
         let seen = self.nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
         assert_eq!(seen, launched.len(), "what nginx has seen");
         // Several generators on two processors come late; how late is judged elsewhere.
-        let verdict = stdout(&["verify", "--json", "--late", "1s", "--tolerance", "100%"], &self.together);
+        let verdict = stdout(&["verify", "--json", "--late-after", "1s", "--tolerance", "100%"], &self.together);
         let verdict: Value = serde_json::from_str(&verdict).unwrap();
         assert_eq!(verdict["by_node"].as_array().unwrap().len(), workers, "a row for each worker");
         // Of launches that a machine stalled nobody can say more.

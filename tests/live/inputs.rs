@@ -85,7 +85,7 @@ fn wrong_input_is_one_line_and_leaves_nothing() {
     let out = folder.path().join("deep/run");
     let mut bad = Vec::new();
     for (args, words) in WRONG {
-        let ended = ended(&[&["run", "--out", out.to_str().unwrap()], *args].concat());
+        let ended = ended(&[&["run", "--output", out.to_str().unwrap()], *args].concat());
         let is_a_line = ended.stderr.starts_with("error: ") && ended.stderr.lines().count() == 1;
         if !is_a_line || !ended.stderr.contains(words) || ended.code != Some(2) || !ended.stdout.is_empty() {
             bad.push(format!("{args:?}, `{words}`: {ended:?}"));
@@ -105,7 +105,7 @@ fn a_port_where_nobody_listens_and_a_name_nobody_knows_stop_the_run() {
         ("unix:/no/such.sock", "start the server"),
         ("http://nobody.invalid/", "check the name"),
     ] {
-        let ended = ended(&["run", url, "--open", "5/s", "--out", out.to_str().unwrap()]);
+        let ended = ended(&["run", url, "--open", "5/s", "--output", out.to_str().unwrap()]);
         assert!(ended.stderr.starts_with("error: ") && ended.stderr.lines().count() == 1, "{ended:?}");
         assert!(ended.stderr.contains(words) && ended.code == Some(1), "{ended:?}");
         assert!(!out.exists());
@@ -117,7 +117,7 @@ fn a_recorded_run_is_never_overwritten_and_an_unwritable_place_is_told_before_th
     std::fs::write(folder.path().join("file"), "mine").unwrap();
     for (out, words) in [(".", "exists already"), ("file", "exists already"), ("file/run", "cannot create")] {
         let out = folder.path().join(out);
-        let args = ["run", URL, "--open", "5/s", "--dry-run", "constant:1ms", "--out", out.to_str().unwrap()];
+        let args = ["run", URL, "--open", "5/s", "--dry-run", "constant:1ms", "--output", out.to_str().unwrap()];
         let ended = ended(&args);
         assert_eq!(ended.code, Some(2), "{ended:?}");
         assert!(ended.stderr.starts_with("error: ") && ended.stderr.lines().count() == 1, "{ended:?}");

@@ -179,7 +179,7 @@ fn workload(folder: &Path, url: &str, load: &str) -> PathBuf {
 /// When each launch of the workload is meant, by one who makes all of them.
 fn alone(folder: &Path, workload: &Path) -> BTreeMap<(u64, u32), Nanos> {
     let out = folder.join("alone");
-    let mut whole = offered(&["run", "--dry-run", "--out"]);
+    let mut whole = offered(&["run", "--dry-run", "--output"]);
     whole.arg(&out).arg(workload);
     assert_eq!(Process::start(whole).end().code, Some(0));
     meant(&out)
@@ -213,7 +213,7 @@ fn worker(index: u32) -> Pid {
     Pid::from_raw(found.file_name().unwrap().to_str().unwrap().parse().unwrap()).unwrap()
 }
 
-/// Until a worker has kept so many parts.
+/// EndCondition a worker has kept so many parts.
 fn until_parts(run: &Path, worker: &str, parts: u64) {
     let part = run.join(worker).join(format!("events/part-{:04}.parquet", parts - 1));
     soon(|| part.exists().then_some(())).unwrap_or_else(|| panic!("{} never came", part.display()));
@@ -231,7 +231,7 @@ fn four_pods_make_together_the_launches_of_one() -> Tested {
         let logs = || cluster.kubectl(&["logs", "-l", "app.kubernetes.io/instance=shop", "--prefix"]);
         assert_eq!(meant(&cluster.run("shop")), whole, "to the nanosecond: {job} {}", logs());
         let verdict = verdict(&cluster.run("shop"));
-        assert_eq!(verdict["window"]["launches"], whole.len());
+        assert_eq!(verdict["window"]["requests"], whole.len());
         assert_eq!(verdict["by_node"].as_array().unwrap().len(), 4, "a row for each worker");
         assert!(logs().contains("[pod/shop-3-"), "the pods say what they did");
         let asked = nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
@@ -254,7 +254,7 @@ fn pods_that_are_killed_or_frozen_leave_nothing_unknown() -> Tested {
         let (killed, frozen) = (worker(1), worker(2));
         kill_process(frozen, Signal::STOP).unwrap();
         kill_process(killed, Signal::KILL).unwrap();
-        // Until it is missed, which takes ten seconds, and some more by one that nothing happens to.
+        // EndCondition it is missed, which takes ten seconds, and some more by one that nothing happens to.
         let missed = |seen: &String| seen.contains("worker 3/4: it has given no sign of life for");
         let seen = soon(|| Some(verdict(&run)["warnings"].to_string()).filter(missed));
         assert!(seen.is_some(), "{}", verdict(&run)["warnings"]);
@@ -299,7 +299,7 @@ fn what_run_places_it_follows_and_fetches_and_takes_away() -> Tested {
         let out = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
 
         let whole = out("whole");
-        let args = [shop, "--workers", "4", "--pvc", "runs", "--out", &whole];
+        let args = [shop, "--workers", "4", "--pvc", "runs", "--output", &whole];
         let ended = Cluster::run_by(&somebody, &args).end();
         assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
         for said in ["running on n1", "running on n2", ": done", "fetched "] {
@@ -319,7 +319,7 @@ fn what_run_places_it_follows_and_fetches_and_takes_away() -> Tested {
             (["--memory", "99999999"], "Insufficient memory"),
         ] {
             let none = out("none");
-            let mut args = vec![shop, "--workers", "2", "--wait", "3s", "--out", &none];
+            let mut args = vec![shop, "--workers", "2", "--wait", "3s", "--output", &none];
             args.extend(if more[0] == "--pvc" { vec![] } else { vec!["--pvc", "runs"] });
             args.extend(more);
             let ended = Cluster::run_by(&somebody, &args).end();
@@ -336,7 +336,7 @@ fn what_run_places_it_follows_and_fetches_and_takes_away() -> Tested {
         let (_nginx, url) = self::nginx(Path::new(&other))?;
         let long = workload(folder.path(), &url, "duration = \"60s\"\narrivals.open.rate = \"100/s\"\n");
         let stopped = out("stopped");
-        let args = [long.to_str().unwrap(), "--workers", "2", "--pvc", "runs", "--out", &stopped, "--name", "stopped"];
+        let args = [long.to_str().unwrap(), "--workers", "2", "--pvc", "runs", "--output", &stopped, "--name", "stopped"];
         let running = Cluster::run_by(&somebody, &args);
         until_parts(&cluster.run("stopped"), "worker-2-of-2", 2);
         running.signal(Signal::INT);
@@ -381,12 +381,12 @@ fn pods_that_meet_in_a_bucket_need_no_claim() -> Tested {
         };
 
         let args = ["--workers", "4", "--credentials", "aws", "--cpus", "1"];
-        cluster.apply(&[&[shop, "--meet", "s3://bucket/run7"], &args[..]].concat());
+        cluster.apply(&[&[shop, "--rendezvous", "s3://bucket/run7"], &args[..]].concat());
         let job = cluster.until_ended("shop");
         let logs = cluster.kubectl(&["logs", "-l", "app.kubernetes.io/instance=shop", "--prefix"]);
         assert!(logs.contains("recorded in s3://bucket/run7/worker-1-of-4"), "{job} {logs}");
         let table = out("all.csv");
-        in_store(&["export", "s3://bucket/run7", "--to", "csv", "-o", &table]);
+        in_store(&["export", "s3://bucket/run7", "--format", "csv", "-o", &table]);
         assert_eq!(meant(Path::new(&table)), whole, "to the nanosecond");
         cluster.kubectl(&["delete", "job,configmap", "shop"]);
         cluster.until_nothing_is_left();
@@ -394,7 +394,7 @@ fn pods_that_meet_in_a_bucket_need_no_claim() -> Tested {
         let somebody = cluster.somebody();
         let run = |url: &str, to: &str| {
             let mut command =
-                offered(&[&["kubernetes", shop, "--run", "--meet", url, "--out", to], &args[..]].concat());
+                offered(&[&["kubernetes", shop, "--run", "--rendezvous", url, "--output", to], &args[..]].concat());
             command.env("KUBECONFIG", &somebody).envs(opens);
             Process::start(command).end()
         };

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use offered_clock::Wall;
-use offered_experiment::{MeetingPlace, Plan};
+use offered_io::WallClock;
+use offered_experiment::{SharedDirectory, RunPlan};
 use offered_model::{Event, Law, Nanos, Purpose, Reason, Seed, Workload};
 use offered_run::Load;
 use offered_serve::{Options, ServerHandle, Server};
@@ -35,8 +35,8 @@ pub(crate) fn server() -> ServerHandle {
 /// A worker that will meet others in `folder`.
 fn worker(server: &ServerHandle, folder: &Path, args: &[&str]) -> Command {
     let mut command =
-        offered(&["run", &format!("{}/", server.address()), "--seed", "5", "--quiet", "--precision", "sleep"]);
-    command.arg("--meet").arg(folder).args(args);
+        offered(&["run", &format!("{}/", server.address()), "--seed", "5", "--quiet", "--wait-mode", "sleep"]);
+    command.arg("--rendezvous").arg(folder).args(args);
     command
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn meant(run: &Path) -> BTreeMap<(u64, u32), Nanos> {
 /// When each launch of this load is meant, of a whole that is recorded in `folder`.
 pub(crate) fn alone(folder: &Path, load: &[&str]) -> BTreeMap<(u64, u32), Nanos> {
     let out = folder.join("alone");
-    let mut whole = offered(&["run", "http://127.0.0.1:9/", "--seed", "5", "--dry-run", "--out"]);
+    let mut whole = offered(&["run", "http://127.0.0.1:9/", "--seed", "5", "--dry-run", "--output"]);
     whole.arg(&out).args(load);
     assert_eq!(Process::start(whole).end().code, Some(0));
     meant(&out)
@@ -98,7 +98,7 @@ fn several_workers_make_together_the_launches_of_one() {
     for rows in ["by_node", "clocks"] {
         assert_eq!(verdict[rows].as_array().unwrap().len(), 3, "a row for each worker");
     }
-    let table = stdout(&["export", "--to", "csv"], &together);
+    let table = stdout(&["export", "--format", "csv"], &together);
     assert_eq!(table.lines().count(), whole.len() + 1);
     server.stop().unwrap();
 }
@@ -118,9 +118,9 @@ fn a_worker_whose_clock_is_wrong_begins_with_the_others() {
         server.address()
     );
     let workload = Workload::parse(&text, "shop.toml", &|_| Err("no files".to_owned())).unwrap();
-    let here = Wall::read();
-    let work = |share: &str, wall: Wall| {
-        let plan = Plan {
+    let here = WallClock::read();
+    let work = |share: &str, wall: WallClock| {
+        let plan = RunPlan {
             text: &text,
             workload: &workload,
             share: share.parse().unwrap(),
@@ -134,7 +134,7 @@ fn a_worker_whose_clock_is_wrong_begins_with_the_others() {
         let ready = plan.prepare(Arc::default()).unwrap().by(wall);
         let (wait, clock_at) = (Nanos::from_secs(40), "127.0.0.1:0".parse().unwrap());
         ready
-            .met(MeetingPlace::at(&together).unwrap(), wait, clock_at, false, &mut |_| ())
+            .met(SharedDirectory::at(&together).unwrap(), wait, clock_at, false, &mut |_| ())
             .unwrap()
             .run(Vec::new())
             .unwrap()

@@ -37,7 +37,7 @@ fn is_there() -> bool {
 /// A run of some seconds with metrics at `port`, as JSON.
 fn run(server: &Serve, port: u16, seconds: &str) -> Command {
     let mut command =
-        offered(&["run", &server.url, "--open", "100/s", "--seed", "4", "--precision", "sleep", "--json"]);
+        offered(&["run", &server.url, "--open", "100/s", "--seed", "4", "--wait-mode", "sleep", "--json"]);
     command.args(["-d", seconds, "--metrics", &port.to_string()]);
     command
 }
@@ -89,7 +89,7 @@ fn every_figure_is_as_promtool_wants_it_and_the_dashboard_shows_no_other() -> Te
     let text = "duration = \"4s\"\narrivals.closed = { users = 5, think.exponential = \"20ms\" }\nthresholds = { \"errors\" = \"< 1%\" }\n";
     std::fs::write(&workload, format!("{text}target.url = \"{}\"\n", server.url)).unwrap();
     let port = free_port();
-    let mut command = offered(&["run", workload.to_str().unwrap(), "--quiet", "--precision", "sleep"]);
+    let mut command = offered(&["run", workload.to_str().unwrap(), "--quiet", "--wait-mode", "sleep"]);
     command.args(["--metrics", &format!("127.0.0.1:{port}")]);
     let run = Process::start(command);
     let page = soon(|| get(port, "/metrics").filter(|page| page.contains("offered_threshold_kept"))).expect("figures");

@@ -31,7 +31,7 @@ fn each_bad_ending_has_its_outcome() {
     let server = Serve::start("127.0.0.1:0", &record);
     let cases = [
         ("/reset", Outcome::Reset, "eset"),
-        ("/close", Outcome::Reset, "closed before an answer"),
+        ("/close", Outcome::Reset, "closed before a response"),
         ("/early", Outcome::Reset, "closed with 500 bytes of the body to come"),
         ("/garbage", Outcome::Malformed, "not an HTTP/1 answer; it begins with `"),
         ("/stall", Outcome::Timeout, "no complete answer within 400ms"),
@@ -176,7 +176,7 @@ fn a_process_without_file_descriptors_says_unsent_and_a_soft_limit_is_raised() {
         let program = offered(&[]).get_program().to_owned();
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{limit} && exec \"$0\" \"$@\"")]).arg(program);
-        command.args(["run", "--json", "--quiet", "--reuse", "fresh", &url, "--out"]).arg(&out).args(OPEN);
+        command.args(["run", "--json", "--quiet", "--reuse", "fresh", &url, "--output"]).arg(&out).args(OPEN);
         let run = Run::of(Process::start(command).end(), &out);
         let unsent: Vec<_> = run.events.iter().filter(|event| event.outcome == Outcome::Unsent).collect();
         assert_eq!(unsent.is_empty(), name == "soft", "{}", run.json["outcomes"]);

@@ -153,7 +153,7 @@ fn its_own_status_is_laid_beside_the_run() -> Tested {
     );
     std::fs::write(&workload, text).unwrap();
     let run = run.to_str().unwrap();
-    let made = ended(&["run", workload.to_str().unwrap(), "--out", run, "--quiet"]);
+    let made = ended(&["run", workload.to_str().unwrap(), "--output", run, "--quiet"]);
     assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
     let verdict: serde_json::Value = serde_json::from_str(&ended(&["verify", run, "--json"]).stdout).unwrap();
     let host = &verdict["server_side"]["hosts"][0];

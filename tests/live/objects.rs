@@ -147,7 +147,7 @@ impl Store {
     /// A worker that will meet others in the bucket.
     fn worker(&self, share: &str, load: &[&str]) -> Process {
         let url = format!("{}/", self.server.address());
-        let run = ["run", &url, "--seed", "5", "--precision", "sleep", "--meet", RUN, "--share", share];
+        let run = ["run", &url, "--seed", "5", "--wait-mode", "sleep", "--rendezvous", RUN, "--share", share];
         Process::start(self.offered(&[&run[..], load].concat()))
     }
 
@@ -162,7 +162,7 @@ impl Store {
     fn meant(&self) -> BTreeMap<(u64, u32), Nanos> {
         let table = self.folder.path().join("all.csv");
         let _ = std::fs::remove_file(&table);
-        self.said(&["export", RUN, "--to", "csv", "-o", table.to_str().unwrap()]);
+        self.said(&["export", RUN, "--format", "csv", "-o", table.to_str().unwrap()]);
         meant(&table)
     }
 
@@ -263,7 +263,7 @@ fn a_store_that_is_gone_for_a_while_costs_nothing() -> Tested {
     // It says nothing for some seconds, and later nobody is there.
     part(1);
     store.moto.signal(Signal::STOP);
-    let clock = offered_clock::Clock::start();
+    let clock = offered_io::Clock::start();
     clock.sleep_until(clock.now() + Nanos::from_secs(3));
     store.moto.signal(Signal::CONT);
     part(4);
@@ -290,7 +290,7 @@ fn what_a_store_does_not_take_is_named_and_stays_on_this_machine() -> Tested {
     store.door.shut();
     // Once stops the run, twice what is still under way.
     worker.signal(Signal::INT);
-    let clock = offered_clock::Clock::start();
+    let clock = offered_io::Clock::start();
     clock.sleep_until(clock.now() + Nanos::from_secs(2));
     worker.signal(Signal::INT);
     let ended = worker.end();
@@ -358,7 +358,7 @@ fn a_store_that_overwrites_is_refused() {
     let server = server();
     let url = format!("{}/", server.address());
     let mut worker = offered(&[
-        "run", &url, "--seed", "5", "--open", "100/s", "-d", "1s", "--meet", RUN, "--share", "1/1", "--quiet",
+        "run", &url, "--seed", "5", "--open", "100/s", "-d", "1s", "--rendezvous", RUN, "--share", "1/1", "--quiet",
     ]);
     worker.env("AWS_ACCESS_KEY_ID", "ours").env("AWS_SECRET_ACCESS_KEY", "secret").env("AWS_ENDPOINT_URL", endpoint);
     let ended = Process::start(worker).end();
@@ -370,7 +370,7 @@ fn a_store_that_overwrites_is_refused() {
 fn sweeping(store: &Store, text: &str, share: &str, more: &[&str]) -> Process {
     let file = store.folder.path().join("w.toml");
     std::fs::write(&file, text).unwrap();
-    let sweep = ["sweep", file.to_str().unwrap(), "--meet", SWEEP, "--share", share];
+    let sweep = ["sweep", file.to_str().unwrap(), "--rendezvous", SWEEP, "--share", share];
     Process::start(store.offered(&[&sweep[..], more].concat()))
 }
 
@@ -388,7 +388,7 @@ fn workers_make_the_cells_of_a_sweep_in_a_bucket_together() -> Tested {
     let whole = others.iter().find(|ended| !ended.stdout.is_empty()).expect("who is last sees all");
     let alone = store.folder.path().join("alone");
     let file = store.folder.path().join("w.toml");
-    let alone = ["sweep", file.to_str().unwrap(), "--out", alone.to_str().unwrap()];
+    let alone = ["sweep", file.to_str().unwrap(), "--output", alone.to_str().unwrap()];
     let alone: Value = serde_json::from_str(&store.said(&[&alone[..], &grid].concat())).unwrap();
     let document: Value = serde_json::from_str(&whole.stdout).unwrap();
     assert_eq!(document, alone, "the sweep of one");

@@ -19,12 +19,12 @@ fn what_was_observed_lies_beside_the_run() -> Tested {
     // Free a moment ago, and one where nobody is.
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let server = Serve::with(&["--listen", "127.0.0.1:0", "--service", "exponential:1ms", "--precision", "sleep"]);
+    let server = Serve::with(&["--listen", "127.0.0.1:0", "--service", "exponential:1ms", "--wait-mode", "sleep"]);
     let (host, run, workload) = (path("host.parquet"), path("run"), path("w.toml"));
     let listen = port.to_string();
-    let every = ["--every", "50ms", "--name", "unknown", "--listen", &listen, "--pid"];
+    let every = ["--interval", "50ms", "--name", "unknown", "--listen", &listen, "--pid"];
     let pid = std::process::id().to_string();
-    let observer = [&["observe", "--out", &host][..], &every, &[&pid]].concat();
+    let observer = [&["observe", "--output", &host][..], &every, &[&pid]].concat();
     let observer = Process::start(offered(&observer));
     until_exists(&folder.path().join("host.parquet.tmp"));
     let text = format!(
@@ -34,7 +34,7 @@ fn what_was_observed_lies_beside_the_run() -> Tested {
         silent.local_addr().unwrap()
     );
     fs::write(&workload, text).unwrap();
-    let made = ended(&["run", &workload, "--out", &run, "--quiet"]);
+    let made = ended(&["run", &workload, "--output", &run, "--quiet"]);
     assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
     assert!(made.stderr.contains("gone at 127.0.0.1:") && !made.stderr.contains("db at"), "{made:?}");
     assert!(!folder.path().join("host.parquet").exists(), "it is not whole yet");
@@ -78,10 +78,10 @@ fn a_file_that_cannot_be_laid_beside_a_run_is_refused() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
     let (host, run, text) = (path("host.parquet"), path("run"), path("text.parquet"));
-    assert_eq!(ended(&["observe", "--out", &host, "-d", "20ms", "--every", "10ms"]).code, Some(0));
-    let again = ended(&["observe", "--out", &host]);
+    assert_eq!(ended(&["observe", "--output", &host, "-d", "20ms", "--interval", "10ms"]).code, Some(0));
+    let again = ended(&["observe", "--output", &host]);
     assert!(again.code == Some(2) && again.stderr.contains("exists already"), "{again:?}");
-    let dry = ["run", "http://127.0.0.1:1/", "--open", "50/s", "-d", "4s", "--dry-run", "--quiet", "--out", &run];
+    let dry = ["run", "http://127.0.0.1:1/", "--open", "50/s", "-d", "4s", "--dry-run", "--quiet", "--output", &run];
     assert_eq!(ended(&dry).code, Some(0));
     let virtually = ended(&["verify", &run, "--host", &host]);
     assert!(virtually.code == Some(2) && virtually.stderr.contains("virtual clock"), "{virtually:?}");

@@ -28,8 +28,8 @@ struct Run {
 
 impl Run {
     fn start(server: &Serve, folder: &Path, duration: &str) -> Self {
-        let mut command = offered(&["run", &server.url, "--open", "200/s", "--seed", "4", "--precision", "sleep"]);
-        command.args(["--json", "--quiet", "-d", duration, "--out"]).arg(folder.join("run")).arg("--ui");
+        let mut command = offered(&["run", &server.url, "--open", "200/s", "--seed", "4", "--wait-mode", "sleep"]);
+        command.args(["--json", "--quiet", "-d", duration, "--output"]).arg(folder.join("run")).arg("--ui");
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();

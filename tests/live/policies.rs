@@ -42,7 +42,7 @@ fn a_command_that_fails_is_told_and_its_blocks_count_for_nobody() {
     // Once the log has a line the second policy cannot be had.
     let script = "if [ \"$1\" = fair ]; then echo >> \"$0\"; else echo no such lever >&2; exit 1; fi";
     let file = workload(folder.path(), &served.url, script);
-    let made = ended(&["run", &file, "--precision", "sleep", "--out", out.to_str().unwrap()]);
+    let made = ended(&["run", &file, "--wait-mode", "sleep", "--output", out.to_str().unwrap()]);
     assert!(made.stdout.contains("4 of 8 blocks do not count") && made.stdout.contains("no such lever"), "{made:?}");
     let verdict = ended(&["verify", out.to_str().unwrap(), "--json"]);
     let verdict: Value = serde_json::from_str(&verdict.stdout).unwrap();

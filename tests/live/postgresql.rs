@@ -190,7 +190,7 @@ fn what_is_asked_and_answered() -> Tested {
         assert_eq!(cluster.ask(&format!("select count(*) from seen where {written}")), inserted.to_string());
     }
     for (request, words) in [
-        ("sql = \"select $1::int\"\nparameters = [1, 2]", "takes 1 parameters and is given 2"),
+        ("sql = \"select $1::int\"\nparameters = [1, 2]", "takes 1 parameters, and the workload passes 2"),
         ("sql = \"select nobody from seen\"", "SQLSTATE 42703: column \"nobody\" does not exist"),
         ("sql = \"select 1 as one\"\nextract = [{ name = \"x\", column = \"two\" }]", "has no column `two`; one"),
         ("sql = \"select 1\"\nget = \"/\"", "does not go with a request in SQL"),
@@ -395,7 +395,7 @@ fn its_own_statistics_are_laid_beside_the_run() -> Tested {
     let workload = cluster.workload(OPEN, &text);
     let text = std::fs::read_to_string(&workload).unwrap().replace("duration = \"500ms\"", "duration = \"2s\"");
     std::fs::write(&workload, text).unwrap();
-    let made = ended(&["run", &workload, "--out", run.to_str().unwrap(), "--quiet"]);
+    let made = ended(&["run", &workload, "--output", run.to_str().unwrap(), "--quiet"]);
     assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
     let verdict: serde_json::Value =
         serde_json::from_str(&ended(&["verify", run.to_str().unwrap(), "--json"]).stdout).unwrap();

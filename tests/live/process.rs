@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 
-use offered_clock::Clock;
+use offered_io::Clock;
 use offered_model::{Instant, Nanos};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -115,7 +115,7 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn start(listen: &str, record: &Path) -> Self {
         let record = record.to_str().expect("a plain path");
-        Self::with(&["--listen", listen, "--service", "exponential:1ms", "--precision", "sleep", "--record", record])
+        Self::with(&["--listen", listen, "--service", "exponential:1ms", "--wait-mode", "sleep", "--record", record])
     }
 
     /// With these arguments.

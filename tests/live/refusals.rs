@@ -81,9 +81,9 @@ fn refuse(folder: &Path, call: &str, error: &str, n: u32) -> Refused {
     command.env_remove("LD_LIBRARY_PATH");
     command.args(["-f", "--seccomp-bpf", "-o"]).arg(&trace).arg("-e").arg(format!("trace={call}"));
     command.arg("-e").arg(format!("inject={call}:error={error}:when={n}")).arg(offered(&[]).get_program());
-    command.args(["run", &server.url, "--open", "100/s", "-d", "400ms", "--threads", "1", "--precision", "sleep"]);
+    command.args(["run", &server.url, "--open", "100/s", "-d", "400ms", "--threads", "1", "--wait-mode", "sleep"]);
     let ended = Process::start({
-        command.args(["--json", "--out"]).arg(&out);
+        command.args(["--json", "--output"]).arg(&out);
         command
     })
     .end();

@@ -25,7 +25,7 @@ pub(crate) fn start(out: &Path, args: &[&str]) -> Process {
 
 /// The same by a command that ends in the program.
 pub(crate) fn start_by(mut command: Command, out: &Path, args: &[&str]) -> Process {
-    command.args(["run", "--json", "--quiet", "--precision", "sleep", "--out"]).arg(out).args(args);
+    command.args(["run", "--json", "--quiet", "--wait-mode", "sleep", "--output"]).arg(out).args(args);
     Process::start(command)
 }
 

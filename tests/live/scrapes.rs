@@ -73,7 +73,7 @@ fn node(nth: u64, share: f64) -> String {
 fn an_exporter_is_asked_beside_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
-    let server = Serve::with(&["--listen", "127.0.0.1:0", "--service", "exponential:1ms", "--precision", "sleep"]);
+    let server = Serve::with(&["--listen", "127.0.0.1:0", "--service", "exponential:1ms", "--wait-mode", "sleep"]);
     let (busy, idle) = (exporter(|nth| node(nth, 0.96)), exporter(|nth| node(nth, 0.32)));
     let web = exporter(|nth| {
         format!(
@@ -93,7 +93,7 @@ fn an_exporter_is_asked_beside_the_run() {
         scrape("nginx", web)
     );
     fs::write(&workload, text).unwrap();
-    let made = ended(&["run", &workload, "--out", &run, "--quiet"]);
+    let made = ended(&["run", &workload, "--output", &run, "--quiet"]);
     assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
     let record: Value = serde_json::from_str(&fs::read_to_string(format!("{run}/run.json")).unwrap()).unwrap();
     assert!(record["verdict"]["server_side"]["hosts"].as_array().unwrap().len() == 3, "it is in the record at once");
@@ -146,7 +146,7 @@ fn an_exporter_is_asked_beside_the_run() {
 fn who_cannot_be_asked_is_told_and_the_run_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
-    let server = Serve::with(&["--listen", "127.0.0.1:0", "--service", "exponential:1ms", "--precision", "sleep"]);
+    let server = Serve::with(&["--listen", "127.0.0.1:0", "--service", "exponential:1ms", "--wait-mode", "sleep"]);
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let html = exporter(|_| "<html>it works</html>".to_owned());
@@ -162,7 +162,7 @@ fn who_cannot_be_asked_is_told_and_the_run_goes_on() {
         scrapes.concat()
     );
     fs::write(&workload, text).unwrap();
-    let made = ended(&["run", &workload, "--out", &run, "--quiet"]);
+    let made = ended(&["run", &workload, "--output", &run, "--quiet"]);
     assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
     let page = ended(&["verify", &run]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
@@ -212,7 +212,7 @@ fn a_rate_is_set_for_a_load() {
         counted.fetch_add(1, Relaxed);
         "well".to_owned()
     });
-    let clock = offered_clock::Clock::start();
+    let clock = offered_io::Clock::start();
     let node = exporter(move |_| {
         let seconds = clock.now().0 as f64 / 1e9;
         let busy = 0.1 * seconds + 0.02 * answers.load(Relaxed) as f64;
@@ -230,7 +230,7 @@ fn a_rate_is_set_for_a_load() {
          [[observe.scrape]]\nname = \"shop\"\nevery = \"200ms\"\ntarget.url = \"http://{node}/\"\n"
     );
     fs::write(&workload, &text).unwrap();
-    let made = ended(&["run", &workload, "--load", "0.5", "--pilot", "13s", "--out", &run, "--json"]);
+    let made = ended(&["run", &workload, "--load", "0.5", "--pilot", "13s", "--output", &run, "--json"]);
     assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
     assert!(made.stderr.contains("run-pilot-1"), "{made:?}");
     let summary: Value = serde_json::from_str(&made.stdout).unwrap();
@@ -247,7 +247,7 @@ fn a_rate_is_set_for_a_load() {
     // A machine that does nothing for it, and a server that answers nothing well, are not loaded ever more.
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     fs::write(&workload, text.replace(&server.to_string(), &gone.to_string())).unwrap();
-    let made = ended(&["run", &workload, "--load", "0.5", "--pilot", "2s", "--out", &path("gone")]);
+    let made = ended(&["run", &workload, "--load", "0.5", "--pilot", "2s", "--output", &path("gone")]);
     assert!(made.code != Some(0) && !made.stderr.contains("gone-pilot-2"), "{made:?}");
 
     for (text, load, why) in [
@@ -257,7 +257,7 @@ fn a_rate_is_set_for_a_load() {
         (text.replace("\"24/s\"", "{ ramp = [\"1/s\", \"9/s\"], over = \"6s\" }"), "0.5", "the rate must be constant"),
     ] {
         fs::write(&workload, text).unwrap();
-        let made = ended(&["run", &workload, "--load", load, "--out", &path("other")]);
+        let made = ended(&["run", &workload, "--load", load, "--output", &path("other")]);
         assert!(made.code == Some(2) && made.stderr.contains(why), "{why}: {made:?}");
     }
 }

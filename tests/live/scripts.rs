@@ -55,7 +55,7 @@ fn run_into(shop: &Shop, text: &str, args: &[&str], out: &Path) -> Left {
     std::fs::write(folder.join("order.json"), "{\"item\": {{item}}, \"by\": \"{{user.name}}\"}").unwrap();
     std::fs::write(folder.join("a.png"), [0x89, b'P', b'N', b'G', 0xff, 0]).unwrap();
     std::fs::write(&workload, text.replace("URL", &shop.url)).unwrap();
-    let mut command = offered(&["run", "--json", "--quiet", "--out"]);
+    let mut command = offered(&["run", "--json", "--quiet", "--output"]);
     command.arg(out).arg(&workload).args(args);
     let ended = Process::start(command).end();
     read_left(ended, out)
@@ -194,7 +194,7 @@ fn a_page_without_an_object_is_a_failed_launch_for_all_who_judge() {
     // Two workers that met judge no otherwise.
     let (workload, met) = (folder.path().join("w.toml"), folder.path().join("met"));
     let workers = ["1/2", "2/2"].map(|share| {
-        let mut worker = offered(&["run", "--quiet", "--json", "--seed", "5", "--share", share, "--meet"]);
+        let mut worker = offered(&["run", "--quiet", "--json", "--seed", "5", "--share", share, "--rendezvous"]);
         worker.arg(&met).arg(&workload);
         Process::start(worker)
     });
@@ -218,7 +218,7 @@ fn a_broken_contract_is_told_loudly() {
         (Broken::NoCookie, Outcome::CheckFailed, "status = 200"),
         (Broken::Fails, Outcome::CheckFailed, "status = 200"),
         (Broken::Stock, Outcome::CheckFailed, "in stock"),
-        (Broken::Coding, Outcome::CheckFailed, "the answer says it is gzip and is not"),
+        (Broken::Coding, Outcome::CheckFailed, "the response is not valid gzip"),
     ] {
         let shop = Shop::open(broken);
         let left = run(&shop, &gone(&["login", "page"], VISIT), &[]);
@@ -248,7 +248,7 @@ fn a_failed_check_breaks_the_threshold_or_stops_the_run() {
     let left = run(&shop, &stops, &[]);
     assert!(left.json["duration_s"].as_f64().unwrap() < 40.0);
     let told = left.json["warnings"].to_string();
-    assert!(told.contains("the run stopped itself: request `page` did not go well: check_failed (in stock)"), "{told}");
+    assert!(told.contains("the run stopped itself: request `page` failed: check_failed (in stock)"), "{told}");
     assert_ne!(left.ended.code, Some(0));
 }
 
@@ -309,7 +309,7 @@ fn a_script_that_cannot_run_is_one_line() {
         ("[variables]\na.file = \"none.csv\"\n[[request]]\nget = \"/{{a.b}}\"", "variable `a`: none.csv: No such file"),
         (
             "[[request]]\nget = \"/\"\ncheck = [{ regex = \"(\" }]",
-            "request `/`: check `regex (`: `(` is not a regular expression",
+            "request `/`: check `regex (`: `(` is not a valid regular expression",
         ),
     ] {
         let folder = tempfile::tempdir().unwrap();

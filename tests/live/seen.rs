@@ -75,7 +75,7 @@ fn a_url_needs_no_load_to_be_asked_once() {
     assert_eq!(once.code, Some(0), "{once:?}");
     has(&once, &once.stdout, &["> GET /echo HTTP/1.1\n", "> X-Api-Key: ***\n", "1 request of 1 session: 0 failed\n"]);
     server.stop();
-    for args in [&["--once", "--json"][..], &["--once", "--out", "x"], &["--sessions", "0"]] {
+    for args in [&["--once", "--json"][..], &["--once", "--output", "x"], &["--sessions", "0"]] {
         let wrong = ended(&[&["run", "http://127.0.0.1:9/"], args].concat());
         assert_eq!((wrong.code, wrong.stderr.lines().count()), (Some(2), 1), "{wrong:?}");
     }
@@ -88,7 +88,7 @@ fn failures_of_a_run_are_kept_and_shown_and_not_too_many_of_a_kind() {
     let text = std::fs::read_to_string(&file).unwrap().replace("1h", "1ms");
     std::fs::write(&file, text).unwrap();
     let out = folder.path().join("run");
-    let run = ended(&["run", &file, "--quiet", "--verbose", "--out", out.to_str().unwrap()]);
+    let run = ended(&["run", &file, "--quiet", "--verbose", "--output", out.to_str().unwrap()]);
     let kept = read_failures(&out).unwrap();
     assert_eq!(kept.len(), offered_run::ExchangeObserver::MAX_PER_KIND, "{run:?}");
     assert_eq!(run.stderr.matches("-- page (session ").count(), kept.len(), "{run:?}");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use offered_clock::Clock;
+use offered_io::Clock;
 use offered_model::{Instant, Note, Outcome};
 use offered_store::{ReadOptions, read};
 use rustix::process::Signal;
@@ -95,7 +95,7 @@ fn a_terminal_that_goes_away_stops_the_run_and_nohup_keeps_it() {
     assert!(run.json["warnings"].to_string().contains("stopped before its time"), "{}", run.json["warnings"]);
     let mut command = Command::new("nohup");
     let out = folder.path().join("kept");
-    let args = ["run", &server.url, "--open", "50/s", "--duration", "5s", "--json", "--quiet", "--out"];
+    let args = ["run", &server.url, "--open", "50/s", "--duration", "5s", "--json", "--quiet", "--output"];
     command.arg(offered(&[]).get_program()).args(args).arg(&out);
     let process = Process::start(command);
     until_exists(&out.join("events/part-0000.parquet"));

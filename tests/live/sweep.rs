@@ -37,7 +37,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
     fs::write(&file, &text).unwrap();
     let sweep = || {
         let mut command = offered(&["sweep", "--vary", "rate=50,100,200", "--slo", "p99 < 10s", "--json"]);
-        command.arg(&file).arg("--out").arg(&out);
+        command.arg(&file).arg("--output").arg(&out);
         Process::start(command)
     };
 

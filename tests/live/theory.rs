@@ -12,7 +12,7 @@ use offered_plan::open::mg1::Mg1;
 use offered_plan::partly_open::SessionStream;
 use offered_run::{Generator, Load};
 use offered_serve::{Options, Server};
-use offered_simulate::policy::{Make, Setting};
+use offered_simulate::policy::{BuildDiscipline, ServerConfig};
 use offered_stats::steady_state::independent;
 
 use crate::harness::{Tested, needs};
@@ -44,8 +44,8 @@ fn measured(name: &str, policy: &str, arrivals: &str) -> Measured {
     let (seed, service) = (Seed(5), Law::exponential(SERVICE).unwrap());
     let class_means = vec![Nanos::from_secs_f64(SERVICE)];
     let policy: offered_simulate::Policy = policy.parse().unwrap();
-    let discipline = policy.boxed(&Setting { servers: 1, class_means, seed }).unwrap();
-    let server = Server::start(Options { keep_arrivals: true, ..Options::new(discipline, service, seed) }).unwrap();
+    let discipline = policy.boxed(&ServerConfig { servers: 1, class_means, seed }).unwrap();
+    let server = Server::start(Options { collect_arrivals: true, ..Options::new(discipline, service, seed) }).unwrap();
     let text = format!(
         "seed = 7\nduration = \"25s\"\nskip_first = \"1s\"\ntarget.url = \"{}/\"\ngenerator.precision = \"sleep\"\n[arrivals]\n{arrivals}\n",
         server.address()

@@ -152,7 +152,7 @@ fn insecure_says_so_in_every_output() -> Tested {
     let page = ended(&["run", &url, "--insecure", "--open", "100/s", "--duration", "300ms", "--quiet"]).stdout;
     let markdown = ended(&["report", out, "--format", "md"]).stdout;
     let verdict = ended(&["verify", out]).stdout;
-    let held_otherwise = ended(&["verify", out, "--meant", "constant"]).stdout;
+    let held_otherwise = ended(&["verify", out, "--expected", "constant"]).stdout;
     let (json, kept) = (json.json["warnings"].to_string(), kept.to_string());
     for output in [&json, &kept, &page, &markdown, &verdict, &held_otherwise] {
         assert!(output.contains("insecure: any certificate was taken"), "{output}");
@@ -178,7 +178,7 @@ fn a_target_that_speaks_no_tls_is_an_outcome_of_its_own() {
     assert!(told.code == Some(1) && told.stderr.contains("does not speak TLS"), "{told:?}");
     // A run that begins at an instant does not ask first.
     let soon =
-        jiff::Timestamp::from_second((offered_clock::unix_now().0 / 1_000_000_000) as i64 + 2).unwrap().to_string();
+        jiff::Timestamp::from_second((offered_io::unix_now().0 / 1_000_000_000) as i64 + 2).unwrap().to_string();
     let run = run(&[&url, "--open", "100/s", "--duration", "500ms", "--insecure", "--seed", "1", "--start-at", &soon]);
     assert!(!run.events.is_empty());
     for event in run.events.iter().filter(|event| event.outcome != Outcome::Unsent) {
@@ -192,11 +192,11 @@ fn plain_words_to_a_tls_port_are_told_what_to_write() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let nginx = secure(folder.path())?;
     let (plain, out) = (nginx.url.replacen("https://", "http://", 1), folder.path().join("run"));
-    let told = ended(&["run", &format!("{plain}/ok"), "--open", "50/s", "--out", out.to_str().unwrap(), "--quiet"]);
+    let told = ended(&["run", &format!("{plain}/ok"), "--open", "50/s", "--output", out.to_str().unwrap(), "--quiet"]);
     nginx.stop();
     assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""), "{told:?}");
     let place = plain.trim_start_matches("http://");
-    assert_eq!(told.stderr, format!("error: {place} speaks TLS; write https:// before the host\n"));
+    assert_eq!(told.stderr, format!("error: {place} speaks TLS; use https:// in the URL\n"));
     assert!(!out.exists(), "nothing was kept of it");
     Ok(())
 }

@@ -44,7 +44,7 @@ fn verified(arrivals: &str, discipline: &str, requests: &str) -> Value {
         "7",
     ]);
     fs::write(&file, text(&server.url)).unwrap();
-    let run = ended(&["run", path, "--out", out, "--quiet"]);
+    let run = ended(&["run", path, "--output", out, "--quiet"]);
     assert!(matches!(run.code, Some(0 | 3)), "{run:?}");
     let page = ended(&["verify", out, "--twin"]);
     assert!(page.stdout.contains("Beside its model"), "{page:?}");

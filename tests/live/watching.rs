@@ -65,7 +65,7 @@ impl Drop for Terminal {
 
 fn run(server: &Serve, rest: &str) -> String {
     let offered = env!("CARGO_BIN_EXE_offered");
-    format!("{offered} run {}/ --open 200/s --seed 4 --precision sleep {rest}", server.url)
+    format!("{offered} run {}/ --open 200/s --seed 4 --wait-mode sleep {rest}", server.url)
 }
 
 /// The number that stands after `word`.
@@ -116,7 +116,7 @@ fn a_sweep_shows_the_block_of_the_cell_under_way() -> Tested {
     std::fs::write(&file, text).unwrap();
     let sweep = |rest: &str| {
         let (offered, file, out) = (env!("CARGO_BIN_EXE_offered"), file.display(), out.display());
-        format!("{offered} sweep {file} --vary rate=100,200 --out {out}{rest} --json > /dev/null")
+        format!("{offered} sweep {file} --vary rate=100,200 --output {out}{rest} --json > /dev/null")
     };
     let terminal = Terminal::start(&sweep(""))?;
     for (cell, rate) in [("cell 1 of 2: rate=100", "so far 100 "), ("cell 2 of 2: rate=200", "so far 200 ")] {

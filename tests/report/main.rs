@@ -49,7 +49,7 @@ fn offered(folder: &Path, args: &[&str]) -> String {
 fn simulated() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("w.toml"), WORKLOAD).unwrap();
-    offered(folder.path(), &["simulate", "w.toml", "--out", "run"]);
+    offered(folder.path(), &["simulate", "w.toml", "--output", "run"]);
     folder
 }
 
@@ -230,7 +230,7 @@ fn a_log_analysis_and_a_sweep_have_their_own_sections() {
             [("n", 100.into()), ("max", mean.into())].map(|(name, value): (&str, Value)| (name.to_owned(), value));
         serde_json::json!({
             "values": { "users": users.to_string(), "think": think }, "directory": "cells/1", "position": 0,
-            "judgement": "holds", "because": "", "warnings": ["a doubt of the first version"], "launched": 100, "unsent": 0,
+            "validity": "valid", "because": "", "warnings": ["a doubt of the first version"], "launched": 100, "unsent": 0,
             "asked_rate_per_s": null, "service_ms": null, "lateness_us": null, "meant_cov": null, "thresholds": [],
             "offered_rate_per_s": 80.0, "throughput_per_s": interval(79.5),
             "errors_percent": interval(0.25), "response_ms": times.into_iter().chain(rest).collect::<serde_json::Map<_, _>>(),

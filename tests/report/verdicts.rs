@@ -83,7 +83,7 @@ fn made(workload: &str, make: &[&str]) -> (tempfile::TempDir, Value, i32) {
     }
     let people: Vec<String> = (0..60).map(|n| n.to_string()).collect();
     fs::write(path.join("people.csv"), format!("name\n{}\n", people.join("\n"))).unwrap();
-    let (said, code) = asked(path, &[make, &["--out", RUN, "--json"]].concat());
+    let (said, code) = asked(path, &[make, &["--output", RUN, "--json"]].concat());
     (folder, said, code)
 }
 
@@ -92,7 +92,7 @@ fn agreed(folder: &Path, simulated: bool) -> Value {
     let (verified, strict) = asked(folder, &["verify", RUN, "--strict", "--json"]);
     let (report, _) = asked(folder, &["report", RUN, "--json"]);
     let how: &[&str] = if simulated { &["--simulate"] } else { &[] };
-    let sweep = ["sweep", "w.toml", "--vary", "seed=7", "--out", "sweep", "--json", "--quiet"];
+    let sweep = ["sweep", "w.toml", "--vary", "seed=7", "--output", "sweep", "--json", "--quiet"];
     let (swept, code) = asked(folder, &[&sweep[..], how].concat());
     same(&verified, &report["runs"][0]["verdict"]);
     same(&verified, &swept["cells"][0]);

@@ -31,7 +31,7 @@ fn figures_are_by_class_and_a_run_knows_where_its_files_are_and_what_they_were()
     let path = folder.path();
     fs::write(path.join("w.toml"), workload("closed = { users = 20, think = { exponential = \"100ms\" } }")).unwrap();
     fs::write(path.join("files.csv"), FILES).unwrap();
-    let (code, _, told_of) = told(&offered(path, &["simulate", "w.toml", "--out", "runs/1"]));
+    let (code, _, told_of) = told(&offered(path, &["simulate", "w.toml", "--output", "runs/1"]));
     assert_eq!(code, Some(0), "{told_of}");
     let (code, verdict, _) = told(&offered(path, &["verify", "runs/1", "--twin", "--json"]));
     let verdict: Value = serde_json::from_str(&verdict).unwrap();
@@ -66,9 +66,9 @@ fn shares_of_a_run_ask_for_what_the_whole_asks_for() {
     fs::write(path.join("files.csv"), FILES).unwrap();
     let launches = |share: &str, out: &str| {
         let run =
-            offered(path, &["run", "w.toml", "--dry-run", "constant:1ms", "--share", share, "--out", out, "--quiet"]);
+            offered(path, &["run", "w.toml", "--dry-run", "constant:1ms", "--share", share, "--output", out, "--quiet"]);
         assert!(matches!(run.status.code(), Some(0 | 3)), "{run:?}");
-        let (_, rows, why) = told(&offered(path, &["export", out, "--to", "csv"]));
+        let (_, rows, why) = told(&offered(path, &["export", out, "--format", "csv"]));
         let rows: Vec<String> =
             rows.lines().skip(1).map(|row| row.split(',').take(7).collect::<Vec<_>>().join(",")).collect();
         assert!(rows.len() > 100, "{why}");

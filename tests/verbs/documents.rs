@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use offered_experiment::document::{RunRecord, SimulationRecord, capacity, plan, simulate, sweep};
+use offered_experiment::document::{RunRecord, SimulationRecord, capacity, simulate, sweep};
+use offered_plan::document as plan;
 use offered_experiment::{Summary, calibrate::Calibration};
 use offered_import::document::ImportDocument;
 use offered_logs::document as logs;
@@ -111,7 +112,7 @@ fn folder() -> tempfile::TempDir {
 fn runs_and_their_verdicts() {
     let folder = folder();
     let here = folder.path();
-    named::<Summary>(&printed(here, "run open.toml --dry-run exponential:20ms --json --quiet --out run"));
+    named::<Summary>(&printed(here, "run open.toml --dry-run exponential:20ms --json --quiet --output run"));
     named::<Summary>(&printed(here, "run open.toml --dry-run --duration 1ms --skip-first 0s --json --quiet"));
     named::<RunRecord>(&std::fs::read_to_string(here.join("run/run.json")).unwrap());
     named::<Verdict>(&printed(here, "verify run --by-threads --json"));
@@ -123,15 +124,15 @@ fn simulations_sweeps_and_searches() {
     let folder = folder();
     let here = folder.path();
     let simulated = |args: &str| named::<simulate::Document>(&printed(here, &format!("simulate {args} --json")));
-    simulated("open.toml --jobs 20000 --sweep load=0.5,0.7 --sweep discipline=fcfs,ps");
+    simulated("open.toml --jobs 20000 --vary load=0.5,0.7 --vary discipline=fcfs,ps");
     simulated("visits.toml --jobs 5000");
     simulated("heavy.toml --jobs 3000");
-    printed(here, "simulate visits.toml --out simulated");
+    printed(here, "simulate visits.toml --output simulated");
     let record = std::fs::read_to_string(here.join("simulated/run.json")).unwrap();
     named::<SimulationRecord>(&record);
     named::<sweep::Document>(&printed(
         here,
-        "sweep open.toml --vary rate=20,60 --simulate --slo p99<60ms --out s --json -q",
+        "sweep open.toml --vary rate=20,60 --simulate --slo p99<60ms --output s --json -q",
     ));
     let kept = std::fs::read_to_string(here.join("s/sweep.json")).unwrap();
     named::<sweep::Document>(&kept);
@@ -145,7 +146,7 @@ fn plans_of_ours_and_of_others() {
     let here = folder.path();
     let plan = |args: &str| printed(here, &format!("plan {args} --json"));
     named::<plan::Emulation>(&plan("emulate --rate 19/s --response 900ms --bottleneck 50ms --users 400"));
-    named::<plan::Emulation>(&plan("emulate --rate 1/s --response 1ms --users 1 --think-law constant"));
+    named::<plan::Emulation>(&plan("emulate --rate 1/s --response 1ms --users 1 --think-distribution constant"));
     named::<plan::Populations>(&plan("table --stations 50ms,40ms --users 1,20 --think 0s"));
     named::<plan::Curve>(&plan("table --stations 50ms,40ms --users 1,20 --think 10s --curve"));
     named::<plan::WebUsers>(&plan(
@@ -155,7 +156,7 @@ fn plans_of_ours_and_of_others() {
     named::<plan::Solutions>(&plan("solve heavy.toml"));
     named::<plan::Solutions>(&plan("solve visits.toml"));
     named::<plan::Solutions>(&plan("solve --class browse:100:10s:50ms,40ms --class buy:3:0s:1ms,40ms"));
-    named::<plan::Mix>(&plan("flows visits.toml"));
+    named::<plan::FlowMix>(&plan("flows visits.toml"));
     named::<plan::Comparison>(&plan("compare open.toml --load 0.5,0.99 --users 1,10 --stay 0.5 --jobs 2000"));
     named::<plan::Comparison>(&plan("compare heavy.toml --load 0.5 --users 2 --stay 0.5 --jobs 2000"));
     named::<ImportDocument>(&printed(here, "import curl.sh --format curl --json"));
@@ -179,10 +180,10 @@ fn sites_and_reports() {
     named::<logs::Document>(&site);
     named::<logs::Document>(&printed(here, "logs one.log --json --quiet"));
     std::fs::write(here.join("site.json"), site).unwrap();
-    printed(here, "run open.toml --dry-run exponential:20ms --quiet --out run");
-    printed(here, "run open.toml --dry-run exponential:25ms --seed 9 --quiet --out other");
-    printed(here, "run open.toml --dry-run --duration 1ms --skip-first 0s --quiet --out short");
-    printed(here, "sweep open.toml --vary rate=20,60 --simulate --out s -q");
+    printed(here, "run open.toml --dry-run exponential:20ms --quiet --output run");
+    printed(here, "run open.toml --dry-run exponential:25ms --seed 9 --quiet --output other");
+    printed(here, "run open.toml --dry-run --duration 1ms --skip-first 0s --quiet --output short");
+    printed(here, "sweep open.toml --vary rate=20,60 --simulate --output s -q");
     named::<Report>(&printed(here, "report run other short s site.json --json"));
 }
 
@@ -205,7 +206,7 @@ fn a_run_keeps_no_secret_of_its_workload_and_does_not_run_the_blanked_copy() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_offered"));
         command.current_dir(folder.path()).args(args).output().unwrap()
     };
-    assert!(offered(&["run", "w.toml", "--dry-run", "--out", "r"]).status.success());
+    assert!(offered(&["run", "w.toml", "--dry-run", "--output", "r"]).status.success());
     let kept = std::fs::read_to_string(folder.path().join("r/workload.toml")).unwrap();
     assert!(kept.contains("bearer = \"(blanked)\""), "{kept}");
     let verdict = offered(&["verify", "r", "--json"]);

@@ -25,10 +25,10 @@ fn succeeds(folder: &Path, arguments: &[&str]) -> String {
 /// How often each request is launched in the dry run of a workload.
 fn launched(folder: &Path, workload: &str) -> HashMap<String, f64> {
     let out = format!("{workload}.run");
-    let run = offered(folder, &["run", workload, "--seed", "7", "--dry-run", "--out", &out, "--quiet"]);
+    let run = offered(folder, &["run", workload, "--seed", "7", "--dry-run", "--output", &out, "--quiet"]);
     // Too few launches, or constant ones, may leave a verdict open (3); the launches are there all the same.
     assert!([Some(0), Some(3)].contains(&run.status.code()), "{workload}: {:?}", said(&run));
-    let table = succeeds(folder, &["export", &out, "--to", "csv"]);
+    let table = succeeds(folder, &["export", &out, "--format", "csv"]);
     let mut lines = table.lines();
     let label = lines.next().unwrap().split(',').position(|column| column == "label").unwrap();
     let mut often = HashMap::new();

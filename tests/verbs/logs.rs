@@ -118,7 +118,7 @@ fn packed_cut_into_files_or_from_a_pipe_a_log_says_the_same() {
         let output = piped(folder.path(), &["logs", "-", "--json"], input);
         assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), whole);
     }
-    for (option, value) in [("--timeout", "auto"), ("--trace", "t")] {
+    for (option, value) in [("--session-timeout", "auto"), ("--trace", "t")] {
         let output = piped(folder.path(), &["logs", "-", option, value], site.as_bytes());
         assert_eq!(output.status.code(), Some(2));
         assert!(text(&output.stderr).contains("write the log to a file"), "{}", text(&output.stderr));
@@ -183,7 +183,7 @@ fn a_user_is_a_client_an_agent_or_a_field() {
     let clients = |user: &str| json(folder.path(), &["a.log", "--user", user])["clients"].as_u64().unwrap();
     assert_eq!((clients("client"), clients("client+agent")), (1, 2));
     let format = "$remote_addr - $remote_user [$time_local] \"$request\" $status $bytes_sent \"$http_referer\" \"$http_user_agent\"";
-    let found = json(folder.path(), &["a.log", "--format", format, "--user", "field remote_user"]);
+    let found = json(folder.path(), &["a.log", "--input-format", format, "--user", "field remote_user"]);
     assert_eq!(found["clients"], 5);
     assert!(refusal(folder.path(), &["a.log", "--user", "field shoe"]).contains("shoe"));
 }
@@ -200,7 +200,7 @@ fn the_timeout_at_the_knee_parts_thinking_from_coming_back() {
     log.sort_by_key(|(at, _)| *at);
     let log: String = log.into_iter().map(|(_, line)| line).collect();
     let folder = folder(&[("a.log", log.as_bytes())]);
-    let found = json(folder.path(), &["a.log", "--timeout", "auto"]);
+    let found = json(folder.path(), &["a.log", "--session-timeout", "auto"]);
     assert!((80..=300).contains(&found["timeout_s"].as_u64().unwrap()), "{}", found["timeout_s"]);
     assert_eq!((&found["sessions"], &found["requests_per_session"]["mean"]), (&600.into(), &5.0.into()));
 }
@@ -249,13 +249,13 @@ fn long_visits() -> String {
 #[test]
 fn the_size_of_answers_recommends_nothing_unless_it_is_asked_to_stand_for_their_work() {
     let folder = folder(&[("a.log", long_visits().as_bytes())]);
-    let found = json(folder.path(), &["a.log", "--timeout", "60s"]);
+    let found = json(folder.path(), &["a.log", "--session-timeout", "60s"]);
     assert!(found["bytes_scv"].as_f64().unwrap() > 300.0 && found["scv"].is_null(), "{found}");
     assert_eq!(
         (&found["paper_rule"]["model"], &found["paper_rule"]["cut_offs"]),
         (&"closed".into(), &serde_json::json!([5.0, 10.0]))
     );
-    let bytes = json(folder.path(), &["a.log", "--timeout", "60s", "--service-from", "bytes"]);
+    let bytes = json(folder.path(), &["a.log", "--session-timeout", "60s", "--service-from", "bytes"]);
     assert_eq!((&bytes["paper_rule"]["model"], &bytes["scv_of"]), (&"closed".into(), &"bytes".into()));
     assert_eq!(bytes["paper_rule"]["cut_offs"], serde_json::json!([20.0, 40.0]));
     // What is recommended behaves like the site's own model in every cell of the table.
@@ -404,7 +404,7 @@ fn wrong_use_is_told_in_one_line() {
         (&["logs"], "directory"),
         (&["a.log", "--workload", "no/such/w.toml"], "no/such/w.toml"),
         (&["a.log", "--trace", "no/such/t"], "no/such/t"),
-        (&["a.log", "--timeout", "1.5s"], "whole seconds"),
+        (&["a.log", "--session-timeout", "1.5s"], "whole seconds"),
         (&["a.log", "--path", "["], "regular expression"),
         (&["a.log", "--path", "^/nothing$"], "no line is left"),
         (&["a.log", "--load", "1"], "0.95"),

@@ -41,12 +41,12 @@ fn three_million_launches_are_never_held() {
     };
     thread::scope(|scope| {
         scope.spawn(|| bounded(&run));
-        bounded(&[&run[..], &["--out", "r"]].concat());
+        bounded(&[&run[..], &["--output", "r"]].concat());
     });
     thread::scope(|scope| {
         scope.spawn(|| bounded(&["verify", "r"]));
         scope.spawn(|| bounded(&["report", "r", "-o", "r.html"]));
-        bounded(&["export", "r", "--to", "jtl", "-o", "r.jtl"]);
+        bounded(&["export", "r", "--format", "jtl", "-o", "r.jtl"]);
     });
     bounded(&["verify", "r.jtl"]);
 }
@@ -61,6 +61,6 @@ fn a_rate_that_no_machine_has_is_played_in_little_memory() {
     };
     thread::scope(|scope| {
         scope.spawn(|| bounded(&run));
-        bounded(&[&run[..], &["--out", "r"]].concat());
+        bounded(&[&run[..], &["--output", "r"]].concat());
     });
 }

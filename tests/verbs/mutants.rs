@@ -127,7 +127,7 @@ const RESULTS: &[&[&str]] = &[&["verify", "FILE"], &["report", "FILE", "-o", "pa
 const LOGS: &[&[&str]] = &[&["logs", "FILE"]];
 const PLANS: &[&[&str]] = &[&["import", "FILE"]];
 const WORKLOADS: &[&[&str]] = &[&["plan", "solve", "FILE"], &["plan", "flows", "FILE"]];
-const RUNS: &[&[&str]] = &[&["verify", "."], &["report", ".", "-o", "../page.html"], &["export", ".", "--to", "csv"]];
+const RUNS: &[&[&str]] = &[&["verify", "."], &["report", ".", "-o", "../page.html"], &["export", ".", "--format", "csv"]];
 const SITES: &[&[&str]] = &[&["report", "FILE", "-o", "page.html"]];
 
 /// Every file of this folder of the repository, under its name.
@@ -187,7 +187,7 @@ fn samples(here: &Path) -> Vec<Sample> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_offered"));
         command.current_dir(here).args(args).output().unwrap().stdout
     };
-    made(&["run", "w.toml", "--quiet", "--dry-run", "exponential:20ms", "--out", "run"]);
+    made(&["run", "w.toml", "--quiet", "--dry-run", "exponential:20ms", "--output", "run"]);
     for name in ["run.json", "workload.toml", "events/part-0000.parquet"] {
         let bytes = fs::read(here.join("run").join(name)).unwrap();
         samples.push(Sample { name: name.into(), bytes, asked: RUNS, among: Some(here.join("run")) });

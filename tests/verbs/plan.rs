@@ -89,7 +89,7 @@ fn the_scripts_for_other_tools_are_written() {
         let script = done(&args);
         assert!(script.contains("127.0.0.1") && script.contains("200 users who think 6.303 s"), "{tool}: {script}");
     }
-    let exponential = done("emulate --rate 10/s --response 1s --url http://h/ --think-law exponential --for jmeter");
+    let exponential = done("emulate --rate 10/s --response 1s --url http://h/ --think-distribution exponential --for jmeter");
     assert!(exponential.contains("JSR223Timer") && !exponential.contains("testclass=\"PoissonRandomTimer\""));
 }
 
@@ -101,7 +101,7 @@ fn what_is_written_for_ourselves_is_read_back_as_it_was_meant() {
          headers = { X-A = \"1\" }\n[[request]]\nget = \"/b\"",
     );
     let out = folder.path().join("closed.toml");
-    done(&format!("emulate {} --rate 31.73/s --response 53ms --users 200 --out {}", requests.display(), out.display()));
+    done(&format!("emulate {} --rate 31.73/s --response 53ms --users 200 --output {}", requests.display(), out.display()));
     let written = std::fs::read_to_string(&out).unwrap();
     let parsed = offered_model::workload::Workload::parse(&written, "out", &|_| Err(String::new())).unwrap();
     let offered_model::workload::Sessions::Closed(closed) = parsed.sessions() else { panic!("{written}") };
@@ -267,7 +267,7 @@ fn web_users_are_read_from_a_recording() {
         Event { sent: Some(sent), done: Some(sent + Nanos::from_millis(250)), outcome: Outcome::Ok, ..Event::at(sent) }
     };
     writer.write((0..=2000).map(event).collect()).unwrap();
-    let record = offered_store::RunRecord::new(offered_store::MadeBy::Run, offered_store::Until::Duration);
+    let record = offered_store::RunRecord::new(offered_store::RunKind::Run, offered_store::EndCondition::Duration);
     writer.finish(&record).unwrap();
     let web = json(&format!("web-users {} --think 10s", run.display()));
     assert!((web["rows"][0]["web_users"].as_f64().unwrap() / (20.0 * 10.25) - 1.0).abs() < 1e-3, "{web}");
@@ -285,7 +285,7 @@ fn wrong_questions_get_one_line_that_says_what_to_write() {
         ("emulate --rate 10/s --response 1s --users 0".into(), "at least 1 user"),
         ("emulate --rate 10/s --response 1s --rort 3x".into(), "3%"),
         ("emulate --rate 10/s --response 1s --for k6".into(), "--url"),
-        ("emulate --rate 10/s --response 1s --for k6 --url http://h/ --think-law poisson".into(), "Poisson count"),
+        ("emulate --rate 10/s --response 1s --for k6 --url http://h/ --think-distribution poisson".into(), "Poisson count"),
         ("emulate --rate 10/s --response 1s --for k6 --url unix:/s".into(), "Unix socket"),
         ("emulate --rate 10/s --response 1s --for k6 --url http://h/ --duration 5s".into(), "--duration"),
         ("table --stations 50ms --think 10s --ratio 20/s --users 5".into(), "cannot be used with"),

@@ -40,7 +40,7 @@ fn a_sweep_gives_the_same_numbers_on_any_number_of_threads() {
     let folder = folder(&[("w.toml", OPEN)]);
     let sweep = |threads: &str| {
         let args = ["w.toml", "--jobs", "2e4", "--json", "--threads", threads];
-        let sweeps = ["--sweep", "load=0.3..0.9:0.3", "--sweep", "discipline=fcfs,srpt", "--sweep", "scv=1,4"];
+        let sweeps = ["--vary", "load=0.3..0.9:0.3", "--vary", "discipline=fcfs,srpt", "--vary", "scv=1,4"];
         let output = offered(folder.path(), &[&args[..], &sweeps].concat());
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         text(&output.stdout)
@@ -79,7 +79,7 @@ fn a_sweep_gives_the_same_numbers_on_any_number_of_threads() {
 #[test]
 fn a_run_directory_is_left_like_a_real_runs() {
     let folder = folder(&[("w.toml", OPEN)]);
-    let output = offered(folder.path(), &["w.toml", "--jobs", "5000", "--out", "run"]);
+    let output = offered(folder.path(), &["w.toml", "--jobs", "5000", "--output", "run"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let run = folder.path().join("run");
     let recording = offered_store::read(&run, &offered_store::ReadOptions::default()).unwrap();
@@ -90,7 +90,7 @@ fn a_run_directory_is_left_like_a_real_runs() {
     assert_eq!(recording.notes, []);
     assert_eq!(std::fs::read_to_string(run.join("workload.toml")).unwrap(), OPEN);
     // A second run must not touch the first.
-    let output = offered(folder.path(), &["w.toml", "--out", "run"]);
+    let output = offered(folder.path(), &["w.toml", "--output", "run"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("exists already"), "{}", text(&output.stderr));
 }
@@ -98,7 +98,7 @@ fn a_run_directory_is_left_like_a_real_runs() {
 #[test]
 fn a_csv_has_a_row_per_result() {
     let folder = folder(&[("w.toml", OPEN)]);
-    let args = ["w.toml", "--jobs", "5e3", "--csv", "t.csv", "--sweep", "discipline=fcfs,ps"];
+    let args = ["w.toml", "--jobs", "5e3", "--csv", "t.csv", "--vary", "discipline=fcfs,ps"];
     assert_eq!(offered(folder.path(), &args).status.code(), Some(0));
     let csv = std::fs::read_to_string(folder.path().join("t.csv")).unwrap();
     let rows: Vec<&str> = csv.lines().collect();
@@ -163,15 +163,15 @@ fn wrong_input_is_one_line_and_code_2() {
         (&["none.toml"], "`sptr` is no discipline"),
         (&["w.toml", "--load", "1"], "without end"),
         (&["w.toml", "--jobs", "100"], "too few for an interval"),
-        (&["w.toml", "--sweep", "discipline=pesjf"], "discipline=pesjf: the discipline pesjf goes by classes"),
-        (&["w.toml", "--sweep", "users=3"], "users=3: the workload's arrivals are not closed"),
-        (&["w.toml", "--sweep", "discipline=priority"], "classes"),
-        (&["w.toml", "--sweep", "discipline=ps:0"], "discipline"),
-        (&["w.toml", "--sweep", "scv=-1"], "scv=-1"),
-        (&["w.toml", "--sweep", "load=0.5,1"], "load=1: a load of 1 cannot be"),
+        (&["w.toml", "--vary", "discipline=pesjf"], "discipline=pesjf: the discipline pesjf goes by classes"),
+        (&["w.toml", "--vary", "users=3"], "users=3: the workload's arrivals are not closed"),
+        (&["w.toml", "--vary", "discipline=priority"], "classes"),
+        (&["w.toml", "--vary", "discipline=ps:0"], "discipline"),
+        (&["w.toml", "--vary", "scv=-1"], "scv=-1"),
+        (&["w.toml", "--vary", "load=0.5,1"], "load=1: a load of 1 cannot be"),
         (&["w.toml", "--load", "0"], "a load must be above zero"),
         (&["w.toml", "--load", "nan"], "a load must be above zero"),
-        (&["closed.toml", "--sweep", "users=0"], "arrivals.closed.users: must be at least 1"),
+        (&["closed.toml", "--vary", "users=0"], "arrivals.closed.users: must be at least 1"),
         (&["closed.toml", "--load", "0.9"], "set by its think time, and it has none"),
         (&["list.toml"], "list.toml:7: server.service.empirical"),
         (&["work.toml"], "requests bring no work"),
@@ -194,7 +194,7 @@ fn a_simulation_that_failed_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let unstable = "duration = \"1s\"\narrivals.open.rate = \"10/s\"\n";
     std::fs::write(folder.path().join("w.toml"), unstable).unwrap();
-    let output = offered(folder.path(), &["w.toml", "--out", "run"]);
+    let output = offered(folder.path(), &["w.toml", "--output", "run"]);
     assert_ne!(output.status.code(), Some(0));
     assert!(!folder.path().join("run").exists(), "{}", text(&output.stderr));
 }

@@ -19,7 +19,7 @@ fn the_grid_is_what_the_machine_repair_model_says() {
         .arg("sweep")
         .arg(study)
         .args(["--vary", "users=25,50,75", "--vary", "think=5ms,25ms", "--vary", "duration=40s", "--simulate"])
-        .args(["--slo", "p90 < 31ms", "--json", "--quiet", "--out"])
+        .args(["--slo", "p90 < 31ms", "--json", "--quiet", "--output"])
         .arg(folder.path().join("grid"))
         .output()
         .unwrap();

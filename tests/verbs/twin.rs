@@ -26,12 +26,12 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// `simulate w.toml --out run` with these flags, in a folder that also has `other.toml`.
+/// `simulate w.toml --output run` with these flags, in a folder that also has `other.toml`.
 fn simulated(workload: &str, other: &str, flags: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("w.toml"), workload).unwrap();
     std::fs::write(folder.path().join("other.toml"), other).unwrap();
-    let output = offered(folder.path(), &[&["simulate", "w.toml", "--out", "run"], flags].concat());
+    let output = offered(folder.path(), &[&["simulate", "w.toml", "--output", "run"], flags].concat());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     folder
 }

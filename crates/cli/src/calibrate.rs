@@ -1,29 +1,28 @@
-//! `offered calibrate`: how exact, and how fast, the generator is on this machine.
+//! `offered calibrate`: measures the precision and the maximum rate of the generator on this machine.
 
 use offered_experiment::calibrate::{CONNECTIONS, measure};
 use offered_model::Nanos;
 
 use crate::exit::{Exit, Failure};
-use crate::say::{json, say};
+use crate::output::{json, out};
 use crate::table::Table;
 
 const EXAMPLES: &str = "\
 Examples:
-  offered calibrate             about a minute, on the machine that will make the load, while nothing else runs on it
-  offered calibrate --quick     a few seconds, for a first look
-  offered calibrate --json
+  offered calibrate             about a minute, on the idle load machine
+  offered calibrate --quick     a few seconds, for a first impression
 
-What it finds is kept in $XDG_STATE_HOME/offered/calibration.json (~/.local/state/offered without it), and `offered run` warns
-when it is asked for more than half of the rate found.";
+The result is saved in $XDG_STATE_HOME/offered/calibration.json (default
+~/.local/state/offered). `offered run` warns above half of the measured rate.";
 
-/// Measure how exact and how fast the generator is on this machine, and keep it
+/// Measure the generator's precision and maximum rate on this machine and save them
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Half a second for each measurement instead of eight
+    /// Measure for half a second per row instead of eight
     #[arg(long)]
     quick: bool,
-    /// Print one JSON document (schema offered.calibrate/1) instead of the table
+    /// Print one JSON document (schema offered.calibrate/1)
     #[arg(long)]
     json: bool,
 }
@@ -36,7 +35,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         json(&found);
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(["precision", "rate/s", "sent/s", "late p50 us", "p99 us", "max us", "CPU %"]);
+    let mut table = Table::new(["wait mode", "target/s", "sent/s", "lateness p50 us", "p99 us", "max us", "CPU %"]);
     for row in &found.launches {
         table.row([
             row.precision.clone(),
@@ -48,12 +47,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             format!("{:.0}", row.cpu * 100.0),
         ]);
     }
-    say!("{table}");
-    say!(
-        "At full speed one thread makes {:.0} requests/s over {CONNECTIONS} connections, at {:.2} us of processor time each.",
+    out!("{table}");
+    out!(
+        "At full speed one thread sends {:.0} requests/s over {CONNECTIONS} connections, {:.2} us of CPU time each.",
         found.highest_rate_per_s,
         found.cpu_us_per_request
     );
-    say!("Kept in {}; `offered run` warns when it is asked for more than half of that rate.", path.display());
+    out!("Saved in {}; `offered run` warns above half of that rate.", path.display());
     Ok(Exit::Done)
 }

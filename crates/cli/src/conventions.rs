@@ -1,68 +1,64 @@
-//! Flags that other load testers have taught people, with the one that does it here.
+//! Hints for flags of other load testers: the flag of `offered` with the same meaning.
 
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::exit::Failure;
-use crate::file::{self, Kind};
+use crate::input_file::{self, Kind};
 
-/// The flag, who has it, and what to write.
+/// Flags of other tools, the tools, and the flag of `offered`.
 const FLAGS: &[(&[&str], &str, &str)] = &[
     (
         &["--rate", "-R", "-r", "--rps", "-q", "--qps", "--arrival-rate"],
         "vegeta, wrk2, hey, oha",
-        "arrivals that wait for no answer are --open 100/s",
+        "for requests at a fixed rate, use --open 100/s",
     ),
     (
         &["--user", "--users", "-u", "--vu", "--vus", "--concurrency", "--clients"],
         "k6, Locust, Gatling, siege",
-        "users who wait for their answers are --closed 50 (or -c 50), with --think exponential:5s between them",
+        "for users who wait for their responses, use --closed 50 (or -c 50), with --think exponential:5s",
     ),
     (
         &["--iterations", "--loops", "-i"],
         "k6, JMeter",
-        "a number of requests is -n 1000; of sessions or visits it is `sessions = 1000` in a workload file, and of each user `visits`",
+        "for a number of requests, use -n 1000; in a workload file, `sessions` limits sessions and `visits` the visits of a user",
     ),
-    (&["-z", "--time", "--run-time"], "hey, ab, Locust", "a run ends by its time, -d 30s, or by its requests, -n 1000"),
-    (&["--data", "--data-raw", "-m"], "curl, hey", "a body is --body TEXT or --body @FILE, a method -X POST"),
     (
-        &["-k", "--skip-tls-verify", "--no-verify"],
-        "curl, k6",
-        "a certificate nobody vouches for is taken with --insecure",
+        &["-z", "--time", "--run-time"],
+        "hey, ab, Locust",
+        "use -d 30s for a duration, or -n 1000 for a number of requests",
     ),
+    (&["--data", "--data-raw", "-m"], "curl, hey", "use --body TEXT or --body @FILE for a body, -X POST for a method"),
+    (&["-k", "--skip-tls-verify", "--no-verify"], "curl, k6", "use --insecure to accept any certificate"),
     (
         &["--keepalive", "--disable-keepalive", "--no-keepalive"],
         "hey, oha",
-        "a connection for each request is --reuse fresh",
+        "use --reuse fresh for a new connection per request",
     ),
     (
         &["--spawn-rate", "--hatch-rate", "--ramp-up", "--stage", "--stages"],
         "Locust, k6",
-        "users that start one after another are --ramp 30s; a rate that changes is a profile in a workload file",
+        "use --ramp 30s to start users one after another; a changing rate is a profile in a workload file",
     ),
-    (&["-L", "--location", "--max-redirects"], "curl, k6", "redirects are followed with --follow N"),
-    (&["--http2", "--http2-prior-knowledge"], "curl, oha", "HTTP/2 is --protocol h2"),
+    (&["-L", "--location", "--max-redirects"], "curl, k6", "use --follow N to follow redirects"),
+    (&["--http2", "--http2-prior-knowledge"], "curl, oha", "use --protocol h2 for HTTP/2"),
     (
         &["-b", "--cookie", "-a", "--basic-auth"],
         "curl, hey, oha",
-        "a cookie or a password is a header, -H 'Cookie: a=1'",
+        "use a header for a cookie or a password, -H 'Cookie: a=1'",
     ),
-    (
-        &["--output", "-o", "--csv"],
-        "vegeta, Locust, k6",
-        "a run is kept with --out DIR, and written for other programs with `offered export`",
-    ),
+    (&["--out", "--csv"], "k6, Locust", "use -o DIR to record the run; `offered export` writes it in other formats"),
 ];
 
-/// What to write in place of a flag nobody knows here, where another tool has it, or of a value that looks like a flag in `line`, the
-/// command line.
-pub(crate) fn told(error: &clap::Error, mut line: impl Iterator<Item = String>) -> Option<String> {
+/// A hint for a usage error: for a flag of another tool, a negative value, or a URL where a file is expected. `line` is the
+/// command line; `None` if there is no hint.
+pub(crate) fn hint(error: &clap::Error, mut line: impl Iterator<Item = String>) -> Option<String> {
     if error.kind() == ErrorKind::MissingRequiredArgument {
-        // What is missing matters less than that this verb is the wrong one.
-        let verb = line.nth(1)?;
-        let first = line.next().filter(|_| matches!(verb.as_str(), "capacity" | "sweep"))?;
-        return match file::refuse(Path::new(&first), &[Kind::Workload]) {
+        // A URL for a command that reads files is the more likely mistake than the missing flag.
+        let command = line.nth(1)?;
+        let first = line.next().filter(|_| matches!(command.as_str(), "capacity" | "sweep"))?;
+        return match input_file::refuse(Path::new(&first), &[Kind::Workload]) {
             Err(Failure::Input(why) | Failure::Stopped(why)) => Some(why),
             Ok(()) => None,
         };
@@ -74,12 +70,12 @@ pub(crate) fn told(error: &clap::Error, mut line: impl Iterator<Item = String>) 
     let flag = given.split(['=', ' ']).next()?;
     if flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.')) {
         let words: Vec<String> = line.collect();
-        // Of `-5/s` clap tells all, or its first letter.
+        // clap reports `-5/s` or only its first letter.
         let [before, below] = words.windows(2).find(|pair| pair[1].starts_with(flag))? else { return None };
-        return before.starts_with('-').then(|| format!("{before} {below}: must not be below zero"));
+        return before.starts_with('-').then(|| format!("{before} {below}: must not be negative"));
     }
-    let (_, whose, here) = FLAGS.iter().find(|(flags, ..)| flags.contains(&flag))?;
-    Some(format!("{flag} is a flag of other tools ({whose}); here {here}"))
+    let (_, tools, hint) = FLAGS.iter().find(|(flags, ..)| flags.contains(&flag))?;
+    Some(format!("unknown flag {flag} (of {tools}); {hint}"))
 }
 
 #[cfg(test)]
@@ -94,24 +90,24 @@ mod tests {
 
     #[derive(Parser, Debug)]
     struct Search {
-        verb: String,
+        command: String,
         workload: String,
         #[arg(long)]
         vary: String,
     }
 
     #[test]
-    fn a_url_for_a_verb_that_reads_files_is_told_before_what_is_missing() {
-        let told = |line: &str| {
+    fn a_url_for_a_command_that_reads_files_is_reported_before_a_missing_flag() {
+        let hint = |line: &str| {
             let error = Search::try_parse_from(line.split(' ')).unwrap_err();
-            super::told(&error, line.split(' ').map(str::to_owned))
+            super::hint(&error, line.split(' ').map(str::to_owned))
         };
-        assert!(told("offered capacity http://a/").unwrap().contains("offered run http://a/"));
-        assert_eq!(told("offered capacity w.toml"), None);
+        assert!(hint("offered capacity http://a/").unwrap().contains("offered run http://a/"));
+        assert_eq!(hint("offered capacity w.toml"), None);
     }
 
     #[test]
-    fn a_flag_of_another_tool_is_answered_with_ours() {
+    fn a_flag_of_another_tool_gets_a_hint() {
         for (line, here) in [
             ("run --rate=100", "--open 100/s"),
             ("run --vus 10", "--closed 50"),
@@ -122,14 +118,15 @@ mod tests {
             ("run -k", "--insecure"),
             ("run -L", "--follow N"),
             ("run --cookie a=1", "-H 'Cookie"),
-            ("run --open -5/s", "--open -5/s: must not be below zero"),
+            ("run --out csv=a", "-o DIR"),
+            ("run --open -5/s", "--open -5/s: must not be negative"),
         ] {
             let error = Line::try_parse_from(line.split(' ')).unwrap_err();
-            let told =
-                super::told(&error, line.split(' ').map(str::to_owned)).unwrap_or_else(|| panic!("{line}: {error}"));
-            assert!(told.contains(here), "{line}: {told}");
+            let hint =
+                super::hint(&error, line.split(' ').map(str::to_owned)).unwrap_or_else(|| panic!("{line}: {error}"));
+            assert!(hint.contains(here), "{line}: {hint}");
         }
         let error = Line::try_parse_from(["run", "--opne", "1"]).unwrap_err();
-        assert_eq!(super::told(&error, std::iter::empty()), None);
+        assert_eq!(super::hint(&error, std::iter::empty()), None);
     }
 }

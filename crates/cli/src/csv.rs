@@ -1,4 +1,4 @@
-//! Tidy tables as CSV files.
+//! Tables as CSV files.
 
 use std::fs::File;
 use std::io;
@@ -9,10 +9,12 @@ use offered_store::{Cells, Column};
 
 use crate::exit::Failure;
 
-/// Writes a new CSV file; what is not known is empty.
+/// Writes a new CSV file; unknown values are empty.
 pub(crate) fn write(path: &Path, columns: &[Column]) -> Result<(), Failure> {
     let written = File::create_new(path).and_then(|file| rows(Table::new(file), columns));
-    written.map_err(|error| Failure::stopped(format!("cannot write {}: {error}; name a new file", path.display())))
+    written.map_err(|error| {
+        Failure::stopped(format!("cannot write {}: {error}; choose another file name", path.display()))
+    })
 }
 
 fn rows(mut table: Table<File>, columns: &[Column]) -> io::Result<()> {

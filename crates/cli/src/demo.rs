@@ -6,12 +6,12 @@ use offered_experiment::demo::{LOAD, Measured, SERVICE, USERS, WARM_UP, cases};
 use offered_experiment::document::demo::{Demo, Model};
 use offered_model::document::Schema;
 use offered_model::{Nanos, Seed};
+use offered_report::format::number as short;
 use offered_report::{Report, Run};
 
 use crate::exit::{Exit, Failure};
+use crate::output::{json, out, status};
 use crate::report;
-use crate::run::short;
-use crate::say::{json, say, tell};
 use crate::table::Table;
 
 const AFTER: &str = "\
@@ -49,7 +49,7 @@ struct Row {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut rows = Vec::new();
     for case in cases()? {
-        tell!("{} for {} s ...", case.name, (WARM_UP + Nanos::from_secs(args.seconds)).as_secs_f64());
+        status!("{} for {} s ...", case.name, (WARM_UP + Nanos::from_secs(args.seconds)).as_secs_f64());
         let Measured { workload, made, model } = case.measure(Nanos::from_secs(args.seconds), Seed(args.seed))?;
         rows.push(Row { seen: Run::of_made(&made, &workload)?, model });
     }
@@ -60,16 +60,16 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         json(&Demo { schema: Schema::new(), load: LOAD, service_ms: SERVICE * 1e3, models });
     } else {
         print(&rows);
-        say!(
+        out!(
             "\nAll of it in charts, and under \"The queue\" what 10,000 real users would need: {}",
             args.out.display()
         );
     }
-    Ok(if rows.iter().all(|row| row.model.run.believable()) { Exit::Done } else { Exit::Doubtful })
+    Ok(if rows.iter().all(|row| row.model.run.believable()) { Exit::Done } else { Exit::Invalid })
 }
 
 fn print(rows: &[Row]) {
-    say!("One server (processor sharing, exponential service of mean {} ms) at load {LOAD}:\n", SERVICE * 1e3);
+    out!("One server (processor sharing, exponential service of mean {} ms) at load {LOAD}:\n", SERVICE * 1e3);
     let mut table =
         Table::new(["model", "asked/s", "offered/s", "CoV", "R mean ms", "95 %", "theory ms", "R p95 ms", "verdict"]);
     let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), short);
@@ -80,19 +80,19 @@ fn print(rows: &[Row]) {
             model.clone(),
             number(Some(run.asked_rate_per_s.unwrap_or(LOAD / SERVICE))),
             number(run.offered_rate_per_s),
-            run.arrivals.sent_cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.2}")),
+            run.arrivals.measured_cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.2}")),
             number(run.response_ms.as_ref().map(|response| response.mean)),
             interval.unwrap_or_else(|| "run too short".to_owned()),
             short(*theory_ms),
             number(run.response_ms.as_ref().map(|response| response.p95)),
-            run.judgement.name().to_owned(),
+            run.validity.name().to_owned(),
         ]);
     }
-    say!("{table}");
+    out!("{table}");
     for Row { model: Model { model, source, arrivals, .. }, .. } in rows {
-        say!("{model:<12} {arrivals}\n{:<12} theory: {source}", "");
+        out!("{model:<12} {arrivals}\n{:<12} theory: {source}", "");
     }
-    say!(
+    out!(
         "
 What you just saw: the same server, as busy each time. In the open run people arrive whatever the server does, a Poisson
 process: the coefficient of variation (CoV) of the times between launches is 1. In the closed run {USERS} users wait for

@@ -1,4 +1,4 @@
-//! `offered import`: a plan written for another tool as a workload, with a list of what was not translated.
+//! `offered import`: translates another tool's test plan into a workload and lists what was not translated.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,61 +6,62 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use offered_import::document::{Group, Imported};
-use offered_import::{Arrivals, Error, Given, Kind, MOST_BYTES, Plan, When};
+use offered_import::document::{ImportDocument, ImportedGroup};
+use offered_import::{Arrivals, Error, ImportOptions, MAX_PLAN_BYTES, ParameterKind, Phase, Plan};
 use offered_model::Nanos;
 use offered_model::document::Schema;
 
 use crate::exit::{Exit, Failure};
-use crate::file;
-use crate::say::{json, say, tell};
+use crate::input_file;
+use crate::output::{json, out, status};
 
 const EXAMPLES: &str = "\
 Examples:
-  offered import plan.jmx                          the workload on stdout
+  offered import plan.jmx                          print the workload
   offered import plan.jmx -o shop.toml             then: offered run shop.toml --dry-run
   offered import plan.jmx --group Buyers -o buyers.toml
-  offered import plan.jmx -o 'shop-{group}.toml'   one workload for each thread group
+  offered import plan.jmx -o 'shop-{group}.toml'   one workload per thread group
   offered import plan.jmx --property users=50      as jmeter -Jusers=50
-  offered import visit.har                         a visit as a browser recorded it
-  offered import api.yaml -o api.toml              a sketch of what an OpenAPI 3 description offers
-  offered import shop.postman_collection.json      each folder a flow
-  pbpaste | offered import -                       curl commands, as browsers copy them
-  offered import load.sh                           a pgbench command, with the scripts that it names
+  offered import visit.har                         a browser's recording
+  offered import api.yaml -o api.toml              a sketch from an OpenAPI document
+  offered import shop.postman_collection.json      one flow per folder
+  pbpaste | offered import -                       curl commands from the clipboard
+  offered import load.sh                           a pgbench command with its scripts
   offered import bank.sql --set PGHOST=127.0.0.1 --set PGUSER=me
 
-What a file is, is told by what stands in it, not by its name. What is not translated stands above the workload as comments, each with its line in the plan.
+The content of a file decides its format, not its name. Comments at the top of the
+workload list what was not translated, with the line in the source.
+
 Exit codes: 0 done; 1 could not write; 2 wrong input.";
 
-/// Turn a plan of another tool, a recording, a description, or commands of curl or pgbench into a workload
+/// Translate a JMeter plan, HAR, OpenAPI, Postman, curl or pgbench file into a workload
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A JMeter test plan, a browser's recording (HAR), an OpenAPI 3 description (JSON, YAML), a Postman collection (2.0, 2.1),
-    /// curl commands, a pgbench script, or a command that runs some; - for stdin
+    /// JMeter plan, HAR, OpenAPI 3, Postman 2.x, curl commands, pgbench script, or - for stdin
     file: PathBuf,
-    /// Where to write the workload; stdout if not given. An existing file is not overwritten
+    /// Output file, never overwritten [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
-    /// Of several thread groups, this one
+    /// Translate only this thread group
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
-    /// Give a variable of the file this value, whatever the file says: --set host=shop.example.com. Can be given several times
+    /// Set a variable of the file, for example host=shop.example.com (repeatable)
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = pair)]
     values: Vec<(String, String)>,
-    /// Give a property of JMeter this value, as jmeter -J does. Can be given several times
+    /// Set a JMeter property, as jmeter -J does (repeatable)
     #[arg(long = "property", value_name = "NAME=VALUE", value_parser = pair)]
     properties: Vec<(String, String)>,
-    /// Take the properties of JMeter from this file, as jmeter -q does; --property wins
+    /// Read JMeter properties from this file, as jmeter -q does; --property has precedence
     #[arg(long = "properties", value_name = "FILE")]
     property_file: Option<PathBuf>,
-    /// Take pauses of a recording that are longer than this for so long
+    /// Shorten longer pauses of a recording to this time
     #[arg(long, value_name = "TIME")]
     cap_think: Option<Nanos>,
-    /// The file's format, where what stands in it does not tell
+    /// Format of the input file [default: detected]
     #[arg(long, value_enum)]
-    format: Option<Format>,
-    /// Print one JSON document (schema offered.import/1) with workloads and notes
+    input_format: Option<Format>,
+    /// Print one JSON document (schema offered.import/1)
     #[arg(long)]
     json: bool,
 }
@@ -69,15 +70,15 @@ pub(crate) struct Args {
 enum Format {
     /// A JMeter test plan
     Jmx,
-    /// A browser's recording
+    /// A browser recording (HTTP archive)
     Har,
-    /// An OpenAPI 3 description
+    /// An OpenAPI 3 document
     Openapi,
     /// A Postman collection
     Postman,
-    /// Command lines of curl
+    /// curl commands
     Curl,
-    /// A script for pgbench, or a command that runs some
+    /// A pgbench script, or a pgbench command
     Pgbench,
 }
 
@@ -97,28 +98,31 @@ impl From<Format> for offered_import::Format {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let file = if args.file == Path::new("-") { "stdin".to_owned() } else { args.file.display().to_string() };
-    if args.format.is_none() {
-        // Of programs the reader knows which tool they are for.
-        file::refuse(&args.file, &[file::Kind::Plan, file::Kind::JMeterPlan, file::Kind::Program])?;
+    if args.input_format.is_none() {
+        // Scripts pass: the importer reports which tool they belong to.
+        input_file::refuse(
+            &args.file,
+            &[input_file::Kind::Plan, input_file::Kind::JMeterPlan, input_file::Kind::Program],
+        )?;
     }
     let text = text(&args.file)?;
     let values: BTreeMap<String, String> = args.values.iter().cloned().collect();
     let mut properties = match &args.property_file {
-        Some(path) => offered_import::properties(&self::text(path)?),
+        Some(path) => offered_import::read_properties(&self::text(path)?),
         None => BTreeMap::new(),
     };
     properties.extend(args.properties.iter().cloned());
     let folder = args.file.parent().map(Path::to_owned).unwrap_or_default();
-    let included =
+    let read_include =
         |name: &str| self::text(&folder.join(name)).map_err(|(Failure::Input(why) | Failure::Stopped(why))| why);
-    let given = Given {
-        format: args.format.map(Into::into),
-        values: Some(&values),
+    let options = ImportOptions {
+        format: args.input_format.map(Into::into),
+        variables: Some(&values),
         properties: Some(&properties),
-        longest_think: args.cap_think,
-        included: Some(&included),
+        max_pause: args.cap_think,
+        read_include: Some(&read_include),
     };
-    let plans = offered_import::read(&text, &file, &given).map_err(refusal)?;
+    let plans = offered_import::read(&text, &file, &options).map_err(refusal)?;
     let mut plans = chosen(plans, args)?;
     if let Some(folder) = elsewhere(&args.file, args.output.as_deref()) {
         for plan in &mut plans {
@@ -136,26 +140,26 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let results = written.iter().zip(&targets);
     if args.json {
-        let group = |((plan, workload), target): (&(Plan, String), &Option<String>)| Group {
+        let group = |((plan, workload), target): (&(Plan, String), &Option<String>)| ImportedGroup {
             group: plan.name.clone(),
-            file: target.clone(),
+            output_file: target.clone(),
             workload: workload.clone(),
             not_translated: plan.notes.clone(),
         };
-        json(&Imported { schema: Schema::new(), from: file, workloads: results.map(group).collect() });
+        json(&ImportDocument { schema: Schema::new(), source_file: file, workloads: results.map(group).collect() });
         return Ok(Exit::Done);
     }
     for ((plan, workload), target) in results {
         match target {
             Some(target) => {
-                say!("{target}: {}", summary(plan));
-                plan.notes().iter().for_each(|note| say!("  {note}"));
+                out!("{target}: {}", summary(plan));
+                plan.notes().iter().for_each(|note| out!("  {note}"));
             }
             None => {
-                say!(no newline: "{workload}");
+                out!(no newline: "{workload}");
                 if !plan.notes.is_empty() {
-                    tell!(
-                        "warning: not everything is translated, or not exactly; the notes at the top say what ({})",
+                    status!(
+                        "warning: {} items were not translated, or not exactly; see the comments at the top",
                         plan.notes().len()
                     );
                 }
@@ -173,20 +177,20 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Why there is no plan, and which flag helps.
+/// The error, with the flag that resolves it.
 fn refusal(error: Error) -> Failure {
     match &error {
-        Error::Unnamed { kind: Kind::Variable, name, .. } => {
-            Failure::input(format!("{error}; give it one: --set {name}=..."))
+        Error::UnresolvedHost { kind: ParameterKind::Variable, name, .. } => {
+            Failure::input(format!("{error}; add --set {name}=..."))
         }
-        Error::Unnamed { kind: Kind::Property, name, .. } => {
-            Failure::input(format!("{error}; give it one: --property {name}=..."))
+        Error::UnresolvedHost { kind: ParameterKind::Property, name, .. } => {
+            Failure::input(format!("{error}; add --property {name}=..."))
         }
         _ => Failure::input(error),
     }
 }
 
-/// The folder of the files that a plan names, where its workload will not stand beside them.
+/// The directory of the plan, if the workload is written to another directory.
 fn elsewhere(plan: &Path, output: Option<&str>) -> Option<PathBuf> {
     let folder = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
     let whole =
@@ -199,48 +203,48 @@ fn elsewhere(plan: &Path, output: Option<&str>) -> Option<PathBuf> {
     }
 }
 
-/// The whole file, where it is no larger than a plan can be.
+/// The text of a file of at most `MAX_PLAN_BYTES`.
 fn text(path: &Path) -> Result<String, Failure> {
     let cannot = |why: std::io::Error| Failure::input(format!("cannot read {}: {why}", path.display()));
     let mut bytes = Vec::new();
-    // One byte more than is allowed: then it is refused, however large it is.
-    let most = MOST_BYTES as u64 + 1;
+    // Read one byte more than allowed to detect a larger file.
+    let most = MAX_PLAN_BYTES as u64 + 1;
     let read = match path == Path::new("-") {
         true => std::io::stdin().lock().take(most).read_to_end(&mut bytes),
         false => File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)),
     };
     read.map_err(cannot)?;
-    if bytes.len() > MOST_BYTES {
-        let why = format!("{} is larger than {} MiB; no plan is", path.display(), MOST_BYTES >> 20);
+    if bytes.len() > MAX_PLAN_BYTES {
+        let why = format!("{} is larger than {} MiB, the limit for test plans", path.display(), MAX_PLAN_BYTES >> 20);
         return Err(Failure::input(why));
     }
     let text = String::from_utf8(bytes);
-    text.map_err(|_| Failure::input(format!("{} is not a text file in UTF-8", path.display())))
+    text.map_err(|_| Failure::input(format!("{} is not UTF-8 text", path.display())))
 }
 
-/// The plans that are wanted: all of them only where each gets a file.
+/// The selected plans: several only if each gets its own file or the output is JSON.
 fn chosen(mut plans: Vec<Plan>, args: &Args) -> Result<Vec<Plan>, Failure> {
-    let named = |plan: &Plan| match plan.when {
-        When::Before => format!("{} (before the load)", plan.name),
-        When::Load => plan.name.clone(),
-        When::After => format!("{} (after the load)", plan.name),
+    let named = |plan: &Plan| match plan.phase {
+        Phase::Setup => format!("{} (before the load)", plan.name),
+        Phase::Load => plan.name.clone(),
+        Phase::Teardown => format!("{} (after the load)", plan.name),
     };
     let names = plans.iter().map(named).collect::<Vec<_>>().join(", ");
     if let Some(group) = &args.group {
         plans.retain(|plan| plan.name == *group);
         if plans.is_empty() {
-            return Err(Failure::input(format!("no thread group is named `{group}`; there are: {names}")));
+            return Err(Failure::input(format!("no thread group is named `{group}`; use one of: {names}")));
         }
     }
     let apart =
         args.json && args.output.is_none() || args.output.as_ref().is_some_and(|output| output.contains("{group}"));
-    if args.group.is_none() && !apart && plans.iter().any(|plan| plan.when == When::Load) {
-        // What is done before and after it is not the load.
-        plans.retain(|plan| plan.when == When::Load);
+    if args.group.is_none() && !apart && plans.iter().any(|plan| plan.phase == Phase::Load) {
+        // Set-up and tear-down groups are not load.
+        plans.retain(|plan| plan.phase == Phase::Load);
     }
     if plans.len() > 1 && !apart {
         return Err(Failure::input(format!(
-            "{} has {} thread groups, and a workload has one [arrivals]; choose with --group NAME, or write each with -o 'plan-{{group}}.toml'; there are: {names}",
+            "{} has {} thread groups, but a workload has one [arrivals]; add --group NAME, or -o 'plan-{{group}}.toml' for one file each; groups: {names}",
             args.file.display(),
             plans.len()
         )));
@@ -248,23 +252,25 @@ fn chosen(mut plans: Vec<Plan>, args: &Args) -> Result<Vec<Plan>, Failure> {
     Ok(plans)
 }
 
-/// The plan's workload, which must be one that `offered run` takes.
+/// The plan and its workload text, checked by the workload parser.
 fn checked(plan: Plan, file: &str) -> Result<(Plan, String), Failure> {
     match plan.text(file) {
         Ok(text) => Ok((plan, text)),
-        Err(wrong) => Err(Failure::input(format!("{file}: `{}` makes no workload: {wrong}", plan.name))),
+        Err(wrong) => Err(Failure::input(format!("{file}: `{}` cannot be written as a workload: {wrong}", plan.name))),
     }
 }
 
 fn write(target: &str, workload: &str) -> Result<(), Failure> {
     let mut file = File::create_new(target).map_err(|why| match why.kind() {
-        ErrorKind::AlreadyExists => Failure::input(format!("{target} exists already; choose another -o")),
+        ErrorKind::AlreadyExists => {
+            Failure::input(format!("{target} already exists and is not overwritten; choose another -o"))
+        }
         _ => Failure::input(format!("cannot create {target}: {why}")),
     })?;
     file.write_all(workload.as_bytes()).map_err(|why| Failure::stopped(format!("cannot write {target}: {why}")))
 }
 
-/// A group's name as a part of a file's.
+/// A group name as part of a file name.
 fn file_name(group: &str) -> String {
     let fit = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     group.chars().map(fit).take(100).collect()

@@ -1,163 +1,171 @@
-//! `offered kubernetes`: a run of many workers, as manifests for a cluster.
+//! `offered kubernetes`: prints, or runs, the manifests of a run with many workers.
 
 #[cfg(feature = "kubernetes")]
-mod placed;
+mod remote;
 
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use offered_experiment::is_in_store;
-use offered_experiment::kubernetes::{Cluster, Doubt, Error, Manifests, Meets, Named, RUNS, WORKLOAD};
+use offered_cluster::manifests::{
+    Error, JobSettings, Manifests, RUNS_PATH, Rendezvous, ResourceKind, WORKLOAD_PATH, Warning,
+};
+use offered_experiment::is_object_store_url;
 use offered_model::Nanos;
 
 use crate::exit::{Exit, Failure};
-use crate::file;
-use crate::say::{say, tell};
+use crate::input_file;
+use crate::output::{out, status};
 
 const EXAMPLES: &str = "\
 Examples:
-  offered kubernetes shop.toml --workers 8 --pvc runs | kubectl apply -f -
-  offered kubernetes shop.toml --workers 8 --pvc runs --spread host --cpus 4      no two on one machine, four processors each
-  offered kubernetes shop.toml --workers 8 --pvc runs --name shop-2               the next run: each has a name, and a folder, of its own
-  offered kubernetes shop.toml --workers 8 --pvc runs --image registry.example.com/offered:1
+  Eight workers that share a persistent volume
+    offered kubernetes shop.toml --workers 8 --pvc runs | kubectl apply -f -
+  Each worker on its own node, with four CPUs
+    offered kubernetes shop.toml --workers 8 --pvc runs --spread host --cpus 4
+  The next run: each needs its own name, which is also its directory
+    offered kubernetes shop.toml --workers 8 --pvc runs --name shop-2
+  Run it from here and fetch the result
+    offered kubernetes shop.toml --workers 8 --pvc runs --run -o runs/1
+  In a bucket instead of a volume
+    offered kubernetes shop.toml --workers 8 --rendezvous s3://bucket/run7 \\
+      --credentials aws
 
-  offered kubernetes shop.toml --workers 8 --pvc runs --run --out runs/1       and have the result here
-  offered kubernetes shop.toml --workers 8 --meet s3://bucket/run7 --credentials aws      in a bucket, without a claim
-
-The workers meet in a folder of the claim, which has the name of the run. Without --run, when they are done, mount the claim wherever offered is:
+With --pvc, the run is in the volume, in a directory with the name of the run:
   offered verify /runs/shop
-What is in a bucket is read anywhere: offered verify s3://bucket/run7. The Secret that opens it:
-  kubectl create secret generic aws --from-literal=AWS_ACCESS_KEY_ID=... and so on
+A run in a bucket can be read from anywhere: offered verify s3://bucket/run7
+The Secret with the credentials of the bucket:
+  kubectl create secret generic aws --from-literal=AWS_ACCESS_KEY_ID=...
 
-Exit codes: 0 done; 1 could not go on; 2 wrong input; with --run also 3 done, but do not believe the result, and 99 a threshold was not kept.";
+Exit codes: 0 done; 1 could not continue; 2 wrong input; with --run also 3 the run
+is invalid and 99 a threshold failed.";
 
-/// Print the manifests that run a workload with many workers on Kubernetes
+/// Print Kubernetes manifests that run a workload with many workers, or run them
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The workload; the files it names go with it
+    /// Workload file; the files that it names are included
     workload: PathBuf,
-    /// How many workers share the run
+    /// Number of workers
     #[arg(long, value_name = "N")]
     workers: u32,
-    /// The volume claim in which the workers meet and keep what they launched; all of them must be able to mount it
-    #[arg(long, value_name = "NAME", required_unless_present = "meet")]
+    /// PersistentVolumeClaim for rendezvous and recording; every worker must be able to mount it
+    #[arg(long, value_name = "NAME", required_unless_present = "rendezvous")]
     pvc: Option<String>,
-    /// The URL of an object store under which the workers meet instead, and keep what they launched; each run wants its own
+    /// Bucket URL for rendezvous and recording instead of --pvc; a new one for each run
     #[arg(long, value_name = "URL", conflicts_with = "pvc")]
-    meet: Option<PathBuf>,
-    /// The Secret whose keys are what opens the object store, all of which each worker has in its environment; none is needed where the nodes,
-    /// or the service account, have a role
-    #[arg(long, value_name = "NAME", requires = "meet")]
+    rendezvous: Option<PathBuf>,
+    /// Secret with the bucket's credentials, as environment variables [default: the node's role]
+    #[arg(long, value_name = "NAME", requires = "rendezvous")]
     credentials: Option<String>,
-    /// The service account of the workers [default: the namespace's]
+    /// Service account of the workers [default: the namespace's]
     #[arg(long, value_name = "NAME")]
     service_account: Option<String>,
-    /// What the Job is called, and the folder of the run in the claim [default: the workload's file; with --run the time is added]
+    /// Name of the Job and the run's directory [default: the workload file, with --run and the time]
     #[arg(long)]
     name: Option<String>,
-    /// The image that holds offered: what docker build -t of the Dockerfile has made
+    /// Container image with `offered`, built from the Dockerfile
     #[arg(long, default_value = concat!("offered:", env!("CARGO_PKG_VERSION")))]
     image: String,
-    /// Whole processors for each worker, which are its own
+    /// Whole CPUs per worker, not shared
     #[arg(long, value_name = "N", default_value_t = 2)]
     cpus: u32,
-    /// Memory for each worker, in MiB
+    /// Memory per worker, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 512)]
     memory: u32,
-    /// Where workers are put
+    /// Placement of the workers
     #[arg(long, value_enum, default_value_t = Spread::Any)]
     spread: Spread,
-    /// How long the workers wait for each other
+    /// Maximum time that workers wait for each other
     #[arg(long, value_name = "TIME", default_value = "5m")]
     wait: Nanos,
-    /// When the Job is ended, whatever it does [default: duration, --wait and five minutes more]
+    /// Time limit of the Job [default: duration, --wait and 5 minutes]
     #[arg(long, value_name = "TIME")]
     deadline: Option<Nanos>,
-    /// The Secret that holds what the workload reads from its environment, and the key of its client certificate [default: the workload's file, or --name]
+    /// Secret with the workload's environment variables and client key [default: --name]
     #[arg(long, value_name = "NAME")]
     secret: Option<String>,
-    /// Place the run in the cluster that kubectl would talk to, follow it, bring the result here, judge it, and leave nothing else there;
-    /// Ctrl-C ends the workers first (built with --features kubernetes, as the image is)
-    #[arg(long, requires = "out")]
+    /// Run in kubectl's current cluster, fetch and verify the result, and clean up
+    #[arg(long, requires = "output")]
     run: bool,
-    /// Write the run to this new directory
-    #[arg(long, value_name = "DIR", requires = "run")]
-    out: Option<PathBuf>,
-    /// Another context of kubectl's configuration than the current one
+    /// Record the run in this new directory
+    #[arg(short, long, value_name = "DIR", requires = "run")]
+    output: Option<PathBuf>,
+    /// Context of kubectl's configuration [default: the current one]
     #[arg(long, value_name = "NAME", requires = "run")]
     context: Option<String>,
-    /// Another namespace than the context's
+    /// Namespace [default: the context's]
     #[arg(long, value_name = "NAME", requires = "run")]
     namespace: Option<String>,
 }
 
-/// Where workers are put.
+/// Placement of the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Spread {
-    /// Where the scheduler finds room
+    /// Anywhere
     Any,
-    /// Each on a machine of its own
+    /// Each worker on its own node
     Host,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.workload == Path::new("-") {
-        return Err(Failure::input("a workload is given as a file, beside which the files stand that it names"));
+        return Err(Failure::input("stdin is not supported: give a workload file, next to the files that it names"));
     }
-    file::refuse(&args.workload, &[file::Kind::Workload])?;
-    let meets = match (&args.pvc, &args.meet) {
-        (Some(claim), _) => Meets::Claim(claim.clone()),
-        (None, Some(url)) if is_in_store(url) => Meets::Store { credentials: args.credentials.clone() },
+    input_file::refuse(&args.workload, &[input_file::Kind::Workload])?;
+    let rendezvous = match (&args.pvc, &args.rendezvous) {
+        (Some(claim), _) => Rendezvous::Claim(claim.clone()),
+        (None, Some(url)) if is_object_store_url(url) => {
+            Rendezvous::ObjectStore { credentials: args.credentials.clone() }
+        }
         (None, other) => {
             let other = other.as_deref().unwrap_or(Path::new("")).display();
             return Err(Failure::input(format!(
-                "--meet {other}: pods reach no folder of this machine; give a URL of an object store (s3://bucket/run7), or a claim with --pvc"
+                "--rendezvous {other}: pods cannot reach a directory of this machine; give a bucket URL (s3://bucket/run7) or --pvc NAME"
             )));
         }
     };
-    let plain = args.name.clone().unwrap_or_else(|| Cluster::name_of(&args.workload));
-    // One after another, into one claim.
+    let plain = args.name.clone().unwrap_or_else(|| JobSettings::name_from(&args.workload));
+    // Runs with the same workload need different directories in the claim.
     let name = if args.run && args.name.is_none() { format!("{plain}-{}", stamp()) } else { plain.clone() };
-    let cluster = Cluster {
+    let settings = JobSettings {
         secret: args.secret.clone().unwrap_or(plain),
         args: worker(args, &name),
-        // In an image of one program something of it has to wait: a server, which nobody can reach.
-        waiting: ["serve", "--listen", "127.0.0.1:0", "--service", "constant:0ms"].map(str::to_owned).to_vec(),
+        // The reader pod needs a process that waits, and the image has only this program: an unreachable server.
+        reader_args: ["serve", "--listen", "127.0.0.1:0", "--service", "constant:0ms"].map(str::to_owned).to_vec(),
         name,
         workers: args.workers,
         image: args.image.clone(),
-        meets,
+        rendezvous,
         service_account: args.service_account.clone(),
         cpus: args.cpus,
         memory_mib: args.memory,
-        apart: args.spread == Spread::Host,
+        one_per_node: args.spread == Spread::Host,
         wait: args.wait,
         deadline: args.deadline,
     };
-    let manifests = cluster.manifests(&args.workload).map_err(refusal)?;
-    manifests.doubts.iter().for_each(|doubt| tell!("warning: {}", of_doubt(doubt)));
-    if let Some(wanted) = wanted(&manifests, &cluster.secret) {
-        tell!("note: {wanted}");
+    let manifests = settings.manifests(&args.workload).map_err(refusal)?;
+    manifests.warnings.iter().for_each(|doubt| status!("warning: {}", of_doubt(doubt)));
+    if let Some(wanted) = wanted(&manifests, &settings.secret) {
+        status!("note: {wanted}");
     }
-    match &args.out {
-        Some(out) => placed(args, &cluster, &manifests, out),
+    match &args.output {
+        Some(out) => run_in_cluster(args, &settings, &manifests, out),
         None => {
-            say!(no newline: "{manifests}");
+            out!(no newline: "{manifests}");
             Ok(Exit::Done)
         }
     }
 }
 
 #[cfg(feature = "kubernetes")]
-fn placed(args: &Args, cluster: &Cluster, manifests: &Manifests, out: &Path) -> Result<Exit, Failure> {
-    placed::run(&placed::Task {
+fn run_in_cluster(args: &Args, settings: &JobSettings, manifests: &Manifests, out: &Path) -> Result<Exit, Failure> {
+    remote::run(&remote::RemoteRun {
         manifests,
-        name: &cluster.name,
-        workers: cluster.workers,
-        wait: cluster.wait,
-        url: args.meet.as_deref(),
+        name: &settings.name,
+        workers: settings.workers,
+        wait: settings.wait,
+        url: args.rendezvous.as_deref(),
         out,
         context: args.context.as_deref(),
         namespace: args.namespace.as_deref(),
@@ -165,60 +173,63 @@ fn placed(args: &Args, cluster: &Cluster, manifests: &Manifests, out: &Path) -> 
 }
 
 #[cfg(not(feature = "kubernetes"))]
-fn placed(_: &Args, _: &Cluster, _: &Manifests, _: &Path) -> Result<Exit, Failure> {
+fn run_in_cluster(_: &Args, _: &JobSettings, _: &Manifests, _: &Path) -> Result<Exit, Failure> {
     Err(Failure::input(
-        "--run is not part of this offered: build it with cargo install --path crates/cli --features kubernetes, or leave --run and \
-         --out away and hand what is printed to kubectl apply -f -",
+        "this build has no --run: install with `cargo install --path crates/cli --features kubernetes`, or omit --run and \
+         -o and pipe the manifests to `kubectl apply -f -`",
     ))
 }
 
-/// The time, for a name: `1123-142507` on 23 November.
+/// The time for a name: `1123-142507` is 23 November, 14:25:07.
 fn stamp() -> String {
-    let now = jiff::Timestamp::from_nanosecond(i128::from(offered_clock::unix_now().0)).unwrap_or_default();
+    let now = jiff::Timestamp::from_nanosecond(i128::from(offered_io::unix_now().0)).unwrap_or_default();
     now.strftime("%m%d-%H%M%S").to_string()
 }
 
-/// The command line of a worker, whose number is in its environment.
+/// The command line of a worker; its index is in the environment.
 fn worker(args: &Args, name: &str) -> Vec<String> {
-    let meet = args.meet.as_ref().map_or_else(|| format!("{RUNS}/{name}"), |url| url.display().to_string());
+    let rendezvous =
+        args.rendezvous.as_ref().map_or_else(|| format!("{RUNS_PATH}/{name}"), |url| url.display().to_string());
     let (workers, wait) = (args.workers.to_string(), args.wait.to_string());
-    ["run", WORKLOAD, "--meet", &meet, "--workers", &workers, "--wait", &wait].map(str::to_owned).to_vec()
+    ["run", WORKLOAD_PATH, "--rendezvous", &rendezvous, "--workers", &workers, "--wait", &wait]
+        .map(str::to_owned)
+        .to_vec()
 }
 
-/// What is said of flags is said here.
+/// The error, prefixed with the flag that caused it.
 fn refusal(error: Error) -> Failure {
     let flag = match &error {
-        Error::Name { what: Named::Job, .. } => "--name: ",
-        Error::Name { what: Named::Secret, .. } => "--secret: ",
-        Error::Name { what: Named::Image, .. } => "--image: ",
-        Error::Name { what: Named::Claim, .. } => "--pvc: ",
-        Error::Name { what: Named::Credentials, .. } => "--credentials: ",
-        Error::Name { what: Named::ServiceAccount, .. } => "--service-account: ",
-        Error::Workers { .. } => "--workers: ",
-        Error::NoDeadline | Error::Deadline { .. } => "--deadline: ",
+        Error::InvalidName { kind: ResourceKind::Job, .. } => "--name: ",
+        Error::InvalidName { kind: ResourceKind::Secret, .. } => "--secret: ",
+        Error::InvalidName { kind: ResourceKind::Image, .. } => "--image: ",
+        Error::InvalidName { kind: ResourceKind::Claim, .. } => "--pvc: ",
+        Error::InvalidName { kind: ResourceKind::Credentials, .. } => "--credentials: ",
+        Error::InvalidName { kind: ResourceKind::ServiceAccount, .. } => "--service-account: ",
+        Error::TooManyWorkers { .. } => "--workers: ",
+        Error::NoDeadline | Error::DeadlineTooShort { .. } => "--deadline: ",
         _ => "",
     };
     Failure::input(format!("{flag}{error}"))
 }
 
-fn of_doubt(doubt: &Doubt) -> String {
+fn of_doubt(warning: &Warning) -> String {
     match doubt {
-        Doubt::OwnPod { url } => {
-            format!("{url} is, for a worker in a pod, that pod itself; give the address of a Service")
+        Warning::LoopbackTarget { url } => {
+            format!("{url} is the worker's own pod; use the address of a Service as target")
         }
-        Doubt::TooBigToApply { bytes } => {
-            format!("the files have {bytes} bytes, too many for `kubectl apply`; use `kubectl create -f -`")
+        Warning::TooLargeToApply { bytes } => {
+            format!("the files ({bytes} bytes) are too large for `kubectl apply`; use `kubectl create -f -`")
         }
-        Doubt::Program { name } => format!("the workload runs the program {name}, which the image must have"),
+        Warning::NeedsProgram { name } => format!("the workload runs the program {name}; the image must contain it"),
     }
 }
 
-/// What the Secret must hold, and how it is made.
+/// The command that creates the Secret; `None` if the workload needs none.
 fn wanted(manifests: &Manifests, secret: &str) -> Option<String> {
     let literals = manifests.environment.iter().map(|name| format!("--from-literal={name}=..."));
     let file = manifests.key.as_ref().map(|(key, file)| format!("--from-file={key}={file}"));
     let wanted: Vec<String> = literals.chain(file).collect();
     (!wanted.is_empty()).then(|| {
-        format!("it takes values from the Secret {secret}: kubectl create secret generic {secret} {}", wanted.join(" "))
+        format!("the workload needs the Secret {secret}: kubectl create secret generic {secret} {}", wanted.join(" "))
     })
 }

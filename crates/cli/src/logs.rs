@@ -1,115 +1,121 @@
-//! `offered logs`: from an access log to sessions, to the right system model, to a workload or a trace that replays the site.
+//! `offered logs`: finds sessions in access logs, recommends a system model, writes a workload or a trace.
 
-mod others;
-mod page;
+mod comparison;
+mod messages;
 mod progress;
-mod words;
+mod text;
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use offered_experiment::site;
+use comparison::Discipline;
+use offered_experiment::log_models;
 use offered_logs::document::{Document, Others, Words};
 use offered_logs::{
     Choice, Error, Findings, Input, LONGEST, Options, Progress, Rules, ServiceFrom, inputs, read, trace,
 };
 use offered_model::{Nanos, System, Wrong};
-use others::Discipline;
 
 use crate::exit::{Exit, Failure};
-use crate::file::{self, Kind};
-use crate::say::{json, say, tell};
+use crate::input_file::{self, Kind};
+use crate::output::{json, out, status};
 
 const EXAMPLES: &str = "\
 Examples:
   offered logs access.log
   offered logs 'logs/access.log*' --pages-only --no-robots --status 2xx,3xx
-  offered logs access.log --timeout auto --json
-  offered logs access.log --format '$remote_addr - [$time_iso8601] \"$request\" $status $bytes_sent' --user 'field remote_user'
-  offered logs access.log --workload site.toml          a workload that behaves like the site
-  offered logs access.log --trace day.trace             its very requests; [arrivals] replay = { trace = \"day.trace\" }
-  offered logs machine.swf.gz --trace jobs.trace        a parallel machine's jobs, with their work
+  offered logs access.log --session-timeout auto --json
+  A log format of nginx
+    offered logs access.log --input-format '$remote_addr [$time_iso8601] \"$request\"'
+  A workload that behaves like the site
+    offered logs access.log --workload site.toml
+  The recorded requests, for [arrivals] replay = { trace = \"day.trace\" }
+    offered logs access.log --trace day.trace
+  Jobs of a parallel machine, with their work
+    offered logs machine.swf.gz --trace jobs.trace
 
-Exit codes: 0 done; 1 could not go on; 2 wrong input.";
+Formats: common, combined, vhost, squid, w3c, cloudfront, elb, haproxy, envoy, s3,
+uwsgi, json, swf, worldcup.
 
-/// Find a site's sessions in its access logs, the system model it is, and a workload like it
+Exit codes: 0 done; 1 could not continue; 2 wrong input.";
+
+/// Find the sessions in access logs, recommend a system model, write a workload or trace
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[allow(clippy::struct_excessive_bools)] // each is a flag of its own
 pub(crate) struct Args {
-    /// Logs, plain or packed (gz, zst, bz2), in any order; globs; - for standard input
+    /// Log files, plain or compressed (gz, zst, bz2), in any order; globs; - for stdin
     #[arg(value_name = "LOG", required = true)]
     files: Vec<String>,
-    /// Their format: auto, common, combined, vhost, squid, w3c, cloudfront, elb, haproxy, envoy, s3, uwsgi, json, swf, worldcup, or
-    /// a format string of nginx ($) or Apache (%)
-    #[arg(long, default_value = "auto")]
-    format: String,
-    /// Keys of JSON logs, such as client=addr,time=t
-    #[arg(long, value_name = "FIELD=KEY,...", default_value = "")]
+    /// Log format: auto, a name (see below), or a format string of nginx ($) or Apache (%)
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    input_format: String,
+    /// Keys of JSON logs, for example client=addr,time=t
+    #[arg(long, value_name = "FIELD=KEY,...", default_value = "", hide_default_value = true)]
     keys: String,
-    /// Who is a user: client, client+agent, or 'field NAME'
+    /// What identifies a user: client, client+agent, or 'field NAME'
     #[arg(long, default_value = "client", value_parser = user)]
     user: User,
-    /// A session ends after more than this silence (whole seconds, at most 3h); auto: the knee of the curve
-    #[arg(long, default_value = "1800s", value_parser = timeout)]
-    timeout: Timeout,
-    /// Leave out what pages are made of: images, styles, scripts, fonts, sound and film
+    /// Inactivity that ends a session, 1s to 3h, or auto (the knee of the curve)
+    #[arg(long, value_name = "TIME", default_value = "1800s", value_parser = timeout)]
+    session_timeout: Timeout,
+    /// Exclude embedded objects: images, styles, scripts, fonts, audio and video
     #[arg(long)]
     pages_only: bool,
-    /// The extensions that --pages-only leaves out
+    /// File extensions that --pages-only excludes
     #[arg(long, value_name = "EXT,...", default_value = offered_logs::PARTS, hide_default_value = true)]
     parts: offered_logs::Extensions,
-    /// Leave out user agents that say they are robots
+    /// Exclude user agents that identify as robots
     #[arg(long)]
     no_robots: bool,
-    /// Keep only these statuses, such as 2xx,3xx
+    /// Include only these statuses, for example 2xx,3xx
     #[arg(long)]
     status: Option<offered_logs::Statuses>,
-    /// Keep only URLs that match
+    /// Include only URLs that match
     #[arg(long, value_name = "REGEX")]
     path: Option<String>,
-    /// Name URLs that match REGEX, before numbers and ids become :id (may be repeated)
+    /// Label URLs that match REGEX, before ids become :id (repeatable)
     #[arg(long, value_name = "REGEX=NAME")]
     label: Vec<String>,
-    /// Show the requests by label
+    /// Show the number of requests by label
     #[arg(long)]
     labels: bool,
     /// Write a workload that behaves like the site
     #[arg(long, value_name = "FILE")]
     workload: Option<PathBuf>,
-    /// The workload's system model instead of the recommended one
+    /// System model of the workload [default: the recommended one]
     #[arg(long, value_parser = system_model(), requires = "workload")]
     model: Option<System>,
-    /// Write the exact requests, to be replayed
+    /// Write the recorded requests as a trace for replay
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// The methods that the trace keeps
+    /// Methods in the trace
     #[arg(long, value_delimiter = ',', default_value = "GET,HEAD")]
     methods: Vec<String>,
-    /// The load at which the three system models are compared
+    /// Utilisation at which the system models are compared
     #[arg(long, default_value_t = 0.7, value_parser = load)]
     load: f64,
-    /// The disciplines under which they are compared; a simpler model is recommended where it will do under all of them
+    /// Scheduling disciplines under which the system models are compared
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["fcfs", "ps"])]
     discipline: Vec<Discipline>,
-    /// What tells how service times vary: durations, where the log has them, or bytes
+    /// Source of the service times' variability: durations (if logged) or bytes
     #[arg(long, default_value = "durations")]
     service_from: ServiceFrom,
-    /// Do not simulate the three system models; the site's own, partly-open, is then recommended
+    /// Do not simulate the system models; recommend partly-open
     #[arg(long, conflicts_with_all = ["load", "discipline"])]
     no_compare: bool,
-    /// Follow at most so many clients: of more, a fair sample
+    /// Maximum number of clients to follow; beyond, a random sample
     #[arg(long, value_name = "N", default_value_t = 20_000_000)]
     max_clients: usize,
-    /// Threads that read [default: all cores]
+    /// Number of reading threads [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Print one JSON document (schema offered.logs/1) instead of the tables
+    /// Print one JSON document (schema offered.logs/1)
     #[arg(long)]
     json: bool,
-    /// No progress on stderr
+    /// Show no progress on stderr
     #[arg(short, long)]
     quiet: bool,
 }
@@ -146,7 +152,7 @@ fn timeout(text: &str) -> Result<Timeout, String> {
     let nanos = text.parse::<Nanos>().map_err(|why| why.to_string())?;
     let seconds = nanos.0 / 1_000_000_000;
     if nanos != Nanos::from_secs(seconds) || !(1..=LONGEST).contains(&seconds) {
-        return Err(format!("a timeout is auto, or whole seconds from 1s to 3h, not {nanos}"));
+        return Err(format!("a session timeout is auto, or whole seconds from 1s to 3h, not {nanos}"));
     }
     Ok(Timeout::Fixed(seconds))
 }
@@ -157,13 +163,15 @@ fn system_model() -> impl TypedValueParser<Value = System> {
 
 fn load(text: &str) -> Result<f64, String> {
     let load = text.parse().ok().filter(|load: &f64| *load >= 0.01 && *load <= 0.95);
-    load.ok_or_else(|| "write a load from 0.01 to 0.95: at 1 an open system's queue grows without end".to_owned())
+    load.ok_or_else(|| {
+        "write a load from 0.01 to 0.95; at 1 the queue of an open system grows without bound".to_owned()
+    })
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     for name in &args.files {
-        file::refuse(Path::new(name), &[Kind::Log, Kind::Result, Kind::Plan])?;
+        input_file::refuse(Path::new(name), &[Kind::Log, Kind::Result, Kind::Plan])?;
     }
     let options = options(args)?;
     options.choice.check().map_err(Failure::input)?;
@@ -174,12 +182,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let pass = |timeout| {
         let progress = Progress::default();
         let total = inputs.iter().map(Input::size).sum();
-        let _shown = (!args.quiet).then(|| progress::Shown::start(progress.clone(), total));
+        let _bar = (!args.quiet).then(|| progress::ProgressBar::start(progress.clone(), total));
         read(&inputs, &options, timeout, &progress).map_err(of_logs)
     };
-    let timeout = match args.timeout {
+    let timeout = match args.session_timeout {
         Timeout::Fixed(seconds) => seconds,
-        Timeout::Knee if inputs.iter().any(Input::once) => return Err(of_logs(Error::Twice("--timeout auto"))),
+        Timeout::Knee if inputs.iter().any(Input::once) => return Err(of_logs(Error::Twice("--session-timeout auto"))),
         Timeout::Knee => pass(1800)?.knee(),
     };
     let mut found = Findings::of(pass(timeout)?, &options, timeout).map_err(of_logs)?;
@@ -191,7 +199,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         },
     };
     if let Some(others) = &others {
-        found.recommendation = site::recommendation(others, found.figures.requests_per_session.mean);
+        found.recommendation = log_models::recommendation(others, found.figures.requests_per_session.mean);
     }
     if let Some(path) = &args.workload {
         let model = args.model.unwrap_or(found.recommendation.model);
@@ -202,59 +210,56 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let file =
             File::create(path).map_err(|why| Failure::stopped(format!("cannot write {}: {why}", path.display())))?;
         let written = trace(&inputs, &options, timeout, &args.methods, &mut BufWriter::new(file));
-        // Half a trace would replay as half a day.
+        // A partial trace would pass for a complete one.
         written.inspect_err(|_| drop(std::fs::remove_file(path))).map_err(of_logs)
     });
     let written = written.transpose()?;
     let unlike = written.filter(|written| written.stand_ins + written.unfollowed > 0).map(|written| {
         format!(
-            "the trace is not exact: {} entries are of requests beyond the 60000 that it holds as they are, and the first of their label stands for them; {} are of clients beyond --max-clients, each a session of its own",
+            "the trace is not exact: {} entries are requests beyond the first 60000 and are replaced by the first of their label; {} entries are of clients beyond --max-clients, each a session of its own",
             written.stand_ins, written.unfollowed
         )
     });
     let workless = written.filter(|written| written.without_work > 0).map(|written| {
-        format!(
-            "{} jobs are not in the trace: it is not known how long they ran, or they ran for no time",
-            written.without_work
-        )
+        format!("{} jobs are not in the trace: their run time is unknown or zero", written.without_work)
     });
     for complaint in &found.complaints {
-        tell!("unreadable: {complaint}");
+        status!("warning: unreadable: {complaint}");
     }
-    let reasons = words::reasons(&found, not_compared.as_deref());
-    let mut warnings: Vec<String> = found.doubts.iter().map(words::doubt).collect();
-    warnings.extend(not_compared.map(|why| format!("the three system models could not be compared: {why}")));
+    let reasons = messages::reasons(&found, not_compared.as_deref());
+    let mut warnings: Vec<String> = found.doubts.iter().map(messages::doubt).collect();
+    warnings.extend(not_compared.map(|why| format!("the system models could not be compared: {why}")));
     if args.json {
-        let left_out = found.left_out.iter().map(|(why, lines)| (words::option(*why).to_owned(), *lines)).collect();
+        let left_out = found.left_out.iter().map(|(why, lines)| (messages::option(*why).to_owned(), *lines)).collect();
         let words = Words { left_out, because: reasons, warnings: warnings.clone() };
         json(&Document::new(&found, others, words));
     } else {
         let (others, labels) = (others.as_ref(), args.labels);
-        say!(no newline: "{}", page::Page { found: &found, reasons: &reasons, others, labels, written });
+        out!(no newline: "{}", text::Text { found: &found, reasons: &reasons, others, labels, written });
     }
     for warning in warnings.iter().chain(&unlike).chain(&workless) {
-        tell!("warning: {warning}");
+        status!("warning: {warning}");
     }
     Ok(Exit::Done)
 }
 
-/// The three system models side by side; on a terminal it is said what takes the time.
+/// Simulates the three system models; shows a status line on a terminal.
 fn compared(args: &Args, found: &Findings) -> Result<Others, Wrong> {
     let shown = !args.quiet && std::io::stderr().is_terminal();
     if shown {
-        tell!(no newline: "comparing the three system models (--no-compare leaves it out) ...");
+        status!(no newline: "comparing the three system models (skip with --no-compare) ...");
     }
-    let disciplines: Vec<site::Discipline> = args.discipline.iter().map(|one| (*one).into()).collect();
-    let others = site::others(found, args.load, &disciplines);
+    let disciplines: Vec<log_models::Discipline> = args.discipline.iter().map(|one| (*one).into()).collect();
+    let others = log_models::compare(found, args.load, &disciplines);
     if shown {
-        tell!(no newline: "\r\u{1b}[K");
+        status!(no newline: "\r\u{1b}[K");
     }
     others
 }
 
 fn options(args: &Args) -> Result<Options, Failure> {
     let mut options = Options { most_clients: args.max_clients, service_from: args.service_from, ..Options::default() };
-    options.choice = Choice { format: args.format.clone(), mapping: args.keys.clone(), user: None };
+    options.choice = Choice { format: args.input_format.clone(), mapping: args.keys.clone(), user: None };
     match &args.user {
         User::Client => {}
         User::ClientAndAgent => options.by_agent = true,

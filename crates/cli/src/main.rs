@@ -1,10 +1,12 @@
-//! `offered`: plans, runs, verifies, simulates and explains offered load.
+//! The program `offered`: one module per command.
 //!
-//! One file per verb; this one is the table of contents. Results go to stdout, progress and warnings to stderr, and an error
-//! is one line that says what to do.
+//! Results go to stdout; progress and warnings go to stderr. An error is one line on stderr that names the next step.
 
-#![allow(rustdoc::broken_intra_doc_links, reason = "the comments of arguments are their help: [server] is a table")]
-#![deny(clippy::print_stdout, clippy::print_stderr)] // say! and tell! survive a closed pipe and a full disk
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "doc comments of arguments are help texts: [server] is a TOML table"
+)]
+#![deny(clippy::print_stdout, clippy::print_stderr)] // out! and status! survive a closed pipe and a full disk
 
 mod calibrate;
 mod capacity;
@@ -13,30 +15,31 @@ mod csv;
 mod demo;
 mod exit;
 mod export;
-mod file;
 mod import;
-mod input;
+mod input_file;
 mod kubernetes;
 mod logs;
-mod news;
+mod messages;
+mod object_store;
 mod observe;
-mod places;
+mod output;
+mod placeholders;
 mod plan;
-mod replay;
+mod progress;
+mod replay_notes;
 mod report;
 mod run;
-mod say;
 mod schema;
 mod serve;
 mod signals;
 mod simulate;
-mod stored;
 mod sweep;
 mod table;
 mod tolerance;
+mod verdict_lines;
 mod verify;
 mod watch;
-mod words;
+mod workload_file;
 
 use std::process::ExitCode;
 
@@ -44,19 +47,19 @@ use clap::{Parser, Subcommand};
 
 use exit::{Exit, Failure};
 
-/// A load generator that launches what was meant, and proves it.
+/// A load generator that sends requests exactly when they are scheduled, and proves it.
 #[derive(Parser)]
 #[command(name = "offered", version, about, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
-    verb: Verb,
+    command: Command,
 }
 
 #[derive(Subcommand)]
-enum Verb {
-    /// The arithmetic of a load test before it is run
+enum Command {
+    /// Plan a load test: users, think times, rates and expected response times
     #[command(subcommand)]
-    Plan(plan::Question),
+    Plan(plan::PlanCommand),
     Simulate(simulate::Args),
     Run(Box<run::Args>),
     Sweep(sweep::Args),
@@ -80,24 +83,24 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),
     };
-    let done: Result<Exit, Failure> = match cli.verb {
-        Verb::Plan(question) => plan::run(question),
-        Verb::Simulate(args) => simulate::run(&args),
-        Verb::Run(args) => run::run(&args),
-        Verb::Capacity(args) => capacity::run(&args),
-        Verb::Sweep(args) => sweep::run(&args),
-        Verb::Watch(args) => watch::run(&args),
-        Verb::Observe(args) => observe::run(&args),
-        Verb::Verify(args) => verify::run(&args),
-        Verb::Export(args) => export::run(&args),
-        Verb::Import(args) => import::run(&args),
-        Verb::Logs(args) => logs::run(&args),
-        Verb::Report(args) => report::run(&args),
-        Verb::Serve(args) => serve::run(args),
-        Verb::Calibrate(args) => calibrate::run(&args),
-        Verb::Kubernetes(args) => kubernetes::run(&args),
-        Verb::Schema(args) => schema::run(&args),
-        Verb::Demo(args) => demo::run(&args),
+    let result: Result<Exit, Failure> = match cli.command {
+        Command::Plan(command) => plan::run(command),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Capacity(args) => capacity::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
+        Command::Watch(args) => watch::run(&args),
+        Command::Observe(args) => observe::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Logs(args) => logs::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Serve(args) => serve::run(args),
+        Command::Calibrate(args) => calibrate::run(&args),
+        Command::Kubernetes(args) => kubernetes::run(&args),
+        Command::Schema(args) => schema::run(&args),
+        Command::Demo(args) => demo::run(&args),
     };
-    exit::code(done)
+    exit::code(result)
 }

@@ -1,112 +1,117 @@
-//! `offered observe`: the counters of the machine that it runs on, into a file, while others make the load.
+//! `offered observe`: records the resource usage of this machine during a run.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use offered_experiment::{Observing, Seen};
 use offered_model::Nanos;
-use offered_store::Observed;
+use offered_observe::{Recording, RecordingEvent};
+use offered_store::SamplesMetadata;
 
 use crate::exit::{Exit, Failure};
-use crate::say::{say, tell};
+use crate::output::{out, status};
 use crate::signals;
 
-/// Below, processor time is counted in ticks too coarse to tell anything.
-const LEAST: Nanos = Nanos::from_millis(10);
+/// Shortest sampling interval: the kernel counts CPU time in ticks of 10 ms.
+const MIN_INTERVAL: Nanos = Nanos::from_millis(10);
 
 const EXAMPLES: &str = "\
 Examples:
-  offered observe --out db.parquet                         this machine, until Ctrl-C
-  offered observe --out db.parquet --listen 0.0.0.0:7799   and tell its clock to the run that asks
-  offered observe --out web.parquet --cgroup /sys/fs/cgroup/system.slice/nginx.service
-  offered observe --out db.parquet --pid 4242 --every 1s -d 10m
-  offered report runs/1 --host db.parquet -o report.html   the run beside the server's side of it
+  This machine, until Ctrl-C
+    offered observe -o db.parquet
+  The same, and answer clock queries of the run
+    offered observe -o db.parquet --listen 0.0.0.0:7799
+  One service, one process
+    offered observe -o web.parquet --cgroup /sys/fs/cgroup/system.slice/nginx.service
+    offered observe -o db.parquet --pid 4242 --interval 1s -d 10m
+  Then show it in the report of the run
+    offered report runs/1 --host db.parquet -o report.html
 
-Exit codes: 0 done, also where a signal ended it; 1 could not go on; 2 wrong input.";
+Exit codes: 0 done, also after Ctrl-C; 1 could not continue; 2 wrong input.";
 
-/// Write down what a server's machine does during a run: processors, run queue, network, disks, pressure
+/// Record a machine's CPU, run queue, network, disk and pressure during a run
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The new file (Parquet, a row for each number); it has this name when it is whole
+    /// New Parquet file with one row per sample; complete once it has this name
     #[arg(short, long, value_name = "FILE")]
-    out: PathBuf,
-    /// From one sample to the next
+    output: PathBuf,
+    /// Sampling interval
     #[arg(long, value_name = "TIME", default_value = "200ms")]
-    every: Nanos,
-    /// A process beside the machine, all its threads together; may be given again
+    interval: Nanos,
+    /// Also observe this process, all threads together (repeatable)
     #[arg(long, value_name = "N")]
     pid: Vec<u32>,
-    /// A control group (version 2) beside the machine, by its directory; may be given again
+    /// Also observe this control group, by its cgroup v2 directory (repeatable)
     #[arg(long, value_name = "DIR")]
     cgroup: Vec<PathBuf>,
-    /// What a report calls this machine [default: its own name]
+    /// Name of this machine in reports [default: host name]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Say here, by UDP, what the clock shows to the run that asks: a report then knows how far the two clocks are apart
+    /// Answer clock queries on this UDP address, so that reports can align the clocks
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// End after so long [default: at Ctrl-C or SIGTERM]
+    /// Observation time [default: until Ctrl-C or SIGTERM]
     #[arg(short, long, value_name = "TIME")]
     duration: Option<Nanos>,
-    /// Show nothing on stderr
+    /// Show no progress on stderr
     #[arg(short, long)]
     quiet: bool,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    if args.every < LEAST {
-        let every = args.every;
+    if args.interval < MIN_INTERVAL {
+        let interval = args.interval;
         return Err(Failure::input(format!(
-            "--every {every}: the kernel counts in ticks of 10 ms; write {LEAST} or more"
+            "--interval {interval}: too short: the kernel counts in ticks of 10 ms; use {MIN_INTERVAL} or more"
         )));
     }
-    if args.out.exists() {
-        let out = args.out.display();
-        return Err(Failure::input(format!(
-            "{out} exists already; what was observed is never overwritten, choose another --out"
-        )));
+    if args.output.exists() {
+        let out = args.output.display();
+        return Err(Failure::input(format!("{out} already exists and is not overwritten; choose another -o")));
     }
-    let observing = Observing {
-        out: args.out.clone(),
+    let observing = Recording {
+        path: args.output.clone(),
         name: args.name.clone(),
-        every: args.every,
+        interval: args.interval,
         pids: args.pid.clone(),
         groups: args.cgroup.clone(),
         listen: args.listen,
-        lasts: args.duration,
+        duration: args.duration,
     };
     let stop = Arc::default();
     signals::stop(&stop)?;
     let about = observing.run(&stop, &mut |seen| {
         if !args.quiet {
-            tell!("{}", news(args, &seen));
+            status!("{}", status_line(args, &seen));
         }
     })?;
-    say!("{}", told(args, &about));
+    out!("{}", summary(args, &about));
     Ok(Exit::Done)
 }
 
-fn news(args: &Args, seen: &Seen<'_>) -> String {
+fn status_line(args: &Args, seen: &RecordingEvent<'_>) -> String {
     match seen {
-        Seen::Begins { name, clock_at } => {
-            let asked = clock_at.map_or_else(String::new, |at| format!("; its clock can be asked at {at}"));
-            let end = if args.duration.is_some() { "" } else { "; Ctrl-C ends it" };
-            format!("observing {name} every {} into {}{asked}{end}", args.every, args.out.display())
+        RecordingEvent::Started { name, clock_at } => {
+            let asked = clock_at.map_or_else(String::new, |at| format!("; answering clock queries at {at}"));
+            let end = if args.duration.is_some() { "" } else { "; stop with Ctrl-C" };
+            format!("observing {name} every {} into {}{asked}{end}", args.interval, args.output.display())
         }
-        Seen::Gone(gone) => format!("note: {} is no more; the rest is observed further", gone.source),
+        RecordingEvent::SourceLost(gone) => {
+            format!("note: {} no longer exists; the other sources are still observed", gone.source)
+        }
     }
 }
 
-fn told(args: &Args, about: &Observed) -> String {
-    let Observed { name, samples, missed, cpu_ns, every_ns, .. } = about;
+fn summary(args: &Args, about: &SamplesMetadata) -> String {
+    let SamplesMetadata { name, samples, missed, cpu_ns, every_ns, .. } = about;
     let each_us = *cpu_ns as f64 / 1e3 / *samples as f64;
     let percent = 100.0 * each_us * 1e3 / *every_ns as f64;
-    let missed = if *missed > 0 { format!(", {missed} more missed: the machine was too busy") } else { String::new() };
+    let missed =
+        if *missed > 0 { format!(", {missed} missed because the machine was too busy") } else { String::new() };
     format!(
-        "{}: {samples} samples of {name}{missed}; each cost {each_us:.0} us of processor time, {percent:.2} % of one processor",
-        args.out.display()
+        "{}: {samples} samples of {name}{missed}; each took {each_us:.0} us of CPU time ({percent:.2} % of one CPU)",
+        args.output.display()
     )
 }

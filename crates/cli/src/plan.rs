@@ -1,9 +1,8 @@
-//! `offered plan`: the arithmetic of a load test before it is run. One file per question; the formulas live in the plan room.
+//! `offered plan`: calculations before a load test. One module per subcommand; the formulas are in `offered-plan`.
 
 mod classes;
 mod compare;
 mod emulate;
-mod figures;
 mod flows;
 mod plot;
 mod solve;
@@ -16,29 +15,29 @@ use offered_model::{Nanos, Rate};
 use crate::exit::{Exit, Failure};
 
 #[derive(Subcommand)]
-pub(crate) enum Question {
-    /// Users and think time that make a closed tool launch like the open web (Principle A)
+pub(crate) enum PlanCommand {
+    /// Users and think time with which a closed tool generates web-like traffic (Principle A)
     Emulate(emulate::Args),
-    /// What a closed system answers as its users grow, at one think time or at one N/Z
+    /// Rate and response time of a closed system by number of users
     Table(table::Args),
-    /// How many people at their browsers a rate of requests stands for
+    /// Number of web users that a request rate corresponds to
     WebUsers(web_users::Args),
-    /// The analytic answer for a workload's [arrivals] and [server], where one exists
+    /// Expected response times of a workload's [arrivals] and [server], by formula
     Solve(solve::Args),
-    /// How often sessions that walk through a workload's flows ask for what
+    /// Requests per session and request mix of a workload's flows
     Flows(flows::Args),
-    /// Open, closed and partly-open systems side by side at equal load
+    /// Mean response of open, closed and partly-open systems at equal load
     Compare(compare::Args),
 }
 
-pub(crate) fn run(question: Question) -> Result<Exit, Failure> {
-    match question {
-        Question::Emulate(args) => emulate::run(&args),
-        Question::Table(args) => table::run(&args),
-        Question::WebUsers(args) => web_users::run(&args),
-        Question::Solve(args) => solve::run(&args),
-        Question::Flows(args) => flows::run(&args),
-        Question::Compare(args) => compare::run(&args),
+pub(crate) fn run(command: PlanCommand) -> Result<Exit, Failure> {
+    match command {
+        PlanCommand::Emulate(args) => emulate::run(&args),
+        PlanCommand::Table(args) => table::run(&args),
+        PlanCommand::WebUsers(args) => web_users::run(&args),
+        PlanCommand::Solve(args) => solve::run(&args),
+        PlanCommand::Flows(args) => flows::run(&args),
+        PlanCommand::Compare(args) => compare::run(&args),
     }
 }
 
@@ -48,12 +47,12 @@ impl From<offered_plan::Error> for Failure {
     }
 }
 
-/// In seconds, as the formulas want it.
+/// The time in seconds.
 fn seconds(time: Nanos) -> f64 {
     time.as_secs_f64()
 }
 
-/// Per second, as the formulas want it.
+/// The rate per second.
 fn per_second(rate: Rate) -> f64 {
     rate.per_sec()
 }

@@ -1,101 +1,106 @@
-//! `offered report`: what a run, or several, looked like, as one page.
+//! `offered report`: writes a report of one or several runs.
 
 use std::path::{Path, PathBuf};
 
-use offered_experiment::{ByThreads, Here, Terms, WithTwin};
+use offered_experiment::{LocalRun, ThreadAnalysis, TwinComparison, VerifyOptions};
 use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::svg::svg;
-use offered_report::{Known, Report, Run, document, summary};
+use offered_report::{InputDocument, Report, Run, document, summary};
 
 use crate::exit::{Exit, Failure};
-use crate::say::{json, say};
-use crate::verify::{Hosts, Window, intent::Intent, source, source::Hints};
-use crate::{file, stored};
+use crate::output::{json, out};
+use crate::verify::{HostFlags, WindowFlags, expected::ExpectedFlags, reading, reading::FormatHints};
+use crate::{input_file, object_store};
 
 const EXAMPLES: &str = "\
 Examples:
-  offered report runs/1 -o report.html                 a run of ours, against its own workload
-  offered report s3://bucket/run7 -o report.html       a run in an object store
-  offered report runs/1 --host db.parquet -o r.html    beside what `offered observe` saw of the server
-  offered report results.jtl -o report.html            any other tool's file
-  offered report runs/25 runs/50 runs/75 -o all.html   side by side, then each by itself
-  offered report sweeps/1 -o curves.html               the curves through a sweep
-  offered logs access.log --json > site.json && offered report site.json -o site.html
-  offered report runs/1 --svg charts                   every chart as a file of its own
-  offered report runs/1 --json                         the numbers of the page
-  offered report runs/1 --format md                    a summary for a pull request
-  offered report runs/1 --format junit -o report.xml   checks and thresholds for a CI
+  A recorded run, or another tool's result file
+    offered report runs/1 -o report.html
+    offered report s3://bucket/run7 -o report.html
+    offered report results.jtl -o report.html
+  With the server's resource usage from `offered observe`
+    offered report runs/1 --host db.parquet -o report.html
+  Several runs side by side
+    offered report runs/25 runs/50 runs/75 -o all.html
+  The curves of a sweep; a web site from its logs
+    offered report sweeps/1 -o curves.html
+    offered logs access.log --json > site.json && offered report site.json -o s.html
+  Every chart as an SVG file; every number as JSON
+    offered report runs/1 --svg charts
+    offered report runs/1 --json
+  For pull requests and CI
+    offered report runs/1 --format md
+    offered report runs/1 --format junit -o report.xml
 
-Exit codes: 0 done; 1 could not go on; 2 wrong input.";
+Exit codes: 0 done; 1 could not continue; 2 wrong input.";
 
-/// What is written.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// The page
+    /// One HTML page with tables and charts
     Html,
-    /// A short summary in Markdown, for a pull request
+    /// A short Markdown summary for a pull request
     Md,
-    /// Thresholds and checks as test cases in XML, as a CI reads them
+    /// Thresholds and checks as JUnit XML for a CI system
     Junit,
 }
 
-/// Make one page of tables and charts of a run, or of several side by side
+/// Write an HTML report with tables and charts of one or several runs
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Run directories (of `run` or `simulate --out`), URLs of runs in an object store, result files of any tool (plain, .gz or .zst), sweep directories, or
-    /// the document of `logs --json`
+    /// Run or sweep directories, URLs, any tool's result files, or the output of `logs --json`
     #[arg(required = true, value_name = "RUN_OR_FILE")]
     files: Vec<PathBuf>,
-    /// Where it is written, over what was there [default: a page must be named, the rest goes to stdout]
+    /// Output file, overwritten [default: stdout; required for HTML]
     #[arg(short, long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// What is written
+    output: Option<PathBuf>,
+    /// Output format
     #[arg(long, value_enum, default_value = "html")]
     format: Format,
-    /// Write every chart of the page as a file of its own too, without a browser, into this directory
+    /// Also write every chart as an SVG file into this directory
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
-    /// Print one JSON document (schema offered.report/1) with every number of the page
+    /// Print one JSON document (schema offered.report/1) with every number of the report
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
-    server: Hosts,
+    hosts: HostFlags,
     #[command(flatten)]
-    window: Window,
+    window: WindowFlags,
     #[command(flatten)]
-    intent: Intent,
-    /// What kind of file is read, instead of looking at its content
-    #[arg(long, value_name = "FORMAT", value_parser = source::format, help_heading = "Reading")]
-    from: Option<offered_store::Format>,
+    expected: ExpectedFlags,
+    /// Format of the input files [default: detected]
+    #[arg(long, value_name = "FORMAT", value_parser = reading::format, help_heading = "Input")]
+    input_format: Option<offered_store::InputFormat>,
     #[command(flatten)]
-    hints: Hints,
+    hints: FormatHints,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     for path in &args.files {
-        let has_page = matches!(Known::read(path)?, Some(Known::Sweep(_) | Known::Site(_)));
-        if !has_page && args.from.is_none() {
-            file::refuse(path, &file::RESULTS)?;
+        let has_page = matches!(InputDocument::read(path)?, Some(InputDocument::Sweep(_) | InputDocument::Site(_)));
+        if !has_page && args.input_format.is_none() {
+            input_file::refuse(path, &input_file::RESULTS)?;
         }
     }
-    if args.out.is_none() && args.format == Format::Html && !args.json && args.svg.is_none() {
-        return Err(Failure::input("where shall the page be written? Name it, for example -o report.html"));
+    if args.output.is_none() && args.format == Format::Html && !args.json && args.svg.is_none() {
+        return Err(Failure::input("no output file for the HTML page: add -o report.html"));
     }
     let (mut runs, mut sweeps, mut sites) = (Vec::new(), Vec::new(), Vec::new());
     for path in &args.files {
-        let here = stored::here(path)?;
-        match Known::read(here.path())? {
-            Some(Known::Sweep(sweep)) => sweeps.push(sweep),
-            Some(Known::Site(site)) => sites.push(*site),
-            Some(Known::Other(schema)) => {
+        let here = object_store::here(path)?;
+        match InputDocument::read(here.path())? {
+            Some(InputDocument::Sweep(sweep)) => sweeps.push(sweep),
+            Some(InputDocument::Site(site)) => sites.push(*site),
+            Some(InputDocument::Other(schema)) => {
                 return Err(Failure::input(format!(
-                    "{}: is a document {schema}, of which there is no page; give run directories, sweeps, the document of \
-                     `logs --json`, or result files",
+                    "{}: there is no report of a {schema} document; give run or sweep directories, result files, or the \
+                     output of `logs --json`",
                     path.display()
                 )));
             }
@@ -110,26 +115,26 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         charts(folder, &report)?;
     }
     let text = match args.format {
-        Format::Html if args.out.is_none() => return Ok(Exit::Done),
+        Format::Html if args.output.is_none() => return Ok(Exit::Done),
         Format::Html => page(&report)?,
         Format::Md => markdown(&summary(&report)),
         Format::Junit => junit(&report).map_err(Failure::stopped)?,
     };
-    match &args.out {
+    match &args.output {
         Some(out) => write(out, &text)?,
-        None => say!(no newline: "{text}"),
+        None => out!(no newline: "{text}"),
     }
     Ok(Exit::Done)
 }
 
-/// The page of `report`.
+/// The HTML page of `report`.
 pub(crate) fn page(report: &Report) -> Result<String, Failure> {
-    let launches: u64 = report.runs.iter().map(|run| run.verdict.source.rows).sum();
-    let subtitle = if launches > 0 { format!("{launches} launches") } else { String::new() };
+    let requests: u64 = report.runs.iter().map(|run| run.verdict.source.requests).sum();
+    let subtitle = if requests > 0 { format!("{requests} requests") } else { String::new() };
     html(&document(report), &subtitle).map_err(Failure::stopped)
 }
 
-/// Writes the charts of `report` into `folder`, over those of the same names.
+/// Writes the charts of `report` as SVG files into `folder`; overwrites existing ones.
 fn charts(folder: &Path, report: &Report) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)
         .map_err(|why| Failure::stopped(format!("cannot create {}: {why}", folder.display())))?;
@@ -140,20 +145,20 @@ fn charts(folder: &Path, report: &Report) -> Result<(), Failure> {
     })
 }
 
-/// Writes a file whole, over what was there.
+/// Writes a file; overwrites an existing one.
 pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(out, text).map_err(|why| Failure::stopped(format!("cannot write {}: {why}", out.display())))
 }
 
-/// What is known of the run in a file or directory.
-fn of_file(args: &Args, path: &Path, here: &Here) -> Result<Run, Failure> {
-    let terms = args.window.of(Terms {
-        by_threads: ByThreads::IfFew,
-        with_twin: WithTwin::IfMeasured,
-        hosts: args.server.host.clone(),
-        ..args.intent.terms()?
+/// The run in a file or directory, with its verdict.
+fn of_file(args: &Args, path: &Path, here: &LocalRun) -> Result<Run, Failure> {
+    let terms = args.window.of(VerifyOptions {
+        by_threads: ThreadAnalysis::IfFew,
+        with_twin: TwinComparison::IfMeasured,
+        hosts: args.hosts.host.clone(),
+        ..args.expected.terms()?
     });
-    let run = Run::judged(here, &args.hints.options(path, args.from)?, &terms, file::broken)?;
+    let run = Run::judged(here, &args.hints.options(path, args.input_format)?, &terms, input_file::broken)?;
     args.window.check(&run.verdict)?;
     Ok(run)
 }

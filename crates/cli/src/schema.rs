@@ -1,11 +1,12 @@
-//! `offered schema`: what the documents and the workload file may hold, for editors and other programs.
+//! `offered schema`: prints the JSON Schemas of the workload file and of all JSON documents.
 
 use offered_experiment::Summary;
 use offered_experiment::calibrate::Calibration;
-use offered_experiment::document::{Record, capacity, demo, plan, simulate, sweep};
-use offered_import::document::Imported;
+use offered_experiment::document::{Record, capacity, demo, simulate, sweep};
+use offered_import::document::ImportDocument;
 use offered_logs::document as logs;
 use offered_model::document::Document;
+use offered_plan::document as plan;
 use offered_report::Report;
 use offered_verify::{Verdict, Verdicts};
 use schemars::generate::SchemaSettings;
@@ -14,67 +15,67 @@ use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
 use crate::exit::{Exit, Failure};
-use crate::say::{json, say};
+use crate::output::{json, out};
 
 const EXAMPLES: &str = "\
 Examples:
-  offered schema                                     the names
+  offered schema                                     the list of schemas
   offered schema run
-  offered schema workload > workload.schema.json     an editor completes and checks workload.toml with it
+  offered schema workload > workload.schema.json     for completion in an editor
 
 Exit codes: 0 done; 2 wrong input.";
 
-/// Print the JSON Schema of the workload file, or of what another verb prints as JSON
+/// Print the JSON Schema of the workload file or of another command's JSON
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// workload, or the document: run, or offered.run/1; without it, all of them with a line each
+    /// Schema name: workload, run, offered.run/1, ... [default: list all]
     name: Option<String>,
 }
 
-/// Something that has a schema.
-struct Known {
-    /// What its documents call themselves: `offered.plan.solve/1`; of the workload file, `workload`.
-    called: &'static str,
+/// A document with a schema.
+struct DocumentType {
+    /// The `schema` key of the document, for example `offered.plan.solve/1`; `workload` for the workload file.
+    id: &'static str,
     schema: fn() -> Schema,
 }
 
-/// All of them, in the order in which they are met.
-const DOCUMENTS: &[Known] = &[
-    Known { called: "workload", schema: of_workload },
-    Known::document::<Summary>(),
-    Known::document::<Verdict>(),
-    Known::document::<Verdicts>(),
-    Known::document::<Record>(),
-    Known::document::<sweep::Document>(),
-    Known::document::<capacity::Document>(),
-    Known::document::<simulate::Document>(),
-    Known::document::<plan::Emulation>(),
-    Known::document::<plan::Populations>(),
-    Known::document::<plan::Curve>(),
-    Known::document::<plan::WebUsers>(),
-    Known::document::<plan::Solutions>(),
-    Known::document::<plan::Mix>(),
-    Known::document::<plan::Comparison>(),
-    Known::document::<logs::Document>(),
-    Known::document::<Report>(),
-    Known::document::<Imported>(),
-    Known::document::<Calibration>(),
-    Known::document::<demo::Demo>(),
+/// All schemas, in the order of the list.
+const DOCUMENTS: &[DocumentType] = &[
+    DocumentType { id: "workload", schema: of_workload },
+    DocumentType::document::<Summary>(),
+    DocumentType::document::<Verdict>(),
+    DocumentType::document::<Verdicts>(),
+    DocumentType::document::<Record>(),
+    DocumentType::document::<sweep::Document>(),
+    DocumentType::document::<capacity::Document>(),
+    DocumentType::document::<simulate::Document>(),
+    DocumentType::document::<plan::Emulation>(),
+    DocumentType::document::<plan::Populations>(),
+    DocumentType::document::<plan::Curve>(),
+    DocumentType::document::<plan::WebUsers>(),
+    DocumentType::document::<plan::Solutions>(),
+    DocumentType::document::<plan::FlowMix>(),
+    DocumentType::document::<plan::Comparison>(),
+    DocumentType::document::<logs::Document>(),
+    DocumentType::document::<Report>(),
+    DocumentType::document::<ImportDocument>(),
+    DocumentType::document::<Calibration>(),
+    DocumentType::document::<demo::Demo>(),
 ];
 
-impl Known {
+impl DocumentType {
     const fn document<D: Document + JsonSchema>() -> Self {
-        Self { called: D::SCHEMA, schema: of_document::<D> }
+        Self { id: D::SCHEMA, schema: of_document::<D> }
     }
 
     /// `plan.solve`.
     fn name(&self) -> &'static str {
-        let version = self.called.rfind('/').unwrap_or(self.called.len());
-        self.called[..version].trim_start_matches("offered.")
+        let version = self.id.rfind('/').unwrap_or(self.id.len());
+        self.id[..version].trim_start_matches("offered.")
     }
 
-    /// What it is, in a line.
+    /// The first sentence of its description.
     fn line(&self) -> String {
         let schema = (self.schema)();
         let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
@@ -89,20 +90,20 @@ fn of_workload() -> Schema {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let Some(name) = &args.name else {
-        for known in DOCUMENTS {
-            say!("{:<18}{}", known.name(), known.line());
+        for document in DOCUMENTS {
+            out!("{:<18}{}", document.name(), document.line());
         }
         return Ok(Exit::Done);
     };
-    let Some(known) = DOCUMENTS.iter().find(|known| known.name() == name || known.called == name) else {
-        let names: Vec<&str> = DOCUMENTS.iter().map(Known::name).collect();
-        return Err(Failure::input(format!("there is no schema `{name}`; there are {}", names.join(", "))));
+    let Some(document) = DOCUMENTS.iter().find(|document| document.name() == name || document.id == name) else {
+        let names: Vec<&str> = DOCUMENTS.iter().map(DocumentType::name).collect();
+        return Err(Failure::input(format!("no schema `{name}`; use one of {}", names.join(", "))));
     };
-    json(&(known.schema)());
+    json(&(document.schema)());
     Ok(Exit::Done)
 }
 
-/// The schema of a document as it is printed: every key that is always there is required.
+/// The schema of a printed document: keys that are always present are required.
 fn of_document<D: Document + JsonSchema>() -> Schema {
     let mut schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<D>();
     schema.insert("title".to_owned(), D::SCHEMA.into());
@@ -110,7 +111,7 @@ fn of_document<D: Document + JsonSchema>() -> Schema {
     schema
 }
 
-/// The comments of fields are written for rustdoc: its links and escapes mean nothing here, nor do the ends of its lines.
+/// Removes rustdoc links, escapes and line breaks from descriptions.
 fn plain(schema: &mut Schema) {
     let Some(Value::String(text)) = schema.get_mut("description") else { return };
     let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ");

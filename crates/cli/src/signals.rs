@@ -1,5 +1,4 @@
-//! Ctrl-C, SIGTERM, and SIGHUP, which says that the terminal has gone: the first stops cleanly and still reports, the last leaves at
-//! once.
+//! Ctrl-C, SIGTERM and SIGHUP: the first signal stops gracefully, with a report; a later one ends the process.
 
 use std::process;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use signal_hook::iterator::Signals;
 
 use crate::exit::Failure;
 
-/// The signals that stop a verb. Who was started with `nohup` outlives the terminal.
+/// The signals that stop a command. SIGHUP is not among them under `nohup`.
 pub(crate) fn stopping() -> Vec<i32> {
     let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
     [SIGINT, SIGTERM].into_iter().chain(hangup).collect()
@@ -21,41 +20,41 @@ pub(crate) fn stopping() -> Vec<i32> {
 /// Sets `stop` at the first signal, ends the process at the second.
 pub(crate) fn stop(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     for signal in stopping() {
-        // In this order: the second signal finds the flag that the first has set.
+        // In this order: the second signal finds the flag set by the first.
         flag::register_conditional_shutdown(signal, 128 + signal, stop.clone()).map_err(Failure::stopped)?;
         flag::register(signal, stop.clone()).map_err(Failure::stopped)?;
     }
     Ok(())
 }
 
-/// Sets `stop` at the first signal, `hurry` at the second, ends the process at the third. What somebody else has stopped is hurried by
-/// the first.
-pub(crate) fn stop_then_hurry(stop: &Arc<AtomicBool>, hurry: &Arc<AtomicBool>) -> Result<(), Failure> {
+/// Sets `stop` at the first signal, `abort` at the second, ends the process at the third. If `stop` is already set, the first
+/// signal sets `abort`.
+pub(crate) fn stop_then_abort(stop: &Arc<AtomicBool>, abort: &Arc<AtomicBool>) -> Result<(), Failure> {
     let mut arriving = Signals::new(stopping()).map_err(Failure::stopped)?;
-    let (stop, hurry) = (stop.clone(), hurry.clone());
-    let obey = move || {
+    let (stop, abort) = (stop.clone(), abort.clone());
+    let handle = move || {
         for signal in arriving.forever() {
-            if stop.swap(true, Relaxed) && hurry.swap(true, Relaxed) {
+            if stop.swap(true, Relaxed) && abort.swap(true, Relaxed) {
                 process::exit(128 + signal);
             }
         }
     };
-    thread::Builder::new().name("signals".to_owned()).spawn(obey).map(drop).map_err(Failure::stopped)
+    thread::Builder::new().name("signals".to_owned()).spawn(handle).map(drop).map_err(Failure::stopped)
 }
 
-/// Ends the process at the first signal, after this was done.
+/// Calls `last` and ends the process at the first signal.
 pub(crate) fn at_end(last: impl Fn() + Send + 'static) -> Result<(), Failure> {
     let mut arriving = Signals::new(stopping()).map_err(Failure::stopped)?;
-    let obey = move || {
+    let handle = move || {
         if let Some(signal) = arriving.forever().next() {
             last();
             process::exit(128 + signal);
         }
     };
-    thread::Builder::new().name("signals".to_owned()).spawn(obey).map(drop).map_err(Failure::stopped)
+    thread::Builder::new().name("signals".to_owned()).spawn(handle).map(drop).map_err(Failure::stopped)
 }
 
-/// Whether the process was started with this signal ignored. Where that cannot be read it is not.
+/// Whether this signal is ignored, as under `nohup`; false if unknown.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! `offered simulate`: a workload on a virtual clock and its modelled server.
+//! `offered simulate`: simulates a workload on its modelled server.
 
 mod table;
 
@@ -7,58 +7,68 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use offered_experiment::document::simulate::Document;
-use offered_experiment::{Point, Vary, cores, points, simulated};
-use offered_simulate::{Simulated, Stop};
+use offered_experiment::{Point, VariedField, parallel, points, simulation};
+use offered_simulate::{SimulationResult, Stop};
 
 use crate::csv;
 use crate::exit::{Exit, Failure};
-use crate::input;
-use crate::say::{json, say, tell};
-use crate::words;
+use crate::messages;
+use crate::output::{json, out, status};
+use crate::workload_file;
 
-/// Simulate a workload: open, closed or partly-open load on its [server], under any scheduling policy.
+/// Simulate a workload on its [server] under any scheduling discipline
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
     /// Workload file with a [server] table
     workload: PathBuf,
-    /// Stop after so many answered requests (1e6 is fine), instead of at the end of the workload's duration
+    /// Stop after N completed requests (1e6 is accepted) [default: the workload's duration]
     #[arg(long, value_name = "N", value_parser = jobs, conflicts_with = "until_precision")]
     jobs: Option<u64>,
-    /// Run until the 95 % interval of the mean response is this narrow, for example 1%
+    /// Stop when the 95 % interval of the mean response is this narrow, for example 1%
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     until_precision: Option<f64>,
-    /// Bring the server to this load: by the rate of an open or partly-open system, by the think time of a closed one
+    /// Set the server's utilisation by the rate (open, partly-open) or think time (closed)
     #[arg(long, value_name = "LOAD")]
     load: Option<f64>,
-    /// Repeat for every value of a field; several sweeps multiply
+    /// Field to vary and its values (repeatable: all combinations)
     #[arg(long, value_name = "FIELD=VALUES")]
-    sweep: Vec<Vary>,
-    /// New directory for the run: workload, events and figures, as `offered run` leaves them
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["sweep"])]
-    out: Option<PathBuf>,
-    /// New CSV file with one row per result
+    vary: Vec<VariedField>,
+    /// Record the run in this new directory, as `offered run -o` does
+    #[arg(short, long, value_name = "DIR", conflicts_with = "vary")]
+    output: Option<PathBuf>,
+    /// Write a new CSV file with one row per result
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// New Parquet file with one row per result
+    /// Write a new Parquet file with one row per result
     #[arg(long, value_name = "FILE")]
     parquet: Option<PathBuf>,
-    /// Print one JSON document instead of a table
+    /// Print one JSON document (schema offered.simulate/1)
     #[arg(long)]
     json: bool,
-    /// Threads for a sweep; the numbers do not depend on it [default: all cores]
+    /// Number of threads; the results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 }
 
 const AFTER: &str = "\
-Fields to sweep: load, discipline, scv, users, think, session_length, rate, or any other by its path in the file \
-(server.servers, request.0.weight). Values: a list (fcfs,ps,srpt) or a range with its step (0.1..0.95:0.05).
-Disciplines: fcfs, lcfs, lcfs-preemptive, ps, ps:16 (at most 16 share), srpt, sjf, psjf, ljf, pljf, sejf, pesjf, lejf, \
-peljf (by the class's mean; sejf:0.5 by the size with noise of scv 0.5), priority, priority-preemptive, fb, rr:10ms, infinite.
-Service laws may be read from a Standard Workload Format log: service = { empirical = \"log.swf.gz\" }";
+Fields to vary: load, discipline, scv, users, think, session_length, rate, or any
+other by its path in the file (server.servers, request.0.weight).
+Values: a list (fcfs,ps,srpt) or a range with a step (0.1..0.95:0.05).
 
-/// A number of jobs, also as 1e6.
+Disciplines: fcfs, lcfs, lcfs-preemptive, ps, ps:16 (at most 16 in service), srpt,
+sjf, psjf, ljf, pljf, sejf, pesjf, lejf, peljf (by the mean of the class; sejf:0.5
+by a size estimate with noise of scv 0.5), priority, priority-preemptive, fb,
+rr:10ms, infinite.
+
+Service times can come from a Standard Workload Format log:
+service = { empirical = \"log.swf.gz\" }
+
+Examples:
+  offered simulate w.toml --jobs 1e6
+  offered simulate w.toml --vary load=0.1..0.9:0.1 --vary discipline=fcfs,ps";
+
+/// A number of jobs; `1e6` is accepted.
 pub(crate) fn jobs(text: &str) -> Result<u64, String> {
     match text.parse::<f64>() {
         Ok(jobs) if jobs >= 1.0 && jobs.fract() == 0.0 && jobs <= 1e15 => Ok(jobs as u64),
@@ -74,25 +84,25 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Simulates every point of the sweep, or the one workload.
+/// Simulates the workload at every combination of the varied fields.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let input = input::read(&args.workload)?;
-    let points = points(&input, &args.sweep)?;
+    let input = workload_file::read(&args.workload)?;
+    let points = points(&input, &args.vary)?;
     let stop = match (args.jobs, args.until_precision) {
         (Some(jobs), _) => Stop::Jobs(jobs),
         (_, Some(precision)) => Stop::Precision(precision),
         _ => Stop::Duration,
     };
-    let answers = match &args.out {
-        Some(out) => vec![simulated::recorded(&points[0], args.load, stop, out)?],
+    let answers = match &args.output {
+        Some(out) => vec![simulation::simulate_point_into(&points[0], args.load, stop, out)?],
         None => all(&points, args, stop)?,
     };
     for (point, answer) in points.iter().zip(&answers) {
         for warning in &answer.warnings {
-            tell!(
+            status!(
                 "warning: {}{}",
                 if points.len() > 1 { format!("{}: ", point.name()) } else { String::new() },
-                words::of_simulation(warning)
+                messages::simulation_warning(warning)
             );
         }
     }
@@ -106,19 +116,19 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.json {
         json(&Document::new(&points, &answers));
     } else if points.len() == 1 {
-        say!(no newline: "{}", table::one(&answers[0]));
+        out!(no newline: "{}", table::one(&answers[0]));
     } else {
-        say!(no newline: "{}", table::many(&points, &answers));
+        out!(no newline: "{}", table::many(&points, &answers));
     }
     Ok(Exit::Done)
 }
 
-/// All points, on all cores. Each depends on its workload only, so neither the order nor the number of threads matters.
-fn all(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<Simulated>, Failure> {
+/// Simulates all points in parallel. Each depends only on its workload, so order and number of threads do not matter.
+fn all(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<SimulationResult>, Failure> {
     let done = Mutex::new(0);
     let show = points.len() > 1 && std::io::stderr().is_terminal();
-    let answers = cores::map(points, args.threads.map_or_else(cores::all, usize::from), |point| {
-        let answer = simulated::answer(point, args.load, stop);
+    let answers = parallel::map(points, args.threads.map_or_else(parallel::processors, usize::from), |point| {
+        let answer = simulation::simulate_point(point, args.load, stop);
         if show {
             progress(&done, points.len());
         }
@@ -127,12 +137,12 @@ fn all(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<Simulated>, Fail
     Ok(answers.into_iter().collect::<Result<_, _>>()?)
 }
 
-/// Redraws the bar on stderr after one more point.
+/// Redraws the progress bar on stderr after a finished point.
 fn progress(done: &Mutex<usize>, all: usize) {
     let Ok(mut done) = done.lock() else { return };
     *done += 1;
     let filled = 40 * *done / all;
     let end = if *done == all { "\n" } else { "" };
-    // A progress bar that cannot be drawn is no reason to stop.
+    // Ignore errors: the simulation is worth more than its progress bar.
     let _ = write!(std::io::stderr(), "\r[{:<40}] {done}/{all}{end}", "=".repeat(filled));
 }

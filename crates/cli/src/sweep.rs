@@ -1,91 +1,97 @@
-//! `offered sweep`: a workload at every point of a grid, and the curve through them.
+//! `offered sweep`: runs or simulates a workload at every point of a grid.
 
 mod table;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use offered_experiment::sweep::{Made, Measured, Sweep, replace};
-use offered_experiment::{MeetingPlace, Vary};
+use offered_experiment::sweep::{Measured, Sweep, SweepOutcome, replace};
+use offered_experiment::{SharedDirectory, VariedField};
 use offered_model::{Objective, Share};
 
 use crate::csv;
 use crate::exit::{Exit, Failure};
-use crate::news::Stderr;
+use crate::output::{json, out, status};
+use crate::progress::Stderr;
 use crate::run::share;
-use crate::say::{json, say, tell};
 use crate::tolerance::Tolerance;
-use crate::{input, signals, stored};
+use crate::{object_store, signals, workload_file};
 
 const AFTER: &str = "\
-Fields: users, think, rate, session_length, discipline, scv, seed, or any other by its path in the file (server.servers,
-request.0.weight). Values: a list (25,50,100) or a range with its step (25..150:25).
+Fields: users, think, rate, session_length, discipline, scv, seed, or any other
+by its path in the file (server.servers, request.0.weight).
+Values: a list (25,50,100) or a range with a step (25..150:25).
 
-Cells are visited with a stride of about 0.618 of their number, so that low and high values alternate and whatever changes
-with time does not look like an effect of load; --shuffle takes a random order instead. A sweep that was killed goes on
-with the same command: finished cells are kept.
+Cells are visited with a stride of about 0.618 of their number: low and high
+values alternate, so a drift in time does not look like an effect of load.
+A sweep that was killed resumes with the same command; finished cells are kept.
 
 Examples:
-  offered sweep w.toml --vary users=25,50,75,100,150 --vary think=5ms,25ms,50ms --out sweeps/1
-  offered sweep w.toml --vary users=25..150:25 --slo 'p90 < 31ms' --out sweeps/2
-  offered sweep w.toml --vary rate=10..90:10 --vary discipline=fcfs,ps --simulate --out sweeps/3
-  offered sweep w.toml --vary rate=50,100 --vary seed=1,2,3 --out sweeps/4      each three times
-  offered sweep w.toml --vary users=25..500:25 --meet /shared/5 --share 2/8     every eighth cell
-  offered sweep w.toml --vary users=25..500:25 --meet s3://bucket/5 --share 2/8     in a bucket
+  Six numbers of users
+    offered sweep w.toml --vary users=25..150:25 -o sweeps/1
+  A grid of users and think times
+    offered sweep w.toml --vary users=25,50 --vary think=5ms,50ms -o sweeps/2
+  The largest number of users that meets an objective
+    offered sweep w.toml --vary users=25..150:25 --slo 'p90 < 31ms' -o sweeps/3
+  Simulated, under two disciplines
+    offered sweep w.toml --vary discipline=fcfs,ps --simulate -o sweeps/4
+  Each rate three times
+    offered sweep w.toml --vary rate=50,100 --vary seed=1,2,3 -o sweeps/5
+  Worker 2 of 8 runs every eighth cell
+    offered sweep w.toml --vary users=25..500:25 --rendezvous /shared/6 --share 2/8
 
-Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 done, but a cell must not be believed.";
+Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 a cell is invalid.";
 
-/// Run (or simulate) a workload at every point of a grid, and lay the curve through them
+/// Run or simulate a workload at every point of a grid and plot the curves
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line are independent")]
 pub(crate) struct Args {
     /// Workload file
     workload: PathBuf,
-    /// A field and its values; several multiply
+    /// Field to vary and its values (repeatable: all combinations)
     #[arg(long, value_name = "FIELD=VALUES", required = true)]
-    vary: Vec<Vary>,
+    vary: Vec<VariedField>,
     /// Directory of the sweep: a run directory per cell, sweep.json, cells.csv, cells.parquet
-    #[arg(long, value_name = "DIR", required_unless_present = "meet")]
-    out: Option<PathBuf>,
-    /// The same directory, which other workers reach too, or a URL of an object store: each makes its share of the cells, and who is the
-    /// last lays the curve
-    #[arg(long, value_name = "PLACE", conflicts_with = "out")]
-    meet: Option<PathBuf>,
-    /// Make only the second of three equal parts of the cells (`2/3`), in the order in which they are visited
-    #[arg(long, value_name = "K/N", requires = "meet")]
+    #[arg(short, long, value_name = "DIR", required_unless_present = "rendezvous")]
+    output: Option<PathBuf>,
+    /// Directory or bucket URL of the sweep, shared by several workers that split the cells
+    #[arg(long, value_name = "DIR|URL", conflicts_with = "output")]
+    rendezvous: Option<PathBuf>,
+    /// Run only slice K of N of the cells, for example 2/3
+    #[arg(long, value_name = "K/N", requires = "rendezvous")]
     share: Option<Share>,
-    /// How many workers there are, where no --share is given and the engine that has numbered this one does not say
-    #[arg(long, value_name = "N", requires = "meet", conflicts_with = "share", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Number of workers, if neither --share nor the cluster's environment gives it
+    #[arg(long, value_name = "N", requires = "rendezvous", conflicts_with = "share", value_parser = clap::value_parser!(u64).range(1..))]
     workers: Option<u64>,
-    /// Simulate every cell on the workload's [server] instead of running it
+    /// Simulate the cells on the workload's [server] instead of running them
     #[arg(long)]
     simulate: bool,
-    /// Say up to which value of the first field this is kept, for example 'p90 < 31ms, errors < 0.1%'
+    /// Find the largest value of the first field that meets this, for example 'p90 < 31ms'
     #[arg(long, value_name = "OBJECTIVE")]
     slo: Option<Objective>,
-    /// Visit the cells in a random order, drawn from the workload's seed
+    /// Visit the cells in a random order (from the workload's seed)
     #[arg(long)]
     shuffle: bool,
     #[command(flatten)]
     tolerance: Tolerance,
-    /// Print one JSON document (schema offered.sweep/1) instead of the table
+    /// Print one JSON document (schema offered.sweep/1)
     #[arg(long)]
     json: bool,
-    /// Show nothing on stderr while the sweep goes on
+    /// Show no progress on stderr
     #[arg(short, long)]
     quiet: bool,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let mut input = input::read_to_launch(&args.workload)?;
+    let mut input = workload_file::read_to_run(&args.workload)?;
     args.tolerance.edit(&mut input.text)?;
-    let share = share(args.share, args.workers, args.meet.is_some())?;
-    let Some(out) = args.out.as_deref().or(args.meet.as_deref()) else {
-        return Err(Failure::input("where shall the sweep be kept? Name its directory with --out"));
+    let share = share(args.share, args.workers, args.rendezvous.is_some())?;
+    let Some(out) = args.output.as_deref().or(args.rendezvous.as_deref()) else {
+        return Err(Failure::input("no directory for the sweep: add -o sweeps/1"));
     };
-    let at = MeetingPlace::at(out)?;
+    let at = SharedDirectory::at(out)?;
     let sweep = Sweep {
         input: &input,
         varied: &args.vary,
@@ -99,19 +105,19 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if !args.simulate {
         signals::stop(&stop)?;
     } else if let Some(copy) = at.copy() {
-        stored::taken_away(copy)?;
+        object_store::delete_on_signal(copy)?;
     }
     let swept = match sweep.run(&stop, &mut Stderr { quiet: args.quiet }) {
-        Ok(Made::Whole(swept)) => swept,
+        Ok(SweepOutcome::Whole(swept)) => swept,
         Err(why) => {
             if why.leaves_something() {
                 at.keep();
             }
             return Err(why.into());
         }
-        Ok(Made::Part { missing }) => {
+        Ok(SweepOutcome::Part { missing }) => {
             let (s, are) = if missing == 1 { ("", "is") } else { ("s", "are") };
-            tell!("the cells of worker {share} are there; {missing} cell{s} of others {are} not yet");
+            status!("worker {share} has finished its cells; {missing} cell{s} of other workers {are} not finished");
             return Ok(Exit::Done);
         }
     };
@@ -119,14 +125,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.json {
         json(&swept.document);
     } else {
-        say!(no newline: "{}", table::page(&swept.cells, args.slo.as_ref(), &swept.kept));
-        say!("\nrecorded in {}", at.name());
+        out!(no newline: "{}", table::page(&swept.cells, args.slo.as_ref(), &swept.kept));
+        out!("\nrecorded in {}", at.name());
     }
-    Ok(if swept.believable() { Exit::Done } else { Exit::Doubtful })
+    Ok(if swept.believable() { Exit::Done } else { Exit::Invalid })
 }
 
-/// The tidy tables, anew.
-fn write(at: &MeetingPlace, cells: &[Measured]) -> Result<(), Failure> {
+/// Writes cells.csv and cells.parquet, replacing earlier ones.
+fn write(at: &SharedDirectory, cells: &[Measured]) -> Result<(), Failure> {
     let (columns, out) = (table::columns(cells), at.path());
     replace(&out.join("cells.csv"), |path| csv::write(path, &columns))?;
     replace(&out.join("cells.parquet"), |path| offered_store::write_table(path, &columns).map_err(Failure::stopped))?;

@@ -1,19 +1,19 @@
-//! Tables for people: columns as wide as their widest cell, the first flush left, numbers flush right.
+//! Text tables: columns as wide as their widest cell, the first left-aligned, the others right-aligned.
 
 use std::fmt;
 
-/// A table under construction; printing it aligns the columns.
+/// A table; `Display` aligns the columns.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// With these column heads.
+    /// A table with these headings.
     pub(crate) fn new<const N: usize>(heads: [&str; N]) -> Self {
         Self { rows: vec![heads.map(str::to_owned).to_vec()] }
     }
 
-    /// Adds a row under the heads.
+    /// Adds a row.
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
         debug_assert_eq!(N, self.rows[0].len(), "a cell for every column");
         self.rows.push(cells.to_vec());
@@ -39,18 +39,33 @@ impl fmt::Display for Table {
     }
 }
 
-/// A label short enough for a table; what would move the cursor or break the line is shown as unreadable.
+/// Writes a paragraph after `head`, wrapped at `width` characters; further lines are indented by the length of `head`.
+pub(crate) fn wrapped(f: &mut fmt::Formatter<'_>, head: &str, text: &str, width: usize) -> fmt::Result {
+    let mut line = head.to_owned();
+    let indent = head.chars().count();
+    for word in text.split_whitespace() {
+        let length = line.chars().count();
+        if length > indent && length + word.chars().count() > width {
+            writeln!(f, "{}", line.trim_end())?;
+            line = " ".repeat(indent);
+        }
+        line.extend([word, " "]);
+    }
+    writeln!(f, "{}", line.trim_end())
+}
+
+/// A label of at most 24 characters, without control characters.
 pub(crate) fn clipped(label: &str) -> String {
     let plain = label.chars().map(readable);
     if label.chars().count() <= 24 { plain.collect() } else { plain.take(21).chain("...".chars()).collect() }
 }
 
-/// A text from outside as a terminal may get it, in one line.
-pub(crate) fn shown(text: &str) -> String {
+/// A text from outside in one line, without control characters.
+pub(crate) fn sanitized(text: &str) -> String {
     text.chars().map(readable).collect()
 }
 
-/// What would move the cursor, break the line or turn the direction of writing is unreadable.
+/// Replaces characters that move the cursor, break the line or change the writing direction.
 fn readable(c: char) -> char {
     let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if c.is_control() || turns { char::REPLACEMENT_CHARACTER } else { c }

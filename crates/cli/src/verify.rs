@@ -1,141 +1,142 @@
-//! `offered verify`: judges the arrivals of any tool's run.
+//! `offered verify`: checks whether any tool's run sent its requests as scheduled.
 
+pub(crate) mod expected;
 mod files;
 mod hosts;
-pub(crate) mod intent;
-pub(crate) mod page;
 pub(crate) mod policies;
-pub(crate) mod source;
+pub(crate) mod reading;
 #[cfg(test)]
 mod tests;
+pub(crate) mod text;
 
 use std::path::PathBuf;
 
-use offered_experiment::{ByThreads, Judged, Terms, WithTwin};
+use offered_experiment::{ThreadAnalysis, TwinComparison, VerifiedRun, VerifyOptions};
 use offered_model::Nanos;
 use offered_model::document::Schema;
-use offered_verify::{Failures, Judgement, Verdict, Verdicts};
+use offered_verify::{Failures, Validity, Verdict, Verdicts};
 
 use crate::exit::{Exit, Failure};
-use crate::say::{json, say};
-use crate::{file, stored};
+use crate::output::{json, out};
+use crate::{input_file, object_store};
 
 const EXAMPLES: &str = "\
 Examples:
-  offered verify results.jtl --skip-first 2m --take 20m --by-threads
-  offered verify runs/1                                against its own workload
-  offered verify s3://bucket/run7                      a run in an object store
-  offered verify runs/1 --twin                         beside a simulation of the same launches
-  offered verify runs/1 --host db.parquet              with what `offered observe` saw of the server
-  offered verify k6.csv.gz --meant constant --rate 100/s --strict
-  offered verify a.jtl b.jtl c.jtl                     each alone, and side by side
-  offered verify a.jtl b.jtl --merge                   two generators, one server
-  k6 run --out csv=- script.js | offered verify -
+  A recorded run, against its own workload
+    offered verify runs/1
+    offered verify s3://bucket/run7
+  Another tool's result file: 20 minutes after a warm-up of 2
+    offered verify results.jtl --skip-first 2m --take 20m
+  Against an expected pattern; exit code 3 if it differs
+    offered verify k6.csv.gz --expected constant --rate 100/s --strict
+  Beside a simulation of the same requests
+    offered verify runs/1 --twin
+  With the server's resource usage from `offered observe`
+    offered verify runs/1 --host db.parquet
+  Several files: each by itself, or as one run of several generators
+    offered verify a.jtl b.jtl c.jtl
+    offered verify a.jtl b.jtl --merge
+  From a pipe
+    k6 run --out csv=- script.js | offered verify -
 
-Exit codes: 0 done; 1 could not go on; 2 wrong input; 3 with --strict, the launches are not what was meant.";
+Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 with --strict, the
+requests were not sent as expected.";
 
-/// Judge the arrivals of any tool's run: the pattern of its launches, and whether that was meant
+/// Check the arrival process of any tool's run against the expected one
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line are independent")]
 pub(crate) struct Args {
-    /// Run directories or result files, plain, .gz or .zst; - for stdin; URLs of runs in an object store (s3://, gs://, az://)
+    /// Run directories, result files (.gz, .zst), URLs (s3://, gs://, az://), or - for stdin
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Treat the files as one run of several generators
     #[arg(long)]
     merge: bool,
-    /// Print one JSON document (schema offered.verify/1) instead of the tables
+    /// Print one JSON document (schema offered.verify/1)
     #[arg(long)]
     json: bool,
-    /// Exit 3 when the launches are not what was meant, whatever that did to the times (with --tolerance: if it did more)
+    /// Exit with 3 if requests were not sent as expected; same as --tolerance 0% without one
     #[arg(long)]
     strict: bool,
-    /// Show every test with its numbers
+    /// Show every statistical test
     #[arg(long)]
     details: bool,
-    /// Simulate the workload at its own [server] (or at that of --workload) with the run's seed, and lay the same launches side
-    /// by side: the ratio of their mean responses is known much better than either mean
+    /// Simulate the same requests on the workload's [server] and compare the response times
     #[arg(long)]
     twin: bool,
 
     #[command(flatten)]
-    server: Hosts,
+    hosts: HostFlags,
     #[command(flatten)]
-    window: Window,
+    window: WindowFlags,
     #[command(flatten)]
-    intent: intent::Intent,
+    expected: expected::ExpectedFlags,
     #[command(flatten)]
-    source: source::Source,
+    source: reading::ReadingFlags,
     #[command(flatten)]
     files_out: files::Files,
 }
 
-/// What was observed of the machines that served.
+/// Resource usage of the server's machines.
 #[derive(clap::Args)]
-pub(crate) struct Hosts {
-    /// What `offered observe` wrote on a machine that served, to be laid beside the run; may be given again. What is in the run's
-    /// directory, under observed/, is found without
+pub(crate) struct HostFlags {
+    /// File of `offered observe` from a server machine (repeatable) [default: RUN/observed/*]
     #[arg(long, value_name = "FILE")]
     pub(crate) host: Vec<PathBuf>,
 }
 
-/// Which launches are looked at, and how.
+/// Which requests are analysed.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Window and groups")]
-pub(crate) struct Window {
-    /// Leave so much after the first launch out
+#[command(next_help_heading = "Time window")]
+pub(crate) struct WindowFlags {
+    /// Exclude this time after the first request
     #[arg(long, value_name = "TIME")]
     skip_first: Option<Nanos>,
-    /// Leave so much before the last launch out
+    /// Exclude this time before the last request
     #[arg(long, value_name = "TIME")]
     skip_last: Option<Nanos>,
-    /// Judge only so much after that; both ends are inclusive
+    /// Analyse only this time after --skip-first; both ends are inclusive
     #[arg(long, value_name = "TIME")]
     take: Option<Nanos>,
-    /// Whether failed launches count
+    /// Include or exclude failed requests
     #[arg(long, value_parser = ["keep", "drop"], default_value = "keep")]
     failures: String,
-    /// Show the CoV against the number of threads
+    /// Show the CoV by number of threads
     #[arg(long)]
     by_threads: bool,
 }
 
-impl Window {
-    /// The terms with this window.
-    pub(crate) fn of(&self, terms: Terms) -> Terms {
-        Terms {
+impl WindowFlags {
+    /// `terms` with this time window.
+    pub(crate) fn of(&self, terms: VerifyOptions) -> VerifyOptions {
+        VerifyOptions {
             skip_first: self.skip_first,
             skip_last: self.skip_last,
             take: self.take,
             failures: if self.failures == "drop" { Failures::Drop } else { Failures::Keep },
-            by_threads: if self.by_threads { ByThreads::Yes } else { terms.by_threads },
+            by_threads: if self.by_threads { ThreadAnalysis::Yes } else { terms.by_threads },
             ..terms
         }
     }
 
-    /// Refuses a verdict on nothing, where it was asked for that way.
+    /// An error if the window excludes all requests.
     pub(crate) fn check(&self, verdict: &Verdict) -> Result<(), Failure> {
         let Verdict { window, source, .. } = verdict;
         let asked = [("--skip-first", self.skip_first), ("--skip-last", self.skip_last), ("--take", self.take)];
         let asked: Vec<&str> = asked.iter().filter(|(_, time)| time.is_some()).map(|(flag, _)| *flag).collect();
-        if asked.is_empty() || window.launches > 0 || window.left_out == 0 {
+        if asked.is_empty() || window.requests > 0 || window.excluded == 0 {
             return Ok(());
         }
-        let (path, all) = (&source.path, window.left_out);
-        Err(Failure::input(format!(
-            "{path}: none of its {all} launches is left to be judged; change {}",
-            asked.join(", ")
-        )))
+        let (path, all) = (&source.path, window.excluded);
+        Err(Failure::input(format!("{path}: all {all} requests are excluded; change {}", asked.join(", "))))
     }
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    if args.merge && !args.server.host.is_empty() {
-        return Err(Failure::input(
-            "--host is of one run: files that are merged have no one clock; verify the run that the server saw",
-        ));
+    if args.merge && !args.hosts.host.is_empty() {
+        return Err(Failure::input("--host needs one run, not --merge: merged files have no common clock"));
     }
     args.files_out.check(args.merge || args.files.len() == 1)?;
     let verdicts = if args.merge { vec![merged(args)?] } else { each(args)? };
@@ -146,50 +147,50 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
     } else {
         for verdict in &verdicts {
-            say!(no newline: "{}", page::Page { verdict, details: args.details });
+            out!(no newline: "{}", text::Text { verdict, details: args.details });
         }
         if verdicts.len() > 1 {
-            say!(no newline: "{}", page::Summary(&verdicts));
+            out!(no newline: "{}", text::Summary(&verdicts));
         }
     }
-    let fails = verdicts.iter().any(|verdict| verdict.judgement == Judgement::Fails);
-    Ok(if args.strict && fails { Exit::Doubtful } else { Exit::Done })
+    let fails = verdicts.iter().any(|verdict| verdict.validity == Validity::Invalid);
+    Ok(if args.strict && fails { Exit::Invalid } else { Exit::Done })
 }
 
-/// The verdict on each file; one recording is in memory at a time.
+/// The verdict on each file, one after another.
 fn each(args: &Args) -> Result<Vec<Verdict>, Failure> {
     let terms = args.terms()?;
     let verdict = |path: &PathBuf| {
         let options = args.source.options(path)?;
-        args.written(terms.judge(&stored::run(path)?, &options, file::broken)?)
+        args.write_files(terms.judge(&object_store::run(path)?, &options, input_file::broken)?)
     };
     args.files.iter().map(verdict).collect()
 }
 
-/// The verdict on all files as one run.
+/// The verdict on all files merged to one run.
 fn merged(args: &Args) -> Result<Verdict, Failure> {
     args.files.iter().try_for_each(|path| args.source.options(path).map(drop))?;
     let options = args.source.options(&args.files[0])?;
-    let runs = args.files.iter().map(|path| stored::run(path)).collect::<Result<Vec<_>, _>>()?;
-    args.written(args.terms()?.judge_merged(&runs, &options, file::broken)?)
+    let runs = args.files.iter().map(|path| object_store::run(path)).collect::<Result<Vec<_>, _>>()?;
+    args.write_files(args.terms()?.judge_merged(&runs, &options, input_file::broken)?)
 }
 
 impl Args {
-    fn terms(&self) -> Result<Terms, Failure> {
-        let terms = self.window.of(self.intent.terms()?);
+    fn terms(&self) -> Result<VerifyOptions, Failure> {
+        let terms = self.window.of(self.expected.terms()?);
         let strict = self.strict && terms.effect_tolerance.is_none();
-        Ok(Terms {
+        Ok(VerifyOptions {
             effect_tolerance: if strict { Some(0.0) } else { terms.effect_tolerance },
-            with_twin: if self.twin { WithTwin::Yes } else { WithTwin::No },
-            hosts: self.server.host.clone(),
+            with_twin: if self.twin { TwinComparison::Yes } else { TwinComparison::No },
+            hosts: self.hosts.host.clone(),
             ..terms
         })
     }
 
-    /// The verdict on a recording, after the files asked for besides are written.
-    fn written(&self, Judged { recording, ask, verdict, .. }: Judged) -> Result<Verdict, Failure> {
+    /// Writes the additional files (`--csv`, `--gaps`) and returns the verdict.
+    fn write_files(&self, VerifiedRun { recording, ask, verdict, .. }: VerifiedRun) -> Result<Verdict, Failure> {
         self.window.check(&verdict)?;
-        self.files_out.asked().write(&recording, &ask, &verdict)?;
+        self.files_out.toolkit().write(&recording, &ask, &verdict)?;
         Ok(verdict)
     }
 }

@@ -1,57 +1,61 @@
-//! `offered watch`: a run that others make, while it goes on.
+//! `offered watch`: follows a run of other workers while it is under way.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use offered_clock::Clock;
-use offered_experiment::{ByThreads, Here, Terms, View, Watching};
+use offered_experiment::{LiveView, LocalRun, RunWatcher, ThreadAnalysis, VerifyOptions};
+use offered_io::Clock;
 use offered_model::{Nanos, Share};
 use offered_report::{Report, Run};
 use offered_store::ReadOptions;
 use offered_watch::{Page, Phase, Pulse};
 
 use crate::exit::{Exit, Failure};
-use crate::run::{metrics, page, views};
-use crate::say::say;
-use crate::{file, report, stored};
+use crate::output::out;
+use crate::run::{live_page, metrics, views};
+use crate::{input_file, object_store, report};
 
-/// From one look to the next.
-const LOOK: Nanos = Nanos::from_secs(1);
+/// Time between two reads of the run directory.
+const INTERVAL: Nanos = Nanos::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
-  offered watch /shared/run7                the run of all workers that have met in this folder
-  offered watch s3://bucket/run7            the same in a folder of an object store
-  offered watch runs/1                      the run of `offered run --out runs/1`
-  offered watch /shared/run7 --ui           on a live page, which becomes its report
+  All workers that share this directory or bucket
+    offered watch /shared/run7
+    offered watch s3://bucket/run7
+  The run of `offered run -o runs/1`
+    offered watch runs/1
+  A live page that becomes the report
+    offered watch /shared/run7 --ui
 
-What is shown is the run as it was some three seconds ago: until then everything is in the directory.
-Exit codes: 0 the run has ended; 1 it can no longer be read; 2 there is none.";
+The display is about three seconds behind: workers write every few seconds.
 
-/// Watch a run that others make, of one worker or of many
+Exit codes: 0 the run has ended; 1 it can no longer be read; 2 no such run.";
+
+/// Watch a run of one or many workers while it is under way
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The directory of the run, or the folder or URL (s3://, gs://, az://) where its workers have met
+    /// Run directory, or the rendezvous directory or URL (s3://, gs://, az://) of its workers
     run: PathBuf,
-    /// Show it on a live page; its link is printed on stderr [default address: a free port of 127.0.0.1]
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0", value_parser = page::address)]
+    /// Serve a live page; its link is printed on stderr [default address: 127.0.0.1, a free port]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0", value_parser = live_page::address)]
     ui: Option<SocketAddr>,
-    /// Serve its figures to a Prometheus, at /metrics of this address [default address: 127.0.0.1:9464]
+    /// Serve Prometheus metrics at /metrics [default address: 127.0.0.1:9464]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:9464", value_parser = metrics::address)]
     metrics: Option<SocketAddr>,
-    /// Show nothing on stderr
+    /// Show no progress on stderr
     #[arg(short, long)]
     quiet: bool,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let mut watching = Watching::open(stored::growing(&args.run)?, file::broken)?;
-    let page = args.ui.map(|address| page::serve(address, watching.workload(), Share::ALL, None)).transpose()?;
+    let mut watching = RunWatcher::open(object_store::growing(&args.run)?, input_file::broken)?;
+    let page = args.ui.map(|address| live_page::serve(address, watching.workload(), Share::ALL, None)).transpose()?;
     let metrics = args.metrics.map(metrics::serve).transpose()?;
     let mut views = views(args.quiet);
-    views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn View>));
+    views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn LiveView>));
     if let Some(metrics) = &metrics {
         watching.keep_totals();
         views.push(Box::new(metrics.feed()));
@@ -66,9 +70,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         if pulse.phase == Phase::Ended {
             break pulse;
         }
-        clock.sleep_until(looked + LOOK);
+        clock.sleep_until(looked + INTERVAL);
     };
-    say!("{}", over(&last, args));
+    out!("{}", summary(&last, args));
     if let Some(page) = page {
         end(page, watching.run())?;
     }
@@ -78,21 +82,21 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What is left to say of a run that has ended.
-fn over(last: &Pulse, args: &Args) -> String {
+/// The last lines about a run that has ended.
+fn summary(last: &Pulse, args: &Args) -> String {
     let Pulse { launched, unsent, time_s, .. } = last;
     let workers: String =
         last.workers.iter().map(|worker| format!("  {}: {}\n", worker.name, worker.words())).collect();
     let run = args.run.display();
     format!(
-        "the run has ended after {time_s:.0} s: {launched} launches, of them {unsent} unsent\n{workers}`offered verify {run}` says what to believe of it"
+        "the run has ended after {time_s:.0} s: {launched} requests, {unsent} of them not sent\n{workers}next: offered verify {run}"
     )
 }
 
-/// The page becomes the report of the run.
-fn end(page: Page, run: &Here) -> Result<(), Failure> {
-    let terms = Terms { by_threads: ByThreads::IfFew, ..Terms::default() };
-    let run = Run::judged(run, &ReadOptions::default(), &terms, file::broken)?;
+/// Replaces the live page by the report of the run.
+fn end(page: Page, run: &LocalRun) -> Result<(), Failure> {
+    let terms = VerifyOptions { by_threads: ThreadAnalysis::IfFew, ..VerifyOptions::default() };
+    let run = Run::judged(run, &ReadOptions::default(), &terms, input_file::broken)?;
     page.end(report::page(&Report::new(vec![run]))?);
     Ok(())
 }

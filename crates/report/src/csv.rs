@@ -1,4 +1,4 @@
-//! A chart's data as CSV: one tidy table, a row per point, `series` first.
+//! The data of a chart as CSV: a row per point, the series name first.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use offered_model::csv::Table;
 use crate::chart::{Axis, Chart, Scale, Series, Shape};
 use crate::figure::seven;
 
-/// The rows of a chart under a head that names the axes, to seven digits; low and high are empty where a series has none.
+/// The points of a chart under a heading with the axis titles, to seven digits. `low` and `high` are empty without intervals.
 pub fn csv(chart: &Chart) -> String {
-    let bytes = written(chart).expect("memory takes every row");
-    String::from_utf8(bytes).expect("texts were written")
+    let bytes = written(chart).expect("writing to memory");
+    String::from_utf8(bytes).expect("only text is written")
 }
 
 fn written(chart: &Chart) -> io::Result<Vec<u8>> {
@@ -30,7 +30,7 @@ fn written(chart: &Chart) -> io::Result<Vec<u8>> {
     table.finish()
 }
 
-/// A row of the table.
+/// A row.
 struct Point {
     x: f64,
     y: Option<f64>,
@@ -45,11 +45,11 @@ fn points(series: &Series) -> Vec<Point> {
         Shape::Band(all) => {
             all.iter().map(|[x, low, high]| Point { x: *x, y: None, ends: Some((*low, *high)) }).collect()
         }
-        Shape::Intervals(all) | Shape::Course(all) => {
+        Shape::Intervals(all) | Shape::LineWithIntervals(all) => {
             all.iter().map(|[x, y, low, high]| Point { x: *x, y: Some(*y), ends: Some((*low, *high)) }).collect()
         }
         Shape::Heat(heat) => {
-            // A cell is a row of its own: where it begins to the right, its lower and upper edge, and its value as y.
+            // A row per cell: left edge, value, lower and upper edge.
             let rows = heat.cells.iter().zip(heat.y.windows(2));
             let cells = rows.flat_map(|(cells, edges)| {
                 cells.iter().zip(&heat.x).map(|(cell, x)| Point {
@@ -63,7 +63,7 @@ fn points(series: &Series) -> Vec<Point> {
     }
 }
 
-/// The name of a place on an axis of names.
+/// The name at a position of an axis of names.
 fn name(axis: &Axis, x: f64) -> Option<&str> {
     match &axis.scale {
         Scale::Names(names) => names.get(x as usize).map(String::as_str),
@@ -74,22 +74,22 @@ fn name(axis: &Axis, x: f64) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::{Heat, Ink, Series};
+    use crate::chart::{Heat, Series, Style};
 
     #[test]
-    fn every_point_is_a_row_and_no_name_is_a_formula() {
+    fn every_point_is_a_row_and_names_are_not_formulas() {
         let chart = Chart {
             id: "c".into(),
             title: "c".into(),
-            reading: String::new(),
+            caption: String::new(),
             x: Axis::names("label", vec!["=1+1".into(), "a,\"b\"".into()]),
             y: Axis::linear("R (ms)"),
             series: vec![
-                Series::new("@x", Ink::Measured, Shape::Points(vec![[0.0, 1.5], [1.0, 2.0]])),
-                Series::new("band", Ink::Theory, Shape::Band(vec![[0.0, 1.0, 3.0]])),
+                Series::new("@x", Style::Measured, Shape::Points(vec![[0.0, 1.5], [1.0, 2.0]])),
+                Series::new("band", Style::Theory, Shape::Band(vec![[0.0, 1.0, 3.0]])),
                 Series::new(
                     "heat",
-                    Ink::Theory,
+                    Style::Theory,
                     Shape::Heat(Heat {
                         title: "%".into(),
                         x: vec![0.0, 1.0, 2.0],

@@ -1,22 +1,23 @@
-//! The document: sections of words, tables and charts, before they become a page or a summary.
+//! The document: sections of text, tables and charts, independent of the output format.
 
-use offered_verify::{Judgement, Warning};
+use offered_verify::{CheckResult, StabilityState, Validity, Warning};
 
 use crate::chart::Chart;
+use crate::format::number;
 
 /// A whole report.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// What it is about.
+    /// The title.
     pub title: String,
-    /// In the order of reading.
+    /// The sections, in order.
     pub sections: Vec<Section>,
-    /// Where the numbers of its tables can be had, a sentence of HTML.
+    /// A sentence of HTML that names the source of the numbers.
     pub source: &'static str,
 }
 
 impl Document {
-    /// Its charts, each with a name of its own that is fit for a file.
+    /// The charts, each with a unique name for a file.
     pub fn charts(&self) -> impl Iterator<Item = (String, &Chart)> {
         self.sections.iter().flat_map(|section| {
             section.blocks.iter().filter_map(|block| match block {
@@ -28,77 +29,77 @@ impl Document {
 }
 
 impl Section {
-    /// The name of a chart of it, which no other section has.
+    /// The unique name of a chart of this section.
     pub(crate) fn name_of(&self, chart: &Chart) -> String {
         format!("{}-{}", self.id, chart.id)
     }
 }
 
-/// A part with a heading.
+/// A section with a heading.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// Its name in links.
+    /// The identifier in links.
     pub id: String,
-    /// 2 for a run or a part of its own, 3 for a part of a run.
+    /// Heading level: 2, or 3 for a part of one run among several.
     pub level: u8,
-    /// Its heading.
+    /// The heading.
     pub title: String,
-    /// How to read it, in two sentences.
-    pub reading: &'static str,
-    /// The page of the book that says more, below `book/src`; none where the section says all.
-    pub page: Option<&'static str>,
-    /// What it shows.
+    /// How to read the section, in two sentences.
+    pub intro: &'static str,
+    /// The chapter of the book, relative to `book/src`.
+    pub book_page: Option<&'static str>,
+    /// The content.
     pub blocks: Vec<Block>,
 }
 
-/// What a section shows.
+/// A part of a section.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// A judgement in words and colour.
-    Verdict(Banner),
-    /// A sentence or more.
-    Words(String),
-    /// Doubts with their remedies.
-    Doubts(Vec<Warning>),
+    /// A judgement with its reason.
+    Banner(Banner),
+    /// A paragraph.
+    Paragraph(String),
+    /// Warnings with their fixes.
+    Warnings(Vec<Warning>),
     /// A table.
     Table(Table),
     /// A chart.
     Chart(Chart),
 }
 
-/// A judgement with the reason for it.
+/// A judgement with its reason.
 #[derive(Clone, Debug)]
 pub struct Banner {
-    /// The judgement.
-    pub judgement: Judgement,
-    /// What it means for the reader.
+    /// The status, for colour and sign.
+    pub status: Status,
+    /// The judgement as a sentence.
     pub headline: String,
-    /// Why.
-    pub because: String,
+    /// The reason.
+    pub reason: String,
 }
 
-/// A table; the first cell of a row is its head.
+/// A table; the first cell of a row is its heading.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// What it shows.
+    /// The caption.
     pub caption: String,
-    /// The heads of its columns.
-    pub heads: Vec<&'static str>,
-    /// Its rows, each with a cell per column.
+    /// The column headings.
+    pub headings: Vec<&'static str>,
+    /// The rows, with a cell per column.
     pub rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    /// Whether any of its columns has a name.
-    pub fn has_heads(&self) -> bool {
-        self.heads.iter().any(|head| !head.is_empty())
+    /// Whether any column has a heading.
+    pub fn has_headings(&self) -> bool {
+        self.headings.iter().any(|head| !head.is_empty())
     }
 
-    /// The heads, each with whether its column holds numbers: it then stands over their right ends.
+    /// The headings, and whether the column contains numbers, which are right-aligned.
     pub fn columns(&self) -> impl Iterator<Item = (&'static str, bool)> {
         let number = |cell: &Cell| matches!(cell, Cell::Number(_) | Cell::Count(_) | Cell::Interval(..));
         let numeric = move |column: usize| self.rows.iter().filter_map(|row| row.get(column)).any(number);
-        self.heads.iter().enumerate().map(move |(column, head)| (*head, numeric(column)))
+        self.headings.iter().enumerate().map(move |(column, head)| (*head, numeric(column)))
     }
 }
 
@@ -107,16 +108,16 @@ impl Table {
 pub enum Cell {
     /// A text, possibly from outside.
     Text(String),
-    /// A number, the very one of the JSON document.
+    /// A number, as in the JSON document.
     Number(f64),
     /// A whole number.
     Count(u64),
-    /// Two numbers, from and to.
+    /// An interval: low, high.
     Interval(f64, f64),
-    /// A judgement.
-    Judgement(Judgement),
-    /// What could not be had.
-    Nothing,
+    /// The result of a check, and its text.
+    Status(Status, &'static str),
+    /// No value.
+    Empty,
 }
 
 impl From<&str> for Cell {
@@ -149,54 +150,96 @@ impl From<u64> for Cell {
     }
 }
 
-impl From<Judgement> for Cell {
-    fn from(judgement: Judgement) -> Self {
-        Self::Judgement(judgement)
+impl From<Validity> for Cell {
+    fn from(validity: Validity) -> Self {
+        Self::Status(validity.into(), validity.text())
+    }
+}
+
+impl From<CheckResult> for Cell {
+    fn from(result: CheckResult) -> Self {
+        Self::Status(result.into(), result.text())
+    }
+}
+
+impl From<StabilityState> for Cell {
+    fn from(state: StabilityState) -> Self {
+        Self::Status(state.into(), state.text())
     }
 }
 
 impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(maybe: Option<T>) -> Self {
-        maybe.map_or(Self::Nothing, Into::into)
+        maybe.map_or(Self::Empty, Into::into)
     }
-}
-
-/// A number to four digits, without an exponent; very large and very small ones with it.
-pub fn short(number: f64) -> String {
-    let size = number.abs();
-    if !number.is_finite() {
-        return "-".to_owned();
-    }
-    if size != 0.0 && !(1e-6..1e15).contains(&size) {
-        return format!("{number:.3e}");
-    }
-    let places = if size >= 1000.0 || size == 0.0 { 0 } else { (3 - size.log10().floor() as i32).clamp(0, 9) as usize };
-    let text = format!("{number:.places$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 impl Cell {
-    /// As people read it.
+    /// The text of the cell.
     pub fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            Self::Number(number) => short(*number),
+            Self::Number(value) => number(*value),
             Self::Count(count) => count.to_string(),
-            Self::Interval(low, high) => format!("{} to {}", short(*low), short(*high)),
-            Self::Judgement(judgement) => format!("{} {}", sign(judgement), judgement.name()),
-            Self::Nothing => "–".to_owned(),
+            Self::Interval(low, high) => format!("{} to {}", number(*low), number(*high)),
+            Self::Status(status, text) => format!("{} {text}", sign(status)),
+            Self::Empty => "–".to_owned(),
         }
     }
 }
 
-/// A sign for a judgement, so that colour is not needed.
-#[allow(clippy::trivially_copy_pass_by_ref)] // templates hand references
-pub fn sign(judgement: &Judgement) -> &'static str {
-    match judgement {
-        Judgement::Holds => "✔",
-        Judgement::HoldsWithDoubt => "≈",
-        Judgement::Fails => "✘",
-        Judgement::NotChecked => "?",
+/// The status of a check, for its colour and its sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It passed.
+    Passed,
+    /// It passed with reservations.
+    Warning,
+    /// It failed.
+    Failed,
+    /// It was not checked.
+    NotChecked,
+}
+
+impl From<Validity> for Status {
+    fn from(validity: Validity) -> Self {
+        match validity {
+            Validity::Valid => Self::Passed,
+            Validity::ValidWithWarnings => Self::Warning,
+            Validity::Invalid => Self::Failed,
+            Validity::NotChecked => Self::NotChecked,
+        }
+    }
+}
+
+impl From<CheckResult> for Status {
+    fn from(result: CheckResult) -> Self {
+        match result {
+            CheckResult::Passed => Self::Passed,
+            CheckResult::Failed => Self::Failed,
+            CheckResult::NotChecked => Self::NotChecked,
+        }
+    }
+}
+
+impl From<StabilityState> for Status {
+    fn from(state: StabilityState) -> Self {
+        match state {
+            StabilityState::Stable => Self::Passed,
+            StabilityState::Overloaded => Self::Failed,
+            StabilityState::NotChecked => Self::NotChecked,
+        }
+    }
+}
+
+/// The sign of a status, so that the page can be read without colours.
+#[allow(clippy::trivially_copy_pass_by_ref)] // templates pass references
+pub fn sign(status: &Status) -> &'static str {
+    match status {
+        Status::Passed => "✔",
+        Status::Warning => "≈",
+        Status::Failed => "✘",
+        Status::NotChecked => "?",
     }
 }
 
@@ -205,19 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_four_digits_that_mean_something() {
-        for (number, text) in [
-            (0.0, "0"),
-            (33.464_4, "33.46"),
-            (123_456.7, "123457"),
-            (0.001_234_56, "0.001235"),
-            (1.0, "1"),
-            (-2.5, "-2.5"),
-            (1e-9, "1.000e-9"),
-            (f64::NAN, "-"),
-        ] {
-            assert_eq!(short(number), text);
-        }
+    fn a_cell_without_a_value_is_a_dash() {
         assert_eq!(Cell::from(None::<f64>).text(), "–");
     }
 }

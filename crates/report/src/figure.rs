@@ -1,33 +1,33 @@
-//! A chart as a figure of Plotly: data and layout as JSON, and the library that draws it.
+//! A chart as a Plotly figure: data and layout as JSON, and the library that draws it.
 //!
-//! Colours of paper, ink and grid are left to the page, which knows whether it is dark.
+//! The page sets the colours of background, text and grid, as it knows whether it is dark.
 
 use serde_json::{Value, json};
 
-use crate::chart::{Axis, Chart, Heat, Ink, NINES, Scale, Series, Shape, nines};
-use crate::document::short;
+use crate::chart::{Axis, Chart, Heat, NINES, Scale, Series, Shape, Style, nines};
+use crate::format::number;
 
-/// Colours that people who see fewer of them tell apart too (Okabe and Ito 2008), fit for light and dark paper.
-const INKS: [&str; 7] = ["#3b8fd0", "#e69f00", "#10a37f", "#d55e00", "#cc79a7", "#8a8a8a", "#b0a030"];
+/// Colours for colour-blind readers (Okabe and Ito 2008), for light and dark backgrounds.
+const COLOURS: [&str; 7] = ["#3b8fd0", "#e69f00", "#10a37f", "#d55e00", "#cc79a7", "#8a8a8a", "#b0a030"];
 
-impl Ink {
+impl Style {
     /// The colour, as `#rrggbb`.
     pub fn colour(self) -> &'static str {
         match self {
-            Self::Measured => INKS[0],
-            Self::Second => INKS[2],
-            Self::Meant => INKS[1],
-            Self::Theory => INKS[4],
-            Self::Failed => INKS[3],
-            Self::Nth(n) | Self::Printed(n) => INKS[n % INKS.len()],
+            Self::Measured => COLOURS[0],
+            Self::Second => COLOURS[2],
+            Self::Scheduled => COLOURS[1],
+            Self::Theory => COLOURS[4],
+            Self::Failed => COLOURS[3],
+            Self::Nth(n) | Self::Published(n) => COLOURS[n % COLOURS.len()],
         }
     }
 
     fn dash(self) -> &'static str {
         match self {
-            Self::Measured | Self::Failed | Self::Printed(_) => "solid",
+            Self::Measured | Self::Failed | Self::Published(_) => "solid",
             Self::Second => "dashdot",
-            Self::Meant => "dash",
+            Self::Scheduled => "dash",
             Self::Theory => "dot",
             Self::Nth(n) => ["solid", "dash", "dot", "dashdot", "longdash"][n % 5],
         }
@@ -37,16 +37,16 @@ impl Ink {
         match self {
             Self::Measured => "circle",
             Self::Second => "square",
-            Self::Meant => "diamond",
+            Self::Scheduled => "diamond",
             Self::Theory => "cross",
             Self::Failed => "x",
             Self::Nth(n) => ["circle", "square", "diamond", "cross", "x"][n % 5],
-            Self::Printed(_) => "circle-open",
+            Self::Published(_) => "circle-open",
         }
     }
 }
 
-/// The library that draws figures, a text without `</script>`: Plotly's basic bundle, which has lines, points and bars.
+/// Plotly's basic bundle (lines, points, bars); contains no `</script>`.
 pub const LIBRARY: &str = include_str!("../assets/plotly-basic.min.js");
 
 /// A chart as `{"data": [...], "layout": {...}}`.
@@ -60,7 +60,7 @@ pub fn figure(chart: &Chart) -> Value {
         "margin": { "l": 64, "r": 16, "t": 28, "b": 48 },
     });
     if chart.series.iter().any(|series| matches!(series.shape, Shape::Heat(_))) {
-        // Its cells are bars that begin where they lie, not where another ends.
+        // Cells are bars with their own base: they must not be stacked.
         layout["barmode"] = "overlay".into();
     }
     let mut figure = json!({ "data": data, "layout": layout });
@@ -68,7 +68,7 @@ pub fn figure(chart: &Chart) -> Value {
     figure
 }
 
-/// Seven digits are more than anybody sees, and a third of what a double prints.
+/// Rounds all numbers to seven digits, which is a third of the size.
 fn round(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -87,13 +87,13 @@ pub(crate) fn seven(number: f64) -> f64 {
     format!("{number:.6e}").parse().unwrap_or(number)
 }
 
-/// A text that Plotly shows as it stands: it reads `<b>`, `<a href>` and entities.
+/// Escapes a text for Plotly, which interprets `<b>`, `<a href>` and entities.
 fn plain(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Values of which the largest is less than so many times the smallest fill a logarithmic axis.
-const NEAR: f64 = 1.5;
+/// Below this ratio of largest to smallest value, the range of a logarithmic axis is set.
+const NARROW: f64 = 1.5;
 
 fn axis(axis: &Axis, range: (f64, f64)) -> Value {
     let mut drawn = json!({ "title": { "text": plain(&axis.title) }, "automargin": true, "zeroline": false });
@@ -108,10 +108,10 @@ fn axis(axis: &Axis, range: (f64, f64)) -> Value {
         }
         Scale::Log => {
             let marks = log_ticks(range);
-            // Left to itself Plotly shows a decade on either side of values that are nearly one, and all marks in its middle.
-            let near = (range.1 < range.0 * NEAR).then(|| marks.first().zip(marks.last())).flatten();
+            // By default Plotly shows a decade on both sides of a narrow range.
+            let near = (range.1 < range.0 * NARROW).then(|| marks.first().zip(marks.last())).flatten();
             let shown = near.map(|(first, last)| vec![first.log10(), last.log10()]);
-            let texts = marks.iter().map(|mark| short(*mark)).collect();
+            let texts = marks.iter().map(|mark| number(*mark)).collect();
             ticks(marks, texts);
             drawn["type"] = "log".into();
             if let Some(shown) = shown {
@@ -130,8 +130,8 @@ fn axis(axis: &Axis, range: (f64, f64)) -> Value {
     drawn
 }
 
-/// The marks of a logarithmic axis: powers of ten, of a short one also 2 and 5 times those, or 2, 3, 5 and 7 times; and of one on which
-/// fewer than three of these lie, equal steps.
+/// The ticks of a logarithmic axis: powers of ten; for short ranges also 2 and 5, or 2, 3, 5 and 7 times those; for very short ranges
+/// equal steps.
 pub fn log_ticks((low, high): (f64, f64)) -> Vec<f64> {
     if !(low > 0.0 && high.is_finite()) {
         return Vec::new();
@@ -145,41 +145,41 @@ pub fn log_ticks((low, high): (f64, f64)) -> Vec<f64> {
             return marks;
         }
     }
-    // One value alone stands in the middle of its surroundings.
+    // Widen the range of a single value.
     let (low, high) = if high > low * 1.001 { (low, high) } else { (low * 0.9, high * 1.1) };
     let step = round_step((high - low) / 4.0);
     let places = (low / step).floor() as u64..=(high / step).ceil() as u64;
     places.map(|place| place as f64 * step).filter(|mark| *mark > 0.0).collect()
 }
 
-/// The next step as people count: 1, 2 or 5 times a power of ten.
+/// The next larger step of 1, 2 or 5 times a power of ten.
 pub(crate) fn round_step(least: f64) -> f64 {
     let decade = 10f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0, 10.0].map(|step| step * decade).into_iter().find(|step| *step >= least).unwrap_or(10.0 * decade)
 }
 
-/// The first of a long name.
+/// A name of at most 28 characters.
 pub(crate) fn clipped(name: &str) -> String {
     if name.chars().count() <= 28 { name.to_owned() } else { name.chars().take(27).chain(['…']).collect() }
 }
 
-/// Where a value of this axis is drawn.
+/// The position of a value on this axis.
 fn at(axis: &Axis, value: f64) -> f64 {
     if axis.scale == Scale::Nines { nines(value) } else { value }
 }
 
 fn traces(chart: &Chart, series: &Series) -> Vec<Value> {
-    let ink = series.ink;
+    let style = series.style;
     let name = plain(&series.name);
     let x = |all: &[[f64; 2]]| all.iter().map(|point| at(&chart.x, point[0])).collect::<Vec<_>>();
     let y = |all: &[[f64; 2]]| all.iter().map(|point| point[1]).collect::<Vec<_>>();
-    let line = |shape: &str| json!({ "color": ink.colour(), "dash": ink.dash(), "width": 2.0, "shape": shape });
-    let size = if matches!(ink, Ink::Printed(_)) { 14 } else { 8 };
-    let marker = || json!({ "color": ink.colour(), "symbol": ink.symbol(), "size": size });
+    let line = |shape: &str| json!({ "color": style.colour(), "dash": style.dash(), "width": 2.0, "shape": shape });
+    let size = if matches!(style, Style::Published(_)) { 14 } else { 8 };
+    let marker = || json!({ "color": style.colour(), "symbol": style.symbol(), "size": size });
     let joined = |all: &[[f64; 2]], shape| json!({ "type": "scatter", "x": x(all), "y": y(all), "name": name, "mode": "lines", "line": line(shape) });
     match &series.shape {
-        // Of a curve through few points the points are what is known.
-        Shape::Line(all) if all.len() <= 40 && ink != Ink::Theory => {
+        // Mark the points of curves with few points.
+        Shape::Line(all) if all.len() <= 40 && style != Style::Theory => {
             let mut both = joined(all, "linear");
             both["mode"] = "lines+markers".into();
             both["marker"] = marker();
@@ -193,14 +193,14 @@ fn traces(chart: &Chart, series: &Series) -> Vec<Value> {
             ]
         }
         Shape::Bars(all) => {
-            let marker = json!({ "color": ink.colour(), "opacity": 0.75 });
+            let marker = json!({ "color": style.colour(), "opacity": 0.75 });
             vec![json!({ "type": "bar", "x": x(all), "y": y(all), "name": name, "marker": marker })]
         }
         Shape::Band(all) => {
             let x: Vec<f64> = all.iter().map(|point| at(&chart.x, point[0])).collect();
             let edge = |i: usize| {
                 let y: Vec<f64> = all.iter().map(|point| point[i]).collect();
-                let thin = json!({ "color": ink.colour(), "width": 0.5 });
+                let thin = json!({ "color": style.colour(), "width": 0.5 });
                 json!({ "type": "scatter", "x": x, "y": y, "mode": "lines", "line": thin })
             };
             let (mut low, mut high) = (edge(1), edge(2));
@@ -209,7 +209,7 @@ fn traces(chart: &Chart, series: &Series) -> Vec<Value> {
             high["fill"] = "tonexty".into();
             vec![low, high]
         }
-        Shape::Intervals(all) | Shape::Course(all) => {
+        Shape::Intervals(all) | Shape::LineWithIntervals(all) => {
             let x: Vec<f64> = all.iter().map(|point| at(&chart.x, point[0])).collect();
             let y: Vec<f64> = all.iter().map(|point| point[1]).collect();
             let above: Vec<f64> = all.iter().map(|point| point[3] - point[1]).collect();
@@ -219,7 +219,7 @@ fn traces(chart: &Chart, series: &Series) -> Vec<Value> {
             let mut points = json!({
                 "type": "scatter", "x": x, "y": y, "name": name, "mode": "markers", "marker": marker(), "error_y": ends,
             });
-            if matches!(series.shape, Shape::Course(_)) {
+            if matches!(series.shape, Shape::LineWithIntervals(_)) {
                 points["mode"] = "lines+markers".into();
                 points["line"] = line("linear");
             }
@@ -229,8 +229,7 @@ fn traces(chart: &Chart, series: &Series) -> Vec<Value> {
     }
 }
 
-/// A bar for each cell, from its lower edge to its upper one and as wide as its column: the basic bundle has no other map of
-/// colours. Columns lie on a linear axis, where a bar's width is what it says; rows may lie on any.
+/// A heat map as one bar per cell, as the basic bundle has no heat map. Columns need a linear axis; rows can have any.
 fn heat_map(heat: &Heat) -> Value {
     let (mut x, mut width, mut base, mut height, mut shown) = (vec![], vec![], vec![], vec![], vec![]);
     for (row, edges) in heat.cells.iter().zip(heat.y.windows(2)) {
@@ -247,7 +246,7 @@ fn heat_map(heat: &Heat) -> Value {
     json!({
         "type": "bar", "x": x, "width": width, "base": base, "y": height,
         "marker": { "color": shown, "colorscale": "Viridis", "colorbar": bar, "showscale": true, "line": { "width": 0 } },
-        "hovertemplate": format!("%{{x:.4~g}}, from %{{base:.4~g}} on: %{{marker.color}} {title}<extra></extra>"),
+        "hovertemplate": format!("%{{x:.4~g}}, from %{{base:.4~g}}: %{{marker.color}} {title}<extra></extra>"),
     })
 }
 
@@ -259,7 +258,7 @@ mod tests {
     fn a_logarithmic_axis_has_marks_wherever_its_values_lie() {
         assert_eq!(log_ticks((0.5, 300.0)), [0.1, 1.0, 10.0, 100.0, 1000.0]);
         assert_eq!(log_ticks((3.0, 40.0))[..5], [1.0, 2.0, 5.0, 10.0, 20.0]);
-        let about = |range: (f64, f64)| log_ticks(range).into_iter().map(short).collect::<Vec<_>>();
+        let about = |range: (f64, f64)| log_ticks(range).into_iter().map(number).collect::<Vec<_>>();
         assert_eq!(about((11.8, 99.6)), ["10", "20", "30", "50", "70", "100", "200", "300", "500", "700"]);
         assert_eq!(about((21.83, 22.4)), ["21.8", "22", "22.2", "22.4"]);
         assert_eq!(about((5.2, 9.4)), ["4", "6", "8", "10"]);
@@ -282,10 +281,10 @@ mod tests {
             let chart = Chart {
                 id: "l".into(),
                 title: "l".into(),
-                reading: String::new(),
+                caption: String::new(),
                 x: Axis::linear("time (s)"),
                 y: Axis::log("response (ms)"),
-                series: vec![Series::new("l", Ink::Measured, shape)],
+                series: vec![Series::new("l", Style::Measured, shape)],
             };
             figure(&chart)["layout"]["yaxis"]["range"].clone()
         };
@@ -305,10 +304,10 @@ mod tests {
         let chart = Chart {
             id: "h".into(),
             title: "h".into(),
-            reading: String::new(),
+            caption: String::new(),
             x: Axis::linear("time (s)"),
             y: Axis::log("response (ms)"),
-            series: vec![Series::new("h", Ink::Measured, Shape::Heat(heat))],
+            series: vec![Series::new("h", Style::Measured, Shape::Heat(heat))],
         };
         let figure = figure(&chart);
         let cells = &figure["data"][0];

@@ -1,79 +1,84 @@
-//! A run as the report knows it: gathered from its recording and its verdict and, of a run of ours, from its workload and record.
+//! Builds a `Run` from its recording and verdict and, for a run directory, its workload and record.
 
-use offered_experiment::{Broken, Error, Here, Judged, Made, Own, Terms, theory, twin};
+use offered_experiment::{
+    BadLineHandler, Error, FinishedRun, LocalRun, RecordedRun, VerifiedRun, VerifyOptions, prediction, twin,
+};
 use offered_model::workload::{Call, Request};
 use offered_model::{Nanos, Recording, Share, Workload};
-use offered_store::{Machine, MadeBy, ReadOptions, RunRecord, Until, read_failures};
-use offered_verify::{Checked, Measured, Verdict};
+use offered_store::{EndCondition, Machine, ReadOptions, RunKind, RunRecord, read_failures};
+use offered_verify::{Measurements, ThresholdResult, Verdict};
 
-use crate::checks::Tried;
-use crate::portrait::Portrait;
+use crate::chart_data::ChartData;
+use crate::check_counts::CheckCounts;
 use crate::report::Run;
-use crate::tested::Tested;
+use crate::test_setup::TestSetup;
 
 impl Run {
-    /// Of the run in a directory of ours, or in another tool's file, judged on these terms; one recording is in memory at a time.
+    /// The run in a run directory or in another tool's file, verified on these terms.
     ///
     /// # Errors
-    /// It cannot be read; a workload that no formula takes.
-    pub fn judged(at: &Here, options: &ReadOptions, terms: &Terms, broken: Broken) -> Result<Self, Error> {
-        let Judged { recording, ask, verdict, own } = terms.judge(at, options, broken)?;
-        let portrait = Portrait::of(&recording, &ask, &verdict.window)?;
-        let mut run = Self::new(ask.path, verdict, portrait);
-        run.tested.began = first_launch(&recording);
-        if let Some(Own { workload, record, .. }) = own {
+    /// The run cannot be read, or no formula applies to its workload.
+    pub fn judged(
+        at: &LocalRun,
+        options: &ReadOptions,
+        terms: &VerifyOptions,
+        broken: BadLineHandler,
+    ) -> Result<Self, Error> {
+        let VerifiedRun { recording, ask, verdict, own } = terms.judge(at, options, broken)?;
+        let chart_data = ChartData::of(&recording, &ask, &verdict.window)?;
+        let mut run = Self::new(ask.path, verdict, chart_data);
+        run.test_setup.started_at = first_request(&recording);
+        if let Some(RecordedRun { workload, record, .. }) = own {
             let workload = workload?;
-            run.seen = read_failures(at.path()).map_err(Error::Read)?;
-            let Verdict { launches, window, .. } = &run.verdict;
-            let measured = Measured::new(&recording, launches, window, workload.counted());
+            run.failed_exchanges = read_failures(at.path()).map_err(Error::Read)?;
+            let Verdict { gaps: launches, window, .. } = &run.verdict;
+            let measured = Measurements::new(&recording, launches, window, workload.counted());
             let measured = measured.with_pages(workload.pages());
-            run.thresholds = Checked::all(workload.thresholds(), &measured, &run.verdict)?;
-            run.checks = Tried::all(&workload, &recording)?;
-            // It may be large, and a simulation follows.
+            run.thresholds = ThresholdResult::check_all(workload.thresholds(), &measured, &run.verdict)?;
+            run.checks = CheckCounts::all(&workload, &recording)?;
+            // Free the memory before the simulation.
             drop(recording);
-            run.foresee(&workload, record.as_ref())?;
+            run.add_setup_and_predictions(&workload, record.as_ref())?;
         }
-        run.web_users = theory::web_users(&run.verdict.queue)?;
+        run.web_users = prediction::web_users(&run.verdict.queue)?;
         Ok(run)
     }
 
-    /// Of a run of `workload` that has just been made and judged.
+    /// The run of `workload` that has just ended.
     ///
     /// # Errors
-    /// The recording can no longer be read; a workload that no formula takes.
-    pub fn of_made(made: &Made, workload: &Workload) -> Result<Self, Error> {
-        let Made { summary, verdict, ask, recording, record, failures, .. } = made;
-        let portrait = Portrait::of(recording, ask, &verdict.window)?;
+    /// The recording cannot be read, or no formula applies to the workload.
+    pub fn of_made(made: &FinishedRun, workload: &Workload) -> Result<Self, Error> {
+        let FinishedRun { summary, verdict, ask, recording, record, failures, .. } = made;
+        let chart_data = ChartData::of(recording, ask, &verdict.window)?;
         let mut run = Self {
             thresholds: summary.thresholds.clone(),
-            checks: Tried::all(workload, recording)?,
-            seen: failures.clone(),
-            ..Self::new(ask.path.clone(), verdict.clone(), portrait)
+            checks: CheckCounts::all(workload, recording)?,
+            failed_exchanges: failures.clone(),
+            ..Self::new(ask.path.clone(), verdict.clone(), chart_data)
         };
-        run.verdict.twin = twin::of_measured(workload, Some(record), recording, &verdict.window)?;
-        run.foresee(workload, Some(record))?;
-        run.web_users = theory::web_users(&run.verdict.queue)?;
+        run.verdict.twin = twin::compare_measured(workload, Some(record), recording, &verdict.window)?;
+        run.add_setup_and_predictions(workload, Some(record))?;
+        run.web_users = prediction::web_users(&run.verdict.queue)?;
         Ok(run)
     }
 
-    /// Adds how it came to be, and what is known of the workload's server and predicted of the run.
-    fn foresee(&mut self, workload: &Workload, record: Option<&RunRecord>) -> Result<(), Error> {
-        let simulated = record.is_some_and(|record| record.made_by == MadeBy::Simulation);
-        self.tested = tested(workload, record);
-        self.server = theory::server(workload);
-        self.predictions = theory::predictions(workload, simulated)?;
+    /// Adds the test setup, the modelled server and the predictions.
+    fn add_setup_and_predictions(&mut self, workload: &Workload, record: Option<&RunRecord>) -> Result<(), Error> {
+        let simulated = record.is_some_and(|record| record.kind == RunKind::Simulation);
+        self.test_setup = test_setup(workload, record);
+        self.server = prediction::server_limits(workload);
+        self.predictions = prediction::predictions(workload, simulated)?;
         Ok(())
     }
 }
 
-/// How a run of `workload` came to be, by its record; a run that was killed has none.
-fn tested(workload: &Workload, record: Option<&RunRecord>) -> Tested {
-    let target = match record.map(|record| record.made_by) {
-        Some(MadeBy::Simulation) => {
-            Some("nobody: answered by the workload's own modelled server, on a virtual clock".to_owned())
-        }
-        Some(MadeBy::DryRun) => Some("nobody: a dry run, on a virtual clock".to_owned()),
-        Some(MadeBy::Run) | None => workload.target().map(|target| target.url().to_string()),
+/// The test setup of a run of `workload`. A killed run has no record.
+fn test_setup(workload: &Workload, record: Option<&RunRecord>) -> TestSetup {
+    let target = match record.map(|record| record.kind) {
+        Some(RunKind::Simulation) => Some("none: simulated on the [server] of the workload".to_owned()),
+        Some(RunKind::DryRun) => Some("none: dry run on a virtual clock".to_owned()),
+        Some(RunKind::Run) | None => workload.target().map(|target| target.url().to_string()),
     };
     let request = |request: &Request| match request.call() {
         Call::WebSocket(_) => format!("{} (WebSocket {})", request.name(), request.path()),
@@ -81,13 +86,13 @@ fn tested(workload: &Workload, record: Option<&RunRecord>) -> Tested {
     };
     let machine =
         |Machine { name, system, arch, cores, .. }: &Machine| format!("{name}, {system}, {arch}, {cores} cores");
-    Tested {
+    TestSetup {
         target,
         requests: workload.requests().iter().map(request).collect(),
-        began: record.and_then(|record| instant(record.started_unix_ns?)),
+        started_at: record.and_then(|record| instant(record.started_unix_ns?)),
         duration_s: workload
             .time_limit()
-            .filter(|_| record.is_none_or(|record| record.until == Until::Duration))
+            .filter(|_| record.is_none_or(|record| record.end_condition == EndCondition::Duration))
             .map(Nanos::as_secs_f64),
         count: workload.count(),
         seed: record.and_then(|record| record.seed).or(Some(workload.seed().0)),
@@ -97,9 +102,9 @@ fn tested(workload: &Workload, record: Option<&RunRecord>) -> Tested {
     }
 }
 
-/// When the first launch of another tool's file was made, where its stamps are since the Unix epoch.
-fn first_launch(recording: &Recording) -> Option<String> {
-    /// The ninth of September 2001, since the epoch: stamps below count from something else.
+/// Time of the first request of another tool's file, if its timestamps are since the Unix epoch.
+fn first_request(recording: &Recording) -> Option<String> {
+    /// 9 September 2001; smaller timestamps are not since the epoch.
     const DATED: u64 = 1_000_000_000_000_000_000;
     let (first, _) = recording.events.extent().sent?;
     if recording.on_run_clock || first.0 < DATED { None } else { instant(first.0) }

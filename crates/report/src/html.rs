@@ -1,21 +1,21 @@
-//! The page: one HTML file with everything in it, which opens from a disk without a network.
+//! The report as one self-contained HTML file.
 //!
-//! Words come through a template that escapes them; data for charts stand as JSON in scripts that are never run, in which
-//! nothing can end the script. A content policy forbids the page every connection.
+//! A template escapes all texts. Chart data are JSON in script elements that are not executed; they cannot contain the end of a
+//! script. A content security policy forbids all connections.
 
 use askama::Template;
 
 use crate::chart::Chart;
 use crate::csv::csv;
-use crate::document::{Banner, Block, Cell, Document, Section, Table};
+use crate::document::{Banner, Block, Cell, Document, Section, Status, Table};
 use crate::figure::{LIBRARY, figure};
-use offered_verify::{Judgement, Warning};
+use offered_verify::Warning;
 
-/// How the page looks, light and dark and printed.
+/// The style sheet: light, dark and print.
 pub const STYLE: &str = include_str!("../templates/page.css");
-/// What draws the figures: `offered.draw(element, figure)`.
+/// The script that draws figures: `offered.draw(element, figure)`.
 pub const SCRIPT: &str = include_str!("../templates/page.js");
-/// Where the pages of the book are.
+/// Base URL of the book.
 const BOOK: &str = "https://github.com/offered/offered/blob/main/book/src/";
 
 #[derive(Template)]
@@ -23,7 +23,7 @@ const BOOK: &str = "https://github.com/offered/offered/blob/main/book/src/";
 struct Page<'a> {
     title: &'a str,
     subtitle: &'a str,
-    sections: Vec<View<'a>>,
+    sections: Vec<SectionView<'a>>,
     source: &'static str,
     style: &'static str,
     script: &'static str,
@@ -31,40 +31,40 @@ struct Page<'a> {
     version: &'static str,
 }
 
-/// A section as the template sees it.
-struct View<'a> {
+/// A section for the template.
+struct SectionView<'a> {
     section: &'a Section,
     book: Option<String>,
     parts: Vec<Part<'a>>,
 }
 
 enum Part<'a> {
-    Verdict(&'a Banner),
-    Words(&'a str),
-    Doubts(&'a [Warning]),
+    Banner(&'a Banner),
+    Paragraph(&'a str),
+    Warnings(&'a [Warning]),
     Table(&'a Table),
-    /// Neighbouring charts stand beside each other.
-    Charts(Vec<Drawn<'a>>),
+    /// Consecutive charts, side by side.
+    Charts(Vec<ChartView<'a>>),
 }
 
-/// A chart with what the page needs of it.
-struct Drawn<'a> {
+/// A chart for the template.
+struct ChartView<'a> {
     chart: &'a Chart,
-    /// A name of its own within the page.
+    /// Unique identifier within the page.
     id: String,
     json: String,
     csv: String,
 }
 
-/// The document as a page. `subtitle` is a line below its title.
+/// The document as an HTML page. `subtitle` is a line below the title.
 ///
 /// # Errors
-/// None that a document can cause: the template is compiled, and its sink is a string.
+/// None in practice: the template is compiled and writes to memory.
 pub fn html(document: &Document, subtitle: &str) -> Result<String, askama::Error> {
     let page = Page {
         title: &document.title,
         subtitle,
-        sections: document.sections.iter().map(View::of).collect(),
+        sections: document.sections.iter().map(SectionView::of).collect(),
         source: document.source,
         style: STYLE,
         script: SCRIPT,
@@ -74,17 +74,17 @@ pub fn html(document: &Document, subtitle: &str) -> Result<String, askama::Error
     page.render()
 }
 
-impl<'a> View<'a> {
+impl<'a> SectionView<'a> {
     fn of(section: &'a Section) -> Self {
         let mut parts: Vec<Part> = Vec::new();
         for block in &section.blocks {
             let part = match block {
-                Block::Verdict(banner) => Part::Verdict(banner),
-                Block::Words(words) => Part::Words(words),
-                Block::Doubts(doubts) => Part::Doubts(doubts),
+                Block::Banner(banner) => Part::Banner(banner),
+                Block::Paragraph(text) => Part::Paragraph(text),
+                Block::Warnings(warnings) => Part::Warnings(warnings),
                 Block::Table(table) => Part::Table(table),
                 Block::Chart(chart) => {
-                    let drawn = Drawn::of(chart, section);
+                    let drawn = ChartView::of(chart, section);
                     if let Some(Part::Charts(charts)) = parts.last_mut() {
                         charts.push(drawn);
                         continue;
@@ -94,18 +94,18 @@ impl<'a> View<'a> {
             };
             parts.push(part);
         }
-        Self { section, book: section.page.map(|page| format!("{BOOK}{page}")), parts }
+        Self { section, book: section.book_page.map(|page| format!("{BOOK}{page}")), parts }
     }
 }
 
-impl<'a> Drawn<'a> {
+impl<'a> ChartView<'a> {
     fn of(chart: &'a Chart, section: &Section) -> Self {
         let json = in_script(&figure(chart).to_string());
         Self { chart, id: section.name_of(chart), json, csv: data_uri(&csv(chart)) }
     }
 }
 
-/// JSON that may stand within a script: nothing in it ends the script or a line of it.
+/// Escapes JSON for a script element: it cannot end the script or a line.
 pub fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c")
         .replace('>', "\\u003e")
@@ -114,20 +114,20 @@ pub fn in_script(json: &str) -> String {
         .replace('\u{2029}', "\\u2029")
 }
 
-/// A CSV file as the address of a link.
+/// A CSV file as a data URI.
 fn data_uri(csv: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,~".contains(&byte);
     let byte = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     format!("data:text/csv;charset=utf-8,{}", csv.bytes().map(byte).collect::<String>())
 }
 
-/// How a judgement is coloured; the sign and the word say the same.
+/// CSS class of a status; the sign and the text say the same.
 #[allow(clippy::trivially_copy_pass_by_ref)] // templates hand references
-fn class(judgement: &Judgement) -> &'static str {
-    match judgement {
-        Judgement::Holds => "holds",
-        Judgement::Fails => "fails",
-        Judgement::HoldsWithDoubt | Judgement::NotChecked => "open",
+fn class(status: &Status) -> &'static str {
+    match status {
+        Status::Passed => "passed",
+        Status::Failed => "failed",
+        Status::Warning | Status::NotChecked => "not-checked",
     }
 }
 
@@ -144,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn the_library_is_there_and_ends_no_script() {
+    fn the_library_is_included_and_contains_no_script_end() {
         assert!(LIBRARY.contains("plotly.js (basic - minified) v") && LIBRARY.contains("Plotly"));
         assert!(!LIBRARY.contains("</script"));
         assert!(LIBRARY.len() < 1_200_000, "a page of a small run stays under 1.5 MB");
     }
 
     #[test]
-    fn a_link_holds_its_csv() {
+    fn csv_is_percent_encoded() {
         assert_eq!(data_uri("a,b\n1,\"#%\""), "data:text/csv;charset=utf-8,a,b%0A1,%22%23%25%22");
     }
 }

@@ -1,38 +1,43 @@
-//! Report: what a person reads and looks at, as one page with nothing beside it.
+//! Reports of runs, sweeps and sites: a self-contained HTML page, Markdown, `JUnit` XML, SVG charts and JSON.
 //!
-//! From verdicts and [`Portrait`]s (aggregates of bounded size) a [`Report`] is made, which is also the JSON document; from it
-//! a [`Document`](document::Document) of sections with tables and [`Chart`](chart::Chart)s; and that is written as
-//! [`html`](html::html) or, shorter, as [`markdown`](markdown::markdown). Each step is a pure function of the one before, so the page and the JSON cannot disagree.
+//! Verdicts and [`ChartData`] (aggregates of bounded size) make a [`Report`], which is also the JSON document. A report makes a
+//! [`Document`](document::Document) of sections with tables and [`Chart`](chart::Chart)s, which is written as
+//! [`html`](html::html) or, shorter, as [`markdown`](markdown::markdown). Each step is a pure function of the previous one, so the
+//! page and the JSON document agree.
 //!
 //! # Limitations
-//! Charts as files are [`svg`]; PNG is what the button of each chart on the page saves.
-//! Percentile curves end where fewer than two values are left. Intervals take ten parts of the judged time for independent,
-//! which they are not when the run is shorter than a few hundred service times.
+//! Chart files are [`svg`] only; the button of each chart on the page saves a PNG.
+//! Percentile curves end where fewer than two values are left. Confidence intervals assume that ten parts of the analysed time are
+//! independent, which is wrong for runs shorter than a few hundred service times.
 
 pub mod chart;
-mod checks;
-mod compare;
+mod chart_data;
+mod check_counts;
 pub mod csv;
+mod difference;
 pub mod document;
 pub mod figure;
+pub mod format;
 mod gather;
 pub mod html;
+mod input_document;
 pub mod junit;
-mod known;
 pub mod markdown;
-mod portrait;
+mod point_name;
 mod report;
 mod sections;
 pub mod svg;
-mod sweep;
-mod tested;
+mod test_setup;
 #[cfg(test)]
 mod tests;
 
-pub use checks::Tried;
-pub use compare::Difference;
-pub use known::Known;
-pub use portrait::{Counts, Ends, Fragment, Gaps, Grid, InSystem, OverTime, Percentiles, Portrait, Spread};
+pub use chart_data::{
+    ChartData, ConcurrencyAtArrival, ConfidenceInterval, Counts, Excerpt, Gaps, Grid, OverTime, Percentiles,
+    TimeDistribution,
+};
+pub use check_counts::CheckCounts;
+pub use difference::Difference;
+pub use input_document::InputDocument;
 pub use report::{Report, Run};
 pub use sections::{document, summary};
-pub use tested::Tested;
+pub use test_setup::TestSetup;

@@ -1,10 +1,10 @@
-//! A document as Markdown: a short summary for a pull request. Charts are left out.
+//! A document as Markdown: a short summary for a pull request, without charts.
 
 use std::fmt::Write;
 
 use crate::document::{Block, Document, Table, sign};
 
-/// The words and tables of `document`.
+/// The text and tables of `document`.
 pub fn markdown(document: &Document) -> String {
     let mut text = String::new();
     for section in &document.sections {
@@ -20,14 +20,14 @@ pub fn markdown(document: &Document) -> String {
 
 fn write_block(text: &mut String, block: &Block) {
     let _ = match block {
-        Block::Verdict(banner) => {
-            let (sign, headline) = (sign(&banner.judgement), plain(&banner.headline));
-            writeln!(text, "**{sign} {headline}**\n{}\n", plain(&banner.because))
+        Block::Banner(banner) => {
+            let (sign, headline) = (sign(&banner.status), plain(&banner.headline));
+            writeln!(text, "**{sign} {headline}**\n{}\n", plain(&banner.reason))
         }
-        Block::Words(words) => writeln!(text, "{}\n", plain(words)),
-        Block::Doubts(doubts) => {
-            for warning in doubts {
-                let _ = writeln!(text, "* {} *Remedy:* {}", plain(&warning.doubt), plain(&warning.remedy));
+        Block::Paragraph(words) => writeln!(text, "{}\n", plain(words)),
+        Block::Warnings(warnings) => {
+            for warning in warnings {
+                let _ = writeln!(text, "* {} *Fix:* {}", plain(&warning.message), plain(&warning.fix));
             }
             writeln!(text)
         }
@@ -37,10 +37,10 @@ fn write_block(text: &mut String, block: &Block) {
 }
 
 fn write_table(text: &mut String, table: &Table) -> std::fmt::Result {
-    let heads: Vec<String> = table.columns().map(|(head, _)| plain(head)).collect();
+    let headings: Vec<String> = table.columns().map(|(head, _)| plain(head)).collect();
     let rules = table.columns().map(|(_, numeric)| if numeric { "--:" } else { "---" });
     writeln!(text, "{}:\n", plain(&table.caption))?;
-    writeln!(text, "| {} |", heads.join(" | "))?;
+    writeln!(text, "| {} |", headings.join(" | "))?;
     writeln!(text, "| {} |", rules.collect::<Vec<_>>().join(" | "))?;
     for row in &table.rows {
         let cells: Vec<String> = row.iter().map(|cell| plain(&cell.text())).collect();
@@ -49,7 +49,7 @@ fn write_table(text: &mut String, table: &Table) -> std::fmt::Result {
     writeln!(text)
 }
 
-/// A text that means nothing to Markdown, nor to the HTML within it, in one line.
+/// Escapes Markdown and HTML; one line.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     for c in text.chars() {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_from_outside_stays_a_text() {
+    fn external_text_is_escaped() {
         assert_eq!(plain("<b>|[x](y)\n@all &amp;"), "&lt;b&gt;\\|\\[x\\](y) \\@all &amp;amp;");
     }
 }

@@ -1,31 +1,31 @@
-//! The report: what is known of some runs, in the shape of the JSON document `offered.report/1`.
+//! The report: the JSON document `offered.report/1`.
 
 use offered_experiment::document::sweep::Document as Sweep;
-use offered_experiment::theory::{Prediction, Server, WebUsers};
+use offered_experiment::prediction::{Prediction, ServerLimits, WebUsers};
 use offered_logs::document::Document as Site;
 use offered_model::Exchange;
 use offered_model::document::{Document, Schema};
-use offered_verify::{Checked, Verdict};
+use offered_verify::{ThresholdResult, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checks::Tried;
-use crate::compare::{Difference, differences};
-use crate::portrait::Portrait;
-use crate::tested::Tested;
+use crate::chart_data::ChartData;
+use crate::check_counts::CheckCounts;
+use crate::difference::{Difference, differences};
+use crate::test_setup::TestSetup;
 
-/// What is known of some runs, sweeps and sites: every number of the page that is made of it.
+/// Runs, sweeps and sites, with every number of the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
-    /// What this document is.
+    /// Schema of this document.
     pub schema: Schema<Report>,
-    /// The runs in the order given.
+    /// The runs, in the given order.
     pub runs: Vec<Run>,
-    /// How every run differs from the first.
+    /// Differences of each run from the first.
     pub differences: Vec<Difference>,
-    /// Sweeps.
+    /// The sweeps.
     pub sweeps: Vec<Sweep>,
-    /// Sites, by their access logs.
+    /// The sites, from their access logs.
     pub sites: Vec<Site>,
 }
 
@@ -34,52 +34,52 @@ impl Document for Report {
 }
 
 impl Report {
-    /// Of these runs.
+    /// A report of these runs.
     pub fn new(runs: Vec<Run>) -> Self {
         let differences = differences(&runs);
         Self { schema: Schema::new(), runs, differences, sweeps: Vec::new(), sites: Vec::new() }
     }
 }
 
-/// What is known of one run.
+/// A run with its verdict and the data of its charts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// What the reader calls it.
+    /// Name of the run.
     pub name: String,
-    /// How it came to be.
-    pub tested: Tested,
-    /// The workload's own, held against the run.
-    pub thresholds: Vec<Checked>,
-    /// What became of the checks of its requests.
-    pub checks: Vec<Tried>,
-    /// As `offered verify` gives it.
+    /// The setup of the test.
+    pub test_setup: TestSetup,
+    /// Results of the workload's thresholds.
+    pub thresholds: Vec<ThresholdResult>,
+    /// Results of the workload's response checks.
+    pub checks: Vec<CheckCounts>,
+    /// The verdict of `offered verify`.
     pub verdict: Verdict,
-    /// What it looked like; `None` when nothing was sent.
-    pub portrait: Option<Portrait>,
-    /// What is known of the server, where the workload models it.
-    pub server: Option<Server>,
-    /// What theory says of the responses, where the workload models the server.
+    /// Aggregates for charts; `None` if nothing was sent.
+    pub chart_data: Option<ChartData>,
+    /// The modelled server; `None` without one.
+    pub server: Option<ServerLimits>,
+    /// Predicted response times; empty without a modelled server.
     pub predictions: Vec<Prediction>,
-    /// How many people the launches stand for.
+    /// Numbers of web users that the request rate corresponds to.
     pub web_users: Vec<WebUsers>,
-    /// A few of its failures, whole, where the run kept them.
-    pub seen: Vec<Exchange>,
+    /// A few recorded failures, in full.
+    pub failed_exchanges: Vec<Exchange>,
 }
 
 impl Run {
-    /// Of a recording of which no more is known than its events tell.
-    pub fn new(name: String, verdict: Verdict, portrait: Option<Portrait>) -> Self {
+    /// A run of which only the recording is known.
+    pub fn new(name: String, verdict: Verdict, chart_data: Option<ChartData>) -> Self {
         Self {
             name,
-            tested: Tested::default(),
+            test_setup: TestSetup::default(),
             thresholds: Vec::new(),
             checks: Vec::new(),
             verdict,
-            portrait,
+            chart_data,
             server: None,
             predictions: Vec::new(),
             web_users: Vec::new(),
-            seen: Vec::new(),
+            failed_exchanges: Vec::new(),
         }
     }
 }

@@ -1,37 +1,37 @@
-//! The sections of the page, each from what is known to words, tables and charts.
+//! The sections of a report: text, tables and charts of each aspect of a run.
 
-pub(crate) mod answer;
 mod arrivals;
+mod comparison;
+mod failed_exchanges;
 mod failures;
-mod hosts;
 mod policies;
 mod queue;
 mod responses;
-mod seen;
-mod several;
+mod server;
 mod site;
-mod swept;
-mod tested;
+mod sweep;
+mod test_setup;
 mod times;
 mod twin;
+pub(crate) mod verdict;
 
-use offered_verify::Times;
+use offered_verify::TimeStats;
 
 use crate::document::{Block, Cell, Document, Section, Table};
 use crate::report::{Report, Run};
 
-/// Labels shown in a chart or table; the busiest.
+/// Maximum number of labels in a chart or table, the most frequent first.
 const LABELS: usize = 30;
 
-/// Where the numbers of a report's tables can be had.
+/// The source of the numbers, as HTML.
 const SOURCE: &str = include_str!("../templates/source.html");
 
-/// The whole report as a document.
+/// The full report as a document.
 pub fn document(report: &Report) -> Document {
     let runs = report.runs.len();
     let mut sections = Vec::new();
     if runs > 1 {
-        sections.push(several::section(report));
+        sections.push(comparison::section(report));
     }
     for (number, run) in report.runs.iter().enumerate() {
         let id = |part: &str| if runs > 1 { format!("{part}-{}", number + 1) } else { part.to_owned() };
@@ -41,17 +41,21 @@ pub fn document(report: &Report) -> Document {
                 id: id("run"),
                 level: 2,
                 title: format!("Run {}: {}", number + 1, run.name),
-                reading: "",
-                page: None,
+                intro: "",
+                book_page: None,
                 blocks: Vec::new(),
             });
         }
-        let came_back =
-            [Some(responses::section(run)), failures::section(run), seen::section(run), Some(times::section(run))];
-        let parts = [tested::section(run), answer::section(run)].into_iter().chain(came_back.into_iter().flatten());
+        let results = [
+            Some(responses::section(run)),
+            failures::section(run),
+            failed_exchanges::section(run),
+            Some(times::section(run)),
+        ];
+        let parts = [test_setup::section(run), verdict::section(run)].into_iter().chain(results.into_iter().flatten());
         let parts = parts
             .chain([queue::section(run)])
-            .chain(hosts::section(run))
+            .chain(server::section(run))
             .chain(policies::section(run))
             .chain(twin::section(run));
         let parts = parts.chain([arrivals::section(run)]);
@@ -63,7 +67,7 @@ pub fn document(report: &Report) -> Document {
 
 /// Sweeps and sites.
 fn others(report: &Report) -> impl Iterator<Item = Section> {
-    let sweeps = report.sweeps.iter().enumerate().map(|(i, sweep)| swept::section(sweep, i + 1));
+    let sweeps = report.sweeps.iter().enumerate().map(|(i, sweep)| sweep::section(sweep, i + 1));
     sweeps.chain(report.sites.iter().enumerate().map(|(i, site)| site::section(site, i + 1)))
 }
 
@@ -83,22 +87,22 @@ fn title(report: &Report) -> String {
     }
 }
 
-/// The answers, and what came of each request: a summary of words and tables.
+/// A summary without charts: verdict, requests and failures.
 pub fn summary(report: &Report) -> Document {
-    let several = (report.runs.len() > 1).then(|| several::section(report));
+    let several = (report.runs.len() > 1).then(|| comparison::section(report));
     let alone = several.is_none();
     let run = |run: &Run| Section {
         id: String::new(),
         level: 2,
         title: run.name.clone(),
-        reading: "",
-        page: None,
-        blocks: tested::in_short(run)
+        intro: "",
+        book_page: None,
+        blocks: test_setup::summary(run)
             .filter(|_| alone)
-            .map(Block::Words)
+            .map(Block::Paragraph)
             .into_iter()
-            .chain(answer::essentials(run))
-            .chain([Block::Words(tested::source(run))])
+            .chain(verdict::essentials(run))
+            .chain([Block::Paragraph(test_setup::source(run))])
             .chain(
                 [
                     responses::by_request(run),
@@ -110,24 +114,24 @@ pub fn summary(report: &Report) -> Document {
                 .flatten()
                 .map(Block::Table),
             )
-            .chain([Block::Table(arrivals::meant_and_sent(run))])
+            .chain([Block::Table(arrivals::scheduled_and_sent(run))])
             .collect(),
     };
     let sections = several.into_iter().chain(report.runs.iter().map(run)).chain(others(report)).collect();
     Document { title: String::new(), sections, source: SOURCE }
 }
 
-/// The busiest labels without their total, in the order of the table.
-fn busiest(rows: &[Times]) -> Vec<&Times> {
+/// The most frequent labels without the total, in table order.
+fn most_frequent(rows: &[TimeStats]) -> Vec<&TimeStats> {
     let labels = &rows[..rows.len().saturating_sub(1)];
-    let mut busiest: Vec<&Times> = labels.iter().collect();
+    let mut busiest: Vec<&TimeStats> = labels.iter().collect();
     busiest.sort_by_key(|row| std::cmp::Reverse(row.n));
     busiest.truncate(LABELS);
     busiest.sort_by(|a, b| a.label.cmp(&b.label));
     busiest
 }
 
-/// How many more than were shown there are, for the caption of a table.
+/// A caption with the number of rows that are not shown.
 fn and_more(caption: &str, shown: &str, left_out: usize) -> String {
     match left_out {
         0 => caption.to_owned(),
@@ -135,20 +139,20 @@ fn and_more(caption: &str, shown: &str, left_out: usize) -> String {
     }
 }
 
-/// A table of times in ms: the busiest labels, then the total.
-fn times(caption: &str, rows: &[Times]) -> Option<Table> {
+/// A table of times in ms: the most frequent labels, then the total.
+fn times(caption: &str, rows: &[TimeStats]) -> Option<Table> {
     let total = rows.last()?;
     let failures = total.error_percent.is_some();
-    let mut heads = vec!["request", "n", "per s", "mean", "sdev", "CoV", "p50", "p90", "p95", "p99", "p99.9", "max"];
+    let mut heads = vec!["request", "n", "rate/s", "mean", "sdev", "CoV", "p50", "p90", "p95", "p99", "p99.9", "max"];
     if failures {
         heads.extend(["% failed", "KB/s"]);
     }
-    let row = |row: &Times| {
+    let row = |row: &TimeStats| {
         let numbers = [
             row.mean_ms,
             row.sdev_ms,
             row.cov,
-            row.median_ms,
+            row.p50_ms,
             row.p90_ms,
             row.p95_ms,
             row.p99_ms,
@@ -162,10 +166,10 @@ fn times(caption: &str, rows: &[Times]) -> Option<Table> {
         }
         cells
     };
-    // The only label is the total.
-    let labels = if rows.len() > 2 { busiest(rows) } else { Vec::new() };
+    // A single label equals the total.
+    let labels = if rows.len() > 2 { most_frequent(rows) } else { Vec::new() };
     let left_out = rows.len() - 1 - labels.len();
     let left_out = if rows.len() > 2 { left_out } else { 0 };
-    let caption = and_more(caption, &format!("the busiest {LABELS} labels"), left_out);
-    Some(Table { caption, heads, rows: labels.into_iter().chain([total]).map(row).collect() })
+    let caption = and_more(caption, &format!("the {LABELS} most frequent labels"), left_out);
+    Some(Table { caption, headings: heads, rows: labels.into_iter().chain([total]).map(row).collect() })
 }

@@ -1,7 +1,6 @@
-//! A chart as an SVG file of its own, drawn without a browser: for a document, or where no page can be opened.
+//! A chart as an SVG file, drawn without a browser.
 //!
-//! The same chart as on the page in the same inks; what the page tells when pointed at is left out, and of a heat map only the
-//! largest value is written.
+//! The same chart as on the page in the same styles, without tooltips. Of a heat map, only the largest value is written.
 
 use std::ops::Range;
 
@@ -10,28 +9,28 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatte
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
-use crate::chart::{Axis, Chart, Heat, Ink, NINES, Scale, Series, Shape, nines};
-use crate::document::short;
+use crate::chart::{Axis, Chart, Heat, NINES, Scale, Series, Shape, Style, nines};
 use crate::figure::{clipped, log_ticks, round_step};
+use crate::format::number;
 
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (1060, 480);
-/// What the legend takes of the width, where there is one: its lines are so high, so many, and have so many letters.
+/// The legend: width, line height, maximum number of lines and of letters.
 const LEGEND: u32 = 310;
 const LINE: i32 = 18;
 const LINES: usize = 22;
 const LETTERS: usize = 44;
-/// Of a curve through so few points the points are shown.
+/// Maximum number of points of a curve whose points are marked.
 const FEW: usize = 40;
 
 /// Why a chart could not be drawn.
 pub type Error = DrawingAreaErrorKind<std::io::Error>;
-type Context<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Span, Span>>;
+type Context<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<AxisRange, AxisRange>>;
 
 /// The chart as an SVG document.
 ///
 /// # Errors
-/// None that a chart can cause: its sink is a string.
+/// None in practice: it writes to memory.
 pub fn svg(chart: &Chart) -> Result<String, Error> {
     let mut text = String::new();
     {
@@ -45,7 +44,7 @@ pub fn svg(chart: &Chart) -> Result<String, Error> {
 
 fn draw(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Error> {
     area.fill(&WHITE)?;
-    let (x, y) = (Span::of(&chart.x, chart.x_range()), Span::of(&chart.y, chart.y_range()));
+    let (x, y) = (AxisRange::of(&chart.x, chart.x_range()), AxisRange::of(&chart.y, chart.y_range()));
     let several = chart.series.len() > 1;
     let mut context = ChartBuilder::on(area)
         .caption(plain(&title(chart)), ("sans-serif", 18))
@@ -69,7 +68,7 @@ fn draw(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Erro
     Ok(())
 }
 
-/// The names of the series, beside the curves and not over them as the library would have it.
+/// Draws the legend beside the curves; the library would draw it over them.
 fn legend(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Error> {
     for (series, i) in chart.series.iter().take(LINES).zip(1..) {
         let (x, y) = ((SIZE.0 - LEGEND) as i32 + 12, 24 + LINE * i);
@@ -80,12 +79,12 @@ fn legend(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Er
     Ok(())
 }
 
-/// What a series looks like.
+/// The legend symbol of a series.
 fn mark<'e, B: DrawingBackend>(series: &Series, (x, y): (i32, i32)) -> DynElement<'e, B, (i32, i32)> {
-    let (ink, line) = (series.ink, series.ink.rgb().stroke_width(2));
-    let lined = matches!(series.shape, Shape::Line(_) | Shape::Steps(_) | Shape::Course(_));
-    match ink.dashes() {
-        _ if !lined => ink.dot((x + 10, y)),
+    let (style, line) = (series.style, series.style.rgb().stroke_width(2));
+    let lined = matches!(series.shape, Shape::Line(_) | Shape::Steps(_) | Shape::LineWithIntervals(_));
+    match style.dashes() {
+        _ if !lined => style.dot((x + 10, y)),
         None => PathElement::new(vec![(x, y), (x + 20, y)], line).into_dyn(),
         Some((dash, space)) => DashedPathElement::new(vec![(x, y), (x + 20, y)], dash, space, line).into_dyn(),
     }
@@ -94,20 +93,20 @@ fn mark<'e, B: DrawingBackend>(series: &Series, (x, y): (i32, i32)) -> DynElemen
 fn title(chart: &Chart) -> String {
     let most = |heat: &Heat| heat.cells.iter().flatten().copied().fold(0.0, f64::max);
     let heats = chart.series.iter().filter_map(|series| match &series.shape {
-        Shape::Heat(heat) => Some(format!("; the brightest cell: {} {}", short(most(heat)), heat.title)),
+        Shape::Heat(heat) => Some(format!("; maximum: {} {}", number(most(heat)), heat.title)),
         _ => None,
     });
     heats.fold(chart.title.clone(), |title, heat| title + &heat)
 }
 
-/// What an axis shows: from where to where, and its marks, in coordinates of the drawing.
-struct Span {
+/// The range and the ticks of an axis, in drawing coordinates.
+struct AxisRange {
     from: f64,
     to: f64,
     marks: Vec<(f64, String)>,
 }
 
-/// Where a value of this axis is drawn; `None` for one that it cannot show.
+/// The position of a value on this axis; `None` if it cannot be shown.
 fn at(axis: &Axis, value: f64) -> Option<f64> {
     let at = match axis.scale {
         Scale::Linear | Scale::Names(_) => value,
@@ -117,20 +116,20 @@ fn at(axis: &Axis, value: f64) -> Option<f64> {
     at.is_finite().then_some(at)
 }
 
-impl Span {
+impl AxisRange {
     fn of(axis: &Axis, (low, high): (f64, f64)) -> Self {
         let (low, high) = if low <= high { (low, high) } else { (1.0, 1.0) };
         let (from, to, marks): (f64, f64, Vec<(f64, String)>) = match &axis.scale {
             Scale::Linear => {
                 let (from, to) = (low.min(0.0), high.max(0.0));
                 let to = if to > from { to + (to - from) / 50.0 } else { 1.0 };
-                (from, to, linear_marks(from, to).map(|at| (at, short(at))).collect())
+                (from, to, linear_marks(from, to).map(|at| (at, number(at))).collect())
             }
             Scale::Log => {
                 let marks = log_ticks((low, high));
                 let from = marks.iter().copied().filter(|mark| *mark <= low).fold(low / 2.0, f64::max);
                 let to = marks.iter().copied().filter(|mark| *mark >= high).fold(high * 2.0, f64::min);
-                (from.log10(), to.log10(), marks.into_iter().map(|mark| (mark.log10(), short(mark))).collect())
+                (from.log10(), to.log10(), marks.into_iter().map(|mark| (mark.log10(), number(mark))).collect())
             }
             Scale::Nines => {
                 let marks = NINES.map(|(p, text)| (nines(p), text.to_owned())).to_vec();
@@ -146,7 +145,7 @@ impl Span {
     }
 }
 
-impl Ranged for Span {
+impl Ranged for AxisRange {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
 
@@ -156,7 +155,7 @@ impl Ranged for Span {
     }
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        // No lines between the marks.
+        // No grid lines between the ticks.
         if hint.weight().allow_light_points() { Vec::new() } else { self.marks.iter().map(|mark| mark.0).collect() }
     }
 
@@ -165,32 +164,32 @@ impl Ranged for Span {
     }
 }
 
-impl ValueFormatter<f64> for Span {
+impl ValueFormatter<f64> for AxisRange {
     fn format_ext(&self, at: &f64) -> String {
         self.marks.iter().find(|mark| mark.0 == *at).map_or_else(String::new, |mark| mark.1.clone())
     }
 }
 
-/// Five marks or so, at 1, 2 or 5 times a power of ten.
+/// About five ticks, at multiples of 1, 2 or 5 times a power of ten.
 fn linear_marks(from: f64, to: f64) -> impl Iterator<Item = f64> {
     let step = round_step((to - from) / 5.0 * 0.999);
     ((from / step).ceil() as i64..=(to / step).floor() as i64).map(move |i| i as f64 * step)
 }
 
-/// A text that XML can hold.
+/// Replaces control characters, which XML does not allow.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-impl Ink {
+impl Style {
     fn rgb(self) -> RGBColor {
         let part = |at: usize| u8::from_str_radix(&self.colour()[at..at + 2], 16).expect("#rrggbb");
         RGBColor(part(1), part(3), part(5))
     }
 
-    /// A point, told apart by form as well as colour.
+    /// A point; its form differs as well as its colour.
     fn dot<'e, B: DrawingBackend, C: Clone + 'static>(self, at: C) -> DynElement<'e, B, C> {
-        if let Self::Printed(_) = self {
+        if let Self::Published(_) = self {
             return Circle::new(at, 7, self.rgb().stroke_width(1)).into_dyn();
         }
         let ink = self.rgb().filled();
@@ -202,12 +201,12 @@ impl Ink {
         }
     }
 
-    /// The length of its dashes and of the spaces between; none for a line that is whole.
+    /// Lengths of dashes and gaps; `None` for a solid line.
     fn dashes(self) -> Option<(u32, u32)> {
         match self {
-            Self::Measured | Self::Failed | Self::Printed(_) => None,
+            Self::Measured | Self::Failed | Self::Published(_) => None,
             Self::Second => Some((12, 3)),
-            Self::Meant => Some((8, 4)),
+            Self::Scheduled => Some((8, 4)),
             Self::Theory => Some((2, 3)),
             Self::Nth(n) => [None, Some((8, 4)), Some((2, 3)), Some((12, 3)), Some((16, 6))][n % 5],
         }
@@ -215,13 +214,13 @@ impl Ink {
 }
 
 fn add(context: &mut Context, chart: &Chart, series: &Series) -> Result<(), Error> {
-    let ink = series.ink;
-    let (colour, line) = (ink.rgb(), ink.rgb().stroke_width(2));
+    let style = series.style;
+    let (colour, line) = (style.rgb(), style.rgb().stroke_width(2));
     let place = |x: f64, y: f64| Some((at(&chart.x, x)?, at(&chart.y, y)?));
     let places = |all: &[[f64; 2]]| all.iter().filter_map(|[x, y]| place(*x, *y)).collect::<Vec<_>>();
-    let dot = move |at: (f64, f64)| ink.dot(at);
+    let dot = move |at: (f64, f64)| style.dot(at);
     let joined = |context: &mut Context, points: Vec<(f64, f64)>| -> Result<(), Error> {
-        match ink.dashes() {
+        match style.dashes() {
             None => context.draw_series([PathElement::new(points, line)])?,
             Some((dash, space)) => context.draw_series(DashedLineSeries::new(points, dash, space, line))?,
         };
@@ -230,7 +229,7 @@ fn add(context: &mut Context, chart: &Chart, series: &Series) -> Result<(), Erro
     match &series.shape {
         Shape::Line(all) => {
             joined(context, places(all))?;
-            if all.len() <= FEW && ink != Ink::Theory {
+            if all.len() <= FEW && style != Style::Theory {
                 context.draw_series(places(all).into_iter().map(dot))?;
             }
         }
@@ -255,16 +254,16 @@ fn add(context: &mut Context, chart: &Chart, series: &Series) -> Result<(), Erro
             let around: Vec<_> = edge(1).chain(edge(2).collect::<Vec<_>>().into_iter().rev()).collect();
             context.draw_series([Polygon::new(around, colour.mix(0.25))])?;
         }
-        Shape::Intervals(all) | Shape::Course(all) => {
+        Shape::Intervals(all) | Shape::LineWithIntervals(all) => {
             let points: Vec<_> = all.iter().filter_map(|[x, y, ..]| place(*x, *y)).collect();
-            // An end that a logarithmic axis cannot show lies below all that it shows.
+            // An end that a logarithmic axis cannot show is drawn at the bottom.
             let bottom = context.plotting_area().get_y_range().start;
             let ends = |[x, _, low, high]: &[f64; 4]| {
                 let (x, high) = place(*x, *high)?;
                 let low = at(&chart.y, *low).unwrap_or(bottom);
                 Some(PathElement::new(vec![(x, low), (x, high)], colour.stroke_width(1)))
             };
-            if matches!(series.shape, Shape::Course(_)) {
+            if matches!(series.shape, Shape::LineWithIntervals(_)) {
                 joined(context, points.clone())?;
             }
             context.draw_series(all.iter().filter_map(ends))?;
@@ -295,7 +294,7 @@ mod tests {
     use super::*;
 
     fn chart(x: Axis, y: Axis, series: Vec<Series>) -> Chart {
-        Chart { id: "c".into(), title: "A & <b>title</b>".into(), reading: String::new(), x, y, series }
+        Chart { id: "c".into(), title: "A & <b>title</b>".into(), caption: String::new(), x, y, series }
     }
 
     /// The names of the elements and every text, in order; fails where the document is not well-formed.
@@ -327,12 +326,12 @@ mod tests {
     fn every_shape_is_drawn_with_its_words() {
         let points = vec![[1.0, 10.0], [2.0, 20.0], [3.0, 15.0]];
         let series = [
-            Series::new("<script>line", Ink::Measured, Shape::Line(points.clone())),
-            Series::new("steps \u{0}", Ink::Meant, Shape::Steps(points.clone())),
-            Series::new("points", Ink::Nth(4), Shape::Points(points.clone())),
-            Series::new("bars", Ink::Failed, Shape::Bars(points)),
-            Series::new("band", Ink::Theory, Shape::Band(vec![[1.0, 5.0, 6.0], [2.0, 6.0, 9.0]])),
-            Series::new("ends", Ink::Second, Shape::Intervals(vec![[1.0, 5.0, 4.0, 6.0]])),
+            Series::new("<script>line", Style::Measured, Shape::Line(points.clone())),
+            Series::new("steps \u{0}", Style::Scheduled, Shape::Steps(points.clone())),
+            Series::new("points", Style::Nth(4), Shape::Points(points.clone())),
+            Series::new("bars", Style::Failed, Shape::Bars(points)),
+            Series::new("band", Style::Theory, Shape::Band(vec![[1.0, 5.0, 6.0], [2.0, 6.0, 9.0]])),
+            Series::new("ends", Style::Second, Shape::Intervals(vec![[1.0, 5.0, 4.0, 6.0]])),
         ];
         let text = svg(&chart(Axis::linear("users N"), Axis::log("R (ms)"), series[..3].to_vec())).unwrap();
         let (elements, texts) = parsed(&text);
@@ -358,7 +357,7 @@ mod tests {
             y: vec![1.0, 10.0, 100.0],
             cells: vec![vec![0.0, 4.0, 0.0], vec![2.0, 0.0, 8.0]],
         };
-        let series = |cells| vec![Series::new("h", Ink::Measured, Shape::Heat(Heat { cells, ..heat.clone() }))];
+        let series = |cells| vec![Series::new("h", Style::Measured, Shape::Heat(Heat { cells, ..heat.clone() }))];
         let count = |series| {
             let (elements, texts) = parsed(&svg(&chart(Axis::linear("t (s)"), Axis::log("R (ms)"), series)).unwrap());
             (elements.iter().filter(|name| *name == "rect").count(), texts.concat())
@@ -366,7 +365,7 @@ mod tests {
         let (cells, words) = count(series(heat.cells.clone()));
         let (paper, _) = count(series(vec![vec![0.0; 3]; 2]));
         assert_eq!(cells - paper, 3);
-        assert!(words.contains("the brightest cell: 8 % of the launches"), "{words}");
+        assert!(words.contains("maximum: 8 % of the launches"), "{words}");
     }
 
     #[test]
@@ -376,7 +375,7 @@ mod tests {
         for axis in axes {
             for points in [vec![], vec![[0.5, 0.5]], vec![[f64::NAN, 1.0], [0.5, f64::INFINITY], [0.0, 0.0]]] {
                 let drawn =
-                    chart(axis.clone(), axis.clone(), vec![Series::new("s", Ink::Second, Shape::Points(points))]);
+                    chart(axis.clone(), axis.clone(), vec![Series::new("s", Style::Second, Shape::Points(points))]);
                 parsed(&svg(&drawn).unwrap());
             }
         }

@@ -3,13 +3,13 @@
 mod mutants;
 
 use offered_model::{Event, Instant, Nanos, Outcome, Purpose, Recording, Seed};
-use offered_verify::{Ask, Checked, Judgement, verify};
+use offered_verify::{CheckResult, Criteria, ThresholdResult, Validity, verify};
 
 use crate::chart::{Chart, Scale, Shape};
-use crate::document::Block;
-use offered_experiment::theory::Server;
+use crate::document::{Block, Status};
+use offered_experiment::prediction::ServerLimits;
 
-use crate::{Portrait, Report, Run, document};
+use crate::{ChartData, Report, Run, document};
 
 /// 4000 Poisson launches at 100/s, each answered after an exponential time of this mean; every tenth fails.
 fn run(name: &str, mean_ms: f64) -> Run {
@@ -33,10 +33,10 @@ fn run(name: &str, mean_ms: f64) -> Run {
         }
     };
     let recording = Recording::of_run((0..4000).map(event).collect(), ["a", "b", "c"].map(str::to_owned).to_vec());
-    let ask = Ask { path: name.to_owned(), rate_per_s: Some(100.0), ..Ask::default() };
+    let ask = Criteria { path: name.to_owned(), target_rate_per_s: Some(100.0), ..Criteria::default() };
     let verdict = verify(&recording, &ask).unwrap();
-    let portrait = Portrait::of(&recording, &ask, &verdict.window).unwrap();
-    Run::new(name.to_owned(), verdict, portrait)
+    let chart_data = ChartData::of(&recording, &ask, &verdict.window).unwrap();
+    Run::new(name.to_owned(), verdict, chart_data)
 }
 
 fn charts(report: &Report) -> Vec<Chart> {
@@ -64,10 +64,10 @@ fn area(steps: &[[f64; 2]], width: impl Fn(f64, f64) -> f64) -> f64 {
 fn the_portrait_counts_what_the_verdict_counts() {
     let run = run("r", 20.0);
     let (total, spread) =
-        (run.verdict.responses.last().unwrap(), run.portrait.as_ref().unwrap().response.clone().unwrap());
+        (run.verdict.responses.last().unwrap(), run.chart_data.as_ref().unwrap().response.clone().unwrap());
     assert_eq!(
         (spread.n, spread.mean_ms, spread.p50_ms, spread.p95_ms, spread.p999_ms, spread.max_ms),
-        (total.n, total.mean_ms, total.median_ms, total.p95_ms, total.p999_ms, total.max_ms)
+        (total.n, total.mean_ms, total.p50_ms, total.p95_ms, total.p999_ms, total.max_ms)
     );
     let interval = spread.mean_interval_ms.unwrap();
     assert!(interval.low < 20.0 && 20.0 < interval.high && interval.high - interval.low < 4.0, "{interval:?}");
@@ -121,28 +121,32 @@ fn the_test_and_the_answer_come_first_and_how_launches_arrived_last() {
 
 #[test]
 fn what_failed_stands_above_what_did_not() {
-    let banners = |run: &Run| -> Vec<(Judgement, String)> {
+    let banners = |run: &Run| -> Vec<(Status, String)> {
         let sections = document(&Report::new(vec![run.clone()])).sections;
         let answer = sections.into_iter().find(|section| section.id == "answer").unwrap();
-        let banner = |block| if let Block::Verdict(banner) = block { Some(banner) } else { None };
-        answer.blocks.into_iter().filter_map(banner).map(|banner| (banner.judgement, banner.headline)).collect()
+        let banner = |block| if let Block::Banner(banner) = block { Some(banner) } else { None };
+        answer.blocks.into_iter().filter_map(banner).map(|banner| (banner.status, banner.headline)).collect()
     };
-    let checked =
-        |judgement| Checked { threshold: "p99 < 250ms".parse().unwrap(), value: Some(0.3), judgement, between: None };
+    let checked = |judgement| ThresholdResult {
+        threshold: "p99 < 250ms".parse().unwrap(),
+        value: Some(0.3),
+        result: judgement,
+        possible_range: None,
+    };
     let mut run = run("r", 20.0);
-    assert_eq!(run.verdict.judgement, Judgement::Holds, "{}", run.verdict.because);
-    run.thresholds = vec![checked(Judgement::Holds), checked(Judgement::Fails)];
+    assert_eq!(run.verdict.validity, Validity::Valid, "{}", run.verdict.reason);
+    run.thresholds = vec![checked(CheckResult::Passed), checked(CheckResult::Failed)];
     let all = banners(&run);
-    assert_eq!(all[0], (Judgement::Fails, "10 % of the launches failed.".to_owned()));
-    assert_eq!(all[1], (Judgement::Fails, "1 of 2 thresholds failed.".to_owned()));
+    assert_eq!(all[0], (Status::Failed, "10 % of the launches failed.".to_owned()));
+    assert_eq!(all[1], (Status::Failed, "1 of 2 thresholds failed.".to_owned()));
     // Where one in ten failed, whether the system kept up is not known; that the load arrived as meant is.
-    let rest: Vec<Judgement> = all[2..].iter().map(|banner| banner.0).collect();
-    assert_eq!(rest, [Judgement::NotChecked, Judgement::Holds], "{all:?}");
+    let rest: Vec<Status> = all[2..].iter().map(|banner| banner.0).collect();
+    assert_eq!(rest, [Status::NotChecked, Status::Passed], "{all:?}");
     // A run that must not be believed keeps no threshold and fails none.
-    run.thresholds = vec![checked(Judgement::NotChecked)];
-    run.verdict.judgement = Judgement::Fails;
+    run.thresholds = vec![checked(CheckResult::NotChecked)];
+    run.verdict.validity = Validity::Invalid;
     let all = banners(&run);
-    assert_eq!((all[1].0, all[2].0), (Judgement::Fails, Judgement::NotChecked));
+    assert_eq!((all[1].0, all[2].0), (Status::Failed, Status::NotChecked));
     assert!(all[1].1.contains("do not believe"), "{all:?}");
 }
 
@@ -183,10 +187,10 @@ fn a_difference_is_told_from_chance() {
 fn runs_of_unlike_users_have_a_bound_each() {
     let closed = |users: u64, think_ms: f64| {
         let mut run = run(&users.to_string(), 20.0);
-        run.verdict.meant.system = Some(offered_model::System::Closed);
-        run.verdict.queue.users_seen = Some(users);
+        run.verdict.expected.system = Some(offered_model::System::Closed);
+        run.verdict.queue.users_observed = Some(users);
         run.verdict.queue.think_ms = Some(think_ms);
-        run.server = Some(Server { capacity_per_s: 20.0, service_ms: 50.0 });
+        run.server = Some(ServerLimits { capacity_per_s: 20.0, service_ms: 50.0 });
         run
     };
     let bound = |runs: Vec<Run>| {
@@ -195,7 +199,7 @@ fn runs_of_unlike_users_have_a_bound_each() {
     };
     // Who think alike meet one knee, at (50 + 4950) ms * 20/s = 100 users, and 20 s less 5 s at 400.
     let alike = bound(vec![closed(10, 4950.0), closed(400, 4950.0)]);
-    // Loads that differ tenfold stand on a logarithmic axis, which has no zero.
+    // Loads that differ auto_scale stand on a logarithmic axis, which has no zero.
     assert_eq!(alike, [[10.0, 50.0], [100.0, 50.0], [400.0, 15_050.0]]);
     // Along Principle A (N / Z = 20/s) nobody need wait for more than the service.
     let unlike = bound(vec![closed(400, 20_000.0), closed(10, 500.0)]);
@@ -205,7 +209,7 @@ fn runs_of_unlike_users_have_a_bound_each() {
 #[test]
 fn a_run_too_short_for_an_interval_is_shown_without_one() {
     let mut short = run("short", 20.0);
-    let spread = short.portrait.as_mut().unwrap().response.as_mut().unwrap();
+    let spread = short.chart_data.as_mut().unwrap().response.as_mut().unwrap();
     (spread.mean_interval_ms, spread.p95_interval_ms) = (None, None);
     let report = Report::new(vec![run("long", 20.0), short]);
     let all = charts(&report);
@@ -220,9 +224,9 @@ fn a_run_too_short_for_an_interval_is_shown_without_one() {
 #[test]
 fn a_recording_without_launches_has_a_page_that_says_so() {
     let recording = Recording::of_run(Vec::new(), Vec::new());
-    let verdict = verify(&recording, &Ask::default()).unwrap();
-    let portrait = Portrait::of(&recording, &Ask::default(), &verdict.window).unwrap();
-    assert!(portrait.is_none());
+    let verdict = verify(&recording, &Criteria::default()).unwrap();
+    let chart_data = ChartData::of(&recording, &Criteria::default(), &verdict.window).unwrap();
+    assert!(chart_data.is_none());
     let report = Report::new(vec![Run::new("nothing".to_owned(), verdict, None)]);
     assert!(charts(&report).is_empty());
     assert!(crate::html::html(&document(&report), "").unwrap().contains("no launch lies in the window"));

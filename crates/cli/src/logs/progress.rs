@@ -1,37 +1,37 @@
-//! A bar over the bytes read, on a terminal's stderr.
+//! A progress bar of the bytes read, on a terminal's stderr.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-use offered_clock::Clock;
+use offered_io::Clock;
 use offered_logs::Progress;
 use offered_model::Nanos;
 
-/// A bar that is shown until this is dropped.
-pub(crate) struct Shown {
+/// A progress bar, removed on drop.
+pub(crate) struct ProgressBar {
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Shown {
-    /// Shows how much of `total` bytes has been read; of an unknown total (0) the bytes alone.
+impl ProgressBar {
+    /// Shows the share of `total` bytes that has been read; with an unknown total (0), only the bytes.
     pub(crate) fn start(progress: Progress, total: u64) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
-        let seen = ended.clone();
-        let show = move || show(&progress, total, &seen);
-        // Without a thread nothing is shown.
+        let flag = ended.clone();
+        let show = move || show(&progress, total, &flag);
+        // Without a thread there is no bar.
         let thread = stderr().is_terminal().then(|| std::thread::Builder::new().spawn(show).ok()).flatten();
         Self { ended, thread }
     }
 }
 
-impl Drop for Shown {
+impl Drop for ProgressBar {
     fn drop(&mut self) {
         self.ended.store(true, Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A thread that only prints has nothing to tell.
+            // A panic while printing does not matter.
             let _ = thread.join();
         }
     }
@@ -45,7 +45,7 @@ fn show(progress: &Progress, total: u64, ended: &AtomicBool) {
         let speed = read as f64 / 1e6 / seconds;
         let done = read.saturating_mul(30).checked_div(total).unwrap_or(0).min(30) as usize;
         let bar = format!("{}{}", "#".repeat(done), "-".repeat(30 - done));
-        // Nobody to read it is no reason to stop.
+        // Ignore errors: stderr may be closed.
         let _ = write!(stderr(), "\r[{bar}] {:.0} MB, {speed:.0} MB/s ", read as f64 / 1e6);
     }
     let _ = write!(stderr(), "\r\x1b[K");

@@ -1,20 +1,20 @@
-//! `offered plan solve --class ...`: closed networks with several classes of users.
+//! `offered plan solve --class`: closed networks with several classes of users.
 
 use std::str::FromStr;
 
-use offered_experiment::document::plan::{self, Solution as Solved, Solutions};
 use offered_model::Nanos;
 use offered_model::document::Schema;
 use offered_plan::Error;
 use offered_plan::closed::multiclass::{self, Solution};
+use offered_plan::document::{self, Solution as Solved, Solutions};
 
-use super::figures::{figure, percent, rate, time};
 use super::{seconds, users};
 use crate::exit::{Exit, Failure};
-use crate::say::{json, say};
+use crate::output::{json, out};
 use crate::table::Table;
+use offered_report::format::{duration, number, percent, rate};
 
-/// A class of users as it is written: `browse:100:10s:50ms,40ms`.
+/// A class of users, written as `browse:100:10s:50ms,40ms`.
 #[derive(Clone, Debug)]
 pub(super) struct Class(multiclass::Class);
 
@@ -33,24 +33,24 @@ impl FromStr for Class {
             name: name.to_owned(),
             users: users(population)?,
             think: time(think)?,
-            demands: demands.split(',').map(time).collect::<Result<_, _>>()?,
+            demands: demands.split(',').map(duration).collect::<Result<_, _>>()?,
         }))
     }
 }
 
-/// Exactly within the budget; beyond it by Bard-Schweitzer, with its error measured on the same mix of fewer users.
+/// Solves exactly within the budget, else by Bard-Schweitzer. Its error is measured on the same mix with fewer users.
 pub(super) fn run(classes: &[Class], budget: usize, as_json: bool) -> Result<Exit, Failure> {
     let classes: Vec<multiclass::Class> = classes.iter().map(|class| class.0.clone()).collect();
     let (solution, method, assumption) = match multiclass::exact(&classes, budget) {
         Ok(exact) => (exact, "exact mean value analysis", "product form at single-server stations".to_owned()),
-        Err(Error::Budget { .. }) => {
+        Err(Error::TooManyStates { .. }) => {
             let approximate = |classes: &[multiclass::Class]| multiclass::schweitzer(classes, 1e-10);
             let fewer = scaled(&classes, budget);
-            let error = worst(&approximate(&fewer)?, &multiclass::exact(&fewer, budget)?);
+            let error = largest_error(&approximate(&fewer)?, &multiclass::exact(&fewer, budget)?);
             let sizes: Vec<String> = fewer.iter().map(|c| c.users.to_string()).collect();
             let assumption = format!(
-                "approximate: the exact solution is beyond the budget of {budget} states; with {} users of the same classes \
-                 its responses are off by up to {}",
+                "approximate: the exact solution exceeds the budget of {budget} states; with {} users of the same classes \
+                 the error of the response is at most {}",
                 sizes.join(" and "),
                 percent(error)
             );
@@ -64,7 +64,7 @@ pub(super) fn run(classes: &[Class], budget: usize, as_json: bool) -> Result<Exi
             .enumerate()
             .map(|(c, class)| {
                 let (x, r) = (solution.throughput[c], solution.response(c));
-                Solved::Class(plan::Class {
+                Solved::Class(document::ClassSolution {
                     model: "closed network, several classes".to_owned(),
                     class: class.name.clone(),
                     discipline: "network".to_owned(),
@@ -89,23 +89,23 @@ pub(super) fn run(classes: &[Class], budget: usize, as_json: bool) -> Result<Exi
     let mut table = Table::new(["class", "users", "think", "rate", "response", "Q", "residence at each station"]);
     for (c, class) in classes.iter().enumerate() {
         let (x, r) = (solution.throughput[c], solution.response(c));
-        let residences: Vec<String> = solution.residence[c].iter().map(|r| time(*r)).collect();
+        let residences: Vec<String> = solution.residence[c].iter().map(|r| duration(*r)).collect();
         table.row([
             class.name.clone(),
             class.users.to_string(),
-            time(class.think),
+            duration(class.think),
             rate(x),
-            time(r),
-            figure(x * r),
+            duration(r),
+            number(x * r),
             residences.join(", "),
         ]);
     }
-    say!(no newline: "{table}");
-    say!("{method}; {assumption}");
+    out!(no newline: "{table}");
+    out!("{method}; {assumption}");
     Ok(Exit::Done)
 }
 
-/// The same mix of classes with as many users as fit the budget, and think times shortened with them so that the load stays.
+/// The same mix with as many users as fit the budget, and shorter think times, so that the load is unchanged.
 fn scaled(classes: &[multiclass::Class], budget: usize) -> Vec<multiclass::Class> {
     let shrunk = |share: f64| -> Vec<multiclass::Class> {
         let class = |c: &multiclass::Class| {
@@ -121,7 +121,7 @@ fn scaled(classes: &[multiclass::Class], budget: usize) -> Vec<multiclass::Class
     shrunk(share)
 }
 
-/// The largest relative difference of a response.
-fn worst(approximate: &Solution, exact: &Solution) -> f64 {
+/// The largest relative error of a response.
+fn largest_error(approximate: &Solution, exact: &Solution) -> f64 {
     (0..exact.throughput.len()).map(|c| (approximate.response(c) / exact.response(c) - 1.0).abs()).fold(0.0, f64::max)
 }

@@ -1,68 +1,68 @@
-//! `offered plan emulate`: Principle A, and the ready workload or script that does it.
+//! `offered plan emulate`: users and think time by Principle A, and a workload or script with them.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args as Arguments, ValueEnum};
-use offered_experiment::document::plan::{self, Fewer};
-use offered_experiment::plan::emulate::{self, Question, Users};
 use offered_import::scripts;
 use offered_model::workload::{Closed, Draft, Request, Sessions, Target, Url, Workload};
 use offered_model::{Law, Nanos, Rate};
+use offered_plan::document::emulate::{self, Question, Users};
+use offered_plan::document::{self, FewerUsers};
 use offered_plan::emulate::Emulation;
 
-use super::figures::{figure, percent, rate, time};
 use super::{per_second, seconds, share, users};
 use crate::exit::{Exit, Failure};
-use crate::input;
-use crate::say::{json, say, tell};
+use crate::output::{json, out, status};
 use crate::table::Table;
+use crate::workload_file;
+use offered_report::format::{duration, number, percent, rate};
 
 #[derive(Arguments)]
 pub(crate) struct Args {
-    /// Take the requests and the target from this workload
+    /// Workload file with the requests and the target
     workload: Option<PathBuf>,
-    /// Launches per second wanted, e.g. 31.73/s
+    /// Target rate of requests, for example 31.73/s
     #[arg(long, allow_hyphen_values = true, required_unless_present = "load")]
     rate: Option<Rate>,
-    /// Instead of a rate: this load of the bottleneck
+    /// Target utilisation of the bottleneck, instead of --rate
     #[arg(long, allow_hyphen_values = true, conflicts_with = "rate", requires = "bottleneck", value_parser = super::load)]
     load: Option<f64>,
-    /// Mean response time expected at that rate, e.g. 53ms
+    /// Expected mean response time at that rate, for example 53ms
     #[arg(long, allow_hyphen_values = true)]
     response: Nanos,
-    /// Service demand of the slowest station (`S_max`), if it is known
+    /// Service demand of the slowest station (S_max), if known
     #[arg(long, allow_hyphen_values = true)]
     bottleneck: Option<Nanos>,
-    /// This many users
+    /// Number of users
     #[arg(long, allow_hyphen_values = true, conflicts_with = "rort", value_parser = users)]
     users: Option<u64>,
-    /// As many users as keep R/(R+Z) below this
+    /// Maximum R/(R+Z), which determines the number of users
     #[arg(long, allow_hyphen_values = true, default_value = "3%", value_parser = share)]
     rort: f64,
-    /// The law of the think times
+    /// Think time distribution
     #[arg(long, value_enum, default_value_t = Think::Uniform)]
-    think_law: Think,
-    /// Write a script for this tool
+    think_distribution: Think,
+    /// Write a script for this tool instead of a workload
     #[arg(long = "for", value_enum)]
     tool: Option<Tool>,
-    /// Write the script, or without --for a workload of ours, to this file
-    #[arg(long)]
-    out: Option<PathBuf>,
-    /// What the script or workload asks for
+    /// File for the script or workload
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Target URL of the script or workload
     #[arg(long, conflicts_with = "workload")]
     url: Option<Url>,
-    /// How long the script or workload runs
+    /// Duration of the script or workload
     #[arg(long, allow_hyphen_values = true, default_value = "25m")]
     duration: Nanos,
-    /// Users start over this time [default: one think time]
+    /// Ramp-up time of the users [default: one think time]
     #[arg(long, allow_hyphen_values = true)]
     ramp: Option<Nanos>,
-    /// Print one JSON document
+    /// Print one JSON document (schema offered.plan.emulate/1)
     #[arg(long, conflicts_with = "tool")]
     json: bool,
 }
 
-/// A tool that people already have.
+/// A tool for which scripts can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Tool {
     /// Apache JMeter 5.6, a .jmx test plan
@@ -89,26 +89,26 @@ impl From<Tool> for scripts::Tool {
     }
 }
 
-/// A law of think times; its mean is solved for.
+/// A think time distribution; its mean Z is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Think {
-    /// Between 0 and 2Z
+    /// Uniform from 0 to 2Z
     Uniform,
-    /// Exponential of mean Z
+    /// Exponential with mean Z
     Exponential,
-    /// Always Z
+    /// Constant Z
     Constant,
-    /// JMeter's Poisson timer: a Poisson count of milliseconds, nearly constant
+    /// JMeter's Poisson timer: Poisson-distributed milliseconds, nearly constant
     Poisson,
 }
 
 impl Think {
-    /// As it is written on the command line.
+    /// The name on the command line.
     fn name(self) -> String {
-        self.to_possible_value().expect("each may be given").get_name().to_owned()
+        self.to_possible_value().expect("no variant is skipped").get_name().to_owned()
     }
 
-    /// Itself, of a mean in seconds.
+    /// The constructor of the distribution, given the mean in seconds.
     fn law(self) -> emulate::Think {
         match self {
             Self::Uniform => |mean| Law::uniform(0.0, 2.0 * mean),
@@ -118,15 +118,15 @@ impl Think {
         }
     }
 
-    /// As scripts for other tools can draw it.
-    fn in_scripts(self) -> Result<scripts::Think, Failure> {
+    /// The distribution in scripts for other tools.
+    fn in_scripts(self) -> Result<scripts::ThinkShape, Failure> {
         match self {
-            Self::Uniform => Ok(scripts::Think::Uniform),
-            Self::Exponential => Ok(scripts::Think::Exponential),
-            Self::Constant => Ok(scripts::Think::Constant),
+            Self::Uniform => Ok(scripts::ThinkShape::Uniform),
+            Self::Exponential => Ok(scripts::ThinkShape::Exponential),
+            Self::Constant => Ok(scripts::ThinkShape::Constant),
             Self::Poisson => Err(Failure::input(
-                "a Poisson timer draws a Poisson count of milliseconds, which is nearly constant and no Poisson process; \
-                 take --think-law uniform or exponential",
+                "JMeter's Poisson timer is nearly constant and makes no Poisson process; use --think-distribution uniform or \
+                 exponential",
             )),
         }
     }
@@ -137,26 +137,26 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let wanted_rate = match (args.rate, args.load, bottleneck) {
         (Some(rate), ..) => per_second(rate),
         (None, Some(load), Some(slowest)) => offered_plan::load::open_rate(load, 1, slowest)?,
-        _ => return Err(Failure::input("give --rate, or --load with --bottleneck")),
+        _ => return Err(Failure::input("add --rate, or --load with --bottleneck")),
     };
     if let Some(slowest) = bottleneck.filter(|slowest| seconds(args.response) < *slowest) {
         return Err(Failure::input(format!(
-            "a response of {} is shorter than the bottleneck's own {}; a response includes all service",
+            "--response {} is shorter than the service demand of the bottleneck, {}; a response includes all service times",
             args.response,
-            time(slowest)
+            duration(slowest)
         )));
     }
     let question = Question {
         rate: wanted_rate,
         response: seconds(args.response),
         bottleneck,
-        users: args.users.map_or(Users::Rort(args.rort), Users::These),
-        law: &args.think_law.name(),
-        think: args.think_law.law(),
+        users: args.users.map_or(Users::MaxRort(args.rort), Users::Fixed),
+        distribution: &args.think_distribution.name(),
+        think: args.think_distribution.law(),
     };
     let answer = emulate::emulate(&question)?;
-    if args.tool.is_some() || args.out.is_some() {
-        return Emulated { args, emulation: answer.emulation }.write();
+    if args.tool.is_some() || args.output.is_some() {
+        return OutputFile { args, emulation: answer.emulation }.write();
     }
     if args.json {
         json(&answer.document);
@@ -166,73 +166,71 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn print(answer: &plan::Emulation) {
+fn print(answer: &document::Emulation) {
     let line = |name: &str, value: String, note: &str| {
-        say!("{}", format!("{name:<24}{value:>12}  {note}").trim_end());
+        out!("{}", format!("{name:<24}{value:>12}  {note}").trim_end());
     };
     line("users N", answer.users.to_string(), "");
-    line("think time Z", time(answer.think_s), &format!("mean; {} law", answer.think_law));
+    line("think time Z", duration(answer.think_s), &format!("mean; {}", answer.think_distribution));
     line("N/Z", rate(answer.ratio_per_s), "");
-    line("expected Q", figure(answer.concurrency), "Q = lambda R");
+    line("expected Q", number(answer.concurrency), "Q = lambda R");
     line("expected rate", rate(answer.rate_per_s), "lambda = N/Z - Q/Z");
     line("RoRT", percent(answer.rort), "R / (R + Z)");
-    let (exact, note) = answer
-        .exact_think_s
-        .map_or(("-".to_owned(), "too few users at this response"), |z| (time(z), "think time, if R stays as it is"));
-    line(&format!("for {} exactly", rate(answer.wanted.rate_per_s)), exact, note);
-    say!(
-        "\nlaunches                 CoV of gaps  dispersion of counts over long windows (both are 1 for the open web)"
-    );
-    line("nothing queues", format!("{:.4}", answer.cov), &format!("{:>11.4}", answer.dispersion));
+    let (exact, note) = answer.exact_think_s.map_or(("-".to_owned(), "too few users for this response time"), |z| {
+        (duration(z), "think time, if R does not change")
+    });
+    line(&format!("for {} exactly", rate(answer.target.rate_per_s)), exact, note);
+    out!("\nrequests                 CoV of gaps  dispersion of counts over long windows (both are 1 for web traffic)");
+    line("without queueing", format!("{:.4}", answer.cov), &format!("{:>11.4}", answer.dispersion));
     let queueing = &answer.with_queueing;
     let note = format!(
         "{:>11.4}  M/M/1/N/N, S = {}, load {}, exponential think times",
         queueing.dispersion,
-        time(queueing.service_s),
-        figure(queueing.load)
+        duration(queueing.service_s),
+        number(queueing.load)
     );
-    line("with its queue", format!("{:.4}", queueing.cov), &note);
-    say!("A CoV near 1 does not make the launches Poisson: the dispersion shows what the gaps hide.");
+    line("with queueing", format!("{:.4}", queueing.cov), &note);
+    out!("A CoV near 1 does not prove Poisson arrivals: the dispersion shows correlation between gaps.");
 
     if !answer.fewer_users.is_empty() {
-        say!("\nwith fewer users at the same N/Z");
+        out!("\nwith fewer users at the same N/Z");
         let mut table = Table::new(["users", "think", "rate", "RoRT", "CoV"]);
-        for Fewer { users, think_s, rate_per_s, rort, cov, .. } in &answer.fewer_users {
-            table.row([users.to_string(), time(*think_s), rate(*rate_per_s), percent(*rort), format!("{cov:.4}")]);
+        for FewerUsers { users, think_s, rate_per_s, rort, cov, .. } in &answer.fewer_users {
+            table.row([users.to_string(), duration(*think_s), rate(*rate_per_s), percent(*rort), format!("{cov:.4}")]);
         }
-        say!(no newline: "{table}");
+        out!(no newline: "{table}");
     }
     let twice = &answer.if_response_doubles;
-    say!(
-        "\nif the response doubles: this plan launches {}; N = {} with Z = {} keeps {} and the RoRT",
+    out!(
+        "\nif the response time doubles: this plan sends {}; N = {} and Z = {} restore {} and the RoRT",
         rate(twice.rate_unchanged_plan_per_s),
         twice.users,
-        time(twice.think_s),
+        duration(twice.think_s),
         rate(twice.rate_per_s)
     );
 }
 
-/// What is written for somebody to run.
-struct Emulated<'a> {
+/// A script or workload file to write.
+struct OutputFile<'a> {
     args: &'a Args,
     emulation: Emulation,
 }
 
-impl Emulated<'_> {
-    /// Writes the script or the workload, to `--out` or to stdout.
+impl OutputFile<'_> {
+    /// Writes the script or the workload to `--output` or to stdout.
     fn write(&self) -> Result<Exit, Failure> {
-        let asked = self.what_to_ask()?;
-        let target = asked.target().expect("what is asked has a target");
+        let workload = self.requests_and_target()?;
+        let target = workload.target().expect("checked by requests_and_target");
         let ramp = self.args.ramp.unwrap_or(Nanos::from_secs(self.emulation.think.ceil() as u64));
         if ramp * 2 >= self.args.duration {
             return Err(Failure::input(format!(
-                "a ramp of {ramp} leaves too little of {}; make --duration longer than twice the ramp, or give a shorter --ramp",
+                "the ramp-up of {ramp} is more than half of --duration {}; use a longer --duration or a shorter --ramp",
                 self.args.duration
             )));
         }
         let emulation = scripts::Emulation {
             url: target.url().clone(),
-            requests: asked.requests().to_vec(),
+            requests: workload.requests().to_vec(),
             users: self.emulation.users,
             think: self.emulation.think,
             rate: self.emulation.rate,
@@ -241,31 +239,31 @@ impl Emulated<'_> {
             duration: self.args.duration,
         };
         let text = match self.args.tool {
-            Some(tool) => {
-                emulation.script(tool.into(), self.args.think_law.in_scripts()?).map_err(|error| match error {
+            Some(tool) => emulation.script(tool.into(), self.args.think_distribution.in_scripts()?).map_err(
+                |error| match error {
                     scripts::Error::UnixSocket { .. } => {
-                        Failure::input(format!("{error}; give an http:// URL, or write a workload without --for"))
+                        Failure::input(format!("{error}; use an http:// URL, or omit --for to write a workload"))
                     }
-                })?
-            }
-            None => emulation.workload_text(&asked, self.args.think_law.law()(self.emulation.think)?)?,
+                },
+            )?,
+            None => emulation.workload_text(&workload, self.args.think_distribution.law()(self.emulation.think)?)?,
         };
-        match &self.args.out {
-            None => say!(no newline: "{text}"),
+        match &self.args.output {
+            None => out!(no newline: "{text}"),
             Some(path) => {
                 std::fs::write(path, text)
                     .map_err(|e| Failure::stopped(format!("cannot write {}: {e}", path.display())))?;
-                tell!("wrote {}", path.display());
+                status!("wrote {}", path.display());
             }
         }
         Ok(Exit::Done)
     }
 
-    /// A workload with the target and the requests.
-    fn what_to_ask(&self) -> Result<Workload, Failure> {
+    /// A workload with the target and the requests: from the file, or from `--url`.
+    fn requests_and_target(&self) -> Result<Workload, Failure> {
         let Some(path) = &self.args.workload else {
             let url = self.args.url.clone().ok_or_else(|| {
-                Failure::input("what should be asked? give --url http://127.0.0.1:8080/ or a workload with a [target]")
+                Failure::input("no target: add --url http://127.0.0.1:8080/, or a workload file with a [target]")
             })?;
             let users = Sessions::Closed(Closed::new(self.emulation.users, Law::constant(self.emulation.think)?)?);
             return Ok(Workload::new(Draft {
@@ -278,7 +276,7 @@ impl Emulated<'_> {
         let path = path.display();
         if workload.flows().is_some() {
             return Err(Failure::input(format!(
-                "{path} has flows, which other tools' scripts are not made of here; take [[flow]] out, or run it with `offered run`"
+                "{path} has [[flow]]s, which cannot be translated into a script; remove them, or use `offered run`"
             )));
         }
         if workload.target().is_none() {
@@ -288,21 +286,21 @@ impl Emulated<'_> {
         }
         if let (Some(_), Some(request)) = (self.args.tool, workload.requests().iter().find(|r| r.one_of().is_some())) {
             return Err(Failure::input(format!(
-                "{path}: the request `{}` asks for the files of a catalogue, which a script for another tool would lose; run it with `offered run`",
+                "{path}: the request `{}` uses a catalogue, which cannot be translated into a script; use `offered run`",
                 request.name()
             )));
         }
         if workload.is_scripted() {
             return Err(Failure::input(format!(
-                "{path} has cookies, variables, checks or the like, which a script for another tool would lose; take them out"
+                "{path} has cookies, variables or checks, which cannot be translated into a script; remove them"
             )));
         }
         Ok(workload)
     }
 }
 
-/// The workload in a file.
+/// Reads a workload file.
 pub(super) fn read_workload(path: &Path) -> Result<Workload, Failure> {
-    let input = input::read(path)?;
+    let input = workload_file::read(path)?;
     input.parse(&input.text).map_err(Failure::input)
 }

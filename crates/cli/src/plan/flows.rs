@@ -1,24 +1,24 @@
-//! `offered plan flows`: what sessions that walk through flows ask for on average.
+//! `offered plan flows`: mean requests per session and request mix of a workload's flows.
 
 use std::path::PathBuf;
 
 use clap::Args as Arguments;
-use offered_experiment::document::plan::{Mix, Share, Step};
 use offered_model::document::Schema;
 use offered_model::workload::Sessions;
 use offered_model::{Flows, Workload};
+use offered_plan::document::{FlowMix, FlowStep, RequestShare};
 
 use super::emulate::read_workload;
-use super::figures::{figure, percent, rate, time};
 use crate::exit::{Exit, Failure};
-use crate::say::{json, say};
+use crate::output::{json, out};
 use crate::table::Table;
+use offered_report::format::{duration, number, percent, rate};
 
 #[derive(Arguments)]
 pub(crate) struct Args {
-    /// A workload with [[flow]] tables
+    /// Workload file with [[flow]] tables
     workload: PathBuf,
-    /// Print one JSON document
+    /// Print one JSON document (schema offered.plan.flows/1)
     #[arg(long)]
     json: bool,
 }
@@ -26,47 +26,44 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let workload = read_workload(&args.workload)?;
     let flows = workload.flows().ok_or_else(|| {
-        Failure::input(format!(
-            "{} has no [[flow]]; the book's page on flows shows how to write one",
-            args.workload.display()
-        ))
+        Failure::input(format!("{} has no [[flow]]; see the chapter on flows in the book", args.workload.display()))
     })?;
     if args.json {
         json(&document(&workload, flows));
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(["flow", "step", "request", "per session", "of all"]);
+    let mut table = Table::new(["flow", "step", "request", "per session", "share"]);
     for (step, visits) in flows.steps().iter().zip(flows.visits()) {
         table.row([
             flows.flows()[usize::from(step.flow)].name.clone(),
             step.name.clone(),
             workload.requests()[usize::from(step.request)].name().to_owned(),
-            figure(*visits),
+            number(*visits),
             percent(visits / flows.mean()),
         ]);
     }
-    say!("{table}");
-    let mut table = Table::new(["request", "per session", "of all"]);
+    out!("{table}");
+    let mut table = Table::new(["request", "per session", "share"]);
     for (request, share) in workload.requests().iter().zip(workload.shares()) {
-        table.row([request.name().to_owned(), figure(share * flows.mean()), percent(share)]);
+        table.row([request.name().to_owned(), number(share * flows.mean()), percent(share)]);
     }
-    say!("{table}");
-    say!("a session makes {} requests on average", figure(flows.mean()));
-    say!("and thinks {} on average after each", time(workload.mean_think().unwrap_or_default()));
+    out!("{table}");
+    out!("a session sends {} requests on average", number(flows.mean()));
+    out!("and thinks {} on average after each response", duration(workload.mean_think().unwrap_or_default()));
     if let Some(asked) = workload.asked_rate() {
-        say!("{} sessions arrive, so requests are launched {}", rate(asked / flows.mean()), rate(asked));
+        out!("{} sessions, {} requests", rate(asked / flows.mean()), rate(asked));
     }
     if let Sessions::Closed(closed) = workload.sessions()
         && let Some(most) = closed.most_per_s()
     {
         let by = if closed.pace().is_some() { "" } else { "N/Z = " };
-        say!("{} users launch at most {by}{}", closed.users(), rate(most));
+        out!("{} users send at most {by}{}", closed.users(), rate(most));
     }
     Ok(Exit::Done)
 }
 
-fn document(workload: &Workload, flows: &Flows) -> Mix {
-    let steps = flows.steps().iter().zip(flows.visits()).map(|(step, visits)| Step {
+fn document(workload: &Workload, flows: &Flows) -> FlowMix {
+    let steps = flows.steps().iter().zip(flows.visits()).map(|(step, visits)| FlowStep {
         flow: flows.flows()[usize::from(step.flow)].name.clone(),
         step: step.name.clone(),
         request: workload.requests()[usize::from(step.request)].name().to_owned(),
@@ -74,10 +71,10 @@ fn document(workload: &Workload, flows: &Flows) -> Mix {
         share: visits / flows.mean(),
     });
     let requests = workload.requests().iter().zip(workload.shares());
-    Mix {
+    FlowMix {
         schema: Schema::new(),
         steps: steps.collect(),
-        requests: requests.map(|(request, share)| Share { request: request.name().to_owned(), share }).collect(),
+        requests: requests.map(|(request, share)| RequestShare { request: request.name().to_owned(), share }).collect(),
         requests_per_session: flows.mean(),
         think_s: workload.mean_think(),
         rate_per_s: workload.asked_rate(),

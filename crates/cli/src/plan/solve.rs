@@ -1,36 +1,36 @@
-//! `offered plan solve`: the analytic answer for [arrivals] x [server], where one exists.
+//! `offered plan solve`: response time, throughput and utilisation of `[arrivals]` at `[server]`, by formula.
 
 use std::path::PathBuf;
 
 use clap::Args as Arguments;
-use offered_experiment::document::plan::{Solution, Solutions};
-use offered_experiment::plan::solve::{document, population};
 use offered_model::document::Schema;
-use offered_plan::analytic::{Analysis, answer};
+use offered_plan::analytic::{Analysis, analyse};
+use offered_plan::document::solve::{document, population};
+use offered_plan::document::{Solution, Solutions};
 
 use super::classes::{self, Class};
 use super::emulate::read_workload;
-use super::figures::{figure, percent, rate, time};
 use super::load;
 use crate::exit::{Exit, Failure};
-use crate::say::{json, say};
+use crate::output::{json, out};
 use crate::table::Table;
+use offered_report::format::{duration, number, percent, rate};
 
 #[derive(Arguments)]
 pub(crate) struct Args {
-    /// A workload with a [server], or with [[station]]s
+    /// Workload file with a [server] or [[station]]s
     #[arg(required_unless_present = "class")]
     workload: Option<PathBuf>,
-    /// Solve for the rate, session rate or think time that gives this load, instead of the workload's own
+    /// Set the server utilisation by the rate or think time [default: the workload's]
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', value_parser = load)]
     load: Vec<f64>,
-    /// Instead of a workload: a class of users as NAME:USERS:THINK:DEMAND,DEMAND,... at single-server stations; repeat it
+    /// Class of users, instead of a workload: NAME:USERS:THINK:DEMAND,... (repeatable)
     #[arg(long, conflicts_with_all = ["workload", "load"])]
     class: Vec<Class>,
-    /// The most population vectors the exact multi-class solution may take; beyond, it is Bard-Schweitzer and says so
+    /// Maximum number of states of the exact solution; beyond, an approximation is used
     #[arg(long, default_value_t = 2_000_000, requires = "class")]
     budget: usize,
-    /// Print one JSON document
+    /// Print one JSON document (schema offered.plan.solve/1)
     #[arg(long)]
     json: bool,
 }
@@ -39,9 +39,9 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let Some(path) = &args.workload else { return classes::run(&args.class, args.budget, args.json) };
     let workload = read_workload(path)?;
     let answers = if args.load.is_empty() {
-        vec![answer(&workload, None)?]
+        vec![analyse(&workload, None)?]
     } else {
-        args.load.iter().map(|load| answer(&workload, Some(*load))).collect::<Result<_, _>>()?
+        args.load.iter().map(|load| analyse(&workload, Some(*load))).collect::<Result<_, _>>()?
     };
     if args.json {
         let results = answers.iter().map(|answer| Solution::System(document(answer))).collect();
@@ -55,66 +55,72 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 fn print(answer: &Analysis) {
-    let line = |name: &str, value: String| say!("  {name:<14}{value}");
-    say!("{}  ({})", answer.model, answer.discipline);
+    let line = |name: &str, value: String| out!("  {name:<14}{value}");
+    out!("{}  ({})", answer.model, answer.discipline);
     let (users, think, stay) = population(answer.system);
     if let Some(users) = users {
         line("users N", users.to_string());
     }
     if let Some(think) = think {
-        line("think Z", time(think));
+        line("think Z", duration(think));
     }
     if let Some(stay) = stay {
-        line("stay p", figure(stay));
+        line("stay p", number(stay));
     }
     if let Some(load) = answer.load {
-        line("load", figure(load));
+        line("load", number(load));
     }
-    if let Some(offered) = answer.system.and_then(|s| s.offered_rate()) {
+    if let Some(offered) = answer.system.and_then(|s| s.arrival_rate()) {
         line("arrivals", rate(offered));
     }
-    if let Some(known) = &answer.known {
+    if let Some(known) = &answer.steady_state {
         line("throughput X", rate(known.throughput));
-        line("response R", time(known.response));
+        line("response R", duration(known.response));
         if let Some(sdev) = known.sdev {
-            line("sdev of R", time(sdev));
+            line("sdev of R", duration(sdev));
         }
         if let Some(p) = known.percentiles {
             line(
                 "percentiles",
-                format!("p50 {}  p90 {}  p95 {}  p99 {}", time(p.p50), time(p.p90), time(p.p95), time(p.p99)),
+                format!(
+                    "p50 {}  p90 {}  p95 {}  p99 {}",
+                    duration(p.p50),
+                    duration(p.p90),
+                    duration(p.p95),
+                    duration(p.p99)
+                ),
             );
         }
-        line("in system Q", figure(known.in_system));
-        line("utilisation U", figure(known.utilisation));
-        if let Some(of) = known.launches {
-            let [cov, lag, dispersion] = [of.cov, of.lag1, of.dispersion].map(figure);
-            line(
-                "launches",
-                format!("CoV {cov} of gaps, {lag} correlation of neighbours, {dispersion} dispersion of counts"),
-            );
+        line("in system Q", number(known.in_system));
+        line("utilisation U", number(known.utilisation));
+        if let Some(of) = known.requests {
+            let [cov, lag, dispersion] = [of.cov, of.lag1, of.dispersion].map(number);
+            line("requests", format!("CoV {cov} of gaps, {lag} lag-1 correlation, {dispersion} dispersion of counts"));
         }
-        if let Some(lost) = known.lost {
-            line("turned away", percent(lost));
+        if let Some(lost) = known.rejected_share {
+            line("rejected", percent(lost));
         }
     }
     if let Some(bounds) = answer.bounds {
-        let knee = figure(bounds.knee);
-        line("bounds", format!("X <= {}, R >= {}, knee N* = {knee}", rate(bounds.throughput), time(bounds.response)));
+        let knee = number(bounds.knee);
+        line(
+            "bounds",
+            format!("X <= {}, R >= {}, knee N* = {knee}", rate(bounds.throughput), duration(bounds.response)),
+        );
     }
-    match &answer.known {
+    match &answer.steady_state {
         Some(known) => {
             line("method", known.method.to_owned());
             line("source", known.source.to_owned());
-            line("assumes", answer.assumption.clone());
+            line("assumption", answer.assumption.clone());
             if !known.stations.is_empty() {
                 let mut table = Table::new(["station", "residence", "Q", "U", "visits"]);
                 for s in &known.stations {
-                    let cells = [time(s.residence), figure(s.in_system), figure(s.utilisation), rate(s.throughput)];
+                    let cells = [duration(s.residence), number(s.in_system), number(s.utilisation), rate(s.throughput)];
                     let [residence, queue, busy, visits] = cells;
                     table.row([s.name.clone(), residence, queue, busy, visits]);
                 }
-                say!(no newline: "{table}");
+                out!(no newline: "{table}");
             }
         }
         None => line("answer", answer.assumption.clone()),

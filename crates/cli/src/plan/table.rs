@@ -1,38 +1,38 @@
-//! `offered plan table`: Brady and Gunther's Tables 1a and 1b, and their Figures 1, 5 and 6, for any stations.
+//! `offered plan table`: a closed system by number of users (Brady and Gunther, Tables 1a and 1b, Figures 1, 5 and 6).
 
 use clap::{Args as Arguments, ValueEnum};
-use offered_experiment::document::plan::{Curve, Point, Population, Populations};
-use offered_experiment::plan::table::{self, Network};
 use offered_model::{Nanos, Rate};
 use offered_plan::Station;
+use offered_plan::document::table::{self, Network};
+use offered_plan::document::{Curve, Point, Population, Populations};
 
-use super::figures::{figure, percent, time};
 use super::plot::Plot;
 use super::{per_second, seconds, users};
 use crate::exit::{Exit, Failure};
-use crate::say::{json, say};
+use crate::output::{json, out};
 use crate::table::Table;
+use offered_report::format::{duration, number, percent};
 
 #[derive(Arguments)]
 pub(crate) struct Args {
-    /// Service demands of the stations a request passes, e.g. 50ms,40ms,30ms
+    /// Service demands of the stations in series, for example 50ms,40ms,30ms
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', required = true)]
     stations: Vec<Nanos>,
-    /// Numbers of users
+    /// Numbers of users, for example 10,50,100
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', required = true, value_parser = users)]
     users: Vec<u64>,
     #[command(flatten)]
     given: Given,
-    /// How to solve it: exact, or the approximation behind the paper's table
+    /// Solution method: exact mean value analysis, or Bard-Schweitzer as in the paper
     #[arg(long, value_enum, default_value_t = Method::Exact)]
     method: Method,
-    /// Stop the approximation when no queue moves by so much
+    /// Convergence criterion of the approximation: largest change of a queue length
     #[arg(long, allow_hyphen_values = true, default_value_t = 1e-3)]
-    tolerance: f64,
-    /// Rate and response against users, with their bounds, instead of the table
+    convergence: f64,
+    /// Plot rate and response time against users, with their bounds
     #[arg(long)]
     curve: bool,
-    /// Print one JSON document
+    /// Print one JSON document (schema offered.plan.table/1 or offered.plan.curve/1)
     #[arg(long)]
     json: bool,
     /// Print CSV
@@ -43,13 +43,13 @@ pub(crate) struct Args {
 #[derive(Arguments)]
 #[group(required = true, multiple = false)]
 struct Given {
-    /// One think time Z for all rows (Table 1a)
+    /// Think time Z of all rows (Table 1a)
     #[arg(long, allow_hyphen_values = true)]
     think: Option<Nanos>,
-    /// One N/Z for all rows, so Z grows with N (Table 1b, Principle A)
+    /// N/Z of all rows: Z grows with N (Table 1b, Principle A)
     #[arg(long, allow_hyphen_values = true)]
     ratio: Option<Rate>,
-    /// One load of the slowest station for all rows; Z is solved for
+    /// Utilisation of the slowest station in all rows; determines Z
     #[arg(long, allow_hyphen_values = true, value_parser = super::load)]
     load: Option<f64>,
 }
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         given: args.given.constant(),
         method: match args.method {
             Method::Exact => table::Method::Exact,
-            Method::Schweitzer => table::Method::Schweitzer { tolerance: args.tolerance },
+            Method::Schweitzer => table::Method::Schweitzer { tolerance: args.convergence },
         },
     };
     if args.curve {
@@ -107,26 +107,26 @@ fn print(answer: &Populations) {
     for row in &answer.rows {
         table.row([
             row.users.to_string(),
-            figure(row.think_s),
+            number(row.think_s),
             two(row.ratio_per_s),
             two(Some(row.rate_per_s)),
             two(Some(row.concurrency)),
             two(row.q_over_z),
-            time(row.response_s),
+            duration(row.response_s),
             percent(row.rort),
         ]);
     }
-    say!(no newline: "{table}");
-    say!("solved by {}", answer.method);
+    out!(no newline: "{table}");
+    out!("solved by {}", answer.method);
 }
 
 fn csv(answer: &Populations) {
-    say!("users,think_s,ratio_per_s,rate_per_s,concurrency,q_over_z,response_s,rort");
+    out!("users,think_s,ratio_per_s,rate_per_s,concurrency,q_over_z,response_s,rort");
     let number = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
     for Population { users, think_s, ratio_per_s, rate_per_s, concurrency, q_over_z, response_s, rort } in &answer.rows
     {
         let (ratio, waiting) = (number(*ratio_per_s), number(*q_over_z));
-        say!("{users},{think_s},{ratio},{rate_per_s},{concurrency},{waiting},{response_s},{rort}");
+        out!("{users},{think_s},{ratio},{rate_per_s},{concurrency},{waiting},{response_s},{rort}");
     }
 }
 
@@ -143,11 +143,11 @@ fn print_curve(curve: &Curve) {
     picture(title, |point| point.rate_per_s, |point| point.rate_bound_per_s);
     let title = "response (s) against users: * solved, . bound max(D, N S_max - Z)";
     picture(title, |point| point.response_s, |point| point.response_bound_s);
-    say!("solved by {}; knee at N* = {}", curve.method, figure(curve.knee_users));
+    out!("solved by {}; knee at N* = {}", curve.method, number(curve.knee_users));
 }
 
 fn csv_of_curve(curve: &Curve) {
-    say!("users,think_s,rate_per_s,rate_bound_per_s,response_s,response_bound_s,response_asymptote_s");
+    out!("users,think_s,rate_per_s,rate_bound_per_s,response_s,response_bound_s,response_asymptote_s");
     for point in &curve.points {
         let Point {
             users,
@@ -158,6 +158,6 @@ fn csv_of_curve(curve: &Curve) {
             response_bound_s,
             response_asymptote_s: asymptote,
         } = point;
-        say!("{users},{think_s},{rate_per_s},{rate_bound_per_s},{response_s},{response_bound_s},{asymptote}");
+        out!("{users},{think_s},{rate_per_s},{rate_bound_per_s},{response_s},{response_bound_s},{asymptote}");
     }
 }

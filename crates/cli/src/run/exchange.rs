@@ -1,28 +1,28 @@
-//! An exchange as a person reads it: what was sent behind `>`, what came back behind `<`, as curl shows it.
+//! An exchange as text, as curl shows it: request lines after `>`, response lines after `<`.
 
 use std::fmt;
 
 use offered_model::{Exchange, Said};
 
-use super::result::short;
-use crate::table::shown;
+use crate::table::sanitized;
+use offered_report::format::number;
 
-/// So many lines of a head and of a body are shown where an exchange is to fit on a screen, and so many characters of a line.
+/// Limits of an exchange that is not shown in full: lines of the head, lines of the body, characters of a line.
 const HEAD: usize = 16;
 const BODY: usize = 12;
 const WIDTH: usize = 160;
 
 /// An exchange as text.
-pub(crate) struct Shown<'a> {
+pub(crate) struct ExchangeText<'a> {
     pub(crate) exchange: &'a Exchange,
-    /// Whether all of it is shown, however long it is.
+    /// Whether to show it in full.
     pub(crate) whole: bool,
 }
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for ExchangeText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let e = self.exchange;
-        write!(f, "-- {}", shown(&e.request))?;
+        write!(f, "-- {}", sanitized(&e.request))?;
         if e.object > 0 {
             write!(f, ", object {}", e.object)?;
         }
@@ -30,7 +30,7 @@ impl fmt::Display for Shown<'_> {
             write!(f, ", redirect {}", e.redirects)?;
         }
         write!(f, " (session {}, step {})", e.session, e.step)?;
-        // One that is only to come has none.
+        // A previewed request has no outcome yet.
         if !e.outcome.is_empty() {
             write!(f, ": {}", e.outcome)?;
         }
@@ -38,11 +38,11 @@ impl fmt::Display for Shown<'_> {
             write!(f, ", status {}", e.status)?;
         }
         if let Some(service) = e.service_ms {
-            write!(f, ", {} ms{}", short(service), if e.reused { "" } else { " with a new connection" })?;
+            write!(f, ", {} ms{}", number(service), if e.reused { "" } else { " with a new connection" })?;
         }
         writeln!(f)?;
         if let Some(why) = &e.why {
-            writeln!(f, "   why: {}", shown(why))?;
+            writeln!(f, "   reason: {}", sanitized(why))?;
         }
         if let Some(asked) = &e.asked {
             self.said(f, '>', asked)?;
@@ -61,16 +61,16 @@ impl fmt::Display for Shown<'_> {
                 failed.found.as_deref().map_or_else(|| "nothing".to_owned(), |found| format!("`{}`", self.line(found)));
             writeln!(
                 f,
-                "   check failed: {}\n      wanted: {}\n      found:  {found}",
-                shown(&failed.check),
-                shown(&failed.wanted)
+                "   check failed: {}\n      expected: {}\n      found:    {found}",
+                sanitized(&failed.check),
+                sanitized(&failed.wanted)
             )?;
         }
         Ok(())
     }
 }
 
-impl Shown<'_> {
+impl ExchangeText<'_> {
     fn said(&self, f: &mut fmt::Formatter<'_>, side: char, said: &Said) -> fmt::Result {
         let lines = |most: usize| if self.whole { usize::MAX } else { most };
         for line in said.head.iter().take(lines(HEAD)) {
@@ -81,10 +81,10 @@ impl Shown<'_> {
         }
         match &said.body {
             _ if said.bytes == 0 => {}
-            None => writeln!(f, "{side}\n{side} ({} bytes that are no text)", said.bytes)?,
+            None => writeln!(f, "{side}\n{side} ({} bytes, not text)", said.bytes)?,
             Some(body) => {
                 writeln!(f, "{side}")?;
-                // A line that is too long for the screen is broken, so that a document without line breaks is seen too.
+                // Long lines are broken, so that a document without line breaks is visible.
                 let wrapped = body.lines().flat_map(wrapped);
                 let mut left_out = said.cut;
                 for (number, line) in wrapped.enumerate() {
@@ -92,7 +92,7 @@ impl Shown<'_> {
                         left_out = true;
                         break;
                     }
-                    writeln!(f, "{}", format!("{side} {}", shown(&line)).trim_end())?;
+                    writeln!(f, "{}", format!("{side} {}", sanitized(&line)).trim_end())?;
                 }
                 if left_out {
                     writeln!(f, "{side} ... of {} bytes", said.bytes)?;
@@ -102,17 +102,17 @@ impl Shown<'_> {
         Ok(())
     }
 
-    /// A text in one line: where it breaks, it says so.
+    /// A text in one line, with line breaks as `\n`.
     fn line(&self, text: &str) -> String {
         let text = text.replace("\r\n", "\n").replace('\n', "\\n");
         match text.char_indices().nth(WIDTH) {
-            Some((end, _)) if !self.whole => format!("{}...", shown(&text[..end])),
-            _ => shown(&text),
+            Some((end, _)) if !self.whole => format!("{}...", sanitized(&text[..end])),
+            _ => sanitized(&text),
         }
     }
 }
 
-/// A line in pieces that fit on the screen; an empty one is one.
+/// A line in pieces of at most `WIDTH` characters; an empty line is one piece.
 fn wrapped(line: &str) -> Vec<String> {
     let all: Vec<char> = line.chars().collect();
     match all.is_empty() {
@@ -152,20 +152,20 @@ mod tests {
     }
 
     #[test]
-    fn it_fits_on_a_screen_and_nothing_of_it_moves_the_cursor() {
-        let text = Shown { exchange: &exchange(), whole: false }.to_string();
+    fn an_exchange_fits_on_a_screen_without_control_characters() {
+        let text = ExchangeText { exchange: &exchange(), whole: false }.to_string();
         assert!(text.lines().count() < 45 && text.lines().all(|line| line.chars().count() < 170), "{text}");
         assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text}");
         for part in [
             "-- log\u{fffd}[2Jin (session 0, step 1): check_failed, status 200, 1.5 ms with a new connection\n",
-            "   why: signed in\n> GET / HTTP/1.1\n< X-0: a\n",
+            "   reason: signed in\n> GET / HTTP/1.1\n< X-0: a\n",
             "< ... 4 more lines\n<\n< xxxxx",
             "< ... of 9000 bytes\n   extracted token = t\u{fffd}\n   extracted id: nothing\n   check failed: signed in\n",
-            "      wanted: the body contains `hi`\n      found:  nothing\n",
+            "      expected: the body contains `hi`\n      found:    nothing\n",
         ] {
             assert!(text.contains(part), "{part}\nis not in\n{text}");
         }
-        let whole = Shown { exchange: &exchange(), whole: true }.to_string();
+        let whole = ExchangeText { exchange: &exchange(), whole: true }.to_string();
         assert!(whole.contains("X-19: a") && whole.matches("< line\n").count() == 30, "{whole}");
     }
 }

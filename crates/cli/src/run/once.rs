@@ -1,47 +1,49 @@
-//! `--once`: sessions walked by themselves, every exchange shown.
+//! `--once`: sends single sessions and shows every exchange.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use offered_experiment::once;
+use offered_experiment::trace_sessions;
 use offered_model::{Outcome, RunId, Workload};
 
-use super::exchange::Shown;
+use super::exchange::ExchangeText;
 use crate::exit::{Exit, Failure};
-use crate::say::say;
+use crate::output::out;
 use crate::signals;
 
-/// The flags that show exchanges: of sessions that are walked instead of a run, or of what failed in it.
+/// Flags that show single exchanges.
 #[derive(clap::Args)]
-pub(super) struct Look {
-    /// Walk one session without its pauses and show each exchange, secrets blanked; nothing is judged or kept
+pub(super) struct OnceFlags {
+    /// Send one session without pauses and show each exchange; nothing is recorded
     #[arg(long, conflicts_with_all = OTHERS)]
     once: bool,
-    /// The same with so many sessions, one after another
+    /// Like --once, with N sessions one after another
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = OTHERS)]
     sessions: Option<u64>,
-    /// Show the first few failures of each kind whole when the run is over; with --once, whole exchanges however long
+    /// Show the first failures of each kind in full; with --once, every exchange in full
     #[arg(short, long, conflicts_with = "dry_run")]
     pub(super) verbose: bool,
 }
 
-/// What a walk has nothing of.
-const OTHERS: [&str; 6] = ["out", "json", "share", "start_at", "dry_run", "ui"];
+/// Flags that do not apply to `--once`.
+const OTHERS: [&str; 6] = ["output", "json", "share", "start_at", "dry_run", "ui"];
 
-impl Look {
-    /// How many sessions are walked, if any.
+impl OnceFlags {
+    /// Number of sessions to send; `None` without `--once`.
     pub(super) fn sessions(&self) -> Option<u64> {
         self.sessions.or(self.once.then_some(1))
     }
 }
 
-/// Walks so many sessions; exchanges are shown `whole`, or as much of each as fits on a screen.
+/// Sends `sessions` sessions one after another; prints exchanges in full if `whole`, else cut to a screenful.
 pub(super) fn run(workload: &Workload, run: &RunId, sessions: u64, whole: bool) -> Result<Exit, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     signals::stop(&stop)?;
-    let events = once(workload, run, sessions, stop, |exchange| say!("{}", Shown { exchange: &exchange, whole }))?;
+    let events = trace_sessions(workload, run, sessions, stop, |exchange| {
+        out!("{}", ExchangeText { exchange: &exchange, whole })
+    })?;
     let failed = events.iter().filter(|event| event.outcome != Outcome::Ok).count();
     let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    say!("{} of {}: {failed} failed", plural(events.len(), "request"), plural(sessions as usize, "session"));
+    out!("{} of {}: {failed} failed", plural(events.len(), "request"), plural(sessions as usize, "session"));
     Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
 }

@@ -1,70 +1,69 @@
-//! The cells for people, and for spreadsheets.
+//! The cells as a text table and as columns for CSV and Parquet.
 
 use std::fmt::Write;
 
 use offered_experiment::sweep::{Figures, Interval, Kept, Measured};
 use offered_model::Objective;
 use offered_store::{Cells, Column};
-use offered_verify::Unchecked;
+use offered_verify::NotCheckedReason;
 
-use crate::run::short;
 use crate::table::Table;
+use offered_report::format::{number, optional};
 
 fn cell(interval: Option<&Interval>) -> String {
     let Some(Interval { value, low, high }) = interval else { return "-".to_owned() };
     match low.zip(*high) {
-        Some((low, high)) => format!("{} +- {}", short(*value), short((high - low) / 2.0)),
-        None => short(*value),
+        Some((low, high)) => format!("{} +- {}", number(*value), number((high - low) / 2.0)),
+        None => number(*value),
     }
 }
 
-/// A row per cell, and up to where the objective is kept.
+/// A row per cell, and the largest values that meet the objective.
 pub(super) fn page(cells: &[Measured], objective: Option<&Objective>, kept: &[Kept]) -> String {
     let mut table = Table::new([
         "cell",
-        "X/s",
-        "R mean ms",
-        "p50",
-        "p90",
-        "p99",
+        "completed/s",
+        "mean ms",
+        "p50 ms",
+        "p90 ms",
+        "p99 ms",
         "errors %",
         "CoV",
         "RoRT",
-        "late p99 us",
-        "keeps up",
-        "verdict",
+        "lateness p99 us",
+        "stability",
+        "validity",
     ]);
     for Measured { point, figures: f, .. } in cells {
         let response = f.response_ms.as_ref();
-        let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), short);
         table.row([
             point.name(),
             cell(f.throughput_per_s.as_ref()),
             cell(response.map(|r| &r.mean)),
-            number(response.map(|r| r.p50.value)),
+            optional(response.map(|r| r.p50.value)),
             cell(response.map(|r| &r.p90)),
             cell(response.map(|r| &r.p99)),
-            number(f.errors_percent.map(|e| e.value)),
-            number(f.arrivals_cov.map(|c| c.value)),
-            number(f.queue.rort),
-            number(f.lateness_us.map(|late| late.p99)),
-            // Users who wait for their answers outrun nobody.
-            f.keeps_up
-                .filter(|kept| kept.not_checked != Some(Unchecked::Closed))
-                .map_or_else(|| "-".to_owned(), |kept| kept.judgement.name().to_owned()),
-            f.judgement.name().to_owned(),
+            optional(f.errors_percent.map(|e| e.value)),
+            optional(f.arrivals_cov.map(|c| c.value)),
+            optional(f.queue.rort),
+            optional(f.lateness_us.map(|late| late.p99)),
+            // A closed system cannot be overloaded.
+            f.stability
+                .filter(|kept| kept.not_checked_reason != Some(NotCheckedReason::ClosedSystem))
+                .map_or_else(|| "-".to_owned(), |kept| kept.state.name().to_owned()),
+            f.validity.name().to_owned(),
         ]);
     }
     let mut page = table.to_string();
     if let (Some(objective), Some(first)) = (objective, kept.first()) {
-        let _ = writeln!(page, "\n{objective} is kept up to");
+        let _ = writeln!(page, "\n{objective} is met up to");
         let mut table = Table::new(["", first.field.name(), "95 %", ""]);
         for Kept { fixed, value, low, high, note, .. } in kept {
             let fixed: Vec<String> = fixed.iter().map(|(field, value)| format!("{field}={value}")).collect();
-            let end = |end: &Option<f64>| end.map_or_else(|| "?".to_owned(), short);
+            let end = |end: &Option<f64>| end.map_or_else(|| "?".to_owned(), number);
             table.row([
                 fixed.join(" "),
-                value.map_or_else(|| "-".to_owned(), short),
+                value.map_or_else(|| "-".to_owned(), number),
                 format!("{} to {}", end(low), end(high)),
                 note.clone().unwrap_or_default(),
             ]);
@@ -74,7 +73,7 @@ pub(super) fn page(cells: &[Measured], objective: Option<&Objective>, kept: &[Ke
     page
 }
 
-/// A row per cell; the fields that vary come first.
+/// A row per cell, the varied fields first.
 pub(super) fn columns(cells: &[Measured]) -> Vec<Column> {
     let fields = cells[0].point.values.iter().enumerate().map(|(place, (field, _))| Column {
         name: format!("varied_{field}"),
@@ -106,14 +105,12 @@ pub(super) fn columns(cells: &[Measured]) -> Vec<Column> {
     let counts = cells.iter().map(|cell| cell.figures.response_ms.as_ref().map(|r| r.n as u64)).collect();
     let rest = [
         column("responses", Cells::Counts(counts)),
-        number("offered_rate_per_s", &|f| f.offered_rate_per_s),
+        number("sent_rate_per_s", &|f| f.offered_rate_per_s),
         number("arrivals_cov", &|f| Some(f.arrivals_cov?.value)),
         number("rort", &|f| f.queue.rort),
         number("lateness_p99_us", &|f| Some(f.lateness_us?.p99)),
-        text("keeps_up", &|cell| {
-            cell.figures.keeps_up.map_or_else(String::new, |kept| kept.judgement.name().to_owned())
-        }),
-        text("verdict", &|cell| cell.figures.judgement.name().to_owned()),
+        text("stability", &|cell| cell.figures.stability.map_or_else(String::new, |kept| kept.state.name().to_owned())),
+        text("validity", &|cell| cell.figures.validity.name().to_owned()),
         text("directory", &|cell| cell.directory.clone()),
     ];
     fields.chain(figures.into_iter().flatten()).chain(rest).collect()

@@ -1,41 +1,41 @@
-//! The flags for files that other programs read.
+//! Flags for additional output files.
 
 use std::path::PathBuf;
 
-use offered_experiment::Toolkit;
+use offered_experiment::ToolkitExport;
 
 use crate::exit::Failure;
 
-/// Which files are written, and where.
+/// Additional output files.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Files")]
+#[command(next_help_heading = "Additional files")]
 pub(crate) struct Files {
-    /// Write the web-generator-toolkit's four tables and its histograms into this directory
+    /// Write the tables and histograms of the web-generator-toolkit as CSV
     #[arg(long, value_name = "DIR")]
     csv: Option<PathBuf>,
-    /// The widths of the cells of the fine and the coarse histograms, in ms
+    /// Bin widths of the fine and the coarse histograms, in ms
     #[arg(long, value_name = "MS", num_args = 2, default_values_t = [10, 100], value_parser = clap::value_parser!(u64).range(1..))]
-    cells: Vec<u64>,
-    /// The most cells of a histogram; what lies above is counted in one line
+    bin_widths: Vec<u64>,
+    /// Maximum number of bins; larger values are counted in one overflow bin
     #[arg(long, value_name = "N", default_value_t = 10_000)]
-    most_cells: usize,
-    /// Write the gaps between launches in ms to this file, one a line in the order of time (R: scan("gaps.txt"))
+    max_bins: usize,
+    /// Write the gaps between requests in ms, one per line (in R: scan("gaps.txt"))
     #[arg(long, value_name = "FILE")]
     gaps: Option<PathBuf>,
 }
 
 impl Files {
-    /// Wrong use is found before any work is done: one file of gaps holds one recording's.
+    /// An error for `--gaps` with several recordings, before any is read.
     pub(crate) fn check(&self, one_recording: bool) -> Result<(), Failure> {
         if self.gaps.is_some() && !one_recording {
-            return Err(Failure::input("--gaps goes with one file, or with --merge"));
+            return Err(Failure::input("--gaps needs one file, or --merge"));
         }
         Ok(())
     }
 
-    /// As the library writes them.
-    pub(crate) fn asked(&self) -> Toolkit {
-        let Self { csv, cells, most_cells, gaps } = self;
-        Toolkit { tables: csv.clone(), gaps: gaps.clone(), cells: cells.clone(), most_cells: *most_cells }
+    /// The files, as the library writes them.
+    pub(crate) fn toolkit(&self) -> ToolkitExport {
+        let Self { csv, bin_widths, max_bins, gaps } = self;
+        ToolkitExport { tables: csv.clone(), gaps: gaps.clone(), cells: bin_widths.clone(), most_cells: *max_bins }
     }
 }

@@ -1,11 +1,11 @@
-//! The page and the files, of a recording whose numbers are known.
+//! The text and the files of a recording with known numbers.
 
 use clap::Parser;
 use offered_model::{Event, Instant, Nanos, Outcome, Recording};
-use offered_verify::{Ask, Verdict, verify};
+use offered_verify::{Criteria, Verdict, verify};
 
 use super::files::Files;
-use super::page::{Page, Summary};
+use super::text::{Summary, Text};
 
 #[derive(Parser)]
 struct Command {
@@ -13,7 +13,7 @@ struct Command {
     files: Files,
 }
 
-/// Launches 10, 30 and 10 ms apart, answered after 5 ms with 1000 bytes; every second one has the other label.
+/// Requests 10, 30 and 10 ms apart, completed after 5 ms with 1000 bytes, with two alternating labels.
 fn recording() -> Recording {
     let events = [0, 10, 40, 50].into_iter().enumerate().map(|(i, ms)| {
         let sent = Instant::from_millis(1_700_000_000_000 + ms);
@@ -36,13 +36,13 @@ fn recording() -> Recording {
     }
 }
 
-/// The whole page, with every test.
-fn page(verdict: &Verdict) -> Page<'_> {
-    Page { verdict, details: true }
+/// The text with every test.
+fn page(verdict: &Verdict) -> Text<'_> {
+    Text { verdict, details: true }
 }
 
-fn ask() -> Ask {
-    Ask { path: "dir/run.v1.jtl".into(), ..Ask::default() }
+fn ask() -> Criteria {
+    Criteria { path: "dir/run.v1.jtl".into(), ..Criteria::default() }
 }
 
 #[test]
@@ -56,14 +56,14 @@ fn the_files_are_the_toolkits() {
         gaps.to_str().unwrap(),
         "--csv",
         csv.to_str().unwrap(),
-        "--most-cells",
+        "--max-bins",
         "2",
     ]);
     let (recording, ask) = (recording(), ask());
-    command.files.asked().write(&recording, &ask, &verify(&recording, &ask).unwrap()).unwrap();
+    command.files.toolkit().write(&recording, &ask, &verify(&recording, &ask).unwrap()).unwrap();
     let text = |name: &str| std::fs::read_to_string(csv.join(name)).unwrap();
     assert_eq!(std::fs::read_to_string(gaps).unwrap(), "10\n30\n10\n");
-    // 3 gaps in 55 ms (to the end of the last answer); mean 50/3, sdev sqrt(400/3).
+    // 3 gaps in 55 ms (to the end of the last response); mean 50/3, sdev sqrt(400/3).
     assert_eq!(
         text("run_arr.csv"),
         "Inter-arrival Summary Statistics (ms) - run\n\
@@ -85,9 +85,9 @@ fn the_files_are_the_toolkits() {
 
 #[test]
 fn pages_fit_into_a_hundred_and_twenty_columns() {
-    let (recording, ask) = (recording(), Ask { by_threads: true, ..ask() });
+    let (recording, ask) = (recording(), Criteria { by_threads: true, ..ask() });
     let short = verify(&recording, &ask).unwrap();
-    // The widest numbers a table meets: microseconds shown, minutes long, thousands of launches.
+    // The widest numbers of a table: microseconds, minutes, thousands of requests.
     let mut long = Recording { resolution: Nanos(1), sessions_known: true, ..recording };
     let few = long.events.to_vec().unwrap();
     long.events = (0..5000u64)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use offered_report::chart::{self, Chart, Ink, Shape};
+use offered_report::chart::{self, Chart, Style, Shape};
 use offered_report::document::{Block, Cell, Section, Table as Rows};
 
 use crate::Wrong;
@@ -31,7 +31,7 @@ pub(crate) fn drawn(sheet: &Sheet, name: &str, path: &Path, folder: &Path) -> Re
     let mut chart = Chart {
         id: "figure".into(),
         title: sheet.title.clone(),
-        reading: sheet.reading.clone(),
+        caption: sheet.reading.clone(),
         x: sheet.x.drawn(),
         y: sheet.y.drawn(),
         series: all.iter().enumerate().flat_map(|(i, (series, points))| shapes(i, series, points)).collect(),
@@ -47,15 +47,15 @@ pub(crate) fn drawn(sheet: &Sheet, name: &str, path: &Path, folder: &Path) -> Re
         let points = line
             .points_at(x, sheet.x.scale)
             .filter(|point| line.slope.is_none() || (shown.0..=shown.1).contains(&point[1]));
-        chart::Series::new(&line.name, Ink::Nth(i), Shape::Line(points.collect()))
+        chart::Series::new(&line.name, Style::Nth(i), Shape::Line(points.collect()))
     }));
     let mut blocks = Vec::new();
-    blocks.extend(sheet.claim.iter().map(|claim| Block::Words(format!("The paper: {claim}"))));
-    blocks.extend(sheet.found.iter().map(|found| Block::Words(format!("Here: {found}"))));
+    blocks.extend(sheet.claim.iter().map(|claim| Block::Paragraph(format!("The paper: {claim}"))));
+    blocks.extend(sheet.found.iter().map(|found| Block::Paragraph(format!("Here: {found}"))));
     blocks.push(Block::Chart(chart.clone()));
     blocks.push(Block::Table(rows(sheet, &all)));
     let section =
-        Section { id: name.to_owned(), level: 2, title: sheet.title.clone(), reading: "", page: None, blocks };
+        Section { id: name.to_owned(), level: 2, title: sheet.title.clone(), intro: "", page: None, blocks };
     Ok((chart, section))
 }
 
@@ -73,14 +73,14 @@ fn shapes(i: usize, series: &Series, points: &[Point]) -> impl Iterator<Item = c
     let bare = || points.iter().map(|point| [point.x, point.y]).collect();
     let ended = || points.iter().map(ended).collect();
     let shape = match (series.low.is_some(), series.joined) {
-        (true, true) => Shape::Course(ended()),
+        (true, true) => Shape::LineWithIntervals(ended()),
         (true, false) => Shape::Intervals(ended()),
         (false, true) => Shape::Line(bare()),
         (false, false) => Shape::Points(bare()),
     };
-    let measured = chart::Series::new(&series.name, Ink::Nth(i), shape);
+    let measured = chart::Series::new(&series.name, Style::Nth(i), shape);
     let printed =
-        chart::Series::new(format!("{}, printed", series.name), Ink::Printed(i), Shape::Points(series.printed.clone()));
+        chart::Series::new(format!("{}, printed", series.name), Style::Published(i), Shape::Points(series.printed.clone()));
     [measured, printed].into_iter().filter(|series| !series.shape.is_empty())
 }
 
@@ -117,7 +117,7 @@ fn rows(sheet: &Sheet, all: &[(&Series, Vec<Point>)]) -> Rows {
         let name = Cell::from(&series.name);
         let printed = |x: f64| series.printed.iter().find(|printed| near(printed[0], x)).map(|printed| printed[1]);
         for point in points {
-            let ends = point.ends.map_or(Cell::Nothing, |(low, high)| Cell::Interval(low, high));
+            let ends = point.ends.map_or(Cell::Empty, |(low, high)| Cell::Interval(low, high));
             let theirs = printed(point.x);
             let ratio = theirs.map(|theirs| point.y / theirs);
             rows.push(vec![name.clone(), point.x.into(), point.y.into(), ends, theirs.into(), ratio.into()]);
@@ -125,7 +125,7 @@ fn rows(sheet: &Sheet, all: &[(&Series, Vec<Point>)]) -> Rows {
         let alone = series.printed.iter().filter(|printed| !points.iter().any(|point| near(point.x, printed[0])));
         rows.extend(
             alone.map(|[x, y]| {
-                vec![name.clone(), (*x).into(), Cell::Nothing, Cell::Nothing, (*y).into(), Cell::Nothing]
+                vec![name.clone(), (*x).into(), Cell::Empty, Cell::Empty, (*y).into(), Cell::Empty]
             }),
         );
     }

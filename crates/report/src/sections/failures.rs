@@ -1,30 +1,30 @@
-//! Section 4, where something failed: what, of which request, and when.
+//! Failures by request and over time.
 
 use std::borrow::Cow;
 
 use offered_experiment::Failure;
 
-use crate::chart::{Axis, Chart, Ink, Series, Shape};
+use crate::chart::{Axis, Chart, Series, Shape, Style};
+use crate::chart_data::OverTime;
 use crate::document::{Block, Section, Table};
-use crate::portrait::OverTime;
 use crate::report::Run;
 
 pub(super) fn section(run: &Run) -> Option<Section> {
-    let over_time = run.portrait.as_ref().and_then(|portrait| over_time(&portrait.over_time));
+    let over_time = run.chart_data.as_ref().and_then(|chart_data| over_time(&chart_data.over_time));
     let table = Block::Table(by_request(run)?);
     Some(Section {
         id: "failures".into(),
         level: 2,
         title: "Failures".into(),
-        reading: "What did not get a good answer, in the whole run, by request and by what was said of it.",
-        page: None,
+        intro: "Failed requests of the whole run, by request and reason.",
+        book_page: None,
         blocks: [table].into_iter().chain(over_time.map(Block::Chart)).collect(),
     })
 }
 
-/// What failed, and of which request.
+/// Failures by request and reason.
 pub(super) fn by_request(run: &Run) -> Option<Table> {
-    let failures = &run.portrait.as_ref()?.failures;
+    let failures = &run.chart_data.as_ref()?.failures;
     let row = |failure: &Failure| {
         vec![
             failure.label.as_ref().into(),
@@ -35,25 +35,24 @@ pub(super) fn by_request(run: &Run) -> Option<Table> {
         ]
     };
     (!failures.is_empty()).then(|| Table {
-        caption: "Failures by request, the whole run".into(),
-        heads: vec!["request", "launches", "outcome", "status", "why"],
+        caption: "Failures by request, whole run".into(),
+        headings: vec!["request", "failures", "outcome", "status", "reason"],
         rows: failures.iter().map(row).collect(),
     })
 }
 
 fn over_time(over_time: &OverTime) -> Option<Chart> {
     let kind = |(i, (outcome, counts)): (usize, (&Cow<'static, str>, &Vec<u64>))| {
-        Series::new(outcome.clone(), Ink::Nth(i), Shape::Steps(over_time.steps(counts)))
+        Series::new(outcome.clone(), Style::Nth(i), Shape::Steps(over_time.steps(counts)))
     };
     Chart {
         id: "failures".into(),
         title: "Failures over time".into(),
-        reading: "Launches that did not get a good answer, by how they ended and when. One burst is an incident; a constant share \
-                  is a rule of the server."
+        caption: "Failed requests by outcome. A burst suggests an incident; a constant error rate suggests a systematic server error."
             .into(),
-        x: Axis::linear("time of the run (s)"),
+        x: Axis::linear("time (s)"),
         y: Axis::linear(&format!("failures {}", over_time.per())),
         series: over_time.failed.iter().enumerate().map(kind).collect(),
     }
-    .some()
+    .non_empty()
 }

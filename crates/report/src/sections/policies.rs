@@ -1,6 +1,6 @@
-//! Policies that took turns within the run, side by side.
+//! Policies that alternated within the run, side by side.
 
-use offered_verify::policies::{Policy, UnderPolicy};
+use offered_verify::policies::{Policy, PolicyRow};
 
 use crate::document::{Block, Cell, Section, Table};
 use crate::report::Run;
@@ -12,19 +12,17 @@ pub(super) fn section(run: &Run) -> Option<Section> {
     let work = hosts.filter(|host| !host.policies.is_empty()).map(|host| {
         let each = host.policies.iter().map(|under| format!("{} {:.3}", under.policy, under.processors));
         let counter = host.policies[0].counter.name();
-        format!("Processors at work at {} ({counter}): {}.", host.name, each.collect::<Vec<_>>().join(", "))
+        format!("Busy CPUs at {} ({counter}): {}.", host.name, each.collect::<Vec<_>>().join(", "))
     });
     let work = work.collect::<Vec<_>>().join(" ");
     let mut blocks = vec![Block::Table(table(policies, &first.policy))];
-    blocks.extend((!work.is_empty()).then_some(Block::Words(work)));
+    blocks.extend((!work.is_empty()).then_some(Block::Paragraph(work)));
     Some(Section {
         id: "policies".into(),
         level: 2,
         title: "Policies side by side".into(),
-        reading: "They took turns within this run, forth and back, so that arrivals and machine were the same for all. Intervals come \
-                  from blocks, each taken for independent of the others; the ratio compares neighbouring blocks, and is known \
-                  better than either mean.",
-        page: Some("guides/policies.md"),
+        intro: "The policies alternated within this run, so all had the same arrivals and the same machine. Intervals are computed from blocks, which are assumed to be independent. The ratio compares neighbouring blocks and is more precise than either mean.",
+        book_page: Some("guides/policies.md"),
         blocks,
     })
 }
@@ -32,14 +30,14 @@ pub(super) fn section(run: &Run) -> Option<Section> {
 fn table(policies: &[Policy], first: &str) -> Table {
     let interval = |ends: (Option<f64>, Option<f64>)| match ends {
         (Some(low), Some(high)) => Cell::Interval(low, high),
-        _ => Cell::Nothing,
+        _ => Cell::Empty,
     };
-    let row = |policy: &Policy, row: &UnderPolicy| {
+    let row = |policy: &Policy, row: &PolicyRow| {
         vec![
             Cell::from(&policy.policy),
             Cell::from(&row.label),
             policy.blocks.into(),
-            row.launches.into(),
+            row.requests.into(),
             row.rate_per_s.into(),
             row.mean_ms.into(),
             interval((row.mean_low_ms, row.mean_high_ms)),
@@ -51,8 +49,10 @@ fn table(policies: &[Policy], first: &str) -> Table {
         ]
     };
     Table {
-        caption: format!("Responses by policy (ms), in the parts of its blocks that count; the ratio is to {first}"),
-        heads: vec!["policy", "requests", "blocks", "n", "/s", "R", "95 %", "p50", "p95", "p99", "ratio", "95 %"],
-        rows: policies.iter().flat_map(|policy| policy.shown().map(move |shown| row(policy, shown))).collect(),
+        caption: format!("Response times by policy (ms), in the measured parts of its blocks; ratio to {first}"),
+        headings: vec![
+            "policy", "requests", "blocks", "n", "rate/s", "mean", "95 %", "p50", "p95", "p99", "ratio", "95 %",
+        ],
+        rows: policies.iter().flat_map(|policy| policy.shown_rows().map(move |shown| row(policy, shown))).collect(),
     }
 }

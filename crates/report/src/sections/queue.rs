@@ -1,48 +1,46 @@
-//! Section 6: the queue. Little's law, the papers' Tables 3 and 4, and theory beside measurement.
+//! Queueing: Little's law, predictions and measurement, number of web users.
 
-use offered_experiment::theory::{Prediction, WebUsers};
-use offered_verify::Judgement;
+use offered_experiment::prediction::{Prediction, WebUsers};
+use offered_verify::StabilityState;
 
-use crate::chart::{Axis, Chart, Ink, Series, Shape};
-use crate::document::{Block, Cell, Section, Table, short};
-use crate::portrait::OverTime;
+use crate::chart::{Axis, Chart, Series, Shape, Style};
+use crate::chart_data::OverTime;
+use crate::document::{Block, Cell, Section, Table};
+use crate::format::number;
 use crate::report::Run;
 
 pub(super) fn section(run: &Run) -> Section {
     let q = &run.verdict.queue;
     let mut blocks = vec![Block::Table(little(run))];
-    if run.verdict.keeps_up.is_some_and(|kept| kept.judgement == Judgement::Fails) {
-        blocks.push(Block::Words(
-            "Little's law does not apply, and no number of people is told: both are about systems in balance, and more arrived \
-             here than left. The response grows as long as the run lasts."
+    if run.verdict.stability.is_some_and(|kept| kept.state == StabilityState::Overloaded) {
+        blocks.push(Block::Paragraph(
+            "Little's law does not apply and there is no number of web users: both need a stable system, and this one was overloaded. The response time grows with the duration of the run."
                 .to_owned(),
         ));
     }
     if let Some(rort) = q.rort {
-        blocks.push(Block::Words(format!(
-            "Each user spends {} % of the time waiting for answers (RoRT); the nearer to zero, the less users launch in step \
-             with the server.",
-            short(rort * 100.0)
+        blocks.push(Block::Paragraph(format!(
+            "Each user spends {} % of the time waiting for responses (RoRT). Near zero, users are independent of the server.",
+            number(rort * 100.0)
         )));
     }
-    if let Some(portrait) = &run.portrait {
-        blocks.extend(under_way(&portrait.over_time, q.concurrency).some().map(Block::Chart));
+    if let Some(chart_data) = &run.chart_data {
+        blocks.extend(in_flight(&chart_data.over_time, q.concurrency).non_empty().map(Block::Chart));
     }
     if !run.predictions.is_empty() {
         blocks.push(Block::Table(predicted(run)));
-        blocks.extend(agreement(run).map(Block::Words));
+        blocks.extend(agreement(run).map(Block::Paragraph));
     }
     if !run.web_users.is_empty() {
-        blocks.extend(ten_thousand(&run.web_users).map(Block::Words));
+        blocks.extend(ten_thousand(&run.web_users).map(Block::Paragraph));
         blocks.push(Block::Table(web_users(&run.web_users)));
     }
     Section {
         id: "queue".into(),
         level: 2,
-        title: "The queue".into(),
-        reading: "Little's law needs no model: requests at the server Q are the rate times the response, users N the rate times the \
-                  round trip R + Z. The same rate stands for many more people at their browsers, who think for tens of seconds.",
-        page: Some("concepts/models.md"),
+        title: "Queueing".into(),
+        intro: "Little's law: the number of requests in flight Q is rate times response time, the number of users N is rate times R + Z. The same rate corresponds to many more web users, who think for tens of seconds.",
+        book_page: Some("concepts/models.md"),
         blocks,
     }
 }
@@ -56,40 +54,39 @@ fn little(run: &Run) -> Table {
         q.think_ms.into(),
         q.rtt_ms.into(),
         q.users.into(),
-        q.users_seen.into(),
+        q.users_observed.into(),
         q.rort.into(),
     ];
     Table {
         caption: "Little's law (Table 3 of Brady and Gunther)".into(),
-        heads: vec![
-            "λ per s",
+        headings: vec![
+            "rate/s",
             "R (ms)",
             "Q = λ R",
             "Z (ms)",
             "RTT = R + Z (ms)",
             "N = λ (R + Z)",
-            "users seen",
+            "users observed",
             "RoRT = R / RTT",
         ],
         rows: vec![cells],
     }
 }
 
-fn under_way(over_time: &OverTime, concurrency: Option<f64>) -> Chart {
+fn in_flight(over_time: &OverTime, concurrency: Option<f64>) -> Chart {
     let mut steps: Vec<[f64; 2]> =
         over_time.edges_s.iter().zip(&over_time.in_flight).map(|(edge, n)| [*edge, *n]).collect();
     let end = over_time.edges_s.last().copied().unwrap_or(0.0);
     steps.extend(steps.last().copied().map(|last| [end, last[1]]));
-    let law = concurrency.map(|q| Series::new("Q = λ R", Ink::Theory, Shape::Line(vec![[0.0, q], [end, q]])));
+    let law = concurrency.map(|q| Series::new("Q = λ R", Style::Theory, Shape::Line(vec![[0.0, q], [end, q]])));
     Chart {
-        id: "under-way".into(),
-        title: "Requests under way".into(),
-        reading: "How many requests were sent and not yet answered, averaged over each cell, and what Little's law makes of rate and \
-                  response. A line that climbs to the end is a server that cannot keep up."
+        id: "in-flight".into(),
+        title: "Requests in flight".into(),
+        caption: "Number of requests sent and not yet completed, averaged per time interval, and the value by Little's law. A steady rise shows an overloaded server."
             .into(),
-        x: Axis::linear("time of the run (s)"),
-        y: Axis::linear("requests under way"),
-        series: [Series::new("measured", Ink::Measured, Shape::Steps(steps))].into_iter().chain(law).collect(),
+        x: Axis::linear("time (s)"),
+        y: Axis::linear("requests in flight"),
+        series: [Series::new("measured", Style::Measured, Shape::Steps(steps))].into_iter().chain(law).collect(),
     }
 }
 
@@ -98,16 +95,16 @@ fn predicted(run: &Run) -> Table {
         prediction.percentiles_ms.iter().find(|point| (point[0] - p).abs() < 1e-9).map(|point| point[1])
     };
     let row = |prediction: &Prediction| {
-        let interval = prediction.interval_ms.map_or(Cell::Nothing, |(low, high)| Cell::Interval(low, high));
+        let interval = prediction.interval_ms.map_or(Cell::Empty, |(low, high)| Cell::Interval(low, high));
         let mut cells = vec![Cell::from(prediction.by.name()), prediction.mean_ms.into(), interval];
         cells.extend([0.5, 0.9, 0.95, 0.99].map(|p| Cell::from(at(prediction, p))));
         cells.extend([prediction.in_system.into(), prediction.throughput_per_s.into()]);
         cells.push(Cell::from(format!("{}: {}", prediction.model, prediction.source)));
         cells
     };
-    let spread = run.portrait.as_ref().and_then(|portrait| portrait.response.as_ref());
+    let spread = run.chart_data.as_ref().and_then(|chart_data| chart_data.response.as_ref());
     let measured = spread.map(|spread| {
-        let interval = spread.mean_interval_ms.map_or(Cell::Nothing, |ends| Cell::Interval(ends.low, ends.high));
+        let interval = spread.mean_interval_ms.map_or(Cell::Empty, |ends| Cell::Interval(ends.low, ends.high));
         let mut cells = vec![Cell::from("measured"), spread.mean_ms.into(), interval];
         cells.extend([spread.p50_ms, spread.p90_ms, spread.p95_ms, spread.p99_ms].map(Cell::from));
         let answers = run.verdict.responses.last().and_then(|total| total.rate_per_s);
@@ -115,38 +112,37 @@ fn predicted(run: &Run) -> Table {
         cells
     });
     Table {
-        caption: "Predicted and measured responses (ms)".into(),
-        heads: vec!["by", "mean", "95 %", "p50", "p90", "p95", "p99", "Q", "X per s", "from"],
+        caption: "Predicted and measured response times (ms)".into(),
+        headings: vec!["by", "mean", "95 %", "p50", "p90", "p95", "p99", "Q", "completed/s", "source"],
         rows: measured.into_iter().chain(run.predictions.iter().map(row)).collect(),
     }
 }
 
-/// Whether the measured mean agrees with what was predicted.
+/// Whether the measured mean agrees with the prediction.
 fn agreement(run: &Run) -> Option<String> {
-    let ends = run.portrait.as_ref()?.response.as_ref()?.mean_interval_ms?;
+    let ends = run.chart_data.as_ref()?.response.as_ref()?.mean_interval_ms?;
     let prediction = run.predictions.iter().find(|prediction| prediction.mean_ms.is_some())?;
     let mean = prediction.mean_ms?;
     let (low, high) = prediction.interval_ms.unwrap_or((mean, mean));
     let by = prediction.by.name();
     Some(if high < ends.low || low > ends.high {
         format!(
-            "The {by} lies outside the measured interval: the server is not the one modelled, or the load was not the one meant."
+            "The {by} is outside the measured interval: the server differs from its model, or the load from the specified one."
         )
     } else {
-        format!("The {by} lies inside the measured interval: the run and theory agree as far as this run can tell.")
+        format!("The {by} is inside the measured interval: run and theory agree within the precision of this run.")
     })
 }
 
-/// What ten thousand people would need, in a sentence.
+/// The rate of ten thousand web users, as a sentence.
 fn ten_thousand(rows: &[WebUsers]) -> Option<String> {
     let row = rows.iter().find(|row| row.think_s >= 30.0).or(rows.last())?;
     Some(format!(
-        "This run stands for {} people who each think {} s between requests. Ten thousand of them would make {} requests per \
-         second, {} times this run's rate, as long as the responses stay what they were.",
-        short(row.web_users.round()),
-        short(row.think_s),
-        short(row.rate_of_10000_per_s),
-        short(row.times_this_run)
+        "This run corresponds to {} web users who think {} s between requests. Ten thousand of them would send {} requests/s, {} times this run's rate, if the response time does not change.",
+        number(row.web_users.round()),
+        number(row.think_s),
+        number(row.rate_of_10000_per_s),
+        number(row.times_this_run)
     ))
 }
 
@@ -156,7 +152,7 @@ fn web_users(rows: &[WebUsers]) -> Table {
     };
     Table {
         caption: "Web users N' = λ (R + Z') (Table 4 of Brady and Gunther)".into(),
-        heads: vec!["think Z' (s)", "this run is N' users", "10,000 users make (per s)", "times this run"],
+        headings: vec!["think Z' (s)", "web users N' of this run", "rate of 10,000 users (/s)", "times this run"],
         rows: rows.iter().map(row).collect(),
     }
 }
@@ -165,26 +161,26 @@ fn web_users(rows: &[WebUsers]) -> Table {
 mod tests {
     use super::*;
     use offered_model::Recording;
-    use offered_verify::{Ask, KeepsUp, verify};
+    use offered_verify::{Criteria, Stability, verify};
 
     #[test]
-    fn a_system_out_of_balance_is_said_to_be_none_of_littles() {
-        let mut run = Run::new("r".to_owned(), verify(&Recording::default(), &Ask::default()).unwrap(), None);
-        let kept = KeepsUp {
-            given_up: 0,
-            judgement: Judgement::Fails,
-            not_checked: None,
-            launched_per_s: 150.0,
-            answered_per_s: 90.0,
-            in_system_at_first: 0,
-            in_system_at_last: 600,
+    fn littles_law_does_not_apply_to_an_overloaded_system() {
+        let mut run = Run::new("r".to_owned(), verify(&Recording::default(), &Criteria::default()).unwrap(), None);
+        let kept = Stability {
+            timed_out: 0,
+            state: StabilityState::Overloaded,
+            not_checked_reason: None,
+            sent_rate_per_s: 150.0,
+            completed_rate_per_s: 90.0,
+            in_flight_at_start: 0,
+            in_flight_at_end: 600,
             growth_per_s: 60.0,
-            growth_low: 50.0,
-            growth_high: 70.0,
+            growth_low_per_s: 50.0,
+            growth_high_per_s: 70.0,
         };
-        let told = |run: &Run| format!("{:?}", section(run).blocks);
-        assert!(!told(&run).contains("does not apply"));
-        run.verdict.keeps_up = Some(kept);
-        assert!(told(&run).contains("Little's law does not apply"));
+        let text = |run: &Run| format!("{:?}", section(run).blocks);
+        assert!(!text(&run).contains("does not apply"));
+        run.verdict.stability = Some(kept);
+        assert!(text(&run).contains("Little's law does not apply"));
     }
 }

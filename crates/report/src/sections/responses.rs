@@ -1,92 +1,96 @@
-//! Section 3: what came back, over time, against the number in the system, and by request.
+//! Response times over time, by concurrency at arrival, and by request.
 
-use offered_verify::{Pages, Request};
+use offered_verify::{Pages, RequestStats};
 
 use super::{LABELS, and_more};
-use crate::chart::{Axis, Chart, Ink, Series, Shape};
-use crate::checks::Tried;
+use crate::chart::{Axis, Chart, Series, Shape, Style};
+use crate::chart_data::{ConcurrencyAtArrival, OverTime, Percentiles};
+use crate::check_counts::CheckCounts;
 use crate::document::{Block, Cell, Section, Table};
-use crate::portrait::{InSystem, OverTime, Percentiles};
 use crate::report::Run;
 
 pub(super) fn section(run: &Run) -> Section {
-    let portrait = run.portrait.as_ref();
+    let chart_data = run.chart_data.as_ref();
     let charts = [
-        portrait.and_then(|portrait| course(&portrait.over_time)),
-        portrait.and_then(|portrait| against_number(portrait.in_system.as_ref()?)),
+        chart_data.and_then(|chart_data| percentiles_over_time(&chart_data.over_time)),
+        chart_data.and_then(|chart_data| by_concurrency(chart_data.concurrency_at_arrival.as_ref()?)),
     ];
-    let pages = portrait.and_then(|portrait| portrait.pages.as_ref()).map(pages);
+    let pages = chart_data.and_then(|chart_data| chart_data.pages.as_ref()).map(pages);
     let tables = [by_request(run), statuses(run), checks(run), pages].into_iter().flatten().map(Block::Table);
     Section {
         id: "responses".into(),
         level: 2,
-        title: "Responses".into(),
-        reading: "What a person waits: counted from the instant a launch was meant, of good answers. What failed is counted apart.",
-        page: Some("concepts/times.md"),
+        title: "Response times".into(),
+        intro: "Response times of successful requests, from the scheduled time. Failed requests are counted separately.",
+        book_page: Some("concepts/times.md"),
         blocks: charts.into_iter().flatten().map(Block::Chart).chain(tables).collect(),
     }
 }
 
-/// A row per request, the total last; of many only those that failed or launched most.
+/// A row per request and the total. Of many requests, those with most failures and most requests.
 pub(super) fn by_request(run: &Run) -> Option<Table> {
     let (total, requests) = run.verdict.requests.split_last()?;
-    let mut rows: Vec<&Request> = requests.iter().collect();
-    rows.sort_by_key(|row| std::cmp::Reverse((row.failed, row.launches)));
+    let mut rows: Vec<&RequestStats> = requests.iter().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse((row.failed, row.requests)));
     let left_out = rows.len().saturating_sub(LABELS);
     rows.truncate(LABELS);
     rows.sort_by(|a, b| a.label.cmp(&b.label));
-    // The only request is the total.
+    // A single request equals the total.
     let shown = if rows.len() > 1 { rows } else { Vec::new() };
-    let row = |row: &Request| {
+    let row = |row: &RequestStats| {
         let times = [row.p50_ms, row.p95_ms, row.p99_ms, row.max_ms].map(Cell::from);
-        let counts = [row.launches, row.ok, row.failed].map(Cell::from);
+        let counts = [row.requests, row.ok, row.failed].map(Cell::from);
         [Cell::from(&row.label)].into_iter().chain(times).chain(counts).collect()
     };
     Some(Table {
-        caption: and_more("Responses by request (ms)", &format!("the {LABELS} that failed or launched most"), left_out),
-        heads: vec!["request", "p50", "p95", "p99", "max", "launches", "ok", "failed"],
+        caption: and_more(
+            "Response times by request (ms)",
+            &format!("the {LABELS} with most failures and requests"),
+            left_out,
+        ),
+        headings: vec!["request", "p50", "p95", "p99", "max", "requests", "ok", "failed"],
         rows: shown.into_iter().chain([total]).map(row).collect(),
     })
 }
 
-/// How many answers had each status.
+/// Number of responses by HTTP status.
 pub(super) fn statuses(run: &Run) -> Option<Table> {
     let statuses = &run.verdict.statuses;
     let row = |(status, n): (&u16, &u64)| vec![Cell::Count(u64::from(*status)), Cell::Count(*n)];
     (!statuses.is_empty()).then(|| Table {
         caption: "HTTP statuses".into(),
-        heads: vec!["status", "answers"],
+        headings: vec!["status", "responses"],
         rows: statuses.iter().map(row).collect(),
     })
 }
 
-/// What became of the checks that the workload makes of its answers.
+/// Results of the workload's response checks.
 pub(super) fn checks(run: &Run) -> Option<Table> {
-    let row = |tried: &Tried| {
+    let row = |tried: &CheckCounts| {
         vec![
             Cell::from(&tried.request),
             Cell::from(&tried.check),
-            tried.judgement.into(),
-            tried.answers.into(),
+            tried.result.into(),
+            tried.responses.into(),
             tried.failed.into(),
         ]
     };
     (!run.checks.is_empty()).then(|| Table {
-        caption: "Checks of the answers, the whole run".into(),
-        heads: vec!["request", "check", "judgement", "answers", "failed it"],
+        caption: "Response checks, whole run".into(),
+        headings: vec!["request", "check", "result", "responses", "failed"],
         rows: run.checks.iter().map(row).collect(),
     })
 }
 
-/// p50, p95 and p99 at the middle of each place, where there were enough values.
+/// p50, p95 and p99 at the middle of each bin with enough values.
 fn three(percentiles: &Percentiles, place: impl Fn(usize) -> f64) -> Vec<Series> {
     let line = |list: &[Option<f64>]| {
         Shape::Line(list.iter().enumerate().filter_map(|(i, value)| Some([place(i), (*value)?])).collect())
     };
     [
-        ("p50", Ink::Measured, &percentiles.p50_ms),
-        ("p95", Ink::Second, &percentiles.p95_ms),
-        ("p99", Ink::Failed, &percentiles.p99_ms),
+        ("p50", Style::Measured, &percentiles.p50_ms),
+        ("p95", Style::Second, &percentiles.p95_ms),
+        ("p99", Style::Failed, &percentiles.p99_ms),
     ]
     .into_iter()
     .map(|(name, ink, list)| Series::new(name, ink, line(list)))
@@ -94,10 +98,10 @@ fn three(percentiles: &Percentiles, place: impl Fn(usize) -> f64) -> Vec<Series>
     .collect()
 }
 
-pub(super) fn course(over_time: &OverTime) -> Option<Chart> {
+pub(super) fn percentiles_over_time(over_time: &OverTime) -> Option<Chart> {
     let edges = &over_time.percentile_edges_s;
     let middle = |i: usize| f64::midpoint(edges[i], edges[i + 1]);
-    // What is said of a moment is said from its beginning to its end: so are the first and the last.
+    // Extend the first and the last value to the edges of their intervals.
     let to_the_ends = |mut series: Series| {
         if let Shape::Line(points) = &mut series.shape
             && let (Some(&[first, at_first]), Some(&[last, at_last])) = (points.first(), points.last())
@@ -111,32 +115,30 @@ pub(super) fn course(over_time: &OverTime) -> Option<Chart> {
     };
     Chart {
         id: "percentiles-over-time".into(),
-        title: "Percentiles over time".into(),
-        reading: "The median and the slow ends of the good answers, moment by moment. Lines that stay level are a steady state; lines \
-                  that climb to the end say that a longer test would have found longer times."
+        title: "Response time percentiles over time".into(),
+        caption: "p50, p95 and p99 of successful requests. Level lines show a steady state; rising lines show that a longer test would measure longer times."
             .into(),
-        x: Axis::linear("time since the first launch (s)"),
-        y: Axis::log("response (ms)"),
+        x: Axis::linear("time (s)"),
+        y: Axis::log("response time (ms)"),
         series: three(&over_time.percentiles, middle).into_iter().map(to_the_ends).collect(),
     }
-    .some()
+    .non_empty()
 }
 
-fn against_number(in_system: &InSystem) -> Option<Chart> {
-    let middle = |i: usize| f64::midpoint(in_system.found[i][0] as f64, in_system.found[i][1] as f64);
-    // One number alone is no course.
-    (in_system.found.len() > 1).then_some(())?;
+fn by_concurrency(concurrency: &ConcurrencyAtArrival) -> Option<Chart> {
+    let middle = |i: usize| f64::midpoint(concurrency.ranges[i][0] as f64, concurrency.ranges[i][1] as f64);
+    // A single bin is not a curve.
+    (concurrency.ranges.len() > 1).then_some(())?;
     Chart {
-        id: "responses-against-number".into(),
-        title: "Responses against the number in the system".into(),
-        reading: "What a launch waited, by how many it found before it. A straight rise is a queue for something shared; a level line \
-                  is a server with room."
+        id: "responses-by-concurrency".into(),
+        title: "Response times by concurrency at arrival".into(),
+        caption: "Response time by the number of requests in flight when a request arrived. A linear rise shows a queue for a shared resource; a level line shows a server with spare capacity."
             .into(),
-        x: Axis::linear("requests found under way"),
-        y: Axis::log("response (ms)"),
-        series: three(&in_system.response, middle),
+        x: Axis::linear("requests in flight at arrival"),
+        y: Axis::log("response time (ms)"),
+        series: three(&concurrency.response, middle),
     }
-    .some()
+    .non_empty()
 }
 
 /// Pages and their objects.
@@ -147,8 +149,8 @@ fn pages(p: &Pages) -> Table {
     };
     let times = [p.response_mean_ms, p.response_p50_ms, p.response_p95_ms, p.response_p99_ms].map(Some);
     Table {
-        caption: "Pages, until their last object is there (ms), from the instant meant".into(),
-        heads: vec!["", "count", "failed", "per s", "mean", "p50", "p95", "p99"],
+        caption: "Pages, until their last object (ms), from the scheduled time".into(),
+        headings: vec!["", "count", "failed", "rate/s", "mean", "p50", "p95", "p99"],
         rows: vec![
             row("pages", p.pages, p.failed, p.pages_per_s, times),
             row("objects", p.objects, p.objects_failed, p.objects_per_s, [None; 4]),

@@ -75,10 +75,12 @@ fn reported(text: &str) -> bool {
     let Ok(recording) = read_from("mutant", Cursor::new(text.to_owned()), &ReadOptions::default()) else {
         return false;
     };
-    for meant in [Ask::default(), Ask { rate_per_s: Some(4.0), by_threads: true, ..Ask::default() }] {
+    for meant in
+        [Criteria::default(), Criteria { target_rate_per_s: Some(4.0), by_threads: true, ..Criteria::default() }]
+    {
         let verdict = verify(&recording, &meant).unwrap();
-        let portrait = Portrait::of(&recording, &meant, &verdict.window).unwrap();
-        let report = Report::new(vec![Run::new("mutant".to_owned(), verdict, portrait)]);
+        let chart_data = ChartData::of(&recording, &meant, &verdict.window).unwrap();
+        let report = Report::new(vec![Run::new("mutant".to_owned(), verdict, chart_data)]);
         let document = document(&report);
         for (name, chart) in document.charts() {
             svg::svg(chart).unwrap_or_else(|why| panic!("{name}: {why}"));

@@ -1,0 +1,114 @@
+//! The result of a capacity search as text.
+
+use std::fmt;
+
+use offered_experiment::Field;
+use offered_experiment::document::capacity::{Document, Limit};
+use offered_experiment::sweep::Interval;
+use offered_model::Objective;
+use offered_model::threshold::Unit;
+
+use offered_report::format::number;
+
+use crate::table::Table;
+
+/// The result as text.
+pub(super) struct Text<'a> {
+    pub(super) answer: &'a Document,
+    pub(super) objective: &'a Objective,
+}
+
+/// A figure with its interval and unit.
+fn figure_text(figure: &Interval, unit: Unit) -> String {
+    let (times, name) = match unit {
+        Unit::Seconds => (1e3, " ms"),
+        Unit::Fraction => (1e2, " %"),
+        Unit::PerSecond => (1.0, "/s"),
+        Unit::Number => (1.0, ""),
+    };
+    // Both ends, as the interval is not symmetric.
+    let ends = [figure.low.unwrap_or(f64::NEG_INFINITY), figure.high.unwrap_or(f64::INFINITY)];
+    let [value, low, high] = [figure.value, ends[0], ends[1]].map(|x| number(x * times));
+    format!("{value}{name} ({low} to {high})")
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { answer, objective } = self;
+        let field = &answer.field;
+        if let Some(Limit { value, because, .. }) = &answer.generator_limit {
+            writeln!(
+                f,
+                "INVALID  the generator, not the server, was the limit at {field}={}: {because}",
+                number(*value)
+            )?;
+        }
+        match (answer.low, answer.high) {
+            (Some(low), Some(high)) => {
+                let (low, high) = (number(low), number(high));
+                // Other fields have no known unit.
+                let (what, unit) = match field {
+                    Field::Rate => ("a rate", "/s"),
+                    Field::Users => ("a number of users", ""),
+                    other => (other.name(), ""),
+                };
+                writeln!(f, "{objective} is met up to {what} between {low}{unit} and {high}{unit} (95 %)")?;
+            }
+            (Some(low), None) => {
+                writeln!(f, "{objective} is met at {field}={}; the limit was not reached", number(low))?;
+            }
+            (None, Some(high)) => writeln!(f, "{objective} is missed even at {field}={}", number(high))?,
+            (None, None) => {
+                writeln!(f, "no result: no {field} was found at which {objective} is clearly met or missed")?
+            }
+        }
+        if !answer.complete {
+            writeln!(
+                f,
+                "the trials were used up before the interval was narrow enough; add --trials, or increase the duration"
+            )?;
+        }
+        let mut table = Table::new([field.name(), "trials", "figures (95 % interval of their mean)", ""]);
+        for point in &answer.points {
+            let units = objective.thresholds().iter().map(|threshold| threshold.metric.quantity.unit());
+            let figures: Vec<String> =
+                point.figures.iter().zip(units).map(|(figure, unit)| figure_text(figure, unit)).collect();
+            let figures = if figures.is_empty() { "the load is 1 or more".to_owned() } else { figures.join(", ") };
+            table.row([number(point.value), point.trials.to_string(), figures, point.says.name().to_owned()]);
+        }
+        write!(f, "\n{table}")?;
+        answer.warnings.iter().try_for_each(|warning| writeln!(f, "\nwarning: {warning}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offered_model::document::Schema;
+
+    use super::*;
+
+    #[test]
+    fn a_generator_limit_is_the_first_line() {
+        let objective: Objective = "p99 < 250ms".parse().unwrap();
+        let answer = Document {
+            schema: Schema::new(),
+            workload: "w.toml".into(),
+            simulated: false,
+            objective: objective.to_string(),
+            field: Field::Rate,
+            low: Some(400.0),
+            high: None,
+            complete: true,
+            generator_limit: Some(Limit { value: 800.0, failed: Vec::new(), because: "launches were late".into() }),
+            warnings: Vec::new(),
+            trials: 11,
+            points: Vec::new(),
+        };
+        let page = Text { answer: &answer, objective: &objective }.to_string();
+        assert!(
+            page.starts_with("INVALID  the generator, not the server, was the limit at rate=800: launches were late\n"),
+            "{page}"
+        );
+        assert!(page.contains("is met at rate=400; the limit was not reached"), "{page}");
+    }
+}

@@ -1,0 +1,149 @@
+//! The output of `offered logs` as text.
+
+use std::fmt;
+
+use offered_logs::{Doubt, Findings, Written, rule};
+
+use super::messages;
+use crate::table::Table;
+
+/// The result of an analysis.
+pub(crate) struct Text<'f> {
+    pub(crate) found: &'f Findings,
+    /// The reasons for the recommended system model.
+    pub(crate) reasons: &'f [String],
+    /// The three system models, if they were compared.
+    pub(crate) others: Option<&'f offered_logs::document::Others>,
+    /// Whether to show the requests by label.
+    pub(crate) labels: bool,
+    /// The trace, if one was written.
+    pub(crate) written: Option<Written>,
+}
+
+/// Maximum number of labels shown.
+const LABELS: usize = 40;
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = self.found;
+        let counted = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+        let (requests, clients) = (counted(found.figures.lines, "request"), counted(found.figures.clients, "client"));
+        writeln!(f, "{requests} by {clients}, {} to {}", found.figures.first, found.figures.last)?;
+        for (dropped, lines) in &found.left_out {
+            writeln!(f, "{lines} more excluded by {}", messages::option(*dropped))?;
+        }
+        if found.figures.unreadable > 0 {
+            writeln!(f, "{} unreadable lines", found.figures.unreadable)?;
+        }
+        self.sessions(f)?;
+        self.curve(f)?;
+        let doubt = found.doubts.iter().find_map(|doubt| match doubt {
+            Doubt::OneClient => Some(", but all requests come from one client".to_owned()),
+            Doubt::Few { sessions: 1 } => Some(", but there is only 1 session".to_owned()),
+            Doubt::Few { sessions } => Some(format!(", but there are only {sessions} sessions")),
+            _ => None,
+        });
+        writeln!(f, "\nSystem model: {}{}", found.recommendation.model.name(), doubt.unwrap_or_default())?;
+        for reason in self.reasons {
+            writeln!(f, "  {reason}")?;
+        }
+        if let Some(others) = self.others {
+            write!(f, "{}", super::comparison::Text(others))?;
+        }
+        if self.labels {
+            self.requests(f)?;
+        }
+        if let Some(written) = &self.written {
+            writeln!(
+                f,
+                "\nTrace: {} entries of {} sessions, {} distinct requests; {} requests excluded by their method",
+                written.entries, written.sessions, written.requests, written.other_methods
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Text<'_> {
+    fn sessions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = self.found;
+        let (lengths, fit) = (&found.figures.requests_per_session, &found.figures.stay_fit);
+        writeln!(
+            f,
+            "\nSessions (end after {} s without a request): {}",
+            found.figures.timeout_s, found.figures.sessions
+        )?;
+        writeln!(
+            f,
+            "  requests      mean {:.2}, median {}, p90 {}, max {}",
+            lengths.mean, lengths.median, lengths.p90, lengths.max
+        )?;
+        let shares = lengths.distribution.iter().map(|cell| match cell.to {
+            Some(to) if to == cell.from => format!("{to}: {:.1} %", 100.0 * cell.share),
+            Some(to) => format!("{}-{to}: {:.1} %", cell.from, 100.0 * cell.share),
+            None => format!("more: {:.1} %", 100.0 * cell.share),
+        });
+        writeln!(f, "  lengths       {}", shares.collect::<Vec<_>>().join(", "))?;
+        let p = fit.p.map_or_else(String::new, |p| format!(", p {p:.3}"));
+        writeln!(f, "  stay          {:.4}; distance to a geometric distribution {:.3}{p}", fit.stay, fit.distance)?;
+        if let Some(think) = &found.figures.think_s {
+            writeln!(
+                f,
+                "  think time    mean {:.1} s, CoV {:.2}, median {:.1} s, p90 {:.1} s, p99 {:.1} s",
+                think.mean, think.cov, think.median, think.p90, think.p99
+            )?;
+            if let (Some(law), Some(distance)) = (&think.law, think.law_distance) {
+                writeln!(f, "  distribution  {law}; distance {distance:.3}")?;
+            }
+        }
+        let starts = &found.figures.session_starts;
+        let cov = starts.cov.map_or_else(|| "unknown".to_owned(), |cov| format!("{cov:.2}"));
+        writeln!(
+            f,
+            "  starts        {:.4}/s, CoV {cov} in blocks of {} s; Poisson {}: {} of {} blocks",
+            starts.rate_per_s, starts.block_s, starts.poisson, starts.poisson_blocks, starts.blocks
+        )?;
+        let idc = starts.idc.iter().map(|idc| format!("{:.2} at {} s", idc.idc, idc.window_s));
+        writeln!(f, "  dispersion    {}", idc.collect::<Vec<_>>().join(", "))?;
+        writeln!(
+            f,
+            "  in progress   mean {:.1}, peak {}",
+            found.figures.concurrency.mean, found.figures.concurrency.peak
+        )?;
+        if let (Some(scv), Some(of)) = (found.figures.scv, found.figures.scv_of) {
+            writeln!(f, "  C2            {scv:.1} of {}", messages::service(of))?;
+        } else if let Some(scv) = found.figures.bytes_scv {
+            writeln!(f, "  C2            of service times unknown; {scv:.1} of bytes")?;
+        }
+        Ok(())
+    }
+
+    fn curve(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new(["timeout", "sessions", "requests per session", "model by the rule"]);
+        for point in &self.found.figures.sessions_by_timeout {
+            let mean = point.requests_per_session;
+            let timeout = format!("{} s", point.timeout_s);
+            table.row([
+                timeout,
+                point.sessions.to_string(),
+                format!("{mean:.2}"),
+                rule(mean, self.found.figures.scv).name().to_owned(),
+            ]);
+        }
+        write!(f, "\n{table}")
+    }
+
+    fn requests(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ranked = self.found.labels.ranked();
+        let mut table = Table::new(["label", "requests", "share"]);
+        for (name, label) in ranked.iter().take(LABELS) {
+            let share = 100.0 * label.count as f64 / self.found.figures.lines as f64;
+            table.row([name.clone(), label.count.to_string(), format!("{share:.1} %")]);
+        }
+        write!(f, "\n{table}")?;
+        match ranked.len().saturating_sub(LABELS) {
+            0 => Ok(()),
+            more => writeln!(f, "and {more} more labels"),
+        }
+    }
+}

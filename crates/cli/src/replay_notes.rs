@@ -1,0 +1,21 @@
+//! Notes about the timestamps of a replayed trace.
+
+use crate::output::status;
+use offered_model::Workload;
+use offered_model::workload::Sessions;
+
+/// Prints how requests of the same second are replayed, if the timestamps are whole seconds.
+pub(crate) fn note(workload: &Workload) {
+    let Sessions::Replay(replay) = workload.sessions() else { return };
+    if replay.trace().is_spread() {
+        status!(
+            "note: the trace has timestamps in whole seconds; the requests of a second are spread over it \
+             (stamps = \"as-recorded\" sends them together)"
+        );
+    } else if replay.trace().has_whole_seconds() {
+        status!(
+            "note: the trace has timestamps in whole seconds; the requests of a second are sent together \
+             (stamps = \"as-recorded\"), burstier than they were"
+        );
+    }
+}

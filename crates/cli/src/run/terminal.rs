@@ -1,0 +1,389 @@
+//! The display of a run under way: a block on stderr, redrawn every second and removed at the end. Without a terminal, a line
+//! every ten seconds. The block shows what fits: first rates and times, then workers, thresholds, requests and a histogram.
+
+use std::io::{Write, stderr};
+
+use console::style;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use offered_experiment::LiveView;
+use offered_verify::{CheckResult, Validity};
+use offered_watch::{At, Bar, Figures, Phase, Pulse, Response, Worker};
+
+use crate::table::{Table, clipped, sanitized};
+use offered_report::format::{number, optional};
+
+/// The line of the progress bar. It fits 80 columns with the longest times and phases.
+const TEMPLATE: &str = "[{bar:14}] {prefix}, {msg}";
+
+/// The block on a terminal.
+pub(crate) struct Block {
+    bar: ProgressBar,
+}
+
+impl Block {
+    /// A block on stderr; `None` if stderr is not a terminal that can move its cursor.
+    pub(crate) fn on_stderr() -> Option<Self> {
+        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template(TEMPLATE).expect("a template");
+        bar.set_style(style.progress_chars("=>-"));
+        (!bar.is_hidden()).then_some(Self { bar })
+    }
+}
+
+impl LiveView for Block {
+    fn show(&mut self, pulse: &Pulse) {
+        if pulse.phase == Phase::Ended {
+            self.bar.finish_and_clear();
+            return;
+        }
+        self.bar.set_length(1000);
+        self.bar.set_position((pulse.progress() * 1e3) as u64);
+        let of = pulse.duration_s.map_or_else(String::new, |duration| format!(" of {} s", number(duration)));
+        self.bar.set_prefix(format!("{:.0} s{of}", pulse.time_s));
+        // One line for the bar and one for the cursor.
+        let (rows, columns) = console::Term::stderr().size();
+        self.bar.set_message(block(pulse, usize::from(rows).saturating_sub(2), usize::from(columns)));
+    }
+}
+
+/// The lines under the bar, at most `rows`.
+fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
+    let validity = format!("{} so far", pulse.validity.name().to_uppercase());
+    let because = fit(pulse.reason.clone(), columns.saturating_sub(validity.len() + 2));
+    let validity = match pulse.validity {
+        Validity::Valid => style(validity).green(),
+        Validity::Invalid => style(validity).red(),
+        Validity::ValidWithWarnings => style(validity).yellow(),
+        Validity::NotChecked => style(validity),
+    };
+    let outrun = pulse.growth.filter(|growth| growth.outrun).map_or_else(String::new, |growth| {
+        let said = "OVERLOADED";
+        let how = format!(": {}, backlog grows {}/s", flow(&pulse.recent), number(growth.per_s));
+        let how = fit(how, columns.saturating_sub(said.len()));
+        format!("{}{how}\n", style(said).red().for_stderr())
+    });
+    let Pulse { launched, in_flight, unsent, .. } = pulse;
+    let most = pulse.most.map_or_else(String::new, |most| format!(" of {most}"));
+    let counts = format!("sent {launched}{most}, in flight {in_flight}, not sent {unsent}; errors: {}", errors(pulse));
+    let unkept =
+        unkept(pulse).map_or_else(String::new, |said| format!("{}\n", style(fit(said, columns)).red().for_stderr()));
+    let mut block = format!(
+        "{}\n\n{}{}\n{}\n{}: {because}\n{outrun}{unkept}",
+        fit(phase(pulse), columns),
+        figures(pulse),
+        fit(counts, columns),
+        cov(pulse),
+        validity.for_stderr()
+    );
+    let mut left = rows.saturating_sub(block.lines().count());
+    let parts: [&dyn Fn(usize) -> String; 4] =
+        [&|left| workers(pulse, left), &|_| thresholds(pulse), &|left| requests(pulse, left), &|left| {
+            bars(pulse, left, columns)
+        }];
+    for part in parts {
+        // A part is separated by a blank line, or omitted if it does not fit.
+        let part = part(left);
+        let lines = part.lines().count() + 1;
+        if lines > 1 && lines <= left {
+            block.push('\n');
+            block.push_str(&part);
+            left -= lines;
+        }
+    }
+    block.truncate(block.trim_end().len());
+    block
+}
+
+/// The phase of the run, and why it stops.
+fn phase(pulse: &Pulse) -> String {
+    let why = pulse.broken.as_ref().map_or_else(String::new, |broken| format!(": {broken}"));
+    format!("{}{why}", pulse.phase.words())
+}
+
+/// That events cannot be written at present, and why.
+fn unkept(pulse: &Pulse) -> Option<String> {
+    pulse.unkept.as_ref().map(|why| format!("NOT RECORDED, retrying every second: {why}"))
+}
+
+/// Cuts a line to `columns`: a wrapped line could not be erased.
+fn fit(line: String, columns: usize) -> String {
+    if line.chars().count() <= columns {
+        return line;
+    }
+    line.chars().take(columns.saturating_sub(3)).chain("...".chars()).collect()
+}
+
+/// Rates and times of the last seconds and of the whole measured time.
+fn figures(pulse: &Pulse) -> Table {
+    let heads = ["", "target/s", "sent/s", "completed/s", "p50 ms", "p95 ms", "p99 ms", "lateness p99 us"];
+    let mut table = Table::new(heads);
+    let without = Figures { response_ms: pulse.without_lateness_ms, ..Figures::default() };
+    for (name, figures) in [("last 10 s", &pulse.recent), ("so far", &pulse.so_far), ("without lateness", &without)] {
+        let [asked, sent, answers, p50, p95, p99, late] = numbers(figures);
+        table.row([name.to_owned(), asked, sent, answers, p50, p95, p99, late]);
+    }
+    table
+}
+
+/// Target, sent and completed rate, response percentiles, p99 of lateness.
+fn numbers(figures: &Figures) -> [String; 7] {
+    let Figures { asked_per_s, sent_per_s, answered_per_s, response_ms: r, lateness_us: late } = figures;
+    let r = r.as_ref();
+    let all = [
+        *asked_per_s,
+        *sent_per_s,
+        *answered_per_s,
+        r.map(|r| r.p50),
+        r.map(|r| r.p95),
+        r.map(|r| r.p99),
+        late.as_ref().map(|late| late.p99),
+    ];
+    all.map(optional)
+}
+
+/// `target 150/s, completed 92/s`.
+fn flow(figures: &Figures) -> String {
+    let answered = optional(figures.answered_per_s);
+    let asked = figures.asked_per_s.map_or_else(String::new, |asked| format!("target {}/s, ", number(asked)));
+    format!("{asked}completed {answered}/s")
+}
+
+/// A row per worker, as many as fit, those with problems first.
+fn workers(pulse: &Pulse, room: usize) -> String {
+    let mut rows: Vec<&Worker> = pulse.workers.iter().collect();
+    rows.sort_by_key(|worker| !has_problem(worker));
+    let mut table =
+        Table::new(["worker", "", "requests", "not sent", "errors", "sent/s", "p50 ms", "p99 ms", "lateness p99 us"]);
+    for worker in rows.iter().take(room.saturating_sub(2)) {
+        let [launched, unsent, errors] = [worker.launched, worker.unsent, worker.errors].map(|n| n.to_string());
+        let response = |of: fn(Response) -> f64| optional(worker.response_ms.map(of));
+        let late = optional(worker.lateness_us.map(|late| late.p99));
+        let (p50, p99) = (response(|r| r.p50), response(|r| r.p99));
+        let sent = optional(worker.sent_per_s);
+        table.row([clipped(&worker.name), worker.words(), launched, unsent, errors, sent, p50, p99, late]);
+    }
+    if rows.is_empty() || room < 3 { String::new() } else { table.to_string() }
+}
+
+/// Whether the worker is silent or lost.
+fn has_problem(worker: &Worker) -> bool {
+    matches!(worker.at, At::Silent | At::Gone)
+}
+
+/// The thresholds so far.
+fn thresholds(pulse: &Pulse) -> String {
+    let mut table = Table::new(["threshold", "so far", ""]);
+    for checked in &pulse.thresholds {
+        table.row([clipped(&checked.threshold.to_string()), checked.value_text(), checked.result.name().to_owned()]);
+    }
+    if pulse.thresholds.is_empty() { String::new() } else { table.to_string() }
+}
+
+/// A row per request, the most frequent first, as many as fit; empty for a single request.
+fn requests(pulse: &Pulse, room: usize) -> String {
+    let rows = pulse.requests.len().min(room.saturating_sub(2));
+    let Some((total, each)) = pulse.requests.split_last().filter(|_| rows > 1) else { return String::new() };
+    let mut table = Table::new(["request", "ok", "failed", "p50 ms", "p95 ms", "p99 ms", "max ms"]);
+    for request in each.iter().take(rows - 1).chain([total]) {
+        let [p50, p95, p99, max] = [|r: Response| r.p50, |r: Response| r.p95, |r: Response| r.p99, |r: Response| r.max]
+            .map(|of| optional(request.response_ms.map(of)));
+        table.row([clipped(&request.name), request.ok.to_string(), request.failed.to_string(), p50, p95, p99, max]);
+    }
+    table.to_string()
+}
+
+/// A histogram of the response times of the last seconds; neighbouring bins are joined to fit.
+fn bars(pulse: &Pulse, room: usize, columns: usize) -> String {
+    // The blank line above and the heading.
+    let lines = room.saturating_sub(2);
+    if lines < 3 {
+        return String::new();
+    }
+    let together = pulse.bars.len().div_ceil(lines).max(1);
+    let bar = |bars: &[Bar]| Bar {
+        from_ms: bars[0].from_ms,
+        to_ms: bars[bars.len() - 1].to_ms,
+        n: bars.iter().map(|bar| bar.n).sum(),
+    };
+    let bars: Vec<Bar> = pulse.bars.chunks(together).map(bar).collect();
+    let most = bars.iter().map(|bar| bar.n).max().unwrap_or(0);
+    let widest = columns.saturating_sub(28).min(60);
+    let line = |bar: &Bar| {
+        let width = (bar.n * widest as u64).div_ceil(most.max(1)) as usize;
+        format!("{:>8} ms {:>8}  {}\n", number(bar.to_ms), bar.n, "#".repeat(width))
+    };
+    match most {
+        0 => String::new(),
+        _ => format!("Response times up to, last 10 s\n{}", bars.iter().map(line).collect::<String>()),
+    }
+}
+
+fn errors(pulse: &Pulse) -> String {
+    let kinds: Vec<String> = pulse.errors().map(|(outcome, n)| format!("{n} {}", outcome.name())).collect();
+    if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") }
+}
+
+fn cov(pulse: &Pulse) -> String {
+    let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), |number| format!("{number:.3}"));
+    let Pulse { cov, cov_low, cov_high, meant_cov, .. } = pulse;
+    if cov.is_none() {
+        return "CoV of the gaps: too few requests".to_owned();
+    }
+    let [cov, low, high, meant] = [cov, cov_low, cov_high, meant_cov].map(|n| number(*n));
+    format!("CoV of the gaps {cov} (95 %: {low} to {high}), expected {meant}")
+}
+
+/// A line every ten seconds, and a warning when events can no longer be written.
+#[derive(Default)]
+pub(crate) struct Lines {
+    shown: u32,
+    unkept: bool,
+}
+
+impl LiveView for Lines {
+    fn show(&mut self, pulse: &Pulse) {
+        self.shown += 1;
+        if let Some(unkept) = unkept(pulse).filter(|_| !self.unkept) {
+            let _ = writeln!(stderr(), "warning: {}", sanitized(&unkept));
+        }
+        self.unkept = pulse.unkept.is_some();
+        if self.shown.is_multiple_of(10) && pulse.phase != Phase::Ended {
+            // Ignore errors: stderr may be closed.
+            let _ = writeln!(stderr(), "{}", line(pulse));
+        }
+    }
+}
+
+fn line(pulse: &Pulse) -> String {
+    let [asked, sent, answers, p50, p95, p99, late] = numbers(&pulse.recent);
+    let outrun = if pulse.growth.is_some_and(|growth| growth.outrun) { ", overloaded" } else { "" };
+    let amiss = pulse.workers.iter().filter(|worker| has_problem(worker));
+    let amiss: String = amiss.map(|worker| format!("; worker {} {}", worker.name, worker.words())).collect();
+    format!(
+        "{:.0} s: target {asked}/s, sent {sent}/s, completed {answers}/s, in flight {}, response p50 {p50} p95 {p95} p99 {p99} ms, \
+         lateness p99 {late} us, CoV {}, not sent {}, errors: {}; {} so far{outrun}{amiss}",
+        pulse.time_s,
+        pulse.in_flight,
+        pulse.cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.3}")),
+        pulse.unsent,
+        errors(pulse),
+        pulse.validity.name()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_model::Outcome;
+    use offered_verify::{Pattern, ThresholdResult};
+    use offered_watch::{Growth, Lateness, Request};
+
+    /// Long values everywhere.
+    fn pulse() -> Pulse {
+        let figures = Figures {
+            asked_per_s: Some(100_000.0),
+            sent_per_s: Some(99_873.2),
+            answered_per_s: Some(61_873.2),
+            response_ms: Some(Response { p50: 1234.5, p95: 12_345.6, p99: 30_000.1, max: 31_000.7 }),
+            lateness_us: Some(Lateness { p50: 12_345.0, p99: 1_234_567.0 }),
+        };
+        let request = |name: &str, ok| Request { name: name.into(), ok, failed: 7, response_ms: figures.response_ms };
+        Pulse {
+            time_s: 12.004,
+            duration_s: Some(1500.0),
+            most: None,
+            phase: Phase::Draining,
+            recent: figures,
+            so_far: Figures::default(),
+            without_lateness_ms: Some(Response { p50: 1222.2, p95: 12_222.2, p99: 28_765.4, max: 29_000.3 }),
+            launched: 123_456_789,
+            unsent: 12,
+            in_flight: 1234,
+            requests: (0..20).map(|i| request(&format!("a request with a long name {i}"), 1_000_000 - i)).collect(),
+            workers: Vec::new(),
+            bars: (0u32..9)
+                .map(|i| Bar { from_ms: f64::from(i), to_ms: f64::from(i + 1), n: u64::from(i) * 1000 })
+                .collect(),
+            thresholds: vec![ThresholdResult {
+                threshold: "p99 < 250ms".parse().unwrap(),
+                value: Some(30.0001),
+                result: CheckResult::Failed,
+                possible_range: None,
+            }],
+            broken: None,
+            unkept: None,
+            growth: Some(Growth { per_s: 38_000.0, outrun: true }),
+            outcomes: [(Outcome::Ok, 5), (Outcome::Timeout, 17), (Outcome::Unsent, 12)].into(),
+            statuses: [(200, 5)].into(),
+            cov: Some(1.0034),
+            cov_low: Some(0.99),
+            cov_high: Some(1.02),
+            meant_cov: None,
+            pattern: Pattern::Poisson,
+            validity: Validity::Invalid,
+            reason:
+                "one request in a hundred was more than 1.2 s late, which is a fifth of the median response of 6.1 s"
+                    .into(),
+            totals: None,
+        }
+    }
+
+    #[test]
+    fn the_block_fits_a_terminal_of_80_by_24() {
+        let large = block(&pulse(), 48, 200);
+        assert!(large.contains("a request with a long...   999999") && large.contains("#####"), "{large}");
+        assert!(large.lines().count() <= 48);
+        // The bar and the longest of what stands beside it.
+        let bar = TEMPLATE.replace("{bar:14}", &"=".repeat(14)).replace("{prefix}", "86400 s of 86400 s");
+        assert!(bar.replace("{msg}", Phase::Draining.words()).len() < 80, "{bar}");
+        let kinds = [
+            Outcome::Timeout,
+            Outcome::Refused,
+            Outcome::Reset,
+            Outcome::Malformed,
+            Outcome::HttpError,
+            Outcome::CheckFailed,
+            Outcome::Unprocessed,
+        ];
+        let failing = Pulse { outcomes: kinds.map(|kind| (kind, 100_000)).into(), ..pulse() };
+        let errors = block(&failing, 22, 80);
+        assert!(errors.lines().all(|line| line.chars().count() <= 80), "{errors}");
+        let full = Pulse { unkept: Some("cannot write runs/1: No space left on device".into()), ..pulse() };
+        let told = "NOT RECORDED, retrying every second: cannot write runs/1: No space left on device\n";
+        assert!(block(&full, 22, 80).contains(told), "{}", block(&full, 22, 80));
+        let block = block(&pulse(), 22, 80);
+        let wide: Vec<&str> = block.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(wide.is_empty() && block.lines().count() <= 22, "{block}");
+        for part in [
+            "all launched, waiting",
+            "in flight 1234, not sent 12; errors: 17 timeout",
+            "CoV of the gaps 1.003 (95 %: 0.990 to 1.020), expected -",
+            "INVALID so far: one request",
+            "last 10 s      100000   99873      61873",
+            "so far              -       -          -",
+            "OVERLOADED: target 100000/s, completed 61873/s, backlog grows 38000/s\n",
+            "response.p99 < 250ms  30000.1 ms  fails",
+            "a request with a long...  1000000       7",
+        ] {
+            assert!(block.contains(part), "{part}: {block}");
+        }
+        // With one request and no threshold there is room for all responses, if not for a line each.
+        let plain = Pulse { requests: Vec::new(), thresholds: Vec::new(), growth: None, ..pulse() };
+        let drawn = super::block(&plain, 17, 80);
+        assert_eq!(drawn.lines().count(), 16, "{drawn}");
+        let drawn: Vec<&str> =
+            drawn.lines().skip_while(|line| !line.starts_with("Response times up to")).skip(1).collect();
+        let counts: Vec<&str> = drawn.iter().map(|line| line.split_whitespace().nth(2).unwrap()).collect();
+        assert_eq!(counts, ["1000", "5000", "9000", "13000", "8000"], "{drawn:?}");
+        assert!(!super::block(&plain, 13, 80).contains("Response times up to"), "fewer than three lines say nothing");
+    }
+
+    #[test]
+    fn a_line_says_the_same() {
+        assert_eq!(
+            line(&pulse()),
+            "12 s: target 100000/s, sent 99873/s, completed 61873/s, in flight 1234, response p50 1234 p95 12346 p99 30000 ms, \
+             lateness p99 1234567 us, CoV 1.003, not sent 12, errors: 17 timeout; invalid so far, overloaded"
+        );
+    }
+}

@@ -1,0 +1,323 @@
+//! The result of a run as text: verdict, load, requests, failures, arrivals, times, warnings.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use offered_experiment::{Millis, Summary};
+use offered_model::workload::Sessions;
+use offered_model::{Count, RunId, Workload};
+use offered_run::{End, Halted};
+use offered_verify::{CheckResult, NotCheckedReason, RequestStats, Stability, StabilityState, Validity, Verdict};
+
+use crate::messages;
+use crate::table::{Table, clipped, sanitized, wrapped};
+use crate::verdict_lines::VerdictLines;
+use crate::verify::policies;
+use crate::verify::text::Details;
+
+/// Number of requests shown; the JSON document has all.
+const REQUESTS: usize = 20;
+
+/// Maximum width of a warning, in characters.
+const WIDTH: usize = 80;
+
+/// Number of failures shown; the JSON document has all.
+const FAILURES: usize = 5;
+
+/// A summary as text.
+pub(crate) struct Text<'a> {
+    pub(crate) summary: &'a Summary,
+    /// The run ID, if requests contain it.
+    pub(crate) run: Option<&'a RunId>,
+    pub(crate) verdict: &'a Verdict,
+    pub(crate) workload: &'a Workload,
+    /// Why the run stopped itself; `None` if it did not.
+    pub(crate) halted: Option<&'a Halted>,
+    /// Whether to show every statistical test.
+    pub(crate) details: bool,
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.summary;
+        write!(f, "{}\n", self.verdict_lines())?;
+        self.load(f)?;
+        self.requests(f)?;
+        self.endings(f)?;
+        policies::write(f, self.verdict)?;
+        self.arrivals(f)?;
+        self.times(f)?;
+        self.traffic(f)?;
+        if self.details {
+            write!(f, "{}", Details(self.verdict))?;
+        }
+        for warning in s.warnings.iter().filter(|warning| !warning.in_reason) {
+            writeln!(f)?;
+            wrapped(f, "warning: ", &warning.message, WIDTH)?;
+            wrapped(f, "fix:     ", &messages::fix(warning), WIDTH)?;
+        }
+        if let Some(out) = &s.out {
+            writeln!(f, "\nsaved       {out}        next: offered report {out} -o report.html")?;
+        }
+        Ok(())
+    }
+}
+
+impl Text<'_> {
+    /// The first lines: validity, thresholds, stability.
+    fn verdict_lines(&self) -> VerdictLines {
+        let (s, mut lines) = (self.summary, VerdictLines::default());
+        if !s.succeeded() {
+            lines.add("FAILED", format!("all {} requests failed{}", s.launched, self.most_frequent_failure()));
+        }
+        lines.validity(s.validity, &self.verdict.reason, &s.warnings);
+        if let Some(Halted { why, end: End::Threshold }) = self.halted {
+            lines.add("STOPPED", format!("by a threshold: {why}"));
+        }
+        if let Some(failures) = s.requests.last().and_then(messages::failures).filter(|_| s.succeeded()) {
+            lines.add("FAILURES", format!("{failures}{}", self.most_frequent_failure()));
+        }
+        lines.thresholds(&s.thresholds, s.believable());
+        lines.stability(s.stability.as_ref(), s.asked_rate_per_s);
+        lines
+    }
+
+    /// The most frequent failure: `, most of them refused: Connection refused (os error 111)`.
+    fn most_frequent_failure(&self) -> String {
+        let mut kinds: BTreeMap<_, u64> = BTreeMap::new();
+        for failure in &self.summary.failures {
+            *kinds.entry((&failure.outcome, failure.status, &failure.why)).or_default() += failure.n;
+        }
+        let all: u64 = kinds.values().sum();
+        let Some(((outcome, status, why), n)) = kinds.into_iter().max_by_key(|(_, n)| *n) else { return String::new() };
+        let many = match n {
+            n if n == all => "each",
+            n if 2 * n > all => "most",
+            _ => "many",
+        };
+        let status = status.map_or(String::new(), |status| format!(" {status}"));
+        let why = why.as_deref().map_or(String::new(), |why| format!(": {}", sanitized(why)));
+        format!(", {many} of them {outcome}{status}{why}")
+    }
+
+    fn load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.summary;
+        if let Some(set) = &s.set_load {
+            writeln!(f, "  set load   {}", set.in_words())?;
+        }
+        let model = model(self.workload);
+        let asked =
+            s.asked_rate_per_s.map_or_else(|| closed_target(self.workload), |rate| format!("{}/s", number(rate)));
+        // Sent and completed rates of the same seconds.
+        let launched = s.stability.map(|keeps_up| keeps_up.sent_rate_per_s).or(s.offered_rate_per_s);
+        let (launched, answered) = (rate(launched), rate(s.answered_rate_per_s));
+        let well = self.ok_and_failed_rates().unwrap_or_default();
+        let run = self.run.map_or(String::new(), |run| format!(", run id {run}"));
+        writeln!(
+            f,
+            "  load       {model}, target {asked}, sent {launched}{well}, completed {answered}, seed {}{run}",
+            s.seed
+        )?;
+        let most = match self.workload.count() {
+            None => String::new(),
+            Some(Count::Requests(n)) => format!("; at most {n} in all"),
+            Some(Count::Sessions(n)) => format!("; at most {n} sessions in all"),
+        };
+        writeln!(f, "  requests   {}, of them {} not sent{most}", s.launched, s.unsent)
+    }
+
+    /// Rates of successful and failed requests; `None` if none failed.
+    fn ok_and_failed_rates(&self) -> Option<String> {
+        let total = self.summary.requests.last().filter(|total| total.failed > 0)?;
+        let time = Some(self.verdict.window.end_s - self.verdict.window.start_s).filter(|time| *time > 0.0)?;
+        let [well, failed] = [total.ok, total.failed].map(|n| number(n as f64 / time));
+        Some(format!(" (ok {well}/s, failed {failed}/s)"))
+    }
+
+    /// A row per request and the total. Of many requests, those with most failures and most requests.
+    fn requests(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((total, requests)) = self.summary.requests.split_last() else { return Ok(()) };
+        let mut rows: Vec<&RequestStats> = requests.iter().collect();
+        rows.sort_by_key(|row| std::cmp::Reverse((row.failed, row.requests)));
+        let left_out = rows.len().saturating_sub(REQUESTS);
+        rows.truncate(REQUESTS);
+        rows.sort_by(|a, b| a.label.cmp(&b.label));
+        // A single request equals the total.
+        let shown = if rows.len() > 1 { rows } else { Vec::new() };
+        let mut table = Table::new(["  response ms", "requests", "ok", "failed", "p50", "p95", "p99", "max"]);
+        for row in shown.into_iter().chain([total]) {
+            let name = if row == total { "  total".to_owned() } else { format!("  {}", clipped(&row.label)) };
+            let [p50, p95, p99, max] =
+                [row.p50_ms, row.p95_ms, row.p99_ms, row.max_ms].map(|n| n.map_or_else(|| "-".to_owned(), number));
+            let [launches, ok, failed] = [row.requests, row.ok, row.failed].map(|n| n.to_string());
+            table.row([name, launches, ok, failed, p50, p95, p99, max]);
+        }
+        write!(f, "\n{table}")?;
+        if left_out > 0 {
+            writeln!(f, "  {left_out} more requests: see --json")?;
+        }
+        Ok(())
+    }
+
+    fn arrivals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.summary;
+        let (a, cov) = (&s.arrivals, |cov: Option<f64>| cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.3}")));
+        match &s.sessions {
+            None => writeln!(
+                f,
+                "\n  arrivals   {}: CoV expected {}, measured {} (95 %: {} to {})",
+                a.pattern.name(),
+                cov(a.scheduled_cov),
+                cov(a.measured_cov),
+                cov(a.cov_low),
+                cov(a.cov_high)
+            )?,
+            Some(of) => {
+                writeln!(
+                    f,
+                    "\n  sessions   {}: target {}, sent {}; CoV expected {}, measured {} (95 %: {} to {})",
+                    a.pattern.name(),
+                    rate(of.target_rate_per_s),
+                    rate(of.sent_rate_per_s),
+                    cov(of.scheduled_cov),
+                    cov(of.measured_cov),
+                    cov(of.cov_low),
+                    cov(of.cov_high)
+                )?;
+                let (asked, launched) = (rate(s.asked_rate_per_s), rate(s.offered_rate_per_s));
+                writeln!(f, "  requests   target {asked}, sent {launched}; CoV measured {}", cov(a.measured_cov))?;
+            }
+        }
+        if let Some(late) = &s.lateness_us {
+            writeln!(
+                f,
+                "  lateness   p50 {} us, p99 {} us, max {} us",
+                number(late.p50),
+                number(late.p99),
+                number(late.max)
+            )?;
+        }
+        if let Some(effect) = &s.generator_error {
+            let percent = |share: f64| format!("{} %", number(100.0 * share.min(1.0)));
+            let shares =
+                effect.percentiles.iter().map(|of| format!("p{} {}", of.percentile, percent(of.upper_bound())));
+            let shares = shares.collect::<Vec<_>>().join(", ");
+            writeln!(f, "  generator error  at most {shares}; tolerance {}", percent(effect.tolerance))?;
+        }
+        Ok(())
+    }
+
+    fn times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new(["  ms", "mean", "sdev", "p50", "p90", "p95", "p99", "p99.9", "max"]);
+        let s = self.summary;
+        for (name, times) in [
+            ("  response", &s.response_ms),
+            ("  service", &s.service_ms),
+            ("  handshake", &s.handshake_ms),
+            ("  connection wait", &s.waited_ms),
+        ] {
+            if let Some(Millis { mean, sdev, p50, p90, p95, p99, p999, max, .. }) = times {
+                let numbers = [mean, sdev, p50, p90, p95, p99, p999, max].map(|n| number(*n));
+                let [mean, sdev, p50, p90, p95, p99, p999, max] = numbers;
+                table.row([name.to_owned(), mean, sdev, p50, p90, p95, p99, p999, max]);
+            }
+            if let Some(t) = self.verdict.failures.last().filter(|_| name == "  response") {
+                let numbers = [t.mean_ms, t.sdev_ms, t.p50_ms, t.p90_ms, t.p95_ms, t.p99_ms, t.p999_ms, t.max_ms];
+                let [mean, sdev, p50, p90, p95, p99, p999, max] = numbers.map(number);
+                table.row(["  failed".to_owned(), mean, sdev, p50, p90, p95, p99, p999, max]);
+            }
+        }
+        write!(f, "\n{table}")
+    }
+
+    fn endings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.summary;
+        let outcomes: Vec<String> = s.outcomes.iter().map(|(name, n)| format!("{name} {n}")).collect();
+        writeln!(f, "\n  outcomes   {}", outcomes.join(", "))?;
+        if !s.statuses.is_empty() {
+            let statuses: Vec<String> = s.statuses.iter().map(|(status, n)| format!("{status} {n}")).collect();
+            writeln!(f, "  statuses   {}", statuses.join(", "))?;
+        }
+        for failure in s.failures.iter().take(FAILURES) {
+            let label = failure.label.as_deref().map_or(String::new(), |label| format!("{}: ", sanitized(label)));
+            let status = failure.status.map_or(String::new(), |status| format!(" {status}"));
+            let why = failure.why.as_deref().map_or(String::new(), |why| format!(", {}", sanitized(why)));
+            writeln!(f, "{:>10}   {label}{}{status}{why}", failure.n, failure.outcome)?;
+        }
+        let more: u64 = s.failures.iter().skip(FAILURES).map(|failure| failure.n).sum();
+        if more > 0 {
+            writeln!(f, "{more:>10}   of other kinds: see --json")?;
+        }
+        Ok(())
+    }
+
+    fn traffic(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.summary;
+        let rows = if s.rows == 0 { String::new() } else { format!("; {} rows", s.rows) };
+        writeln!(f, "\n  bytes      {} in, {} out{rows}", s.bytes_in, s.bytes_out)?;
+        if let Some(p) = &s.pages {
+            writeln!(
+                f,
+                "  pages      {}/s with {} objects/s; page time mean {} ms, p50 {}, p95 {}, p99 {}, max {}",
+                number(p.pages_per_s),
+                number(p.objects_per_s),
+                number(p.response_mean_ms),
+                number(p.response_p50_ms),
+                number(p.response_p95_ms),
+                number(p.response_p99_ms),
+                number(p.response_max_ms)
+            )?;
+            writeln!(
+                f,
+                "             {} of {} pages failed, {} of {} objects",
+                p.failed, p.pages, p.objects_failed, p.objects
+            )?;
+        }
+        self.little(f)
+    }
+
+    /// Little's law, or why it does not apply.
+    fn little(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let q = &self.summary.queue;
+        let (Some(rate), Some(response), Some(concurrency)) = (q.rate_per_s, q.response_ms, q.concurrency) else {
+            let outrun = self.summary.stability.is_some_and(|keeps_up| keeps_up.state == StabilityState::Overloaded);
+            let why = if outrun { "the system is overloaded" } else { "too few completed requests" };
+            return writeln!(f, "  Little     Q = lambda R does not apply: {why}");
+        };
+        write!(
+            f,
+            "  Little     Q = lambda R = {}/s x {} ms = {}",
+            number(rate),
+            number(response),
+            number(concurrency)
+        )?;
+        if let (Some(think), Some(users), Some(rort)) = (q.think_ms, q.users, q.rort) {
+            write!(f, "; Z {} ms, N = lambda (R + Z) = {}, RoRT {rort:.3}", number(think), number(users))?;
+        }
+        writeln!(f)
+    }
+}
+
+/// The target rate of a closed system, which depends on the server.
+fn closed_target(workload: &Workload) -> String {
+    match workload.sessions() {
+        Sessions::Closed(closed) if closed.pace().is_some() => {
+            format!("at most {}, limited by the server", rate(closed.most_per_s()))
+        }
+        _ => "limited by the server".to_owned(),
+    }
+}
+
+fn rate(rate: Option<f64>) -> String {
+    rate.map_or_else(|| "-".to_owned(), |rate| format!("{}/s", number(rate)))
+}
+
+/// Name of the system model.
+pub(crate) fn model(workload: &Workload) -> &'static str {
+    match workload.sessions() {
+        Sessions::Open(_) => "open",
+        Sessions::PartlyOpen { .. } => "partly-open",
+        Sessions::Closed(_) => "closed",
+        Sessions::Replay(_) => "replay",
+    }
+}

@@ -1,0 +1,343 @@
+//! A verdict as text: the first lines, then the tables behind it.
+
+use std::fmt::{self, Display, Formatter};
+
+use offered_verify::{
+    Clock, Finding, PairedStats, SizeStats, Stability, StabilityState, ThreadStats, TimeStats, Validity, Verdict,
+};
+
+use crate::messages;
+use crate::table::{Table, clipped, wrapped};
+use crate::verdict_lines::VerdictLines;
+
+/// Maximum number of rows of a table; `Total` is always among them.
+const ROWS: usize = 40;
+
+/// Maximum width of a paragraph, in characters.
+pub(super) const WIDTH: usize = 80;
+
+/// One verdict; with `details`, also every statistical test.
+pub(crate) struct Text<'a> {
+    pub(crate) verdict: &'a Verdict,
+    pub(crate) details: bool,
+}
+
+impl Display for Text<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let v = self.verdict;
+        let mut lines = VerdictLines::default();
+        let reason = match v.validity {
+            Validity::Valid | Validity::ValidWithWarnings => format!("{}: {}", v.expected.arrivals, v.reason),
+            _ => format!("{} expected, {} found: {}", v.expected.arrivals, v.pattern.name(), v.reason),
+        };
+        lines.validity(v.validity, &reason, &v.warnings);
+        if let Some(failures) = v.requests.last().and_then(messages::failures) {
+            lines.add("FAILURES", failures);
+        }
+        lines.stability(v.stability.as_ref(), v.expected.target_rate_per_s);
+        write!(f, "{lines}")?;
+        source(f, v)?;
+        for warning in v.warnings.iter().filter(|warning| !warning.in_reason) {
+            wrapped(f, "warning: ", &warning.message, WIDTH)?;
+            wrapped(f, "fix:     ", &messages::fix(warning), WIDTH)?;
+        }
+        if !v.runs.is_empty() {
+            write!(f, "{}", Summary(&v.runs))?;
+        }
+        // Whole milliseconds for a coarse clock, else three decimal places.
+        let digits = if v.source.resolution_ms >= 1.0 { 0 } else { 3 };
+        times(f, "Gaps between requests (ms)", &v.gaps, digits)?;
+        times(f, "Gaps by node (ms)", &v.by_node, digits)?;
+        times(f, "Gaps by worker (ms)", &v.by_worker, digits)?;
+        clocks(f, &v.clocks)?;
+        times(f, "Response times (ms)", &v.responses, digits)?;
+        times(f, "Response times of failed requests (ms)", &v.failures, digits)?;
+        times(f, "Time to first byte (ms)", &v.first_byte, digits)?;
+        sizes(f, &v.sizes)?;
+        threads(f, &v.by_threads)?;
+        sessions(f, v)?;
+        lateness(f, v)?;
+        queue(f, v)?;
+        super::policies::write(f, v)?;
+        twin(f, v)?;
+        super::hosts::write(f, v)?;
+        if self.details {
+            write!(f, "{}", Details(v))?;
+        }
+        for run in &v.runs {
+            writeln!(f, "\n{}", Text { verdict: run, details: self.details })?;
+        }
+        Ok(())
+    }
+}
+
+/// Every statistical test with its numbers.
+pub(crate) struct Details<'a>(pub(crate) &'a Verdict);
+
+impl Display for Details<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        findings(f, &self.0.findings)?;
+        dispersion(f, self.0)
+    }
+}
+
+fn source(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    let (w, s) = (&v.window, &v.source);
+    writeln!(
+        f,
+        "{}: {}, {} requests, timestamps to {}{}; {} analysed from {:.1} s to {:.1} s, {} excluded",
+        s.path,
+        s.format,
+        s.requests,
+        if s.resolution_ms >= 1.0 {
+            format!("{} ms", s.resolution_ms)
+        } else {
+            format!("{} us", s.resolution_ms * 1e3)
+        },
+        s.timestamps.as_ref().map_or_else(String::new, |stamps| format!(" ({stamps})")),
+        w.requests,
+        w.start_s,
+        w.end_s,
+        w.excluded
+    )?;
+    // A CoV of 1 (Poisson) needs no line.
+    match v.expected.expected_cov {
+        Some(cov) if cov != 1.0 => writeln!(f, "expected: {}, CoV {cov:.3}", v.expected.arrivals),
+        _ => Ok(()),
+    }
+}
+
+fn number(x: f64, digits: usize) -> String {
+    format!("{x:.digits$}")
+}
+
+pub(super) fn maybe(x: Option<f64>, digits: usize) -> String {
+    x.map_or_else(|| "-".to_owned(), |x| number(x, digits))
+}
+
+fn times(f: &mut Formatter<'_>, title: &str, rows: &[TimeStats], digits: usize) -> fmt::Result {
+    let Some(total) = rows.last() else { return Ok(()) };
+    writeln!(f, "\n{title}")?;
+    // Above ten seconds, one decimal place: tables have 120 columns.
+    let digits = if total.max_ms >= 10_000.0 { digits.min(1) } else { digits };
+    let fine = digits.max(2);
+    let cells = |row: &TimeStats| {
+        let order = [row.p90_ms, row.p95_ms, row.p99_ms, row.min_ms, row.max_ms].map(|x| number(x, digits));
+        let [p90, p95, p99, min, max] = order;
+        let (mean, sdev) = (number(row.mean_ms, fine), number(row.sdev_ms, fine));
+        let head = [clipped(&row.label), row.n.to_string(), maybe(row.rate_per_s, 2), number(row.p50_ms, digits)];
+        let [label, n, rate, median] = head;
+        [label, n, rate, median, mean, sdev, number(row.cov, 2), p90, p95, p99, min, max]
+    };
+    let heads = ["label", "n", "/s", "median", "mean", "sdev", "CoV", "p90", "p95", "p99", "min", "max"];
+    if total.error_percent.is_some() {
+        let mut table = Table::new([
+            "label", "n", "/s", "median", "mean", "sdev", "CoV", "p90", "p95", "p99", "max", "%error", "KB/s",
+        ]);
+        for row in shown(rows) {
+            let [label, n, rate, median, mean, sdev, cov, p90, p95, p99, _, max] = cells(row);
+            let (error, kb) = (maybe(row.error_percent, 2), maybe(row.kb_per_s, 2));
+            table.row([label, n, rate, median, mean, sdev, cov, p90, p95, p99, max, error, kb]);
+        }
+        write!(f, "{table}")
+    } else {
+        let mut table = Table::new(heads);
+        for row in shown(rows) {
+            table.row(cells(row));
+        }
+        write!(f, "{table}")?;
+        if let (Some(low), Some(high)) = (total.cov_low, total.cov_high) {
+            writeln!(f, "CoV of {}: {:.3}, 95 % interval {low:.3} to {high:.3}", total.label, total.cov)?;
+        }
+        Ok(())
+    }
+}
+
+/// The first rows and the last.
+fn shown<T>(rows: &[T]) -> impl Iterator<Item = &T> {
+    let last = rows.len() - 1;
+    rows.iter().enumerate().filter(move |(i, _)| *i == last || *i < ROWS).map(|(_, row)| row)
+}
+
+fn sizes(f: &mut Formatter<'_>, rows: &[SizeStats]) -> fmt::Result {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\nSizes (bytes)")?;
+    let mut table = Table::new(["label", "n", "median", "mean", "sdev", "CoV", "p90", "p95", "p99", "min", "max"]);
+    for row in shown(rows) {
+        let [median, p90, p95, p99, min, max] =
+            [row.p50_bytes, row.p90_bytes, row.p95_bytes, row.p99_bytes, row.min_bytes, row.max_bytes]
+                .map(|x| number(x, 0));
+        let (mean, sdev, cov) = (number(row.mean_bytes, 2), number(row.sdev_bytes, 2), number(row.cov, 2));
+        table.row([clipped(&row.label), row.n.to_string(), median, mean, sdev, cov, p90, p95, p99, min, max]);
+    }
+    write!(f, "{table}")
+}
+
+fn threads(f: &mut Formatter<'_>, rows: &[ThreadStats]) -> fmt::Result {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\nGaps by number of threads (ms)")?;
+    let mut table = Table::new(["threads", "requests", "/s", "mean", "sdev", "CoV"]);
+    for row in rows {
+        let (rate, mean, sdev) = (number(row.rate_per_s, 2), number(row.mean_ms, 2), number(row.sdev_ms, 2));
+        table.row([row.threads.to_string(), row.requests.to_string(), rate, mean, sdev, number(row.cov, 2)]);
+    }
+    write!(f, "{table}")
+}
+
+fn clocks(f: &mut Formatter<'_>, rows: &[Clock]) -> fmt::Result {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\nClocks relative to worker 1 (ms)")?;
+    let mut table = Table::new(["worker", "synchronised", "max error", "offset", "drift", "uncertainty"]);
+    for row in rows {
+        let synchronised = row.synchronised.map_or("-", |is| if is { "yes" } else { "no" });
+        let [error, ahead, drift, within] =
+            [row.max_error_ms, row.offset_ms, row.drift_ms, row.offset_uncertainty_ms].map(|ms| maybe(ms, 3));
+        table.row([clipped(&row.label), synchronised.to_owned(), error, ahead, drift, within]);
+    }
+    write!(f, "{table}")
+}
+
+fn sessions(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    let Some(of) = &v.sessions else { return Ok(()) };
+    writeln!(f, "\nSessions, by their first requests")?;
+    let mut table = Table::new(["n", "target/s", "sent/s", "CoV expected", "CoV measured", "low", "high"]);
+    let rates = [of.target_rate_per_s, of.sent_rate_per_s].map(|rate| maybe(rate, 2));
+    let covs = [of.scheduled_cov, of.measured_cov, of.cov_low, of.cov_high].map(|cov| maybe(cov, 3));
+    let ([asked, launched], [meant, sent, low, high]) = (rates, covs);
+    table.row([of.n.to_string(), asked, launched, meant, sent, low, high]);
+    write!(f, "{table}")
+}
+
+fn lateness(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    let Some(late) = &v.lateness else { return Ok(()) };
+    writeln!(
+        f,
+        "\nLateness (us): p50 {:.1}, p90 {:.1}, p99 {:.1}, max {:.1}; {} of {} not sent",
+        late.p50_us,
+        late.p90_us,
+        late.p99_us,
+        late.max_us,
+        late.unsent,
+        late.unsent + late.n
+    )?;
+    if let Some(stalls) = &late.stalls {
+        writeln!(
+            f,
+            "Stalls: {} requests were late in {} stalls of up to {:.1} ms",
+            stalls.delayed_requests, stalls.count, stalls.longest_ms
+        )?;
+    }
+    let Some(effect) = &v.generator_error else { return Ok(()) };
+    let percent = |share: f64| format!("{:.2}", 100.0 * share);
+    writeln!(f, "\nGenerator error of the response time (ms; tolerance {} %)", percent(effect.tolerance))?;
+    let mut table = Table::new(["figure", "response", "without lateness", "generator error %, at most"]);
+    for share in &effect.percentiles {
+        let (with, without) = (number(share.response_ms, 3), number(share.service_ms, 3));
+        table.row([format!("p{}", share.percentile), with, without, percent(share.upper_bound())]);
+    }
+    write!(f, "{table}")
+}
+
+fn queue(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    let q = &v.queue;
+    if q.concurrency.is_none() {
+        return Ok(());
+    }
+    writeln!(f, "\nLittle's law (times in ms)")?;
+    let mut table = Table::new(["lambda /s", "R", "Q = lambda R", "Z", "N = lambda (R+Z)", "users observed", "RoRT"]);
+    let seen = q.users_observed.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    let (rate, response, think) = (maybe(q.rate_per_s, 2), maybe(q.response_ms, 2), maybe(q.think_ms, 1));
+    table.row([rate, response, maybe(q.concurrency, 2), think, maybe(q.users, 1), seen, maybe(q.rort, 4)]);
+    write!(f, "{table}")
+}
+
+/// The run beside its simulation.
+fn twin(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    let Some(twin) = &v.twin else { return Ok(()) };
+    writeln!(f, "\nBeside its simulation: {} (ms)", twin.model)?;
+    if !twin.requests.is_empty() {
+        let heads = ["label", "pairs", "response", "low", "high", "simulated", "ratio", "low", "high", "correlation"];
+        let mut table = Table::new(heads);
+        for row in shown(&twin.requests) {
+            let PairedStats { response_low_ms, response_high_ms, model_ms, correlation, .. } = *row;
+            table.row([
+                clipped(&row.label),
+                row.n.to_string(),
+                number(row.response_ms, 3),
+                maybe(response_low_ms, 3),
+                maybe(response_high_ms, 3),
+                number(model_ms, 3),
+                maybe(row.ratio, 3),
+                maybe(row.ratio_low, 3),
+                maybe(row.ratio_high, 3),
+                maybe(correlation, 3),
+            ]);
+        }
+        write!(f, "{table}")?;
+    }
+    twin.sentences().iter().try_for_each(|sentence| wrapped(f, "", sentence, WIDTH))
+}
+
+fn findings(f: &mut Formatter<'_>, findings: &[Finding]) -> fmt::Result {
+    writeln!(f, "\nFindings")?;
+    let mut table = Table::new(["finding", "estimate", "low", "high", "statistic", "p", "result"]);
+    for finding in findings {
+        let p =
+            finding.p_value.map_or_else(|| "-".to_owned(), |p| if p < 1e-4 { "<0.0001".into() } else { number(p, 4) });
+        let (estimate, low, high) = (maybe(finding.estimate, 3), maybe(finding.low, 3), maybe(finding.high, 3));
+        let judgement = finding.result.name().to_owned();
+        table.row([finding.check.name().to_owned(), estimate, low, high, maybe(finding.statistic, 3), p, judgement]);
+    }
+    write!(f, "{table}")
+}
+
+fn dispersion(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    if v.dispersion.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\nDispersion of counts (variance / mean; 1 for Poisson in every window)")?;
+    let mut table = Table::new(["window", "IDC", "low", "high"]);
+    for rung in &v.dispersion {
+        let window = format!("{} s", rung.window_s);
+        table.row([window, number(rung.idc, 3), number(rung.low, 3), number(rung.high, 3)]);
+    }
+    write!(f, "{table}")
+}
+
+/// Several verdicts side by side: Figures 12 and 16 of Brady and Gunther.
+pub(crate) struct Summary<'a>(pub(crate) &'a [Verdict]);
+
+impl Display for Summary<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nSide by side")?;
+        let mut table = Table::new([
+            "file", "n", "/s", "mean ms", "sdev ms", "CoV", "low", "high", "R ms", "RoRT", "pattern", "validity",
+        ]);
+        for v in self.0 {
+            let total = v.gaps.last();
+            let cell = |get: fn(&TimeStats) -> f64, digits| maybe(total.map(get), digits);
+            let name = v.source.path.rsplit('/').next().unwrap_or_default();
+            table.row([
+                clipped(name),
+                total.map_or(0, |total| total.n).to_string(),
+                maybe(total.and_then(|row| row.rate_per_s), 2),
+                cell(|row| row.mean_ms, 2),
+                cell(|row| row.sdev_ms, 2),
+                cell(|row| row.cov, 2),
+                maybe(total.and_then(|row| row.cov_low), 2),
+                maybe(total.and_then(|row| row.cov_high), 2),
+                maybe(v.queue.response_ms, 2),
+                maybe(v.queue.rort, 3),
+                v.pattern.name().to_owned(),
+                v.validity.name().to_owned(),
+            ]);
+        }
+        write!(f, "{table}")
+    }
+}

@@ -1,0 +1,102 @@
+//! Results of the response checks of a workload.
+
+use std::collections::HashMap;
+use std::io;
+
+use offered_model::workload::Request;
+use offered_model::{Outcome, Recording, Workload};
+use offered_verify::CheckResult;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A response check of one request, over the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckCounts {
+    /// Name of the request.
+    pub request: String,
+    /// Name of the check.
+    pub check: String,
+    /// Failed if any response failed; not checked without responses.
+    pub result: CheckResult,
+    /// Responses to the request.
+    pub responses: u64,
+    /// Responses that failed this check. Checks stop at the first failure.
+    pub failed: u64,
+}
+
+impl CheckCounts {
+    /// The checks of `workload`, in order, counted in `recording`.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn all(workload: &Workload, recording: &Recording) -> io::Result<Vec<Self>> {
+        let mut answers: HashMap<&str, u64> = HashMap::new();
+        let mut failed: HashMap<(&str, String), u64> = HashMap::new();
+        recording.events.each(|event| {
+            let Some(label) = recording.labels.get(usize::from(event.label)) else { return };
+            if !event.outcome.is_answer() {
+                return;
+            }
+            *answers.entry(label).or_default() += 1;
+            if let (Outcome::CheckFailed, Some(check)) = (event.outcome, &event.error) {
+                *failed.entry((label, check.to_string())).or_default() += 1;
+            }
+        })?;
+        let of_request = |request: &'_ Request| {
+            let name = request.name().to_owned();
+            request.checks().iter().map(|check| (name.clone(), check.name.clone())).collect::<Vec<_>>()
+        };
+        let tried = |(request, check): (String, String)| {
+            let answers = answers.get(request.as_str()).copied().unwrap_or_default();
+            let failed = failed.get(&(request.as_str(), check.clone())).copied().unwrap_or_default();
+            let judgement = match (answers, failed) {
+                (0, _) => CheckResult::NotChecked,
+                (_, 0) => CheckResult::Passed,
+                _ => CheckResult::Failed,
+            };
+            Self { request, check, result: judgement, responses: answers, failed }
+        };
+        Ok(workload.requests().iter().flat_map(of_request).map(tried).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use offered_model::{Event, Instant};
+
+    use super::*;
+
+    #[test]
+    fn each_check_of_each_request_is_counted_for_itself() {
+        let text = "duration = \"1s\"\narrivals.open = { rate = \"1/s\" }\n\
+                    [[request]]\nname = \"form\"\nget = \"/\"\ncheck = [{ status = 200 }, { body = true, contains = \"ok\", name = \"is fine\" }]\n\
+                    [[request]]\nname = \"item\"\nget = \"/i\"\ncheck = [{ status = 200, name = \"there\" }]\n";
+        let workload = Workload::parse(text, "w", &|_| Err(String::new())).unwrap();
+        let names: Vec<&str> = workload.requests()[0].checks().iter().map(|check| check.name.as_str()).collect();
+        let event = |label, outcome, why: Option<&str>| Event {
+            label,
+            outcome,
+            error: why.map(|why| why.to_owned().into()),
+            ..Event::at(Instant(1))
+        };
+        let events = vec![
+            event(0, Outcome::Ok, None),
+            event(0, Outcome::CheckFailed, Some("is fine")),
+            event(0, Outcome::CheckFailed, Some("is fine")),
+            event(0, Outcome::Timeout, None),
+            event(1, Outcome::Refused, None),
+        ];
+        let labels = vec!["form".to_owned(), "item".to_owned()];
+        let tried =
+            CheckCounts::all(&workload, &Recording { events: events.into(), labels, ..Recording::default() }).unwrap();
+        let said: Vec<_> = tried.iter().map(|t| (t.check.as_str(), t.result, t.responses, t.failed)).collect();
+        assert_eq!(
+            said,
+            [
+                (names[0], CheckResult::Passed, 3, 0),
+                ("is fine", CheckResult::Failed, 3, 2),
+                ("there", CheckResult::NotChecked, 0, 0)
+            ]
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! Recorded failures with request and response.
+
+use offered_model::{Exchange, Said};
+
+use crate::document::{Block, Cell, Section, Table};
+use crate::report::Run;
+
+/// Maximum number of failures, and of characters of a request or response.
+const SHOWN: usize = 20;
+const CHARACTERS: usize = 400;
+
+pub(super) fn section(run: &Run) -> Option<Section> {
+    let exchanges = &run.failed_exchanges;
+    let row = |exchange: &Exchange| {
+        let Exchange { request, session, step, outcome, status, why, asked, answered, failed, .. } = exchange;
+        let status = if *status > 0 { format!(" {status}") } else { String::new() };
+        let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        let text = |text: Option<String>| text.map_or(Cell::Empty, Cell::Text);
+        let wanted = failed.as_ref().map(|failed| clipped(&failed.wanted));
+        let found = failed.as_ref().map(|failed| failed.found.as_deref().map_or_else(|| "nothing".to_owned(), clipped));
+        vec![
+            Cell::Text(format!("{request} (session {session}, step {step})")),
+            Cell::Text(format!("{outcome}{status}{why}")),
+            text(answered.as_ref().map(side)),
+            text(wanted),
+            text(found),
+            text(asked.as_ref().map(side)),
+        ]
+    };
+    let caption = match exchanges.len().saturating_sub(SHOWN) {
+        0 => "Requests and responses".to_owned(),
+        more => format!("Requests and responses; {more} more in failed.jsonl"),
+    };
+    let table = || Table {
+        caption,
+        headings: vec!["request", "outcome", "response", "expected", "found", "sent"],
+        rows: exchanges.iter().take(SHOWN).map(row).collect(),
+    };
+    (!exchanges.is_empty()).then(|| Section {
+        id: "failed-exchanges".into(),
+        level: 2,
+        title: "Failed requests in full".into(),
+        intro: "The first failures of each kind, as recorded in failed.jsonl of the run directory. Credentials and values from files and the environment are blanked.",
+        book_page: Some("guides/scripts.md"),
+        blocks: vec![Block::Table(table())],
+    })
+}
+
+/// The head and the start of the body of a request or response.
+fn side(said: &Said) -> String {
+    let body = said.body.as_deref().unwrap_or("(no text)");
+    clipped(&format!("{} {}", said.head.join("; "), if said.bytes > 0 { body } else { "" }))
+}
+
+fn clipped(text: &str) -> String {
+    match text.char_indices().nth(CHARACTERS) {
+        Some((end, _)) => format!("{} ...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_model::{Failed, Recording};
+    use offered_verify::{Criteria, verify};
+
+    #[test]
+    fn recorded_failures_are_shown_within_limits() {
+        let verdict = verify(&Recording::default(), &Criteria::default()).unwrap();
+        let mut run = Run::new("r".to_owned(), verdict, None);
+        assert!(section(&run).is_none());
+        let said =
+            Said { head: vec!["GET / HTTP/1.1".to_owned()], body: Some("x".repeat(4000)), bytes: 4000, cut: false };
+        let failed = Failed { check: "c".to_owned(), wanted: "the body contains `hi`".to_owned(), found: None };
+        let exchange = Exchange {
+            request: "page".to_owned(),
+            outcome: "check_failed".to_owned(),
+            status: 200,
+            why: Some("c".to_owned()),
+            asked: Some(said.clone()),
+            answered: Some(said),
+            failed: Some(failed),
+            ..Exchange::default()
+        };
+        run.failed_exchanges = vec![exchange; 25];
+        let section = section(&run).unwrap();
+        let Block::Table(table) = &section.blocks[0] else { panic!("a table") };
+        assert_eq!((table.rows.len(), table.caption.ends_with("5 more in failed.jsonl")), (SHOWN, true));
+        assert_eq!(
+            [0, 1, 3, 4].map(|column| table.rows[0][column].clone()),
+            ["page (session 0, step 0)", "check_failed 200: c", "the body contains `hi`", "nothing"].map(Cell::from)
+        );
+        let Cell::Text(answered) = &table.rows[0][2] else { panic!("a text") };
+        assert!(answered.starts_with("GET / HTTP/1.1 xxx") && answered.chars().count() < 420, "{answered}");
+    }
+}

@@ -1,0 +1,269 @@
+//! A sweep: the curves through its cells.
+
+use std::collections::BTreeMap;
+
+use offered_experiment::document::sweep::{Cell as Point, Document as Sweep};
+use offered_experiment::sweep::{Interval, Times};
+use offered_experiment::{Field, Number, Unit};
+
+use crate::chart::{Axis, Chart, Scale, Series, Shape, Style};
+use crate::document::{Block, Cell, Section, Table};
+use crate::point_name::names;
+
+/// Maximum number of densities in one chart.
+const DENSITIES: usize = 6;
+/// Maximum number of lines of a sweep among them.
+const LINES: usize = 3;
+
+/// The section of the `number`-th sweep.
+pub(super) fn section(sweep: &Sweep, number: usize) -> Section {
+    let mut blocks = Vec::new();
+    if let Some(objective) = &sweep.objective {
+        blocks.push(Block::Table(kept(sweep, objective)));
+    }
+    blocks.extend(charts(sweep).into_iter().filter_map(Chart::some).map(Block::Chart));
+    blocks.push(Block::Table(cells(sweep)));
+    let how = if sweep.simulated { "simulated" } else { "run" };
+    Section {
+        id: format!("sweep-{number}"),
+        level: 2,
+        title: format!("Sweep of {} ({how})", sweep.workload),
+        intro: "Every point is a separate run without its warm-up; a line joins points that differ only in the first field. Where a curve bends upwards, the server saturates. Points of invalid runs do not have the specified load.",
+        book_page: Some("guides/report.md"),
+        blocks,
+    }
+}
+
+/// The horizontal axis of a sweep: the values of its first field.
+struct SweepAxis {
+    axis: Axis,
+    at: BTreeMap<String, f64>,
+    field: Field,
+}
+
+impl SweepAxis {
+    fn of(sweep: &Sweep) -> Option<Self> {
+        let first = sweep.fields.first()?;
+        let numbers: Option<Vec<Number>> = first.values.iter().map(|text| first.field.number(text)).collect();
+        // Numbers with different units have no common axis.
+        let numbers = numbers.filter(|all| all.iter().all(|one| one.unit == all[0].unit));
+        let axis = match &numbers {
+            Some(numbers) => {
+                let ends = |(low, high): (f64, f64), x: &Number| (low.min(x.value), high.max(x.value));
+                let unit = match numbers.first().map(|x| x.unit) {
+                    Some(Unit::PerSecond) => " (per s)",
+                    Some(Unit::Millis) => " (ms)",
+                    Some(Unit::One) | None => "",
+                };
+                let axis = Axis::linear(&format!("{}{unit}", first.field));
+                axis.auto_scale(numbers.iter().fold((f64::INFINITY, 0.0), ends))
+            }
+            None => Axis::names(first.field.name(), first.values.clone()),
+        };
+        let numbers = numbers.map(|numbers| numbers.into_iter().map(|x| x.value).collect());
+        let places: Vec<f64> = numbers.unwrap_or_else(|| (0..first.values.len()).map(|i| i as f64).collect());
+        Some(Self { axis, at: first.values.iter().cloned().zip(places).collect(), field: first.field.clone() })
+    }
+
+    /// A line per combination of the other fields, in grid order.
+    fn lines(&self, sweep: &Sweep, figure: impl Fn(&Point) -> Option<f64>) -> Vec<Series> {
+        let point = |cell: &Point| Some([*self.at.get(cell.values.get(&self.field)?)?, figure(cell)?]);
+        let lines =
+            groups(sweep).into_iter().map(|(name, cells)| (name, cells.into_iter().filter_map(point).collect()));
+        let line = |(i, (name, mut points)): (usize, (String, Vec<[f64; 2]>))| {
+            points.sort_by(|a, b| a[0].total_cmp(&b[0]));
+            let name = if name.is_empty() { sweep.workload.clone() } else { name };
+            let named = matches!(self.axis.scale, Scale::Names(_));
+            Series::new(name, Style::Nth(i), if named { Shape::Points(points) } else { Shape::Line(points) })
+        };
+        lines.filter(|(_, points): &(_, Vec<_>)| !points.is_empty()).enumerate().map(line).collect()
+    }
+
+    fn chart(&self, id: &str, title: &str, caption: &str, y: &str, series: Vec<Series>) -> Chart {
+        let (id, title, caption) = (id.to_owned(), title.to_owned(), caption.to_owned());
+        Chart { id, title, caption, x: self.axis.clone(), y: Axis::linear(y), series }
+    }
+}
+
+/// Groups of cells that differ only in the first field, in grid order.
+fn groups(sweep: &Sweep) -> Vec<(String, Vec<&Point>)> {
+    let first = sweep.fields.first().map(|first| &first.field);
+    let mut groups: Vec<(String, Vec<&Point>)> = Vec::new();
+    for cell in &sweep.cells {
+        let name = names(
+            &cell
+                .values
+                .iter()
+                .filter(|(field, _)| Some(*field) != first)
+                .map(|(f, v)| (f.clone(), v.clone()))
+                .collect(),
+        );
+        match groups.iter_mut().find(|group| group.0 == name) {
+            Some((_, cells)) => cells.push(cell),
+            None => groups.push((name, vec![cell])),
+        }
+    }
+    groups
+}
+
+/// At most `most` of `all`, including the first and the last.
+fn evenly<T>(all: Vec<T>, most: usize) -> impl Iterator<Item = T> {
+    let last = all.len().saturating_sub(1);
+    let places: Vec<usize> = (0..most).map(|i| i * last / (most - 1)).collect();
+    all.into_iter().enumerate().filter(move |(i, _)| places.contains(i)).map(|(_, one)| one)
+}
+
+fn charts(sweep: &Sweep) -> Vec<Chart> {
+    let Some(across) = SweepAxis::of(sweep) else { return Vec::new() };
+    let time = |of: fn(&Times) -> Interval| {
+        across.lines(sweep, move |cell| cell.figures.response_ms.as_ref().map(|times| of(times).value))
+    };
+    let value =
+        |of: fn(&Point) -> Option<Interval>| across.lines(sweep, move |cell| of(cell).map(|figure| figure.value));
+    let percentile = |id: &str, name: &str, series| {
+        let caption = "A horizontal line at the required time intersects each curve at the largest load that meets it.";
+        across.chart(id, &format!("Response time, {name}"), caption, "response time (ms)", series).auto_scale()
+    };
+    vec![
+        percentile("mean", "mean", time(|times| times.mean)),
+        percentile("p50", "p50", time(|times| times.p50)),
+        percentile("p90", "p90", time(|times| times.p90)),
+        percentile("p95", "p95", time(|times| times.p95)),
+        percentile("p99", "p99", time(|times| times.p99)),
+        across
+            .chart(
+                "throughput",
+                "Throughput",
+                "The completed rate rises with the load until the server is saturated, then stays constant.",
+                "completed requests/s",
+                value(|cell| cell.figures.throughput_per_s),
+            )
+            .auto_scale(),
+        across.chart(
+            "cov",
+            "CoV of the gaps",
+            "1 for Poisson arrivals; closed users deviate when they wait more than they think.",
+            "CoV of the gaps",
+            value(|cell| cell.figures.arrivals_cov),
+        ),
+        across.chart(
+            "rort",
+            "RoRT",
+            "Share of time that users wait for responses. Near one, the server determines their rate.",
+            "R / (R + Z)",
+            across.lines(sweep, |cell| cell.figures.queue.rort),
+        ),
+        densities(sweep),
+    ]
+}
+
+/// The densities of some cells: at most three lines, each with the smallest and the largest load and some in between.
+fn densities(sweep: &Sweep) -> Chart {
+    let lines: Vec<Vec<&Point>> = evenly(groups(sweep), LINES).map(|(_, cells)| cells).collect();
+    let each = DENSITIES / lines.len().max(1);
+    let steps = |cell: &Point| {
+        let histogram = &cell.figures.response_histogram;
+        let n = histogram.counts.iter().sum::<u64>() as f64;
+        let edges = histogram.edges_ms.windows(2);
+        let mut steps: Vec<[f64; 2]> = edges
+            .zip(&histogram.counts)
+            .map(|(edge, count)| [edge[0], *count as f64 * 100.0 / (n * (edge[1] / edge[0]).log10())])
+            .collect();
+        steps.extend(histogram.edges_ms.last().map(|end| [*end, 0.0]));
+        Shape::Steps(steps)
+    };
+    let picked = lines.into_iter().flat_map(|cells| evenly(cells, each)).enumerate();
+    Chart {
+        id: "densities".into(),
+        title: "Response time densities of some cells".into(),
+        caption:
+            "Distribution of the response times of a cell. With more load it moves to the right and gets a longer tail."
+                .into(),
+        x: Axis::log("response time (ms)"),
+        y: Axis::linear("share per decade (%)"),
+        series: picked.map(|(i, cell)| Series::new(names(&cell.values), Style::Nth(i), steps(cell))).collect(),
+    }
+}
+
+fn ends(interval: Option<Interval>) -> Cell {
+    match interval.map(|interval| (interval.low, interval.high)) {
+        Some((Some(low), Some(high))) => Cell::Interval(low, high),
+        _ => Cell::Empty,
+    }
+}
+
+fn cells(sweep: &Sweep) -> Table {
+    let row = |cell: &Point| {
+        let times = cell.figures.response_ms.as_ref();
+        let value = |interval: Option<Interval>| Cell::from(interval.map(|interval| interval.value));
+        vec![
+            Cell::from(names(&cell.values)),
+            cell.figures.validity.into(),
+            cell.figures.stability.map(|kept| kept.state).into(),
+            cell.figures.offered_rate_per_s.into(),
+            value(cell.figures.arrivals_cov),
+            value(times.map(|times| times.mean)),
+            ends(times.map(|times| times.mean)),
+            value(times.map(|times| times.p95)),
+            ends(times.map(|times| times.p95)),
+            value(times.map(|times| times.p99)),
+            value(cell.figures.throughput_per_s),
+            value(cell.figures.errors_percent),
+            cell.figures.queue.rort.into(),
+        ]
+    };
+    Table {
+        caption: "All cells (response times in ms)".into(),
+        headings: vec![
+            "cell",
+            "validity",
+            "stability",
+            "sent/s",
+            "CoV",
+            "mean",
+            "95 %",
+            "p95",
+            "95 %",
+            "p99",
+            "completed/s",
+            "% failed",
+            "RoRT",
+        ],
+        rows: sweep.cells.iter().map(row).collect(),
+    }
+}
+
+fn kept(sweep: &Sweep, objective: &str) -> Table {
+    let rows = sweep.kept.iter().map(|kept| {
+        vec![
+            Cell::from(names(&kept.fixed)),
+            kept.value.into(),
+            ends(kept.value.map(|value| Interval { value, low: kept.low, high: kept.high })),
+            kept.note.as_ref().into(),
+        ]
+    });
+    Table {
+        caption: match sweep.fields.first().map(|first| &first.field) {
+            Some(Field::Users) => format!("Largest number of users that meets {objective}"),
+            Some(field) => format!("Largest {field} that meets {objective}"),
+            None => format!("Largest value that meets {objective}"),
+        },
+        headings: vec!["with", "up to", "95 %", "note"],
+        rows: rows.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_and_last_are_always_selected() {
+        let picked = |n: usize, most| evenly((1..=n).collect::<Vec<_>>(), most).collect::<Vec<_>>();
+        assert_eq!(picked(5, 2), [1, 5]);
+        assert_eq!(picked(5, 3), [1, 3, 5]);
+        assert_eq!(picked(2, 6), [1, 2]);
+        assert_eq!(picked(15, 6), [1, 3, 6, 9, 12, 15]);
+        assert!(picked(0, 3).is_empty());
+    }
+}
