@@ -1,14 +1,14 @@
-//! Result files and run directories, and the page that is made of them.
+//! Result files and run directories, and the reports built from them.
 
 use std::fs;
 use std::path::Path;
 
-use offered_experiment::{ByThreads, Terms, WithTwin};
+use offered_experiment::{ThreadAnalysis, TwinComparison, VerifyOptions};
 use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::{Report, Run, document, summary};
-use offered_store::{Format, ReadOptions, read_from};
+use offered_store::{InputFormat, ReadOptions, read_from};
 
 const TABLES: [&str; 15] = [
     "jtl-csv",
@@ -28,17 +28,17 @@ const TABLES: [&str; 15] = [
     "csv",
 ];
 
-/// Reads `bytes` as what they look like.
-pub(crate) fn sniffed(bytes: &[u8]) {
+/// Reads `bytes` in the detected format.
+pub(crate) fn detected_formats(bytes: &[u8]) {
     let _ = read_from("fuzz", bytes, &ReadOptions::default());
 }
 
-/// Reads them as each kind of table.
+/// Reads `bytes` in every tabular format.
 pub(crate) fn tables(bytes: &[u8]) {
     read_as(bytes, &TABLES);
 }
 
-/// As each kind of JSON.
+/// Reads `bytes` in every JSON format.
 pub(crate) fn json(bytes: &[u8]) {
     read_as(bytes, &["k6-json", "vegeta-json", "fortio", "goose-json", "har"]);
 }
@@ -51,20 +51,21 @@ pub(crate) fn gatling_binary(bytes: &[u8]) {
     read_as(bytes, &["gatling-binary", "oha-db"]);
 }
 
-/// As a part of a run directory: what libFuzzer need not find out is how it begins.
+/// Reads `bytes` as a Parquet part of a run directory. The magic bytes are added, so that the fuzzer need not find
+/// them.
 pub(crate) fn parquet(bytes: &[u8]) {
-    sniffed(&[b"PAR1", bytes].concat());
+    detected_formats(&[b"PAR1", bytes].concat());
 }
 
-/// As what they look like, and makes a page of it.
+/// Reads `bytes` in the detected format and builds a report.
 pub(crate) fn report(bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("results");
     fs::write(&file, bytes).expect("a file");
-    paged(&file);
+    build_report(&file);
 }
 
-/// The files of a run directory, as `offered run --dry-run` made it.
+/// Files of a run directory that `offered run --dry-run` wrote.
 const RUN: [(&str, &[u8]); 4] = [
     ("run.json", include_bytes!("../../../tests/samples/run/run.json")),
     ("workload.toml", include_bytes!("../../../tests/samples/run/workload.toml")),
@@ -72,8 +73,8 @@ const RUN: [(&str, &[u8]); 4] = [
     ("events/part-0001.parquet", include_bytes!("../../../tests/samples/run/events/part-0001.parquet")),
 ];
 
-/// Changes files of a run directory and makes a page of it. Four bytes are one change: the file, where in it, and what is turned
-/// there.
+/// Changes files of a run directory and builds a report. Four bytes are one change: the file, the offset (two bytes),
+/// and the bits to flip.
 pub(crate) fn run_directories(bytes: &[u8]) {
     let mut files = RUN.map(|(name, bytes)| (name, bytes.to_vec()));
     for change in bytes.chunks_exact(4) {
@@ -86,12 +87,16 @@ pub(crate) fn run_directories(bytes: &[u8]) {
     for (name, bytes) in files {
         fs::write(folder.path().join(name), bytes).expect("a file");
     }
-    paged(folder.path());
+    build_report(folder.path());
 }
 
-/// Judges what is there and writes it in every form; what is judged can be written.
-fn paged(path: &Path) {
-    let terms = Terms { by_threads: ByThreads::IfFew, with_twin: WithTwin::IfMeasured, ..Terms::default() };
+/// Judges a recording and writes the report in every form. What can be judged must be writable.
+fn build_report(path: &Path) {
+    let terms = VerifyOptions {
+        by_threads: ThreadAnalysis::IfFew,
+        with_twin: TwinComparison::IfMeasured,
+        ..VerifyOptions::default()
+    };
     let Ok(run) = Run::judged(&path.into(), &ReadOptions::default(), &terms, |_, _| ()) else { return };
     let report = Report::new(vec![run]);
     serde_json::to_string(&report).expect("JSON");
@@ -100,11 +105,11 @@ fn paged(path: &Path) {
     junit(&report).expect("cases");
 }
 
-/// Reads `bytes` as each of these formats.
+/// Reads `bytes` in each of these formats.
 fn read_as(bytes: &[u8], formats: &[&str]) {
     for name in formats {
-        let format = Format::from_name(name);
-        assert!(format.is_some(), "{name} is no format");
+        let format = InputFormat::from_name(name);
+        assert!(format.is_some(), "unknown format {name}");
         let start_column = Some("a".to_owned());
         let _ = read_from("fuzz", bytes, &ReadOptions { format, start_column, ..ReadOptions::default() });
     }

@@ -1,27 +1,28 @@
-//! What every fuzz target does with bytes that come from outside: read them as this or that. It must come to an end, not panic, and
-//! keep what each function says.
+//! Functions of the fuzz targets: each reads bytes from outside with one of the project's readers. It must return, must
+//! not panic, and must hold what its documentation says.
 //!
-//! `fuzz/` holds the targets themselves, which need a nightly compiler, and `fuzz/corpus` the inputs that reach most of the code; the
-//! test of this crate goes through all of them with any compiler.
+//! `fuzz/` contains the targets, which need a nightly compiler, and `fuzz/corpus` the inputs that cover most of the
+//! code. The test of this crate runs all of these inputs with any compiler.
 
-mod answers;
 mod files;
+mod framed;
 mod http;
 mod plans;
 mod texts;
 
-/// What a target does with its bytes.
+/// Processes the input of a target.
 pub type Target = fn(&[u8]);
 
 /// All targets, by name.
 pub const TARGETS: [(&str, Target); 20] = [
+    ("api_descriptions", plans::api_descriptions),
     ("catalogues", texts::catalogues),
     ("chunked", texts::chunked),
     ("commands", plans::commands),
-    ("descriptions", plans::descriptions),
+    ("detected_formats", files::detected_formats),
     ("gatling_binary", files::gatling_binary),
-    ("http1_answers", http::answers),
-    ("http2_frames", answers::http2),
+    ("http1_responses", http::responses),
+    ("http2_frames", framed::http2),
     ("json", files::json),
     ("logs", texts::logs),
     ("parquet", files::parquet),
@@ -30,17 +31,16 @@ pub const TARGETS: [(&str, Target); 20] = [
     ("report", files::report),
     ("run_directories", files::run_directories),
     ("scrapes", texts::scrapes),
-    ("sniffed", files::sniffed),
     ("tables", files::tables),
     ("templates", texts::templates),
-    ("websocket_frames", answers::websocket),
+    ("websocket_frames", framed::websocket),
     ("xml", files::xml),
 ];
 
-/// Does what the target of this name does.
+/// Runs the target of this name on `bytes`.
 ///
 /// # Panics
-/// There is no such target, or it has found something.
+/// There is no such target, or the target has found a defect.
 pub fn run(target: &str, bytes: &[u8]) {
     let found = TARGETS.iter().find(|(name, _)| *name == target);
     found.unwrap_or_else(|| panic!("there is no target {target}")).1(bytes);

@@ -1,4 +1,5 @@
-//! Plans of other tools: each is one, or one line says why not; and what is written of it can be read.
+//! Test plans of other tools. Each input is imported or refused in one line, and every written workload must be
+//! readable.
 
 use offered_import::Format::{self, Curl, Har, Jmx, Openapi, Pgbench, Postman};
 use offered_import::ImportOptions;
@@ -12,7 +13,7 @@ pub(crate) fn recordings(bytes: &[u8]) {
     import_as(bytes, &[Har]);
 }
 
-pub(crate) fn descriptions(bytes: &[u8]) {
+pub(crate) fn api_descriptions(bytes: &[u8]) {
     import_as(bytes, &[Openapi, Postman]);
 }
 
@@ -23,7 +24,7 @@ pub(crate) fn commands(bytes: &[u8]) {
 fn import_as(bytes: &[u8], formats: &[Format]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let none = |name: &str| Err(name.to_owned());
-    // Where a database is, its script does not say.
+    // A pgbench script does not contain the address of the database.
     let values = [("PGHOST", "h"), ("PGUSER", "u")].map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     for format in formats {
         let options = ImportOptions { format: Some(*format), variables: Some(&values), ..ImportOptions::default() };
@@ -31,7 +32,7 @@ fn import_as(bytes: &[u8], formats: &[Format]) {
             Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
             Ok(plans) => {
                 for plan in plans {
-                    let written = plan.text("fuzz").expect("what was read can be written");
+                    let written = plan.text("fuzz").expect("an imported plan can be written");
                     let read = Workload::parse(&written, "fuzz", &none);
                     assert!(read.is_ok(), "{}\n{written}", read.unwrap_err());
                 }

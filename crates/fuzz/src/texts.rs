@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use offered_chunked::put_together;
+use offered_io::chunked::decode_in_pieces;
 use offered_logs::Choice;
 use offered_model::catalogue::{Catalogue, Index, OneOf};
 use offered_model::template::{Template, in_url};
 use offered_model::{Seed, Trace, Workload};
-use offered_observe::{Chosen, scraped};
+use offered_observe::{SeriesFilter, read_response};
 
-/// A chunked body. The first byte says how the rest is cut, which changes nothing.
+/// Decodes a chunked body. The first byte says how the rest is split, which must not change the result.
 pub(crate) fn chunked(bytes: &[u8]) {
     let Some((cut, bytes)) = bytes.split_first() else { return };
-    let whole = put_together(bytes, bytes.len().max(1), 256);
-    assert_eq!(put_together(bytes, usize::from(*cut) + 1, 256), whole);
+    let whole = decode_in_pieces(bytes, bytes.len().max(1), 256);
+    assert_eq!(decode_in_pieces(bytes, usize::from(*cut) + 1, 256), whole);
     assert!(whole.is_err() || whole.is_ok_and(|(data, _)| data.len() <= bytes.len()));
 }
 
-/// What who is asked for its numbers answers: whatever it is, what is told are numbers, and no more series than are kept.
+/// Reads a metrics response. All reported values must be finite, and the number of series must be consistent.
 pub(crate) fn scrapes(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (mut series, mut finite) = (0, true);
-    let found = scraped(&text, &Chosen::default(), &mut |source, _, value| {
+    let found = read_response(&text, &SeriesFilter::default(), &mut |source, _, value| {
         series += usize::from(source.starts_with('{'));
         finite &= value.is_finite();
     });
@@ -29,7 +29,7 @@ pub(crate) fn scrapes(bytes: &[u8]) {
     assert_eq!(found.map_or(0, |found| found.series), series);
 }
 
-/// A catalogue, or a trace, as the first byte says: what is drawn is listed, and found again by its path.
+/// Reads a catalogue or a trace, depending on the first byte. A sampled file must be listed and found by its path.
 pub(crate) fn catalogues(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
     let text = String::from_utf8_lossy(bytes);
@@ -48,7 +48,7 @@ pub(crate) fn catalogues(bytes: &[u8]) {
     }
 }
 
-/// Every format of access logs: the first byte chooses one, the rest is its log.
+/// Formats of access logs. The first byte selects one; the rest is the log.
 const FORMATS: [&str; 13] = [
     "auto",
     "common",
@@ -60,14 +60,14 @@ const FORMATS: [&str; 13] = [
     "worldcup",
     "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent $request_time",
     "%h %l %u %t \"%r\" %>s %b %D \"%{User-agent}i\"",
-    // A string of the user's own, an nginx's or an Apache's by what it holds: the first line.
+    // A user's own format string, for nginx or Apache depending on its content: the first line of the input.
     "$",
     "%",
     "swf",
 ];
 
-/// The longest that is a line.
-const LONGEST: u64 = i64::MAX as u64 / 2;
+/// Limit of times in a log, in ns.
+const MAX_LINE_NS: u64 = i64::MAX as u64 / 2;
 
 pub(crate) fn logs(bytes: &[u8]) {
     let Some((chosen, mut log)) = bytes.split_first() else { return };
@@ -78,7 +78,7 @@ pub(crate) fn logs(bytes: &[u8]) {
         format.push_str(&String::from_utf8_lossy(&log[..end]));
         log = log.get(end + 1..).unwrap_or(b"");
     }
-    // Of the larger bytes, users are told apart by a field; of those, JSON has keys of its own.
+    // Larger values of the first byte select users by a field; with JSON they also map keys.
     let user = (chosen / FORMATS.len() % 2 == 1).then(|| "user".to_owned());
     let mapping = if user.is_some() { "client=a.b,time=t" } else { "" }.to_owned();
     let Ok(mut format) = (Choice { format, mapping, user }).format(log) else { return };
@@ -88,15 +88,15 @@ pub(crate) fn logs(bytes: &[u8]) {
     };
     for record in records {
         if let Ok(Some(entry)) = format.parse(record) {
-            // Differences of instants fit, and nothing is found that the line does not hold.
-            assert!(entry.time.unsigned_abs() <= LONGEST + 1_000_000_000_000_000);
+            // Differences of times do not overflow, and every entry has a target.
+            assert!(entry.time.unsigned_abs() <= MAX_LINE_NS + 1_000_000_000_000_000);
             assert!(!entry.target.is_empty());
         }
     }
 }
 
-/// Any text is a template, which printed and read again is the same; a workload made of it is read or refused; and whatever value
-/// stands in a URL leaves it one.
+/// Any text is a template that is unchanged after printing and parsing. A workload with it is parsed or refused. Any
+/// value in a URL leaves the URL valid.
 pub(crate) fn templates(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let template = Template::new(text);

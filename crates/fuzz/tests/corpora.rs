@@ -1,12 +1,12 @@
-//! Every input that is kept in `fuzz/corpus`, through its target.
+//! Runs every input of `fuzz/corpus` through its target.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use offered_fuzz::{TARGETS, run};
 
-/// All of them together are no larger than this.
-const MOST: u64 = 1 << 20;
+/// Maximum total size of the corpus, in bytes.
+const MAX_CORPUS_BYTES: u64 = 1 << 20;
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)
@@ -18,7 +18,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_input_that_is_kept_comes_to_its_end() {
+fn every_corpus_input_passes() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     let names: Vec<String> =
         files(&corpus).iter().map(|folder| folder.file_name().unwrap().to_str().unwrap().to_owned()).collect();
@@ -30,17 +30,17 @@ fn every_input_that_is_kept_comes_to_its_end() {
         for input in inputs {
             let bytes = fs::read(&input).unwrap();
             size += bytes.len() as u64;
-            // Who panics here is named by the last line.
+            // If a target panics, the last line names its input.
             println!("{}", input.display());
             run(&name, &bytes);
         }
     }
-    assert!(size < MOST, "{size} bytes");
+    assert!(size < MAX_CORPUS_BYTES, "{size} bytes");
 }
 
-/// Every target has its program, which does nothing else.
+/// Every target has a program that only runs it.
 #[test]
-fn every_target_can_be_fuzzed() {
+fn every_target_has_a_program() {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
     let manifest = fs::read_to_string(fuzz.join("Cargo.toml")).unwrap();
     for (name, _) in TARGETS {

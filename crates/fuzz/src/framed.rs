@@ -1,4 +1,5 @@
-//! Answers of HTTP/2 and WebSocket, frame by frame: over a socket, for those protocols are others' crates in our loop.
+//! HTTP/2 and WebSocket responses. A socket is needed because external crates implement these protocols within our
+//! event loop.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -8,41 +9,42 @@ use std::thread;
 use offered_model::{Event, Outcome, Share, Workload};
 use offered_run::{Error, Generator, Load};
 
-/// SETTINGS without any.
+/// A SETTINGS frame without settings.
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 
-/// Says `bytes` behind the server's settings, whatever is asked.
+/// Sends `bytes` after the server's SETTINGS, whatever is requested.
 pub(crate) fn http2(bytes: &[u8]) {
-    let greets = |mut stream: TcpStream| {
+    let handshake = |mut stream: TcpStream| {
         let mut preface = [0; 24];
         stream.read_exact(&mut preface)?;
         stream.write_all(SETTINGS)?;
         Ok(stream)
     };
-    ends(
+    exchange(
         bytes,
         "protocol = \"h2\"\nresend = false",
         "get = \"/\"\ncheck = [{ body = true, contains = \"ok\" }]",
-        greets,
+        handshake,
     );
 }
 
-/// Says `bytes` behind the handshake.
+/// Sends `bytes` after the handshake.
 pub(crate) fn websocket(bytes: &[u8]) {
-    let greets = |stream: TcpStream| {
+    let handshake = |stream: TcpStream| {
         let refused = |_| io::Error::other("no handshake");
         tungstenite::accept(stream).map(|socket| socket.get_ref().try_clone()).map_err(refused)?
     };
-    ends(
+    exchange(
         bytes,
         "",
         "name = \"chat\"\nwebsocket = { send = \"hi\", await = \"^hi\" }\ncheck = [{ body = true, contains = \"i\" }]",
-        greets,
+        handshake,
     );
 }
 
-/// Asks `request` of a peer that greets, says `bytes`, and hangs up: that is one event, and no more is read than was said.
-fn ends(bytes: &[u8], target: &str, request: &str, greets: fn(TcpStream) -> io::Result<TcpStream>) {
+/// Sends `request` to a peer that does the handshake, sends `bytes` and closes. This must yield one event, which counts
+/// at most `bytes` as received.
+fn exchange(bytes: &[u8], target: &str, request: &str, handshake: fn(TcpStream) -> io::Result<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its number");
     let is_over = AtomicBool::new(false);
@@ -52,13 +54,13 @@ fn ends(bytes: &[u8], target: &str, request: &str, greets: fn(TcpStream) -> io::
                 if is_over.load(Relaxed) {
                     break;
                 }
-                // Whoever gets no answer at all may come again, to see whether there is TLS.
+                // A client without any response may connect again to find out whether the server uses TLS.
                 if nth == 0 {
-                    let _ = greets(stream).and_then(|stream| says(stream, bytes));
+                    let _ = handshake(stream).and_then(|stream| send(stream, bytes));
                 }
             }
         });
-        let events = asked(address, target, request);
+        let events = run_session(address, target, request);
         is_over.store(true, Relaxed);
         let _ = TcpStream::connect(address);
         events
@@ -73,16 +75,16 @@ fn ends(bytes: &[u8], target: &str, request: &str, greets: fn(TcpStream) -> io::
     assert!(event.sent.is_some() && event.sent <= event.done, "{event:?}");
 }
 
-/// Says this, hangs up, and waits for the other side to do so.
-fn says(mut stream: TcpStream, bytes: &[u8]) -> io::Result<()> {
+/// Sends `bytes`, closes the writing side, and waits for the other side to close.
+fn send(mut stream: TcpStream, bytes: &[u8]) -> io::Result<()> {
     stream.write_all(bytes)?;
     stream.shutdown(Shutdown::Write)?;
     while stream.read(&mut [0; 4096])? > 0 {}
     Ok(())
 }
 
-/// The events of one session of one request.
-fn asked(address: SocketAddr, target: &str, request: &str) -> Result<Vec<Event>, Error> {
+/// Runs one session with one request and returns its events.
+fn run_session(address: SocketAddr, target: &str, request: &str) -> Result<Vec<Event>, Error> {
     let text = format!(
         "duration = \"1s\"\narrivals.closed.users = 1\n[target]\nurl = \"http://{address}\"\nresponse_timeout = \"20s\"\n\
          {target}\n[[request]]\n{request}\n"
