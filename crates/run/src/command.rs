@@ -1,19 +1,19 @@
-//! Commands of the workload's, which it runs beside the launches and never waits for in a launching thread.
+//! Hook commands of the workload. They run beside the load; a sending thread never waits for one.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 
-use offered_clock::Clock;
+use offered_io::Clock;
 use offered_model::{Instant, Nanos};
 
-/// How soon the end of a command is noticed.
+/// Interval at which the end of the command is polled.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(5);
 
-/// Runs `command`, in whose words each of the `places`, such as `{{pid}}`, has its value. It is ended where it goes on until it is `over`
-/// by a clock that began with it.
+/// Runs `command` after replacing each of the `placeholders`, such as `{{pid}}`, in its arguments by its value. Kills
+/// it once `should_stop` returns true; that function receives the time since the command started.
 ///
 /// # Errors
-/// In a sentence: it cannot be run, says that it failed, or was ended.
+/// A message: the command cannot be started, exited with a failure status, or was killed.
 pub(crate) fn run(
     command: &[String],
     placeholders: &[(&str, &str)],
@@ -33,10 +33,10 @@ pub(crate) fn run(
         match child.try_wait().map_err(|reason| error(reason.to_string()))? {
             Some(status) => break status,
             None if should_stop(Instant::ZERO.until(clock.now())) => {
-                // One that has ended meanwhile need not be ended.
+                // The command may have exited in between; then there is nothing to kill.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(error(format!("was not done after {:.1} s, and was ended", clock.now().as_secs_f64())));
+                return Err(error(format!("did not finish within {:.1} s and was killed", clock.now().as_secs_f64())));
             }
             None => clock.sleep_until(clock.now() + POLL_INTERVAL),
         }
@@ -47,10 +47,10 @@ pub(crate) fn run(
     Err(error(first_error_line(&mut child).unwrap_or_else(|| status.to_string())))
 }
 
-/// The first line that it wrote where errors go.
+/// The first non-empty line that the command wrote to stderr.
 fn first_error_line(child: &mut Child) -> Option<String> {
     let mut bytes = vec![0; 4096];
-    // What it left running may hold the pipe open: only what is there already is read.
+    // A background process of the command may keep the pipe open, so only what is there already is read.
     let read = child.stderr.as_mut()?.read(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
     text.lines().find(|line| !line.trim().is_empty()).map(str::to_owned)
@@ -77,6 +77,6 @@ mod tests {
     #[test]
     fn one_that_does_not_end_is_ended() {
         let reason = run(&["sleep", "60"].map(str::to_owned), &[], &|_| true).unwrap_err();
-        assert!(reason.contains("was ended"), "{reason}");
+        assert!(reason.contains("was killed"), "{reason}");
     }
 }

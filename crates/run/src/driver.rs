@@ -1,4 +1,4 @@
-//! The driver: one thread's loop between its agenda and its transport.
+//! The driver: the loop of one thread between its agenda and its transport.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -7,65 +7,68 @@ use offered_model::workload::{Late, Mix};
 use offered_model::{After, Agenda, Event, Instant, Launch, Nanos, Outcome, Reason, Visit};
 
 use crate::live::{Counts, LiveCounters};
-use crate::{Sink, Transport};
+use crate::Sink;
+use crate::transport::Transport;
 
-/// Launches in a row before answers are looked at again: late launches must not starve them.
+/// Maximum number of consecutive sends before responses are polled again, so that overdue requests do not starve them.
 const MAX_SENDS_PER_ITERATION: usize = 64;
-/// Events in a batch for the sink, and how old the first of them may become.
+/// Number of events in a batch for the sink, and the maximum age of the first of them.
 const BATCH: usize = 1024;
 const MAX_BATCH_AGE: Nanos = Nanos::from_millis(500);
-/// A launch that is under way for so long is told of before its end.
+/// A request in flight for this long is reported to the sink before it completes.
 const LONG_RUNNING: Nanos = Nanos::from_millis(500);
-/// So many are told of in a turn: it costs some 100 ns each.
+/// Maximum number of in-flight requests reported per loop iteration (about 100 ns each).
 const MAX_REPORTED_PER_ITERATION: usize = 64;
-/// How soon a request to stop is noticed.
+/// Interval at which a request to stop is polled.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(100);
-/// How long after a stop answers are still waited for, and after the end of the run late launches are still sent.
+/// How long responses are awaited after a stop, and how long overdue requests are still sent after the end of the run.
 const GRACE_PERIOD: Nanos = Nanos::from_secs(2);
-/// A session that could not be served pauses at least so long, lest a closed one without think time spin on a refusal.
+/// Minimum pause of a session whose request could not be sent or connected. Without it a closed user without think time
+/// would spin.
 const FAILURE_PAUSE: Nanos = Nanos::from_millis(100);
 
-/// What drives one thread.
+/// Everything one thread needs to run its share of the agenda.
 pub(crate) struct Driver<'a, T> {
     pub(crate) agenda: Agenda,
     pub(crate) mix: Mix,
     pub(crate) late: Late,
-    /// Launches are meant from 0 up to here.
+    /// The end of the schedule: requests are scheduled from 0 up to here.
     pub(crate) end: Instant,
-    /// At most so many launches under way.
+    /// Maximum number of requests in flight.
     pub(crate) in_flight: u64,
-    /// This worker's number.
+    /// The number of this thread in the whole run.
     pub(crate) worker: u16,
-    /// The number of its first launch, and how many workers there are: the next is so much further.
+    /// The sequence number of the first request of this thread, and the increment from one to the next: the number of
+    /// threads in the whole run.
     pub(crate) numbering: (u64, u64),
     pub(crate) transport: T,
     pub(crate) stop: &'a AtomicBool,
-    /// Set once nothing is waited for any more either.
+    /// Set to abort: responses are no longer awaited after a stop.
     pub(crate) abort: &'a AtomicBool,
     pub(crate) live: &'a LiveCounters,
     pub(crate) sink: &'a mut dyn Sink,
-    /// Where in its flow each session with a launch under way stands; `None` in a workload without flows.
+    /// The position in its flow of each session with a request in flight; `None` in a workload without flows.
     pub(crate) positions: Option<HashMap<u64, (u16, Visit)>>,
 }
 
-/// What is kept between turns of the loop.
+/// State of the loop of one thread.
 struct LoopState {
     counts: Counts,
     batch: Vec<Event>,
-    /// When the first event of the batch came.
+    /// When the first event of the batch arrived.
     batch_since: Instant,
-    /// Launches that are under way for long, to be told of, and when the first of them was noticed.
+    /// Long-running requests to be reported to the sink, and when the first of them was found.
     long_running: Vec<Event>,
     long_running_since: Instant,
-    /// Events that have come and are not yet booked.
+    /// Events that have arrived and are not yet processed.
     new_events: Vec<Event>,
-    /// When the last object of the page was done whose launch comes next.
+    /// When the last object of the page was done whose own event comes next.
     page_done: Instant,
 }
 
 impl<T: Transport> Driver<'_, T> {
-    /// Launches everything of the agenda, waits for the answers, and hands every event to the sink; how long that took
-    /// and for how much of it there was nothing to do.
+    /// Sends all requests of the agenda, awaits the responses and hands every event to the sink. Returns the elapsed
+    /// time and how much of it was idle.
     pub(crate) fn run(&mut self) -> (Nanos, Nanos) {
         let mut state = LoopState {
             counts: Counts::default(),
@@ -94,7 +97,7 @@ impl<T: Transport> Driver<'_, T> {
             if next.is_none() && state.counts.in_flight == 0 {
                 break;
             }
-            // A launch that ended at once may bring its session back at once.
+            // A request that ended at once may make its session due again at once.
             let next = if state.new_events.is_empty() { next.unwrap_or(Instant::MAX) } else { now };
             let deadline = next.min(now + POLL_INTERVAL);
             self.transport.wait(deadline, &mut state.new_events);
@@ -105,7 +108,7 @@ impl<T: Transport> Driver<'_, T> {
         elapsed_and_idle
     }
 
-    /// Launches what is due at `now`; the time when that was done.
+    /// Sends the requests that are due at `now`. Returns the time after the last of them.
     fn send_due(&mut self, mut now: Instant, state: &mut LoopState) -> Instant {
         for _ in 0..MAX_SENDS_PER_ITERATION {
             let Some(launch) = self.agenda.due(now) else { break };
@@ -117,7 +120,7 @@ impl<T: Transport> Driver<'_, T> {
             state.counts.requests += 1;
             state.counts.in_flight += 1;
             let not_sent_reason = match self.late {
-                // At a rate far beyond what can be sent the run would else go on for ever.
+                // At a rate far above what can be sent, the run would otherwise never end.
                 _ if now > self.end + GRACE_PERIOD => Some(Reason::Over),
                 Late::Skip(limit) if launch.intended.until(now) > limit => {
                     Some(Reason::Late(launch.intended.until(now)))
@@ -138,7 +141,7 @@ impl<T: Transport> Driver<'_, T> {
         now
     }
 
-    /// Books the events that have come: their sessions go on or leave, the counters move, the batch grows.
+    /// Processes the events that have arrived: advances their sessions, updates the counters, fills the batch.
     fn process_events(&mut self, now: Instant, state: &mut LoopState) {
         for event in state.new_events.drain(..) {
             if T::HAS_OBJECTS && event.object > 0 {
@@ -159,7 +162,7 @@ impl<T: Transport> Driver<'_, T> {
                 _ => Nanos::ZERO,
             };
             let after = if self.transport.ends_session(&event) {
-                // Who comes back knows nothing of the time before.
+                // A session that starts again begins without cookies and connections.
                 self.transport.close_session(event.session);
                 self.agenda.broken_off(launch, done + pause)
             } else {
@@ -188,7 +191,7 @@ impl<T: Transport> Driver<'_, T> {
         }
     }
 
-    /// Tells the sink of launches that are under way for long.
+    /// Reports long-running requests to the sink.
     fn report_in_flight(&mut self, now: Instant, state: &mut LoopState) {
         let since = now.earlier(LONG_RUNNING);
         for _ in 0..MAX_REPORTED_PER_ITERATION {

@@ -1,103 +1,103 @@
-//! Why a run cannot start.
+//! Errors that prevent a run from starting.
 
 use std::io;
 
 use offered_model::workload::Single;
 
-/// Why a run cannot start; what goes wrong later is an event's outcome.
+/// Why a run cannot start. Failures of single requests are outcomes of their events, not errors.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The workload names no target.
-    #[error("the workload has no [target]; give it a url, for example http://127.0.0.1:8080/")]
+    /// The workload has no target.
+    #[error("the workload has no target; add [target] with url = \"http://127.0.0.1:8080/\"")]
     NoTarget,
-    /// The target's name is not known.
+    /// The host name of the target cannot be resolved.
     #[error("cannot resolve `{host}`: {reason}; check the name, or give an IP address")]
     Resolve {
-        /// The name.
+        /// The host name.
         host: String,
-        /// What the resolver said.
+        /// The error of the resolver.
         reason: io::Error,
     },
-    /// Nobody listens at the target.
-    #[error("nobody answers at {address}: {reason}; start the server, or check host and port")]
+    /// No server accepts connections at the target.
+    #[error("cannot connect to {address}: {reason}; start the server, or check host and port")]
     Unreachable {
-        /// Where.
+        /// The address.
         address: String,
-        /// What the system said.
+        /// The error of the operating system.
         reason: String,
     },
-    /// The target is a database and does not let us in, or does not know what it is asked.
-    #[error("the database at {address}: {reason}")]
+    /// The target is a database and refuses the login or a statement.
+    #[error("the database at {address} refused: {reason}")]
     Database {
-        /// Where.
+        /// The address.
         address: String,
-        /// What is wrong.
+        /// The message of the server.
         reason: String,
     },
-    /// The first of the policies that take turns could not be put in place.
+    /// The command that puts the first policy in place failed.
     #[error("{0} ([policies])")]
     Policy(String),
-    /// TLS cannot be spoken as asked.
+    /// The TLS settings of the workload cannot be used.
     #[error("{0}")]
     Tls(String),
-    /// The target does not agree to it.
-    #[error("no TLS with {address}: {reason}")]
+    /// The TLS handshake failed.
+    #[error("the TLS handshake with {address} failed: {reason}")]
     Handshake {
-        /// Where.
+        /// The address.
         address: String,
-        /// What is wrong.
+        /// The cause.
         reason: String,
     },
-    /// The target's certificate does not hold.
+    /// The certificate of the target is not trusted.
     #[error(
-        "the certificate of {address} does not hold: {reason}; give its root (target.tls.roots) or its name (target.tls.server_name), \
-         or take any (target.tls.insecure = true)"
+        "the certificate of {address} is not trusted: {reason}; set target.tls.roots or target.tls.server_name, \
+         or accept any certificate with target.tls.insecure = true"
     )]
     Certificate {
-        /// Where.
+        /// The address.
         address: String,
-        /// What is wrong with it.
+        /// Why the certificate is rejected.
         reason: String,
     },
-    /// HTTP/2 is asked of a target that does not speak it.
-    #[error("{address} does not speak HTTP/2: {reason}; write target.protocol = \"http1\"")]
+    /// The workload requires HTTP/2 and the target does not speak it.
+    #[error("{address} does not speak HTTP/2: {reason}; set target.protocol = \"http1\"")]
     NoHttp2 {
-        /// Where.
+        /// The address.
         address: String,
-        /// What it did instead.
+        /// What the target did instead.
         reason: &'static str,
     },
-    /// The target speaks TLS, and was asked without.
-    #[error("{address} speaks TLS; write https:// before the host")]
+    /// The target speaks TLS, and the URL is plain `http`.
+    #[error("{address} speaks TLS; use https:// in the URL")]
     SpeaksTls {
-        /// Where.
+        /// The address.
         address: String,
     },
-    /// The messages of gRPC are not known.
-    #[error("the descriptors of gRPC: {0}")]
+    /// The gRPC descriptors cannot be obtained or used.
+    #[error("gRPC descriptors: {0}")]
     Descriptors(String),
     /// A path, header or body that cannot be sent.
     #[error("request `{name}`: {reason}")]
     Request {
-        /// Its label.
+        /// The name of the request.
         name: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// A value's name in single braces, where two make a place for it.
+    /// A value's name in single braces, where a placeholder has two.
     #[error("{0}")]
     Single(Single),
-    /// A variable without values.
+    /// A variable without a value.
     #[error("variable `{name}`: {reason}")]
     Variable {
-        /// Its name.
+        /// The name of the variable.
         name: String,
         /// What is missing.
         reason: String,
     },
     /// A source address that cannot be used.
     #[error(
-        "cannot connect from {source_address} (target.sources): {reason}; give addresses of this machine, of the target's family"
+        "cannot connect from {source_address} (target.sources): {reason}; use addresses of this machine, IPv4 or IPv6 like the target"
     )]
     Source {
         /// The address.
@@ -105,17 +105,17 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// A limit that leaves threads with nothing.
-    #[error("{what} = {limit} is less than the {threads} threads; raise it, or use fewer threads")]
+    /// A limit smaller than the number of threads, so that a thread would get nothing.
+    #[error("{what} = {limit} is less than the number of threads ({threads}); raise it, or set generator.threads = {limit}")]
     Limit {
-        /// `connections` or `in_flight`.
+        /// The key of the limit, such as `connections` or `in_flight`.
         what: &'static str,
         /// The limit.
         limit: u32,
-        /// How many threads share it.
+        /// The number of threads that share it.
         threads: u16,
     },
-    /// The system has no room for another poller or thread.
-    #[error("cannot prepare a launching thread: {0}")]
+    /// The operating system refused a poller or a thread.
+    #[error("cannot prepare a sending thread: {0}")]
     System(#[from] io::Error),
 }

@@ -1,11 +1,11 @@
-//! A run: its threads, from the start together to the last answer.
+//! A run: its threads, from the common start to the last response.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::{io, thread};
 
-use offered_clock::{Clock, Poller, allow_sockets, cpu_time};
+use offered_io::{Clock, Poller, raise_file_limit, thread_cpu_time};
 use offered_model::recording::Block;
 use offered_model::workload::{Policies, Precision, Sessions, Target};
 use offered_model::{Agenda, Event, Instant, Law, Nanos, RunId, Share, Workload};
@@ -16,100 +16,101 @@ use crate::live::{Counts, LiveCounters, looks_like_tls};
 use crate::policies::PolicySwitcher;
 use crate::script::{self, Script};
 use crate::transport::{
-    AnyProtocol, Http1, Http2, Postgres, PreparedTarget, ProtocolClient, Requests, SPIN, Scripted, Unscripted,
-    WebSocket, http1, http2, prepare_requests, websocket,
+    Mock, PreparedTarget, ProtocolClient, ProtocolSetup, Requests, SPIN, Scripted, ThreadResources, Transport, prepare_requests,
+    with_protocol_setup,
 };
 use crate::walk::walk;
-use crate::{Error, ExchangeObserver, Mock, Sink, Transport};
+use crate::{Error, ExchangeObserver, Sink};
 
-/// How many launches a second one thread is trusted with when the workload does not say how many threads it wants.
+/// Requests per second that one thread is expected to send, where the workload does not set the number of threads.
 const PER_THREAD: f64 = 20_000.0;
-/// How long after everything is in place the run begins: long enough for every thread to wait for it awake.
+/// How long after all threads are ready the run starts: long enough for each of them to wait for it without sleeping.
 const LEAD: Nanos = Nanos::from_millis(2);
-/// How soon the first answer is noticed.
+/// Interval at which the first response is polled.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(20);
 
-/// A run that is ready to begin.
+/// A prepared run.
 pub struct Generator {
     workload: Workload,
     share: Share,
     threads: u16,
     backend: Backend,
-    /// What sessions do beyond asking and thinking, if they do.
+    /// The script of the sessions, if they need one.
     script: Option<Arc<Script>>,
     stop: Arc<AtomicBool>,
-    /// Once it is stopped: whether nothing is waited for any more.
+    /// Once the run is stopped: set to stop waiting for responses, too.
     abort: Arc<AtomicBool>,
     halt: Arc<Halt>,
     live: Arc<[LiveCounters]>,
-    /// Who sees exchanges whole, if somebody does.
+    /// Receives exchanges with their texts, if set.
     observer: Option<Arc<ExchangeObserver>>,
-    /// Launches meant before are somebody else's.
+    /// Skip requests scheduled before this instant; a predecessor has sent them.
     from: Instant,
 }
 
-/// What carries the launches.
+/// Where the requests go.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Load {
-    /// The workload's target.
+    /// To the target of the workload.
     Target,
-    /// Nobody: a virtual clock and a server whose response times follow this law, in seconds.
+    /// To a mock server on a virtual clock. Its response times, in seconds, follow this distribution.
     Mock(Law),
 }
 
-/// The same, prepared.
+/// The prepared form of [`Load`].
 enum Backend {
     Target(PreparedTarget),
     Mock(Law),
 }
 
-/// A protocol in place on a thread.
-enum Connected {
-    Http1(http1::Setup, Poller),
-    Http2(http2::Setup, Poller),
-    WebSocket(websocket::Setup, Poller),
-    Postgres(Box<Postgres>),
+/// How a thread learns when to start.
+struct StartSignal<'a> {
+    /// Takes whether the thread is ready.
+    ready: mpsc::Sender<Result<(), Error>>,
+    /// The clock of the run, once all threads are ready.
+    clock: &'a OnceLock<Clock>,
 }
 
 /// What one thread did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThreadStats {
-    /// From the run's start to its last answer.
+    /// From the start of the run to the last response of the thread.
     pub elapsed: Nanos,
-    /// The part of that in which it neither slept nor spun.
+    /// The part of `elapsed` in which the thread neither slept nor spun.
     pub busy: Nanos,
-    /// Processor time, spinning included.
+    /// Processor time, including spinning.
     pub cpu: Nanos,
 }
 
 impl ThreadStats {
-    /// The share of its time in which it was busy, 0 to 1.
+    /// `busy` as a share of `elapsed`, 0 to 1.
     pub fn busy_share(&self) -> f64 {
         if self.elapsed == Nanos::ZERO { 0.0 } else { self.busy.as_secs_f64() / self.elapsed.as_secs_f64() }
     }
 }
 
-/// What a run leaves besides its events.
+/// The results of a run other than its events.
 #[derive(Clone, Debug)]
 pub struct RunStats {
-    /// When it started, since the Unix epoch; zero on a virtual clock.
+    /// When the run started, since the Unix epoch; zero on a virtual clock.
     pub started: Nanos,
-    /// Per thread.
+    /// One entry per thread.
     pub threads: Vec<ThreadStats>,
-    /// Whether it was stopped before its time.
+    /// Whether the run was stopped before its end.
     pub stopped: bool,
-    /// Why, if it stopped itself.
+    /// Why the run stopped itself; `None` if it did not.
     pub halted: Option<Halted>,
-    /// Where policies took turns: each turn that began.
+    /// With alternating policies: each block that began.
     pub blocks: Vec<Block>,
 }
 
 impl Generator {
-    /// Prepares `share` of `workload`; for real load also the process, which may then open as many files as its hard limit says.
-    /// Best called before there are threads.
+    /// Prepares `share` of `workload`. For real load it also raises the limit on open files of the process, so call it
+    /// before other threads exist.
     ///
     /// # Errors
-    /// No target, a name that cannot be resolved, a request that cannot be made, or limits that leave a thread with nothing.
+    /// No target, a name that cannot be resolved, a request that cannot be built, or a limit smaller than the number of
+    /// threads.
     pub fn new(workload: Workload, share: Share, load: Load) -> Result<Self, Error> {
         let (limits, threads) = (limits(&workload), threads(&workload, share));
         if let Some((what, limit)) = limits.into_iter().find(|(_, limit)| *limit < u32::from(threads)) {
@@ -118,12 +119,12 @@ impl Generator {
         let script = match (&load, workload.target()) {
             (Load::Target, Some(target)) if workload.is_scripted() => Some(Arc::new(Script::new(&workload, target)?)),
             (Load::Target, _) => script::check_variables(workload.variables()).map(|()| None)?,
-            // Nobody is not spoken to.
+            // The mock server receives no text.
             (Load::Mock(_), _) => None,
         };
         let backend = match load {
             Load::Target => {
-                allow_sockets();
+                raise_file_limit();
                 Backend::Target(PreparedTarget::new(&workload)?)
             }
             Load::Mock(response) => Backend::Mock(response),
@@ -135,42 +136,42 @@ impl Generator {
         Ok(Self { workload, share, threads, backend, script, stop, abort, halt, live, observer, from })
     }
 
-    /// The same, stopped by `stop` instead of a flag of its own.
+    /// Uses `stop` instead of a flag of its own to stop the run.
     #[must_use]
     pub fn stopped_by(self, stop: Arc<AtomicBool>) -> Self {
         let halt = Arc::new(Halt::new(stop.clone()));
         Self { stop, halt, ..self }
     }
 
-    /// The same in this run: what is said of it, and what must be there once only, is its own. Without it the run is one that begins when
-    /// the generator is made.
+    /// Sets the ID of the run, which `{{run}}` and every uuid depend on. By default the ID is derived from the time at
+    /// which the generator is created.
     #[must_use]
     pub fn in_run(mut self, run: &RunId) -> Self {
-        // Nobody has it before something is launched, which is when this one is gone.
+        // The script is shared only once the threads run, and by then the generator is borrowed.
         if let Some(script) = self.script.as_mut().and_then(Arc::get_mut) {
             script.in_run(run.clone());
         }
         self
     }
 
-    /// The same, taken up at `from`; see [`Agenda::from`]. `None` where that cannot be.
+    /// Starts at `from`; see [`Agenda::from`]. `None` if the workload cannot be started there.
     #[must_use]
     pub fn from(self, from: Instant) -> Option<Self> {
         Agenda::new(&self.workload, self.share).from(from)?;
         Some(Self { from, ..self })
     }
 
-    /// The same, and once `hurry` is set too, a run that is stopped waits no longer for what is under way.
+    /// Once `abort` is set too, a stopped run no longer waits for requests in flight.
     #[must_use]
     pub fn aborted_by(self, abort: Arc<AtomicBool>) -> Self {
         Self { abort, ..self }
     }
 
-    /// The same, seen by `witness`. It sees what sessions say and hear, so also a workload without a script goes by one: answers are
-    /// then listened to, which costs what a script costs.
+    /// Sends exchanges with their texts to `observer`. Requests and responses then go through a script even where the
+    /// workload has none, so responses are parsed, at the cost that a script has.
     ///
     /// # Errors
-    /// No target, or a request that cannot be made.
+    /// No target, or a request that cannot be built.
     pub fn observed_by(self, observer: ExchangeObserver) -> Result<Self, Error> {
         let script = match (self.script, &self.backend) {
             (None, Backend::Target(_)) => {
@@ -182,10 +183,10 @@ impl Generator {
         Ok(Self { script, observer: Some(Arc::new(observer)), ..self })
     }
 
-    /// Whether anybody answers at the target's door: connects once, sends nothing.
+    /// Checks that the target can be reached and speaks the protocol. Opens one connection and sends no request.
     ///
     /// # Errors
-    /// Nobody does.
+    /// The target cannot be reached, or does not fit the workload.
     pub fn preflight(&self) -> Result<(), Error> {
         match &self.backend {
             Backend::Target(target) => target.preflight(),
@@ -193,68 +194,53 @@ impl Generator {
         }
     }
 
-    /// How many threads launch.
+    /// The number of threads that send requests.
     pub fn threads(&self) -> u16 {
         self.threads
     }
 
-    /// Set it to stop: no more launches, answers under way are waited for for two seconds.
+    /// The flag that stops the run: no further requests are sent, and responses are awaited for two seconds.
     pub fn stop(&self) -> Arc<AtomicBool> {
         self.stop.clone()
     }
 
-    /// Stops it, and says why; what was told first stays.
+    /// A function that stops the run for a reason. Only the first reason is kept.
     pub fn halter(&self) -> impl Fn(String, End) + Send + 'static {
         let halt = self.halt.clone();
         move |reason, end| halt.stop(reason, end)
     }
 
-    /// Walks the first so many sessions through the workload, one after another and without pauses, each once: along its flow, or
-    /// where there are no flows once through all requests in the order of the file. What happened, in order.
+    /// Runs the first `sessions` sessions of the workload once each, one after another and without pauses: along their
+    /// flow or, without flows, through all requests in the order of the file. Returns the events in order.
     ///
     /// # Errors
-    /// Nobody is to be asked, or the system has no room for a poller.
+    /// The load is a mock, or the operating system refused a poller.
     pub fn walk(&self, sessions: u64) -> Result<Vec<Event>, Error> {
         let (Backend::Target(target), Some(script)) = (&self.backend, &self.script) else {
             return Err(Error::NoTarget);
         };
-        let (clock, poller) = (Clock::start(), Poller::new()?);
         let (steps, stop) = ((0..sessions).flat_map(|session| self.workload.walk(session)), &self.stop);
-        let events = match target.clone().protocol {
-            AnyProtocol::Http1(setup) => {
-                let client = Http1::new(setup, clock, poller, 0, None, Nanos::ZERO);
-                walk(self.scripted(client, script, 0), steps, stop)
-            }
-            AnyProtocol::Http2(setup) => {
-                let client = Http2::new(setup, clock, poller, None, Nanos::ZERO);
-                walk(self.scripted(client, script, 0), steps, stop)
-            }
-            AnyProtocol::WebSocket(setup) => {
-                let client = WebSocket::new(setup, clock, poller, None, Nanos::ZERO);
-                walk(self.scripted(client, script, 0), steps, stop)
-            }
-            AnyProtocol::Postgres(setup) => {
-                let mut client =
-                    Postgres::open_pools(*setup, poller, |connections| connections.min(1), Nanos::ZERO, stop)?;
-                client.start_at(clock);
-                walk(self.scripted(client, script, 0), steps, stop)
-            }
-        };
+        let thread = ThreadResources::for_single_requests(stop)?;
+        let events = with_protocol_setup!(target.protocol.clone(), setup => {
+            let mut client = setup.connect(thread)?;
+            client.start_at(Clock::start());
+            walk(self.scripted(client, script, 0), steps, stop)
+        });
         let tls_mismatch = events.first().filter(|event| looks_like_tls(event)).and_then(|_| target.tls_mismatch());
         tls_mismatch.map_or(Ok(events), Err)
     }
 
-    /// The counters, to be summed over the threads by whoever watches.
+    /// A function that returns the current counters, summed over the threads.
     pub fn watch(&self) -> impl Fn() -> Counts + Send + 'static {
         let live = self.live.clone();
         move || live.iter().map(LiveCounters::counts).sum()
     }
 
-    /// Runs to the end, every thread with a sink made by `sink`: by the clock `start` where there is one, else as soon as everything is in
-    /// place; `begun` is told the clock.
+    /// Runs to the end. Each thread gets a sink from `sink`. The run starts at the start of the clock `start` or, if
+    /// that is `None`, as soon as all threads are ready. `on_start` is called with the clock.
     ///
     /// # Errors
-    /// The system has no room for another poller.
+    /// A thread cannot be prepared, or the target speaks TLS and the URL is plain `http`.
     pub fn run<S: Sink>(
         &self,
         start: Option<Clock>,
@@ -297,22 +283,11 @@ impl Generator {
                     let (target, ready_sender, clock, mut sink) =
                         (target.clone(), ready_sender.clone(), &clock, sink());
                     let requests = requests.clone();
-                    let launch = move || {
-                        let agenda = self.agenda(thread);
-                        let connected = self.connect(thread, target.protocol);
-                        let (readiness, connected) = match connected {
-                            Ok(connected) => (Ok(()), Some(connected)),
-                            Err(error) => (Err(error), None),
-                        };
-                        // Nobody listens any more when another thread could not be had.
-                        let _ = ready_sender.send(readiness);
-                        let clock: &Clock = clock.wait();
-                        let connected = connected?;
-                        clock.wait_for_start(&self.stop);
-                        let worker = self.launch(thread, agenda, connected, requests, clock, &mut sink);
-                        Some((worker, sink))
+                    let run = move || {
+                        let start = StartSignal { ready: ready_sender, clock };
+                        self.run_thread(thread, target, requests, start, &mut sink).map(|stats| (stats, sink))
                     };
-                    thread::Builder::new().name(format!("launch {thread}")).spawn_scoped(scope, launch)
+                    thread::Builder::new().name(format!("launch {thread}")).spawn_scoped(scope, run)
                 })
                 .collect();
             let ready = spawned.map_err(Error::from).and_then(|threads| {
@@ -322,7 +297,7 @@ impl Generator {
                     let target = target.clone();
                     other().spawn_scoped(scope, move || resolve_periodically(&target, begins.wait(), every, ended))?;
                 }
-                // Before the start, which may be at once.
+                // Before the start, which may be immediate.
                 let switcher = self.switcher()?;
                 let switcher = switcher.map(|switcher| {
                     other().spawn_scoped(scope, move || switcher.run(begins.wait(), ended, &self.abort))
@@ -333,7 +308,7 @@ impl Generator {
                 Ok((threads, tls_watcher, switcher))
             });
             if ready.is_err() {
-                // Those that are in place launch nothing.
+                // The threads that are ready send nothing.
                 self.stop.store(true, Relaxed);
                 ended.store(true, Relaxed);
             }
@@ -346,40 +321,26 @@ impl Generator {
                 return Err(tls_mismatch);
             }
             let blocks = switcher.map_or_else(Vec::new, |thread| thread.join().expect("a thread that ends"));
-            // All were in place.
+            // All threads were ready.
             let (workers, sinks) = joined.into_iter().flatten().unzip();
             let (stopped, halted) = (self.stop.load(Relaxed), self.halt.halted());
             Ok((RunStats { started: clock.unix_origin(), threads: workers, stopped, halted, blocks }, sinks))
         })
     }
 
-    /// The policies that take turns, the first in place; of a run of many workers the first of them switches.
+    /// The alternating policies, with the first in place. In a run of several workers the first of them switches.
     fn switcher(&self) -> Result<Option<PolicySwitcher<'_>>, Error> {
         let policies = self.workload.policies().filter(|_| self.share.index() == 0);
-        // Who takes a run up begins with the turn that comes next.
+        // A worker that takes over a run starts with the next block.
         let turns = |all: &Policies| all.turns(self.workload.counted()).filter(|turn| turn.begins >= self.from);
         policies.map(|all| PolicySwitcher::start(all, turns(all).collect(), &self.stop)).transpose()
     }
 
-    /// What a thread needs before the start: its poller, and connections where they are made by then.
-    fn connect(&self, thread: u16, protocol: AnyProtocol) -> Result<Connected, Error> {
-        let (poller, spin) = (Poller::new()?, self.spin());
-        Ok(match protocol {
-            AnyProtocol::Http1(setup) => Connected::Http1(setup, poller),
-            AnyProtocol::Http2(setup) => Connected::Http2(setup, poller),
-            AnyProtocol::WebSocket(setup) => Connected::WebSocket(setup, poller),
-            AnyProtocol::Postgres(setup) => {
-                let share = |connections| self.limit(thread, Some(connections)).unwrap_or(0);
-                Connected::Postgres(Box::new(Postgres::open_pools(*setup, poller, share, spin, &self.stop)?))
-            }
-        })
-    }
-
-    /// Why nobody understands us, if the first answers were none and that is why; the run is stopped then.
+    /// Returns an error and stops the run if the first responses failed because the target speaks TLS.
     fn watch_for_tls(&self, target: &PreparedTarget, clock: &Clock, ended: &AtomicBool) -> Option<Error> {
         clock.wait_for_start(ended);
         loop {
-            // In this order: what ends the run is heard too.
+            // In this order, so that the last responses before the end are seen too.
             let is_over = ended.load(Relaxed);
             let counts: Counts = self.live.iter().map(LiveCounters::counts).sum();
             if self.live.iter().any(LiveCounters::looks_like_tls) && counts.ok == 0 {
@@ -394,7 +355,7 @@ impl Generator {
         }
     }
 
-    /// How long before its instant a launch is waited for awake.
+    /// How long before its scheduled time a request is waited for without sleeping.
     fn spin(&self) -> Nanos {
         match self.workload.generator().precision() {
             Precision::Spin => SPIN,
@@ -407,64 +368,64 @@ impl Generator {
         agenda.from(self.from).expect("a workload that can be taken up")
     }
 
-    /// Launches against nobody.
+    /// Runs one thread against the mock server.
     fn run_mock(&self, thread: u16, response: Law, sink: &mut dyn Sink) -> ThreadStats {
         let transport = Mock::new(self.workload.seed(), response, self.worker(thread) as u16);
         self.drive_agenda(thread, self.agenda(thread), transport, sink)
     }
 
-    /// Launches from where it was placed, whose clock runs. Not generic: of the loops of all protocols there is one each, compiled here.
-    fn launch(
+    /// Runs one thread: prepares it, waits for the start, and runs its part of the agenda. `None` if it could not be
+    /// prepared. Not generic in the sink, so that the loop of each protocol is compiled once, in this crate.
+    fn run_thread(
         &self,
         thread: u16,
-        agenda: Agenda,
-        connected: Connected,
+        target: PreparedTarget,
         requests: Requests,
-        clock: &Clock,
+        start: StartSignal<'_>,
         sink: &mut dyn Sink,
-    ) -> ThreadStats {
-        let spin = self.spin();
-        let limit = self.limit(thread, self.workload.target().and_then(Target::connections));
-        match connected {
-            Connected::Http1(setup, poller) => {
-                let http = Http1::new(setup, *clock, poller, self.worker(thread) as u16, limit, spin);
-                match self.script {
-                    None => self.drive_agenda(thread, agenda, http, sink),
-                    Some(_) => self.drive_client(thread, agenda, http, requests, sink),
-                }
-            }
-            Connected::Http2(setup, poller) => {
-                let client = Http2::new(setup, *clock, poller, limit, spin);
-                self.drive_client(thread, agenda, client, requests, sink)
-            }
-            Connected::WebSocket(setup, poller) => {
-                let client = WebSocket::new(setup, *clock, poller, limit, spin);
-                self.drive_client(thread, agenda, client, requests, sink)
-            }
-            Connected::Postgres(mut client) => {
-                client.start_at(*clock);
-                self.drive_client(thread, agenda, *client, requests, sink)
-            }
-        }
+    ) -> Option<ThreadStats> {
+        with_protocol_setup!(target.protocol, setup => self.run_protocol(thread, setup, requests, start, sink))
     }
 
-    /// Over a protocol that is told what to say: by the script, or as it was prepared.
-    fn drive_client<W: ProtocolClient>(
+    fn run_protocol<P: ProtocolSetup>(
         &self,
         thread: u16,
-        agenda: Agenda,
-        client: W,
+        setup: P,
         requests: Requests,
+        start: StartSignal<'_>,
         sink: &mut dyn Sink,
-    ) -> ThreadStats {
+    ) -> Option<ThreadStats> {
+        let agenda = self.agenda(thread);
+        let (readiness, client) = match self.connect(thread, setup) {
+            Ok(client) => (Ok(()), Some(client)),
+            Err(error) => (Err(error), None),
+        };
+        // The receiver is gone if another thread could not be spawned.
+        let _ = start.ready.send(readiness);
+        let clock = start.clock.wait();
+        let mut client = client?;
+        clock.wait_for_start(&self.stop);
+        client.start_at(*clock);
         let worker = self.worker(thread) as u16;
-        match &self.script {
-            None => self.drive_agenda(thread, agenda, Unscripted::new(client, requests, worker), sink),
+        Some(match &self.script {
+            None => self.drive_agenda(thread, agenda, P::unscripted(client, requests, worker), sink),
             Some(script) => self.drive_agenda(thread, agenda, self.scripted(client, script, worker), sink),
-        }
+        })
     }
 
-    /// The scripted sessions of `worker` over `wire`.
+    /// The client of a thread, ready to start.
+    fn connect<P: ProtocolSetup>(&self, thread: u16, setup: P) -> Result<P::Client, Error> {
+        setup.connect(ThreadResources {
+            poller: Poller::new()?,
+            worker: self.worker(thread) as u16,
+            connections: self.limit(thread, self.workload.target().and_then(Target::connections)),
+            part_of_pool: &|connections| self.limit(thread, Some(connections)).unwrap_or(0),
+            spin: self.spin(),
+            stop: &self.stop,
+        })
+    }
+
+    /// The scripted sessions of `worker` over `client`.
     fn scripted<W: ProtocolClient>(&self, client: W, script: &Arc<Script>, worker: u16) -> Scripted<W> {
         Scripted::new(client, script.clone(), self.halt.clone(), worker, self.observer.clone())
     }
@@ -477,7 +438,7 @@ impl Generator {
         sink: &mut dyn Sink,
     ) -> ThreadStats {
         let in_flight = self.limit(thread, self.workload.target().and_then(Target::in_flight));
-        let used = cpu_time();
+        let used = thread_cpu_time();
         let workers = self.share.parts() * u64::from(self.threads);
         let first = self.worker(thread) + agenda.skipped() * workers;
         let mut driver = Driver {
@@ -496,7 +457,7 @@ impl Generator {
             positions: self.workload.flows().map(|_| HashMap::new()),
         };
         let (elapsed, idle) = driver.run();
-        ThreadStats { elapsed, busy: elapsed.saturating_sub(idle), cpu: cpu_time() - used }
+        ThreadStats { elapsed, busy: elapsed.saturating_sub(idle), cpu: thread_cpu_time() - used }
     }
 
     /// The number of this thread in the whole run.
@@ -504,14 +465,14 @@ impl Generator {
         self.share.index() + self.share.parts() * u64::from(thread)
     }
 
-    /// This thread's part of a limit; all parts together are the limit.
+    /// The part of `limit` that this thread gets. The parts of all threads add up to the limit.
     fn limit(&self, thread: u16, limit: Option<u32>) -> Option<u32> {
         let (threads, thread) = (u32::from(self.threads), u32::from(thread));
         limit.map(|limit| limit / threads + u32::from(thread < limit % threads))
     }
 }
 
-/// What connections and requests in flight are limited to, and by which key.
+/// The limits on connections and requests in flight, with their keys.
 fn limits(workload: &Workload) -> Vec<(&'static str, u32)> {
     let limits = workload.target().into_iter().flat_map(|t| {
         let smallest = t.pools().iter().map(|pool| pool.connections).min();
@@ -520,8 +481,8 @@ fn limits(workload: &Workload) -> Vec<(&'static str, u32)> {
     limits.filter_map(|(what, limit)| Some((what, limit?))).collect()
 }
 
-/// How many threads launch `share` of `workload` on this machine: as many as the workload says, else as many as it needs, one for each core at
-/// most, and none without a connection.
+/// The number of threads that send `share` of `workload` on this machine: as the workload says, else as many as the
+/// rate needs, at most one per core, and at most one per connection.
 pub fn threads(workload: &Workload, share: Share) -> u16 {
     let cores = thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u16);
     let fewest = limits(workload).into_iter().map(|(_, limit)| limit).min().unwrap_or(u32::MAX);
@@ -529,7 +490,7 @@ pub fn threads(workload: &Workload, share: Share) -> u16 {
     workload.generator().threads().unwrap_or_else(default_threads)
 }
 
-/// As many threads as the rate needs; a closed system without think time takes what there is.
+/// The number of threads that the rate needs. A closed workload without think time takes all cores.
 fn default_threads(workload: &Workload, share: Share) -> u16 {
     let at_full_speed = || match workload.sessions() {
         Sessions::Closed(closed) => closed.users() as f64 * 100.0,

@@ -7,7 +7,7 @@ pub use offered_model::recording::{End, Halted};
 
 use crate::script::MissingValue;
 
-/// What any thread can stop the run by; the first reason is the one that is told.
+/// Stops the run from any thread. Only the first reason is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Halt {
     stop: Arc<AtomicBool>,
@@ -15,19 +15,19 @@ pub(crate) struct Halt {
 }
 
 impl Halt {
-    /// Which sets `stop`.
+    /// Sets `stop` to stop the run.
     pub(crate) fn new(stop: Arc<AtomicBool>) -> Self {
         Self { stop, reason: OnceLock::new() }
     }
 
-    /// Stops the run.
+    /// Stops the run for this reason.
     pub(crate) fn stop(&self, reason: String, end: End) {
-        // A later reason is not told.
+        // Fails if there is an earlier reason, which is the one to keep.
         let _ = self.reason.set(Halted { why: reason, end });
         self.stop.store(true, Relaxed);
     }
 
-    /// The words for what is missing; where that ends the run, it is stopped.
+    /// The message for a missing value. Stops the run if the rows of a file are used up.
     pub(crate) fn message(&self, missing: MissingValue) -> String {
         match missing {
             MissingValue::Value(reason) => reason,
@@ -38,7 +38,7 @@ impl Halt {
         }
     }
 
-    /// Why the run stopped itself, if it did.
+    /// Why the run stopped itself; `None` if it did not.
     pub(crate) fn halted(&self) -> Option<Halted> {
         self.reason.get().cloned()
     }

@@ -1,11 +1,12 @@
-//! The load generator: drives the agenda by the real clock and sends what is due.
+//! The load generator: sends the requests of the agenda at their scheduled times.
 //!
-//! A thread owns everything it needs: its share of the agenda, its connections, its poller. Sessions are entries of an
-//! agenda, not tasks; a launch is written to its socket by the thread that found it due, so nothing lies between the clock and
-//! the wire. Threads meet only at the start, and in the counters people watch.
+//! Each thread owns all it needs: its share of the agenda, its connections, its poller. Sessions are entries of the agenda,
+//! not tasks. The thread that finds a request due also writes it to the socket, so nothing delays it. Threads share only
+//! the common start and the counters that can be watched.
 //!
 //! # Example
-//! Nobody is asked and time does not pass: the launches of ten seconds, each answered after an exponential time of 20 ms.
+//! A run against a mock server on a virtual clock: ten seconds of requests, with exponential response times of 20 ms on
+//! average.
 //! ```
 //! use offered_model::{Event, Law, Share, Workload};
 //! use offered_run::{Generator, Load};
@@ -18,8 +19,8 @@
 //! "#;
 //! let workload = Workload::parse(text, "workload.toml", &|path| Err(format!("{path}: no files here")))?;
 //! let generator = Generator::new(workload, Share::ALL, Load::Mock(Law::exponential(0.02)?))?;
-//! let (done, sinks) = generator.run(None, Vec::<Event>::new, |_| {})?;
-//! assert_eq!((sinks[0].len(), done.stopped), (1000, false));
+//! let (stats, sinks) = generator.run(None, Vec::<Event>::new, |_| {})?;
+//! assert_eq!((sinks[0].len(), stats.stopped), (1000, false));
 //! assert!(sinks[0].iter().all(|event| event.sent == Some(event.intended) && event.done > event.sent));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -45,21 +46,21 @@ pub use live::Counts;
 pub use observer::ExchangeObserver;
 pub use preview::preview;
 pub use script::secrets_in;
-pub use transport::{Mock, Transport, read_response};
+pub use transport::read_response;
 
 use offered_model::Event;
 
-/// Where events go while a run is under way; the run never waits for it.
+/// Receives the events of one thread while a run is under way. The run never waits for it.
 pub trait Sink: Send {
-    /// Takes a batch. What cannot be kept is the sink's to report at the end, not the launching thread's to wait for.
+    /// Takes a batch of events. It must not block; errors are reported at the end.
     fn record(&mut self, batch: Vec<Event>);
 
-    /// Takes launches that have been under way for half a second, as far as their events have come. What becomes of them comes with a batch, but not
-    /// if the process is killed first.
+    /// Takes requests that have been in flight for half a second, with what is known of them. Their final events come
+    /// with a later batch, unless the process is killed before.
     fn in_flight(&mut self, _launches: Vec<Event>) {}
 }
 
-/// In memory.
+/// Keeps events in memory.
 impl Sink for Vec<Event> {
     fn record(&mut self, mut batch: Vec<Event>) {
         self.append(&mut batch);

@@ -1,10 +1,10 @@
-//! Counters of a run under way, for those who watch.
+//! Counters of a running load generator.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use offered_model::{Event, Outcome};
 
-/// What one thread has done so far. Only that thread writes; anyone may read at any time.
+/// Counters of one thread. Only that thread writes; any thread may read at any time.
 #[derive(Debug, Default)]
 pub(crate) struct LiveCounters {
     requests: AtomicU64,
@@ -12,27 +12,27 @@ pub(crate) struct LiveCounters {
     ok: AtomicU64,
     failed: AtomicU64,
     in_flight: AtomicU64,
-    /// Whether the first that ended was not understood.
+    /// Whether the first event suggests that the target speaks TLS.
     looks_like_tls: AtomicBool,
 }
 
-/// The counters at one moment.
+/// A snapshot of the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Launches due so far, sent or not.
+    /// Requests that were due so far, sent or not.
     pub requests: u64,
-    /// Those not sent.
+    /// Requests that were not sent.
     pub unsent: u64,
-    /// Those answered with a status below 400.
+    /// Requests that completed successfully.
     pub ok: u64,
-    /// Those that ended otherwise.
+    /// Requests that were sent and failed.
     pub failed: u64,
-    /// Those under way.
+    /// Requests in flight.
     pub in_flight: u64,
 }
 
 impl LiveCounters {
-    /// The counters now.
+    /// The current values.
     pub(crate) fn counts(&self) -> Counts {
         Counts {
             requests: self.requests.load(Relaxed),
@@ -43,12 +43,12 @@ impl LiveCounters {
         }
     }
 
-    /// Whether the first launch that ended was not understood by the other side, or that by us.
+    /// Whether the first event suggests that the target speaks TLS; see [`looks_like_tls`].
     pub(crate) fn looks_like_tls(&self) -> bool {
         self.looks_like_tls.load(Relaxed)
     }
 
-    /// The first launch to end has ended with `event`.
+    /// Records the first event of the thread.
     pub(crate) fn record_first(&self, event: &Event) {
         self.looks_like_tls.store(looks_like_tls(event), Relaxed);
     }
@@ -62,8 +62,8 @@ impl LiveCounters {
     }
 }
 
-/// Whether a launch ended as one does that speaks plainly to who speaks TLS: that one hangs up, waits for more, says something that is no
-/// HTTP, or a 400.
+/// Whether a request ended as a plain-text request to a TLS server does: the server hangs up, waits for more, answers
+/// with something other than HTTP, or with status 400.
 pub(crate) fn looks_like_tls(event: &Event) -> bool {
     match event.outcome {
         Outcome::Reset | Outcome::Malformed | Outcome::Timeout => true,

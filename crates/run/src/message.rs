@@ -1,41 +1,42 @@
-//! What is asked and what is answered, in words that sessions and protocols share.
+//! Requests and responses in the form that sessions and protocol clients share.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use offered_model::Nanos;
 
-/// The most of an answer's body that is kept for who wants to look into it, and of all together, over all threads.
+/// Maximum number of bytes kept of one response body, and of all of them together over all threads.
 pub(crate) const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 const MAX_TOTAL_BODY_BYTES: usize = 256 * 1024 * 1024;
 
-/// How many bytes of bodies are kept now, over all threads.
+/// Number of bytes of bodies kept at present, over all threads.
 static BODY_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// A request, as every protocol of the web can say it. What belongs to the protocol itself (`Host` or `:authority`, lengths,
-/// `Connection`) is added by it, unless it stands in `headers`.
+/// A request in a form independent of the protocol. The protocol client adds what belongs to the protocol (`Host` or
+/// `:authority`, lengths, `Connection`), unless `headers` sets it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct OutgoingRequest {
     /// `GET`, `POST`, ...
     pub(crate) method: String,
-    /// Path and query, fit for the wire.
+    /// Path and query, percent-encoded.
     pub(crate) path: String,
-    /// Names and values, in order, fit for the wire.
+    /// Names and values, in order.
     pub(crate) headers: Vec<(String, String)>,
-    /// The body; `None`: no word of one.
+    /// The body; `None` sends no body and no length.
     pub(crate) body: Option<Vec<u8>>,
-    /// Which of its session's connections it takes, from 0, where sessions have their own.
+    /// Which of the connections of its session carries the request, from 0. Only for clients whose sessions have
+    /// connections of their own.
     pub(crate) lane: u8,
-    /// So many bytes of the answer's body are wanted; its head always is.
+    /// Maximum number of bytes of the response body to keep. The head is always kept.
     pub(crate) body_limit: usize,
-    /// Of a message of WebSocket, the regular expression that its answer matches, where each launch has its own.
+    /// For a WebSocket message: the regular expression that its response must match, where it depends on the request.
     pub(crate) awaited: Option<String>,
-    /// Of a request in SQL, the parameters of all its statements; `None` is null. Its label says the statements.
+    /// For SQL: the parameters of all statements, `None` for null. The statements follow from the label of the request.
     pub(crate) parameters: Vec<Option<String>>,
 }
 
 impl OutgoingRequest {
-    /// Whether its body is to be held back until the server wants it (RFC 9110, section 10.1.1).
+    /// Whether the body is held back until the server asks for it (`Expect: 100-continue`, RFC 9110, section 10.1.1).
     pub(crate) fn expects_continue(&self) -> bool {
         let expects = |(name, value): &(String, String)| {
             name.eq_ignore_ascii_case("expect") && value.trim().eq_ignore_ascii_case("100-continue")
@@ -43,23 +44,23 @@ impl OutgoingRequest {
         self.headers.iter().any(expects)
     }
 
-    /// How long a call waits for its answer, where its headers say so.
+    /// The value of the header `grpc-timeout`; `None` without that header.
     ///
     /// # Errors
-    /// What they say is no time of gRPC's.
+    /// The value is not a valid gRPC timeout.
     pub(crate) fn grpc_timeout(&self) -> Result<Option<Nanos>, String> {
         let said = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(GRPC_TIMEOUT));
         said.map(|(_, value)| grpc_timeout(value)).transpose()
     }
 }
 
-/// The header by which a call says how long it waits.
+/// The header with the deadline of a gRPC call.
 pub(crate) const GRPC_TIMEOUT: &str = "grpc-timeout";
 
-/// A time as gRPC writes it: up to eight digits and a unit (gRPC over HTTP2, *Timeout*).
+/// Parses a gRPC timeout: up to eight digits and a unit (gRPC over HTTP2, *Timeout*).
 ///
 /// # Errors
-/// It is none.
+/// The text is not a valid timeout, or is zero.
 pub(crate) fn grpc_timeout(text: &str) -> Result<Nanos, String> {
     const UNITS: [(&str, u64); 6] = [
         ("H", 3_600_000_000_000),
@@ -76,31 +77,31 @@ pub(crate) fn grpc_timeout(text: &str) -> Result<Nanos, String> {
     };
     let found = UNITS.iter().find_map(of_unit).filter(|time| *time > Nanos::ZERO);
     found.ok_or_else(|| {
-        format!("`{text}` is no {GRPC_TIMEOUT}; write up to eight digits and a unit (H M S m u n), such as 500m for half a second")
+        format!("`{text}` is not a valid {GRPC_TIMEOUT}; write up to eight digits and a unit (H M S m u n), for example 500m for half a second")
     })
 }
 
-/// What an answer said besides its status.
+/// A response, without its status.
 #[derive(Debug, Default)]
 pub(crate) struct Response {
-    /// Names and values, in order; names in the case they came in.
+    /// Names and values, in order. Names are in their original case.
     pub(crate) headers: Vec<(String, Vec<u8>)>,
-    /// The body as it came (compressed, if it was), as far as it was kept, if it was wanted.
+    /// The body as received (possibly compressed), up to `body_limit`.
     pub(crate) body: Body,
-    /// How many bytes the body had, kept or not.
+    /// Number of bytes of the body, kept or not.
     pub(crate) size: u64,
-    /// How many bytes of the body are wanted.
+    /// Maximum number of bytes of the body to keep.
     pub(crate) body_limit: usize,
-    /// How many rows a database says it returned or changed.
+    /// Number of rows that a database returned or changed.
     pub(crate) rows: u64,
 }
 
-/// The bytes of a body that are kept, counted with all others.
+/// The kept bytes of a body. They count toward the total of all bodies.
 #[derive(Debug, Default)]
 pub(crate) struct Body(Vec<u8>);
 
 impl Body {
-    /// Keeps as many of these bytes as there is room for, up to `wanted` in all.
+    /// Appends as many of these bytes as the limits allow, up to `body_limit` in total.
     fn append(&mut self, bytes: &[u8], body_limit: usize) {
         let bytes = &bytes[..bytes.len().min(body_limit.min(MAX_BODY_BYTES).saturating_sub(self.0.len()))];
         if reserve(&BODY_BYTES, bytes.len()) {
@@ -109,7 +110,7 @@ impl Body {
     }
 }
 
-/// Whether there is room for so many more bytes beside those that are `kept`, which they then are.
+/// Adds `bytes` to `used`, if the total stays within its maximum.
 fn reserve(used: &AtomicUsize, bytes: usize) -> bool {
     let fits = used.fetch_add(bytes, Relaxed) + bytes <= MAX_TOTAL_BODY_BYTES;
     if !fits {
@@ -146,7 +147,7 @@ impl Response {
         self.body.append(bytes, self.body_limit);
     }
 
-    /// Whether all of the body that came was kept.
+    /// Whether the whole body was kept.
     pub(crate) fn is_complete(&self) -> bool {
         self.size == self.body.len() as u64
     }
@@ -169,7 +170,7 @@ mod tests {
             assert_eq!(grpc_timeout(text), Ok(Nanos(nanos)), "{text}");
         }
         for text in ["", "5", "m", "500ms", "5s", "-1S", "0m", "1.5S", "123456789n", " 5S", "+5S"] {
-            assert!(grpc_timeout(text).unwrap_err().contains("is no grpc-timeout; write"), "{text}");
+            assert!(grpc_timeout(text).unwrap_err().contains("is not a valid grpc-timeout; write"), "{text}");
         }
         let outgoing = OutgoingRequest {
             headers: vec![("Grpc-Timeout".to_owned(), "2S".to_owned())],

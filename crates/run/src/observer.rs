@@ -1,4 +1,4 @@
-//! Who sees exchanges whole: a person who walks a session once, or who wants to know later what failed.
+//! Observing whole exchanges: all of them when a session is run once, or the first failures of a run.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -7,35 +7,35 @@ use std::sync::{Mutex, PoisonError};
 
 use offered_model::{Event, Exchange, Outcome, Reason};
 
-/// Sees the exchanges of all threads that are to be seen, and hands them on. Handing on never waits.
+/// Receives the exchanges of all threads and forwards those that are wanted. Forwarding never blocks.
 pub struct ExchangeObserver {
     out: Sender<Exchange>,
-    /// So many bytes of a body are handed on.
+    /// Maximum number of bytes of a body to forward.
     body: usize,
-    /// Of who sees only failures: how many of each kind there were.
+    /// If only failures are wanted: the number of failures seen of each kind.
     failures: Option<Mutex<HashMap<FailureKind, usize>>>,
     count: AtomicUsize,
 }
 
-/// What failures have in common: request, outcome, status and why.
+/// What failures of one kind have in common: request, outcome, status and reason.
 type FailureKind = (u16, Outcome, u16, Option<String>);
 
 impl ExchangeObserver {
-    /// So many failures are seen of a kind.
+    /// Maximum number of failures forwarded per kind.
     pub const MAX_PER_KIND: usize = 5;
-    /// So many failures are seen at all.
+    /// Maximum number of failures forwarded in total.
     pub const MAX_FAILURES: usize = 50;
-    /// So many bytes of a failure's body, and of a body that is looked at by itself.
+    /// Maximum number of bytes of a body: of a failure, and if all exchanges are wanted.
     const FAILURE_BODY_BYTES: usize = 4096;
     const FULL_BODY_BYTES: usize = 1 << 20;
 
-    /// Of everything.
+    /// Forwards all exchanges.
     pub fn all() -> (Self, Receiver<Exchange>) {
         let (out, count) = channel();
         (Self { out, body: Self::FULL_BODY_BYTES, failures: None, count: AtomicUsize::new(0) }, count)
     }
 
-    /// Of the first few failures of each kind.
+    /// Forwards the first failures of each kind.
     pub fn failures_only() -> (Self, Receiver<Exchange>) {
         let (out, count) = channel();
         (
@@ -44,12 +44,12 @@ impl ExchangeObserver {
         )
     }
 
-    /// How many bytes of an answer's body must be kept for it.
+    /// How many bytes of a response body must be kept for the observer.
     pub(crate) fn body_limit(&self) -> usize {
         if self.is_full() { 0 } else { self.body }
     }
 
-    /// How many bytes of a body it hands on.
+    /// How many bytes of a body are forwarded.
     pub(crate) fn shown_bytes(&self) -> usize {
         self.body
     }
@@ -58,7 +58,7 @@ impl ExchangeObserver {
         self.failures.is_some() && self.count.load(Relaxed) >= Self::MAX_FAILURES
     }
 
-    /// Whether it looks at an exchange that ended so; one that it looks at counts.
+    /// Whether the exchange that ended with this event is to be forwarded. If so, it counts toward the maximum.
     pub(crate) fn accepts(&self, event: &Event) -> bool {
         let Some(failures) = &self.failures else { return true };
         let of_the_run = matches!(event.outcome, Outcome::Ok | Outcome::Unsent | Outcome::Cut);
@@ -72,9 +72,9 @@ impl ExchangeObserver {
         *before <= Self::MAX_PER_KIND && self.count.fetch_add(1, Relaxed) < Self::MAX_FAILURES
     }
 
-    /// Sees it.
+    /// Forwards an exchange.
     pub(crate) fn record(&self, exchange: Exchange) {
-        // Who wanted to know may be gone.
+        // The receiver may be gone.
         let _ = self.out.send(exchange);
     }
 }

@@ -1,25 +1,26 @@
-//! Policies that take turns: each is put in place by the workload's command, on a thread of its own. No launch waits for it.
+//! Alternating policies. A thread of its own runs the workload's command to put each policy in place; no request waits
+//! for it.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_clock::Clock;
+use offered_io::Clock;
 use offered_model::recording::Block;
 use offered_model::workload::{Policies, Turn};
 use offered_model::{Instant, Nanos};
 
 use crate::{Error, command};
 
-/// How soon the end of the run is noticed.
+/// Interval at which the end of the run is polled.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(20);
 
-/// The turns of a run whose first policy is in place.
+/// The blocks of a run whose first policy is in place.
 pub(crate) struct PolicySwitcher<'a> {
     policies: &'a Policies,
     event_loop: Vec<Turn>,
 }
 
 impl<'a> PolicySwitcher<'a> {
-    /// Puts the first policy in place, before the start; `stop` ends that too.
+    /// Puts the first policy in place before the start. `stop` interrupts that too.
     ///
     /// # Errors
     /// The command failed.
@@ -31,8 +32,8 @@ impl<'a> PolicySwitcher<'a> {
         Ok(own)
     }
 
-    /// Puts one after another in place, until the run has `ended`. A command that takes longer than its block is ended, and so is one
-    /// that is at work when `hurry` is set.
+    /// Puts one policy after another in place until the run has `ended`. A command that is still running at the end of
+    /// its block, or when `abort` is set, is killed.
     pub(crate) fn run(self, clock: &Clock, ended: &AtomicBool, abort: &AtomicBool) -> Vec<Block> {
         clock.wait_for_start(ended);
         let mut blocks: Vec<Block> = Vec::new();
@@ -40,11 +41,11 @@ impl<'a> PolicySwitcher<'a> {
             while clock.now() < turn.begins && !ended.load(Relaxed) {
                 clock.sleep_until(turn.begins.min(clock.now() + POLL_INTERVAL));
             }
-            // One that would begin with the end is no turn.
+            // A block that would begin at the end of the run is not counted.
             if ended.load(Relaxed) {
                 break;
             }
-            // The first is in place.
+            // The first policy is already in place.
             let is_first = turn.begins == Instant::ZERO;
             let began = if is_first { Instant::ZERO } else { clock.now() };
             let is_over = |_| clock.now() >= turn.ends || abort.load(Relaxed);
@@ -62,7 +63,7 @@ impl<'a> PolicySwitcher<'a> {
         while clock.now() < self.event_loop.last().map_or(Instant::ZERO, |last| last.ends) && !ended.load(Relaxed) {
             clock.sleep_until(clock.now() + POLL_INTERVAL);
         }
-        // Of a run that was stopped the last turn is shorter.
+        // In a run that was stopped the last block is shorter.
         if let Some(last) = blocks.last_mut() {
             last.ends_ns = last.ends_ns.min(clock.now().0.max(last.begins_ns));
         }

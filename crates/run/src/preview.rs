@@ -1,4 +1,4 @@
-//! What would be sent, before anything is.
+//! Preview of the requests of a workload, without sending them.
 
 use offered_model::{Exchange, RunId, Workload};
 
@@ -7,14 +7,14 @@ use crate::halt::Halt;
 use crate::script::{RequestContext, Script, check_single_braces};
 use crate::transport::{learn_secrets, request_text, sent_text};
 
-/// So many bytes of a body are shown.
+/// Maximum number of bytes of a body to show.
 const MAX_BODY_BYTES_SHOWN: usize = 1 << 20;
 
-/// The first `most` requests of the first session that [`Workload::walk`] goes through, as they would be sent in this run, without secrets. Values
-/// that an answer must bring are their names in braces. Nobody is asked anything, so it takes no network.
+/// The first `most` requests of the first session of [`Workload::walk`], as they would be sent in this run, without
+/// secrets. A value that a response would provide is shown as its name in braces. Needs no network.
 ///
 /// # Errors
-/// No target, or a request that cannot be made.
+/// No target, or a request that cannot be built.
 pub fn preview(workload: &Workload, run: &RunId, most: usize) -> Result<Vec<Exchange>, Error> {
     let target = workload.target().ok_or(Error::NoTarget)?;
     check_single_braces(workload)?;

@@ -1,7 +1,7 @@
-//! The script of a workload, compiled: what its sessions say, what they remember, and to what they hold the answers.
+//! The compiled script of a workload: its requests, the state of its sessions, and the checks of its responses.
 //!
-//! No socket and no clock in sight: [`Script`] makes a request of what is known and takes an answer apart.
-//! [`Scripted`](crate::transport::Scripted) carries them back and forth.
+//! This module needs neither sockets nor a clock: [`Script`] builds requests and evaluates responses.
+//! [`Scripted`](crate::transport::Scripted) sends and receives them.
 
 mod body;
 mod checks;
@@ -17,7 +17,7 @@ pub use redactor::secrets_in;
 pub(crate) use redactor::{REDACTED, Redactor};
 pub(crate) use value::MissingValue;
 
-use offered_clock::unix_now;
+use offered_io::unix_now;
 use offered_model::catalogue::OneOf;
 use offered_model::workload::script::{Auth, Objects, OnFailure, Per, Source, Variable};
 use offered_model::workload::{Call, Target, Workload};
@@ -29,18 +29,18 @@ use self::value::{Text, Values};
 use crate::Error;
 use crate::message::OutgoingRequest;
 
-/// A workload's requests, ready to be said and heard.
+/// The requests of a workload, with their checks and extractions.
 #[derive(Debug)]
 pub(crate) struct Script {
     values: Values,
     requests: Vec<ScriptedRequest>,
-    /// Whether some value depends on which visit of its user it is for.
+    /// Whether some value depends on the visit of its user.
     pub(crate) counts_visits: bool,
     /// Whether sessions keep cookies.
     pub(crate) cookies: bool,
-    /// How many redirects in a row are followed.
+    /// Maximum number of consecutive redirects to follow.
     pub(crate) redirects: u32,
-    /// `http` or `https`, `host:port` behind it, and the host by itself.
+    /// `http` or `https`, the `host:port`, and the host alone.
     scheme: &'static str,
     authority: String,
     host: String,
@@ -55,58 +55,58 @@ struct ScriptedRequest {
     headers: Vec<(String, Text)>,
     auth: Option<Credentials>,
     body: Body,
-    /// Of a request in SQL, the parameters of its statements.
+    /// For SQL: the parameters of the statements.
     parameters: Vec<Option<Text>>,
-    /// Of a message of WebSocket, what its answer matches, where each launch has its own.
+    /// For a WebSocket message: the pattern that its response must match, where it depends on the request.
     awaited: Option<Text>,
     checks: Vec<Check>,
     extract: Vec<Extraction>,
-    /// Whether some check or extraction looks into the body.
+    /// Whether a check or an extraction reads the body.
     reads_body: bool,
     on_failure: OnFailure,
     objects: Option<Objects>,
     paths: Vec<Text>,
 }
 
-/// What is asked for.
+/// The path of a request.
 #[derive(Debug)]
 enum Path {
     Text(Text),
-    /// The files of a catalogue.
+    /// A file of a catalogue, drawn for each request.
     OneOf(OneOf),
 }
 
-/// Who asks.
+/// Credentials of a request.
 #[derive(Debug)]
 enum Credentials {
     Basic(Text),
     Bearer(Text),
 }
 
-/// What a session remembers.
+/// What a session remembers from its responses.
 #[derive(Debug, Default)]
 pub(crate) struct SessionState {
-    /// What was extracted, by slot.
+    /// Extracted values, by slot.
     values: Vec<Option<Box<str>>>,
     pub(crate) jar: CookieJar,
 }
 
-/// For which launch something is said or heard.
+/// Identifies the request for which a text is rendered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestContext {
-    /// Its session.
+    /// The session.
     pub(crate) session: u64,
-    /// Which request of that.
+    /// The number of the request in its session.
     pub(crate) step: u32,
-    /// Which visit of that, where visits are counted; else 0.
+    /// The number of the visit in its session, where visits are counted; else 0.
     pub(crate) visit: u32,
-    /// Its number in the whole run.
+    /// The number of the request in the whole run.
     pub(crate) sequence: u64,
-    /// Which request of the workload it sends.
+    /// Which request of the workload it is.
     pub(crate) label: u16,
 }
 
-/// Checks that everything `variables` are made of is there.
+/// Checks that all `variables` have values.
 ///
 /// # Errors
 /// An environment variable that is not set, or a file that cannot be read.
@@ -125,11 +125,11 @@ pub(crate) fn check_variables(variables: &[Variable]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks that no name in single braces, which once was a place for a value, would be sent where nobody writes one on purpose. Whoever
-/// launches asks: a recording of then is still read.
+/// Checks that no value's name stands in single braces, an earlier notation for placeholders, where it would be sent as
+/// text. Only runs check this: existing recordings remain readable.
 ///
 /// # Errors
-/// One is.
+/// There is such a name.
 pub(crate) fn check_single_braces(workload: &Workload) -> Result<(), Error> {
     match workload.singles().into_iter().find(|single| !single.may_be_meant()) {
         Some(single) => Err(Error::Single(single)),
@@ -138,10 +138,11 @@ pub(crate) fn check_single_braces(workload: &Workload) -> Result<(), Error> {
 }
 
 impl Script {
-    /// That of `workload`, sent to `target` in the run that begins now; see [`in_run`](Self::in_run).
+    /// Compiles the script of `workload` for `target`, with a run ID derived from the current time; see
+    /// [`in_run`](Self::in_run).
     ///
     /// # Errors
-    /// An expression, path or selector that is none, or a body whose file cannot be read.
+    /// An invalid regular expression, JSONPath or CSS selector, or a body whose file cannot be read.
     pub(crate) fn new(workload: &Workload, target: &Target) -> Result<Self, Error> {
         check_variables(workload.variables())?;
         let values = Values::new(workload, RunId::of(unix_now()));
@@ -149,7 +150,7 @@ impl Script {
             let wrong = |reason: String| Error::Request { name: request.name().to_owned(), reason };
             let sets_cookies = request.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
             if target.cookies() && sets_cookies {
-                let reason = "has a Cookie header of its own beside target.cookies = true; take one of them out";
+                let reason = "has a Cookie header, and target.cookies = true; remove one of the two";
                 return Err(wrong(reason.to_owned()));
             }
             let headers = request.headers_to(target).map(|(name, value)| (name.clone(), values.text(value))).collect();
@@ -214,20 +215,19 @@ impl Script {
         })
     }
 
-    /// Makes it that of this run.
+    /// Sets the ID of the run.
     pub(crate) fn in_run(&mut self, run: RunId) {
         self.values.in_run(run);
     }
 
-    /// Request `label` as far as it is known before anything was answered, for people to see: values that an answer is to bring are
-    /// their names in braces.
+    /// Request `label` as it would be sent, for display. A value that a response would provide is its name in braces.
     ///
     /// # Errors
-    /// Another value that is not there.
+    /// Another value is missing.
     pub(crate) fn for_preview(&self, label: u16, context: RequestContext) -> Result<OutgoingRequest, MissingValue> {
         let mut outgoing = self.request(label, context, Some(&self.values.for_preview()), Instant::ZERO)?;
         for name in self.values.names() {
-            // As a URL has the braces.
+            // Paths have the braces percent-encoded.
             outgoing.path = outgoing.path.replace(&format!("%7B%7B{name}%7D%7D"), &format!("{{{{{name}}}}}"));
         }
         Ok(outgoing)
@@ -238,12 +238,12 @@ impl Script {
         &self.requests[usize::from(label)].name
     }
 
-    /// What becomes of a session whose request `label` did not go well.
+    /// What happens to a session whose request `label` fails.
     pub(crate) fn on_failure(&self, label: u16) -> OnFailure {
         self.requests[usize::from(label)].on_failure
     }
 
-    /// The objects that request `label` brings with it.
+    /// The objects that are fetched with request `label`.
     pub(crate) fn objects(&self, label: u16) -> Option<&Objects> {
         self.requests[usize::from(label)].objects.as_ref()
     }

@@ -1,4 +1,15 @@
-//! What carries launches: five functions, so that another protocol is another file and a test needs no network.
+//! Transports: how requests get to a server and what comes of them.
+//!
+//! Three traits separate the driver from the protocols, so that another protocol is another file and a test needs no
+//! network:
+//!
+//! * [`Client`] has the seven functions that everything below the driver shares: `now`, `wait`, `close_session`,
+//!   `cancel_all`, `in_flight_since`, `finish`, `idle`.
+//! * [`Transport`] adds `send` and `ends_session`. It is what the driver uses.
+//! * [`ProtocolClient`] adds `begin`, `start_at` and `request_text`. [`Scripted`] and
+//!   [`Unscripted`](unscripted::Unscripted) make a transport of it.
+//!
+//! [`Http1`](http1::Http1) is both a transport and a protocol client: without a script nothing stands between it and the driver.
 
 mod addresses;
 mod deadlines;
@@ -8,8 +19,8 @@ mod grpc;
 #[cfg(not(feature = "grpc"))]
 #[path = "transport/no_grpc.rs"]
 mod grpc;
-pub(crate) mod http1;
-pub(crate) mod http2;
+mod http1;
+mod http2;
 mod mock;
 mod postgres;
 mod preflight;
@@ -23,72 +34,75 @@ mod timers;
 mod tls;
 mod tunnel;
 mod unscripted;
-pub(crate) mod websocket;
+mod websocket;
 
-pub(crate) use http1::Http1;
 pub use http1::read_response;
-pub(crate) use http2::Http2;
-pub use mock::Mock;
-pub(crate) use postgres::Postgres;
-pub(crate) use protocol::{AnyProtocol, PreparedTarget, request_text};
+pub(crate) use mock::Mock;
+pub(crate) use protocol::{
+    AnyProtocol, PreparedTarget, ProtocolSetup, ThreadResources, request_text, with_protocol_setup,
+};
 pub(crate) use protocol_client::ProtocolClient;
 pub(crate) use scripted::{Scripted, learn_secrets, sent_text};
-pub(crate) use unscripted::{Requests, Unscripted, prepare_requests};
-pub(crate) use websocket::WebSocket;
+pub(crate) use unscripted::{Requests, prepare_requests};
 
 use offered_model::{Event, Instant, Launch, Nanos, Outcome, Reason};
 
-/// How long before a launch a precise wait stops sleeping: above nearly all the wake-up errors of a quiet machine.
+/// How long before a scheduled request a precise wait stops sleeping: longer than nearly all wake-up delays of an idle
+/// machine.
 pub(crate) const SPIN: Nanos = Nanos::from_micros(120);
 
-/// Carries launches of one thread and tells when they are answered. It also keeps the time, real or virtual.
-pub trait Transport {
-    /// Whether launches bring objects with them. Events of objects come before that of their launch, which is over with the
-    /// last of them.
-    const HAS_OBJECTS: bool = false;
-
-    /// The time since the run's start.
+/// Exchanges requests and responses for one thread, and keeps the time, real or virtual. `S` collects what happens.
+pub(crate) trait Client<S> {
+    /// The time since the start of the run.
     fn now(&self) -> Instant;
 
-    /// Sends request `label` for `launch`, number `sequence` of the whole run, without waiting; the time when that was done.
-    ///
-    /// Exactly one event whose object is 0 follows for each call: in `events` at once if the launch could not be sent, else from
-    /// a later [`wait`](Self::wait) or [`abandon`](Self::abandon).
-    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant;
+    /// Waits until something happens or until `deadline`, and adds what happened to `sink`.
+    fn wait(&mut self, deadline: Instant, sink: &mut S);
 
-    /// Waits until something is answered, or until `deadline`; adds what is answered to `events`.
-    fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>);
-
-    /// Whether the session of a launch that ended with `event` is over before its time.
-    #[inline]
-    fn ends_session(&self, _event: &Event) -> bool {
-        false
-    }
-
-    /// A session has left and will launch nothing more, or begins as one that knows nothing.
+    /// A session has ended, or starts again from the beginning: closes its connections and forgets its state.
     fn close_session(&mut self, session: u64);
 
-    /// Gives up what is under way; its events say `cut`.
-    fn cancel_all(&mut self, events: &mut Vec<Event>);
+    /// Cancels everything in flight, with the outcome `cut`.
+    fn cancel_all(&mut self, sink: &mut S);
 
-    /// The run is over and nothing is under way: whoever is still connected is told goodbye, where the protocol has one.
-    fn finish(&mut self) {}
-
-    /// The event, as far as it has come, of the next launch that was sent by `instant` and is still under way. Each is told once or not
-    /// much more often.
+    /// The event, as far as it is known, of the next request that was sent by `instant` and is still in flight. Each is
+    /// returned once or not much more often.
     #[inline]
     fn in_flight_since(&mut self, _instant: Instant) -> Option<Event> {
         None
     }
 
-    /// How long it has waited so far with nothing to do: the rest of the time it was busy.
+    /// The run is over and nothing is in flight: closes the connections as the protocol demands.
+    fn finish(&mut self) {}
+
+    /// Total time spent waiting so far. The rest of the time the thread was busy.
     fn idle(&self) -> Nanos;
 }
 
-/// An attempt that failed: how, and why.
+/// Sends the requests of one thread. The driver uses it.
+pub(crate) trait Transport: Client<Vec<Event>> {
+    /// Whether requests may have objects. The events of objects come before that of their request, which is complete
+    /// with the last of them.
+    const HAS_OBJECTS: bool = false;
+
+    /// Sends request `label` for `launch`, number `sequence` of the whole run, without waiting. Returns the time when it
+    /// was sent.
+    ///
+    /// Exactly one event whose object is 0 follows for each call: in `events` at once if the request could not be sent,
+    /// else from a later [`wait`](Client::wait) or [`cancel_all`](Client::cancel_all).
+    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant;
+
+    /// Whether `event` ends its session early.
+    #[inline]
+    fn ends_session(&self, _event: &Event) -> bool {
+        false
+    }
+}
+
+/// The outcome and the reason of a failed attempt.
 type Failure = (Outcome, Reason);
 
-/// The event of a launch of request `label` that has just begun.
+/// The event of a request `label` that has just been started.
 fn new_event(launch: Launch, label: u16, worker: u16) -> Event {
     Event { session: launch.session, step: launch.step, label, worker, ..Event::at(launch.intended) }
 }

@@ -1,23 +1,23 @@
-//! Sessions by themselves: one request after another, each as soon as the one before it is over.
+//! Running single sessions: one request after another, without pauses.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_model::{Event, Launch, Nanos};
 
-use crate::Transport;
+use crate::transport::Transport;
 
-/// How soon a request to stop is noticed.
+/// Interval at which a request to stop is polled.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(100);
 
-/// Launches `steps` (each with the number of its request), whose sessions follow one another; a session that ends before its time is
-/// left, and so are all when `stop` is set. Every event, in order.
+/// Sends the requests of `steps`, session by session, each as soon as the one before is complete. Skips the rest of a
+/// session that a failure ends, and everything once `stop` is set. Returns the events in order.
 pub(crate) fn walk(
     mut transport: impl Transport,
     steps: impl Iterator<Item = (Launch, u16)>,
     stop: &AtomicBool,
 ) -> Vec<Event> {
     let mut all: Vec<Event> = Vec::new();
-    // The session that is left: nothing more of it is launched.
+    // The session that a failure has ended.
     let mut ended = None;
     let mut session: Option<u64> = None;
     for ((launch, label), sequence) in steps.zip(0..) {
@@ -53,7 +53,7 @@ pub(crate) fn walk(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Mock;
+    use crate::transport::Mock;
     use offered_model::{Law, Outcome, Workload};
 
     fn workload(text: &str) -> Workload {

@@ -1,10 +1,11 @@
-//! Whole runs over the mock: instant, exact, and the same for any number of threads.
+//! Whole runs over the mock server: instant, exact, and the same for any number of threads.
 
 use std::collections::BTreeSet;
 
 use offered_model::{Law, Share, Workload};
 
 use super::*;
+use crate::transport::Client;
 use crate::{Generator, Load};
 
 fn workload(text: &str) -> Workload {
@@ -50,7 +51,7 @@ fn any_threads_and_shares_launch_the_identical_set() {
 
 #[test]
 fn sessions_walk_through_their_flow_whoever_launches_them() {
-    // a, b, b, c, and three in four begin again at a: so the labels of a session are known from its number of requests.
+    // The flow is a, b, b, c; three in four sessions start again at a. So the step of a session determines the label.
     let text = "duration = \"30s\"\narrivals.partly_open = { rate = \"20/s\", think = { exponential = \"1s\" } }\n\
         target = { url = \"http://127.0.0.1:9/\", in_flight = 30 }\n\
         request = [{ get = \"/a\" }, { get = \"/b\" }, { get = \"/c\" }]\n\
@@ -86,7 +87,7 @@ fn a_limit_leaves_unsent_events_with_their_reason() {
     let text = "duration = \"10s\"\narrivals.open = { rate = \"100/s\", process = \"constant\" }\n\
                 target = { url = \"http://127.0.0.1:9/\", in_flight = 5 }";
     let events = events(text, 1, Share::ALL, "constant:100ms");
-    // A hundred a second, each under way for 100 ms, room for five: half of them find no place.
+    // A hundred requests a second, each in flight for 100 ms, and a limit of five: half of them are not sent.
     let unsent: Vec<_> = events.iter().filter(|event| event.outcome == Outcome::Unsent).collect();
     assert_eq!((events.len(), unsent.len()), (1000, 500));
     assert!(unsent.iter().all(|event| event.sent.is_none() && event.error == Some(Reason::InFlight(5))));
@@ -101,31 +102,38 @@ fn a_closed_user_that_finds_no_place_pauses_instead_of_spinning() {
     assert_eq!((events.len() - unsent, unsent), (1, 20));
 }
 
-/// A transport whose clock moves only when it is told to wait, and which is slow: every send takes 1 ms.
+/// A transport whose clock moves only in `wait`, and whose `send` takes 1 ms.
 struct Slow(Mock, Nanos);
 
-impl Transport for Slow {
+impl Client<Vec<Event>> for Slow {
     fn now(&self) -> Instant {
         self.0.now() + self.1
     }
-    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
-        self.1 += Nanos::from_millis(1);
-        self.0.send(launch, label, sequence, events);
-        self.now()
-    }
+
     fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>) {
         self.0.wait(deadline, events);
     }
+
     fn close_session(&mut self, _: u64) {}
+
     fn cancel_all(&mut self, events: &mut Vec<Event>) {
         self.0.cancel_all(events);
     }
+
     fn idle(&self) -> Nanos {
         Nanos::ZERO
     }
 }
 
-use crate::Mock;
+impl Transport for Slow {
+    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
+        self.1 += Nanos::from_millis(1);
+        self.0.send(launch, label, sequence, events);
+        self.now()
+    }
+}
+
+use crate::transport::Mock;
 
 fn drive_slow(rate: u64, late: Late, stop_first: bool) -> Vec<Event> {
     let text = format!("duration = \"1s\"\narrivals.open = {{ rate = \"{rate}/s\", process = \"constant\" }}");
@@ -154,7 +162,8 @@ fn drive_slow(rate: u64, late: Late, stop_first: bool) -> Vec<Event> {
 
 #[test]
 fn catching_up_is_a_choice() {
-    // Two launches a millisecond from a thread that can send one: it falls behind, and either way every launch is counted.
+    // Two requests a millisecond from a thread that can send one: it falls behind, and either way every request is
+    // counted.
     let sent = drive_slow(2000, Late::Send, false);
     assert_eq!(sent.len(), 2000);
     assert!(sent.iter().all(|event| event.sent.is_some()));
@@ -167,7 +176,7 @@ fn catching_up_is_a_choice() {
 
 #[test]
 fn catching_up_ends_soon_after_the_run() {
-    // Ten launches a millisecond from a thread that can send one: without an end it would go on for ten seconds.
+    // Ten requests a millisecond from a thread that can send one: without a limit it would go on for ten seconds.
     let events = drive_slow(10_000, Late::Send, false);
     assert_eq!(events.len(), 10_000);
     let (sent, unsent): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.sent.is_some());

@@ -1,4 +1,4 @@
-//! What requests carry.
+//! Request bodies.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use offered_model::workload::script::{self, Content};
 use super::value::{MissingValue, Text, Values};
 use super::{RequestContext, SessionState};
 
-/// Stands between the parts of a multipart body. A file that has it inside is refused before the launch.
+/// Separates the parts of a multipart body. A file that contains it is rejected before the run.
 const BOUNDARY: &str = "----offered-5d2c7f0e9a4b41f3-boundary";
 
 /// The body of a request.
@@ -29,7 +29,7 @@ pub(super) struct Part {
 }
 
 impl Body {
-    /// That of the workload, a text of this format.
+    /// Compiles a body of the workload, in this format.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -52,7 +52,7 @@ impl Body {
         })
     }
 
-    /// What it is, where the workload does not say.
+    /// The `Content-Type`, where the workload does not set one.
     pub(super) fn media_type(&self) -> Option<String> {
         match self {
             Self::Form(_) => Some("application/x-www-form-urlencoded".to_owned()),
@@ -61,10 +61,10 @@ impl Body {
         }
     }
 
-    /// Its bytes; `None` where there is none.
+    /// Renders the body; `None` if there is none.
     ///
     /// # Errors
-    /// A value that is not there.
+    /// A value is missing.
     pub(super) fn bytes(
         &self,
         values: &Values,
@@ -125,7 +125,7 @@ impl Part {
                 Content::Text(values.text_of(text, Format::of(Some(media_type), text)))
             }
             Content::Raw(bytes) if bytes.windows(BOUNDARY.len()).any(|piece| piece == BOUNDARY.as_bytes()) => {
-                return Err(format!("{file} holds `{BOUNDARY}`, which stands between parts; send another file"));
+                return Err(format!("{file} contains `{BOUNDARY}`, the separator of multipart bodies; send another file"));
             }
             Content::Raw(bytes) => Content::Raw(bytes.clone()),
         };

@@ -1,4 +1,4 @@
-//! Holding an answer to account, and remembering what it says.
+//! Checks of responses, and extraction of values from them.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ use super::value::{Text, Values};
 use super::{Redactor, RequestContext, Script, SessionState};
 use crate::message::Response;
 
-/// What an answer must be.
+/// A condition that a response must satisfy.
 #[derive(Debug)]
 pub(super) struct Check {
     name: String,
     test: Test,
-    /// Where it looks, in words.
+    /// What it examines, for messages.
     location: String,
 }
 
@@ -38,23 +38,23 @@ enum Expected {
     Matches(Regex),
 }
 
-/// A value taken out of an answer.
+/// A value to extract from a response.
 #[derive(Debug)]
 pub(super) struct Extraction {
     name: String,
     slot: u16,
     locator: Locator,
-    /// Where it looks, in words.
+    /// What it examines, for messages.
     location: String,
     which: Which,
     otherwise: Otherwise,
 }
 
 impl Check {
-    /// That of the workload.
+    /// Compiles a check of the workload.
     ///
     /// # Errors
-    /// An expression, path or selector that is none.
+    /// An invalid regular expression, JSONPath or CSS selector.
     pub(super) fn new(check: &script::Check, values: &Values) -> Result<Self, String> {
         let wrong = |reason| format!("check `{}`: {reason}", check.name);
         let test = match &check.test {
@@ -90,7 +90,7 @@ impl Check {
         }
     }
 
-    /// What it wants, in words.
+    /// What the check requires, for messages.
     fn wanted(&self, render: impl Fn(&Text) -> Option<String>) -> String {
         let location = &self.location;
         let text = |text: &Text| render(text).unwrap_or_default();
@@ -114,7 +114,7 @@ impl Check {
         }
     }
 
-    /// What stands where it looks; of several texts the first.
+    /// What was found in the response; if there are several texts, the first.
     fn found(&self, response: &ParsedResponse<'_>) -> Option<String> {
         match &self.test {
             Test::Status(_) => Some(response.status.to_string()),
@@ -146,7 +146,7 @@ impl Check {
     }
 }
 
-/// A place in an answer, in words.
+/// The examined part of a response, for messages.
 fn location(find: &script::Find) -> String {
     match find {
         script::Find::Body => "the body".to_owned(),
@@ -161,10 +161,10 @@ fn location(find: &script::Find) -> String {
 }
 
 impl Extraction {
-    /// That of the workload.
+    /// Compiles an extraction of the workload.
     ///
     /// # Errors
-    /// An expression, path or selector that is none.
+    /// An invalid regular expression, JSONPath or CSS selector.
     pub(super) fn new(extraction: &script::Extraction, values: &Values) -> Result<Self, String> {
         let script::Extraction { name, find, which, otherwise } = extraction;
         Ok(Self {
@@ -181,24 +181,23 @@ impl Extraction {
         self.locator.reads_body()
     }
 
-    /// The name of the check that it is.
+    /// The name under which a failed extraction is reported as a check.
     fn check(&self) -> String {
         format!("extract {}", self.name)
     }
 }
 
 impl Script {
-    /// Whether the answer to request `label` must have a status that its checks name: then a status from 400 on is no failure by
-    /// itself.
+    /// Whether a check of request `label` tests the status. If so, a status of 400 or above is not a failure in itself.
     pub(crate) fn checks_status(&self, label: u16) -> bool {
         self.requests[usize::from(label)].checks.iter().any(|check| matches!(check.test, Test::Status(_)))
     }
 
-    /// Takes the answer to request `label` apart: what it says is remembered.
+    /// Evaluates the response to request `label`: stores extracted values in `state` and runs the checks.
     ///
     /// # Errors
-    /// The name of the first check that failed, or of the first extraction that found nothing; or why the answer could not be looked
-    /// at as far as it should have been, the time for which may be over.
+    /// The name of the first check that failed, or of the first extraction that found nothing; or why the response
+    /// could not be examined completely, for example because `out_of_time` returned true.
     pub(crate) fn evaluate(
         &self,
         label: u16,
@@ -211,7 +210,7 @@ impl Script {
         let request = &self.requests[usize::from(label)];
         let response = ParsedResponse::new(status, reply, out_of_time);
         let mut failed = None;
-        // What is extracted here may be asked for by the checks.
+        // Extraction comes first, because checks may use the extracted values.
         for extraction in &request.extract {
             let mut texts = extraction.locator.texts(&response);
             let found = match extraction.which {
@@ -247,8 +246,8 @@ impl Script {
         failed_check.or(failed).map_or(Ok(()), Err)
     }
 
-    /// What was extracted from the answer to request `label`, once that was heard, and what was `wanted` there by the check that
-    /// failed; both in words, for people.
+    /// Describes, for display, the values extracted from the response to request `label` and what the failed check
+    /// expected and found.
     pub(crate) fn explain_failure(
         &self,
         label: u16,
@@ -274,19 +273,19 @@ impl Script {
         (extracted, failed)
     }
 
-    /// The body of an answer, unpacked where it can be.
+    /// The body of a response, decompressed if possible.
     pub(crate) fn decoded_body(reply: &Response) -> Cow<'_, [u8]> {
         let response = ParsedResponse::new(0, reply, &|| false);
         response.body().map_or(Cow::Borrowed(&*reply.body), |body| Cow::Owned(body.to_vec()))
     }
 
-    /// What must not be read by those who look at this moment of a session.
+    /// A redactor that hides the secret values of this request.
     pub(crate) fn redactor(&self, context: RequestContext) -> Redactor {
         Redactor::new(self.values.secret(context).iter().map(|value| &**value))
     }
 }
 
-/// So many characters are shown of a text that was not the wanted one.
+/// Maximum number of characters shown of a text that failed a check.
 const MAX_SHOWN_CHARS: usize = 500;
 
 fn truncated(text: &str) -> String {

@@ -1,16 +1,16 @@
-//! A session's cookies (RFC 6265), of the one host it talks to; as many and as long as curl keeps (`lib/cookie.h`), for a server that
-//! sets ever new ones would else fill memory and requests.
+//! The cookies of a session (RFC 6265), for the one host of the target. Their number and size are limited as in curl
+//! (`lib/cookie.h`), so that a server that keeps setting new ones cannot fill memory and requests.
 
 use cookie::Cookie;
 use offered_model::{Instant, Nanos};
 
-/// So many cookies of one answer are looked at (`MAX_SET_COOKIE_AMOUNT`).
+/// Maximum number of cookies taken from one response (`MAX_SET_COOKIE_AMOUNT`).
 pub(super) const MAX_COOKIES_PER_RESPONSE: usize = 50;
-/// So many are kept, the latest (`MAX_COOKIE_SEND_AMOUNT`).
+/// Maximum number of cookies kept, the latest (`MAX_COOKIE_SEND_AMOUNT`).
 const MAX_COOKIES: usize = 150;
-/// A longer line is not taken (`MAX_COOKIE_LINE`).
+/// Longer `Set-Cookie` values are ignored (`MAX_COOKIE_LINE`).
 const MAX_LINE: usize = 5000;
-/// What a request has room for (`MAX_COOKIE_HEADER_LEN`).
+/// Maximum length of the `Cookie` header (`MAX_COOKIE_HEADER_LEN`).
 const MAX_HEADER: usize = 8190;
 
 /// The cookies of one session, the oldest first.
@@ -22,12 +22,13 @@ struct StoredCookie {
     name: String,
     value: String,
     path: String,
-    /// Until when, since the run's start; `None`: as long as the session.
+    /// Expiry, since the start of the run; `None`: with the session.
     until: Option<Instant>,
 }
 
 impl CookieJar {
-    /// Takes what an answer from `host`, asked for `path`, says in `Set-Cookie`; `secure` if over TLS. `unix_now` is asked only for dates.
+    /// Takes a `Set-Cookie` value from a response of `host` to a request for `path`; `secure` if over TLS. `unix_now`
+    /// is called only for an absolute expiry date.
     pub(crate) fn set(
         &mut self,
         line: &[u8],
@@ -42,7 +43,7 @@ impl CookieJar {
         }
         let line = String::from_utf8_lossy(line);
         let Ok(cookie) = Cookie::parse(&*line) else { return };
-        // No browser takes a cookie for another's house. (One marked Secure is not for plain HTTP either.)
+        // Like a browser, reject a cookie for another domain, and a Secure one over plain HTTP.
         let foreign = |domain: &str| {
             let domain = domain.trim_start_matches('.').to_ascii_lowercase();
             let host = host.to_ascii_lowercase();
@@ -72,7 +73,8 @@ impl CookieJar {
         self.0.push(StoredCookie { name: cookie.name().to_owned(), value: cookie.value().to_owned(), path, until });
     }
 
-    /// What is sent with a request for `path`: `a=1; b=2`, the longest path first, as many as there is room for; `None`: nothing.
+    /// The `Cookie` header for a request for `path`, as `a=1; b=2`: the longest path first, as many as fit. `None` if
+    /// no cookie applies.
     pub(crate) fn header(&self, path: &str, now: Instant) -> Option<String> {
         let path = path.split(['?', '#']).next().unwrap_or(path);
         let applies = |cookie: &&StoredCookie| {
@@ -96,7 +98,7 @@ impl CookieJar {
     }
 }
 
-/// The folder of a path, for cookies that do not say theirs: up to the last `/`, that excluded.
+/// The path of a cookie that sets none: the path of the request up to, but excluding, the last `/`.
 fn default_path(path: &str) -> &str {
     let path = path.split(['?', '#']).next().unwrap_or(path);
     match path.rfind('/') {

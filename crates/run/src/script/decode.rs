@@ -1,17 +1,17 @@
-//! Compressed bodies, undone when somebody looks into them.
+//! Decompression of response bodies.
 
 use std::borrow::Cow;
 use std::io::Read;
 
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-/// What a body may grow to. A few bytes can say gigabytes.
+/// Maximum size of a decompressed body. A few compressed bytes can expand to gigabytes.
 const MAX_BODY: u64 = 16 * 1024 * 1024;
 
-/// `body` as it was before these codings (`Content-Encoding`, the last applied last).
+/// Undoes the content codings of `body` (`Content-Encoding`; the last was applied last).
 ///
 /// # Errors
-/// A coding nobody knows, bytes that are not of it, or more than 16 MB.
+/// An unknown coding, invalid data, or more than 16 MB.
 pub(super) fn decoded<'a>(body: &'a [u8], codings: &str) -> Result<Cow<'a, [u8]>, String> {
     let mut body = Cow::Borrowed(body);
     let codings: Vec<&str> = codings.split(',').map(str::trim).filter(|coding| !coding.is_empty()).collect();
@@ -19,11 +19,11 @@ pub(super) fn decoded<'a>(body: &'a [u8], codings: &str) -> Result<Cow<'a, [u8]>
         body = match coding.to_ascii_lowercase().as_str() {
             "identity" => continue,
             "gzip" | "x-gzip" => all(coding, MultiGzDecoder::new(&*body))?,
-            // Meant to be zlib (RFC 9110, 8.4.1.2), but some servers send it bare.
+            // `deflate` means zlib (RFC 9110, section 8.4.1.2), but some servers send raw deflate.
             "deflate" => all(coding, ZlibDecoder::new(&*body)).or_else(|_| all(coding, DeflateDecoder::new(&*body)))?,
             "br" => all(coding, brotli_decompressor::Decompressor::new(&*body, 4096))?,
             "zstd" => all(coding, zstd::Decoder::with_buffer(&*body).map_err(|reason| reason.to_string())?)?,
-            _ => return Err(format!("the answer is coded as `{coding}`, which nobody here can read")),
+            _ => return Err(format!("the response has the unknown content coding `{coding}`; known are gzip, deflate, br and zstd")),
         }
         .into();
     }
@@ -33,9 +33,9 @@ pub(super) fn decoded<'a>(body: &'a [u8], codings: &str) -> Result<Cow<'a, [u8]>
 fn all(coding: &str, mut decoder: impl Read) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     match decoder.by_ref().take(MAX_BODY + 1).read_to_end(&mut bytes) {
-        Ok(_) if bytes.len() as u64 > MAX_BODY => Err(format!("the {coding} answer unpacks to more than 16 MB")),
+        Ok(_) if bytes.len() as u64 > MAX_BODY => Err(format!("the {coding} response decompresses to more than 16 MB")),
         Ok(_) => Ok(bytes),
-        Err(_) => Err(format!("the answer says it is {coding} and is not")),
+        Err(_) => Err(format!("the response is not valid {coding}")),
     }
 }
 
@@ -58,7 +58,7 @@ mod tests {
         let mut bare = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
         bare.write_all(text).unwrap();
         let zstd = zstd::encode_all(text, 3).unwrap();
-        // As node 20's zlib.brotliCompressSync writes it.
+        // Output of zlib.brotliCompressSync in Node.js 20.
         let brotli = b"\x1b\x10\x00\xf8\x8d\x94\x6e\xde\x44\x55\x86\x96\x6c\x20\x6f\x01\x4f\x1c\x60\x1c".to_vec();
         for (coded, coding) in [
             (text.to_vec(), ""),
@@ -74,7 +74,7 @@ mod tests {
         }
         assert!(decoded(&brotli[..9], "br").unwrap_err().contains("is not"));
         assert!(decoded(text, "gzip").unwrap_err().contains("is not"));
-        assert!(decoded(text, "lzma").unwrap_err().contains("nobody"));
+        assert!(decoded(text, "lzma").unwrap_err().contains("unknown content coding"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Places in an answer, and the texts that stand there.
+//! Locating texts in a response.
 
 #[cfg(feature = "html")]
 mod html;
@@ -18,9 +18,9 @@ use self::html::{CssQuery, HtmlDocument};
 use super::decode::decoded;
 use crate::message::Response;
 
-const OUT_OF_TIME: &str = "there was no time to look at the whole answer";
+const OUT_OF_TIME: &str = "the response took too long to evaluate (more than 250 ms)";
 
-/// A place in an answer.
+/// A part of a response.
 #[derive(Debug)]
 pub(super) enum Locator {
     Body,
@@ -30,16 +30,16 @@ pub(super) enum Locator {
     Css(CssQuery),
 }
 
-/// An answer, taken apart as far as somebody looks, and as long as there is time for it.
+/// A response, parsed on demand and within a time limit.
 pub(super) struct ParsedResponse<'a> {
     pub(super) status: u16,
     pub(super) reply: &'a Response,
-    /// Whether the time for it is over.
+    /// Returns true once the time limit is over.
     out_of_time: &'a dyn Fn() -> bool,
     body: OnceCell<Result<Cow<'a, [u8]>, String>>,
     json: OnceCell<Option<Value>>,
     html: HtmlDocument,
-    /// Why not everything was looked at that should have been: the first reason.
+    /// The first reason why the response was not examined completely.
     incomplete: OnceCell<&'static str>,
 }
 
@@ -49,12 +49,12 @@ impl<'a> ParsedResponse<'a> {
         Self { status, reply, out_of_time, body, json, html, incomplete: OnceCell::new() }
     }
 
-    /// Why not everything was looked at that should have been, if so.
+    /// Why the response was not examined completely; `None` if it was.
     pub(super) fn incomplete(&self) -> Option<&'static str> {
         self.incomplete.get().copied()
     }
 
-    /// Whether there is still time; without it nothing more is looked at.
+    /// Whether time is left. If not, nothing further is examined.
     fn has_time(&self) -> bool {
         let has_time = self.incomplete.get().is_none() && !(self.out_of_time)();
         if !has_time {
@@ -63,20 +63,20 @@ impl<'a> ParsedResponse<'a> {
         has_time
     }
 
-    /// The values of a header, in any case.
+    /// The values of a header. Names are compared without regard to case.
     pub(super) fn headers<'s>(&'s self, name: &'s str) -> impl Iterator<Item = Cow<'s, str>> {
         let ours = move |(given, _): &&(String, Vec<u8>)| given.eq_ignore_ascii_case(name);
         self.reply.headers.iter().filter(ours).map(|(_, value)| String::from_utf8_lossy(value))
     }
 
-    /// The body, decoded.
+    /// The decoded body.
     ///
     /// # Errors
-    /// It was too large to keep, or is not what it says.
+    /// The body was too large to keep, or is not encoded as its headers say.
     pub(super) fn body(&self) -> Result<&[u8], &str> {
         let body = self.body.get_or_init(|| {
             if !self.reply.is_complete() {
-                return Err("the answer is too large to be kept and looked into (16 MB, and 256 MB of all under way)"
+                return Err("the response is too large to be evaluated (at most 16 MB, and 256 MB for all in flight)"
                     .to_owned());
             }
             let codings: Vec<_> = self.headers("content-encoding").collect();
@@ -91,24 +91,24 @@ impl<'a> ParsedResponse<'a> {
 }
 
 impl Locator {
-    /// The place the workload names.
+    /// Compiles a part that the workload names.
     ///
     /// # Errors
-    /// An expression, path or selector that is none; a group that the expression has not.
+    /// An invalid regular expression, JSONPath or CSS selector, or a group that the expression does not have.
     pub(super) fn new(find: &script::Find) -> Result<Self, String> {
         Ok(match find {
             script::Find::Body => Self::Body,
             script::Find::Header(name) => Self::Header(name.clone()),
             script::Find::Json(path) => Self::Json(JsonPath::parse(path).map_err(|reason| {
                 format!(
-                    "`{path}` is not a JSONPath ({}); write for example $.items[0].id",
+                    "`{path}` is not a valid JSONPath ({}); an example is $.items[0].id",
                     one_line(&reason.to_string())
                 )
             })?),
             script::Find::Column(name) => {
                 let name = name.replace('\\', "\\\\").replace('\'', "\\'");
                 let path = format!("$[?@['{name}'] != null]['{name}']");
-                Self::Json(JsonPath::parse(&path).map_err(|_| format!("`{name}` is no column's name"))?)
+                Self::Json(JsonPath::parse(&path).map_err(|_| format!("`{name}` is not a valid column name"))?)
             }
             script::Find::Regex { pattern, group } => {
                 let (expression, group) = (regex(pattern)?, *group as usize);
@@ -122,12 +122,12 @@ impl Locator {
         })
     }
 
-    /// Whether it is in the body.
+    /// Whether it reads the body.
     pub(super) fn reads_body(&self) -> bool {
         !matches!(self, Self::Header(_))
     }
 
-    /// The texts that stand there in this answer, in order.
+    /// The texts found in this response, in order.
     pub(super) fn texts<'h>(&'h self, response: &'h ParsedResponse<'_>) -> Box<dyn Iterator<Item = Cow<'h, str>> + 'h> {
         match self {
             Self::Body => Box::new(response.body().ok().map(String::from_utf8_lossy).into_iter()),
@@ -152,15 +152,15 @@ impl Locator {
     }
 }
 
-/// The expression.
+/// Compiles a regular expression.
 ///
 /// # Errors
-/// It is none.
+/// The pattern is invalid.
 pub(super) fn regex(pattern: &str) -> Result<Regex, String> {
     Regex::new(pattern).map_err(|reason| {
         let reason = reason.to_string();
         let last = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
-        format!("`{pattern}` is not a regular expression ({last})")
+        format!("`{pattern}` is not a valid regular expression ({last})")
     })
 }
 

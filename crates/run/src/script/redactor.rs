@@ -1,4 +1,4 @@
-//! What must not be read by those who look at an exchange.
+//! Hiding secrets in exchanges that are shown or recorded.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,24 +9,24 @@ use offered_model::template::{Way, in_form, in_url};
 use percent_encoding::percent_decode_str;
 use regex::Regex;
 
-/// Stands for what is not shown.
+/// Replaces a secret.
 pub(crate) const REDACTED: &str = "***";
-/// What is shorter is no secret: blanking every `1` would leave nothing to read.
+/// Shorter values are not treated as secrets: redacting every `1` would leave nothing to read.
 const MIN_CHARS: usize = 4;
 
-/// Headers whose values say who somebody is.
+/// Headers whose values are credentials.
 const CREDENTIAL_HEADERS: [&str; 6] =
     ["authorization", "proxy-authorization", "x-api-key", "api-key", "x-auth-token", "authentication-info"];
 
-/// `name=value` of a query or a form, and `"name": value` of JSON: the name is the first group, the value the second.
+/// `name=value` of a query or a form, and `"name": value` of JSON. The first group is the name, the second the value.
 static NAMED: LazyLock<[Regex; 2]> = LazyLock::new(|| {
     let parameter = r#"(?:^|[?&;\s"'])([^=&;\s?"'<>{}]{1,100})=([^&\s#"'<>]+)"#;
     let member = r#""((?:[^"\\]|\\.){1,100})"\s*:\s*(?:"((?:[^"\\]|\\.)+)"|(?<number>-?[0-9][0-9.eE+-]*))"#;
     [parameter, member].map(|pattern| Regex::new(pattern).expect("a pattern"))
 });
 
-/// Where the values of parameters and members whose names say that they are secret stand in `text`, in order; a place for a value
-/// (`{{token}}`) is none.
+/// The ranges in `text` of the values of parameters and JSON members whose names suggest a secret, in order.
+/// Placeholders such as `{{token}}` are not included.
 pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
     let of = |pattern: &Regex| -> Vec<Range<usize>> {
         let secret = |found: regex::Captures<'_>| {
@@ -43,12 +43,12 @@ pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
     all
 }
 
-/// Texts that are blanked wherever they stand, in the ways in which values are written.
+/// Secret texts, in all encodings in which they may appear.
 #[derive(Debug, Default)]
 pub(crate) struct Redactor(Vec<String>);
 
 impl Redactor {
-    /// These.
+    /// Hides these values.
     pub(crate) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut redactor = Self::default();
         for value in values {
@@ -57,7 +57,7 @@ impl Redactor {
         redactor
     }
 
-    /// Hides this too.
+    /// Hides this value, too.
     fn add(&mut self, value: &str) {
         if value.chars().count() < MIN_CHARS {
             return;
@@ -71,12 +71,12 @@ impl Redactor {
             Way::Xml.written(value).into_owned(),
         ];
         self.0.extend(ways.into_iter().filter(|way| way.chars().count() >= MIN_CHARS));
-        // Of two that begin alike the longer one goes first: else its end would stay.
+        // The longest first: if one secret is a prefix of another, the rest of the longer one would remain.
         self.0.sort_by_key(|way| std::cmp::Reverse(way.len()));
         self.0.dedup();
     }
 
-    /// Hides what a line of a head says of somebody, wherever it stands.
+    /// Hides the credentials and cookies in a header line, wherever else they appear.
     pub(crate) fn learn_header(&mut self, line: &str) {
         let Some((name, value)) = line.split_once(": ") else { return };
         let name = name.to_ascii_lowercase();
@@ -89,7 +89,7 @@ impl Redactor {
                 .map(|(_, value)| value)
                 .into_iter()
                 .collect(),
-            // `Bearer`, `Basic`, or no word before it.
+            // With a scheme such as `Bearer` or `Basic`, or without one.
             name if CREDENTIAL_HEADERS.contains(&name) => {
                 vec![value.split_once(' ').map_or(value, |(_, credentials)| credentials)]
             }
@@ -100,7 +100,8 @@ impl Redactor {
         }
     }
 
-    /// Hides what the parameters and members of a text that was sent say under names of secrets, wherever it stands.
+    /// Hides the values of parameters and JSON members in `text` whose names suggest a secret, wherever else they
+    /// appear.
     pub(crate) fn learn_named(&mut self, text: &str) {
         for range in secrets_in(text) {
             let value = &text[range];
@@ -109,7 +110,7 @@ impl Redactor {
         }
     }
 
-    /// `text` without them, and without the values of parameters and members whose names say that they are secrets.
+    /// `text` without secrets, and without the values of parameters and JSON members whose names suggest one.
     pub(crate) fn redact(&self, text: &str) -> String {
         let known = self.0.iter().fold(Cow::Borrowed(text), |text, secret| match text.contains(secret.as_str()) {
             true => Cow::Owned(text.replace(secret.as_str(), REDACTED)),
@@ -122,7 +123,7 @@ impl Redactor {
         redacted
     }
 
-    /// A line of a head without them, and without what it says of somebody.
+    /// A header line without secrets, credentials and cookies.
     pub(crate) fn redact_line(&self, line: &str) -> String {
         let Some((name, value)) = line.split_once(": ") else { return self.redact(line) };
         match name.to_ascii_lowercase().as_str() {

@@ -1,4 +1,4 @@
-//! Putting requests into words.
+//! Building requests.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,10 +11,10 @@ use super::{Credentials, Path, RequestContext, Script, SessionState};
 use crate::message::{MAX_BODY_BYTES, OutgoingRequest, Response};
 
 impl Script {
-    /// Request `label` for this moment of a session.
+    /// Builds request `label`.
     ///
     /// # Errors
-    /// A value that is not there, or cannot stand where it is asked for.
+    /// A value is missing, or cannot stand where it is used.
     pub(crate) fn request(
         &self,
         label: u16,
@@ -37,7 +37,7 @@ impl Script {
             body_limit: if request.reads_body { MAX_BODY_BYTES } else { 0 },
             awaited: match &request.awaited {
                 Some(pattern) => {
-                    // A value is what it is, and no expression.
+                    // A value is matched literally.
                     let put = |pattern: &mut String, value: &str| pattern.push_str(&regex::escape(value));
                     Some(self.values.render(pattern, context, state, put)?)
                 }
@@ -54,10 +54,10 @@ impl Script {
         Ok(outgoing)
     }
 
-    /// Object `object` (from 1) of request `label`, over this lane.
+    /// Builds the request for object `object` (from 1) of request `label`, over connection `lane`.
     ///
     /// # Errors
-    /// A value that is not there, or a path of another host.
+    /// A value is missing, or the path is on another host.
     pub(crate) fn object(
         &self,
         (label, object): (u16, u16),
@@ -74,16 +74,16 @@ impl Script {
             lane,
             ..OutgoingRequest::default()
         };
-        // They say what the page's body is.
+        // The content type describes the body of the page.
         outgoing.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
         self.add_cookies(&mut outgoing, state, now);
         Ok(outgoing)
     }
 
-    /// Where an answer to `ask` sends its session next, as a browser goes; `None`: it is no redirect.
+    /// The request that follows from a redirect, as a browser sends it; `None` if the response is not a redirect.
     ///
     /// # Errors
-    /// A place that is not of this target.
+    /// The location is on another host.
     pub(crate) fn redirect(
         &self,
         outgoing: &OutgoingRequest,
@@ -114,15 +114,15 @@ impl Script {
         Ok(Some(next))
     }
 
-    /// Stores the cookies of an answer to a request for `path`.
+    /// Stores the cookies of a response to a request for `path`.
     pub(crate) fn store_cookies(&self, path: &str, reply: &Response, state: &mut SessionState, now: Instant) {
         let cookies = reply.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
         cookies.take(MAX_COOKIES_PER_RESPONSE).for_each(|(_, line)| {
-            state.jar.set(line, &self.host, self.scheme == "https", path, now, offered_clock::unix_now);
+            state.jar.set(line, &self.host, self.scheme == "https", path, now, offered_io::unix_now);
         });
     }
 
-    /// Adds the session's cookies.
+    /// Adds the cookies of the session.
     fn add_cookies(&self, outgoing: &mut OutgoingRequest, state: Option<&SessionState>, now: Instant) {
         let cookies = state.filter(|_| self.cookies).and_then(|state| state.jar.header(&outgoing.path, now));
         if let Some(cookies) = cookies {
@@ -146,13 +146,13 @@ impl Script {
             path.push_str(&value);
         };
         let path = self.values.render(text, context, state, put)?;
-        // Only what a value brings may be a whole URL.
+        // Only a value can make the path a whole URL.
         if text.begins_with('/') { Ok(path) } else { self.resolve("/", &path).map_err(MissingValue::Value) }
     }
 
-    /// The path that `place` means, seen from `base`: a path, a piece of one, or a whole URL of this target.
+    /// Resolves `location` relative to `base`: an absolute or relative path, or a whole URL of this target.
     fn resolve(&self, base: &str, location: &str) -> Result<String, String> {
-        let of_other = || format!("{location} is not of {}://{}", self.scheme, self.authority);
+        let of_other = || format!("{location} is not on {}://{}", self.scheme, self.authority);
         if let Some(scheme) =
             location.find("://").filter(|at| location[..*at].bytes().all(|b| b.is_ascii_alphanumeric()))
         {
@@ -212,14 +212,14 @@ impl Script {
     }
 }
 
-/// How our own cookies are written; one that the workload sets is written as it writes it.
+/// The spelling of the generator's own cookie header; a header of the workload keeps its spelling.
 const COOKIE: &str = "Cookie";
 
 fn has(headers: &[(String, String)], name: &str) -> bool {
     headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
 }
 
-/// Whether a URL begins with a scheme (RFC 3986, section 3.1): what is before its first colon, where no `/` or `?` comes first.
+/// Whether a URL begins with a scheme (RFC 3986, section 3.1): valid characters before the first colon.
 fn has_scheme(location: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     location.split_once(':').is_some_and(|(scheme, _)| {
@@ -227,12 +227,12 @@ fn has_scheme(location: &str) -> bool {
     })
 }
 
-/// A path behind a host: `/` where there is none.
+/// A path that begins with `/`.
 fn with_leading_slash(path: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }
 }
 
-/// A path without `.` and `..` (RFC 3986, 5.2.4), its query as it is.
+/// A path without `.` and `..` segments (RFC 3986, section 5.2.4); the query is unchanged.
 fn remove_dot_segments(path: &str) -> String {
     let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
     let mut segments: Vec<&str> = Vec::new();

@@ -125,7 +125,7 @@ fn a_visit_of_a_closed_user_has_its_own_values_and_no_two_visits_the_same_row() 
             .unwrap()
             .path
     };
-    // The same at every step of a visit, another in the next.
+    // The same at every step of a visit, but different in the next visit.
     assert_eq!(of(1, 0, 0), of(1, 1, 0));
     let id = |path: String| path.rsplit('/').next().unwrap().to_owned();
     assert_ne!(id(of(1, 1, 0)), id(of(1, 2, 1)));
@@ -173,7 +173,7 @@ fn what_is_to_be_there_once_differs_between_runs_and_is_repeated_by_the_id_of_on
     let pieces = |request: &OutgoingRequest| request.path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>();
     let (one, other) = (pieces(&one), pieces(&other));
     assert_eq!((&*one[0], &*other[0]), ("r1", "r2"));
-    // What the seed says stays what it is.
+    // Values that depend on the seed alone do not change.
     assert!(one[1] == other[1] && one[2] != other[2], "{one:?} {other:?}");
 }
 
@@ -199,12 +199,12 @@ fn now_is_written_as_asked_and_once_for_each_text() {
     );
 }
 
-/// What request 0 makes of this answer: the failed check, and what is remembered as `t`.
+/// Evaluates a response to request 0: the failed check, and the path of a request that uses the extracted `t`.
 fn completions(rest: &str, status: u16, answer: &Response) -> (Result<(), String>, String) {
     heard_within(rest, status, answer, &|| false)
 }
 
-/// The same with this to say whether the time for it is over.
+/// The same with a time limit.
 fn heard_within(
     rest: &str,
     status: u16,
@@ -254,10 +254,10 @@ fn html_is_read_to_a_depth_and_for_a_time() {
     let flat = response(&[], format!("{}<p id=x>", "<div></div><br>".repeat(50_000)).as_bytes());
     assert_eq!(completions(check, 200, &flat).0, Ok(()), "long is not deep");
     assert!(completions(check, 200, &page(100_000)).0.unwrap_err().contains("deeper than 512"));
-    assert!(heard_within(check, 200, &flat, &|| true).0.unwrap_err().contains("no time"));
+    assert!(heard_within(check, 200, &flat, &|| true).0.unwrap_err().contains("too long to evaluate"));
     let looks = std::cell::Cell::new(0);
     let soon = || looks.replace(looks.get() + 1) > 200;
-    assert!(heard_within(check, 200, &flat, &soon).0.unwrap_err().contains("no time"), "in the middle");
+    assert!(heard_within(check, 200, &flat, &soon).0.unwrap_err().contains("too long to evaluate"), "in the middle");
     assert!(looks.get() < 300, "and then no more");
 }
 
@@ -331,10 +331,10 @@ fn every_check_holds_when_it_should_and_fails_by_its_name() {
         let (result, _) = completions(&format!("check = [{{ {check} }}]"), 200, &answer);
         assert_eq!(result, if holds { Ok(()) } else { Err(name.to_owned()) }, "{check}");
     }
-    // The first that fails is told.
+    // The first failed check is reported.
     let checks = "check = [{ status = 200 }, { size = \"> 99\" }, { json = \"$.x\" }]";
     assert_eq!(completions(checks, 200, &json()).0, Err("size > 99".to_owned()));
-    // What is extracted here can be asked for.
+    // A check may use a value extracted from the same response.
     let own =
         "extract = [{ name = \"t\", json = \"$.who\" }]\ncheck = [{ body = true, contains = \"who\\\": \\\"{{t}}\" }]";
     assert_eq!(completions(own, 200, &json()).0, Ok(()));
@@ -348,11 +348,11 @@ fn a_coded_answer_is_read_and_a_lie_is_told() {
     let mut broken = coded.body.to_vec();
     broken[0] ^= 1;
     coded.body = broken.into();
-    assert_eq!(completions(check, 200, &coded).0, Err("the answer says it is zstd and is not".to_owned()));
-    // Nobody looks: nobody minds.
+    assert_eq!(completions(check, 200, &coded).0, Err("the response is not valid zstd".to_owned()));
+    // If nothing examines the body, its encoding does not matter.
     assert_eq!(completions("check = [{ status = 200 }]", 200, &coded).0, Ok(()));
     coded.size = 20 << 20;
-    assert!(completions(check, 200, &coded).0.unwrap_err().contains("too large to be kept"));
+    assert!(completions(check, 200, &coded).0.unwrap_err().contains("too large to be evaluated"));
 }
 
 #[test]
@@ -360,10 +360,10 @@ fn what_cannot_be_compiled_is_an_error_with_its_place() {
     for (rest, parts) in [
         (
             "check = [{ regex = \"(\" }]",
-            &["request `/`", "check `regex (`", "not a regular expression", "unclosed group"][..],
+            &["request `/`", "check `regex (`", "not a valid regular expression", "unclosed group"][..],
         ),
-        ("check = [{ json = \"items[\" }]", &["not a JSONPath"]),
-        ("check = [{ css = \"a[\" }]", &["not a CSS selector"]),
+        ("check = [{ json = \"items[\" }]", &["not a valid JSONPath"]),
+        ("check = [{ css = \"a[\" }]", &["not a valid CSS selector"]),
         ("extract = [{ name = \"t\", regex = \"a\", group = 2 }]", &["extract `t`", "no group 2"]),
         ("body_file = \"none.json\"", &["cannot read none.json"]),
     ] {
@@ -374,7 +374,7 @@ fn what_cannot_be_compiled_is_an_error_with_its_place() {
         script("[variables]\nk.env = \"OFFERED_NOT_SET\"\n[[request]]\nget = \"/{{k}}\"").unwrap_err().to_string();
     assert!(told.contains("variable `k`") && told.contains("OFFERED_NOT_SET is not set"), "{told}");
     let both = "[target]\nurl = \"http://h/\"\ncookies = true\nheaders = { Cookie = \"a=1\" }";
-    assert!(script(both).unwrap_err().to_string().contains("take one of them out"));
+    assert!(script(both).unwrap_err().to_string().contains("remove one of the two"));
 }
 
 #[test]
@@ -402,7 +402,7 @@ fn redirects_go_where_a_browser_goes() {
     }
     let kept = go(307, "/x").unwrap().unwrap();
     assert_eq!((kept.method.as_str(), kept.body.as_deref()), ("POST", Some(b"x=1".as_slice())));
-    assert!(go(301, "http://other/").unwrap_err().contains("is not of http://h:81"));
+    assert!(go(301, "http://other/").unwrap_err().contains("is not on http://h:81"));
     assert!(go(301, "https://h:81/").is_err(), "another scheme is another door");
     assert_eq!(go(304, "/x"), Ok(None));
     assert_eq!(script.redirect(&asked, 302, &response(&[], b""), None, Instant::ZERO), Ok(None));
@@ -460,7 +460,7 @@ fn each_visit_of_who_is_somebody_new_has_the_values_of_a_session_of_its_own() {
         let path = script.request(0, context, None, Instant::ZERO).unwrap().path;
         path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>()
     };
-    // Visit v of user u among five is visitor 5 v + u.
+    // With five users, visit v of user u is visitor 5 v + u.
     assert_eq!(of("new", 1, 0)[..3], ["1", "2", "bob"]);
     assert_eq!(of("new", 1, 1)[..3], ["6", "7", "ann"]);
     assert_eq!(of("same", 1, 1)[..3], ["1", "2", "bob"]);

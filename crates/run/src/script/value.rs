@@ -1,11 +1,11 @@
-//! The values that templates ask for.
+//! The values of placeholders in templates.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use jiff::Timestamp;
 use jiff::fmt::strtime;
-use offered_clock::unix_now;
+use offered_io::unix_now;
 use offered_model::catalogue::OneOf;
 use offered_model::secret::is_secret;
 use offered_model::template::{self, Format, Stamp, Template, Way, in_form};
@@ -15,24 +15,24 @@ use offered_model::{Nanos, RunId, Seed, Stream, Workload};
 
 use super::{RequestContext, SessionState};
 
-/// Where values come from: variables, and what was extracted.
+/// The sources of values: variables and extractions.
 #[derive(Debug)]
 pub(super) struct Values {
     seed: Seed,
-    /// N of a closed system, whose users make visit after visit; else 0.
+    /// The number of users of a closed workload, who make one visit after another; else 0.
     users: u64,
-    /// Whether each visit is a session of its own.
+    /// Whether each visit counts as a session of its own.
     renews: bool,
     variables: Vec<Variable>,
-    /// The work of each launch, where it is known.
+    /// The work of each request, where it is known.
     works: Works,
-    /// What tells the run from others.
+    /// The ID of the run.
     run: RunId,
-    /// The slots of what is extracted, by name.
+    /// The slot of each extracted value, by name.
     slots: HashMap<String, u16>,
 }
 
-/// A template whose names have become places to look.
+/// A template whose names are resolved.
 #[derive(Clone, Debug)]
 pub(super) struct Text(Vec<Piece>);
 
@@ -44,44 +44,44 @@ enum Piece {
     Run,
     Now {
         stamp: Stamp,
-        /// As below.
+        /// As in `Value`.
         way: Option<Way>,
     },
     Value {
-        /// As it was written.
+        /// The placeholder as written in the workload.
         name: Box<str>,
-        /// What was extracted under that name comes first.
+        /// The extracted value of that name, which has precedence.
         slot: Option<u16>,
-        /// The variable, and which of its columns.
+        /// The variable, and the index of its column.
         variable: Option<(u16, usize)>,
-        /// How it is written; `None`: as whoever puts it does.
+        /// How the value is encoded; `None`: as the caller of `render` decides.
         way: Option<Way>,
     },
 }
 
-/// Why something cannot be said.
+/// Why a request cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MissingValue {
-    /// A value is not there, or cannot stand where it is asked for.
+    /// A value is missing, or cannot stand where it is used.
     Value(String),
-    /// The rows of a file are used up, and the run is to stop.
+    /// The rows of a file are used up, so the run must stop.
     Rows {
-        /// Which.
+        /// The file and the variable.
         reason: String,
-        /// Whether that is an error.
+        /// Whether the workload treats that as an error.
         error: bool,
     },
 }
 
 impl Text {
-    /// Whether it begins with this, whatever values it has.
+    /// Whether the text begins with `sign`, whatever its values are.
     pub(super) fn begins_with(&self, sign: char) -> bool {
         matches!(self.0.first(), Some(Piece::Text(text)) if text.starts_with(sign))
     }
 }
 
 impl Values {
-    /// What the variables of `workload` say in this run, and what is extracted there.
+    /// The values of `workload` in this run.
     pub(super) fn new(workload: &Workload, run: RunId) -> Self {
         let mut slots = HashMap::new();
         for Extraction { name, .. } in workload.requests().iter().flat_map(Request::extract) {
@@ -103,7 +103,7 @@ impl Values {
         }
     }
 
-    /// What a session remembers before anything was answered, for people to see: of each value that an answer is to bring its name.
+    /// A session state for the preview: each value that a response would provide is its name in braces.
     pub(super) fn for_preview(&self) -> SessionState {
         let mut state = SessionState::default();
         let unknown = |name: &str| !self.variables.iter().any(|variable| variable.name == name);
@@ -113,37 +113,37 @@ impl Values {
         state
     }
 
-    /// Makes them those of this run.
+    /// Sets the ID of the run.
     pub(super) fn in_run(&mut self, run: RunId) {
         self.run = run;
     }
 
-    /// The names of what is extracted.
+    /// The names of the extracted values.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.slots.keys().map(String::as_str)
     }
 
-    /// N of a closed system; else 0.
+    /// The number of users of a closed workload; else 0.
     pub(super) fn users(&self) -> u64 {
         self.users
     }
 
-    /// The path of the file that is asked for at this moment.
+    /// The path of the file drawn for this request.
     pub(super) fn path<'a>(&self, one_of: &'a OneOf, context: RequestContext) -> &'a str {
         one_of.drawn(self.seed, context.session, context.step).path
     }
 
-    /// The slot of what is extracted as `name`, one of the names given.
+    /// The slot of an extracted value. `name` must be one of the known names.
     pub(super) fn slot(&self, name: &str) -> u16 {
         self.slots[name]
     }
 
-    /// `template` with its names looked up; they were checked when the workload was read.
+    /// Resolves the names of `template`. The workload has checked that they exist.
     pub(super) fn text(&self, template: &Template) -> Text {
         self.text_of(template, Format::Plain)
     }
 
-    /// The same of a value of a form, encoded.
+    /// The same for a form value, form-encoded.
     pub(super) fn form(&self, template: &Template) -> Text {
         let mut text = self.text_of(template, Format::Form);
         for piece in &mut text.0 {
@@ -154,7 +154,7 @@ impl Values {
         text
     }
 
-    /// The same of a text of this format.
+    /// The same for a text of this format.
     pub(super) fn text_of(&self, template: &Template, format: Format) -> Text {
         let piece = |(piece, way): (&template::Piece, Way)| match piece {
             template::Piece::Text(text) => Piece::Text(text.clone()),
@@ -180,10 +180,10 @@ impl Values {
         Text(template.pieces().iter().zip(template.ways(format)).map(piece).collect())
     }
 
-    /// The text for this moment of a session; `put` writes a value behind what stands before it.
+    /// Renders a text. `put` appends a value to the text before it.
     ///
     /// # Errors
-    /// A value that is not there.
+    /// A value is missing.
     pub(super) fn render(
         &self,
         text: &Text,
@@ -199,7 +199,7 @@ impl Values {
                 Piece::Session => (self.counter(Per::Session, context).to_string().into(), &Some(Way::Plain)),
                 Piece::Sequence => (context.sequence.to_string().into(), &Some(Way::Plain)),
                 Piece::Run => (Cow::Borrowed(self.run.as_str()), &Some(Way::Plain)),
-                // One text has one now.
+                // All placeholders of one text use the same time.
                 Piece::Now { stamp, way } => (format_now(*now.get_or_insert_with(unix_now), stamp)?.into(), way),
                 Piece::Value { name, slot, variable, way } => {
                     let extracted = slot.zip(state).and_then(|(slot, state)| state.value(slot));
@@ -221,16 +221,16 @@ impl Values {
         Ok(rendered)
     }
 
-    /// A number below `n`, each as likely, for what is extracted into `slot` at this moment.
+    /// A uniformly distributed number below `n`, for the value extracted into `slot`.
     pub(super) fn pick(&self, slot: u16, context: RequestContext, n: usize) -> usize {
-        // Extractions draw from the other end of the variables' numbers.
+        // Extractions use the random streams from the other end of the range of variables.
         data(self.seed, u16::MAX - slot, context.session, context.step).below(n as u64) as usize
     }
 
-    /// The text as it is.
+    /// Renders a text without encoding its values.
     ///
     /// # Errors
-    /// A value that is not there.
+    /// A value is missing.
     pub(super) fn plain(
         &self,
         text: &Text,
@@ -247,7 +247,7 @@ impl Values {
         Ok(match source {
             Source::Constant(Ok(value)) => Cow::Borrowed(value),
             Source::Constant(Err(reason)) => return Err(MissingValue::Value(reason.clone())),
-            // What is to be there once only is not there again with the next run of the seed.
+            // A uuid is unique over all runs, so it depends on the run ID and not only on the seed.
             Source::Uuid => {
                 let seed = Seed(self.seed.0 ^ self.run.number());
                 Cow::Owned(uuid(data(seed, number, context.session, draw_index)))
@@ -275,7 +275,7 @@ impl Values {
         })
     }
 
-    /// What counts is disjoint over threads and machines: these numbers are the whole run's.
+    /// The counter of a value. It is unique over all threads and machines of the run.
     fn counter(&self, per: Per, context: RequestContext) -> u64 {
         match per {
             Per::Session if !self.renews => context.session,
@@ -284,7 +284,7 @@ impl Values {
         }
     }
 
-    /// Which of the draws of its user a value takes.
+    /// The index of a random draw of this user.
     fn draw_index(&self, per: Per, context: RequestContext) -> u32 {
         match per {
             Per::Session if !self.renews => 0,
@@ -293,8 +293,8 @@ impl Values {
         }
     }
 
-    /// What nobody should read who looks at this moment: values of the environment, those whose names say that they are secrets, and
-    /// all cells of the rows of files.
+    /// The values to hide for this request: environment variables, variables whose names suggest a secret, and all
+    /// cells of rows of files.
     pub(super) fn secret(&self, context: RequestContext) -> Vec<Cow<'_, str>> {
         let columns = |variable: &Variable| match &variable.source {
             Source::Feeder(Feeder { rows: Ok(rows), .. }) => rows.columns().len(),
@@ -302,7 +302,7 @@ impl Values {
         };
         let numbered = (0u16..).zip(&self.variables);
         let cells = numbered.flat_map(|(number, variable)| (0..columns(variable)).map(move |column| (number, column)));
-        // Where there is no value there is nothing to hide.
+        // A missing value needs no hiding.
         cells.filter_map(|(number, column)| self.value(number, column, context).ok()).collect()
     }
 }
@@ -312,7 +312,7 @@ impl SessionState {
         self.values.get(usize::from(slot))?.as_deref()
     }
 
-    /// Remembers a value, or that there is none.
+    /// Stores a value, or that there is none.
     pub(super) fn set(&mut self, slot: u16, value: Option<String>) {
         let slot = usize::from(slot);
         if self.values.len() <= slot {
@@ -322,7 +322,7 @@ impl SessionState {
     }
 }
 
-/// An instant since the Unix epoch, so written.
+/// Formats an instant since the Unix epoch.
 fn format_now(now: Nanos, stamp: &Stamp) -> Result<String, MissingValue> {
     let (seconds, nanos) = ((now.0 / 1_000_000_000) as i64, (now.0 % 1_000_000_000) as i32);
     let in_utc = |format: &str| {

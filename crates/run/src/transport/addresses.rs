@@ -1,4 +1,4 @@
-//! Where connections go: the target's name, resolved once per run or again and again.
+//! The addresses of the target. Its name is resolved once per run or periodically.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -12,21 +12,21 @@ use offered_model::workload::Address;
 use super::socket::Endpoint;
 use crate::Error;
 
-/// The places of a target, shared by all threads; connections go to them in turn.
+/// The endpoints of a target, shared by all threads. Connections use them in turn.
 #[derive(Debug)]
 pub(crate) struct Addresses {
     address: Address,
     endpoints: RwLock<Result<Vec<Endpoint>, String>>,
-    /// Where connections come from, in turn; empty: the system chooses.
+    /// Local addresses of connections, used in turn; if empty, the system chooses.
     sources: Vec<IpAddr>,
     turn: AtomicUsize,
 }
 
 impl Addresses {
-    /// Resolves the target's name; connections come from `sources`.
+    /// Resolves the name of the target. Connections come from `sources`.
     ///
     /// # Errors
-    /// The name is not known, or nothing can come from a source.
+    /// The name is unknown, or a source address cannot be used.
     pub(crate) fn resolve(address: &Address, sources: &[IpAddr]) -> Result<Self, Error> {
         let endpoints = lookup(address)?;
         for source_address in sources.iter().copied() {
@@ -34,7 +34,7 @@ impl Addresses {
             let is_like =
                 |endpoint: &Endpoint| matches!(endpoint, Endpoint::Tcp(to) if to.is_ipv4() == source_address.is_ipv4());
             if !endpoints.iter().all(is_like) {
-                return Err(failed("the target is of another family".to_owned()));
+                return Err(failed("the target has addresses of the other IP version".to_owned()));
             }
             TcpListener::bind((source_address, 0)).map_err(|reason| failed(reason.to_string()))?;
         }
@@ -42,13 +42,13 @@ impl Addresses {
         Ok(Self { address, endpoints, sources: sources.to_vec(), turn })
     }
 
-    /// Resolves the name again; while that fails, new connections fail with outcome `dns`.
+    /// Resolves the name again. While that fails, new connections fail with outcome `dns`.
     pub(crate) fn resolve_again(&self) {
         let found = lookup(&self.address).map_err(|error| error.to_string());
         *self.endpoints.write().unwrap_or_else(std::sync::PoisonError::into_inner) = found;
     }
 
-    /// The error of a way there that did not open.
+    /// The error for a connection that could not be opened.
     pub(crate) fn connect_error(&self, outcome: Outcome, reason: String) -> Error {
         let address = self.first();
         match outcome {
@@ -57,14 +57,14 @@ impl Addresses {
         }
     }
 
-    /// Where connections go, for people: the first place of it.
+    /// The first endpoint, for messages.
     pub(crate) fn first(&self) -> String {
         let endpoints = self.endpoints.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let first = endpoints.as_ref().ok().and_then(|endpoints| endpoints.first());
         first.map_or_else(|| "the target".to_owned(), Endpoint::to_string)
     }
 
-    /// The place of the next connection and the address it comes from, or why the name could not be resolved.
+    /// The endpoint and the source address of the next connection, or why the name could not be resolved.
     pub(crate) fn next(&self) -> Result<(Endpoint, Option<IpAddr>), String> {
         let endpoints = self.endpoints.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let endpoints = endpoints.as_ref().map_err(Clone::clone)?;
@@ -81,7 +81,7 @@ fn lookup(address: &Address) -> Result<Vec<Endpoint>, Error> {
             let failed = |reason| Error::Resolve { host: host.clone(), reason };
             let found: Vec<_> = (host.as_str(), *port).to_socket_addrs().map_err(failed)?.collect();
             let first = found.first().ok_or_else(|| failed(io::Error::other("the name has no address")))?;
-            // `localhost` is ::1 and 127.0.0.1, and a server listens on one of them as often as on both.
+            // `localhost` is both ::1 and 127.0.0.1, and a server often listens on only one of them.
             let family = match found.iter().any(|other| other.is_ipv4() != first.is_ipv4()) {
                 true => found.iter().find(|address| is_listening(address)).unwrap_or(first).is_ipv4(),
                 false => first.is_ipv4(),
@@ -91,7 +91,8 @@ fn lookup(address: &Address) -> Result<Vec<Endpoint>, Error> {
     }
 }
 
-/// Whether somebody listens there; asked only of names with addresses of both families, once per resolution.
+/// Whether a server accepts connections there. Used only for names with addresses of both families, once per
+/// resolution.
 fn is_listening(address: &SocketAddr) -> bool {
     TcpStream::connect_timeout(address, Duration::from_millis(500)).is_ok()
 }
@@ -105,7 +106,7 @@ mod tests {
     fn connections_come_from_the_sources_in_turn() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let target = Address::Tcp { host: "127.0.0.1".to_owned(), port: listener.local_addr().unwrap().port() };
-        // The whole of 127/8 is this machine on Linux; elsewhere one address must do for both.
+        // On Linux all of 127/8 is local; elsewhere one address must do for both.
         let second = if cfg!(target_os = "linux") { "127.0.0.2" } else { "127.0.0.1" };
         let sources = ["127.0.0.1".parse().unwrap(), second.parse().unwrap()];
         let addresses = Addresses::resolve(&target, &sources).unwrap();

@@ -1,35 +1,36 @@
-//! By when things must have happened that all have the same time for it.
+//! A queue of deadlines that all have the same timeout.
 
 use std::collections::VecDeque;
 
 use offered_model::{Instant, Nanos};
 
-/// What is over is swept out when it is more than half of a queue, and the queue longer than this.
+/// Stale entries are removed when they are more than half of a queue that is longer than this.
 const SWEEP: usize = 1024;
 
-/// Deadlines, all as long after their beginning, so that the first to begin is the first whose time is over. Each is of a key
-/// and a serial number, which together tell whom it concerns; whether that one still waits, only the owner knows.
+/// Deadlines with one common timeout, so that the first to start is the first to expire. An entry has a key and a
+/// serial number, which together identify its owner. Only the owner knows whether it is still waiting, so the caller
+/// passes a function for that.
 pub(super) struct Deadlines {
     timeout: Nanos,
     /// (instant, key, serial) in order of time.
     queue: VecDeque<(Instant, usize, u64)>,
-    /// So many at its front were looked at by [`Deadlines::begun_by`].
+    /// Number of entries at the front that [`Deadlines::next_started_by`] has visited.
     visited: usize,
 }
 
 impl Deadlines {
-    /// None yet; all will be `within` so long.
+    /// An empty queue.
     pub(super) fn new(timeout: Nanos) -> Self {
         Self { timeout, queue: VecDeque::new(), visited: 0 }
     }
 
-    /// How long they all are.
+    /// The common timeout.
     pub(super) fn timeout(&self) -> Nanos {
         self.timeout
     }
 
-    /// One that begins at `start`, no earlier than those before it. `live` is how many may be waiting, the new one among them:
-    /// behind one that waits long, those that are over would else pile up.
+    /// Adds an entry that starts at `start`, no earlier than the entries before it. `live` is the number of owners that
+    /// may be waiting, the new one included: it bounds how many stale entries pile up behind one that waits long.
     #[inline]
     pub(super) fn push(
         &mut self,
@@ -52,8 +53,8 @@ impl Deadlines {
         self.queue.push_back((start + self.timeout, key, serial));
     }
 
-    /// The first instant at which somebody's time is over; [`Instant::MAX`] when nobody waits. Those before that one who do not
-    /// wait any more are forgotten on the way.
+    /// The first instant at which an entry expires; [`Instant::MAX`] if none is waiting. Removes stale entries before
+    /// that one.
     #[inline]
     pub(super) fn next_due(&mut self, is_waiting: impl Fn(usize, u64) -> bool) -> Instant {
         while let Some((at, key, serial)) = self.queue.front() {
@@ -66,7 +67,7 @@ impl Deadlines {
         Instant::MAX
     }
 
-    /// Takes the key of one who waits and whose time is over at `now`.
+    /// Removes an entry that is waiting and has expired at `now`; returns its key.
     pub(super) fn pop_expired(&mut self, now: Instant, is_waiting: impl Fn(usize, u64) -> bool) -> Option<usize> {
         let next_due = self.next_due(is_waiting);
         if next_due > now {
@@ -76,7 +77,7 @@ impl Deadlines {
         self.queue.pop_front().map(|(_, key, _)| key)
     }
 
-    /// The key of the next who began by `instant` and still waits; each is told once.
+    /// The key of the next entry that started by `instant` and is still waiting. Each is returned once.
     #[inline]
     pub(super) fn next_started_by(
         &mut self,
@@ -125,11 +126,11 @@ mod tests {
         assert_eq!(deadlines.next_started_by(Instant(2), is_waiting), Some(0));
         assert_eq!(deadlines.next_started_by(Instant(2), is_waiting), Some(2));
         assert_eq!(deadlines.next_started_by(Instant(2), is_waiting), None);
-        // The first two are forgotten, the time of the third is over.
+        // The first two are stale, the third has expired.
         assert_eq!(deadlines.next_due(|key, _| key > 1), Instant(1002));
         assert_eq!(deadlines.pop_expired(Instant(1002), is_waiting), Some(2));
         assert_eq!(deadlines.next_started_by(Instant(3), is_waiting), Some(3));
-        // Those that are over are swept out, among them some that were told and some that were not.
+        // Stale entries are removed, both visited and unvisited ones.
         let is_waiting = |key: usize, _: u64| key == 3 || key >= 2000;
         for start in 6..2001 {
             deadlines.push(Instant(start), start as usize, start, 1, is_waiting);

@@ -1,19 +1,19 @@
-//! One thread's turns: it waits for its sockets and for the next launch, serves the sockets that are ready, and gives up what
-//! takes too long. The same for every protocol.
+//! The event loop of one thread, shared by all protocols: waits for sockets and for the next scheduled request, handles
+//! the sockets that are ready, and enforces timeouts.
 //!
-//! A turn is bounded: whatever a peer sends, and however many do, launches have their turn again after [`LENGTH`] and the one
-//! socket that was being served. What was not reached is served first in the next turn.
+//! An iteration is bounded. Whatever the peers send, scheduled requests get their turn after [`MAX_TURN`] plus the one
+//! socket being handled. Sockets that were not reached are handled first in the next iteration.
 
-use offered_clock::{Clock, Poller, Ready};
+use offered_io::{Clock, Poller, Ready};
 use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use slab::Slab;
 
 use super::Failure;
 use super::deadlines::Deadlines;
 
-/// How long sockets are served before launches have their turn.
+/// How long sockets are handled before scheduled requests get their turn.
 const MAX_TURN: Nanos = Nanos::from_millis(1);
-/// The clock is asked whenever so many bytes have been read; a socket counts as so many besides.
+/// The clock is read after this many bytes; each handled socket counts as some bytes, too.
 const CLOCK_CHECK_BYTES: usize = 64 * 1024;
 const BYTES_PER_SOCKET: usize = 1024;
 
@@ -21,61 +21,62 @@ const BYTES_PER_SOCKET: usize = 1024;
 pub(super) struct EventLoop {
     pub(super) clock: Clock,
     pub(super) poller: Poller,
-    /// When something that has begun must be connected, and when answered.
+    /// The timeouts for connecting and for responses.
     pub(super) connect_deadlines: Deadlines,
     pub(super) response_deadlines: Deadlines,
-    /// The last so much of a wait is spent without sleep.
+    /// The last part of each wait that is spent without sleeping.
     spin: Nanos,
-    /// How long has been waited so far.
+    /// Total time spent waiting.
     pub(super) idle: Nanos,
     ready: Vec<Ready>,
-    /// Sockets, with their connections' numbers, that no event will announce again: there was more than a turn takes.
+    /// Sockets with unfinished work and the numbers of their connections. The poller will not report them again.
     requeued: Vec<(Ready, u32)>,
 }
 
-/// A connection, as its turns see it.
+/// A connection, as the event loop sees it.
 pub(super) trait ConnectionSlot {
-    /// Its serial number within the worker.
+    /// The serial number of the connection within its thread.
     fn number(&self) -> u32;
 
-    /// Whether it is the one noted as `serial` and still waits to be open.
+    /// Whether this is the connection with this `serial`, and it is still connecting.
     fn is_connecting(&self, serial: u64) -> bool;
 }
 
-/// What waits for an answer.
+/// An exchange that waits for a response.
 pub(super) trait PendingExchange {
-    /// Whether it is the one noted as `serial` and still waits.
+    /// Whether this is the exchange with this `serial`, and it is still waiting.
     fn is_pending(&self, serial: u64) -> bool;
 
-    /// Its event as far as it has come; `None` when it waits for nothing.
+    /// The event so far; `None` if there is no exchange.
     fn event(&self) -> Option<&Event>;
 }
 
-/// What is served in turns; `H` takes what is heard.
+/// Handles the sockets of an event loop. `H` collects the results.
 pub(super) trait SocketHandler<H> {
     type Connection: ConnectionSlot;
     type Exchange: PendingExchange;
 
-    /// What it waits with; by key the connections that may be opening, and what may wait for answers.
+    /// The event loop; the connections that may be connecting, by key; and the exchanges that may be waiting, by key.
     fn parts(&mut self) -> (&mut EventLoop, &Slab<Self::Connection>, &Slab<Self::Exchange>);
 
-    /// Does what a ready socket asks for, within bounds of its own; how many bytes that took. Where more is left than it took, it
-    /// says [`Turns::again`].
+    /// Handles a ready socket, within bounds of its own; returns the number of bytes read. If work remains, it calls
+    /// [`EventLoop::requeue`].
     fn on_ready(&mut self, ready: Ready, completions: &mut H) -> usize;
 
-    /// The connection with this key is not open in time.
+    /// The connection with this key was not open in time.
     fn on_connect_timeout(&mut self, key: usize, reason: Failure, completions: &mut H);
 
-    /// The exchange with this key is not answered in time, which was so much.
+    /// The exchange with this key did not complete within `timeout`.
     fn on_response_timeout(&mut self, key: usize, timeout: Nanos, completions: &mut H);
 
-    /// Does what follows from what was done in a turn.
+    /// Called after the sockets of an iteration have been handled.
     #[inline]
     fn after_sockets(&mut self, _heard: &mut H) {}
 }
 
 impl EventLoop {
-    /// On `clock` and `poller`, waiting without sleep for the last `spin`; with times to connect and to answer in.
+    /// An event loop with this `clock` and `poller`, which waits without sleeping for the last `spin`, and with
+    /// timeouts to connect and for responses.
     pub(super) fn new(clock: Clock, poller: Poller, spin: Nanos, connect: Nanos, answer: Nanos) -> Self {
         Self {
             clock,
@@ -89,7 +90,7 @@ impl EventLoop {
         }
     }
 
-    /// From now on the time is that of `clock`, and nothing waits yet.
+    /// Switches to `clock` at the start of a run. No deadline may be pending.
     pub(super) fn start_at(&mut self, clock: Clock) {
         self.clock = clock;
         self.connect_deadlines = Deadlines::new(self.connect_deadlines.timeout());
@@ -97,13 +98,14 @@ impl EventLoop {
         self.idle = Nanos::ZERO;
     }
 
-    /// There is more to do on the socket of connection `number` than one turn takes.
+    /// Handles the socket of connection `number` again in the next iteration, because work remains.
     pub(super) fn requeue(&mut self, ready: Ready, number: u32) {
         self.requeued.push((ready, number));
     }
 }
 
-/// Waits until something is ready, or until `deadline`; serves what is, as far as one turn goes.
+/// Runs one iteration: waits until a socket is ready or until `deadline`, then handles the ready sockets within the
+/// bounds of an iteration.
 #[inline]
 pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant, completions: &mut H) {
     let (event_loop, connections, exchanges) = served.parts();
@@ -114,7 +116,7 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
     let until = if event_loop.requeued.is_empty() { deadline.min(expiry) } else { before };
     let (mut ready, requeued) = (std::mem::take(&mut event_loop.ready), std::mem::take(&mut event_loop.requeued));
     if let Err(error) = event_loop.poller.wait_until(&event_loop.clock, until, event_loop.spin, &mut ready) {
-        // Only a bug makes waiting on one's own poller fail.
+        // Waiting on one's own poller fails only because of a bug.
         panic!("waiting for sockets: {error}");
     }
     let now = event_loop.clock.now();
@@ -145,7 +147,7 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
     }
     let event_loop = served.parts().0;
     event_loop.ready = ready;
-    // Who was not reached comes before those who had more than their part.
+    // Sockets that were not reached come before those that had more work than fits.
     event_loop.requeued.rotate_left(budget.had_more);
     served.after_sockets(completions);
     if now >= expiry {
@@ -154,7 +156,7 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
     }
 }
 
-/// The event of the next exchange that was sent by `instant` and is still under way, each once.
+/// The event of the next exchange that was sent by `instant` and is still in flight. Each is returned once.
 #[inline]
 pub(super) fn in_flight_since<H, S: SocketHandler<H>>(served: &mut S, instant: Instant) -> Option<Event> {
     let (event_loop, _, exchanges) = served.parts();
@@ -163,17 +165,17 @@ pub(super) fn in_flight_since<H, S: SocketHandler<H>>(served: &mut S, instant: I
     exchanges.get(key)?.event().cloned()
 }
 
-/// What is left of a turn.
+/// The rest of an iteration.
 struct TurnBudget {
     end: Instant,
     read: usize,
     is_spent: bool,
-    /// How many of those that were served have more.
+    /// Number of handled sockets with work remaining.
     had_more: usize,
 }
 
 impl TurnBudget {
-    /// A socket was served, and so many bytes read.
+    /// Accounts for one handled socket and the bytes read from it.
     #[inline]
     fn spend<H, S: SocketHandler<H>>(&mut self, read: usize, served: &mut S) {
         self.read += read + BYTES_PER_SOCKET;
@@ -188,7 +190,7 @@ impl TurnBudget {
     }
 }
 
-/// Gives up what is not connected or answered in time.
+/// Fails the connections and exchanges whose timeouts have expired.
 fn expire<H, S: SocketHandler<H>>(served: &mut S, now: Instant, completions: &mut H) {
     loop {
         let (event_loop, connections, _) = served.parts();

@@ -1,4 +1,4 @@
-//! Calls of gRPC over HTTP/2: JSON to a message and back, so that templates, checks and extraction see JSON on both sides.
+//! gRPC calls over HTTP/2. Messages are converted from and to JSON, so that templates, checks and extractions use JSON.
 
 mod reflection;
 
@@ -16,24 +16,25 @@ use super::Failure;
 use crate::Error;
 use crate::message::{GRPC_TIMEOUT, OutgoingRequest, Response, grpc_timeout};
 
-/// The bytes before a message: whether it is compressed, and its length.
+/// The prefix of a message: a compression flag, and the length.
 const PREFIX: usize = 5;
 
-/// The methods that a workload's requests call, by label.
+/// The methods that the requests of a workload call, by label.
 #[derive(Default)]
 pub(super) struct Methods(Vec<Option<Method>>);
 
-/// A method that takes one message and gives one back.
+/// A unary method: one message each way.
 pub(super) struct Method {
     path: String,
     method: MethodDescriptor,
 }
 
 impl Methods {
-    /// Of `workload`, by the descriptors of its `target`; `ask` asks that one something before the run.
+    /// Finds the methods of `workload` by the descriptors of its `target`. `ask` sends a request to the target before
+    /// the run, for reflection.
     ///
     /// # Errors
-    /// Descriptors that cannot be had, or a method that they do not have or that is none for one message.
+    /// Descriptors that cannot be obtained, or a method that is unknown or not unary.
     pub(super) fn new(
         workload: &Workload,
         target: &Target,
@@ -49,7 +50,7 @@ impl Methods {
             None => {
                 return Err(wrong(
                     first.name(),
-                    "a call needs its messages' descriptors; give target.descriptors = \"file.binpb\" (protoc \
+                    "a gRPC call needs descriptors; set target.descriptors = \"file.binpb\" (protoc \
                      --include_imports --descriptor_set_out=file.binpb) or target.reflection = true"
                         .to_owned(),
                 ));
@@ -78,13 +79,13 @@ impl Methods {
         Ok(Self(methods.collect::<Result<_, _>>()?))
     }
 
-    /// The method that requests with this label call.
+    /// The method that requests with this label call; `None` if they are not gRPC calls.
     pub(super) fn of(&self, label: u16) -> Option<&Method> {
         self.0.get(usize::from(label))?.as_ref()
     }
 }
 
-/// Service and method of the path of a call.
+/// The service and method in the path of a call.
 fn named(path: &str) -> Option<(&str, &str)> {
     path.strip_prefix('/')?.split_once('/')
 }
@@ -93,7 +94,7 @@ fn from_file(file: &Path) -> Result<DescriptorPool, Error> {
     let wrong = |reason: String| Error::Descriptors(format!("{}: {reason}", file.display()));
     let bytes = std::fs::read(file).map_err(|reason| wrong(format!("cannot read it: {reason}")))?;
     DescriptorPool::decode(bytes.as_slice()).map_err(|reason| {
-        wrong(format!("{reason}; make it by protoc --include_imports --descriptor_set_out={}", file.display()))
+        wrong(format!("{reason}; create it with protoc --include_imports --descriptor_set_out={}", file.display()))
     })
 }
 
@@ -102,15 +103,15 @@ impl Method {
         let (service, name) = named(path).unwrap_or_default();
         let Some(found) = pool.get_service_by_name(service) else {
             let known: Vec<String> = pool.services().map(|service| service.full_name().to_owned()).collect();
-            return Err(format!("there is no service `{service}` in the descriptors; known: {}", known.join(", ")));
+            return Err(format!("the descriptors have no service `{service}`; they have {}", known.join(", ")));
         };
         let Some(method) = found.methods().find(|method| method.name() == name) else {
             let known: Vec<String> = found.methods().map(|method| method.name().to_owned()).collect();
-            return Err(format!("{service} has no method `{name}`; known: {}", known.join(", ")));
+            return Err(format!("{service} has no method `{name}`; it has {}", known.join(", ")));
         };
         if method.is_client_streaming() || method.is_server_streaming() {
             return Err(format!(
-                "{service}/{name} is a stream of messages; only calls with one message each way are offered"
+                "{service}/{name} is a streaming method; only unary methods are supported"
             ));
         }
         Ok(Self { path: path.to_owned(), method })
@@ -120,10 +121,10 @@ impl Method {
         &self.path
     }
 
-    /// The message that JSON `text` says, as it is sent.
+    /// Encodes the JSON `text` as a message with its prefix.
     ///
     /// # Errors
-    /// It is not JSON, or not that of the method's message.
+    /// The text is not JSON, or does not fit the message type.
     pub(super) fn encode(&self, text: &[u8]) -> Result<Bytes, String> {
         let input = self.method.input();
         let mut json = serde_json::Deserializer::from_slice(text);
@@ -131,13 +132,14 @@ impl Method {
             DynamicMessage::deserialize(input.clone(), &mut json).and_then(|message| json.end().map(|()| message));
         message
             .map(|message| framed(&message))
-            .map_err(|reason| format!("the body is no JSON of {}: {reason}", input.full_name()))
+            .map_err(|reason| format!("the body is not valid JSON for {}: {reason}", input.full_name()))
     }
 
-    /// What became of a call whose answer has the HTTP `outcome`; the message in `reply` becomes JSON.
+    /// Evaluates the response to a call, given the outcome on the level of HTTP. Replaces the body of `response` by
+    /// JSON.
     ///
     /// # Errors
-    /// A status other than OK, with its name and what the server said of it, or no answer of gRPC at all.
+    /// A status other than OK, with its name and the message of the server, or a response that is not valid gRPC.
     pub(super) fn decode_response(
         &self,
         response: &mut Response,
@@ -149,18 +151,19 @@ impl Method {
         }
         status(response, trailers)?;
         let malformed = |reason: String| (Outcome::Malformed, reason.into());
-        // A call has one answer: `doc/statuscodes.md` of gRPC has another number among the errors that clients find.
+        // A unary call has exactly one response message; gRPC's `doc/statuscodes.md` lists other numbers as an error
+        // that clients detect.
         if response.size == 0 {
-            return Err(malformed("the answer is OK and has no message".to_owned()));
+            return Err(malformed("the response is OK and has no message".to_owned()));
         }
         if !response.body.is_empty() {
             let mut messages = messages(&response.body);
             let message =
                 messages.next().and_then(|message| DynamicMessage::decode(self.method.output(), message.ok()?).ok());
             let message =
-                message.ok_or_else(|| malformed(format!("the answer is no {}", self.method.output().full_name())))?;
+                message.ok_or_else(|| malformed(format!("the response is not a {}", self.method.output().full_name())))?;
             if messages.next().is_some() {
-                return Err(malformed("the answer has more than one message".to_owned()));
+                return Err(malformed("the response has more than one message".to_owned()));
             }
             drop(messages);
             response.body = serde_json::to_vec(&message).map_err(|reason| malformed(reason.to_string()))?.into();
@@ -192,11 +195,11 @@ fn messages(mut body: &[u8]) -> impl Iterator<Item = Result<&[u8], String>> {
         });
         let (message, rest) = whole.unwrap_or_default();
         body = rest;
-        Some(whole.map(|_| message).ok_or_else(|| "a message that is cut or compressed".to_owned()))
+        Some(whole.map(|_| message).ok_or_else(|| "a message that is truncated or compressed".to_owned()))
     })
 }
 
-/// The names of the statuses, by number.
+/// The names of the status codes, by number.
 const STATUSES: [&str; 17] = [
     "OK",
     "CANCELLED",
@@ -217,7 +220,7 @@ const STATUSES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
-/// Whether the status, behind the body or (where there is none) in the head, is OK.
+/// Checks that the status is OK. It is in the trailers or, without a body, in the headers.
 fn status(response: &Response, trailers: Option<&HeaderMap>) -> Result<(), Failure> {
     let said = |name: &str| {
         let behind = trailers.and_then(|trailers| trailers.get(name)).map(HeaderValue::as_bytes);
@@ -225,7 +228,7 @@ fn status(response: &Response, trailers: Option<&HeaderMap>) -> Result<(), Failu
     };
     let code = said("grpc-status").and_then(|code| std::str::from_utf8(code).ok()?.parse::<usize>().ok());
     match code {
-        None => Err((Outcome::Malformed, Reason::words("the answer has no grpc-status"))),
+        None => Err((Outcome::Malformed, Reason::words("the response has no grpc-status"))),
         Some(0) => Ok(()),
         Some(code) => {
             let name = STATUSES.get(code).map_or_else(|| format!("status {code}"), ToString::to_string);

@@ -1,16 +1,16 @@
-//! A server that is not there: answers after a time drawn from a law, on a clock that jumps.
+//! A mock server on a virtual clock. Its response times are drawn from a distribution.
 //!
-//! A run over it is instant and exact: what would be launched, without launching it.
+//! A run over it takes no time and is exact: it shows what a run would send, without sending it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use offered_model::{Event, Instant, Launch, Law, Nanos, Outcome, Purpose, Seed};
 
-use super::{Transport, new_event};
+use super::{Client, Transport, new_event};
 
-/// A virtual clock and a server with room for everybody.
-pub struct Mock {
+/// A virtual clock, and a server that handles any number of requests at once.
+pub(crate) struct Mock {
     now: Instant,
     seed: Seed,
     response: Law,
@@ -18,7 +18,7 @@ pub struct Mock {
     in_flight: BinaryHeap<Reverse<PendingResponse>>,
 }
 
-/// An answer to come: (done, session, step) and the request it answers.
+/// A response to come, ordered by completion time, session and step.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct PendingResponse {
     done: Instant,
@@ -28,8 +28,8 @@ struct PendingResponse {
 }
 
 impl Mock {
-    /// A server whose response times follow `response`, in seconds, each a function of `seed`, session and step.
-    pub fn new(seed: Seed, response: Law, worker: u16) -> Self {
+    /// A server whose response times, in seconds, follow `response`. Each is a function of `seed`, session and step.
+    pub(crate) fn new(seed: Seed, response: Law, worker: u16) -> Self {
         Self { now: Instant::ZERO, seed, response, worker, in_flight: BinaryHeap::new() }
     }
 
@@ -38,15 +38,8 @@ impl Mock {
     }
 }
 
-impl Transport for Mock {
+impl Client<Vec<Event>> for Mock {
     fn now(&self) -> Instant {
-        self.now
-    }
-
-    fn send(&mut self, launch: Launch, label: u16, _sequence: u64, _events: &mut Vec<Event>) -> Instant {
-        let mut stream = self.seed.at(Purpose::Size, launch.session, launch.step);
-        let done = self.now + Nanos::from_secs_f64(self.response.sample(&mut stream));
-        self.in_flight.push(Reverse(PendingResponse { done, launch, label, sent: self.now }));
         self.now
     }
 
@@ -70,5 +63,14 @@ impl Transport for Mock {
 
     fn idle(&self) -> Nanos {
         Instant::ZERO.until(self.now)
+    }
+}
+
+impl Transport for Mock {
+    fn send(&mut self, launch: Launch, label: u16, _sequence: u64, _events: &mut Vec<Event>) -> Instant {
+        let mut stream = self.seed.at(Purpose::Size, launch.session, launch.step);
+        let done = self.now + Nanos::from_secs_f64(self.response.sample(&mut stream));
+        self.in_flight.push(Reverse(PendingResponse { done, launch, label, sent: self.now }));
+        self.now
     }
 }

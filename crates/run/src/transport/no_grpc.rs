@@ -1,4 +1,4 @@
-//! What stands for gRPC where the feature `grpc` is off: calls are refused, so there is no method.
+//! Replaces gRPC support if the feature `grpc` is off: calls are rejected.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -9,16 +9,16 @@ use super::Failure;
 use crate::Error;
 use crate::message::{OutgoingRequest, Response};
 
-/// None.
+/// No methods.
 #[derive(Default)]
 pub(super) struct Methods;
 
-/// There is none.
+/// Has no values.
 pub(super) enum Method {}
 
 impl Methods {
     /// # Errors
-    /// A request is a call.
+    /// The workload has a gRPC request.
     pub(super) fn new(
         workload: &Workload,
         _target: &Target,
@@ -28,7 +28,7 @@ impl Methods {
             None => Ok(Self),
             Some(call) => Err(Error::Request {
                 name: call.name().to_owned(),
-                reason: "this program does not speak gRPC: it is built without the feature `grpc`".to_owned(),
+                reason: "this program is built without the feature `grpc`".to_owned(),
             }),
         }
     }

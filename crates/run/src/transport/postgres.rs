@@ -1,11 +1,10 @@
 //! PostgreSQL over TLS, TCP or a Unix socket: the extended query protocol, version 3.0.
 //!
-//! Connections are made before the run, as many as the workload says in each of its pools, and every statement is prepared on
-//! every one of them. A request takes a free connection of its pool; where there is none it waits, and the first to wait is the
-//! first to go. So few connections are a queue in front of the database, as a pool of an application is, and how long each
-//! request stood in it is recorded (`waited`). A connection that breaks is made again.
+//! All connections of the workload's pools are opened before the run, and every statement is prepared on each of them.
+//! A request takes an idle connection of its pool. If there is none it waits in a FIFO queue, as in the connection pool
+//! of an application; the time spent there is recorded (`waited`). A connection that breaks is opened again.
 //!
-//! Messages, passwords and SCRAM are the `postgres-protocol` crate's; sockets and turns are as everywhere here.
+//! Messages, passwords and SCRAM are implemented by the `postgres-protocol` crate.
 
 mod cancel;
 mod connection;
@@ -23,7 +22,7 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_clock::{Clock, Poller, Ready};
+use offered_io::{Clock, Ready};
 use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use slab::Slab;
 
@@ -31,18 +30,19 @@ use self::connection::{Connection, Exchange, State};
 use self::hook::Hook;
 use self::pools::Pool;
 pub(crate) use self::setup::Setup;
-use super::Failure;
+use super::unscripted::{Requests, Unscripted};
+use super::{Client, Failure, ProtocolSetup, ThreadResources};
 use super::event_loop::{EventLoop, PendingExchange, SocketHandler, in_flight_since, run_once};
 use super::protocol_client::{Completion, ProtocolClient, RequestText};
 use crate::Error;
 use crate::message::{OutgoingRequest, Response};
 
-/// How much one read takes at most.
+/// Maximum number of bytes of one read.
 const BUFFER: usize = 64 * 1024;
-/// How often who waits for connections looks whether the run was stopped.
-const NOTICE: Nanos = Nanos::from_millis(100);
+/// Interval at which a stop is polled while connections are opened.
+const POLL_INTERVAL: Nanos = Nanos::from_millis(100);
 
-/// One thread's connections.
+/// The connections of one thread.
 pub(crate) struct Postgres {
     setup: Setup,
     event_loop: EventLoop,
@@ -53,37 +53,35 @@ pub(crate) struct Postgres {
     opened: u32,
     serial: u64,
     buffer: Box<[u8]>,
-    /// The first connection that could not be made, and whether its stream was open by then.
+    /// The first connection that failed to open, and whether its stream was open by then.
     refused: Option<(Failure, bool)>,
 }
 
-impl Setup {
-    /// Logs in once, prepares everything, and says goodbye.
-    ///
-    /// # Errors
-    /// Nobody is there, or it does not let us in, or it knows no such statement.
-    pub(crate) fn preflight(&self) -> Result<(), Error> {
+impl ProtocolSetup for Setup {
+    type Client = Postgres;
+    type Unscripted = Unscripted<Postgres>;
+
+    /// Logs in once, prepares all statements and disconnects.
+    fn preflight(&self) -> Result<(), Error> {
         let once = Self { pools: [(String::new(), 1)].into(), hook: None, ..self.clone() };
-        Postgres::open_pools(once, Poller::new()?, |connections| connections, Nanos::ZERO, &AtomicBool::new(false))
-            .map(drop)
+        once.connect(ThreadResources::for_single_requests(&AtomicBool::new(false))?).map(drop)
+    }
+
+    fn connect(self, thread: ThreadResources<'_>) -> Result<Postgres, Error> {
+        Postgres::open_pools(self, thread)
+    }
+
+    fn unscripted(client: Postgres, requests: Requests, worker: u16) -> Unscripted<Postgres> {
+        Unscripted::new(client, requests, worker)
     }
 }
 
 impl Postgres {
-    /// The connections of one thread, `share` of those of each pool, all made; watched by `poller`, waiting without sleep for the
-    /// last `spin` before a launch. When `stop` is set they are fewer.
-    ///
-    /// # Errors
-    /// One could not be made.
-    pub(crate) fn open_pools(
-        setup: Setup,
-        poller: Poller,
-        share: impl Fn(u32) -> u32,
-        spin: Nanos,
-        stop: &AtomicBool,
-    ) -> Result<Self, Error> {
+    /// Opens the connections of one thread. If the run is stopped meanwhile, some may be missing.
+    fn open_pools(setup: Setup, thread: ThreadResources<'_>) -> Result<Self, Error> {
+        let ThreadResources { poller, part_of_pool, spin, stop, .. } = thread;
         let pool = |(_, connections): &(String, u32)| Pool {
-            size: share(*connections),
+            size: part_of_pool(*connections),
             live: 0,
             idle: Vec::new(),
             queue: VecDeque::new(),
@@ -111,16 +109,12 @@ impl Postgres {
                     false => own.setup.route.addresses.connect_error(outcome, reason),
                 });
             }
-            let deadline = own.event_loop.clock.now() + NOTICE;
+            let deadline = own.event_loop.clock.now() + POLL_INTERVAL;
             own.wait(deadline, &mut completions);
         }
         Ok(own)
     }
 
-    /// From now on the time is that of `clock`.
-    pub(crate) fn start_at(&mut self, clock: Clock) {
-        self.event_loop.start_at(clock);
-    }
 }
 
 impl SocketHandler<Vec<Completion>> for Postgres {
@@ -164,30 +158,9 @@ impl SocketHandler<Vec<Completion>> for Postgres {
     }
 }
 
-impl ProtocolClient for Postgres {
+impl Client<Vec<Completion>> for Postgres {
     fn now(&self) -> Instant {
         self.event_loop.clock.now()
-    }
-
-    fn begin(&mut self, outgoing: &Arc<OutgoingRequest>, event: Event, completions: &mut Vec<Completion>) -> Instant {
-        let pool = self.setup.statements.pool(event.label);
-        self.serial += 1;
-        let (sent, serial) = (self.event_loop.clock.now(), self.serial);
-        let response = Box::new(Response { body_limit: outgoing.body_limit, ..Response::default() });
-        let event = Event { sent: Some(sent), ..event };
-        let exchange = Exchange { event, serial, outgoing: outgoing.clone(), on: None, step: 0, error: None, response };
-        let exchange = self.exchanges.insert(exchange);
-        let exchanges = &self.exchanges;
-        let waits = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.is_pending(serial));
-        self.event_loop.response_deadlines.push(sent, exchange, serial, exchanges.len(), waits);
-        while let Some((key, number)) = self.pools[pool].idle.pop() {
-            if self.connections.get(key).is_some_and(|c| c.number == number && matches!(c.state, State::Free)) {
-                self.assign(key, exchange, completions);
-                return sent;
-            }
-        }
-        self.pools[pool].queue.push_back((exchange, serial));
-        sent
     }
 
     fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
@@ -220,13 +193,40 @@ impl ProtocolClient for Postgres {
     fn idle(&self) -> Nanos {
         self.event_loop.idle
     }
+}
+
+impl ProtocolClient for Postgres {
+    fn start_at(&mut self, clock: Clock) {
+        self.event_loop.start_at(clock);
+    }
+
+    fn begin(&mut self, outgoing: &Arc<OutgoingRequest>, event: Event, completions: &mut Vec<Completion>) -> Instant {
+        let pool = self.setup.statements.pool(event.label);
+        self.serial += 1;
+        let (sent, serial) = (self.event_loop.clock.now(), self.serial);
+        let response = Box::new(Response { body_limit: outgoing.body_limit, ..Response::default() });
+        let event = Event { sent: Some(sent), ..event };
+        let exchange = Exchange { event, serial, outgoing: outgoing.clone(), on: None, step: 0, error: None, response };
+        let exchange = self.exchanges.insert(exchange);
+        let exchanges = &self.exchanges;
+        let waits = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.is_pending(serial));
+        self.event_loop.response_deadlines.push(sent, exchange, serial, exchanges.len(), waits);
+        while let Some((key, number)) = self.pools[pool].idle.pop() {
+            if self.connections.get(key).is_some_and(|c| c.number == number && matches!(c.state, State::Free)) {
+                self.assign(key, exchange, completions);
+                return sent;
+            }
+        }
+        self.pools[pool].queue.push_back((exchange, serial));
+        sent
+    }
 
     fn request_text(&self, outgoing: &OutgoingRequest, event: &Event) -> RequestText {
         request_text(self.setup.statements.texts(event.label), outgoing)
     }
 }
 
-/// What `ask` says: these statements, and their parameters.
+/// The text of a request: its statements and their parameters.
 pub(super) fn request_text<'t>(statements: impl Iterator<Item = &'t str>, outgoing: &OutgoingRequest) -> RequestText {
     let parameter = |(number, value): (usize, &Option<String>)| {
         format!("-- parameter {}: {}", number + 1, value.as_deref().unwrap_or("null"))

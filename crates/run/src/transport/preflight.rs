@@ -1,12 +1,12 @@
-//! The target's door, tried before a run and without asking for anything: whether a connection opens, whether both sides speak what
-//! the workload says, and whether the server takes who we are.
+//! The preflight check of the target. It sends no request: it checks whether a connection can be opened, whether the
+//! server speaks the protocol of the workload, and whether it accepts the client certificate.
 //!
-//! What a server of HTTP/1 thinks of a client shows only when that asks something, and a request more would be one that no event tells
-//! of. So whether such a port speaks TLS is tried only when the first answers of a run were none ([`speaks_tls`]).
+//! An HTTP/1 server reveals what it speaks only in response to a request, which would be one without an event. So TLS
+//! on a plain port is tested only after the first responses of a run have failed ([`speaks_tls`]).
 
 use std::io;
 
-use offered_clock::{Clock, Poller};
+use offered_io::{Clock, Poller};
 use offered_model::{Instant, Nanos, Outcome, Reason};
 
 use super::Failure;
@@ -15,27 +15,30 @@ use super::socket::{Read, reset_failure};
 use super::stream::Stream;
 use crate::Error;
 
-/// So long a server that has asked for a certificate of ours may take to say what it thinks of it: under TLS 1.3 the client is through
-/// before it does.
+/// How long to wait for the verdict on the client certificate. Under TLS 1.3 the client completes the handshake before
+/// the server has verified it.
 const VERDICT_TIMEOUT: Nanos = Nanos::from_secs(1);
-/// How a client begins to speak HTTP/2 (RFC 9113, section 3.4), with no settings of its own, and how it says goodbye.
+/// The HTTP/2 connection preface (RFC 9113, section 3.4) with empty SETTINGS, and a GOAWAY frame.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 const GOODBYE: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
-/// The head of a frame, and where its type and its flags are: the first one of a server is SETTINGS (type 4), and no acknowledgement.
+/// Size of a frame head, and the expected type and flags of the first frame of a server: SETTINGS (type 4), without
+/// ACK.
 const FRAME_HEAD: usize = 9;
 const SETTINGS: (u8, u8) = (4, 0);
 
-/// A connection that was opened, or the last that is known of one that was not.
+/// A connection opened for the check.
 struct Probe {
     clock: Clock,
     poller: Poller,
     stream: Stream,
 }
 
-/// Connects as far as requests could be written, where `http2` is asked for as far as the server speaks it, and hangs up.
+/// Connects until a request could be written and, with `http2`, until the server has proved that it speaks HTTP/2; then
+/// disconnects.
 ///
 /// # Errors
-/// Nobody listens there, TLS finds no agreement, the server wants another certificate or none, or it speaks no HTTP/2.
+/// The server cannot be reached, the TLS handshake fails, the server rejects the client certificate or its absence, or
+/// it does not speak HTTP/2.
 pub(super) fn check(route: &Route, http2: bool, timeout: Nanos) -> Result<(), Error> {
     let mut probe = open(route, timeout)?;
     let wrong = |(outcome, reason): Failure| route.addresses.connect_error(outcome, reason.to_string());
@@ -46,7 +49,7 @@ pub(super) fn check(route: &Route, http2: bool, timeout: Nanos) -> Result<(), Er
         return match http2 && !probe.stream.agreed_on_http2() {
             true => Err(Error::NoHttp2 {
                 address: route.addresses.first(),
-                reason: "it did not agree to it in the handshake",
+                reason: "it did not choose HTTP/2 in the TLS handshake",
             }),
             false => Ok(()),
         };
@@ -60,23 +63,23 @@ pub(super) fn check(route: &Route, http2: bool, timeout: Nanos) -> Result<(), Er
     Ok(())
 }
 
-/// Whether the server would rather speak HTTP/2 than HTTP/1, where TLS leaves the choice to it.
+/// Whether the server prefers HTTP/2 to HTTP/1 in the TLS handshake.
 ///
 /// # Errors
-/// As [`knock`].
+/// As [`check`].
 pub(super) fn chooses_http2(route: &Route, timeout: Nanos) -> Result<bool, Error> {
     Ok(open(route, timeout)?.stream.agreed_on_http2())
 }
 
-/// Whether TLS is spoken where `route` goes without it. A client's first words are said for that; who speaks TLS answers them, if only to
-/// refuse.
+/// Whether the server speaks TLS although `route` does not. Sends a TLS ClientHello; a TLS server answers it, even if
+/// only to refuse.
 pub(super) fn speaks_tls(route: &Route, timeout: Nanos) -> bool {
     let Some(route) = route.with_tls() else { return false };
     let Ok(mut probe) = Probe::new(&route) else { return false };
     probe.open(&route, timeout).is_ok() || probe.stream.received_tls()
 }
 
-/// An open connection.
+/// Opens a connection.
 fn open(route: &Route, timeout: Nanos) -> Result<Probe, Error> {
     let wrong = |(outcome, reason): Failure| route.addresses.connect_error(outcome, reason.to_string());
     let mut probe = Probe::new(route).map_err(wrong)?;
@@ -86,7 +89,7 @@ fn open(route: &Route, timeout: Nanos) -> Result<Probe, Error> {
             Some(reason) => Error::Certificate { address: route.addresses.first(), reason },
             None if probe.stream.no_common_protocol() => Error::NoHttp2 {
                 address: route.addresses.first(),
-                reason: "it refused all that was offered in the handshake",
+                reason: "it rejected all offered protocols in the TLS handshake",
             },
             None => wrong(failure),
         }),
@@ -94,7 +97,7 @@ fn open(route: &Route, timeout: Nanos) -> Result<Probe, Error> {
 }
 
 impl Probe {
-    /// Begins to connect.
+    /// Starts to connect.
     fn new(route: &Route) -> Result<Self, Failure> {
         let clock = Clock::start();
         let stream = Stream::dial(route, &clock)?;
@@ -119,7 +122,7 @@ impl Probe {
         Ok(())
     }
 
-    /// Reads what comes next, at most until `until`; `None`: nothing did.
+    /// Reads what arrives next, until `until`; `None` if nothing does.
     fn read(&mut self, buffer: &mut [u8], until: Instant) -> Result<Option<Read>, Failure> {
         let mut ready = Vec::new();
         loop {
@@ -135,41 +138,41 @@ impl Probe {
         }
     }
 
-    /// Hears what the server thinks of our certificate, or of our having none. One that agrees says so by what comes behind the
-    /// handshake, or says nothing.
+    /// Waits for the verdict on the client certificate or its absence. A server that accepts it sends something after
+    /// the handshake, or nothing.
     fn await_certificate_verdict(&mut self) -> Result<(), Failure> {
         self.stream.flush().map_err(reset_failure)?;
         match self.read(&mut [0; 16 * 1024], self.clock.now() + VERDICT_TIMEOUT)? {
             Some(Read::End) => Err((
                 Outcome::Tls,
-                Reason::words("the server hung up when it saw our certificate, or that we have none"),
+                Reason::words("the server closed the connection because of the client certificate, or because there is none; check target.tls.certificate"),
             )),
             _ => Ok(()),
         }
     }
 
-    /// Begins to speak HTTP/2 and hears whether the other side does.
+    /// Starts HTTP/2 and checks that the server answers with it.
     fn check_http2(&mut self, timeout: Nanos) -> Result<(), &'static str> {
-        // So little fits into the buffer of any new socket.
-        self.stream.write(PREFACE).map_err(|_| "it hung up")?;
+        // This fits into the buffer of any new socket.
+        self.stream.write(PREFACE).map_err(|_| "it closed the connection")?;
         let (mut buffer, mut received) = ([0; 1024], Vec::new());
         let until = self.clock.now() + timeout;
         while received.len() < FRAME_HEAD {
             match self.read(&mut buffer, until) {
                 Ok(Some(Read::Some { bytes, .. })) => received.extend_from_slice(&buffer[..bytes]),
                 Ok(Some(Read::Nothing { .. })) => {}
-                Ok(None) => return Err("it does not answer"),
-                Ok(Some(Read::End)) | Err(_) => return Err("it hangs up"),
+                Ok(None) => return Err("it does not respond"),
+                Ok(Some(Read::End)) | Err(_) => return Err("it closed the connection"),
             }
         }
         if (received[3], received[4]) != SETTINGS {
             return Err(if received.starts_with(b"HTTP/1.") {
-                "it answers in HTTP/1"
+                "it responds in HTTP/1"
             } else {
-                "it answers in something else"
+                "it responds in another protocol"
             });
         }
-        // Who is gone by now needs no goodbye.
+        // A server that has closed needs no GOAWAY.
         let _ = self.stream.write(GOODBYE);
         Ok(())
     }

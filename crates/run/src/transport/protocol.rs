@@ -1,18 +1,94 @@
-//! Which protocol a workload is carried by, decided once for all threads.
+//! Choosing and preparing the protocol of a workload, once for all threads.
 
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use offered_io::Poller;
 use offered_model::Nanos;
 use offered_model::workload::{Call, Protocol, Request, Reuse, Target, Workload};
 
-use super::protocol_client::RequestText;
+use super::protocol_client::{ProtocolClient, RequestText};
 use super::route::Route;
-use super::{http1, http2, postgres, preflight, websocket};
+use super::unscripted::Requests;
+use super::{Transport, http1, http2, postgres, preflight, websocket};
 use crate::Error;
 use crate::message::OutgoingRequest;
 use crate::script;
 
-/// A protocol, prepared, and the way to the target.
+/// A prepared protocol. Each thread gets a client from it.
+pub(crate) trait ProtocolSetup {
+    /// The client of one thread.
+    type Client: ProtocolClient;
+    /// The transport of a workload without a script.
+    type Unscripted: Transport;
+
+    /// Checks that the target can be reached and speaks the protocol, without sending a request.
+    ///
+    /// # Errors
+    /// The target cannot be reached, or does not fit the workload.
+    fn preflight(&self) -> Result<(), Error>;
+
+    /// The client of one thread, ready to start: with open connections, if the protocol opens them before the run.
+    ///
+    /// # Errors
+    /// A connection could not be opened.
+    fn connect(self, thread: ThreadResources<'_>) -> Result<Self::Client, Error>;
+
+    /// The transport that sends `requests`, or requests that the setup has compiled, over `client`.
+    fn unscripted(client: Self::Client, requests: Requests, worker: u16) -> Self::Unscripted;
+}
+
+/// What a client may use on its thread.
+pub(crate) struct ThreadResources<'a> {
+    pub(crate) poller: Poller,
+    /// The number of the thread in the whole run.
+    pub(crate) worker: u16,
+    /// Maximum number of connections; `None`: no limit.
+    pub(crate) connections: Option<u32>,
+    /// The part of the connections of a pool that this thread opens.
+    pub(crate) part_of_pool: &'a dyn Fn(u32) -> u32,
+    /// How long before a scheduled request a wait stops sleeping.
+    pub(crate) spin: Nanos,
+    /// Set when the run is stopped.
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl<'a> ThreadResources<'a> {
+    /// For a client that sends single requests: without a limit, with one connection of each pool, sleeping in waits.
+    ///
+    /// # Errors
+    /// The operating system refused a poller.
+    pub(crate) fn for_single_requests(stop: &'a AtomicBool) -> io::Result<Self> {
+        let part_of_pool = &|connections: u32| connections.min(1);
+        Ok(Self { poller: Poller::new()?, worker: 0, connections: None, part_of_pool, spin: Nanos::ZERO, stop })
+    }
+}
+
+/// The protocol of a workload, prepared once for all threads.
+#[derive(Clone)]
+pub(crate) enum AnyProtocol {
+    Http1(http1::Setup),
+    Http2(http2::Setup),
+    WebSocket(websocket::Setup),
+    Postgres(postgres::Setup),
+}
+
+/// Evaluates an expression with `$setup`, a [`ProtocolSetup`], for the protocol that an [`AnyProtocol`] is. This is the
+/// only place that distinguishes the protocols once they are prepared.
+macro_rules! with_protocol_setup {
+    ($protocol:expr, $setup:ident => $result:expr) => {
+        match $protocol {
+            $crate::transport::AnyProtocol::Http1($setup) => $result,
+            $crate::transport::AnyProtocol::Http2($setup) => $result,
+            $crate::transport::AnyProtocol::WebSocket($setup) => $result,
+            $crate::transport::AnyProtocol::Postgres($setup) => $result,
+        }
+    };
+}
+pub(crate) use with_protocol_setup;
+
+/// The protocol of a workload, and the route to its target.
 #[derive(Clone)]
 pub(crate) struct PreparedTarget {
     pub(crate) protocol: AnyProtocol,
@@ -20,40 +96,31 @@ pub(crate) struct PreparedTarget {
     connect_timeout: Nanos,
 }
 
-/// The protocol.
-#[derive(Clone)]
-pub(crate) enum AnyProtocol {
-    Http1(http1::Setup),
-    Http2(http2::Setup),
-    WebSocket(websocket::Setup),
-    Postgres(Box<postgres::Setup>),
-}
-
 impl PreparedTarget {
-    /// For the target of `workload`. Where the server is to choose (`auto`), and for gRPC's reflection, it is asked now.
+    /// Prepares the target of `workload`. Contacts it if it is to choose the protocol (`auto`), or for gRPC reflection.
     ///
     /// # Errors
-    /// No target, a name that cannot be resolved, TLS that cannot be spoken, or a request that cannot be made.
+    /// No target, a name that cannot be resolved, TLS settings that cannot be used, or a request that cannot be built.
     pub(crate) fn new(workload: &Workload) -> Result<Self, Error> {
         let target = workload.target().ok_or(Error::NoTarget)?;
         script::check_single_braces(workload)?;
         if target.url().login.is_some() {
             let setup = postgres::Setup::new(workload)?;
             let (route, connect_timeout) = (setup.route(), target.connect_timeout());
-            return Ok(Self { protocol: AnyProtocol::Postgres(Box::new(setup)), route, connect_timeout });
+            return Ok(Self { protocol: AnyProtocol::Postgres(setup), route, connect_timeout });
         }
         let invalid = |name: &str, reason: &str| Error::Request { name: name.to_owned(), reason: reason.to_owned() };
-        let one_of = |is: fn(&Call) -> bool| workload.requests().iter().find(|request| is(request.call()));
-        let grpc = one_of(|grpc| matches!(grpc, Call::Grpc));
-        let websocket_request = one_of(|grpc| matches!(grpc, Call::WebSocket(_)));
+        let first_with = |is: fn(&Call) -> bool| workload.requests().iter().find(|request| is(request.call()));
+        let grpc = first_with(|call| matches!(call, Call::Grpc));
+        let websocket_request = first_with(|call| matches!(call, Call::WebSocket(_)));
         match (grpc, websocket_request, target.protocol()) {
             (Some(grpc), _, Protocol::Http1 | Protocol::Auto) => {
-                return Err(invalid(grpc.name(), "gRPC is spoken over HTTP/2; write target.protocol = \"h2\""));
+                return Err(invalid(grpc.name(), "gRPC needs HTTP/2; set target.protocol = \"h2\""));
             }
             (_, Some(websocket_request), Protocol::Http2 | Protocol::Auto) => {
                 return Err(invalid(
                     websocket_request.name(),
-                    "a WebSocket begins in HTTP/1.1; take target.protocol out",
+                    "a WebSocket needs HTTP/1.1; remove target.protocol",
                 ));
             }
             _ => {}
@@ -69,33 +136,27 @@ impl PreparedTarget {
         Ok(Self { protocol, route, connect_timeout: target.connect_timeout() })
     }
 
-    /// Tries the target's door.
+    /// See [`ProtocolSetup::preflight`].
     ///
     /// # Errors
-    /// As [`preflight::knock`].
+    /// As there.
     pub(crate) fn preflight(&self) -> Result<(), Error> {
-        match &self.protocol {
-            AnyProtocol::Postgres(setup) => setup.preflight(),
-            AnyProtocol::Http1(_) | AnyProtocol::WebSocket(_) => {
-                preflight::check(&self.route, false, self.connect_timeout)
-            }
-            AnyProtocol::Http2(_) => preflight::check(&self.route, true, self.connect_timeout),
-        }
+        with_protocol_setup!(&self.protocol, setup => setup.preflight())
     }
 
-    /// The error of a target that speaks TLS where it was asked without, if it does.
+    /// The error for a plain URL whose target speaks TLS, if that is so.
     pub(crate) fn tls_mismatch(&self) -> Option<Error> {
         let speaks_tls = preflight::speaks_tls(&self.route, self.connect_timeout);
         speaks_tls.then(|| Error::SpeaksTls { address: self.route.addresses.first() })
     }
 
-    /// Resolves the target's name again.
+    /// Resolves the name of the target again.
     pub(crate) fn resolve_again(&self) {
         self.route.addresses.resolve_again();
     }
 }
 
-/// Whether the server would speak HTTP/2, where `asked` leaves it to it.
+/// Whether to use HTTP/2. With `auto` the server chooses.
 fn speaks_http2(route: &Route, choice: Protocol, timeout: Nanos) -> Result<bool, Error> {
     match choice {
         Protocol::Http1 => Ok(false),
@@ -104,7 +165,7 @@ fn speaks_http2(route: &Route, choice: Protocol, timeout: Nanos) -> Result<bool,
     }
 }
 
-/// How `ask`, of `request`, would be said to `target`; where the server chooses, in HTTP/1.1.
+/// The text of `request` as it would be sent to `target`; in HTTP/1.1 if the server is to choose.
 pub(crate) fn request_text(target: &Target, request: &Request, outgoing: &OutgoingRequest) -> RequestText {
     let origin = |plain: &str, secure: &str| {
         format!("{}://{}", if target.url().secure { secure } else { plain }, target.url().host())

@@ -1,4 +1,4 @@
-//! The way to the target: where connections go, through whom, and whether TLS is spoken at its end.
+//! The route to the target: its addresses, the proxy, and TLS.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use super::addresses::Addresses;
 use super::tls::TlsClient;
 use crate::Error;
 
-/// The way to a target, shared by all threads.
+/// The route to a target, shared by all threads.
 #[derive(Debug)]
 pub(crate) struct Route {
-    /// Of the target, or of its proxy.
+    /// The addresses of the target, or of its proxy.
     pub(super) addresses: Arc<Addresses>,
-    /// What asks the proxy for a tunnel, where there must be one.
+    /// The `CONNECT` request to the proxy, if a tunnel is needed.
     pub(super) tunnel: Option<Arc<[u8]>>,
     pub(super) tls: Option<TlsClient>,
-    /// Whether a database is asked for TLS before it begins.
+    /// Whether to send PostgreSQL's `SSLRequest` before TLS.
     pub(super) postgres_tls_request: bool,
-    /// How TLS would be spoken to a target where it is not.
+    /// The TLS client for testing whether a plain target speaks TLS.
     tls_probe: Option<TlsClient>,
 }
 
 impl Route {
-    /// To `target`.
+    /// The route to `target`.
     ///
     /// # Errors
-    /// A name that cannot be resolved, or TLS that cannot be spoken as asked.
+    /// A name that cannot be resolved, or TLS settings that cannot be used.
     pub(crate) fn new(target: &Target) -> Result<Self, Error> {
         let by_proxy = target.proxy().map(|proxy| Address::Tcp { host: proxy.host.clone(), port: proxy.port });
         let tunnel = match (target.proxy(), &target.url().address) {
@@ -43,16 +43,16 @@ impl Route {
             addresses: Arc::new(addresses),
             tunnel,
             tls: target.url().secure.then(|| TlsClient::new(target)).transpose()?,
-            // A name that no certificate can have is no reason not to speak plainly.
+            // A name that is invalid in a certificate is no error for plain text.
             tls_probe: is_plain.then(|| TlsClient::insecure(target).ok()).flatten(),
             postgres_tls_request: false,
         })
     }
 
-    /// To `target`, which is a database.
+    /// The route to `target`, which is a database.
     ///
     /// # Errors
-    /// A name that cannot be resolved, or TLS that cannot be spoken as asked.
+    /// A name that cannot be resolved, or TLS settings that cannot be used.
     pub(super) fn to_database(target: &Target, tls: bool) -> Result<Self, Error> {
         Ok(Self {
             addresses: Arc::new(Addresses::resolve(&target.url().address, target.sources())?),
@@ -63,7 +63,7 @@ impl Route {
         })
     }
 
-    /// The same way with TLS at its end, where it is one without; `None`: it cannot be had.
+    /// The same route with TLS, for a plain one; `None` if TLS is not possible.
     pub(super) fn with_tls(&self) -> Option<Self> {
         let client = self.tls_probe.clone()?;
         Some(Self {
@@ -76,7 +76,7 @@ impl Route {
     }
 }
 
-/// The request for a tunnel.
+/// The `CONNECT` request.
 fn connect_request(proxy: &Proxy, host: &str, port: u16) -> Arc<[u8]> {
     let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     let proxy_authorization =
@@ -84,7 +84,7 @@ fn connect_request(proxy: &Proxy, host: &str, port: u16) -> Arc<[u8]> {
     format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{proxy_authorization}\r\n").into_bytes().into()
 }
 
-/// What tells the proxy who asks: the value of a header.
+/// The value of the `Proxy-Authorization` header; `None` without credentials.
 pub(super) fn proxy_authorization(proxy: &Proxy) -> Option<String> {
     let user = proxy.user.as_ref()?;
     Some(format!("Basic {}", STANDARD.encode(user)))

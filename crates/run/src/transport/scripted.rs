@@ -1,5 +1,6 @@
-//! Sessions on top of a protocol: each remembers its cookies and what it extracted, follows redirects, fetches the objects of
-//! its pages over several connections, and is judged by its checks. One launch is one page; it is over with its last object.
+//! Scripted sessions over any protocol client. A session keeps cookies and extracted values, follows redirects, fetches
+//! the objects of its pages over several connections, and its responses are checked. One request is one page, which is
+//! complete with its last object.
 
 mod observed;
 
@@ -13,65 +14,66 @@ use self::observed::ObservedExchange;
 pub(crate) use self::observed::{learn_secrets, sent_text};
 use super::deadlines::Deadlines;
 use super::protocol_client::{Completion, ProtocolClient};
-use super::{Transport, new_event};
+use super::{Client, Transport, new_event};
 use crate::halt::{End, Halt};
 use crate::message::{OutgoingRequest, Response};
 use crate::observer::ExchangeObserver;
 use crate::script::{MissingValue, RequestContext, Script, SessionState};
 
-/// How long an answer is looked at: launches wait meanwhile.
+/// Maximum time for evaluating one response. The thread sends nothing meanwhile.
 const EVALUATION_TIMEOUT: Nanos = Nanos::from_millis(250);
 
-/// One thread's sessions, over a protocol.
+/// The sessions of one thread, over a protocol client.
 pub(crate) struct Scripted<W> {
     client: W,
     script: Arc<Script>,
-    /// Stops the run, and says why.
+    /// Stops the run for a reason.
     halt: Arc<Halt>,
     worker: u16,
-    /// Who sees exchanges, if somebody does.
+    /// Receives exchanges with their texts, if set.
     observer: Option<Arc<ExchangeObserver>>,
-    /// How many visits each closed user has begun, where values depend on it. It outlives what is remembered.
+    /// The number of visits that each closed user has begun, if values depend on it. Kept when the state of a session
+    /// is dropped.
     visits: HashMap<u64, u32>,
-    /// What sessions remember, those that remember anything.
+    /// The state of sessions that have any.
     session_states: HashMap<u64, SessionState>,
-    /// The launches under way, by session: a session has one at a time.
+    /// The requests in flight, by session: a session has one at a time.
     pages: HashMap<u64, Page>,
-    /// The same by session and step, in the order of their sending.
+    /// The requests in flight by session and step, in the order of sending.
     sent: Deadlines,
-    /// What has been heard and not yet looked at.
+    /// Completions that have not been processed.
     completions: Vec<Completion>,
 }
 
-/// A launch under way.
+/// A request in flight, with its objects.
 struct Page {
     launch: Launch,
     label: u16,
     context: RequestContext,
-    /// What was asked last for the request itself.
+    /// The last request sent for the page itself: the original one, or a redirect.
     outgoing: Arc<OutgoingRequest>,
-    /// How many redirects have been followed.
+    /// Number of redirects followed.
     redirects: u32,
-    /// The event of the request itself, as far as it has come.
+    /// The event of the request itself, so far.
     request: Event,
-    /// Whether that is over.
+    /// Whether the response to the request itself is complete.
     responded: bool,
-    /// When it was sent.
+    /// When the request was sent.
     sent: Instant,
-    /// When its objects were first wanted.
+    /// When the objects were first wanted, which is their scheduled time.
     objects_wanted: Option<Instant>,
-    /// Events of the objects that are over.
+    /// Events of completed objects.
     objects: Vec<Event>,
     /// The next object to fetch, from 1.
     next: u16,
-    /// The connections that are free, a bit each.
+    /// The free connections, one bit per lane.
     free_lanes: u64,
-    /// What was asked for the objects under way.
+    /// The requests for objects in flight.
     fetching: HashMap<u16, Arc<OutgoingRequest>>,
 }
 
 impl<W: ProtocolClient> Scripted<W> {
-    /// The sessions of `worker` over `wire`, seen by `witness`.
+    /// The sessions of `worker` over `client`, observed by `observer`.
     pub(crate) fn new(
         client: W,
         script: Arc<Script>,
@@ -84,13 +86,13 @@ impl<W: ProtocolClient> Scripted<W> {
         Self { client, script, halt, worker, observer, visits, session_states, pages, sent, completions }
     }
 
-    /// Of what is asked so much more is wanted as somebody wants to see.
+    /// Raises the limit on the response body to what the observer wants.
     fn with_observer_limit(&self, outgoing: OutgoingRequest) -> Arc<OutgoingRequest> {
         let body_limit = self.observer.as_ref().map_or(0, |observer| observer.body_limit());
         Arc::new(OutgoingRequest { body_limit: outgoing.body_limit.max(body_limit), ..outgoing })
     }
 
-    /// Shows an exchange of the page of `session` to who wants to see it.
+    /// Forwards an exchange of the page of `session` to the observer, if there is one.
     fn observe(&self, outgoing: Option<&OutgoingRequest>, event: &Event, response: Option<&Response>) {
         let (Some(observer), Some(page)) = (&self.observer, self.pages.get(&event.session)) else { return };
         let state = self.session_states.get(&event.session);
@@ -102,7 +104,7 @@ impl<W: ProtocolClient> Scripted<W> {
         );
     }
 
-    /// Which visit of its session a launch belongs to, from 0, where that is counted.
+    /// The number of the visit that a request belongs to, from 0. Always 0 if visits are not counted.
     fn visit(&mut self, launch: Launch) -> u32 {
         if !self.script.counts_visits {
             return 0;
@@ -112,7 +114,7 @@ impl<W: ProtocolClient> Scripted<W> {
         new_event.saturating_sub(1)
     }
 
-    /// Looks at everything that was heard, and at what follows from it at once.
+    /// Processes all completions, and those that follow from them at once.
     fn process_completions(&mut self, events: &mut Vec<Event>) {
         while !self.completions.is_empty() {
             for completions in std::mem::take(&mut self.completions) {
@@ -128,7 +130,7 @@ impl<W: ProtocolClient> Scripted<W> {
         }
     }
 
-    /// The first byte of a page has come.
+    /// The first byte of a page has arrived.
     fn on_first_byte(&mut self, session: u64, events: &mut Vec<Event>) {
         let Some(page) = self.pages.get_mut(&session) else { return };
         if self.script.objects(page.label).is_some_and(|objects| objects.when == When::While) {
@@ -137,12 +139,12 @@ impl<W: ProtocolClient> Scripted<W> {
         }
     }
 
-    /// The answer to a page's request has come, or will not come.
+    /// The response to the request of a page is complete, or has failed.
     fn on_response(&mut self, event: Event, response: Option<&Response>, events: &mut Vec<Event>) {
         let session = event.session;
         let Some(page) = self.pages.get_mut(&session) else { return };
         let now = self.client.now();
-        // What a witness sees is this exchange by itself.
+        // The observer sees each exchange by itself, without its redirects.
         let own = self.observer.is_some().then(|| event.clone());
         page.request = merge_redirects(&page.request, event, page.redirects, now);
         if let Some(response) = response {
@@ -173,7 +175,7 @@ impl<W: ProtocolClient> Scripted<W> {
                 Ok(None) => match script.evaluate(page.label, page.context, status, response, state, &is_over) {
                     Ok(()) if script.checks_status(page.label) => page.request.outcome = Outcome::Ok,
                     Ok(()) => {}
-                    // What the server said of its failure stands nowhere else, as a status of HTTP does.
+                    // The error message of the server is recorded nowhere else, unlike an HTTP status.
                     Err(_) if matches!(page.request.outcome, Outcome::GrpcError | Outcome::SqlError) => {}
                     Err(check) => fail_check(&mut page.request, check),
                 },
@@ -185,7 +187,7 @@ impl<W: ProtocolClient> Scripted<W> {
         if page.request.outcome == Outcome::Ok && self.script.objects(page.label).is_some() {
             page.objects_wanted.get_or_insert(now);
         } else if page.objects_wanted.is_none() {
-            // A browser does not fetch what a page that did not come would have needed.
+            // Like a browser, do not fetch the objects of a page that failed.
             page.next = u16::MAX;
         }
         if let Some(own) = own {
@@ -195,7 +197,7 @@ impl<W: ProtocolClient> Scripted<W> {
         self.fetch_objects(session, events);
     }
 
-    /// An object has come, or will not come.
+    /// An object is complete, or has failed.
     fn on_object(&mut self, event: Event, response: Option<&Response>, events: &mut Vec<Event>) {
         let session = event.session;
         let fetching = self.pages.get_mut(&session).and_then(|page| page.fetching.remove(&event.object));
@@ -212,7 +214,7 @@ impl<W: ProtocolClient> Scripted<W> {
         self.fetch_objects(session, events);
     }
 
-    /// Fetches what a page still needs over the connections that are free; hands the page over when it is done.
+    /// Fetches further objects over the free connections. Emits the events of the page when it is complete.
     fn fetch_objects(&mut self, session: u64, events: &mut Vec<Event>) {
         let Some(page) = self.pages.get_mut(&session) else { return };
         let count = self.script.objects(page.label).map_or(0, |objects| objects.paths.len() as u16);
@@ -253,12 +255,48 @@ impl<W: ProtocolClient> Scripted<W> {
     }
 }
 
-impl<W: ProtocolClient> Transport for Scripted<W> {
-    const HAS_OBJECTS: bool = true;
-
+impl<W: ProtocolClient> Client<Vec<Event>> for Scripted<W> {
     fn now(&self) -> Instant {
         self.client.now()
     }
+
+    fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>) {
+        self.client.wait(deadline, &mut self.completions);
+        self.process_completions(events);
+    }
+
+    fn close_session(&mut self, session: u64) {
+        self.session_states.remove(&session);
+        self.client.close_session(session);
+    }
+
+    fn cancel_all(&mut self, events: &mut Vec<Event>) {
+        self.client.cancel_all(&mut self.completions);
+        // Do not fetch the remaining objects.
+        self.pages.values_mut().for_each(|page| page.next = u16::MAX);
+        self.process_completions(events);
+    }
+
+    fn in_flight_since(&mut self, instant: Instant) -> Option<Event> {
+        let pages = &self.pages;
+        let is_current = |session, step| is_current(pages, session, step);
+        // Removes stale entries.
+        self.sent.next_due(is_current);
+        let page = pages.get(&(self.sent.next_started_by(instant, is_current)? as u64))?;
+        Some(Event { sent: Some(page.sent), ..new_event(page.launch, page.label, self.worker) })
+    }
+
+    fn finish(&mut self) {
+        self.client.finish();
+    }
+
+    fn idle(&self) -> Nanos {
+        self.client.idle()
+    }
+}
+
+impl<W: ProtocolClient> Transport for Scripted<W> {
+    const HAS_OBJECTS: bool = true;
 
     fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
         let now = self.client.now();
@@ -298,7 +336,7 @@ impl<W: ProtocolClient> Transport for Scripted<W> {
             objects_wanted: None,
             objects: Vec::new(),
             next: 1,
-            // The first carries the page itself.
+            // The first connection carries the page itself.
             free_lanes: free_lanes & !1,
             fetching: HashMap::new(),
         };
@@ -309,11 +347,6 @@ impl<W: ProtocolClient> Transport for Scripted<W> {
             .push(sent, launch.session as usize, step, pages.len(), |session, step| is_current(pages, session, step));
         self.process_completions(events);
         sent
-    }
-
-    fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>) {
-        self.client.wait(deadline, &mut self.completions);
-        self.process_completions(events);
     }
 
     fn ends_session(&self, event: &Event) -> bool {
@@ -328,45 +361,16 @@ impl<W: ProtocolClient> Transport for Scripted<W> {
                     event.error.as_ref().map_or_else(|| format!("status {}", event.status), ToString::to_string);
                 let name = self.script.name(event.label);
                 self.halt.stop(
-                    format!("request `{name}` did not go well: {} ({reason})", event.outcome.name()),
+                    format!("request `{name}` failed: {} ({reason})", event.outcome.name()),
                     End::Failed,
                 );
                 true
             }
         }
     }
-
-    fn close_session(&mut self, session: u64) {
-        self.session_states.remove(&session);
-        self.client.close_session(session);
-    }
-
-    fn cancel_all(&mut self, events: &mut Vec<Event>) {
-        self.client.cancel_all(&mut self.completions);
-        // What was not fetched by now will not be.
-        self.pages.values_mut().for_each(|page| page.next = u16::MAX);
-        self.process_completions(events);
-    }
-
-    fn in_flight_since(&mut self, instant: Instant) -> Option<Event> {
-        let pages = &self.pages;
-        let is_current = |session, step| is_current(pages, session, step);
-        // Those that are over are forgotten on the way.
-        self.sent.next_due(is_current);
-        let page = pages.get(&(self.sent.next_started_by(instant, is_current)? as u64))?;
-        Some(Event { sent: Some(page.sent), ..new_event(page.launch, page.label, self.worker) })
-    }
-
-    fn finish(&mut self) {
-        self.client.finish();
-    }
-
-    fn idle(&self) -> Nanos {
-        self.client.idle()
-    }
 }
 
-/// Whether the launch of `session` that is under way is this step of it.
+/// Whether the request of `session` in flight is its step `step`.
 fn is_current(pages: &HashMap<u64, Page>, session: usize, step: u64) -> bool {
     pages.get(&(session as u64)).is_some_and(|page| u64::from(page.launch.step) == step)
 }
@@ -380,7 +384,7 @@ fn fail_check(event: &mut Event, check: String) {
     event.error = Some(check.into());
 }
 
-/// How a page ends whose own answer is good, and why, once these of its objects are over: no other will be.
+/// The outcome and reason of a page whose own response is good, once its objects are `over`.
 fn outcome_with_objects(objects: &Objects, over: &[Event]) -> (Outcome, Option<Reason>) {
     let first = |failed: fn(Outcome) -> bool| {
         let event = over.iter().filter(|event| failed(event.outcome)).min_by_key(|event| event.object)?;
@@ -401,7 +405,7 @@ fn outcome_with_objects(objects: &Objects, over: &[Event]) -> (Outcome, Option<R
     }
 }
 
-/// The event of a request that something is lacking for: rows that are used up, or a value that should have come with an answer.
+/// The event of a request that cannot be built: rows are used up, or a response did not provide a value.
 fn missing_value_event(event: Event, missing: MissingValue, halt: &Halt) -> Event {
     let outcome = match missing {
         MissingValue::Value(_) => Outcome::NoValue,
@@ -410,12 +414,12 @@ fn missing_value_event(event: Event, missing: MissingValue, halt: &Halt) -> Even
     Event { outcome, error: Some(halt.message(missing).into()), ..event }
 }
 
-/// The event of a request that was `earlier` redirected `redirects` times and then ended as `event` says.
+/// Merges the event of the last redirect into that of the original request.
 fn merge_redirects(earlier: &Event, event: Event, redirects: u32, now: Instant) -> Event {
     if redirects == 0 {
         return event;
     }
-    // It was sent, whatever became of the last of its exchanges.
+    // The request was sent, whatever happened to its last redirect.
     let (outcome, done) = match event.outcome {
         Outcome::Unsent | Outcome::NoValue => (Outcome::Reset, Some(now)),
         outcome => (outcome, event.done),

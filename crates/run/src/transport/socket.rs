@@ -1,4 +1,4 @@
-//! Non-blocking sockets, and what becomes of them: the ground that streams stand on.
+//! Non-blocking sockets, and the failures of connections.
 
 use std::fmt;
 use std::io;
@@ -18,7 +18,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::Failure;
 
-/// Where one connection goes.
+/// The endpoint of a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Endpoint {
     Tcp(SocketAddr),
@@ -34,24 +34,24 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// What one read brought.
+/// The result of one read.
 pub(crate) enum Read {
-    /// So many bytes.
+    /// Data was read.
     Some {
         bytes: usize,
-        /// The socket had no more: what comes next will be announced. (The end of the stream may have been already.)
+        /// The socket has no more data; the poller reports what comes next. It may have reported the end already.
         drained: bool,
     },
-    /// Nothing yet.
+    /// No data.
     Nothing {
-        /// The socket had no more. (Else there was only what TLS keeps to itself.)
+        /// The socket has no more data. If false, only TLS-internal data was read.
         drained: bool,
     },
-    /// The other side has closed.
+    /// The peer has closed.
     End,
 }
 
-/// A socket as the standard library's traits want it.
+/// A socket with the traits of the standard library.
 pub(super) struct Socket<'a>(pub(super) BorrowedFd<'a>);
 
 impl io::Read for Socket<'_> {
@@ -66,7 +66,7 @@ impl io::Write for Socket<'_> {
     }
 
     fn write_vectored(&mut self, pieces: &[io::IoSlice<'_>]) -> io::Result<usize> {
-        // A record is one piece; what is written together (a handshake's last words and a request) is put together here.
+        // A record is one piece. Several pieces, such as the end of a handshake and a request, are joined.
         match pieces {
             [one] => self.write(one),
             several => self.write(&several.iter().flat_map(|piece| piece.iter().copied()).collect::<Vec<u8>>()),
@@ -78,7 +78,8 @@ impl io::Write for Socket<'_> {
     }
 }
 
-/// Begins to connect to `place`, from `source` where one is given; whether it is connected already.
+/// Starts to connect to `endpoint`, from `source` if one is given. Returns the socket and whether it is connected
+/// already.
 pub(super) fn dial(endpoint: &Endpoint, source: Option<IpAddr>) -> io::Result<(OwnedFd, bool)> {
     let (family, protocol) = match endpoint {
         Endpoint::Tcp(address) if address.is_ipv4() => (AddressFamily::INET, Some(ipproto::TCP)),
@@ -86,7 +87,7 @@ pub(super) fn dial(endpoint: &Endpoint, source: Option<IpAddr>) -> io::Result<(O
         Endpoint::Unix(_) => (AddressFamily::UNIX, None),
     };
     let socket = socket(family, SocketType::STREAM, protocol)?;
-    // Descriptors are given out from the lowest on: who has one of the last has nearly all.
+    // Descriptors are assigned from the lowest number, so a high number means that nearly all are in use.
     if socket.as_raw_fd() >= first_reserved_fd() {
         return Err(Errno::MFILE.into());
     }
@@ -110,10 +111,10 @@ pub(super) fn dial(endpoint: &Endpoint, source: Option<IpAddr>) -> io::Result<(O
     }
 }
 
-/// So many descriptors are left to what is no connection: the next part of a recording, its folder, the live page.
+/// Number of descriptors reserved for other uses: the next part of a recording, its directory, the live page.
 const RESERVED: u64 = 16;
 
-/// The first descriptor that no connection may have.
+/// The first descriptor that no connection may use.
 fn first_reserved_fd() -> i32 {
     static FIRST: OnceLock<i32> = OnceLock::new();
     *FIRST.get_or_init(|| {
@@ -122,22 +123,23 @@ fn first_reserved_fd() -> i32 {
     })
 }
 
-/// Lets the system choose the local port when it knows both ends. In `bind` it would look for one that no other connection of
-/// the machine has, and from some 14,000 connections of one address on that search takes longer than all the rest together.
+/// Lets the system choose the local port once both ends are known. Otherwise `bind` looks for a port that no other
+/// connection of the machine has; from some 14,000 connections of one address that search dominates the time to
+/// connect.
 #[cfg(target_os = "linux")]
 fn defer_port_choice(socket: &OwnedFd) {
-    // Where it is refused (IPv6) it only takes longer.
+    // If it is refused (IPv6), connecting only takes longer.
     let _ = nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::IpBindAddressNoPort, &true);
 }
 
 #[cfg(not(target_os = "linux"))]
 fn defer_port_choice(_: &OwnedFd) {}
 
-/// Reads what has come, as much as `buffer` holds.
+/// Reads up to `buffer.len()` bytes.
 #[inline]
 pub(super) fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Read, Failure> {
     loop {
-        // `recv` and `send`, not `read` and `write`: the system need not find out that this is no file.
+        // `recv` and `send` save the system the check whether the descriptor is a file, unlike `read` and `write`.
         return match recv(socket, &mut *buffer, RecvFlags::empty()) {
             Ok((0, _)) => Ok(Read::End),
             Ok((bytes, _)) => Ok(Read::Some { bytes, drained: bytes < buffer.len() }),
@@ -148,21 +150,21 @@ pub(super) fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Read, Failure>
     }
 }
 
-/// An attempt to connect that ended before it began: for want of something of ours nothing was sent.
+/// A failure before the attempt to connect, for lack of local resources: nothing was sent.
 pub(super) fn dial_failure(error: io::Error) -> Failure {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::MFILE | Errno::NFILE) => {
-            (Outcome::Unsent, Reason::words("no file descriptor is left (raise `ulimit -n`)"))
+            (Outcome::Unsent, Reason::words("no file descriptors left (raise `ulimit -n`)"))
         }
-        Some(Errno::ADDRNOTAVAIL) => (Outcome::Unsent, Reason::words("no local port is left (reuse connections)")),
+        Some(Errno::ADDRNOTAVAIL) => (Outcome::Unsent, Reason::words("no local ports left (reuse connections)")),
         Some(Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC) => (Outcome::Unsent, error.into()),
-        // What a Unix socket says whose server does not accept.
-        Some(Errno::AGAIN) => (Outcome::Refused, Reason::words("the server's backlog is full")),
+        // The error of a Unix socket whose server does not accept.
+        Some(Errno::AGAIN) => (Outcome::Refused, Reason::words("the backlog of the server is full")),
         _ => connect_failure(error),
     }
 }
 
-/// A connection attempt that failed.
+/// A failed attempt to connect.
 pub(super) fn connect_failure(error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::TimedOut => (Outcome::Timeout, error.into()),
@@ -170,7 +172,7 @@ pub(super) fn connect_failure(error: io::Error) -> Failure {
     }
 }
 
-/// A connection that broke under an exchange.
+/// A connection that broke during an exchange.
 pub(super) fn reset_failure(error: io::Error) -> Failure {
     (Outcome::Reset, error.into())
 }

@@ -1,11 +1,11 @@
-//! A stream of bytes to the target: a non-blocking socket, through a proxy's tunnel where one is needed, with TLS where it is
-//! spoken. Without either it costs one branch a read and a write.
+//! A stream of bytes to the target: a non-blocking socket, through the tunnel of a proxy and with TLS if needed.
+//! Without either it costs one branch per read and write.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use offered_clock::{Clock, Poller};
+use offered_io::{Clock, Poller};
 use offered_model::{Instant, Nanos, Outcome, Reason};
 use rustix::net::{SendFlags, send, sockopt};
 
@@ -15,40 +15,40 @@ use super::socket::{Endpoint, Read, Socket, connect_failure, dial, dial_failure,
 use super::tls::TlsStream;
 use super::tunnel::Tunnel;
 
-/// A stream, from the attempt to connect on.
+/// A stream, from the attempt to connect.
 pub(crate) struct Stream {
     socket: OwnedFd,
     stage: Stage,
     tls: Option<Box<TlsStream>>,
-    /// How long the TLS handshake took, once it is done.
+    /// Duration of the TLS handshake, once it is complete.
     pub(crate) handshake: Option<Nanos>,
 }
 
-/// How far an attempt to connect is.
+/// The stage of connecting.
 enum Stage {
     Connecting,
     Tunnel(Box<Tunnel>),
-    /// Asking a database whether it speaks TLS; so much of the question is said.
+    /// Sending PostgreSQL's `SSLRequest`, of which this many bytes are written.
     TlsRequest(usize),
-    /// In the TLS handshake, since then.
+    /// In the TLS handshake, since this instant.
     Handshake(Instant),
     Open,
 }
 
 impl Stream {
-    /// Begins to connect; the stream may be open already.
+    /// Starts to connect; the stream may be open already.
     ///
     /// # Errors
-    /// It cannot even begin.
+    /// The attempt cannot be started.
     pub(crate) fn dial(route: &Route, clock: &Clock) -> Result<Self, Failure> {
         let (endpoint, source) = route.addresses.next().map_err(|reason| (Outcome::Dns, reason.into()))?;
         Self::dial_at(&endpoint, source, route, clock)
     }
 
-    /// The same, to this place, from `source` where one is given.
+    /// Starts to connect to `endpoint`, from `source` if one is given.
     ///
     /// # Errors
-    /// It cannot even begin.
+    /// The attempt cannot be started.
     pub(super) fn dial_at(
         endpoint: &Endpoint,
         source: Option<IpAddr>,
@@ -70,10 +70,10 @@ impl Stream {
         matches!(self.stage, Stage::Open)
     }
 
-    /// Goes on connecting when its socket has become ready; whether it is open now.
+    /// Continues to connect when the socket has become ready. Returns whether the stream is open.
     ///
     /// # Errors
-    /// Nobody listens, the proxy makes no tunnel, or the TLS handshake failed.
+    /// The server does not accept, the proxy refuses a tunnel, or the TLS handshake failed.
     pub(crate) fn continue_connecting(
         &mut self,
         route: &Route,
@@ -91,7 +91,7 @@ impl Stream {
         self.advance(route, clock)
     }
 
-    /// The socket is connected: what comes next begins.
+    /// The socket is connected: begins the next stage.
     fn connected(&mut self, route: &Route, clock: &Clock) -> Result<(), Failure> {
         self.stage = match &route.tunnel {
             Some(request) => Stage::Tunnel(Box::new(Tunnel::new(request.clone()))),
@@ -101,7 +101,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The stage after the way is clear.
+    /// The stage after the route is open: TLS, or none.
     fn start_tls(&mut self, route: &Route, clock: &Clock) -> Result<Stage, Failure> {
         let Some(client) = &route.tls else { return Ok(Stage::Open) };
         self.tls = Some(client.begin()?);
@@ -132,7 +132,7 @@ impl Stream {
         }
     }
 
-    /// Reads what has come, as much as `buffer` holds.
+    /// Reads up to `buffer.len()` bytes.
     ///
     /// # Errors
     /// The connection broke.
@@ -144,26 +144,26 @@ impl Stream {
         }
     }
 
-    /// Writes what the socket takes; how much of `bytes` that is.
+    /// Writes what the socket takes; returns the number of bytes taken.
     ///
     /// # Errors
-    /// `WouldBlock`: nothing can be written now; else the connection broke.
+    /// `WouldBlock` if nothing can be written now, else the connection broke.
     #[inline]
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.tls {
-            // A broken connection is an error here: the standard library has SIGPIPE ignored from the start.
+            // A broken connection is an error here, not a signal: the standard library ignores SIGPIPE.
             None => Ok(send(&self.socket, bytes, SendFlags::empty())?),
             Some(tls) => tls.write(self.socket.as_fd(), bytes),
         }
     }
 
-    /// Whether something that was taken has still to be written.
+    /// Whether bytes that were taken are still to be written.
     #[inline]
     pub(crate) fn is_unwritten(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.is_unwritten())
     }
 
-    /// Writes what was taken and has still to be written.
+    /// Writes bytes that were taken and not yet written.
     ///
     /// # Errors
     /// The connection broke.
@@ -174,7 +174,7 @@ impl Stream {
     /// Connects and waits until the stream is open, at most for `timeout`.
     ///
     /// # Errors
-    /// It does not open.
+    /// The stream cannot be opened.
     pub(crate) fn open(route: &Route, timeout: Nanos) -> Result<Self, Failure> {
         let system = |error: io::Error| (Outcome::Unsent, Reason::from(error));
         let (clock, mut poller) = (Clock::start(), Poller::new().map_err(system)?);
@@ -195,30 +195,32 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Whether both sides have agreed, in the TLS handshake, to speak HTTP/2.
+    /// Whether HTTP/2 was agreed on in the TLS handshake.
     pub(crate) fn agreed_on_http2(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.protocol() == Some(b"h2"))
     }
 
-    /// Why the server's certificate does not hold, if its handshake failed for that.
+    /// Why the certificate of the server was rejected, if the handshake failed for that reason.
     pub(crate) fn certificate_error(&mut self) -> Option<String> {
         self.tls.as_mut()?.certificate_error()
     }
 
-    /// Whether its handshake failed because the server speaks none of the protocols offered.
+    /// Whether the handshake failed because the server speaks none of the offered protocols.
     pub(crate) fn no_common_protocol(&mut self) -> bool {
         self.tls.as_mut().is_some_and(|tls| tls.no_common_protocol())
     }
 
-    /// Whether the other side has said anything in TLS.
+    /// Whether the peer has sent any TLS.
     pub(crate) fn received_tls(&mut self) -> bool {
         self.tls.as_mut().is_some_and(|tls| tls.received_tls())
     }
 }
 
-/// Asks a database whether it speaks TLS, and hears its answer: one byte, and not one more, for what follows is encrypted.
+/// Sends PostgreSQL's `SSLRequest` and reads the one-byte response. It must not read more, because what follows is
+/// encrypted.
 fn request_tls(written: &mut usize, socket: BorrowedFd<'_>) -> Result<bool, Failure> {
-    /// The length of the message, and the number that stands for a version there (chapter 55.2.10 of PostgreSQL's manual).
+    /// The length of the message, and the code in place of a protocol version (chapter 55.2.10 of the PostgreSQL
+    /// manual).
     const QUESTION: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
     let mut socket = Socket(socket);
     let wait_or_fail = |error: io::Error| match error.kind() {
@@ -233,12 +235,12 @@ fn request_tls(written: &mut usize, socket: BorrowedFd<'_>) -> Result<bool, Fail
     }
     let mut answer = [0];
     match socket.read(&mut answer) {
-        Ok(0) => Err((Outcome::Tls, Reason::words("the server closed when it was asked for TLS"))),
+        Ok(0) => Err((Outcome::Tls, Reason::words("the server closed the connection when TLS was requested"))),
         Ok(_) if answer == *b"S" => Ok(true),
         Ok(_) if answer == *b"N" => {
-            Err((Outcome::Tls, Reason::words("the server does not speak TLS; write sslmode=disable")))
+            Err((Outcome::Tls, Reason::words("the server does not support TLS; add sslmode=disable to the URL")))
         }
-        Ok(_) => Err((Outcome::Tls, Reason::words("not PostgreSQL: it does not know what TLS is"))),
+        Ok(_) => Err((Outcome::Tls, Reason::words("not PostgreSQL: an invalid response to the request for TLS"))),
         Err(error) => wait_or_fail(error),
     }
 }

@@ -1,24 +1,25 @@
-//! By when things must have happened that each have a time of their own for it.
+//! A heap of timers, each with an instant of its own.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use offered_model::{Instant, Nanos};
 
-/// So long a body is held back that the server neither asked for nor refused (RFC 9110, section 10.1.1), as curl does
-/// (`--expect100-timeout`).
+/// How long a body is held back if the server neither asks for it nor refuses it (RFC 9110, section 10.1.1); the
+/// default of curl (`--expect100-timeout`).
 pub(super) const CONTINUE_TIMEOUT: Nanos = Nanos::from_secs(1);
 
-/// What is over is swept out when it is more than half of a heap, and the heap larger than this.
+/// Stale entries are removed when they are more than half of a heap that is larger than this.
 const SWEEP: usize = 1024;
 
-/// As [`Deadlines`](super::deadlines::Deadlines), each at an instant of its own: of a key and a serial number, which together tell whom
-/// it concerns; whether that one still waits, only the owner knows.
+/// Timers with individual instants; with a common timeout use [`Deadlines`](super::deadlines::Deadlines). An entry has
+/// a key and a serial number, which together identify its owner. Only the owner knows whether it is still waiting, so
+/// the caller passes a function for that.
 #[derive(Default)]
 pub(super) struct Timers(BinaryHeap<Reverse<(Instant, usize, u64)>>);
 
 impl Timers {
-    /// One that goes off at `at`. `live` is how many may be waiting, the new one among them.
+    /// Adds a timer for `at`. `live` is the number of owners that may be waiting, the new one included.
     pub(super) fn push(
         &mut self,
         at: Instant,
@@ -33,8 +34,8 @@ impl Timers {
         self.0.push(Reverse((at, key, serial)));
     }
 
-    /// The first instant at which somebody's time is over; [`Instant::MAX`] when nobody waits. Those before that one who do not
-    /// wait any more are forgotten on the way.
+    /// The first instant at which a timer is due; [`Instant::MAX`] if none is waiting. Removes stale entries before
+    /// that one.
     pub(super) fn next_due(&mut self, is_waiting: impl Fn(usize, u64) -> bool) -> Instant {
         while let Some(Reverse((at, key, serial))) = self.0.peek() {
             if is_waiting(*key, *serial) {
@@ -45,7 +46,7 @@ impl Timers {
         Instant::MAX
     }
 
-    /// Takes the key of one who waits and whose time is over at `now`.
+    /// Removes a timer that is waiting and due at `now`; returns its key.
     pub(super) fn pop_expired(&mut self, now: Instant, is_waiting: impl Fn(usize, u64) -> bool) -> Option<usize> {
         (self.next_due(is_waiting) <= now).then(|| self.0.pop()).flatten().map(|Reverse((_, key, _))| key)
     }

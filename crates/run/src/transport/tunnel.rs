@@ -1,4 +1,4 @@
-//! A tunnel through a proxy: `CONNECT host:port`, answered before anything else is said (RFC 9110, section 9.3.6).
+//! A tunnel through a proxy: `CONNECT host:port` (RFC 9110, section 9.3.6).
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::BorrowedFd;
@@ -9,11 +9,11 @@ use offered_model::{Outcome, Reason};
 use super::Failure;
 use super::socket::{Socket, reset_failure};
 
-/// The longest answer that is read.
+/// Maximum size of the response head.
 const LONGEST: usize = 16 * 1024;
 const MOST_HEADERS: usize = 64;
 
-/// A tunnel being asked for.
+/// A tunnel being opened.
 pub(super) struct Tunnel {
     request: Arc<[u8]>,
     written: usize,
@@ -25,7 +25,7 @@ impl Tunnel {
         Self { request, written: 0, response: Vec::new() }
     }
 
-    /// Goes on as far as the socket lets it; whether the tunnel is there.
+    /// Continues as far as the socket allows; returns whether the tunnel is open.
     pub(super) fn advance(&mut self, socket: BorrowedFd<'_>) -> Result<bool, Failure> {
         let mut socket = Socket(socket);
         while self.written < self.request.len() {
@@ -38,7 +38,7 @@ impl Tunnel {
         let mut piece = [0; 1024];
         loop {
             match socket.read(&mut piece) {
-                Ok(0) => return Err((Outcome::Refused, Reason::words("the proxy closed without an answer"))),
+                Ok(0) => return Err((Outcome::Refused, Reason::words("the proxy closed the connection without a response"))),
                 Ok(read) => self.response.extend_from_slice(&piece[..read]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(reset_failure(error)),
@@ -49,7 +49,8 @@ impl Tunnel {
         }
     }
 
-    /// What the proxy said, once it has. The server behind it speaks only when spoken to, so nothing follows the head.
+    /// The result, once the response of the proxy is complete. The server sends nothing before a request, so nothing
+    /// follows the head.
     fn parse_response(&self) -> Option<Result<(), String>> {
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut response = httparse::Response::new(&mut headers);
@@ -58,9 +59,9 @@ impl Tunnel {
             Ok(httparse::Status::Complete(_)) => {
                 Some(match response.code.unwrap_or_default() {
                     200..=299 => Ok(()),
-                    407 => Err("the proxy wants a user (407); write target.proxy = \"http://user:password@host:port\""
+                    407 => Err("the proxy demands credentials (407); set target.proxy = \"http://user:password@host:port\""
                         .to_owned()),
-                    code => Err(format!("the proxy makes no tunnel: {code} {}", response.reason.unwrap_or_default())),
+                    code => Err(format!("the proxy refused the tunnel: {code} {}", response.reason.unwrap_or_default())),
                 })
             }
             _ => Some(Err("the proxy does not speak HTTP".to_owned())),

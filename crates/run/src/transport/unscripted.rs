@@ -1,5 +1,5 @@
-//! A plain workload over a protocol that wants to be told method, path, headers and body: its requests, made before the run but
-//! for `{{session}}` and `{{sequence}}`.
+//! Workloads without a script over a protocol client. Requests are prepared before the run, except for `{{session}}`
+//! and `{{sequence}}`.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,30 +13,30 @@ use offered_model::workload::{Call, Request, Target, Workload};
 use offered_model::{Event, Instant, Launch, Nanos, Seed};
 
 use super::protocol_client::{Completion, ProtocolClient};
-use super::{Transport, new_event};
+use super::{Client, Transport, new_event};
 use crate::Error;
 use crate::message::OutgoingRequest;
 
-/// The requests of a plain workload, by label.
+/// The requests of a workload without a script, by label.
 pub(crate) type Requests = Arc<[PreparedRequest]>;
 
-/// One request: its parts as templates that ask for no variable.
+/// One request, as templates without variables.
 #[derive(Debug)]
 pub(crate) struct PreparedRequest {
     method: String,
     path: Template,
-    /// In its stead, the files of a catalogue.
+    /// The files of a catalogue, one of which replaces the path.
     one_of: Option<(Seed, OneOf)>,
     headers: Vec<(String, Template)>,
     body: Option<Content>,
     parameters: Vec<Option<Template>>,
-    /// The expression that an answer matches, where each launch has its own.
+    /// The pattern that a response must match, if it depends on the request.
     awaited: Option<Template>,
-    /// What all its launches say, where that is the same.
+    /// The request, if it is the same each time.
     fixed: Option<Arc<OutgoingRequest>>,
 }
 
-/// The requests of `workload`, which has no script.
+/// Prepares the requests of `workload`, which has no script.
 ///
 /// # Errors
 /// No target, or a body whose file cannot be read.
@@ -133,7 +133,7 @@ fn fill(template: &Template, session: u64, sequence: u64) -> String {
     text
 }
 
-/// Sends them over a protocol, and hears nothing but what became of them.
+/// Sends the requests over a protocol client and reports only their events.
 pub(crate) struct Unscripted<W> {
     client: W,
     requests: Requests,
@@ -142,7 +142,7 @@ pub(crate) struct Unscripted<W> {
 }
 
 impl<W: ProtocolClient> Unscripted<W> {
-    /// Of `worker`, over `wire`.
+    /// The requests of `worker` over `client`.
     pub(crate) fn new(client: W, requests: Requests, worker: u16) -> Self {
         Self { client, requests, worker, completions: Vec::new() }
     }
@@ -155,23 +155,9 @@ impl<W: ProtocolClient> Unscripted<W> {
     }
 }
 
-impl<W: ProtocolClient> Transport for Unscripted<W> {
+impl<W: ProtocolClient> Client<Vec<Event>> for Unscripted<W> {
     fn now(&self) -> Instant {
         self.client.now()
-    }
-
-    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
-        let (request, event) = (&self.requests[usize::from(label)], new_event(launch, label, self.worker));
-        let sent = match &request.fixed {
-            Some(outgoing) => self.client.begin(outgoing, event, &mut self.completions),
-            None => self.client.begin(
-                &Arc::new(request.outgoing(launch.session, launch.step, sequence)),
-                event,
-                &mut self.completions,
-            ),
-        };
-        self.collect_events(events);
-        sent
     }
 
     fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>) {
@@ -198,5 +184,21 @@ impl<W: ProtocolClient> Transport for Unscripted<W> {
 
     fn idle(&self) -> Nanos {
         self.client.idle()
+    }
+}
+
+impl<W: ProtocolClient> Transport for Unscripted<W> {
+    fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
+        let (request, event) = (&self.requests[usize::from(label)], new_event(launch, label, self.worker));
+        let sent = match &request.fixed {
+            Some(outgoing) => self.client.begin(outgoing, event, &mut self.completions),
+            None => self.client.begin(
+                &Arc::new(request.outgoing(launch.session, launch.step, sequence)),
+                event,
+                &mut self.completions,
+            ),
+        };
+        self.collect_events(events);
+        sent
     }
 }

@@ -1,367 +1,68 @@
-//! WebSocket over TLS, TCP or a Unix socket: a session's own connection, on which it says something and waits for what answers it
-//! (RFC 6455).
+//! WebSocket over TLS, TCP or a Unix socket (RFC 6455). Each session has a connection of its own. A request sends a
+//! message and waits for the messages that respond to it.
 //!
-//! The protocol is the `tungstenite` crate's, which reads and writes as far as a non-blocking stream lets it.
+//! The protocol is implemented by the `tungstenite` crate over a non-blocking stream.
+
+mod connection;
+mod handshake;
+mod setup;
 
 use std::collections::HashMap;
-use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-use http::header::SEC_WEBSOCKET_EXTENSIONS;
-use http::{HeaderName, HeaderValue, Request, Uri};
-use offered_clock::{Clock, Poller, Ready};
-use offered_model::template::{Piece, Template};
-use offered_model::workload::{Call, Chat, Reuse, Workload, bytes_of_hex};
+use offered_io::{Clock, Ready};
+use offered_model::workload::Reuse;
 use offered_model::{Event, Instant, Nanos, Outcome, Reason};
-use regex::bytes::Regex;
 use slab::Slab;
-use tungstenite::handshake::MidHandshake;
-use tungstenite::handshake::client::{ClientHandshake, generate_key};
+use tungstenite::Message;
+use tungstenite::handshake::client::generate_key;
 use tungstenite::protocol::frame::coding::CloseCode;
-use tungstenite::protocol::{CloseFrame, WebSocketConfig};
-use tungstenite::{HandshakeError, Message, Utf8Bytes};
 
-use super::Failure;
-use super::event_loop::{ConnectionSlot, EventLoop, PendingExchange, SocketHandler, in_flight_since, run_once};
+use self::connection::{Connection, Exchange, READS_PER_TURN, State};
+pub(super) use self::handshake::request_text;
+use self::handshake::{handshake_request, message, pattern};
+use self::setup::ExpectedMessage;
+pub(crate) use self::setup::Setup;
+use super::event_loop::{EventLoop, PendingExchange, ConnectionSlot, SocketHandler, in_flight_since, run_once};
 use super::protocol_client::{Completion, ProtocolClient, RequestText};
-use super::route::Route;
-use super::socket::{Read, dial_failure};
+use super::socket::dial_failure;
 use super::stream::Stream;
 use super::timers::Timers;
-use crate::Error;
-use crate::message::{MAX_BODY_BYTES, OutgoingRequest, Response};
+use super::{Client, Failure, ThreadResources};
+use crate::message::{OutgoingRequest, Response};
 
-/// How much is read at a time, and how often in a turn.
-const BUFFER: usize = 16 * 1024;
-const READS_PER_TURN: usize = 4;
-/// Messages in a turn: in one read there may be thousands, and pings among them are answered one by one.
+/// Maximum number of messages of a connection per loop iteration. One read may contain thousands, and pings are
+/// answered one by one.
 const MESSAGES_PER_TURN: usize = 256;
-/// So much is put together before it is written.
-const WRITE_BUFFER: usize = 128 * 1024;
-/// What may wait to be written beside the message that is being said: answers to pings whose sender does not read them.
-const MAX_UNWRITTEN: usize = 64 * 1024;
-/// So long is waited for the other side's goodbye to ours.
+/// How long to wait for the peer's Close frame after ours.
 const CLOSE_TIMEOUT: Nanos = Nanos::from_secs(1);
-/// What the handshake is answered with, and so the status of all that is said after it.
+/// The status of the handshake, and so of all messages.
 const SWITCHING_PROTOCOLS: u16 = 101;
 
-/// What all threads of a run share.
-#[derive(Clone)]
-pub(crate) struct Setup {
-    route: Arc<Route>,
-    /// What stands before a request's path: scheme and authority.
-    origin: Arc<str>,
-    /// What each request waits for.
-    expected: Arc<[ExpectedMessage]>,
-    reuse: Reuse,
-    connect_timeout: Nanos,
-    response_timeout: Nanos,
-}
-
-/// What a request waits for.
-#[derive(Clone, Debug, Default)]
-struct ExpectedMessage {
-    /// Such messages; `None`: any, or as each launch says.
-    pattern: Option<Regex>,
-    chat: Chat,
-}
-
-impl ExpectedMessage {
-    /// What `chat` says, as far as it is known before the run.
-    fn new(chat: &Chat, patience: Nanos) -> Result<Self, String> {
-        let no_regex = |reason| format!("websocket.await is no regular expression: {reason}");
-        let known = chat.awaited.as_ref().and_then(Template::text);
-        let pattern = known.map(Regex::new).transpose().map_err(no_regex)?;
-        if let Some(own) = chat.awaited.as_ref().filter(|_| known.is_none()) {
-            // Whatever the values will be, they are texts.
-            let piece = |piece: &Piece| if let Piece::Text(text) = piece { text.to_string() } else { "x".to_owned() };
-            Regex::new(&own.pieces().iter().map(piece).collect::<String>()).map_err(no_regex)?;
-        }
-        match chat.listen {
-            Some(listen) if listen >= patience => Err(format!(
-                "listens for {listen}, and target.response_timeout ends it after {patience}; write a longer one"
-            )),
-            _ => Ok(Self { pattern, chat: chat.clone() }),
-        }
-    }
-}
-
-impl Setup {
-    /// For the target of `workload`, which `route` leads to and whose requests are all of WebSocket.
-    ///
-    /// # Errors
-    /// No target, or something to wait for that is no regular expression.
-    pub(crate) fn new(workload: &Workload, route: Arc<Route>) -> Result<Self, Error> {
-        let target = workload.target().ok_or(Error::NoTarget)?;
-        let expected = workload.requests().iter().map(|request| {
-            let wrong = |reason: String| Error::Request { name: request.name().to_owned(), reason };
-            match request.call() {
-                Call::WebSocket(chat) => ExpectedMessage::new(chat, target.response_timeout()).map_err(wrong),
-                _ => Err(wrong(
-                    "stands beside requests of WebSocket; give each its own workload, and run them side by side"
-                        .to_owned(),
-                )),
-            }
-        });
-        let scheme = if target.url().secure { "wss" } else { "ws" };
-        Ok(Self {
-            route,
-            origin: format!("{scheme}://{}", target.url().host()).into(),
-            expected: expected.collect::<Result<_, _>>()?,
-            reuse: target.reuse(),
-            connect_timeout: target.connect_timeout(),
-            response_timeout: target.response_timeout(),
-        })
-    }
-}
-
-/// One thread's connections.
+/// The connections of one thread.
 pub(crate) struct WebSocket {
     setup: Setup,
     event_loop: EventLoop,
     limit: usize,
     connections: Slab<Connection>,
-    /// Sessions' connections: (key, number).
+    /// The connection of each session: (key, number).
     by_session: HashMap<u64, (usize, u32)>,
-    /// When is hung up on who does not say goodbye to ours, and on how many we wait.
+    /// The timeouts for the peer's Close frame, and the number of connections waiting for it.
     close_deadlines: Timers,
     closing: usize,
-    /// When launches are over that only listen.
+    /// When requests that listen for a fixed time are complete.
     listen_deadlines: Timers,
     opened: u32,
     serial: u64,
 }
 
-/// A session's connection.
-pub(super) struct Connection {
-    state: State,
-    /// Its serial number within the worker, from 0.
-    number: u32,
-    /// How many requests it has carried.
-    carried: u64,
-    exchange: Option<Exchange>,
-    /// Whether we have said goodbye.
-    closing: bool,
-}
-
-/// How far a connection is.
-enum State {
-    ConnectionSlot(Stream, Box<Request<()>>),
-    Handshake(Box<MidHandshake<ClientHandshake<Io>>>),
-    Open(Box<tungstenite::WebSocket<Io>>),
-    /// In the hands of whoever moves it from one state to the next.
-    Moving,
-}
-
-/// Something said, and what is awaited.
-struct Exchange {
-    event: Event,
-    /// Tells it from the connection's earlier and later ones.
-    serial: u64,
-    /// What is said as soon as the connection is open.
-    unsent_message: Option<Message>,
-    /// Whether the open connection is all that was wanted.
-    only_connects: bool,
-    /// What is awaited, where that is its own.
-    pattern: Option<Regex>,
-    /// How many more messages of those; `None`: as many as come in time.
-    remaining: Option<u32>,
-    /// The last of them.
-    response: Option<Message>,
-    body_limit: usize,
-}
-
-/// A stream as the standard library's traits want it.
-struct Io {
-    stream: Stream,
-    /// Whether there may be something to read. Else the system is not asked: the poller will tell.
-    readable: bool,
-    /// How many more times it is read in this turn, and how many bytes that has brought.
-    reads_left: usize,
-    taken: usize,
-    /// What went wrong with it, before it was made an error of.
-    failure: Option<Failure>,
-}
-
-impl io::Read for Io {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Who reads until nothing is left is told that nothing is when the turn is over.
-        if self.reads_left == 0 || !self.readable {
-            return Err(ErrorKind::WouldBlock.into());
-        }
-        self.reads_left -= 1;
-        match self.stream.read(buffer) {
-            Ok(Read::Some { bytes, .. }) => {
-                self.taken += bytes;
-                Ok(bytes)
-            }
-            Ok(Read::Nothing { drained }) => {
-                self.readable = !drained;
-                Err(ErrorKind::WouldBlock.into())
-            }
-            Ok(Read::End) => Ok(0),
-            Err(failure) => {
-                let error = io::Error::other(failure.1.to_string());
-                self.failure = Some(failure);
-                Err(error)
-            }
-        }
-    }
-}
-
-impl io::Write for Io {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
-}
-
-impl ConnectionSlot for Connection {
-    fn number(&self) -> u32 {
-        self.number
-    }
-
-    fn is_connecting(&self, serial: u64) -> bool {
-        self.is_pending(serial) && !self.is_open()
-    }
-}
-
-impl PendingExchange for Connection {
-    fn is_pending(&self, serial: u64) -> bool {
-        self.exchange.as_ref().is_some_and(|exchange| exchange.serial == serial)
-    }
-
-    fn event(&self) -> Option<&Event> {
-        self.exchange.as_ref().map(|exchange| &exchange.event)
-    }
-}
-
-impl Connection {
-    fn io(&mut self) -> Option<&mut Io> {
-        match &mut self.state {
-            State::Handshake(handshake_request) => Some(handshake_request.get_mut().get_mut()),
-            State::Open(socket) => Some(socket.get_mut()),
-            State::ConnectionSlot(..) | State::Moving => None,
-        }
-    }
-
-    fn stream(&mut self) -> Option<&mut Stream> {
-        match &mut self.state {
-            State::ConnectionSlot(stream, _) => Some(stream),
-            State::Handshake(handshake_request) => Some(&mut handshake_request.get_mut().get_mut().stream),
-            State::Open(socket) => Some(&mut socket.get_mut().stream),
-            State::Moving => None,
-        }
-    }
-
-    fn is_open(&self) -> bool {
-        matches!(self.state, State::Open(_))
-    }
-
-    /// Goes on connecting; whether it is open.
-    fn open(&mut self, route: &Route, ready: Ready, clock: &Clock) -> Result<bool, Failure> {
-        if let State::ConnectionSlot(stream, _) = &mut self.state
-            && !stream.is_open()
-            && !stream.continue_connecting(route, ready.writable || ready.closed, clock)?
-        {
-            return Ok(false);
-        }
-        let greeted = match std::mem::replace(&mut self.state, State::Moving) {
-            State::ConnectionSlot(stream, request) => {
-                if let Some(exchange) = &mut self.exchange {
-                    exchange.event.handshake = stream.handshake;
-                }
-                let config = WebSocketConfig::default()
-                    .read_buffer_size(BUFFER)
-                    .max_write_buffer_size(WRITE_BUFFER + MAX_UNWRITTEN)
-                    .write_buffer_size(WRITE_BUFFER)
-                    .max_message_size(Some(MAX_BODY_BYTES));
-                let io = Io { stream, readable: true, reads_left: READS_PER_TURN, taken: 0, failure: None };
-                ClientHandshake::start(io, *request, Some(config)).map_err(failure)?.handshake()
-            }
-            State::Handshake(handshake_request) => handshake_request.handshake(),
-            other => {
-                self.state = other;
-                return Ok(true);
-            }
-        };
-        match greeted {
-            Ok((_, response)) if response.headers().contains_key(SEC_WEBSOCKET_EXTENSIONS) => {
-                // What it says next would be in a language of its own (RFC 6455, section 4.1).
-                Err((
-                    Outcome::Malformed,
-                    Reason::words("the server uses an extension of WebSocket that is not spoken here"),
-                ))
-            }
-            Ok((socket, _)) => {
-                self.state = State::Open(Box::new(socket));
-                Ok(true)
-            }
-            Err(HandshakeError::Interrupted(handshake_request)) => {
-                self.state = State::Handshake(Box::new(handshake_request));
-                Ok(false)
-            }
-            Err(HandshakeError::Failure(error)) => Err(failure(error)),
-        }
-    }
-
-    /// Says what has not been said yet.
-    fn send_pending(&mut self) -> Result<(), Failure> {
-        let State::Open(socket) = &mut self.state else { return Ok(()) };
-        let said = match &mut self.exchange {
-            None if !self.closing => return Ok(()),
-            None => socket.flush(),
-            Some(exchange) => match exchange.unsent_message.take() {
-                Some(message) => {
-                    let length = message.len();
-                    exchange.event.bytes_out = length as u64;
-                    socket.set_config(|config| config.max_write_buffer_size = length + WRITE_BUFFER + MAX_UNWRITTEN);
-                    socket.send(message)
-                }
-                None => socket.flush(),
-            },
-        };
-        said.or_else(|error| if would_block(&error) { Ok(()) } else { Err(failure(error)) })
-    }
-
-    /// Says goodbye with this code; whether there is somebody to say it to.
-    fn send_close(&mut self, code: CloseCode) -> bool {
-        let State::Open(socket) = &mut self.state else { return false };
-        let goodbye = CloseFrame { code, reason: Utf8Bytes::default() };
-        let said = socket.close(Some(goodbye)).and_then(|()| socket.flush());
-        said.map_or_else(|error| would_block(&error), |()| true)
-    }
-
-    /// Sends the answer to the other side's goodbye, which the protocol has ready: both must say it.
-    fn flush_close(&mut self) {
-        if let State::Open(socket) = &mut self.state {
-            // Who has said goodbye and then does not listen does not get it.
-            let _ = socket.flush();
-        }
-    }
-
-    /// Takes the next message; `None`: there is none yet.
-    fn receive(&mut self) -> Result<Option<Message>, Failure> {
-        let State::Open(socket) = &mut self.state else { return Ok(None) };
-        match socket.read() {
-            Ok(message) => Ok(Some(message)),
-            Err(error) if would_block(&error) => Ok(None),
-            Err(error) => Err(socket.get_mut().failure.take().unwrap_or_else(|| failure(error))),
-        }
-    }
-}
-
 impl WebSocket {
-    /// The connections of one thread, at most `limit` of them, watched by `poller`, waiting without sleep for the last `spin`
-    /// before a launch.
-    pub(crate) fn new(setup: Setup, clock: Clock, poller: Poller, limit: Option<u32>, spin: Nanos) -> Self {
+    fn new(setup: Setup, thread: ThreadResources<'_>) -> Self {
+        let ThreadResources { poller, connections, spin, .. } = thread;
         Self {
-            event_loop: EventLoop::new(clock, poller, spin, setup.connect_timeout, setup.response_timeout),
+            event_loop: EventLoop::new(Clock::start(), poller, spin, setup.connect_timeout, setup.response_timeout),
             setup,
-            limit: limit.map_or(usize::MAX, |limit| limit as usize),
+            limit: connections.map_or(usize::MAX, |limit| limit as usize),
             connections: Slab::new(),
             by_session: HashMap::new(),
             close_deadlines: Timers::default(),
@@ -372,7 +73,7 @@ impl WebSocket {
         }
     }
 
-    /// Opens a connection for an exchange; its key.
+    /// Opens a connection for an exchange; returns its key.
     fn open(&mut self, outgoing: &OutgoingRequest, exchange: Exchange) -> Result<usize, (Box<Exchange>, Failure)> {
         let new_event = handshake_request(outgoing, &self.setup.origin, &generate_key())
             .map_err(|reason| (Outcome::Unsent, reason.into()))
@@ -389,11 +90,11 @@ impl WebSocket {
         self.opened += 1;
         let event = Event { connection: number, ..exchange.event };
         let exchange = Some(Exchange { event, ..exchange });
-        let state = State::ConnectionSlot(stream, Box::new(request));
+        let state = State::Opening(stream, Box::new(request));
         Ok(self.connections.insert(Connection { state, number, carried: 0, exchange, closing: false }))
     }
 
-    /// Does what can be done on a connection whose turn has come: opens it, speaks, listens.
+    /// Connects, writes and reads on a ready socket.
     fn on_socket_ready(&mut self, key: usize, ready: Ready, completions: &mut Vec<Completion>) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         let was_open = connection.is_open();
@@ -401,7 +102,7 @@ impl WebSocket {
         match opened.and_then(|open| if open { connection.send_pending().map(|()| true) } else { Ok(false) }) {
             Ok(true) => {}
             Ok(false) => {
-                // A head may be longer than a turn.
+                // The response head may need more reads than one iteration allows.
                 if connection.io().is_some_and(|io| io.readable) {
                     self.requeue(key);
                 }
@@ -415,7 +116,7 @@ impl WebSocket {
         self.receive(key, completions);
     }
 
-    /// Takes the messages that have come, as many as one turn has.
+    /// Handles received messages, a bounded number per iteration.
     fn receive(&mut self, key: usize, completions: &mut Vec<Completion>) {
         let mut has_more = true;
         for _ in 0..MESSAGES_PER_TURN {
@@ -441,7 +142,7 @@ impl WebSocket {
                 }
                 _ => continue,
             };
-            // What nobody waits for is let go by.
+            // Messages that no request waits for are ignored.
             let Some(exchange) = connection.exchange.as_mut().filter(|exchange| !exchange.only_connects) else {
                 continue;
             };
@@ -466,7 +167,7 @@ impl WebSocket {
         }
     }
 
-    /// There is more to read than a turn takes.
+    /// Handles a connection again in the next iteration.
     fn requeue(&mut self, key: usize) {
         if let Some(connection) = self.connections.get(key) {
             let ready = Ready { token: key, readable: true, writable: false, closed: false };
@@ -474,7 +175,7 @@ impl WebSocket {
         }
     }
 
-    /// The exchange of a connection has what it waited for.
+    /// Completes the exchange of a connection.
     fn complete(&mut self, key: usize, completions: &mut Vec<Completion>) {
         let connection = &mut self.connections[key];
         let Some(exchange) = connection.exchange.take() else { return };
@@ -494,12 +195,12 @@ impl WebSocket {
         completions.push(Completion::Done(event, Some(response)));
     }
 
-    /// What a connection carried has failed, and so has the connection.
+    /// Fails the exchange of a connection, and closes the connection.
     fn fail(&mut self, key: usize, (outcome, reason): Failure, completions: &mut Vec<Completion>) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         let exchange = connection.exchange.take();
         match outcome {
-            // Somebody is there, who does not say what is awaited.
+            // The peer is alive, but did not send what was expected.
             Outcome::Timeout => self.close(key),
             Outcome::Malformed => {
                 connection.send_close(CloseCode::Protocol);
@@ -516,7 +217,7 @@ impl WebSocket {
         completions.push(Completion::Done(refused, None));
     }
 
-    /// Says goodbye, and hangs up when the other side has said it too, or [`FAREWELL`] later.
+    /// Sends a Close frame. The connection is dropped when the peer has answered it, or after [`CLOSE_TIMEOUT`].
     fn close(&mut self, key: usize) {
         let Some(connection) = self.connections.get_mut(key).filter(|connection| !connection.closing) else { return };
         if !connection.send_close(CloseCode::Normal) {
@@ -530,7 +231,7 @@ impl WebSocket {
             .push(until, key, number.into(), self.closing, |key, number| is_closing(connections, key, number));
     }
 
-    /// Ends what is over by now: launches that only listen, and waiting for goodbyes.
+    /// Handles expired timers: requests that listen for a fixed time, and Close frames that were not answered.
     fn fire_timers(&mut self, completions: &mut Vec<Completion>) {
         let now = self.event_loop.clock.now();
         loop {
@@ -555,7 +256,7 @@ impl WebSocket {
         }
     }
 
-    /// Ends a connection.
+    /// Drops a connection.
     fn drop_connection(&mut self, key: usize) {
         let Some(mut connection) = self.connections.try_remove(key) else { return };
         self.closing -= usize::from(connection.closing);
@@ -565,7 +266,7 @@ impl WebSocket {
     }
 }
 
-/// Whether the connection of this key and number is waited for to say goodbye.
+/// Whether this connection waits for the peer's Close frame.
 fn is_closing(connections: &Slab<Connection>, key: usize, number: u64) -> bool {
     connections.get(key).is_some_and(|connection| connection.closing && u64::from(connection.number) == number)
 }
@@ -597,9 +298,63 @@ impl SocketHandler<Vec<Completion>> for WebSocket {
     }
 }
 
-impl ProtocolClient for WebSocket {
+impl Client<Vec<Completion>> for WebSocket {
     fn now(&self) -> Instant {
         self.event_loop.clock.now()
+    }
+
+    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
+        let connections = &self.connections;
+        let listens = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial));
+        let farewell = self.close_deadlines.next_due(|key, number| is_closing(connections, key, number));
+        let alarm = farewell.min(self.listen_deadlines.next_due(listens));
+        run_once(self, deadline.min(alarm), completions);
+        if alarm < Instant::MAX {
+            self.fire_timers(completions);
+        }
+    }
+
+    fn close_session(&mut self, session: u64) {
+        if let Some((key, number)) = self.by_session.remove(&session)
+            && self.connections.get(key).is_some_and(|c| c.number == number)
+        {
+            self.close(key);
+        }
+    }
+
+    fn cancel_all(&mut self, completions: &mut Vec<Completion>) {
+        for (_, connection) in &mut self.connections {
+            if let Some(exchange) = connection.exchange.take() {
+                let error = Some(Reason::Stopped);
+                completions.push(Completion::Done(Event { outcome: Outcome::Cut, error, ..exchange.event }, None));
+            }
+        }
+    }
+
+    fn in_flight_since(&mut self, instant: Instant) -> Option<Event> {
+        in_flight_since::<Vec<Completion>, _>(self, instant)
+    }
+
+    fn finish(&mut self) {
+        let open: Vec<usize> = self.connections.iter().map(|(key, _)| key).collect();
+        for key in open {
+            self.close(key);
+        }
+        let until = self.event_loop.clock.now() + CLOSE_TIMEOUT;
+        // No exchange is left, so no completions follow.
+        while !self.connections.is_empty() && self.event_loop.clock.now() < until {
+            Client::wait(self, until, &mut Vec::new());
+        }
+    }
+
+    fn idle(&self) -> Nanos {
+        self.event_loop.idle
+    }
+}
+
+impl ProtocolClient for WebSocket {
+    fn start_at(&mut self, clock: Clock) {
+        self.event_loop.start_at(clock);
     }
 
     fn begin(&mut self, outgoing: &Arc<OutgoingRequest>, event: Event, completions: &mut Vec<Completion>) -> Instant {
@@ -679,143 +434,7 @@ impl ProtocolClient for WebSocket {
         sent
     }
 
-    fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
-        let connections = &self.connections;
-        let listens = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial));
-        let farewell = self.close_deadlines.next_due(|key, number| is_closing(connections, key, number));
-        let alarm = farewell.min(self.listen_deadlines.next_due(listens));
-        run_once(self, deadline.min(alarm), completions);
-        if alarm < Instant::MAX {
-            self.fire_timers(completions);
-        }
-    }
-
-    fn close_session(&mut self, session: u64) {
-        if let Some((key, number)) = self.by_session.remove(&session)
-            && self.connections.get(key).is_some_and(|c| c.number == number)
-        {
-            self.close(key);
-        }
-    }
-
-    fn cancel_all(&mut self, completions: &mut Vec<Completion>) {
-        for (_, connection) in &mut self.connections {
-            if let Some(exchange) = connection.exchange.take() {
-                let error = Some(Reason::Stopped);
-                completions.push(Completion::Done(Event { outcome: Outcome::Cut, error, ..exchange.event }, None));
-            }
-        }
-    }
-
-    fn finish(&mut self) {
-        let open: Vec<usize> = self.connections.iter().map(|(key, _)| key).collect();
-        for key in open {
-            self.close(key);
-        }
-        let until = self.event_loop.clock.now() + CLOSE_TIMEOUT;
-        // Nothing is carried any more, so nothing is heard.
-        while !self.connections.is_empty() && self.event_loop.clock.now() < until {
-            ProtocolClient::wait(self, until, &mut Vec::new());
-        }
-    }
-
-    fn in_flight_since(&mut self, instant: Instant) -> Option<Event> {
-        in_flight_since::<Vec<Completion>, _>(self, instant)
-    }
-
-    fn idle(&self) -> Nanos {
-        self.event_loop.idle
-    }
-
     fn request_text(&self, outgoing: &OutgoingRequest, event: &Event) -> RequestText {
         request_text(outgoing, &self.setup.origin, !event.reused)
-    }
-}
-
-/// What `ask` says.
-fn message(outgoing: &OutgoingRequest, chat: &Chat) -> Result<Option<Message>, String> {
-    let Some(body) = outgoing.body.clone() else { return Ok(None) };
-    match String::from_utf8(body) {
-        Ok(text) if chat.binary => match bytes_of_hex(&text) {
-            Ok(bytes) => Ok(Some(Message::binary(bytes))),
-            Err(reason) => Err(format!("`{text}` {reason}")),
-        },
-        Ok(text) => Ok(Some(Message::text(text))),
-        Err(bytes) => Ok(Some(Message::binary(bytes.into_bytes()))),
-    }
-}
-
-/// What it awaits, where each launch awaits something else.
-fn pattern(outgoing: &OutgoingRequest) -> Result<Option<Regex>, String> {
-    let made = outgoing.awaited.as_deref().map(Regex::new).transpose();
-    made.map_err(|reason| format!("websocket.await is no regular expression: {reason}"))
-}
-
-/// The request that asks the server at `origin` for a WebSocket, by this key.
-fn handshake_request(outgoing: &OutgoingRequest, origin: &str, key: &str) -> Result<Request<()>, String> {
-    let mut request = Request::new(());
-    let named =
-        outgoing.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, host)| host.as_str());
-    let uri = format!("{origin}{}", outgoing.path);
-    *request.uri_mut() = Uri::try_from(uri).map_err(|reason| format!("`{}` is no path: {reason}", outgoing.path))?;
-    let host = named.or_else(|| origin.split_once("://").map(|(_, host)| host)).unwrap_or_default();
-    let own = [
-        ("Host", host),
-        ("Connection", "Upgrade"),
-        ("Upgrade", "websocket"),
-        ("Sec-WebSocket-Version", "13"),
-        ("Sec-WebSocket-Key", key),
-    ];
-    let given = outgoing.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    for (name, value) in own.into_iter().chain(given.filter(|(name, _)| !name.eq_ignore_ascii_case("host"))) {
-        let known = HeaderName::from_bytes(name.as_bytes()).map_err(|reason| format!("the header {name}: {reason}"))?;
-        let value =
-            HeaderValue::from_bytes(value.as_bytes()).map_err(|reason| format!("the header {name}: {reason}"))?;
-        request.headers_mut().append(known, value);
-    }
-    Ok(request)
-}
-
-/// How `ask` is said: on a connection that `is_new` behind the request for one, whose key is another each time.
-pub(super) fn request_text(outgoing: &OutgoingRequest, origin: &str, is_new: bool) -> RequestText {
-    let body = outgoing.body.clone().unwrap_or_default();
-    if !is_new {
-        return RequestText { head: Vec::new(), body };
-    }
-    match handshake_request(outgoing, origin, "(random)") {
-        Err(reason) => RequestText::unavailable(reason),
-        Ok(request) => {
-            let path = request.uri().path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
-            let headers = request.headers().iter();
-            let headers = headers.map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())));
-            let head = [format!("GET {path} HTTP/1.1")].into_iter().chain(headers).collect();
-            RequestText { head, body }
-        }
-    }
-}
-
-/// Whether the socket only asks for patience.
-fn would_block(error: &tungstenite::Error) -> bool {
-    matches!(error, tungstenite::Error::Io(error) if error.kind() == ErrorKind::WouldBlock)
-}
-
-/// What an error of WebSocket is; of an HTTP answer other than 101 its status.
-#[allow(clippy::needless_pass_by_value)] // shaped for map_err
-fn failure(error: tungstenite::Error) -> Failure {
-    use tungstenite::Error as E;
-    match error {
-        E::Http(response) if response.status().as_u16() >= 400 => {
-            (Outcome::HttpError, response.status().as_u16().to_string().into())
-        }
-        E::Http(response) => (Outcome::Malformed, format!("answered {} instead of 101", response.status()).into()),
-        E::Io(error) => (Outcome::Reset, error.into()),
-        E::ConnectionClosed | E::AlreadyClosed => (Outcome::Reset, Reason::words("closed by the server")),
-        E::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {
-            (Outcome::Reset, Reason::words("closed by the server without a word"))
-        }
-        E::Protocol(tungstenite::error::ProtocolError::HandshakeIncomplete) => {
-            (Outcome::Reset, Reason::words("closed by the server in the middle of the handshake"))
-        }
-        other => (Outcome::Malformed, other.to_string().into()),
     }
 }

@@ -143,15 +143,15 @@ fn what_goes_wrong_with_one_answer_is_that_launchs_alone() {
         (
             left_open,
             Outcome::SqlError,
-            "it left its transaction open, which was rolled back; write transaction = [...]",
+            "the request left its transaction open, and it was rolled back; write transaction = [...]",
         ),
         (fatal, Outcome::SqlError, "SQLSTATE 57P01: terminating connection"),
         (closed, Outcome::Reset, "closed by the server"),
         (half, Outcome::Reset, "closed by the server"),
         (unknown, Outcome::Malformed, "not PostgreSQL: a message `!` of 4 bytes"),
-        (unasked, Outcome::Malformed, "not PostgreSQL: a message `R` nobody asked for"),
-        (copy, Outcome::Malformed, "COPY is not spoken here"),
-        (other_row, Outcome::Malformed, "not PostgreSQL: a row has other columns than were told"),
+        (unasked, Outcome::Malformed, "not PostgreSQL: an unexpected message `R`"),
+        (copy, Outcome::Malformed, "COPY is not supported"),
+        (other_row, Outcome::Malformed, "not PostgreSQL: a row does not have the columns described before"),
     ] {
         let events = told(act);
         first(&events, 1, outcome, why);
@@ -293,18 +293,18 @@ fn who_is_not_let_in_is_told_before_the_run() {
         (asks(3, b""), "me", "the server asks for a password"),
         (asks(5, b"salt"), "me", "the server asks for a password"),
         (asks(10, b"SCRAM-SHA-256\0\0"), "me", "the server asks for a password"),
-        (asks(10, b"OAUTHBEARER\0\0"), "me:pw", "the server asks who is there in a way that is not spoken here"),
-        (asks(7, b""), "me:pw", "the server asks who is there in a way that is not spoken here"),
+        (asks(10, b"OAUTHBEARER\0\0"), "me:pw", "the server demands an unsupported authentication method"),
+        (asks(7, b""), "me:pw", "the server demands an unsupported authentication method"),
         (asks(99, b""), "me:pw", "unknown authentication tag `99`"),
         // Proof that was never given cannot be accepted.
-        ([asks(10, b"SCRAM-SHA-256\0\0"), asks(0, b"")].concat(), "me:pw", "a message `R` nobody asked for"),
+        ([asks(10, b"SCRAM-SHA-256\0\0"), asks(0, b"")].concat(), "me:pw", "an unexpected message `R`"),
         (
             [asks(10, b"SCRAM-SHA-256\0\0"), asks(11, b"r=x,s=AAAA,i=4000000000")].concat(),
             "me:pw",
             "asks for more than 100000 rounds of hashing",
         ),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), "me", "not PostgreSQL: a message `H`"),
-        (message(b'T', b"\0\0"), "me", "a message `T` nobody asked for"),
+        (message(b'T', b"\0\0"), "me", "an unexpected message `T`"),
     ] {
         let told = refused(says(said), user).to_string();
         assert!(told.contains(why), "{told}, not {why}");

@@ -232,5 +232,5 @@ fn a_launch_may_listen_for_so_many_messages_or_for_so_long() {
                     response_timeout = \"5s\"\n[[request]]\nwebsocket = { listen = \"5s\" }\n";
     let workload = Workload::parse(workload, "w.toml", &|_| Err(String::new())).unwrap();
     let why = Generator::new(workload, Share::ALL, Load::Target).err().expect("it would be ended").to_string();
-    assert!(why.contains("listens for 5s, and target.response_timeout ends it after 5s"), "{why}");
+    assert!(why.contains("listens for 5s, but target.response_timeout is 5s"), "{why}");
 }

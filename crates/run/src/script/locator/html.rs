@@ -1,4 +1,4 @@
-//! HTML, read within bounds, and what a CSS selector chooses in it.
+//! HTML parsed within bounds, and CSS queries on it.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -9,27 +9,27 @@ use scraper::{ElementRef, Html, HtmlTreeSink, Selector};
 
 use super::ParsedResponse;
 
-/// The deepest HTML that is read, as browsers have it. What opens an element looks through all that are open, so without a limit
-/// a small page takes any time.
+/// Maximum depth of the HTML, as in browsers. A new element is compared with all open ones, so without a limit a small
+/// page could take any time.
 const MAX_DEPTH: usize = 512;
-/// HTML is read in pieces of so many bytes, and elements chosen so many at a time, with a look at the time between them.
+/// The time limit is checked after this many bytes of parsing and this many elements of a query.
 const PARSE_BYTES: usize = 4096;
 const NODES_PER_TIME_CHECK: usize = 64;
 
 const TOO_DEEP: &str = "the HTML is nested deeper than 512 elements";
 
-/// The page of an answer, once somebody has looked; nothing where it cannot be read.
+/// The parsed document, on first use; `None` inside if it cannot be parsed.
 #[derive(Default)]
 pub(in crate::script) struct HtmlDocument(OnceCell<Option<Html>>);
 
 impl HtmlDocument {
-    /// The document of what was `heard`.
+    /// The document of `response`.
     fn html(&self, response: &ParsedResponse<'_>) -> Option<&Html> {
         self.0.get_or_init(|| parsed(&String::from_utf8_lossy(response.body().ok()?), response)).as_ref()
     }
 }
 
-/// The document of this text, unless it is nested too deep or takes too long.
+/// Parses a document. `None` if it is nested too deep or takes too long.
 fn parsed(mut text: &str, response: &ParsedResponse<'_>) -> Option<Html> {
     let sink = HtmlTreeSink::new(Html::new_document());
     let mut parser = html5ever::driver::parse_document(sink, ParseOpts::default());
@@ -41,7 +41,7 @@ fn parsed(mut text: &str, response: &ParsedResponse<'_>) -> Option<Html> {
         let (piece, rest) = text.split_at(end);
         text = rest;
         parser.process(piece.into());
-        // The newest node stands in the innermost element that is open, or next to it.
+        // The newest node is in the innermost open element, or next to it.
         let html = parser.tokenizer.sink.sink.0.borrow();
         let depth = html.tree.nodes().next_back().map_or(0, |node| node.ancestors().count());
         if depth > MAX_DEPTH {
@@ -55,7 +55,7 @@ fn parsed(mut text: &str, response: &ParsedResponse<'_>) -> Option<Html> {
     Some(parser.finish())
 }
 
-/// The elements that a selector chooses: their texts, or one of their attributes.
+/// A CSS query: the texts of the matching elements, or one of their attributes.
 #[derive(Debug)]
 pub(in crate::script) struct CssQuery {
     selector: Selector,
@@ -64,14 +64,14 @@ pub(in crate::script) struct CssQuery {
 
 impl CssQuery {
     /// # Errors
-    /// It is no selector.
+    /// The selector is invalid.
     pub(super) fn new(selector: &str, attribute: Option<&str>) -> Result<Self, String> {
         let parsed = Selector::parse(selector)
-            .map_err(|_| format!("`{selector}` is not a CSS selector; write for example input[name=csrf]"))?;
+            .map_err(|_| format!("`{selector}` is not a valid CSS selector; an example is input[name=csrf]"))?;
         Ok(Self { selector: parsed, attribute: attribute.map(str::to_owned) })
     }
 
-    /// What it chooses in the `page` of what was `heard`, in order.
+    /// The matching texts in `document`, in order.
     pub(super) fn texts<'h>(
         &'h self,
         document: &'h HtmlDocument,

@@ -1,14 +1,14 @@
-//! What stands for HTML where the feature `html` is off: selectors are refused, so nothing is chosen.
+//! Replaces HTML support if the feature `html` is off: CSS selectors are rejected.
 
 use std::borrow::Cow;
 
 use super::ParsedResponse;
 
-/// Nothing is read.
+/// Holds nothing.
 #[derive(Default)]
 pub(in crate::script) struct HtmlDocument;
 
-/// There is none.
+/// Has no values.
 #[derive(Debug)]
 pub(in crate::script) enum CssQuery {}
 
@@ -17,7 +17,7 @@ impl CssQuery {
     /// Always.
     pub(super) fn new(selector: &str, _attribute: Option<&str>) -> Result<Self, String> {
         Err(format!(
-            "`{selector}` is looked for in HTML, which this program does not read: it is built without the feature `html`"
+            "`{selector}` needs HTML support, and this program is built without the feature `html`"
         ))
     }
 

@@ -1,4 +1,4 @@
-//! Asking a server what its messages look like (grpc.reflection.v1 and v1alpha), before the run.
+//! Fetching descriptors from the server by gRPC reflection (grpc.reflection.v1 and v1alpha), before the run.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -9,9 +9,9 @@ use prost_reflect::prost_types::FileDescriptorProto;
 use super::{framed, messages, status};
 use crate::message::{MAX_BODY_BYTES, OutgoingRequest, Response};
 
-/// The two names of the one service.
+/// The two names of the reflection service.
 const SERVICES: [&str; 2] = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
-/// A server that names ever new files is not followed further.
+/// Maximum number of files, in case a server keeps naming new ones.
 const MOST_FILES: usize = 10_000;
 
 #[derive(Clone, PartialEq, Message)]
@@ -42,10 +42,10 @@ struct Refusal {
     message: String,
 }
 
-/// The descriptors of `services`, with all that they need.
+/// The descriptors of `services` and of everything they depend on.
 ///
 /// # Errors
-/// The server does not say, or what it says does not fit together.
+/// The server does not provide them, or they are inconsistent.
 pub(super) fn pool<'a>(
     outgoing: impl Fn(&OutgoingRequest) -> Result<Box<Response>, String>,
     services: impl Iterator<Item = &'a str>,
@@ -79,7 +79,7 @@ pub(super) fn pool<'a>(
     Ok(pool)
 }
 
-/// The files that answer a question.
+/// The files in the response to a question.
 fn answer(
     outgoing: impl Fn(&OutgoingRequest) -> Result<Box<Response>, String>,
     question: &Question,
@@ -103,5 +103,5 @@ fn answer(
             _ => refused = status(&response, None).err().map(|(_, reason)| format!(" ({reason})")).unwrap_or_default(),
         }
     }
-    Err(format!("the server offers no reflection{refused}; give target.descriptors = \"file.binpb\""))
+    Err(format!("the server does not support reflection{refused}; set target.descriptors = \"file.binpb\""))
 }

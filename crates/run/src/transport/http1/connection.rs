@@ -8,33 +8,33 @@ use super::response::ResponseReader;
 use crate::transport::event_loop::{ConnectionSlot, PendingExchange};
 use crate::transport::stream::Stream;
 
-/// A connection and what it is doing.
+/// A connection and its state.
 pub(crate) struct Connection {
     pub(super) stream: Stream,
-    /// Its serial number within the worker, from 0.
+    /// The serial number of the connection within its thread, from 0.
     pub(super) number: u32,
-    /// How many requests it has carried.
+    /// Number of requests carried so far.
     pub(super) carried: u64,
-    /// What it carries now.
+    /// The current exchange; `None` if the connection is idle.
     pub(super) exchange: Option<Exchange>,
     /// Bytes still to be written, and how many of them have been.
     pub(super) unwritten: (Vec<u8>, usize),
-    /// The body of its request, held back until the server wants it.
+    /// The body of the current request, held back until the server asks for it.
     pub(super) held: Option<Box<[u8]>>,
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    /// What is known of its event so far.
+    /// The event so far.
     pub(super) event: Event,
     pub(super) response: ResponseReader,
-    /// Tells it from the connection's earlier and later exchanges.
+    /// Distinguishes it from other exchanges of the connection.
     pub(super) serial: u64,
 }
 
 impl Connection {
-    /// Writes `bytes`, or as much as the socket takes; the rest is kept for [`Self::write_on`].
+    /// Writes `bytes`, or as much as the socket takes; [`Self::write_more`] continues.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let written = match self.stream.write(bytes) {
             Ok(written) if written == bytes.len() => return Ok(()),
@@ -49,17 +49,17 @@ impl Connection {
         self.write_more()
     }
 
-    /// Whether it still holds back the body of the exchange noted as `serial`.
+    /// Whether the body of the exchange with this `serial` is still held back.
     pub(super) fn holds(&self, serial: u64) -> bool {
         self.held.is_some() && self.is_pending(serial)
     }
 
-    /// Whether something has still to be written.
+    /// Whether bytes are still to be written.
     pub(super) fn is_unwritten(&self) -> bool {
         !self.unwritten.0.is_empty() || self.stream.is_unwritten()
     }
 
-    /// Writes the body that was held back.
+    /// Writes the held-back body.
     pub(super) fn release_body(&mut self) -> io::Result<()> {
         let Some(held) = self.held.take() else { return Ok(()) };
         if self.is_unwritten() {
@@ -69,7 +69,7 @@ impl Connection {
         self.write(&held)
     }
 
-    /// Writes more of what is left, until the socket takes no more.
+    /// Continues to write, until the socket takes no more.
     pub(super) fn write_more(&mut self) -> io::Result<()> {
         while self.unwritten.1 < self.unwritten.0.len() {
             match self.stream.write(&self.unwritten.0[self.unwritten.1..]) {
@@ -83,7 +83,7 @@ impl Connection {
         self.stream.flush()
     }
 
-    /// What it carries, with the bytes that were never written taken off its event.
+    /// The current exchange. Bytes that were not written are subtracted from its event.
     pub(super) fn into_exchange(self) -> Option<Exchange> {
         let held = self.held.map_or(0, |held| held.len());
         let unwritten = (self.unwritten.0.len() - self.unwritten.1 + held) as u64;
@@ -119,7 +119,7 @@ fn is_retryable(error: &io::Error) -> bool {
 }
 
 impl Exchange {
-    /// Bytes read at `now`.
+    /// Records bytes read at `now`.
     pub(super) fn received(&mut self, bytes: usize, now: Instant) {
         self.event.first_byte.get_or_insert(now);
         self.event.bytes_in += bytes as u64;

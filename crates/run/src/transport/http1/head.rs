@@ -1,10 +1,10 @@
-//! The one place where heads of requests of HTTP/1 are put together. What would end a line before its time is refused here, wherever
-//! it comes from: a constant, the environment, a file, an answer. (RFC 9112, section 11.1: a line break in a value ends the head, and
-//! what follows is another request.)
+//! Building request heads of HTTP/1, in one place. Values that would end a line early are rejected here, wherever they
+//! come from: a constant, the environment, a file or a response. (RFC 9112, section 11.1: a line break in a value ends
+//! the head, and the rest becomes another request.)
 
 use offered_model::template::{self, Template};
 
-/// The bytes of a request, with places for what is known only at its launch.
+/// The bytes of a request, with placeholders for parts known only when it is sent.
 #[derive(Debug)]
 pub(super) struct Head(Vec<Piece>);
 
@@ -19,31 +19,31 @@ pub(super) enum Piece {
 }
 
 impl Head {
-    /// The request line; `origin` stands before the path.
+    /// Begins a head with the request line. `origin` is put before the path.
     ///
     /// # Errors
-    /// A method that is no word, or a path with a blank or a control character.
+    /// An invalid method, or a path with a space or a control character.
     pub(super) fn new(method: &str, origin: &str, path: impl IntoIterator<Item = Piece>) -> Result<Self, String> {
         if method.is_empty() || !method.bytes().all(is_token) {
-            return Err(format!("`{}` is no method of HTTP", method.escape_debug()));
+            return Err(format!("`{}` is not a valid HTTP method", method.escape_debug()));
         }
         let mut head = Self(Vec::new());
         for text in [method, " ", origin] {
             head.text(text);
         }
         let fits = |byte: u8| byte > b' ' && byte != 0x7f;
-        head.pieces(path, fits).map_err(|found| format!("the path has {found}; write it as %XX"))?;
+        head.pieces(path, fits).map_err(|found| format!("the path has {found}; encode it as %XX"))?;
         head.text(" HTTP/1.1\r\n");
         Ok(head)
     }
 
-    /// Another header.
+    /// Adds a header.
     ///
     /// # Errors
-    /// A name that is none, or a value with a control character.
+    /// An invalid name, or a value with a control character.
     pub(super) fn field(&mut self, name: &str, value: impl IntoIterator<Item = Piece>) -> Result<(), String> {
         if name.is_empty() || !name.bytes().all(is_token) {
-            return Err(format!("`{}` is no name of a header", name.escape_debug()));
+            return Err(format!("`{}` is not a valid header name", name.escape_debug()));
         }
         for text in [name, ": "] {
             self.text(text);
@@ -54,7 +54,7 @@ impl Head {
         Ok(())
     }
 
-    /// Another header, with a value that is one text.
+    /// Adds a header with a constant value.
     ///
     /// # Errors
     /// As [`Self::field`].
@@ -62,14 +62,14 @@ impl Head {
         self.field(name, [Piece::text(value)])
     }
 
-    /// The empty line, and `body` behind it.
+    /// Ends the head and appends `body`.
     pub(super) fn end(mut self, body: &[u8]) -> Vec<Piece> {
         self.text("\r\n");
         self.append(body);
         self.0
     }
 
-    /// All headers so far, to be ended later.
+    /// The headers so far, without the empty line.
     pub(super) fn unended(self) -> Vec<Piece> {
         self.0
     }
@@ -79,7 +79,7 @@ impl Head {
             match piece {
                 Piece::Text(text) => {
                     if let Some(byte) = text.iter().find(|byte| !fits(**byte)) {
-                        return Err(format!("the character {:?} in it", char::from(*byte)));
+                        return Err(format!("the character {:?}", char::from(*byte)));
                     }
                     self.append(&text);
                 }
@@ -102,7 +102,7 @@ impl Head {
 }
 
 impl Piece {
-    /// The parts of a template that asks for no variable: one that does is not sent this way.
+    /// The parts of a template without variables; templates with variables are rendered by the script.
     pub(super) fn all(template: &Template) -> impl Iterator<Item = Self> + '_ {
         template.pieces().iter().map(|piece| match piece {
             template::Piece::Text(text) => Self::text(text.as_bytes()),
@@ -116,7 +116,7 @@ impl Piece {
         Self::Text(text.into())
     }
 
-    /// Its bytes, where they are known before the launch.
+    /// The bytes, if they are known before the run.
     pub(super) fn known(&self) -> Option<&[u8]> {
         match self {
             Self::Text(text) => Some(text),
@@ -124,7 +124,7 @@ impl Piece {
         }
     }
 
-    /// The same bytes, taken.
+    /// The same, by value.
     pub(super) fn into_known(self) -> Option<Vec<u8>> {
         match self {
             Self::Text(text) => Some(text),
@@ -133,7 +133,7 @@ impl Piece {
     }
 }
 
-/// What methods and names of headers are made of (RFC 9110, section 5.6.2).
+/// The characters of methods and header names (RFC 9110, section 5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

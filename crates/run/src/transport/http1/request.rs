@@ -1,4 +1,5 @@
-//! Requests as bytes, made once before the run; only `{{session}}` and `{{sequence}}` are filled in per launch.
+//! Requests compiled to bytes before the run. Only `{{session}}` and `{{sequence}}` are filled in when a request is
+//! sent.
 
 use std::io::Write;
 
@@ -13,25 +14,25 @@ use crate::Error;
 use crate::message::OutgoingRequest;
 use crate::transport::route::proxy_authorization;
 
-/// One request of the workload, ready to be written.
+/// A request of the workload, compiled to bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Compiled {
     head: Vec<Piece>,
     body: Vec<Piece>,
-    /// The files of a catalogue, where they are asked for.
+    /// The files of a catalogue, one of which is drawn for each request.
     one_of: Option<(Seed, OneOf)>,
-    /// Whether the answer has no body whatever its headers say.
+    /// Whether the method is HEAD, so that the response has no body.
     pub(crate) head_only: bool,
 }
 
-/// How a request names the one it is for.
+/// How requests name the target.
 #[derive(Debug)]
 pub(in crate::transport) struct Host {
-    /// What the `Host` header says.
+    /// The value of the `Host` header.
     name: String,
-    /// What stands before the path: a proxy is told the whole URL. (Through its tunnel the target is spoken to as ever.)
+    /// Put before the path: a proxy needs the whole URL. (Empty for a tunnel.)
     origin: String,
-    /// What tells a proxy who asks.
+    /// The `Proxy-Authorization` header.
     authorization: Option<String>,
 }
 
@@ -45,10 +46,10 @@ impl Host {
 }
 
 impl Compiled {
-    /// The bytes of `request` to `target`.
+    /// Compiles `request` to `target`.
     ///
     /// # Errors
-    /// A body whose file cannot be read, or a text that cannot stand in a head.
+    /// A body whose file cannot be read, or an invalid header or path.
     pub(crate) fn new(request: &Request, target: &Target, seed: Seed) -> Result<Self, Error> {
         Self::compile(request, target, seed)
             .map_err(|reason| Error::Request { name: request.name().to_owned(), reason })
@@ -108,7 +109,7 @@ impl Compiled {
         }
     }
 
-    /// The bytes for one launch: the prepared ones, or made in `scratch`.
+    /// The bytes of one request: precompiled, or built in `scratch`.
     #[inline]
     pub(crate) fn bytes<'a>(
         &'a self,
@@ -128,7 +129,7 @@ impl Compiled {
         if !self.body.is_empty() {
             let mut body = Vec::new();
             fill(&self.body, file, session, sequence, &mut body);
-            write!(scratch, "Content-Length: {}\r\n\r\n", body.len()).expect("memory takes bytes");
+            write!(scratch, "Content-Length: {}\r\n\r\n", body.len()).expect("writing to memory");
             scratch.extend(body);
         }
         scratch
@@ -140,21 +141,21 @@ fn fill(pieces: &[Piece], file: &str, session: u64, sequence: u64, out: &mut Vec
         match piece {
             Piece::Text(text) => out.extend_from_slice(text),
             Piece::File => out.extend_from_slice(file.as_bytes()),
-            Piece::Session => write!(out, "{session}").expect("memory takes bytes"),
-            Piece::Sequence => write!(out, "{sequence}").expect("memory takes bytes"),
+            Piece::Session => write!(out, "{session}").expect("writing to memory"),
+            Piece::Sequence => write!(out, "{sequence}").expect("writing to memory"),
         }
     }
 }
 
-/// How many bytes of `ask`, its body, are held back until the server wants them.
+/// The number of bytes at the end, the body, that are held back until the server asks for them.
 pub(crate) fn held(outgoing: &OutgoingRequest) -> usize {
     if outgoing.expects_continue() { outgoing.body.as_ref().map_or(0, Vec::len) } else { 0 }
 }
 
-/// The bytes of `ask` to `host`.
+/// The bytes of a request to `host`; with `close`, it asks the server to close the connection.
 ///
 /// # Errors
-/// A text that cannot stand in a head.
+/// An invalid header or path.
 pub(crate) fn bytes(outgoing: &OutgoingRequest, host: &Host, close: bool) -> Result<Vec<u8>, String> {
     let mut head = Head::new(&outgoing.method, &host.origin, [Piece::text(outgoing.path.as_str())])?;
     if !outgoing.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -172,7 +173,7 @@ pub(crate) fn bytes(outgoing: &OutgoingRequest, host: &Host, close: bool) -> Res
     if let Some(body) = &outgoing.body {
         head.plain("Content-Length", &body.len().to_string())?;
     }
-    // Everything in it is known, so it is one piece.
+    // Without placeholders the result is a single piece.
     let whole = head.end(outgoing.body.as_deref().unwrap_or_default()).into_iter().next();
     Ok(whole.and_then(Piece::into_known).unwrap_or_default())
 }

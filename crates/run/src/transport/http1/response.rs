@@ -1,73 +1,74 @@
-//! Reading answers: bytes in, "more" or "done" out, no socket in sight (RFC 9112).
+//! Incremental parser of HTTP/1 responses: takes bytes and returns whether the response is complete (RFC 9112). It does
+//! no I/O.
 //!
-//! Bodies are counted, not stored. Only what decides where an answer ends is looked at: status, `Content-Length`,
-//! `Transfer-Encoding`, `Connection`. Heads are bounded together, as curl bounds them (`MAX_HTTP_RESP_HEADER_SIZE` and
-//! `MAX_HTTP_RESP_HEADER_COUNT` of its `lib/http.h`): an answer that begins for ever ends.
+//! Bodies are counted, not stored. Only what decides where a response ends is examined: status, `Content-Length`,
+//! `Transfer-Encoding`, `Connection`. The total size of the heads is limited as in curl (`MAX_HTTP_RESP_HEADER_SIZE`
+//! and `MAX_HTTP_RESP_HEADER_COUNT` in its `lib/http.h`), so that an endless head fails.
 
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Status};
-use offered_chunked::{Chunks, Piece, Wrong};
+use offered_io::chunked::{Decoder, Piece, ChunkError};
 use offered_model::Reason;
 
 use crate::message::Response;
 
-/// The bytes that all heads of an answer may have together: interim ones, extensions of chunks and trailers are counted in.
+/// Maximum number of bytes of all heads of a response, including interim responses, chunk extensions and trailers.
 const MAX_HEAD_BYTES: u32 = 300 * 1024;
-/// So many headers are read without asking for memory, and so many may one head have.
+/// Number of headers that fit on the stack, and the maximum number in one head.
 const STACK_HEADERS: usize = 128;
 const MAX_HEADERS: usize = 5000;
 
-/// So many bytes are remembered of what is no answer.
+/// Number of bytes kept of something that is not HTTP, for the message.
 const SNIPPET_BYTES: usize = 64;
 
-/// One answer being read.
+/// A response being parsed.
 #[derive(Debug)]
 pub(crate) struct ResponseReader {
     state: State,
-    /// Whether the request was HEAD: then no body follows whatever the headers say.
+    /// Whether the request was HEAD: then there is no body, whatever the headers say.
     head_only: bool,
-    /// The start of a head that came in pieces, and how much of it has been looked at.
+    /// The start of an incomplete head, and the length at which it was last parsed.
     partial: Vec<u8>,
     parsed: usize,
-    /// How many more bytes its heads may have.
+    /// Number of bytes that further heads may have.
     room: u32,
     status: u16,
     keep: bool,
-    /// Whether 100 (Continue) has come.
+    /// Whether `100 Continue` was received.
     saw_continue: bool,
-    /// What it says, for who wants to know.
+    /// The response, if it is kept.
     response: Option<Box<Response>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Head,
-    /// So many bytes of body to come.
+    /// Number of bytes of the body still to come.
     Length(u64),
-    Chunked(Chunks),
-    /// The body ends where the connection does.
+    Chunked(Decoder),
+    /// The body ends with the connection.
     ToTheEnd,
     Done,
 }
 
-/// How far an answer is.
+/// The progress of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// It goes on.
+    /// More bytes are expected.
     More,
-    /// It is complete.
+    /// The response is complete.
     Done {
-        /// The connection may carry another request.
+        /// Whether the connection can carry another request.
         keep: bool,
     },
 }
 
-/// The status of the answer that comes in these pieces, behind which the connection ends; to HEAD, if `head_only`. It is how a run
-/// reads them, for those who try any bytes.
+/// Parses a response that arrives in these pieces, after which the connection ends, and returns its status. `head_only`
+/// is for responses to HEAD. It is the parser of the load generator, made public for fuzzing.
 ///
 /// # Errors
-/// Why it is none.
+/// Why the bytes are not a complete response.
 pub fn read_response<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head_only: bool) -> Result<u16, Reason> {
     let mut response = ResponseReader::new(head_only);
     let mut progress = Progress::More;
@@ -80,15 +81,15 @@ pub fn read_response<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head_only: 
     Ok(response.status())
 }
 
-/// Why bytes are not an answer.
+/// Why bytes are not a response.
 pub(crate) type Malformed = &'static str;
 
-const HEAD_TOO_LARGE: Malformed = "more than 300 KB of heads";
-const NOT_HTTP: Malformed = "not an HTTP/1 answer";
-const TOO_MANY_HEADERS: Malformed = "more headers than are read";
+const HEAD_TOO_LARGE: Malformed = "more than 300 KB of headers";
+const NOT_HTTP: Malformed = "not an HTTP/1 response";
+const TOO_MANY_HEADERS: Malformed = "more than 5000 headers";
 
 impl ResponseReader {
-    /// The answer to a request; `head_only` if that was HEAD.
+    /// A parser for the response to one request; `head_only` if the request was HEAD.
     pub(crate) fn new(head_only: bool) -> Self {
         Self {
             state: State::Head,
@@ -103,30 +104,30 @@ impl ResponseReader {
         }
     }
 
-    /// The same, with what it says kept, of the body as many bytes as are wanted. It must be read with `KEEP`.
+    /// The same, but keeps the headers and up to `body_limit` bytes of the body. Read it with `KEEP`.
     pub(crate) fn keeping(head_only: bool, body_limit: usize) -> Self {
         Self { response: Some(Box::new(Response { body_limit, ..Response::default() })), ..Self::new(head_only) }
     }
 
-    /// What it said, if that was kept.
+    /// The response, if it was kept.
     pub(crate) fn into_response(self) -> Option<Box<Response>> {
         self.response
     }
 
-    /// Whether the server has said that it wants the body (100), as far as it was read with `KEEP`.
+    /// Whether `100 Continue` was received. Known only if read with `KEEP`.
     pub(crate) fn saw_continue(&self) -> bool {
         self.saw_continue
     }
 
-    /// Its status; 0 until the head is complete.
+    /// The status; 0 until the head is complete.
     pub(crate) fn status(&self) -> u16 {
         self.status
     }
 
-    /// Takes the next bytes. (What is not kept costs nothing: `KEEP` is decided when this is compiled.)
+    /// Takes the next bytes. `KEEP` is a compile-time parameter, so that responses that are not kept cost nothing.
     ///
     /// # Errors
-    /// They are not HTTP, contradict themselves, or go on after the answer's end.
+    /// The bytes are not HTTP, contradict each other, or continue after the end of the response.
     pub(crate) fn read<const KEEP: bool>(&mut self, mut input: &[u8]) -> Result<Progress, Malformed> {
         loop {
             match self.state {
@@ -144,7 +145,7 @@ impl ResponseReader {
                     }
                 }
                 State::Chunked(mut chunks) => {
-                    let piece = chunks.next(&mut input).map_err(Wrong::words)?;
+                    let piece = chunks.next(&mut input).map_err(ChunkError::message)?;
                     self.state = if piece == Piece::End { State::Done } else { State::Chunked(chunks) };
                     match piece {
                         Piece::Data(data) => self.keep_body::<KEEP>(data),
@@ -157,12 +158,12 @@ impl ResponseReader {
                     return Ok(Progress::More);
                 }
                 State::Done if input.is_empty() => return Ok(Progress::Done { keep: self.keep }),
-                State::Done => return Err("bytes after the end of the answer"),
+                State::Done => return Err("bytes after the end of the response"),
             }
         }
     }
 
-    /// Why bytes that it took were none of it; of what is no HTTP it tells the first few.
+    /// The reason for a malformed response. For something other than HTTP it includes the first bytes.
     pub(crate) fn reason(&self, malformed: Malformed) -> Reason {
         if malformed == NOT_HTTP { Reason::not_http(&self.partial) } else { Reason::words(malformed) }
     }
@@ -170,14 +171,14 @@ impl ResponseReader {
     /// Takes the end of the connection.
     ///
     /// # Errors
-    /// The answer was not complete; what had come of it.
+    /// The response was not complete.
     pub(crate) fn end(&self) -> Result<(), Reason> {
         Err(match self.state {
             State::Done | State::ToTheEnd => return Ok(()),
-            State::Head if self.partial.is_empty() => Reason::words("closed before an answer"),
-            State::Head => Reason::words("closed in the middle of the head"),
+            State::Head if self.partial.is_empty() => Reason::words("closed before a response"),
+            State::Head => Reason::words("closed within the response head"),
             State::Length(left) => Reason::Missing(left),
-            State::Chunked(_) => Reason::words("closed in the middle of a chunked body"),
+            State::Chunked(_) => Reason::words("closed within a chunked body"),
         })
     }
 
@@ -188,7 +189,7 @@ impl ResponseReader {
         }
     }
 
-    /// Takes a head from `input`; how many bytes of it were used, or `None` when the head goes on.
+    /// Takes a head from `input`. Returns the number of bytes used, or `None` if the head continues.
     fn head<const KEEP: bool>(&mut self, input: &[u8]) -> Result<Option<usize>, Malformed> {
         if self.partial.is_empty() {
             let used = self.parse::<KEEP>(input)?;
@@ -200,7 +201,8 @@ impl ResponseReader {
         }
         let before = self.partial.len();
         self.keep_partial(input)?;
-        // A head that comes byte by byte would be parsed as often: only when its end is in sight, or it has doubled.
+        // A head that arrives byte by byte would be parsed for every byte. Parse it only if its end may be there, or if
+        // it has doubled.
         let tail = &self.partial[before.saturating_sub(3)..];
         let ends = tail.windows(2).any(|pair| pair == b"\n\n") || tail.windows(3).any(|three| three == b"\n\r\n");
         if !ends && self.partial.len() < 2 * self.parsed {
@@ -215,7 +217,7 @@ impl ResponseReader {
         Ok(used.map(|used| used - before))
     }
 
-    /// Keeps the beginning of a head until the rest has come.
+    /// Stores the beginning of a head until the rest arrives.
     fn keep_partial(&mut self, input: &[u8]) -> Result<(), Malformed> {
         self.partial.extend_from_slice(input);
         if self.partial.len() > self.room as usize { Err(HEAD_TOO_LARGE) } else { Ok(()) }
@@ -223,7 +225,7 @@ impl ResponseReader {
 
     /// Parses one head at the start of `bytes` and decides what follows it.
     fn parse<const KEEP: bool>(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
-        // Not filled beforehand: writing 128 empty headers would cost more than reading the usual five.
+        // Uninitialised: writing 128 empty headers would cost more than parsing the usual five.
         match self.parse_into::<KEEP>(bytes, &mut [MaybeUninit::uninit(); STACK_HEADERS]) {
             Err(TOO_MANY_HEADERS) => self.parse_into::<KEEP>(bytes, &mut vec![MaybeUninit::uninit(); MAX_HEADERS]),
             parsed => parsed,
@@ -241,7 +243,7 @@ impl ResponseReader {
             Ok(Status::Partial) => return Ok(None),
             Err(httparse::Error::TooManyHeaders) => return Err(TOO_MANY_HEADERS),
             Err(_) => {
-                // To be told by `why`.
+                // For `reason`.
                 self.partial = bytes[..bytes.len().min(SNIPPET_BYTES)].to_vec();
                 return Err(NOT_HTTP);
             }
@@ -250,7 +252,7 @@ impl ResponseReader {
         let status = head.code.unwrap_or(0);
         match status {
             101 => return Err("101 Switching Protocols without a request for it"),
-            // An interim answer; the real one follows.
+            // An interim response; the final one follows.
             100..=199 => {
                 if KEEP {
                     self.saw_continue |= status == 100;
@@ -271,7 +273,7 @@ impl ResponseReader {
         self.state = if self.head_only || status == 204 || status == 304 {
             State::Done
         } else if framing.chunked {
-            State::Chunked(Chunks::new(self.room))
+            State::Chunked(Decoder::new(self.room))
         } else {
             match framing.length {
                 Some(0) => State::Done,
@@ -299,7 +301,8 @@ impl Framing {
     fn of(headers: &[Header<'_>]) -> Result<Self, Malformed> {
         let mut framing = Self::default();
         for header in headers {
-            // The lengths of the three names differ from nearly all others: most headers cost one comparison.
+            // The lengths of the three names differ from those of nearly all others, so most headers cost one
+            // comparison.
             match header.name.len() {
                 14 if header.name.eq_ignore_ascii_case("content-length") => {
                     let length = digits(header.value).ok_or("a Content-Length that is not a number")?;
@@ -344,7 +347,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Reads `bytes` in pieces of `size`; the progress after the last.
+    /// Reads `bytes` in pieces of `size`; returns the last progress.
     fn read(bytes: &[u8], size: usize, head_only: bool) -> Result<(Progress, u16), Malformed> {
         let mut response = ResponseReader::new(head_only);
         let mut progress = Progress::More;
@@ -445,7 +448,7 @@ mod tests {
                 assert!(read(endless.as_bytes(), size, false).is_err(), "{first_byte}{goes_on} by {size}");
             }
         }
-        // What is as large as curl takes is taken.
+        // Heads as large as curl accepts are accepted.
         let large = format!("HTTP/1.1 200 OK\r\n{}Content-Length: 0\r\n\r\n", wide(290_000));
         let many = format!("HTTP/1.1 200 OK\r\n{}Content-Length: 0\r\n\r\n", "X: 1\r\n".repeat(4000));
         for bytes in [large, many] {
@@ -462,8 +465,8 @@ mod tests {
             response.read::<false>(bytes.as_bytes()).unwrap();
             response.end().err().map(|reason| reason.to_string()).unwrap_or_default()
         };
-        assert_eq!(ended(""), "closed before an answer");
-        assert_eq!(ended("HTTP/1.1 2"), "closed in the middle of the head");
+        assert_eq!(ended(""), "closed before a response");
+        assert_eq!(ended("HTTP/1.1 2"), "closed within the response head");
         assert_eq!(
             ended("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"),
             "closed with 4 bytes of the body to come"

@@ -1,4 +1,4 @@
-//! One request and its answer, as a stream of a connection.
+//! One request and its response, as a stream of a connection.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use h2::client::ResponseFuture;
 use h2::{RecvStream, SendStream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
-use offered_clock::Clock;
+use offered_io::Clock;
 use offered_model::{Event, Instant, Outcome, Reason};
 
 use crate::message::{OutgoingRequest, Response};
@@ -18,48 +18,48 @@ use crate::transport::event_loop::PendingExchange;
 use crate::transport::grpc::{self, Methods};
 use crate::transport::protocol_client::Completion;
 
-/// An exchange under way.
+/// An exchange in flight.
 pub(crate) struct Exchange {
-    /// What is known of its event so far.
+    /// The event so far.
     pub(super) event: Event,
     /// The key of its connection.
     pub(super) connection: usize,
-    /// Tells it from earlier and later ones with the same key.
+    /// Distinguishes it from other exchanges with the same key.
     pub(super) serial: u64,
     /// What is sent as soon as the connection is open.
     pub(super) request: Option<HeadAndBody>,
-    /// What it asks, should it have to ask again; and how often it has.
+    /// The request, in case it must be sent again, and how often it has been.
     pub(super) outgoing: Arc<OutgoingRequest>,
     pub(super) resent: u8,
-    /// What of the body flow control has not let out yet, and where it goes.
+    /// The part of the body that flow control still holds back, and its stream.
     pub(super) sending: Option<(SendStream<Bytes>, Bytes)>,
-    /// Whether the body is held back until the server wants it.
+    /// Whether the body is held back until the server asks for it.
     pub(super) held: bool,
     pub(super) state: State,
     response: Box<Response>,
-    /// What came behind the body.
+    /// The trailers of the response.
     trailers: Option<HeaderMap>,
 }
 
-/// A request's head, and its body where it has one.
+/// The head of a request, and its body if there is one.
 pub(super) type HeadAndBody = (Request<()>, Option<Bytes>);
 
-/// How far the answer is.
+/// The progress of the response.
 pub(super) enum State {
-    /// Not sent yet, or over.
+    /// Not sent yet, or cancelled.
     Waiting,
     Head(ResponseFuture),
     Body(RecvStream),
     Over,
 }
 
-/// Puts in what makes a request a call. The body is JSON only on our side.
+/// Adds the headers of a gRPC call. The body of a call is JSON only outside of this client.
 pub(super) fn add_grpc_headers(headers: &mut HeaderMap) {
     headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     headers.insert(http::header::TE, HeaderValue::from_static("trailers"));
 }
 
-/// What `ask` is in HTTP/2, to the server whose scheme and authority are `origin`; a call where it is one of `method`.
+/// Builds a request to the server at `origin` (scheme and authority); a gRPC call if there is a `method`.
 pub(super) fn request(
     outgoing: &OutgoingRequest,
     origin: &str,
@@ -73,7 +73,7 @@ pub(super) fn request(
         Some((_, host)) => format!("{}://{host}{path}", origin.split("://").next().unwrap_or("http")),
         None => format!("{origin}{path}"),
     };
-    *head.uri_mut() = Uri::try_from(uri).map_err(|reason| format!("`{path}` is no path for HTTP/2: {reason}"))?;
+    *head.uri_mut() = Uri::try_from(uri).map_err(|reason| format!("`{path}` is not a valid path: {reason}"))?;
     *head.method_mut() = match method {
         Some(_) => Method::POST,
         None => Method::from_bytes(outgoing.method.as_bytes())
@@ -110,7 +110,7 @@ impl PendingExchange for Exchange {
 }
 
 impl Exchange {
-    /// Of the answer's body so many bytes are `wanted`.
+    /// An exchange that keeps up to `body_limit` bytes of the response body.
     pub(super) fn new(
         event: Event,
         connection: usize,
@@ -134,12 +134,12 @@ impl Exchange {
         }
     }
 
-    /// Whether its stream has ended by itself.
+    /// Whether the stream has ended by itself.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
 
-    /// Hands on as much of the body as flow control lets out; that much counts as sent.
+    /// Sends as much of the body as flow control allows. That much counts as sent.
     pub(super) fn send_body(&mut self, context: &mut Context<'_>) {
         if self.held {
             return;
@@ -150,7 +150,7 @@ impl Exchange {
                 0 => match stream.poll_capacity(context) {
                     Poll::Ready(Some(Ok(room))) => room,
                     Poll::Pending => return,
-                    // The stream is over: why, its answer tells.
+                    // The stream is over; its response tells why.
                     Poll::Ready(_) => 0,
                 },
                 room => room,
@@ -168,13 +168,14 @@ impl Exchange {
         }
     }
 
-    /// Why it is over when the time is that it said it waits.
+    /// The reason for a call that exceeded its own deadline.
     pub(super) fn deadline_exceeded(&self) -> Reason {
         let timeout = self.outgoing.grpc_timeout().ok().flatten().unwrap_or_default();
-        format!("DEADLINE_EXCEEDED: no complete answer within its grpc-timeout of {timeout}").into()
+        format!("DEADLINE_EXCEEDED: no complete response within the grpc-timeout of {timeout}").into()
     }
 
-    /// What an error of its stream is: one that ends a stream before its answer has begun may say that the request was not processed.
+    /// The failure for a stream error. An error before the response has begun may mean that the request was not
+    /// processed.
     pub(super) fn failure(&self, error: &h2::Error) -> Failure {
         let refused = error.is_go_away() || error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
         let (outcome, reason) = failure(error);
@@ -182,7 +183,7 @@ impl Exchange {
         (if unprocessed { Outcome::Unprocessed } else { outcome }, reason)
     }
 
-    /// Takes what has come, until the answer is complete.
+    /// Reads what has arrived, until the response is complete.
     pub(super) fn poll_response(
         &mut self,
         context: &mut Context<'_>,
@@ -221,10 +222,10 @@ impl Exchange {
                     Some(Ok(data)) => {
                         self.event.bytes_in += data.len() as u64;
                         self.response.add(&data);
-                        // The stream may have been reset since: then there is nobody to give way to.
+                        // Fails if the stream has been reset since; then there is no window to enlarge.
                         let _ = body.flow_control().release_capacity(data.len());
                     }
-                    // The answer is complete, and the server wants no more of the request.
+                    // The response is complete, and the server does not want the rest of the request.
                     Some(Err(error)) if error.reason() == Some(h2::Reason::NO_ERROR) && error.is_reset() => {
                         self.state = State::Over;
                     }
@@ -238,7 +239,7 @@ impl Exchange {
         }
     }
 
-    /// The answer is complete: what became of it, by its status or, of a call, by gRPC's.
+    /// Reports the complete response. The outcome follows from the HTTP status or, for a call, from the gRPC status.
     pub(super) fn complete(&mut self, now: Instant, methods: &Methods, completions: &mut Vec<Completion>) {
         let outcome = if self.event.status < 400 { Outcome::Ok } else { Outcome::HttpError };
         let mut event = Event { done: Some(now), outcome, ..self.event.clone() };
@@ -255,31 +256,31 @@ impl Exchange {
         completions.push(Completion::Done(event, response));
     }
 
-    /// It has failed.
+    /// Reports a failure.
     pub(super) fn fail(self, now: Instant, (outcome, reason): Failure, completions: &mut Vec<Completion>) {
-        // A status without the rest of its answer is none.
+        // The status of an incomplete response does not count.
         let event = Event { done: Some(now), outcome, status: 0, error: Some(reason), ..self.event };
         completions.push(Completion::Done(event, None));
     }
 }
 
-/// The end came before the answer was complete.
-pub(super) const CLOSED: Reason = Reason::words("closed before the answer was complete");
+/// The connection ended before the response was complete.
+pub(super) const CLOSED: Reason = Reason::words("closed before the response was complete");
 
-/// Whether the other side hung up in good order: the crate calls it a broken pipe or, in the middle of a frame, bytes that remain.
-/// What breaks without order is an error of the system's.
+/// Whether the peer closed the connection in an orderly way. `h2` reports that as a broken pipe or, in the middle of a
+/// frame, as remaining bytes. Other failures are errors of the operating system.
 fn closed_cleanly(error: &h2::Error) -> bool {
     error.get_io().is_some_and(|io| io.raw_os_error().is_none())
 }
 
-/// What an error of HTTP/2 is: who ended what, and why.
+/// The failure for an error of HTTP/2.
 pub(super) fn failure(error: &h2::Error) -> Failure {
     let reason = error.reason().map(|reason| format!("{reason:?}")).unwrap_or_default();
     match (error.is_remote(), error.is_reset(), error.is_go_away()) {
         (true, true, _) => (Outcome::Reset, format!("the server reset the stream (RST_STREAM, {reason})").into()),
-        (true, _, true) => (Outcome::Reset, format!("the server went away (GOAWAY, {reason})").into()),
+        (true, _, true) => (Outcome::Reset, format!("the server closed the connection (GOAWAY, {reason})").into()),
         _ if closed_cleanly(error) => (Outcome::Reset, CLOSED),
-        _ if error.is_library() => (Outcome::Malformed, format!("the server broke HTTP/2 ({reason})").into()),
+        _ if error.is_library() => (Outcome::Malformed, format!("the server violated HTTP/2 ({reason})").into()),
         _ => (Outcome::Reset, error.to_string().into()),
     }
 }

@@ -1,4 +1,4 @@
-//! A stream as `h2` wants it: reads and writes that say "not yet" where a socket would block.
+//! Adapts a stream to the asynchronous traits that `h2` uses: where a socket would block, the result is pending.
 
 use std::cell::RefCell;
 use std::io;
@@ -7,37 +7,38 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use offered_clock::Ready;
+use offered_io::Ready;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::transport::Failure;
 use crate::transport::socket::Read;
 use crate::transport::stream::Stream;
 
-/// How often a connection is read in a turn. (There may be thousands of frames in one read.)
+/// Maximum number of reads of a connection per loop iteration. One read may contain thousands of frames.
 const READS_PER_TURN: usize = 2;
 
-/// A stream and what is known of it, for the connection that reads and writes it and the poller that watches it.
+/// A stream shared by the `h2` connection, which reads and writes it, and the client, which registers it with the
+/// poller.
 pub(super) struct SharedStream {
     pub(super) stream: Stream,
-    /// Whether there may be something to read. Else the system is not asked: the poller will tell.
+    /// Whether there may be something to read. Otherwise no system call is made; the poller will report it.
     readable: bool,
-    /// How many more times it is read in this turn, and how many bytes that has brought.
+    /// Number of reads left in this iteration, and number of bytes read in it.
     reads_left: usize,
     pub(super) bytes_read: usize,
-    /// Whether it has been noted that there is more than a turn takes.
+    /// Whether unfinished work has been reported in this iteration.
     has_reported_more: bool,
-    /// The other side may have closed: the end will not be told again.
+    /// The peer may have closed; the poller will not report the end again.
     read_to_end: bool,
-    /// What went wrong with it, before `h2` made a text of it.
+    /// The failure of the stream, before `h2` turned it into a text.
     pub(super) failure: Option<Failure>,
-    /// Read and not yet taken, and how much of it has been.
+    /// Bytes read from the socket, and how many of them `h2` has taken.
     read: (Vec<u8>, usize),
-    /// What one read fills, one for all connections of a thread.
+    /// The read buffer, shared by all connections of a thread.
     buffer: Rc<RefCell<Box<[u8]>>>,
 }
 
-/// One of the two ends of a link: the other is the transport's.
+/// The end of a shared stream that `h2` uses.
 pub(super) struct Io(pub(super) Rc<RefCell<SharedStream>>);
 
 impl SharedStream {
@@ -55,21 +56,21 @@ impl SharedStream {
         }
     }
 
-    /// Its turn has come, because its socket is `ready`.
+    /// Begins an iteration, because the socket is `ready`.
     pub(super) fn begin_turn(&mut self, ready: Ready) {
         self.readable |= ready.readable;
         self.read_to_end |= ready.closed;
         (self.reads_left, self.bytes_read, self.has_reported_more) = (READS_PER_TURN, 0, false);
     }
 
-    /// Whether its turn is over and there is more to read; said once a turn.
+    /// Whether the reads of this iteration are used up and more remains. True at most once per iteration.
     pub(super) fn has_more(&mut self) -> bool {
         let more = self.readable && self.reads_left == 0 && !self.has_reported_more;
         self.has_reported_more |= more;
         more
     }
 
-    /// Reads once from the socket; whether there is something, or the end.
+    /// Reads from the socket. Returns whether there is data, or the end.
     fn fill(&mut self) -> io::Result<bool> {
         while self.reads_left > 0 {
             self.reads_left -= 1;
@@ -136,7 +137,7 @@ impl AsyncWrite for Io {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // What TLS holds back goes out when the socket is writable again.
+        // The rest of TLS is written when the socket is writable again.
         Poll::Ready(self.0.borrow_mut().stream.flush())
     }
 

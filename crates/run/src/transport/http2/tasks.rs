@@ -1,9 +1,9 @@
-//! Who is to be asked again: what wakers woke, in the order they did. With it a loop over sockets needs no runtime.
+//! The queue of tasks to poll, filled by wakers. It replaces an asynchronous runtime.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
-/// Something that waits for news.
+/// Something that can be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
     /// The connection with this key.
@@ -12,7 +12,7 @@ pub(super) enum Task {
     Exchange(usize),
 }
 
-/// Tasks that have been woken.
+/// Tasks that have been woken, in order.
 #[derive(Clone, Default)]
 pub(super) struct WakeQueue(Arc<Mutex<Vec<Task>>>);
 
@@ -20,7 +20,7 @@ pub(super) struct WakeQueue(Arc<Mutex<Vec<Task>>>);
 struct TaskWaker(Task, WakeQueue);
 
 impl WakeQueue {
-    /// What wakes `task`. A key may be given again to another: to be asked once too often does no harm.
+    /// A waker for `task`. A key may be reused for another task; polling that one needlessly does no harm.
     pub(super) fn waker(&self, task: Task) -> Waker {
         Waker::from(Arc::new(TaskWaker(task, self.clone())))
     }
@@ -33,7 +33,7 @@ impl WakeQueue {
         }
     }
 
-    /// Moves those that have been woken to the end of `tasks`.
+    /// Moves the woken tasks to the end of `tasks`.
     pub(super) fn take(&self, tasks: &mut Vec<Task>) {
         tasks.append(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }

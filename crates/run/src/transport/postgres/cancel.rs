@@ -1,4 +1,4 @@
-//! Giving up: what nobody waits for any more is cancelled, on a connection of its own.
+//! Cancelling requests that are no longer awaited, over a connection of its own.
 
 use offered_model::Nanos;
 use postgres_protocol::message::frontend;
@@ -10,11 +10,11 @@ use crate::transport::event_loop::run_once;
 use crate::transport::protocol_client::Completion;
 use crate::transport::stream::Stream;
 
-/// How long after the end of a run what was given up may take to be cancelled.
+/// How long to wait for cancellations after the end of a run.
 const GRACE: Nanos = Nanos::from_secs(1);
 
 impl Postgres {
-    /// What a connection carries is given up: the server is asked to cancel it.
+    /// Asks the server to cancel what a connection carries.
     pub(super) fn cancel_exchange(&mut self, key: usize, completions: &mut Vec<Completion>) {
         let connection = &mut self.connections[key];
         connection.state = State::Cancelling { ready: false, cancelled: false };
@@ -31,7 +31,7 @@ impl Postgres {
         }
     }
 
-    /// Something has come of giving up what a connection carried.
+    /// Makes a connection idle again once its cancellation is complete.
     pub(super) fn cancel_progressed(&mut self, key: usize, completions: &mut Vec<Completion>) {
         if matches!(self.connections[key].state, State::Cancelling { ready: true, cancelled: true }) {
             self.mark_idle(key, completions);
@@ -40,8 +40,8 @@ impl Postgres {
 }
 
 impl Drop for Postgres {
-    /// Waits a moment until what was given up is cancelled, for a database goes on with what nobody waits for; then says goodbye on
-    /// every connection that can hear it.
+    /// Waits briefly for cancellations, because a database continues with requests that nobody awaits. Then ends the
+    /// idle connections in an orderly way.
     fn drop(&mut self) {
         self.pools.iter_mut().for_each(|pool| pool.size = 0);
         let (end, mut completions) = (self.event_loop.clock.now() + GRACE, Vec::new());
@@ -54,7 +54,7 @@ impl Drop for Postgres {
         for (_, connection) in &mut self.connections {
             if matches!(connection.state, State::Free) {
                 frontend::terminate(&mut connection.unwritten);
-                // Who does not listen does not get it.
+                // A server that no longer reads does not get it.
                 let _ = connection.write();
             }
         }

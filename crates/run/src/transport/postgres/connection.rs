@@ -1,4 +1,4 @@
-//! One connection, what it is doing, and the request that it carries.
+//! A connection, its state, and the request that it carries.
 
 use std::sync::Arc;
 
@@ -14,57 +14,57 @@ use crate::transport::event_loop::{ConnectionSlot, PendingExchange};
 use crate::transport::socket::{Endpoint, reset_failure};
 use crate::transport::stream::Stream;
 
-/// A connection, or an attempt at one.
+/// A connection, from the attempt to open it.
 pub(crate) struct Connection {
     pub(super) stream: Stream,
     pub(super) endpoint: Endpoint,
-    /// Its serial number within the worker, from 0.
+    /// The serial number of the connection within its thread, from 0.
     pub(super) number: u32,
     pub(super) pool: usize,
     pub(super) state: State,
     pub(super) reader: MessageReader,
-    /// What is still to be written.
+    /// Bytes still to be written.
     pub(super) unwritten: BytesMut,
-    /// The process that serves it, and what proves that a request to cancel comes from here.
+    /// The process ID of the server process, and the secret key for cancel requests.
     pub(super) backend: (i32, i32),
-    /// How many requests it has carried.
+    /// Number of requests carried so far.
     pub(super) carried: u64,
-    /// Tells what it must be done with in time from what it had to be before; 0: nothing.
+    /// Serial number of the current connect timeout; 0 if there is none.
     pub(super) opening: u64,
 }
 
-/// What a connection is doing.
+/// The state of a connection.
 pub(super) enum State {
-    /// Its stream is being opened.
+    /// The stream is being opened.
     Connecting,
     Login(Box<Login>),
-    /// Its process is being told to the hook.
+    /// The hook command is running for its server process.
     AwaitingHook,
     Free,
-    /// It carries the exchange with this key.
+    /// Carries the exchange with this key.
     Busy(usize),
-    /// What it carried was given up, and is being cancelled. Only when it has said that it is ready again *and* the server has
-    /// taken note of the request to cancel can that not hit the next request.
+    /// Its request is being cancelled. The connection may be used again only when it is ready for the next query *and*
+    /// the server has processed the cancel request; otherwise that could hit the next request.
     Cancelling {
         ready: bool,
         cancelled: bool,
     },
-    /// It asks to cancel what another (key and number) is doing.
+    /// Sends a cancel request for another connection (key and number).
     Cancel {
         of: (usize, u32),
     },
 }
 
-/// A request under way, or waiting.
+/// A request in flight, or waiting for a connection.
 pub(crate) struct Exchange {
     pub(super) event: Event,
     pub(super) serial: u64,
     pub(super) outgoing: Arc<OutgoingRequest>,
-    /// Which connection carries it; `None`: it waits for one.
+    /// The key of its connection; `None` while it waits for one.
     pub(super) on: Option<usize>,
-    /// Which of its statements is being executed.
+    /// The index of the statement being executed.
     pub(super) step: usize,
-    /// The first error, after which the transaction is rolled back.
+    /// The first error; the transaction is rolled back after it.
     pub(super) error: Option<Reason>,
     pub(super) response: Box<Response>,
 }
@@ -90,7 +90,7 @@ impl PendingExchange for Exchange {
 }
 
 impl Connection {
-    /// Writes what is still to be written, as far as the socket takes it.
+    /// Writes pending bytes, as far as the socket takes them.
     pub(super) fn write(&mut self) -> Result<(), Failure> {
         while !self.unwritten.is_empty() {
             match self.stream.write(&self.unwritten) {
@@ -104,7 +104,7 @@ impl Connection {
     }
 }
 
-/// Ends the transaction that is open.
+/// Rolls back the open transaction.
 pub(super) fn roll_back(connection: &mut Connection) {
-    frontend::query("rollback", &mut connection.unwritten).expect("a text without a zero");
+    frontend::query("rollback", &mut connection.unwritten).expect("a query without a zero byte");
 }

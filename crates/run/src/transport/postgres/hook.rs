@@ -1,21 +1,21 @@
-//! What is done with the process that serves a connection before requests go there: a command that is told its number.
+//! The hook command that runs for the server process of each new connection.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use offered_clock::Waker;
+use offered_io::Waker;
 
 use crate::command;
 
-/// A connection whose process is to be told to the command.
+/// A call of the command for a connection.
 pub(super) struct HookCall {
-    /// Its key and number.
+    /// The key and number of the connection.
     pub(super) connection: (usize, u32),
-    /// The process.
+    /// The process ID of the server process.
     pub(super) pid: i32,
-    /// The name of its pool.
+    /// The name of the pool.
     pub(super) class: String,
 }
 
@@ -26,10 +26,10 @@ pub(super) struct Hook {
 }
 
 impl Hook {
-    /// Runs `command`, in whose words `{{pid}}` and `{{class}}` are places, and wakes whom it concerns each time.
+    /// Replaces `{{pid}}` and `{{class}}` in the arguments of `command` in each call, and wakes the poller after it.
     ///
     /// # Errors
-    /// The system has no thread for it.
+    /// The thread cannot be started.
     pub(super) fn new(command: Arc<[String]>, waker: Waker) -> io::Result<Self> {
         let (calls, requests) = channel::<HookCall>();
         let (tell, results) = channel();
@@ -46,13 +46,13 @@ impl Hook {
         Ok(Self { calls, results })
     }
 
-    /// Tells the command of a connection.
+    /// Queues a call.
     pub(super) fn call(&self, call: HookCall) {
-        // The thread ends only after this end of it.
+        // The thread outlives this end of the channel.
         let _ = self.calls.send(call);
     }
 
-    /// The next connection that it was told of, and what came of it.
+    /// The next connection for which the command has finished, with its result.
     pub(super) fn next_result(&self) -> Option<((usize, u32), Result<(), String>)> {
         self.results.try_recv().ok()
     }

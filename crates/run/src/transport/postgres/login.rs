@@ -1,4 +1,4 @@
-//! How a connection begins: who logs in, what is said first (`on_connect`), and what is prepared.
+//! Opening a session: authentication, the statements of `on_connect`, and preparing the statements.
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
@@ -13,27 +13,28 @@ use super::setup::Setup;
 use super::statements::Columns;
 use crate::transport::Failure;
 
-/// Rounds of hashing that a server may ask for: launches wait for those of a connection that is made while they run.
+/// Maximum number of SCRAM iterations. The thread sends nothing while it computes those of a connection that is opened
+/// during the run.
 const MAX_SCRAM_ROUNDS: u32 = 100_000;
 
 /// A connection that is not ready for requests yet.
 pub(super) struct Login {
     stage: Stage,
-    /// The process that serves it, and what proves that a request to cancel comes from here.
+    /// The process ID of the server process, and the secret key for cancel requests.
     backend: (i32, i32),
 }
 
 enum Stage {
     Authenticating,
     Scram(Box<ScramSha256>),
-    /// Logged in; so many statements of `on_connect` have been said.
+    /// Logged in; this many statements of `on_connect` have been sent.
     OnConnect(usize),
-    /// Of each statement the columns of its answer, as far as they were told.
+    /// The result columns of the statements described so far.
     Preparing(Vec<Columns>),
 }
 
 impl Login {
-    /// Writes who is there.
+    /// Writes the startup message.
     pub(super) fn begin(setup: &Setup, out: &mut BytesMut) -> Result<Self, Failure> {
         let own = [("user", setup.user.as_str()), ("database", &setup.database), ("client_encoding", "UTF8")];
         let settings = setup.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -41,10 +42,11 @@ impl Login {
         Ok(Self { stage: Stage::Authenticating, backend: (0, 0) })
     }
 
-    /// Hears a message and writes what it asks for; once the connection is ready for requests, who serves it.
+    /// Handles a message and writes the response to it. Once the connection is ready for requests, returns the process
+    /// ID and the secret key.
     ///
     /// # Errors
-    /// The server does not let it in, or refuses a statement.
+    /// The server refuses the login or a statement.
     pub(super) fn on_message(
         &mut self,
         raw: RawMessage<'_>,
@@ -54,7 +56,7 @@ impl Login {
         if raw.tag == b'E' {
             return Err(self.refused(raw, setup)?);
         }
-        // What `on_connect` says may answer with rows, which nobody keeps.
+        // Statements of `on_connect` may return rows, which are ignored.
         if raw.tag == b'D' && matches!(self.stage, Stage::OnConnect(1..)) {
             return Ok(None);
         }
@@ -85,7 +87,7 @@ impl Login {
                 let rounds = rounds.split(',').find_map(|part| part.strip_prefix("i=")?.parse::<u32>().ok());
                 if rounds.is_none_or(|rounds| rounds > MAX_SCRAM_ROUNDS) {
                     return Err(login_failure(format!(
-                        "the server asks for more than {MAX_SCRAM_ROUNDS} rounds of hashing"
+                        "the server demands more than {MAX_SCRAM_ROUNDS} SCRAM iterations"
                     )));
                 }
                 scram.update(asked.data()).map_err(|reason| malformed(&reason.to_string()))?;
@@ -94,7 +96,7 @@ impl Login {
             (Stage::Scram(scram), Message::AuthenticationSaslFinal(proof)) => {
                 scram
                     .finish(proof.data())
-                    .map_err(|_| login_failure("the server does not know the password itself (SCRAM)".to_owned()))?;
+                    .map_err(|_| login_failure("the server did not prove that it knows the password (SCRAM)".to_owned()))?;
                 self.stage = Stage::Authenticating;
             }
             (Stage::OnConnect(_), Message::BackendKeyData(key)) => self.backend = (key.process_id(), key.secret_key()),
@@ -132,12 +134,12 @@ impl Login {
                 | Message::AuthenticationKerberosV5
                 | Message::AuthenticationScmCredential,
             ) => return Err(unsupported_auth()),
-            _ => return Err(malformed(&format!("a message `{}` nobody asked for", char::from(raw.tag)))),
+            _ => return Err(malformed(&format!("an unexpected message `{}`", char::from(raw.tag)))),
         }
         Ok(None)
     }
 
-    /// What the server said instead of going on.
+    /// The failure for an error message of the server.
     fn refused(&self, raw: RawMessage<'_>, setup: &Setup) -> Result<Failure, Failure> {
         let reason = raw.error()?;
         Ok(match &self.stage {
@@ -152,23 +154,23 @@ impl Setup {
     fn password(&self) -> Result<&str, Failure> {
         self.password.as_deref().ok_or_else(|| {
             login_failure(
-                "the server asks for a password; write it into the URL (user:password@host), or set PGPASSWORD"
+                "the server demands a password; put it into the URL (user:password@host), or export PGPASSWORD=..."
                     .to_owned(),
             )
         })
     }
 }
 
-/// A connection that is not let in, and why.
+/// A connection that cannot be used, and why.
 pub(super) fn login_failure(reason: String) -> Failure {
     (Outcome::Refused, reason.into())
 }
 
 fn unsupported_auth() -> Failure {
-    login_failure("the server asks who is there in a way that is not spoken here; spoken are trust, password, md5 and scram-sha-256".to_owned())
+    login_failure("the server demands an unsupported authentication method; supported are trust, password, md5 and scram-sha-256".to_owned())
 }
 
-/// A message that was written, or not: a text with a zero in it.
+/// The result of encoding a message, which fails for a text with a zero byte.
 fn encoded(result: std::io::Result<()>) -> Result<(), Failure> {
     result.map_err(|reason| login_failure(reason.to_string()))
 }

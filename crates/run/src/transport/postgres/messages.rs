@@ -1,4 +1,4 @@
-//! Messages as they come: cut out of the bytes of a stream, kept where they are short and somebody looks at them.
+//! Splits a stream of bytes into messages. Bodies are kept if they are short and needed.
 
 use std::mem;
 
@@ -9,27 +9,27 @@ use postgres_protocol::message::backend::{ErrorFields, Message};
 
 use crate::transport::Failure;
 
-/// The longest message that is kept. Of a longer row only the length is known; nothing else is so long.
+/// Maximum size of a message that is kept. Of larger rows only the length is known; no other message is as large.
 const MAX_MESSAGE: usize = 1 << 20;
-/// A tag, and a length that counts itself.
+/// Size of a message head: a tag, and a length that includes itself.
 const HEAD: usize = 5;
-/// What a collected message may keep of its room once it was handed out.
+/// Maximum capacity of a buffer that is kept for the next message.
 const MAX_BUFFER: usize = 16 * 1024;
-/// The messages of PostgreSQL 3.0 and 3.2, by tag.
+/// The tags of the messages of PostgreSQL 3.0 and 3.2.
 const TAGS: &[u8] = b"123ACDEGHIKNRSTVWZcdnstv";
 
-/// Cuts a stream into messages.
+/// Splits a stream into messages.
 #[derive(Debug, Default)]
 pub(super) struct MessageReader {
     head: [u8; HEAD],
-    /// How much of the head has come.
+    /// Number of bytes of the head received.
     head_bytes: usize,
-    /// How long the body is, and how much of it has still to come.
+    /// Size of the body, and the number of its bytes still to come.
     size: usize,
     left: usize,
-    /// Whether it is kept.
+    /// Whether the body is kept.
     keeps_body: bool,
-    /// The body so far, where it comes in pieces; and the last one that did.
+    /// The body so far, if it arrives in pieces; and the last complete body that did.
     pieces: Vec<u8>,
     whole: Vec<u8>,
 }
@@ -38,19 +38,19 @@ pub(super) struct MessageReader {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RawMessage<'a> {
     pub(super) tag: u8,
-    /// What it says; nothing, where it was not kept.
+    /// The body; empty if it was not kept.
     pub(super) body: &'a [u8],
-    /// How many bytes the body has.
+    /// Size of the body in bytes.
     pub(super) size: usize,
 }
 
 impl RawMessage<'_> {
-    /// How many bytes it took on the wire.
+    /// Size of the whole message in bytes.
     pub(super) fn bytes(&self) -> u64 {
         (HEAD + self.size) as u64
     }
 
-    /// What it says, taken apart; for messages that are rare.
+    /// The decoded message. For rare messages only, because it copies the body.
     pub(super) fn message(&self) -> Result<Message, Failure> {
         let mut bytes = BytesMut::with_capacity(HEAD + self.body.len());
         bytes.put_u8(self.tag);
@@ -58,21 +58,21 @@ impl RawMessage<'_> {
         bytes.put_slice(self.body);
         match Message::parse(&mut bytes) {
             Ok(Some(message)) => Ok(message),
-            Ok(None) => Err(malformed("a message is cut off")),
+            Ok(None) => Err(malformed("a message is truncated")),
             Err(reason) => Err(malformed(&format!("a message `{}`: {reason}", char::from(self.tag)))),
         }
     }
 
-    /// The error that it says.
+    /// The reason in an error message.
     pub(super) fn error(&self) -> Result<Reason, Failure> {
         match self.message()? {
             Message::ErrorResponse(error) => Ok(reason(error.fields())),
-            _ => Err(malformed("an error is none")),
+            _ => Err(malformed("an invalid error message")),
         }
     }
 }
 
-/// The reason that an error's fields name (chapter 55.8 of PostgreSQL's manual).
+/// The reason from the fields of an error (chapter 55.8 of the PostgreSQL manual).
 fn reason(mut fields: ErrorFields<'_>) -> Reason {
     let (mut code, mut words) = (None, String::new());
     while let Ok(Some(field)) = fields.next() {
@@ -86,14 +86,14 @@ fn reason(mut fields: ErrorFields<'_>) -> Reason {
     code.map_or_else(|| Reason::read(&words), |code| Reason::Sql(code, words.as_str().into()))
 }
 
-/// The other side does not speak as it should.
+/// A failure for a peer that violates the protocol.
 pub(super) fn malformed(reason: &str) -> Failure {
     (Outcome::Malformed, Reason::read(&format!("not PostgreSQL: {reason}")))
 }
 
 impl MessageReader {
-    /// Takes the next message out of `bytes`, which it moves on; `None`: its end has still to come. Rows are kept only if
-    /// they are `wanted`.
+    /// Takes the next message out of `bytes` and advances it; `None` if the message is incomplete. Rows are kept only
+    /// if they are `wanted`.
     pub(super) fn next<'a, 'b: 'a>(
         &'a mut self,
         bytes: &mut &'b [u8],
@@ -133,7 +133,7 @@ impl MessageReader {
         Ok(Some(RawMessage { tag: self.head[0], body, size: self.size }))
     }
 
-    /// The head of a message has come.
+    /// Parses the head of a message.
     fn begin(&mut self, wanted: bool) -> Result<(), Failure> {
         let [tag, length @ ..] = self.head;
         let length = u32::from_be_bytes(length) as usize;
@@ -144,7 +144,7 @@ impl MessageReader {
         self.size = length - 4;
         self.left = self.size;
         self.keeps_body = self.size <= MAX_MESSAGE && (tag != b'D' || wanted);
-        // A notice may be as long as it likes, since nobody reads it.
+        // A notice may have any length, because it is ignored.
         if self.size > MAX_MESSAGE && tag != b'D' && tag != b'N' {
             return Err(malformed(&format!("a message `{}` of {length} bytes", char::from(tag))));
         }

@@ -1,4 +1,4 @@
-//! The connections of each pool, and the queue in front of them.
+//! The connection pools, and the queue of each.
 
 use std::collections::VecDeque;
 
@@ -16,24 +16,25 @@ use crate::transport::protocol_client::Completion;
 use crate::transport::socket::{Endpoint, dial_failure};
 use crate::transport::stream::Stream;
 
-/// How long after a connection could not be made another is tried.
+/// Pause after a failed attempt to connect.
 const PAUSE: Nanos = Nanos::from_millis(100);
 
-/// Connections that requests of one class share.
+/// The connections that requests of one class share.
 pub(super) struct Pool {
-    /// How many there are meant to be on this thread, and how many there are, those being made among them.
+    /// The target number of connections on this thread, and the present number, including those being opened.
     pub(super) size: u32,
     pub(super) live: u32,
-    /// Those that are free, the last used on top: (key, number). Those that have closed are passed over.
+    /// Idle connections, the last used on top: (key, number). Entries of closed connections are skipped.
     pub(super) idle: Vec<(usize, u32)>,
-    /// Requests that wait, by key and serial number. Those given up are passed over.
+    /// Waiting requests: (key, serial). Entries of cancelled requests are skipped.
     pub(super) queue: VecDeque<(usize, u64)>,
-    /// After a connection could not be made: when the next is tried. Only one is, until one succeeds.
+    /// After a failed attempt to connect: when the next is made. Only one attempt is made at a time, until one
+    /// succeeds.
     pub(super) retry_at: Option<Instant>,
 }
 
 impl Postgres {
-    /// Makes the connections that a pool has too few of: all, or one where the last attempt failed.
+    /// Opens the missing connections of a pool: all of them, or one if the last attempt failed.
     pub(super) fn fill(&mut self, pool: usize, completions: &mut Vec<Completion>) {
         let now = self.event_loop.clock.now();
         let Pool { size, live, retry_at, .. } = &self.pools[pool];
@@ -56,7 +57,7 @@ impl Postgres {
         }
     }
 
-    /// Begins to make a connection for a pool.
+    /// Starts to open a connection of a pool.
     fn connect(&mut self, pool: usize, completions: &mut Vec<Completion>) -> Result<(), Failure> {
         let (endpoint, source) = self.setup.route.addresses.next().map_err(|reason| (Outcome::Dns, reason.into()))?;
         let stream = Stream::dial_at(&endpoint, source, &self.setup.route, &self.event_loop.clock)?;
@@ -70,7 +71,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Watches a new stream; its key. It must be ready in time.
+    /// Registers a new stream and starts its connect timeout; returns its key.
     pub(super) fn add(
         &mut self,
         stream: Stream,
@@ -100,7 +101,7 @@ impl Postgres {
         Ok(key)
     }
 
-    /// From now on a connection must be ready within the time to connect.
+    /// Starts the connect timeout of a connection.
     pub(super) fn start_connect_timeout(&mut self, key: usize) {
         self.serial += 1;
         let (now, serial) = (self.event_loop.clock.now(), self.serial);
@@ -110,7 +111,7 @@ impl Postgres {
         self.event_loop.connect_deadlines.push(now, key, serial, connections.len(), opening);
     }
 
-    /// A stream is open: says who is there, or what is to be cancelled.
+    /// Sends the startup message, or the cancel request, on an open stream.
     pub(super) fn start_login(&mut self, key: usize) -> Result<(), Failure> {
         let connection = &mut self.connections[key];
         if let State::Cancel { of } = connection.state {
@@ -124,7 +125,7 @@ impl Postgres {
         connection.write()
     }
 
-    /// A connection is ready for requests: it takes the first that waits.
+    /// A connection is ready for requests: it takes the first in the queue.
     pub(super) fn mark_idle(&mut self, key: usize, completions: &mut Vec<Completion>) {
         let connection = &mut self.connections[key];
         (connection.state, connection.opening) = (State::Free, 0);
@@ -137,7 +138,7 @@ impl Postgres {
         self.pools[pool].idle.push((key, number));
     }
 
-    /// A free connection takes an exchange.
+    /// Assigns an exchange to an idle connection.
     pub(super) fn assign(&mut self, key: usize, exchange: usize, completions: &mut Vec<Completion>) {
         let (connection, carried) = (&mut self.connections[key], &mut self.exchanges[exchange]);
         let now = self.event_loop.clock.now();
@@ -151,7 +152,7 @@ impl Postgres {
         }
     }
 
-    /// A connection could not be made. Where a pool has none at all, who waits for one has waited in vain.
+    /// A connection could not be opened. If the pool has no other, the requests in its queue fail.
     fn connect_failed(&mut self, pool: usize, failure: Failure, was_open: bool, completions: &mut Vec<Completion>) {
         let now = self.event_loop.clock.now();
         let pool = &mut self.pools[pool];
@@ -170,15 +171,16 @@ impl Postgres {
         self.refused.get_or_insert((failure, was_open));
     }
 
-    /// A connection is over, and so is what it carried; another is made in its stead.
+    /// A connection has failed, and so has its exchange. Another connection is opened instead.
     pub(super) fn fail(&mut self, key: usize, failure: Failure, completions: &mut Vec<Completion>) {
         let connection = self.connections.remove(key);
-        // A socket the poller does not know is closed all the same.
+        // A socket that the poller does not know is closed in any case.
         let _ = self.event_loop.poller.remove(&connection.stream);
         let pool = connection.pool;
         match connection.state {
             State::Cancel { of: (key, number) } => {
-                // The server has closed it, as it does when it has taken note; or it was never heard.
+                // The server closes the connection once it has processed the cancel request. Any other failure means
+                // that it did not.
                 let was_heard = failure.0 == Outcome::Reset;
                 let Some(other) = self.connections.get_mut(key).filter(|other| other.number == number) else { return };
                 match &mut other.state {
@@ -191,7 +193,7 @@ impl Postgres {
             State::Busy(exchange) => {
                 let Exchange { event, error, .. } = self.exchanges.remove(exchange);
                 let (outcome, reason) = match error {
-                    // The server said why, and closed.
+                    // The server sent an error and closed.
                     Some(error) => (Outcome::SqlError, error),
                     None => failure,
                 };

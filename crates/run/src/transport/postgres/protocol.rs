@@ -1,8 +1,8 @@
-//! What is said on a connection, and what is made of it: the protocol.
+//! The protocol: what is written to a connection, and how messages are handled.
 
 use std::mem;
 
-use offered_clock::Ready;
+use offered_io::Ready;
 use offered_model::{Event, Instant, Outcome, Reason};
 
 use super::connection::{Connection, Exchange, State, roll_back};
@@ -14,11 +14,11 @@ use crate::transport::Failure;
 use crate::transport::protocol_client::Completion;
 use crate::transport::socket::Read;
 
-/// How many reads of one connection a turn has.
+/// Maximum number of reads of one connection per loop iteration.
 const READS_PER_TURN: usize = 4;
 
 impl Postgres {
-    /// Writes the statement that is the exchange's next.
+    /// Writes the next statement of an exchange.
     pub(super) fn execute(&mut self, key: usize, exchange: usize) -> Result<(), Failure> {
         let (connection, carried) = (&mut self.connections[key], &mut self.exchanges[exchange]);
         let before = connection.unwritten.len();
@@ -30,7 +30,7 @@ impl Postgres {
         connection.write()
     }
 
-    /// Connects, writes and reads on a socket that is ready; how many bytes were read.
+    /// Connects, writes and reads on a ready socket. Returns the number of bytes read.
     pub(super) fn on_socket_ready(
         &mut self,
         ready: Ready,
@@ -57,11 +57,12 @@ impl Postgres {
         if ready.readable { self.receive(key, ready.closed, completions) } else { Ok(0) }
     }
 
-    /// Reads what has come, as far as one turn goes; to the very end when the other side may have closed. How much that was.
+    /// Reads from a connection, a bounded number of times; to the end of the stream if the peer may have closed.
+    /// Returns the number of bytes read.
     fn receive(&mut self, key: usize, to_the_end: bool, completions: &mut Vec<Completion>) -> Result<usize, Failure> {
         let (mut taken, number) = (0, self.connections[key].number);
         for _ in 0..READS_PER_TURN {
-            // A connection that was replaced is not to be read under its old key.
+            // A connection that was replaced must not be read under its old key.
             let Some(connection) = self.connections.get_mut(key).filter(|c| c.number == number) else {
                 return Ok(taken);
             };
@@ -81,14 +82,14 @@ impl Postgres {
             }
         }
         if let Some(connection) = self.connections.get(key).filter(|connection| connection.number == number) {
-            // Its end may have been told already.
+            // The poller may have reported the end already.
             let ready = Ready { token: key, readable: true, writable: false, closed: true };
             self.event_loop.requeue(ready, connection.number);
         }
         Ok(taken)
     }
 
-    /// Hears the messages in these bytes.
+    /// Handles the messages in these bytes.
     fn on_bytes(&mut self, key: usize, mut bytes: &[u8], completions: &mut Vec<Completion>) -> Result<(), Failure> {
         let now = self.event_loop.clock.now();
         let connection = &mut self.connections[key];
@@ -112,7 +113,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Hears one message.
+    /// Handles one message.
     fn on_message(
         &mut self,
         key: usize,
@@ -126,7 +127,7 @@ impl Postgres {
                 let exchange = *exchange;
                 self.on_result(key, exchange, raw, now, completions)
             }
-            // What is said without being asked: notices, settings, notifications.
+            // Asynchronous messages: notices, parameter status, notifications.
             _ if matches!(raw.tag, b'N' | b'S' | b'A') => Ok(()),
             State::Login(login) => {
                 let ready = login.on_message(raw, &self.setup, &mut connection.unwritten)?;
@@ -149,9 +150,9 @@ impl Postgres {
                 Ok(())
             }
             State::Cancelling { .. } if raw.tag != b'G' => Ok(()),
-            // Why it is about to close.
+            // The reason why the server is about to close.
             State::Free | State::AwaitingHook if raw.tag == b'E' => Err((Outcome::Refused, raw.error()?)),
-            _ => Err(malformed(&format!("a message `{}` nobody asked for", char::from(raw.tag)))),
+            _ => Err(malformed(&format!("an unexpected message `{}`", char::from(raw.tag)))),
         }
     }
 
@@ -172,7 +173,7 @@ impl Postgres {
         }
     }
 
-    /// Hears what the hook was told of.
+    /// Handles the results of hook calls.
     pub(super) fn process_hook_results(&mut self, completions: &mut Vec<Completion>) {
         while let Some(((key, number), done)) = self.hook.as_ref().and_then(Hook::next_result) {
             let is_there = |c: &Connection| c.number == number && matches!(c.state, State::AwaitingHook);
@@ -185,7 +186,7 @@ impl Postgres {
         }
     }
 
-    /// Hears a message about a request.
+    /// Handles a message about a request.
     fn on_result(
         &mut self,
         key: usize,
@@ -204,7 +205,7 @@ impl Postgres {
                 rows::append(raw.body, columns, &mut row).map_err(malformed)?;
                 carried.response.add(&row);
             }
-            // Too long to be kept: now the answer is not whole.
+            // Too large to keep: the response is incomplete.
             b'D' if carried.response.body_limit > 0 => carried.response.size += raw.size as u64,
             b'C' => carried.event.rows += rows::of_command(raw.body),
             b'E' => {
@@ -213,14 +214,14 @@ impl Postgres {
             }
             b'Z' => return self.statement_done(key, exchange, raw.body, now, completions),
             b'D' | b'2' | b'I' | b'N' | b'S' | b'A' => {}
-            b'G' | b'H' | b'W' => return Err((Outcome::Malformed, Reason::words("COPY is not spoken here"))),
-            tag => return Err(malformed(&format!("a message `{}` nobody asked for", char::from(tag)))),
+            b'G' | b'H' | b'W' => return Err((Outcome::Malformed, Reason::words("COPY is not supported"))),
+            tag => return Err(malformed(&format!("an unexpected message `{}`", char::from(tag)))),
         }
         Ok(())
     }
 
-    /// A statement is over, with the connection in this state (`I`dle, in a `T`ransaction, in a failed on`E`): the next one
-    /// follows, or the request is over.
+    /// A statement has ended. `state` is the transaction status (`I`dle, in a `T`ransaction, in a failed one: `E`). The
+    /// next statement follows, or the request is complete.
     fn statement_done(
         &mut self,
         key: usize,
@@ -237,7 +238,7 @@ impl Postgres {
                 return self.execute(key, exchange);
             }
             if !is_idle {
-                const LEFT: &str = "it left its transaction open, which was rolled back; write transaction = [...]";
+                const LEFT: &str = "the request left its transaction open, and it was rolled back; write transaction = [...]";
                 carried.error = Some(Reason::words(LEFT));
             }
         }

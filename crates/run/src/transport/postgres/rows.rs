@@ -1,14 +1,14 @@
-//! Rows as JSON, which is what checks and extraction look into.
+//! Converting rows to JSON, for checks and extractions.
 
-/// Appends a row (the body of a `DataRow`) with these columns as an object: every value a text, as the server writes it, or null.
+/// Appends a row (the body of a `DataRow`) as a JSON object. Every value is a string, as the server writes it, or null.
 ///
 /// # Errors
-/// The row contradicts itself.
+/// The row is malformed.
 pub(super) fn append(row: &[u8], columns: &[Box<str>], out: &mut Vec<u8>) -> Result<(), &'static str> {
-    const CUT: &str = "a row is cut off";
+    const CUT: &str = "a row is truncated";
     let (count, mut rest) = row.split_first_chunk::<2>().ok_or(CUT)?;
     if usize::from(u16::from_be_bytes(*count)) != columns.len() {
-        return Err("a row has other columns than were told");
+        return Err("a row does not have the columns described before");
     }
     for (nth, column) in columns.iter().enumerate() {
         let (length, after) = rest.split_first_chunk::<4>().ok_or(CUT)?;
@@ -33,11 +33,11 @@ pub(super) fn append(row: &[u8], columns: &[Box<str>], out: &mut Vec<u8>) -> Res
 }
 
 fn text(text: &str, out: &mut Vec<u8>) {
-    // Nothing is lost on a vector, and a text is always JSON.
+    // Writing to a vector cannot fail, and neither can encoding a string.
     let _ = serde_json::to_writer(out, text);
 }
 
-/// How many rows a command says it returned or changed (`SELECT 5`, `UPDATE 1`, `INSERT 0 3`); 0 where it says nothing.
+/// The number of rows in a command tag (`SELECT 5`, `UPDATE 1`, `INSERT 0 3`); 0 if it has none.
 pub(super) fn of_command(tag: &[u8]) -> u64 {
     let tag = tag.strip_suffix(&[0]).unwrap_or(tag);
     let digits = tag.rsplit(|byte| *byte == b' ').next().unwrap_or_default();

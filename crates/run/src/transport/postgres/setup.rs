@@ -1,4 +1,4 @@
-//! What all threads of a run share: where the database is, who logs in, and what is prepared.
+//! The configuration shared by all threads of a run.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::Error;
 use crate::transport::route::Route;
 use crate::transport::stream::Stream;
 
-/// What all threads of a run share.
+/// The configuration shared by all threads of a run: the route, the login and the statements.
 #[derive(Clone)]
 pub(crate) struct Setup {
     pub(super) route: Arc<Route>,
-    /// The same without TLS: a request to cancel says nothing worth hiding, and is heard before anybody logs in.
+    /// The route without TLS. A cancel request needs no encryption, and the server accepts it before a login.
     pub(super) plain_route: Arc<Route>,
     pub(super) user: String,
     pub(super) password: Option<String>,
@@ -22,7 +22,7 @@ pub(crate) struct Setup {
     pub(super) settings: Arc<[(String, String)]>,
     pub(super) on_connect: Arc<[String]>,
     pub(super) statements: Arc<Statements>,
-    /// Pools by name, and how many connections each has over all threads.
+    /// The pools by name, and the number of connections of each over all threads.
     pub(super) pools: Arc<[(String, u32)]>,
     pub(super) hook: Option<Arc<[String]>>,
     pub(super) connect_timeout: Nanos,
@@ -33,7 +33,7 @@ impl Setup {
     /// For the target of `workload`, which is a database.
     ///
     /// # Errors
-    /// No target, TLS that cannot be spoken, or a request that is not in SQL.
+    /// No target, TLS settings that cannot be used, or a request that is not SQL.
     pub(crate) fn new(workload: &Workload) -> Result<Self, Error> {
         let target = workload.target().ok_or(Error::NoTarget)?;
         let login = target.url().login.as_ref().ok_or(Error::NoTarget)?;
@@ -65,13 +65,13 @@ impl Setup {
         })
     }
 
-    /// The way there.
+    /// The route to the target.
     pub(in crate::transport) fn route(&self) -> Arc<Route> {
         self.route.clone()
     }
 }
 
-/// Whether the server speaks TLS, where either will do; it is asked once.
+/// Whether the server speaks TLS, for `sslmode=prefer`. Asks the server once.
 fn server_offers_tls(target: &Target, plain_route: &Arc<Route>) -> Result<bool, Error> {
     let asking = Route::to_database(target, true)?;
     match Stream::open(&asking, target.connect_timeout()) {

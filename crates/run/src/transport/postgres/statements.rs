@@ -1,4 +1,4 @@
-//! What a workload says in SQL: the statements that every connection prepares, and the messages of a request.
+//! The SQL statements of a workload, which every connection prepares, and the messages of its requests.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -14,35 +14,35 @@ use crate::Error;
 /// The statements of a workload.
 #[derive(Debug)]
 pub(super) struct Statements {
-    /// The different ones, in the order in which they are prepared.
+    /// The distinct statements, in the order in which they are prepared.
     all: Vec<Prepared>,
     /// The requests, by label.
     requests: Vec<Request>,
-    /// The columns of what each statement answers, once a connection was told.
+    /// The result columns of each statement, once a connection has described them.
     columns: OnceLock<Vec<Columns>>,
 }
 
-/// The names of the columns of an answer.
+/// The names of the columns of a result.
 pub(super) type Columns = Box<[Box<str>]>;
 
 /// A statement.
 #[derive(Debug)]
 struct Prepared {
-    /// The name it is prepared under.
+    /// The name of the prepared statement.
     name: String,
     text: String,
-    /// How many parameters the workload gives it.
+    /// Number of parameters that the workload passes.
     parameters: usize,
 }
 
-/// What a request says.
+/// The statements of a request.
 #[derive(Debug)]
 struct Request {
     name: String,
     pool: usize,
-    /// Statements, and for each the first of the request's parameters that is its own.
+    /// For each step the index of its statement, and of the first of its parameters among those of the request.
     steps: Vec<(usize, usize)>,
-    /// Columns that are looked for in the answer.
+    /// Columns that checks and extractions use.
     columns_used: Vec<String>,
 }
 
@@ -52,16 +52,16 @@ impl Statements {
         self.requests[usize::from(label)].steps.iter().map(|(number, _)| self.all[*number].text.as_str())
     }
 
-    /// Those of `workload`, whose requests are all in SQL.
+    /// Collects the statements of `workload`, whose requests must all be SQL.
     ///
     /// # Errors
-    /// A request that is not.
+    /// A request that is not SQL.
     pub(super) fn new(workload: &Workload, target: &Target) -> Result<Self, Error> {
         let mut statements = Self { all: Vec::new(), requests: Vec::new(), columns: OnceLock::new() };
         let mut known: HashMap<(String, usize), usize> = HashMap::new();
         for request in workload.requests() {
             let Call::Sql(sql) = request.call() else {
-                let reason = "is not in SQL, and its target is a database".to_owned();
+                let reason = "is not SQL, and the target is a database".to_owned();
                 return Err(Error::Request { name: request.name().to_owned(), reason });
             };
             let mut step = |text: &str, parameters: usize, first: usize| {
@@ -90,24 +90,24 @@ impl Statements {
                 _ => None,
             });
             let columns_used = columns_used.collect();
-            // A class that is none of the pools is a mistake in the workload.
+            // The workload has checked that the class is one of the pools.
             let pool = target.pools().iter().position(|pool| Some(&pool.name) == sql.class.as_ref()).unwrap_or(0);
             statements.requests.push(Request { name: request.name().to_owned(), pool, steps, columns_used });
         }
         Ok(statements)
     }
 
-    /// Which pool's connections carry request `label`.
+    /// The pool of request `label`.
     pub(super) fn pool(&self, label: u16) -> usize {
         self.requests[usize::from(label)].pool
     }
 
-    /// How many statements request `label` has.
+    /// The number of statements of request `label`.
     pub(super) fn steps(&self, label: u16) -> usize {
         self.requests[usize::from(label)].steps.len()
     }
 
-    /// Writes what prepares all of them, and asks what they take and give.
+    /// Writes the messages that prepare and describe all statements.
     pub(super) fn prepare(&self, out: &mut BytesMut) -> std::io::Result<()> {
         for Prepared { name, text, .. } in &self.all {
             frontend::parse(name, text, [], out)?;
@@ -117,50 +117,50 @@ impl Statements {
         Ok(())
     }
 
-    /// The text of the statement that is prepared as this one of all.
+    /// The text of statement `number`.
     pub(super) fn text(&self, number: usize) -> &str {
         self.all.get(number).map_or("", |statement| &statement.text)
     }
 
-    /// That statement `number` takes so many parameters.
+    /// Checks that statement `number` takes `parameters` parameters.
     ///
     /// # Errors
-    /// It is given another number of them.
+    /// The workload passes another number of them.
     pub(super) fn takes(&self, number: usize, parameters: usize) -> Result<(), String> {
         match self.all.get(number) {
             Some(statement) if statement.parameters != parameters => Err(format!(
-                "`{}` takes {parameters} parameters and is given {} (parameters = [...])",
+                "`{}` takes {parameters} parameters, and the workload passes {} (parameters = [...])",
                 statement.text, statement.parameters
             )),
             _ => Ok(()),
         }
     }
 
-    /// All statements are prepared: these are the columns of their answers.
+    /// Takes the result columns of all statements.
     ///
     /// # Errors
-    /// A column that is looked for in no answer of its request.
+    /// A column that a check or extraction uses is in no result of its request.
     pub(super) fn described(&self, columns: Vec<Columns>) -> Result<(), String> {
         for request in &self.requests {
             let names = || request.steps.iter().filter_map(|(number, _)| columns.get(*number)).flatten();
             if let Some(missing) = request.columns_used.iter().find(|column| names().all(|name| **name != ***column)) {
                 let known: Vec<&str> = names().map(|name| &**name).collect();
-                let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
-                return Err(format!("request `{}`: its answer has no column `{missing}`; {known}", request.name));
+                let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+                return Err(format!("request `{}`: its result has no column `{missing}`; {known}", request.name));
             }
         }
-        // Connections that come later are told the same.
+        // Later connections describe the same columns.
         let _ = self.columns.set(columns);
         Ok(())
     }
 
-    /// The columns of the answer to step `step` of request `label`.
+    /// The result columns of step `step` of request `label`.
     pub(super) fn columns(&self, label: u16, step: usize) -> &[Box<str>] {
         let (number, _) = self.requests[usize::from(label)].steps[step];
         self.columns.get().and_then(|columns| columns.get(number)).map_or(&[], |columns| columns)
     }
 
-    /// Writes step `step` of request `label` with the request's parameters, each as a text or null.
+    /// Writes step `step` of request `label`, with the parameters of the request as text or null.
     ///
     /// # Errors
     /// More parameters, or longer ones, than a message can have.
@@ -171,7 +171,7 @@ impl Statements {
         parameters: &[Option<String>],
         out: &mut BytesMut,
     ) -> Result<(), &'static str> {
-        const LONG: &str = "more parameters, or longer ones, than a message can have";
+        const LONG: &str = "too many parameters, or too long ones, for a message";
         let (number, first) = self.requests[usize::from(label)].steps[step];
         let statement = &self.all[number];
         let own = parameters.iter().skip(first).take(statement.parameters);

@@ -1,4 +1,4 @@
-//! An exchange as a witness sees it, made of what the session said, heard and thought of it.
+//! Converts an exchange to the form that an observer receives.
 
 use offered_model::secret::is_secret;
 use offered_model::{Event, Exchange, Outcome, Said};
@@ -8,7 +8,7 @@ use crate::observer::ExchangeObserver;
 use crate::script::{REDACTED, Redactor, RequestContext, Script, SessionState};
 use crate::transport::protocol_client::{ProtocolClient, RequestText};
 
-/// What is known of an exchange that is over.
+/// What is known of a completed exchange.
 pub(super) struct ObservedExchange<'a> {
     pub(super) context: RequestContext,
     pub(super) redirects: u32,
@@ -19,7 +19,7 @@ pub(super) struct ObservedExchange<'a> {
 }
 
 impl ObservedExchange<'_> {
-    /// Shows it to `witness`, if that looks at such.
+    /// Forwards the exchange to `observer`, if it is wanted.
     pub(super) fn observe(&self, observer: &ExchangeObserver, script: &Script, client: &impl ProtocolClient) {
         if !observer.accepts(self.event) {
             return;
@@ -81,25 +81,25 @@ impl ObservedExchange<'_> {
     }
 }
 
-/// Hides what stands in a request under the names of secrets: in its query, its form or its JSON.
+/// Adds the values in a request whose names suggest a secret to the redactor: in its query, form or JSON.
 pub(crate) fn learn_secrets(redactor: &mut Redactor, request_text: &RequestText) {
     request_text.head.iter().for_each(|line| redactor.learn_named(line));
     redactor.learn_named(&String::from_utf8_lossy(&request_text.body));
 }
 
-/// What was said, as people may see it.
+/// The text of a request, without secrets.
 pub(crate) fn sent_text(request_text: &RequestText, redactor: &Redactor, most: usize) -> Said {
     let (body, cut) = text(&request_text.body, redactor, most);
     let head = request_text.head.iter().map(|line| redactor.redact_line(line)).collect();
     Said { head, body, bytes: request_text.body.len() as u64, cut }
 }
 
-/// The first `most` bytes as a text without secrets, if they are one, and whether there are more.
+/// The first `most` bytes as a text without secrets, and whether there are more. `None` if the body is binary.
 fn text(bytes: &[u8], redactor: &Redactor, most: usize) -> (Option<String>, bool) {
-    // No encoding of texts that is in use on the web has a zero in it.
+    // Text encodings in use on the web have no zero bytes.
     let shown_bytes = &bytes[..bytes.len().min(most)];
     let text = (!shown_bytes.contains(&0)).then(|| {
-        // Secrets are looked for in the whole: of one that is cut the beginning would stay.
+        // Redact before truncating: a truncated secret would not be recognised.
         let mut text = redactor.redact(&String::from_utf8_lossy(bytes));
         let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
         text.truncate(end.unwrap_or(0));

@@ -3,6 +3,7 @@ use std::sync::atomic::AtomicBool;
 use offered_model::{Agenda, Share, Visit, Workload};
 
 use super::*;
+use offered_io::Clock;
 use crate::driver::Driver;
 use crate::live::LiveCounters;
 use crate::transport::protocol_client::RequestText;
@@ -10,35 +11,19 @@ use crate::transport::protocol_client::RequestText;
 /// Status, headers, body.
 type Said = (u16, Vec<(&'static str, &'static str)>, &'static str);
 
-/// A server in memory: what it says to a path, a millisecond later.
+/// A server in memory that responds after a millisecond, depending on the path.
 struct Fake {
     now: Instant,
     answers: fn(&OutgoingRequest) -> Said,
     under_way: Vec<(Instant, Event, OutgoingRequest)>,
-    /// The most exchanges that were under way at a time, and everything asked: lane and path, cookie.
+    /// The maximum number of concurrent exchanges, and all requests: lane, path, cookie.
     most: usize,
     sent_text: Vec<(u8, String, Option<String>)>,
     left: Vec<u64>,
 }
 
-impl ProtocolClient for Fake {
+impl Client<Vec<Completion>> for Fake {
     fn now(&self) -> Instant {
-        self.now
-    }
-
-    fn begin(&mut self, outgoing: &Arc<OutgoingRequest>, event: Event, _heard: &mut Vec<Completion>) -> Instant {
-        let cookie = outgoing.headers.iter().find(|(name, _)| name == "Cookie").map(|(_, value)| value.clone());
-        self.sent_text.push((outgoing.lane, outgoing.path.clone(), cookie));
-        let same =
-            |other: &Event| (other.session, other.step, other.object) == (event.session, event.step, event.object);
-        assert!(!self.under_way.iter().any(|(_, other, _)| same(other)), "two exchanges with one name");
-        let lane = |(_, other, sent_text): &(Instant, Event, OutgoingRequest)| {
-            other.session == event.session && sent_text.lane == outgoing.lane
-        };
-        assert!(!self.under_way.iter().any(lane), "a connection carries one exchange at a time");
-        let event = Event { sent: Some(self.now), bytes_out: 100, ..event };
-        self.under_way.push((self.now + Nanos::from_millis(1), event, OutgoingRequest::clone(outgoing)));
-        self.most = self.most.max(self.under_way.len());
         self.now
     }
 
@@ -86,6 +71,26 @@ impl ProtocolClient for Fake {
     fn idle(&self) -> Nanos {
         Nanos::ZERO
     }
+}
+
+impl ProtocolClient for Fake {
+    fn start_at(&mut self, _: Clock) {}
+
+    fn begin(&mut self, outgoing: &Arc<OutgoingRequest>, event: Event, _heard: &mut Vec<Completion>) -> Instant {
+        let cookie = outgoing.headers.iter().find(|(name, _)| name == "Cookie").map(|(_, value)| value.clone());
+        self.sent_text.push((outgoing.lane, outgoing.path.clone(), cookie));
+        let same =
+            |other: &Event| (other.session, other.step, other.object) == (event.session, event.step, event.object);
+        assert!(!self.under_way.iter().any(|(_, other, _)| same(other)), "two exchanges with one name");
+        let lane = |(_, other, sent_text): &(Instant, Event, OutgoingRequest)| {
+            other.session == event.session && sent_text.lane == outgoing.lane
+        };
+        assert!(!self.under_way.iter().any(lane), "a connection carries one exchange at a time");
+        let event = Event { sent: Some(self.now), bytes_out: 100, ..event };
+        self.under_way.push((self.now + Nanos::from_millis(1), event, OutgoingRequest::clone(outgoing)));
+        self.most = self.most.max(self.under_way.len());
+        self.now
+    }
 
     fn request_text(&self, outgoing: &OutgoingRequest, _: &Event) -> RequestText {
         let headers = outgoing.headers.iter().map(|(name, value)| format!("{name}: {value}"));
@@ -118,7 +123,7 @@ fn sessions(requests: &str) -> Scripted<Fake> {
     Scripted::new(fake, script, Arc::default(), 3, None)
 }
 
-/// Everything that comes of one launch.
+/// Runs one request and returns all its events.
 fn launch(sessions: &mut Scripted<Fake>, label: u16, session: u64) -> Vec<Event> {
     let mut events = Vec::new();
     let launch = Launch { intended: sessions.now(), session, step: u32::from(label), place: 0, visit: Visit::FIRST };
@@ -191,7 +196,7 @@ fn redirects_are_one_launch_and_cookies_go_along() {
     assert_eq!((event.bytes_out, event.bytes_in), (200, 20));
     let sent_text = [(0, "/login".to_owned(), None), (0, "/home".to_owned(), Some("sid=7".to_owned()))];
     assert_eq!(sessions.client.sent_text, sent_text);
-    // Each session has its own, as long as it is there.
+    // Each session has cookies of its own until it is closed.
     launch(&mut sessions, 0, 5);
     assert_eq!(sessions.client.sent_text[2].2, None);
     sessions.close_session(4);
@@ -203,7 +208,7 @@ fn redirects_are_one_launch_and_cookies_go_along() {
 fn redirects_that_lead_nowhere_fail_by_name() {
     for (path, outcome, error) in [
         ("/loop", Outcome::CheckFailed, "more than 2 redirects"),
-        ("/away", Outcome::CheckFailed, "redirect: http://elsewhere/ is not of http://h"),
+        ("/away", Outcome::CheckFailed, "redirect: http://elsewhere/ is not on http://h"),
         ("/to-broken", Outcome::Reset, "broke"),
     ] {
         let mut sessions = sessions(&format!("[[request]]\nget = \"{path}\""));
@@ -245,11 +250,11 @@ fn failures_end_sessions_or_the_run_where_the_workload_says_so() {
     let event = launch(&mut stops, 0, 0).remove(0);
     assert!(stops.ends_session(&event));
     let halted = stops.halt.halted().unwrap();
-    assert_eq!(halted.why, "request `/missing` did not go well: check_failed (status = 200)");
+    assert_eq!(halted.why, "request `/missing` failed: check_failed (status = 200)");
     assert_eq!(halted.end, End::Failed);
 }
 
-/// The cookies of what a user asks who signs in and looks, twice.
+/// The cookies of the requests of a user who signs in and opens a page, twice.
 fn cookies(visitor: &str) -> Vec<Option<String>> {
     let text = format!(
         "duration = \"10s\"\narrivals.closed = {{ users = 1, visits = 2, visitor = \"{visitor}\" }}\n\

@@ -1,4 +1,4 @@
-//! How TLS is to be spoken, from the workload: who is trusted, who we are, what may be resumed.
+//! The TLS configuration of a workload: trusted certificates, the client certificate, session resumption.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use rustls::{ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertSto
 use super::TlsClient;
 use crate::Error;
 
-/// How many earlier handshakes are remembered, where they may be.
+/// Number of sessions remembered for resumption.
 const SESSION_CACHE_SIZE: usize = 1024;
 
 impl TlsClient {
     /// For `target`, whose URL is secure.
     ///
     /// # Errors
-    /// A file that cannot be used, or a name that no certificate can have.
+    /// A file that cannot be used, or a name that is invalid in a certificate.
     pub(crate) fn new(target: &Target) -> Result<Self, Error> {
         Self::with_settings(target, target.tls())
     }
 
-    /// For `target`, whose URL is not secure: takes whoever speaks TLS there.
+    /// For `target`, whose URL is plain: accepts any certificate.
     ///
     /// # Errors
-    /// A name that no certificate can have.
+    /// A name that is invalid in a certificate.
     pub(crate) fn insecure(target: &Target) -> Result<Self, Error> {
         Self::with_settings(target, &Tls { insecure: true, ..Tls::default() })
     }
@@ -43,11 +43,11 @@ impl TlsClient {
             (None, Address::Unix(_)) => "localhost".to_owned(),
         };
         let name = ServerName::try_from(host.clone()).map_err(|_| {
-            Error::Tls(format!("`{host}` is no name that a certificate can have; give target.tls.server_name"))
+            Error::Tls(format!("`{host}` is not a valid name in a certificate; set target.tls.server_name"))
         })?;
         let provider = Arc::new(ring::default_provider());
         let encryption = target.url().login.as_ref().map(|login| login.encryption);
-        // libpq looks at the certificate only when it is told to.
+        // Like libpq, verify the certificate only if the URL says so.
         let insecure = tls.insecure || encryption.is_some_and(|encryption| encryption != Encryption::Verified);
         let verifier: Arc<dyn ServerCertVerifier> = match insecure {
             true => Arc::new(AcceptAnyCertificate(provider.clone())),
@@ -67,7 +67,7 @@ impl TlsClient {
                     .map_err(|reason| unusable(&own.key, "a private key", &reason))?;
                 config.with_client_auth_cert(certificates(&own.certificate)?, key).map_err(|reason| {
                     let files = format!("{} and {}", own.certificate.display(), own.key.display());
-                    Error::Tls(format!("{files} are no certificate and its key: {reason}"))
+                    Error::Tls(format!("{files} are not a certificate and its key: {reason}"))
                 })?
             }
         };
@@ -88,7 +88,7 @@ impl TlsClient {
     }
 }
 
-/// Shows the certificate that we have, and remembers that somebody asked for one.
+/// Presents the client certificate, and records that the server requested one.
 #[derive(Debug)]
 struct RecordingResolver {
     inner: Arc<dyn ResolvesClientCert>,
@@ -106,7 +106,7 @@ impl ResolvesClientCert for RecordingResolver {
     }
 }
 
-/// The certificates that are trusted: those of the file, else the system's.
+/// The trusted certificates: those of the file, else those of the system.
 fn roots(tls: &Tls) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
     if let Some(file) = &tls.roots {
@@ -120,7 +120,7 @@ fn roots(tls: &Tls) -> Result<RootCertStore, Error> {
     if roots.is_empty() {
         let reason = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
         return Err(Error::Tls(format!(
-            "this system has no trusted certificates{reason}; install ca-certificates, or give target.tls.roots"
+            "this system has no trusted certificates{reason}; install ca-certificates, or set target.tls.roots"
         )));
     }
     Ok(roots)
@@ -137,10 +137,10 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
 }
 
 fn unusable(file: &Path, what: &str, reason: &dyn std::fmt::Display) -> Error {
-    Error::Tls(format!("cannot read {what} from {}: {reason}; give a PEM file", file.display()))
+    Error::Tls(format!("cannot read {what} from {}: {reason}; a PEM file is expected", file.display()))
 }
 
-/// Takes any certificate; that whoever shows it has its key is still checked.
+/// Accepts any certificate. Still verifies that the server has its private key.
 #[derive(Debug)]
 struct AcceptAnyCertificate(Arc<CryptoProvider>);
 

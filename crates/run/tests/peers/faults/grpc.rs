@@ -43,8 +43,8 @@ fn failed(why: &'static str) -> Ends {
 }
 
 fn modes() -> Vec<Mode> {
-    let no_status = || malformed("the answer has no grpc-status");
-    let no_item = || malformed("the answer is no shop.Item");
+    let no_status = || malformed("the response has no grpc-status");
+    let no_item = || malformed("the response is not a shop.Item");
     let head = || frame(HEADERS, END_HEADERS, 1, &block(STATUS_200, GRPC));
     let statused = |name: &str, trailers: Headers<'_>, ends| mode(name, [answer(GRPC, &[], trailers), Stall], ends);
     let bodied = |name: &str, body: &[u8], ends| mode(name, [answer(GRPC, body, FINE), Stall], ends);
@@ -96,8 +96,8 @@ fn modes() -> Vec<Mode> {
         bodied("a length beyond all bounds", &[0, 255, 255, 255, 255], no_item()),
         bodied("a message that is no message", &[0, 0, 0, 0, 2, 0xff, 0xff], no_item()),
         bodied("a text that is no UTF-8", &[0, 0, 0, 0, 4, 0x0a, 2, 0xff, 0xfe], no_item()),
-        bodied("two messages to one call", &[TEA, TEA].concat(), malformed("the answer has more than one message")),
-        bodied("no message", &[], malformed("the answer is OK and has no message")),
+        bodied("two messages to one call", &[TEA, TEA].concat(), malformed("the response has more than one message")),
+        bodied("no message", &[], malformed("the response is OK and has no message")),
         mode(
             "HTML instead",
             [

@@ -47,16 +47,16 @@ fn chunked(body: &str) -> Do {
 /// Answers that end before they are complete, or do not.
 fn ends_of_connections() -> Vec<Mode> {
     vec![
-        mode("hangs up before a word", [], reset("closed before an answer")),
+        mode("hangs up before a word", [], reset("closed before a response")),
         mode("breaks before a word", [Reset], reset("reset")),
         unheard("breaks before it was asked", [Reset], reset("reset").or(ends(Outcome::Refused, "reset"))),
-        mode("half a status line", [say("HTTP/1.1 2")], reset("closed in the middle of the head")),
-        mode("half a head", [say("HTTP/1.1 200 OK\r\nContent-Le")], reset("closed in the middle of the head")),
+        mode("half a status line", [say("HTTP/1.1 2")], reset("closed within the response head")),
+        mode("half a head", [say("HTTP/1.1 200 OK\r\nContent-Le")], reset("closed within the response head")),
         mode("breaks in the head", [say("HTTP/1.1 200 OK\r\nContent-Le"), Pause, Reset], reset("reset")),
         mode(
             "an interim answer and no other",
             [say("HTTP/1.1 100 Continue\r\n\r\n")],
-            reset("closed before an answer"),
+            reset("closed before a response"),
         ),
         mode(
             "a body shorter than its length",
@@ -69,9 +69,9 @@ fn ends_of_connections() -> Vec<Mode> {
             [say("HTTP/1.1 404 No\r\nContent-Length: 9\r\n\r\nno")],
             reset("closed with 7"),
         ),
-        mode("half a chunk", [chunked("5\r\nhe")], reset("closed in the middle of a chunked body")),
-        mode("no last chunk", [chunked("5\r\nhello\r\n")], reset("closed in the middle of a chunked body")),
-        mode("no end behind the last chunk", [chunked("0\r\n")], reset("closed in the middle of a chunked body")),
+        mode("half a chunk", [chunked("5\r\nhe")], reset("closed within a chunked body")),
+        mode("no last chunk", [chunked("5\r\nhello\r\n")], reset("closed within a chunked body")),
+        mode("no end behind the last chunk", [chunked("0\r\n")], reset("closed within a chunked body")),
         mode(
             "a chunk that never fills",
             [chunked("7fffffffffffffff\r\nhello")],
@@ -138,7 +138,7 @@ fn status_lines() -> Vec<Mode> {
 /// Heads with lines that are none, or too many.
 fn heads() -> Vec<Mode> {
     let not_http = || malformed("not an HTTP/1 answer; it begins with `HTTP/1.1 200");
-    let large = || malformed("more than 300 KB of heads");
+    let large = || malformed("more than 300 KB of headers");
     let wide = format!("X: {}\r\nContent-Length: 0\r\n", "a".repeat(300 << 10));
     let many = format!("{}Content-Length: 0\r\n", "X: 1\r\n".repeat(6000));
     let interim = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
@@ -158,7 +158,7 @@ fn heads() -> Vec<Mode> {
         mode("an empty value", [answer("X:\r\nContent-Length: 0\r\n", "")], ok(200)),
         mode("interim answers first", [say(format!("HTTP/1.1 100 Continue\r\n\r\n{interim}{interim}{OK}"))], ok(200)),
         mode("a line of 300 KB", [answer(&wide, "")], large()),
-        mode("6000 lines", [answer(&many, "")], malformed("more headers than are read")),
+        mode("6000 lines", [answer(&many, "")], malformed("more than 5000 headers")),
         mode("a status line without end", [say("HTTP/1.1 200 "), flood("O")], large()),
         mode("a line without end", [say("HTTP/1.1 200 OK\r\nX: "), flood("a")], large()),
         mode("lines without end", [say("HTTP/1.1 200 OK\r\n"), flood("X-Another: header\r\n")], malformed("")),
@@ -172,7 +172,7 @@ fn heads() -> Vec<Mode> {
 fn lengths() -> Vec<Mode> {
     let number = || malformed("a Content-Length that is not a number");
     let coding = || malformed("a Transfer-Encoding other than chunked");
-    let behind = || malformed("bytes after the end of the answer");
+    let behind = || malformed("bytes after the end of the response");
     let length = |value: &str| answer(&format!("Content-Length: {value}\r\n"), "ok");
     vec![
         mode("the same length twice", [answer("Content-Length: 2\r\nContent-Length: 2\r\n", "ok")], ok(200)),
@@ -228,7 +228,7 @@ fn chunks() -> Vec<Mode> {
         mode("a chunk longer than its size", [chunked("1\r\nhello\r\n")], malformed("a chunk longer than its size")),
         mode("nothing behind a chunk", [chunked("5\r\nhello0\r\n\r\n")], malformed("a chunk longer than its size")),
         mode("a trailer that is none", [chunked("0\r\nno header\r\n\r\n")], malformed("a trailer that is no header")),
-        mode("bytes behind the last chunk", [chunked("0\r\n\r\nokay")], malformed("bytes after the end of the answer")),
+        mode("bytes behind the last chunk", [chunked("0\r\n\r\nokay")], malformed("bytes after the end of the response")),
         mode("an extension without end", [chunked("1;"), flood("x")], many()),
         mode("trailers without end", [chunked("0\r\n"), flood("X-Another: trailer\r\n")], many()),
         mode("a size without end", [chunked(""), flood("0")], malformed("a chunk size beyond all bounds")),
@@ -268,7 +268,7 @@ fn each_fault_is_the_same_event_for_who_looks_into_answers() {
 #[test]
 fn an_answer_to_head_has_no_body() {
     let well = |stream| play(&mut { stream }, &[Hear, say("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n")]);
-    let behind = || malformed("bytes after the end of the answer");
+    let behind = || malformed("bytes after the end of the response");
     let modes = vec![
         mode("a chunked answer", [say(CHUNKED)], ok(200)),
         mode("a body", [say(OK)], behind()),

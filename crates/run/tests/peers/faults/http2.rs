@@ -105,12 +105,12 @@ fn rude(name: &str, steps: impl IntoIterator<Item = Do>, ends: Ends) -> Mode {
 
 /// What the crate says of a peer that does what it must not.
 fn broke() -> Ends {
-    malformed("the server broke HTTP/2 (")
+    malformed("the server violated HTTP/2 (")
 }
 
 /// The end before the end.
 fn closed() -> Ends {
-    reset("closed before the answer was complete")
+    reset("closed before the response was complete")
 }
 
 /// How a connection begins and ends.
@@ -144,13 +144,13 @@ fn connections() -> Vec<Mode> {
         mode(
             "goes away without having looked",
             [say(frame(GOAWAY, 0, 0, &[0; 8]))],
-            ends(Outcome::Unprocessed, "the server went away (GOAWAY, NO_ERROR)"),
+            ends(Outcome::Unprocessed, "the server closed the connection (GOAWAY, NO_ERROR)"),
         ),
         mode("goes away with a promise", [say(frame(GOAWAY, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 0]))], reset("")),
         mode(
             "goes away because of us",
             [say(frame(GOAWAY, 0, 0, b"\0\0\0\x01\0\0\0\x0benough"))],
-            reset("the server went away (GOAWAY, ENHANCE_YOUR_CALM)"),
+            reset("the server closed the connection (GOAWAY, ENHANCE_YOUR_CALM)"),
         ),
         mode(
             "goes away, later with more streams",
@@ -268,17 +268,17 @@ fn streams() -> Vec<Mode> {
         mode(
             "a head without end",
             [say(frame(HEADERS, 0, 1, STATUS_200)), flood(frame(CONTINUATION, 0, 1, &header("x", &"a".repeat(100))))],
-            malformed("the server broke HTTP/2"),
+            malformed("the server violated HTTP/2"),
         ),
         mode(
             "a head of empty frames without end",
             [say(frame(HEADERS, 0, 1, STATUS_200)), flood(frame(CONTINUATION, 0, 1, &[]))],
-            malformed("the server broke HTTP/2"),
+            malformed("the server violated HTTP/2"),
         ),
         mode(
             "empty data without end",
             [say(head(STATUS_200)), flood(data(0, ""))],
-            malformed("the server broke HTTP/2 (ENHANCE_YOUR_CALM)"),
+            malformed("the server violated HTTP/2 (ENHANCE_YOUR_CALM)"),
         ),
         mode("a body without end", [say(head(STATUS_200)), flood(data(0, "x".repeat(1000)))], timeout()),
         mode("interim answers without end", [flood(head(b"\x08\x03100"))], malformed("").or(timeout())),
@@ -296,7 +296,7 @@ fn heads() -> Vec<Mode> {
         mode("a text longer than its head", [say(whole([0x00, 0x05, b'x'])), Stall], broke()),
         mode("a wrong code of Huffman's", [say(whole(b"\x88\0\x01x\x84\xff\xff\xff\xff")), Stall], broke()),
         mode("a table larger than agreed", [say(whole([0x3f, 0xe1, 0xff, 0x03, 0x88])), Stall], broke()),
-        mode("a head that unpacks to 4 MB", [say(whole(bomb)), Stall], malformed("the server broke HTTP/2")),
+        mode("a head that unpacks to 4 MB", [say(whole(bomb)), Stall], malformed("the server violated HTTP/2")),
         mode("no status", [say(whole(header("x", "1"))), Stall], broke()),
         mode("two statuses", [say(whole([STATUS_200, STATUS_200].concat())), Stall], broke()),
         mode("status abc", [say(whole(header(":status", "abc"))), Stall], broke()),

@@ -90,9 +90,9 @@ fn a_body_is_held_back_until_it_is_wanted() {
         ),
         wants("answers along with 100", [say([GO_ON, OK].concat()), Do::Stall], ok(200)),
         wants("wants it, and answers no more", [say(GO_ON), Do::Hear, Do::Stall], timeout()),
-        wants("hangs up", [], reset("closed before an answer")),
-        wants("wants it, and hangs up", [say(GO_ON), Do::Hear], reset("closed before an answer")),
-        wants("says 100 byte by byte, and hangs up", [drip(GO_ON)], reset("closed before an answer")),
+        wants("hangs up", [], reset("closed before a response")),
+        wants("wants it, and hangs up", [say(GO_ON), Do::Hear], reset("closed before a response")),
+        wants("says 100 byte by byte, and hangs up", [drip(GO_ON)], reset("closed before a response")),
         Mode::new("refuses it", refuses, http_error(417).bytes(REFUSAL.len() as u64)),
     ];
     let target = "reuse = \"per-session\"\nresponse_timeout = \"3s\"";
@@ -178,7 +178,7 @@ fn a_call_waits_as_long_as_it_says_and_tells_the_server() {
     let target = format!("{OWN}\ndescriptors = {:?}", file.to_str().unwrap());
     let well: Peer = Arc::new(|stream| drop(serve(stream, (TEA, &[("grpc-status", "0")]))));
     let told = Arc::new(AtomicUsize::new(0));
-    let overdue = || ends(Outcome::Timeout, "DEADLINE_EXCEEDED: no complete answer within its grpc-timeout of 400ms");
+    let overdue = || ends(Outcome::Timeout, "DEADLINE_EXCEEDED: no complete response within the grpc-timeout of 400ms");
     // What it says first, before it waits for the call to be taken back.
     let waits = |name: &str, says: fn(&mut http2::Peer, u32) -> io::Result<()>, ends| {
         let told = told.clone();

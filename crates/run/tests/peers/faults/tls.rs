@@ -81,9 +81,9 @@ fn record(kind: u8, length: u16) -> Vec<u8> {
 
 /// Handshakes that come to nothing.
 fn handshakes() -> Vec<Mode> {
-    let no_tls = || failed("the server does not speak TLS there");
+    let no_tls = || failed("the server does not speak TLS on this port");
     let mut modes = vec![
-        raw("hangs up", [], failed("the server closed in the middle of the TLS handshake")),
+        raw("hangs up", [], failed("the server closed the connection during the TLS handshake")),
         raw("breaks", [Reset], reset("")),
         raw("says nothing", [Stall], timeout()),
         raw("HTTP in the clear", [say("HTTP/1.1 400 Bad Request\r\n\r\n"), Stall], no_tls()),
@@ -168,7 +168,7 @@ fn connections(config: &Arc<ServerConfig>) -> Vec<Mode> {
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nmore was to co");
                 play(&mut stream.sock, &[]);
             },
-            reset("closed without a word (TLS close_notify)"),
+            reset("closed without TLS close_notify"),
         ),
         then(
             "a goodbye in the body",

@@ -87,26 +87,26 @@ fn handshakes() -> Vec<Mode> {
         |from: &str, to: &str| -> &'static str { Box::leak(format!("{}\n", FINE.replace(from, to)).into_boxed_str()) };
     vec![
         greeting("says nothing", "", &[Stall], timeout()),
-        greeting("hangs up", "", &[], reset("closed by the server in the middle of the handshake")),
+        greeting("hangs up", "", &[], reset("closed by the server during the handshake")),
         greeting("breaks", "", &[Reset], reset("")),
         greeting(
             "half a handshake",
             "HTTP/1.1 101 Switch",
             &[],
-            reset("closed by the server in the middle of the handshake"),
+            reset("closed by the server during the handshake"),
         ),
         greeting("stalls in the handshake", "HTTP/1.1 101 Switch", &[Stall], timeout()),
         greeting(
             "200 instead of 101",
             "HTTP/1.1 200 OK\nContent-Length: 0\n\n",
             &[],
-            malformed("answered 200 OK instead of 101"),
+            malformed("the response was 200 OK instead of 101"),
         ),
         greeting(
             "a redirect",
             "HTTP/1.1 302 Found\nLocation: /\nContent-Length: 0\n\n",
             &[],
-            malformed("answered 302"),
+            malformed("the response was 302"),
         ),
         greeting("403", "HTTP/1.1 403 Forbidden\nContent-Length: 0\n\n", &[], http_error(403)),
         greeting("426", "HTTP/1.1 426 Upgrade Required\nContent-Length: 0\n\n", &[], http_error(426)),
@@ -127,7 +127,7 @@ fn handshakes() -> Vec<Mode> {
             "an extension nobody asked for",
             fine("Sec-WebSocket-Extensions: permessage-deflate\n"),
             &[Stall],
-            malformed("an extension of WebSocket that is not spoken here"),
+            malformed("an unsupported WebSocket extension"),
         ),
         greeting(
             "a head of 300 lines",
@@ -196,7 +196,7 @@ fn frames() -> Vec<Mode> {
         mode(
             "hangs up in a frame",
             [say([&[END | TEXT, 8][..], b"hi"].concat())],
-            reset("closed by the server without a word"),
+            reset("closed by the server without a Close frame"),
         ),
         mode("messages without end", [flood(frame(END | TEXT, "x"))], timeout()),
         mode("empty messages without end", [flood(frame(END | TEXT, ""))], timeout()),
@@ -214,7 +214,7 @@ fn frames() -> Vec<Mode> {
 /// How it ends.
 fn goodbyes() -> Vec<Mode> {
     vec![
-        mode("hangs up without a word", [], reset("closed by the server without a word")),
+        mode("hangs up without a word", [], reset("closed by the server without a Close frame")),
         mode("breaks", [Reset], reset("")),
         mode("says nothing", [Stall], timeout().bytes(0)),
         mode("goodbye", [say(close(1000, "")), Stall], reset("closed by the server (1000)")),

@@ -1,0 +1,227 @@
+//! Handling ready sockets: connecting, writing what is left, reading responses, and closing connections.
+
+use offered_io::Ready;
+use offered_model::workload::Reuse;
+use offered_model::{Event, Instant, Outcome, Reason};
+
+use super::Http1;
+use super::connection::Exchange;
+use super::response::{Progress, ResponseReader};
+use crate::transport::Failure;
+use crate::transport::protocol_client::Completion;
+use crate::transport::socket::{Read, reset_failure};
+
+/// Maximum number of reads of one connection per loop iteration.
+const READS_PER_TURN: usize = 4;
+/// Closed connections are removed from the idle list when they are more than half of it and the list is longer than
+/// this.
+const SWEEP_THRESHOLD: usize = 1024;
+
+/// Receives the results of exchanges. Whether responses are kept is known at compile time, so that unscripted runs pay
+/// nothing for it.
+pub(super) trait CompletionSink {
+    /// Whether responses are kept and first bytes reported.
+    const KEEPS_RESPONSE: bool;
+
+    /// Takes the event of a completed exchange, and its response as far as it was received.
+    fn done(&mut self, event: Event, response: ResponseReader);
+
+    /// Called for the first byte of a response.
+    fn first_byte(&mut self, _event: &Event) {}
+}
+
+impl CompletionSink for Vec<Event> {
+    const KEEPS_RESPONSE: bool = false;
+
+    #[inline]
+    fn done(&mut self, event: Event, _answer: ResponseReader) {
+        self.push(event);
+    }
+}
+
+impl CompletionSink for Vec<Completion> {
+    const KEEPS_RESPONSE: bool = true;
+
+    fn done(&mut self, event: Event, response: ResponseReader) {
+        let response =
+            matches!(event.outcome, Outcome::Ok | Outcome::HttpError).then(|| response.into_response()).flatten();
+        self.push(Completion::Done(event, response));
+    }
+
+    fn first_byte(&mut self, event: &Event) {
+        self.push(Completion::FirstByte { session: event.session, object: event.object });
+    }
+}
+
+impl Http1 {
+    /// Closes a connection and returns its exchange.
+    pub(super) fn close(&mut self, key: usize) -> Option<Exchange> {
+        let connection = self.connections.remove(key);
+        // A socket that the poller does not know is closed in any case.
+        let _ = self.event_loop.poller.remove(&connection.stream);
+        connection.into_exchange()
+    }
+
+    /// Fails the exchange of a connection and closes the connection.
+    pub(super) fn fail(&mut self, key: usize, (outcome, reason): Failure, sink: &mut impl CompletionSink) {
+        let now = self.event_loop.clock.now();
+        if let Some(exchange) = self.close(key) {
+            let Exchange { event, response, .. } = exchange;
+            sink.done(Event { done: Some(now), outcome, error: Some(reason), ..event }, response);
+        }
+    }
+
+    /// Connects, writes and reads on a ready socket. Returns the number of bytes read.
+    pub(super) fn on_socket_ready(&mut self, ready: Ready, sink: &mut impl CompletionSink) -> usize {
+        let key = ready.token;
+        let Some(mut connection) = self.connections.get_mut(key) else { return 0 };
+        let mut writable = ready.writable;
+        if !connection.stream.is_open() {
+            match connection.stream.continue_connecting(
+                &self.setup.route,
+                ready.writable || ready.closed,
+                &self.event_loop.clock,
+            ) {
+                Ok(false) => return 0,
+                Ok(true) => writable = true,
+                Err(failure) => {
+                    self.fail(key, failure, sink);
+                    return 0;
+                }
+            }
+            if let Some(exchange) = &mut connection.exchange {
+                exchange.event.handshake = connection.stream.handshake;
+            }
+            if connection.held.is_some() {
+                self.hold_body(key);
+                connection = &mut self.connections[key];
+            }
+        }
+        if writable
+            && connection.is_unwritten()
+            && let Err(error) = connection.write_more()
+        {
+            // A server may respond and close before it has read the whole request: read the response first.
+            if !ready.readable {
+                self.fail(key, reset_failure(error), sink);
+                return 0;
+            }
+        }
+        if ready.readable { self.receive(key, ready.closed, sink) } else { 0 }
+    }
+
+    /// Reads from a connection, a bounded number of times; to the end of the stream if the peer may have closed.
+    /// Returns the number of bytes read.
+    fn receive<E: CompletionSink>(&mut self, key: usize, to_the_end: bool, sink: &mut E) -> usize {
+        let mut taken = 0;
+        for _ in 0..READS_PER_TURN {
+            let connection = &mut self.connections[key];
+            let (read, drained) = match connection.stream.read(&mut self.buffer) {
+                Ok(Read::Some { bytes, drained }) => (bytes, drained),
+                Ok(Read::End) => (0, true),
+                Ok(Read::Nothing { drained: true }) => return taken,
+                Ok(Read::Nothing { drained: false }) => continue,
+                Err(failure) => {
+                    self.fail(key, failure, sink);
+                    return taken;
+                }
+            };
+            taken += read;
+            let now = self.event_loop.clock.now();
+            let Some(exchange) = &mut connection.exchange else {
+                // An idle connection that closes, or receives unexpected bytes, cannot be used again.
+                self.close(key);
+                return taken;
+            };
+            if read == 0 {
+                match exchange.response.end() {
+                    Ok(()) => self.finish(key, false, now, sink),
+                    Err(reason) => self.fail(key, (Outcome::Reset, reason), sink),
+                }
+                return taken;
+            }
+            // With a held-back body the first bytes may be an interim response, which is not the first byte of the
+            // response.
+            let holds = E::KEEPS_RESPONSE && connection.held.is_some();
+            if E::KEEPS_RESPONSE && !holds && exchange.event.first_byte.is_none() {
+                sink.first_byte(&exchange.event);
+            }
+            if holds {
+                exchange.event.bytes_in += read as u64;
+            } else {
+                exchange.received(read, now);
+            }
+            // An associated constant cannot be passed as a const argument yet, so it is matched here.
+            let bytes = &self.buffer[..read];
+            let progress = if E::KEEPS_RESPONSE {
+                exchange.response.read::<true>(bytes)
+            } else {
+                exchange.response.read::<false>(bytes)
+            };
+            if holds && exchange.response.status() > 0 {
+                exchange.event.first_byte = Some(now);
+                sink.first_byte(&exchange.event);
+            } else if holds
+                && exchange.response.saw_continue()
+                && let Err(error) = connection.release_body()
+            {
+                self.fail(key, reset_failure(error), sink);
+                return taken;
+            }
+            match progress {
+                Ok(Progress::More) if drained && !to_the_end => return taken,
+                Ok(Progress::More) => {}
+                Ok(Progress::Done { keep }) => {
+                    // The server would take the next request for the rest of the body.
+                    let lacks = connection.is_unwritten() || E::KEEPS_RESPONSE && connection.held.is_some();
+                    let keep = keep && !lacks && self.setup.reuse != Reuse::Fresh;
+                    self.finish(key, keep, now, sink);
+                    if !keep || (drained && !to_the_end) {
+                        return taken;
+                    }
+                    // The end of a kept connection may already be there, and the poller will not report it again.
+                }
+                Err(reason) => {
+                    let of = |exchange: &Exchange| exchange.response.reason(reason);
+                    let reason = connection.exchange.as_ref().map_or(Reason::words(reason), of);
+                    self.fail(key, (Outcome::Malformed, reason), sink);
+                    return taken;
+                }
+            }
+        }
+        // The poller may have reported the end already.
+        let ready = Ready { token: key, readable: true, writable: false, closed: true };
+        self.event_loop.requeue(ready, self.connections[key].number);
+        taken
+    }
+
+    /// The response is complete.
+    fn finish(&mut self, key: usize, keep: bool, now: Instant, sink: &mut impl CompletionSink) {
+        let exchange = if keep {
+            let connection = &mut self.connections[key];
+            let exchange = connection.exchange.take();
+            if self.setup.reuse == Reuse::Pool {
+                self.idle.push((key, connection.number));
+                self.sweep_idle();
+            }
+            exchange
+        } else {
+            self.close(key)
+        };
+        if let Some(exchange) = exchange {
+            let status = exchange.response.status();
+            let outcome = if status < 400 { Outcome::Ok } else { Outcome::HttpError };
+            let Exchange { event, response, .. } = exchange;
+            sink.done(Event { done: Some(now), status, outcome, ..event }, response);
+        }
+    }
+
+    /// Removes closed connections from the idle list when they are most of it; they are otherwise hidden below those
+    /// used last.
+    fn sweep_idle(&mut self) {
+        if self.idle.len() > SWEEP_THRESHOLD && self.idle.len() > 2 * self.connections.len() {
+            let connections = &self.connections;
+            self.idle.retain(|(key, number)| connections.get(*key).is_some_and(|c| c.number == *number));
+        }
+    }
+}

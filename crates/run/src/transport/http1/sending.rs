@@ -1,0 +1,227 @@
+//! Starting exchanges: choosing or opening a connection, and writing the request.
+
+use offered_model::workload::Reuse;
+use offered_model::{Event, Instant, Outcome, Reason};
+use slab::Slab;
+
+use super::Http1;
+use super::connection::{Connection, Exchange};
+use super::receiving::CompletionSink;
+use super::request::Compiled;
+use super::response::ResponseReader;
+use crate::transport::Failure;
+use crate::transport::event_loop::{ConnectionSlot, PendingExchange};
+use crate::transport::socket::{dial_failure, reset_failure};
+use crate::transport::stream::Stream;
+use crate::transport::timers::CONTINUE_TIMEOUT;
+
+/// The source of the bytes of a request.
+pub(super) trait RequestBytes {
+    /// The bytes of the request of `event`. They are built in `scratch` if they depend on the event.
+    fn bytes<'a>(&'a self, requests: &'a [Compiled], event: &Event, scratch: &'a mut Vec<u8>) -> &'a [u8];
+
+    /// The number of bytes at the end that are held back until the server asks for them.
+    #[inline]
+    fn held(&self) -> usize {
+        0
+    }
+}
+
+/// A request of the workload compiled before the run, with its sequence number in the run.
+pub(super) struct Precompiled(pub(super) u64);
+
+impl RequestBytes for Precompiled {
+    #[inline]
+    fn bytes<'a>(&'a self, requests: &'a [Compiled], event: &Event, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+        requests[usize::from(event.label)].bytes((event.session, event.step), self.0, scratch)
+    }
+}
+
+/// The bytes of a request, and the number of bytes at the end that are held back.
+pub(super) struct Assembled(pub(super) Vec<u8>, pub(super) usize);
+
+impl RequestBytes for Assembled {
+    fn bytes<'a>(&'a self, _: &'a [Compiled], _: &Event, _: &'a mut Vec<u8>) -> &'a [u8] {
+        &self.0
+    }
+
+    fn held(&self) -> usize {
+        self.1
+    }
+}
+
+impl Http1 {
+    /// The connection that `session` can use now in this lane; `None` if a new one must be opened.
+    #[inline]
+    fn reusable(&mut self, session: u64, lane: u8) -> Option<usize> {
+        let live = |connections: &Slab<Connection>, (key, number): (usize, u32)| {
+            connections.get(key).is_some_and(|c| c.number == number && c.exchange.is_none()).then_some(key)
+        };
+        match self.setup.reuse {
+            Reuse::Fresh => None,
+            Reuse::PerSession => {
+                let mine = if lane == 0 { self.by_session.get(&session) } else { self.extra.get(&(session, lane)) };
+                mine.and_then(|mine| live(&self.connections, *mine))
+            }
+            Reuse::Pool => {
+                while let Some(candidate) = self.idle.pop() {
+                    if let Some(key) = live(&self.connections, candidate) {
+                        return Some(key);
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    /// Writes the request of the exchange on an open connection.
+    fn send_request(&mut self, key: usize, request: &impl RequestBytes) -> Result<(), Failure> {
+        let connection = &mut self.connections[key];
+        let Some(exchange) = &mut connection.exchange else { return Ok(()) };
+        let bytes = request.bytes(&self.setup.requests, &exchange.event, &mut self.scratch);
+        exchange.event.bytes_out = bytes.len() as u64;
+        let (now, held) = bytes.split_at(bytes.len() - request.held());
+        if !held.is_empty() {
+            connection.held = Some(held.into());
+        }
+        connection.write(now).map_err(reset_failure)?;
+        if request.held() > 0 {
+            self.hold_body(key);
+        }
+        Ok(())
+    }
+
+    /// Starts the timeout of a held-back body.
+    pub(super) fn hold_body(&mut self, key: usize) {
+        let connections = &self.connections;
+        let Some(exchange) = &connections[key].exchange else { return };
+        let (until, serial) = (self.event_loop.clock.now() + CONTINUE_TIMEOUT, exchange.serial);
+        let holds = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.holds(serial));
+        self.held_bodies.push(until, key, serial, connections.len(), holds);
+    }
+
+    /// When the first held-back body is due.
+    pub(super) fn next_body_due(&mut self) -> Instant {
+        let connections = &self.connections;
+        self.held_bodies.next_due(|key, serial| connections.get(key).is_some_and(|c: &Connection| c.holds(serial)))
+    }
+
+    /// Sends the held-back bodies that are due.
+    pub(super) fn release_bodies(&mut self, sink: &mut impl CompletionSink) {
+        let now = self.event_loop.clock.now();
+        while self.next_body_due() <= now {
+            let connections = &self.connections;
+            let holds = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.holds(serial));
+            let Some(key) = self.held_bodies.pop_expired(now, holds) else { return };
+            if let Err(error) = self.connections[key].release_body() {
+                self.fail(key, reset_failure(error), sink);
+            }
+        }
+    }
+
+    /// Opens a connection for the exchange. The request is written once it is open.
+    fn open(
+        &mut self,
+        exchange: Exchange,
+        lane: u8,
+        request: &impl RequestBytes,
+    ) -> Result<(), (Box<Exchange>, Failure)> {
+        let failed = |exchange: Exchange, failure| Err((Box::new(exchange), failure));
+        let stream = match Stream::dial(&self.setup.route, &self.event_loop.clock) {
+            Ok(stream) => stream,
+            Err(failure) => return failed(exchange, failure),
+        };
+        let open = stream.is_open();
+        let (number, serial, session) = (self.opened, exchange.serial, exchange.event.session);
+        self.opened += 1;
+        let sent = exchange.event.sent.unwrap_or_default();
+        let mut connection =
+            Connection { stream, number, carried: 1, exchange: Some(exchange), unwritten: (Vec::new(), 0), held: None };
+        if let Some(exchange) = &mut connection.exchange {
+            exchange.event.connection = number;
+            if !open {
+                let bytes = request.bytes(&self.setup.requests, &exchange.event, &mut self.scratch);
+                exchange.event.bytes_out = bytes.len() as u64;
+                let (now, held) = bytes.split_at(bytes.len() - request.held());
+                connection.unwritten = (now.to_vec(), 0);
+                connection.held = (!held.is_empty()).then(|| held.into());
+            }
+        }
+        let key = self.connections.insert(connection);
+        if let Err(error) = self.event_loop.poller.add(&self.connections[key].stream, key) {
+            return match self.connections.remove(key).into_exchange() {
+                Some(exchange) => failed(exchange, dial_failure(error)),
+                None => Ok(()),
+            };
+        }
+        if self.setup.reuse == Reuse::PerSession {
+            match lane {
+                0 => self.by_session.insert(session, (key, number)),
+                _ => self.extra.insert((session, lane), (key, number)),
+            };
+        }
+        if open {
+            if let Err(failure) = self.send_request(key, request) {
+                return match self.close(key) {
+                    Some(exchange) => failed(exchange, failure),
+                    None => Ok(()),
+                };
+            }
+        } else {
+            let connections = &self.connections;
+            let is_retryable = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_connecting(serial));
+            self.event_loop.connect_deadlines.push(sent, key, serial, connections.len(), is_retryable);
+        }
+        self.start_response_timeout(sent, key, serial);
+        Ok(())
+    }
+
+    /// Starts the response timeout.
+    fn start_response_timeout(&mut self, sent: Instant, key: usize, serial: u64) {
+        let connections = &self.connections;
+        let is_retryable = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial));
+        self.event_loop.response_deadlines.push(sent, key, serial, connections.len(), is_retryable);
+    }
+
+    /// Starts an exchange. Returns the time when it was sent.
+    #[inline]
+    pub(super) fn begin_exchange(
+        &mut self,
+        event: Event,
+        response: ResponseReader,
+        lane: u8,
+        request: &impl RequestBytes,
+        sink: &mut impl CompletionSink,
+    ) -> Instant {
+        let reusable = self.reusable(event.session, lane);
+        if reusable.is_none() && self.connections.len() >= self.limit {
+            let reason = Reason::Connections(self.limit as u64);
+            sink.done(Event { error: Some(reason), ..event }, response);
+            return self.event_loop.clock.now();
+        }
+        self.serial += 1;
+        let sent = self.event_loop.clock.now();
+        let event = Event { sent: Some(sent), ..event };
+        let mut exchange = Exchange { event, response, serial: self.serial };
+        if let Some(key) = reusable {
+            let connection = &mut self.connections[key];
+            exchange.event.connection = connection.number;
+            exchange.event.reused = connection.carried > 0;
+            connection.carried += 1;
+            connection.exchange = Some(exchange);
+            match self.send_request(key, request) {
+                Ok(()) => self.start_response_timeout(sent, key, self.serial),
+                Err(failure) => self.fail(key, failure, sink),
+            }
+        } else if let Err((exchange, (outcome, reason))) = self.open(exchange, lane, request) {
+            let error = Some(reason);
+            let Exchange { event, response, .. } = *exchange;
+            let event = match outcome {
+                Outcome::Unsent => Event { sent: None, error, ..event },
+                _ => Event { done: Some(self.event_loop.clock.now()), outcome, error, ..event },
+            };
+            sink.done(event, response);
+        }
+        sent
+    }
+}
