@@ -11,7 +11,7 @@
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use offered_clock::Clock;
+use offered_io::Clock;
 use offered_model::{Difference, Event, Instant, Law, Nanos, Outcome, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;

@@ -1,0 +1,16 @@
+//! What the load generator and the reference server share below their protocols: time, waiting for sockets, and the
+//! decoder of chunked bodies.
+//!
+//! This is the only crate that reads clocks or sleeps, which `clippy.toml` enforces. Load generator and reference server
+//! wait with the same code, so one measurement of its error holds for both.
+
+pub mod chunked;
+mod clock;
+mod file_limit;
+mod poller;
+mod wall_clock;
+
+pub use clock::{Clock, thread_cpu_time, unix_now};
+pub use file_limit::raise_file_limit;
+pub use poller::{Poller, Ready, Waker};
+pub use wall_clock::{KernelClockStatus, WallClock, kernel_clock_status};

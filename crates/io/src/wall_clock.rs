@@ -1,0 +1,123 @@
+//! The wall clock of this machine, and what its kernel reports about it.
+#![allow(clippy::disallowed_methods)] // the module that may read clocks
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use offered_model::Nanos;
+
+use crate::clock::unix_now;
+
+/// Number of readings, of which the least disturbed one is used.
+const READINGS: usize = 16;
+
+/// The wall clock as it was when it was read, advanced by the monotonic clock. Later adjustments do not affect it.
+#[derive(Clone, Copy, Debug)]
+pub struct WallClock {
+    origin: Instant,
+    unix: Nanos,
+    boot_id: Option<u128>,
+}
+
+impl WallClock {
+    /// Reads the wall clock of this machine.
+    pub fn read() -> Self {
+        let reading = || {
+            let (before, unix, after) = (Instant::now(), unix_now(), Instant::now());
+            (after - before, before + (after - before) / 2, unix)
+        };
+        let readings = (0..READINGS).map(|_| reading());
+        let (_, origin, unix) = readings.min_by_key(|(took, ..)| *took).expect("a reading");
+        Self { origin, unix, boot_id: boot_id() }
+    }
+
+    /// A clock that is ahead of this one, as on another machine. Its boot ID is unknown.
+    #[must_use]
+    pub fn ahead_by(self, by: Nanos) -> Self {
+        Self { unix: self.unix + by, boot_id: None, ..self }
+    }
+
+    /// The present time, since the Unix epoch.
+    pub fn now(&self) -> Nanos {
+        self.unix + Nanos(self.origin.elapsed().as_nanos() as u64)
+    }
+
+    /// When the clock shows `unix`.
+    pub(crate) fn monotonic_at(&self, unix: Nanos) -> Instant {
+        match unix.0.checked_sub(self.unix.0) {
+            Some(ahead) => self.origin + Duration::from_nanos(ahead),
+            None => self.origin.checked_sub(Duration::from_nanos(self.unix.0 - unix.0)).unwrap_or(self.origin),
+        }
+    }
+
+    /// The boot ID of the kernel. Containers on one machine share it. `None` if unknown (on any system but Linux).
+    pub fn boot_id(&self) -> Option<u128> {
+        self.boot_id
+    }
+}
+
+fn boot_id() -> Option<u128> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    u128::from_str_radix(&id.trim().replace('-', ""), 16).ok()
+}
+
+/// What the kernel reports about its clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelClockStatus {
+    /// Whether the clock is synchronised (by NTP, PTP or the host of a virtual machine).
+    pub synchronised: bool,
+    /// The maximum error, as estimated by what synchronises the clock. Grows if nothing does.
+    pub error: Nanos,
+}
+
+/// What the kernel reports about its clock. `None` on any system but Linux, and in containers without permission.
+#[cfg(target_os = "linux")]
+pub fn kernel_clock_status() -> Option<KernelClockStatus> {
+    let (state, status) = adjtimex();
+    (state >= 0).then(|| KernelClockStatus {
+        synchronised: state != libc::TIME_ERROR && status.status & libc::STA_UNSYNC == 0,
+        error: Nanos::from_micros(u64::try_from(status.maxerror).unwrap_or_default()),
+    })
+}
+
+/// What the kernel reports about its clock: always `None` on this system.
+#[cfg(not(target_os = "linux"))]
+pub fn kernel_clock_status() -> Option<KernelClockStatus> {
+    None
+}
+
+/// Reads the state of the kernel clock, without changing it. None of the dependencies wraps this call.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn adjtimex() -> (libc::c_int, libc::timex) {
+    // SAFETY: a `timex` consists of numbers, for which zero is valid; with `modes` 0 the call only fills it in.
+    unsafe {
+        let mut status: libc::timex = std::mem::zeroed();
+        (libc::adjtimex(&raw mut status), status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_ahead_is_of_no_known_kernel_and_shows_an_instant_earlier() {
+        let (wall, by) = (WallClock::read(), Nanos::from_millis(50));
+        let ahead = wall.ahead_by(by);
+        assert_eq!(ahead.boot_id(), None);
+        let at = wall.now() + Nanos::from_secs(60);
+        assert_eq!(wall.monotonic_at(at) - ahead.monotonic_at(at), Duration::from_millis(50));
+        let before = wall.now();
+        assert!(ahead.now() >= before + by);
+        assert_eq!(WallClock::read().boot_id(), wall.boot_id());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn linux_says_whether_its_clock_is_kept_right() {
+        // A container may lack permission. If there is a status, it has an error bound.
+        assert!(kernel_clock_status().is_none_or(|status| status.error > Nanos::ZERO || status.synchronised));
+        assert!(WallClock::read().boot_id().is_some());
+    }
+}
