@@ -9,15 +9,15 @@
 
 use std::hint::spin_loop;
 
-use offered_clock::{Clock, cpu_time};
+use offered_io::{Clock, thread_cpu_time};
 use offered_model::{Event, Instant, Nanos, Outcome, Purpose, Seed};
-use offered_store::{MadeBy, ReadOptions, Recorder, RunRecord, Until, Writer, read};
+use offered_store::{EndCondition, ReadOptions, Recorder, RunKind, RunRecord, Writer, read};
 
 const EVENTS: u64 = 1_000_000;
 const ROUNDS: usize = 5;
 
 fn record() -> RunRecord {
-    RunRecord::new(MadeBy::Run, Until::Duration)
+    RunRecord::new(RunKind::Run, EndCondition::Duration)
 }
 
 /// `rate` a second, answered after an exponential time of mean `service_us`, over `labels` requests and `connections`.
@@ -118,19 +118,19 @@ fn main() {
             let batches: Vec<Vec<Event>> = events.chunks(1024).map(<[Event]>::to_vec).collect();
             let labels = (0..4).map(|n| format!("{n:03}_page")).collect();
             let mut writer = Writer::create(&run, "", labels).expect("a run");
-            let before = cpu_time();
+            let before = thread_cpu_time();
             for batch in batches {
                 writer.write(batch).expect("room on the disk");
             }
             writer.finish(&record()).expect("room on the disk");
-            writing.push((cpu_time() - before).as_micros_f64() / EVENTS as f64);
+            writing.push((thread_cpu_time() - before).as_micros_f64() / EVENTS as f64);
             bytes = std::fs::read_dir(run.join("events"))
                 .expect("a folder")
                 .map(|part| part.and_then(|part| part.metadata()).expect("a part").len())
                 .sum();
-            let before = cpu_time();
+            let before = thread_cpu_time();
             assert_eq!(read(&run, &ReadOptions::default()).expect("a run").events.launches(), EVENTS);
-            reading.push((cpu_time() - before).as_micros_f64() / EVENTS as f64);
+            reading.push((thread_cpu_time() - before).as_micros_f64() / EVENTS as f64);
         }
         println!("{name:<8} {:>9.3} {:>8.3} {:>6.1}", median(writing), median(reading), bytes as f64 / EVENTS as f64);
     }

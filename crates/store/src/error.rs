@@ -1,79 +1,79 @@
-//! What can go wrong between events and files.
+//! Errors of reading and writing recordings.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a recording could not be written or read; one line that names the file and what to do.
+/// Why a recording could not be written or read. The message is one line that names the file and the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried: `create`, `write`, `read`, ...
+        /// The failed operation: `create`, `write`, `read`, ...
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The directory of a new run is there already.
+    /// The directory of a new run exists already.
     #[error("{} exists already; a recorded run is never overwritten, choose another directory", .0.display())]
     Exists(PathBuf),
     /// The last events of a run could not be written.
-    #[error("{missing} events could not be kept{}: {why}", forgotten(*lost))]
-    Unkept {
-        /// How many events.
+    #[error("{missing} events could not be written{}: {reason}", lost_text(*lost))]
+    WriteLoss {
+        /// Number of events that are not on disk.
         missing: u64,
-        /// How many of them nobody knows any more, because memory had no room for them either.
+        /// Number of those that are not in memory either, because the buffer was full.
         lost: u64,
-        /// Why the disk did not take them.
-        why: Box<Error>,
+        /// Why the disk refused them.
+        reason: Box<Error>,
     },
-    /// The system has no thread for the recorder.
-    #[error("cannot start the thread that records: {0}")]
-    NoThread(io::Error),
-    /// The writer thread is gone: it was finished before, or it panicked.
-    #[error("the recorder has ended already; nothing can be recorded any more")]
-    Ended,
-    /// The file is of no kind that is known: it must be said which it is.
-    #[error("{file}: is of no kind that is known here; known are {}", known.join(" "))]
-    NoKnownKind {
+    /// The recorder thread could not be started.
+    #[error("cannot start the recorder thread: {0}")]
+    ThreadSpawn(io::Error),
+    /// The recorder thread has ended: it was finished before, or it panicked.
+    #[error("the recorder has ended; no more events can be recorded")]
+    RecorderEnded,
+    /// The file format could not be detected.
+    #[error("{file}: unknown file format; formats are {}", formats.join(" "))]
+    UnknownFormat {
         /// The file.
         file: String,
-        /// The names of the kinds.
-        known: Vec<&'static str>,
+        /// The names of all formats.
+        formats: Vec<&'static str>,
     },
-    /// Most of the file cannot be read as what it was taken for.
+    /// Most rows of the file are not of the assumed format.
     #[error(
-        "{file}: {unreadable} of {rows} rows cannot be read as {kind}; perhaps it is something else. The first: {first}"
+        "{file}: {unreadable} of {rows} rows are not {format}; perhaps the file has another format. The first error: {first}"
     )]
-    AnotherKind {
+    WrongFormat {
         /// The file.
         file: String,
-        /// What it was taken for.
-        kind: String,
-        /// Rows that cannot be read.
+        /// The assumed format.
+        format: String,
+        /// Number of unreadable rows.
         unreadable: u64,
-        /// All rows.
+        /// Number of all rows.
         rows: u64,
-        /// What is wrong with the first of them.
+        /// The first error.
         first: String,
     },
-    /// A table of no known tool: it must be said which column is which.
-    #[error("{file}: is a table of no known tool, and nobody said which column holds the launch times; its columns are: {}", columns.join(", "))]
-    NoColumn {
+    /// A table of no known tool, without a setting that names its column of send times.
+    #[error("{file}: a table of no known tool; name the column of send times; columns are: {}", columns.join(", "))]
+    NoStartColumn {
         /// The file.
         file: String,
         /// The names of its columns.
         columns: Vec<String>,
     },
-    /// The file is not what it should be.
-    #[error("{file}: {why}")]
+    /// The content of a file is invalid.
+    #[error("{file}: {reason}")]
     Content {
-        /// The file, with `:line` where one is to blame.
+        /// The file, with `:line` if one line is invalid.
         file: String,
-        /// What is wrong with it, what was expected, and what to do.
-        why: String,
+        /// What is wrong, what was expected, and what to do.
+        reason: String,
     },
 }
 
@@ -82,11 +82,15 @@ impl Error {
         move |source| Self::Io { action, path: path.to_owned(), source }
     }
 
-    pub(crate) fn content(file: impl Into<String>, why: impl Into<String>) -> Self {
-        Self::Content { file: file.into(), why: why.into() }
+    pub(crate) fn content(file: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Content { file: file.into(), reason: reason.into() }
     }
 }
 
-fn forgotten(lost: u64) -> String {
-    if lost == 0 { String::new() } else { format!(", nor held: {lost} of them count nowhere") }
+fn lost_text(lost: u64) -> String {
+    if lost == 0 {
+        String::new()
+    } else {
+        format!("; {lost} of them are missing from the results too, because memory was full")
+    }
 }

@@ -1,7 +1,7 @@
-//! A recording in the formats of other tools, so that their analyses can be run on it.
+//! Exports a recording in the formats of other tools, for their analyses.
 //!
-//! Times that a format has no place for are not bent to fit: the JTL has whole milliseconds where JMeter wants them and the
-//! exact instants in columns of their own, so that it verifies to the same numbers as the run itself.
+//! Exact times go into extra columns where a format has no place for them: a JTL has whole milliseconds where JMeter expects them, and
+//! exact times besides, so `offered verify` computes the same numbers as for the run itself.
 
 mod combined;
 mod k6;
@@ -18,64 +18,64 @@ use offered_model::{Event, Instant, Nanos, Outcome, Reason, Recording};
 use offered_stats::order::{self, Key, Rank};
 
 offered_model::named! {
-    /// What can be written.
-    pub enum Kind {
-        /// JMeter's CSV log, with the exact instants in columns of their own.
+    /// An output format.
+    pub enum ExportFormat {
+        /// JMeter's CSV log, with exact times in extra columns.
         Jtl = "jtl",
-        /// Every column of every event, which [`read`](crate::read) reads again.
+        /// All columns of all events; [`read`](crate::read) reads it back.
         Csv = "csv",
         /// vegeta's JSON lines.
         Vegeta = "vegeta",
         /// k6's JSON points.
         K6 = "k6",
-        /// Apache's combined log, whose stamps are whole seconds.
+        /// Apache's combined log, with timestamps in whole seconds.
         Combined = "combined",
         /// `HdrHistogram` interval log, one interval a second, tags `response` and `service`, values in ns.
         Hdr = "hdr",
-        /// pgbench's log of transactions, in whole microseconds.
+        /// pgbench's transaction log, in whole microseconds.
         Pgbench = "pgbench",
-        /// The gaps between successive launches in ms, one on a line.
+        /// The gaps between successive sent requests in ms, one per line.
         Gaps = "gaps",
     }
 }
 
-impl Kind {
-    /// Whether it has no place for a launch that was never answered nor given up.
+impl ExportFormat {
+    /// Whether the format can only represent requests that ended.
     pub const fn needs_ends(self) -> bool {
         matches!(self, Self::Jtl | Self::Vegeta | Self::K6 | Self::Hdr | Self::Pgbench)
     }
 }
 
-/// Writes a recording whose run started at `origin` since 1970 (zero where its stamps are since 1970 themselves). Launches for which the
-/// format has no place are left out.
+/// Writes a recording. `origin` is the start of the run since the Unix epoch; zero if its timestamps count from there already. Requests that
+/// the format cannot represent are skipped.
 ///
 /// # Errors
-/// `out` cannot be written to, the recording can no longer be read, or a time is none that the format knows.
-pub fn write(kind: Kind, recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
+/// `out` cannot be written, the recording is unreadable, or the format cannot represent a time.
+pub fn write(kind: ExportFormat, recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     match kind {
-        Kind::Jtl => jtl(recording, origin, &mut out)?,
-        Kind::Csv => csv(recording, origin, &mut out)?,
-        Kind::Vegeta => vegeta(recording, origin, &mut out)?,
-        Kind::K6 => k6::write(recording, origin, &mut out)?,
-        Kind::Combined => combined::write(recording, origin, &mut out)?,
-        Kind::Hdr => hdr(recording, origin, &mut out)?,
-        Kind::Pgbench => pgbench::write(recording, origin, &mut out)?,
-        Kind::Gaps => gaps(recording, &mut out)?,
+        ExportFormat::Jtl => jtl(recording, origin, &mut out)?,
+        ExportFormat::Csv => csv(recording, origin, &mut out)?,
+        ExportFormat::Vegeta => vegeta(recording, origin, &mut out)?,
+        ExportFormat::K6 => k6::write(recording, origin, &mut out)?,
+        ExportFormat::Combined => combined::write(recording, origin, &mut out)?,
+        ExportFormat::Hdr => hdr(recording, origin, &mut out)?,
+        ExportFormat::Pgbench => pgbench::write(recording, origin, &mut out)?,
+        ExportFormat::Gaps => gaps(recording, &mut out)?,
     }
     out.flush()
 }
 
-/// So many launches may be under way at a time before the order of a recording takes longer to find.
+/// Events may be out of order by this many before sorting takes longer.
 const WINDOW: usize = 100_000;
 
-/// An event and what it is ordered by, its instant first; what stands alike stays in the order of the recording.
-struct Placed<R> {
+/// An event and its sort key. Events with equal keys keep the order of the recording.
+struct Sortable<R> {
     rank: R,
     event: Event,
 }
 
-impl<R: Rank + Copy> Key for Placed<R> {
+impl<R: Rank + Copy> Key for Sortable<R> {
     type Rank = R;
 
     fn rank(&self) -> R {
@@ -83,56 +83,56 @@ impl<R: Rank + Copy> Key for Placed<R> {
     }
 }
 
-/// Gives `see` every event that has a rank, objects too, in the order of their ranks; nothing after its first failure.
+/// Passes all events with a rank, including page objects, to `visit` in order of rank. Stops after its first error.
 fn each<R: Rank + Copy>(
     recording: &Recording,
     rank: impl Fn(&Event) -> Option<R>,
-    mut see: impl FnMut(&Event, R) -> io::Result<()>,
+    mut visit: impl FnMut(&Event, R) -> io::Result<()>,
 ) -> io::Result<()> {
-    let source = |give: &mut dyn FnMut(Placed<R>)| {
+    let source = |give: &mut dyn FnMut(Sortable<R>)| {
         recording.events.each_of_all(|event| {
             if let Some(rank) = rank(event) {
-                give(Placed { rank, event: event.clone() });
+                give(Sortable { rank, event: event.clone() });
             }
         })
     };
     let mut seen = Ok(());
-    order::each(&source, WINDOW, &mut |Placed { rank, event }| {
+    order::each(&source, WINDOW, &mut |Sortable { rank, event }| {
         if seen.is_ok() {
-            seen = see(&event, rank);
+            seen = visit(&event, rank);
         }
     })?;
     seen
 }
 
-/// Gives `see` the launches that were sent, in order of time: events stand in the order of their ends.
-fn each_sent(recording: &Recording, mut see: impl FnMut(&Event, Instant) -> io::Result<()>) -> io::Result<()> {
+/// Passes all sent requests to `visit`, in order of send time. (Events are recorded in order of completion.)
+fn each_sent(recording: &Recording, mut visit: impl FnMut(&Event, Instant) -> io::Result<()>) -> io::Result<()> {
     let sent = |event: &Event| event.sent.filter(|_| event.object == 0).map(|sent| sent.0);
-    each(recording, sent, |event, sent| see(event, Instant(sent)))
+    each(recording, sent, |event, sent| visit(event, Instant(sent)))
 }
 
-/// Gives `see` those of them that ended, with when they were sent and done.
+/// Passes all sent requests that ended to `visit`, with the times of sending and completion.
 fn each_ended(
     recording: &Recording,
-    mut see: impl FnMut(&Event, Instant, Instant) -> io::Result<()>,
+    mut visit: impl FnMut(&Event, Instant, Instant) -> io::Result<()>,
 ) -> io::Result<()> {
-    each_sent(recording, |event, sent| event.done.map_or(Ok(()), |done| see(event, sent, done)))
+    each_sent(recording, |event, sent| event.done.map_or(Ok(()), |done| visit(event, sent, done)))
 }
 
-/// The same, in the order of their ends.
+/// Like [`each_ended`], in order of completion.
 fn each_by_end(
     recording: &Recording,
-    mut see: impl FnMut(&Event, Instant, Instant) -> io::Result<()>,
+    mut visit: impl FnMut(&Event, Instant, Instant) -> io::Result<()>,
 ) -> io::Result<()> {
     let ended = |event: &Event| Some((event.done?.0, event.sent?.0)).filter(|_| event.object == 0);
-    each(recording, ended, |event, (done, sent)| see(event, Instant(sent), Instant(done)))
+    each(recording, ended, |event, (done, sent)| visit(event, Instant(sent), Instant(done)))
 }
 
 fn label<'a>(recording: &'a Recording, event: &Event) -> &'a str {
     recording.labels.get(usize::from(event.label)).map_or("", String::as_str)
 }
 
-/// JMeter takes quoted columns for variables of the plan and leaves them alone.
+/// JMeter treats quoted columns as variables of the test plan and ignores them.
 fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
@@ -167,12 +167,12 @@ fn jtl(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
     table.flush()
 }
 
-/// When the run started that instants count from; those of another tool's file do not.
+/// The start of the run that times count from; `None` for the file of another tool.
 fn start(recording: &Recording, origin: Nanos) -> Option<u64> {
     recording.on_run_clock.then_some(origin.0)
 }
 
-/// What was not known is empty: when launches were meant, and whose they were.
+/// Unknown values are empty: scheduled times and sessions.
 fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new(out);
     table.row(crate::CSV_COLUMNS)?;
@@ -193,8 +193,8 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
     table.flush()
 }
 
-/// vegeta's `latency` counts from its stamp, so it is what we call `service`. What it takes for a success is a code from 200 to
-/// 399, so an answer that was good has one though its tool kept none, and one that was not has none of them.
+/// vegeta's `latency` counts from its timestamp, which is our `service`. vegeta counts status 200 to 399 as success. So a successful response
+/// without a status gets 200, and a failed one never gets a status in this range.
 fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     let mut seq = 0;
     each_ended(recording, |event, sent, done| {
@@ -228,7 +228,7 @@ fn vegeta(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Res
     })
 }
 
-/// One interval for every second in which something was done; Java's tools show its maximum in ms.
+/// One interval for every second with completions. Java's tools show its maximum in ms.
 fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     const SECOND: u64 = 1_000_000_000;
     let mut first = None;
@@ -237,7 +237,7 @@ fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
             first = event.done;
         }
     })?;
-    // Stamps since 1970 make the start of the log; the intervals count from there.
+    // The start of the log is given since the Unix epoch; intervals count from there.
     let start = origin + Nanos(first.map_or(0, |done| done.0 / SECOND * SECOND));
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()
@@ -265,7 +265,7 @@ fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         for ((name, time), histogram) in times.iter().zip(&mut histograms) {
             let Some(value) = time(event) else { continue };
             let negative =
-                |_| io::Error::other(format!("a {name} of {value} has no place in a histogram: see `offered verify`"));
+                |_| io::Error::other(format!("a histogram cannot hold a {name} of {value}: see `offered verify`"));
             histogram.record(u64::try_from(value.0).map_err(negative)?).map_err(io::Error::other)?;
         }
         Ok(())

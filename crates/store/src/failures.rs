@@ -1,6 +1,6 @@
-//! A few of the exchanges of a run that failed, whole: `failed.jsonl` in its directory, one JSON object a line.
+//! Failed exchanges of a run, stored completely: `failed.jsonl` in its directory, one JSON object per line.
 //!
-//! They hold what was sent and answered, so only the owner of the file may read it.
+//! They hold requests and responses, so only the owner of the file may read it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -10,27 +10,27 @@ use std::path::Path;
 use offered_model::Exchange;
 
 use crate::error::Error;
-use crate::rundir::files::FAILED as FILE;
+use crate::rundir::files::FAILURES as FILE;
 use crate::rundir::workers;
 
-/// Adds an exchange to those of the run in `path`.
+/// Appends an exchange to the failures of the run in `path`.
 ///
 /// # Errors
-/// The disk refused.
-pub fn keep_failure(path: &Path, exchange: &Exchange) -> Result<(), Error> {
+/// The disk refuses.
+pub fn write_failure(path: &Path, exchange: &Exchange) -> Result<(), Error> {
     let file = path.join(FILE);
     let line = serde_json::to_string(exchange).expect("numbers and texts are JSON") + "\n";
     let mut open = OpenOptions::new();
-    let kept =
+    let written =
         open.create(true).append(true).mode(0o600).open(&file).and_then(|mut file| file.write_all(line.as_bytes()));
-    kept.map_err(Error::io("write", &file))
+    written.map_err(Error::io("write", &file))
 }
 
-/// Those that the run in `path`, or each of its workers, has kept; none of a run without them. A last line that was being written when the run was killed is
-/// left out.
+/// Reads the failures of the run in `path`, or of all its workers; empty if there are none. Ignores an incomplete last line, which a
+/// killed run leaves.
 ///
 /// # Errors
-/// The file cannot be read, or is not what it should be.
+/// The file is unreadable or invalid.
 pub fn read_failures(path: &Path) -> Result<Vec<Exchange>, Error> {
     let file = path.join(FILE);
     let text = match fs::read_to_string(&file) {
@@ -55,7 +55,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn what_is_kept_is_read_again_and_nobody_else_reads_it() {
+    fn written_failures_are_read_back_and_only_the_owner_may_read_them() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(read_failures(folder.path()).unwrap(), []);
         let said =
@@ -67,7 +67,7 @@ mod tests {
             ..Exchange::default()
         });
         for exchange in &exchanges {
-            keep_failure(folder.path(), exchange).unwrap();
+            write_failure(folder.path(), exchange).unwrap();
         }
         assert_eq!(read_failures(folder.path()).unwrap(), exchanges);
         let file = folder.path().join(FILE);

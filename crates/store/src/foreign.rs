@@ -1,7 +1,7 @@
-//! Other tools' result files: one file per format, told apart by their content.
+//! Readers of other tools' result files, one module per format. Formats are detected by content.
 //!
-//! A format is a name, a test on the first bytes, and a reader that fills an [`Intake`]; the table [`READERS`] is all that
-//! knows of it. The order of the table matters where one shape includes another: the strict ones come first.
+//! A format has a name, a test on the first bytes, and a reader that fills an [`Intake`]; [`READERS`] lists all formats. They are tried in
+//! this order, so a strict format precedes a format that would accept its files.
 
 mod ab;
 mod access_log;
@@ -38,11 +38,11 @@ use std::io::{BufRead, Cursor, ErrorKind, Read};
 
 use offered_model::Recording;
 
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 use intake::Intake;
 
-/// The content of a foreign file, from its first byte.
+/// The content of a file, from its first byte.
 type Content<'a> = &'a mut dyn BufRead;
 
 struct Reader {
@@ -52,7 +52,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Whether `--start-column` and its like speak of it.
+    /// Whether `--start-column` and similar options apply.
     fn has_columns(&self) -> bool {
         matches!(self.name, "csv" | "tsv")
     }
@@ -87,28 +87,28 @@ static READERS: [&Reader; 26] = [
     &columns::TSV,
 ];
 
-/// A kind of foreign file.
+/// An input format of another tool.
 #[derive(Clone, Copy)]
-pub struct Format(&'static Reader);
+pub struct InputFormat(&'static Reader);
 
-impl Format {
+impl InputFormat {
     /// The names of all formats, in the order in which they are tried.
     pub fn names() -> impl Iterator<Item = &'static str> {
         READERS.iter().map(|reader| reader.name)
     }
 
-    /// The format of that name.
+    /// The format with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         READERS.iter().find(|reader| reader.name == name).map(|reader| Self(reader))
     }
 
-    /// Its name, as in [`Recording::format`].
+    /// The name, as in [`Recording::format`].
     pub fn name(self) -> &'static str {
         self.0.name
     }
 }
 
-impl std::fmt::Debug for Format {
+impl std::fmt::Debug for InputFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
@@ -162,11 +162,11 @@ impl TrimQuotes for &[u8] {
 
 const HEAD: u64 = 1 << 16;
 
-/// Reads `content` as the format asked for, or as the one it looks like.
+/// Reads `content` in the given or detected format.
 pub(crate) fn read(name: &str, content: Content, options: &ReadOptions) -> Result<Recording, Error> {
     let mut head = Vec::new();
     match (&mut *content).take(HEAD).read_to_end(&mut head) {
-        // A compressed file that was cut off: the rows will meet the same end again, and say so.
+        // A truncated compressed file: reading the rows reports it.
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => {}
         read => drop(read.map_err(Error::io("read", name.as_ref()))?),
     }
@@ -178,13 +178,13 @@ pub(crate) fn read(name: &str, content: Content, options: &ReadOptions) -> Resul
     }
     let format = options.format.map_or_else(|| sniff(name, &Head { bytes: &head }, options), |format| Ok(format.0))?;
     if options.start_column.is_some() && !format.has_columns() {
-        return Err(Error::content(name, format!("is read as {}, whose columns are known", format.name)));
-    }
-    if options.stamps.is_some() && !format.name.starts_with("jtl") {
         return Err(Error::content(
             name,
-            format!("is read as {}: only of JMeter's stamps is it open what they mean", format.name),
+            format!("is read as {}, which has fixed columns; remove --start-column", format.name),
         ));
+    }
+    if options.stamps.is_some() && !format.name.starts_with("jtl") {
+        return Err(Error::content(name, format!("is read as {}; --stamps applies to JMeter files only", format.name)));
     }
     let mut intake = Intake::new(name, format.name);
     (format.read)(&mut Cursor::new(head).chain(content), options, &mut intake)?;
@@ -198,11 +198,11 @@ fn sniff(name: &str, head: &Head, options: &ReadOptions) -> Result<&'static Read
     READERS
         .iter()
         .copied()
-        // Who names a column speaks of a table, whatever tool it may look like.
+        // A named column means that the file is a table, whatever tool it looks like.
         .find(|reader| (options.start_column.is_none() || reader.has_columns()) && (reader.sniff)(head))
         .ok_or_else(|| match refused::why(head) {
             Some(why) => Error::content(name, why),
-            None => Error::NoKnownKind { file: name.to_owned(), known: Format::names().collect() },
+            None => Error::UnknownFormat { file: name.to_owned(), formats: InputFormat::names().collect() },
         })
 }
 

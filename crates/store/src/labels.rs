@@ -1,21 +1,21 @@
-//! The names of requests in the order they were first seen.
+//! The names of requests, numbered in the order of first use.
 
 use offered_model::Note;
 use std::collections::HashMap;
 
-/// Gives every distinct name its number, which is what [`offered_model::Event::label`] holds.
+/// Numbers distinct names; [`offered_model::Event::label`] holds such a number.
 #[derive(Clone, Default)]
 pub(crate) struct Labels {
     names: Vec<String>,
     numbers: HashMap<Box<[u8]>, u16>,
 }
 
-/// An event has two bytes for its label; names past that many share the last number.
+/// An event has two bytes for its label; further names share the last number.
 const MAX_NAMES: usize = u16::MAX as usize;
 const OTHERS: &str = "(other labels)";
 
 impl Labels {
-    /// The number of `name`; bytes that are not UTF-8 are read as Latin-1 (old JMeter on Windows).
+    /// The number of `name`. Bytes that are not UTF-8 are read as Latin-1 (old JMeter on Windows).
     #[inline]
     pub(crate) fn number(&mut self, name: &[u8]) -> u16 {
         match self.numbers.get(name) {
@@ -37,12 +37,12 @@ impl Labels {
         number
     }
 
-    /// The names so far, by number.
+    /// The names, by number.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The names, and a note when there were too many.
+    /// The names; adds a note if there were too many.
     pub(crate) fn into_names(self, notes: &mut Vec<Note>) -> Vec<String> {
         if self.names.len() > MAX_NAMES {
             notes.push(Note::ManyNames { told_apart: MAX_NAMES as u64, rest: OTHERS.to_owned() });
@@ -51,7 +51,7 @@ impl Labels {
     }
 }
 
-/// Bytes as text: UTF-8, or else Latin-1, in which every byte is a letter.
+/// Decodes UTF-8, or else Latin-1, in which every byte is a character.
 pub(crate) fn text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_keeps_its_number_and_too_many_share_one() {
+    fn names_keep_their_numbers_and_excess_names_share_one() {
         let mut labels = Labels::default();
         for i in 0..70_000u32 {
             assert_eq!(labels.number(i.to_string().as_bytes()), i.min(65_535) as u16);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn latin_1_is_read_as_such() {
+    fn latin_1_is_decoded() {
         assert_eq!(text(b"caf\xe9"), "café");
         assert_eq!(text("café".as_bytes()), "café");
     }

@@ -1,13 +1,12 @@
-//! Where events are kept: the run directory we write, and every file that [`read`] understands.
+//! Run directories, Parquet files and the result files of other load testers: reading and writing.
 //!
-//! A run directory holds `workload.toml` verbatim, `run.json` and `events/part-NNNN.parquet`. A part appears under its name
-//! only when it is whole, at least every two seconds, so a killed run loses at most that and stays readable. Reading knows
-//! one door, [`read`], whatever stands behind it: our directory, one of its parts, or another tool's result file.
+//! A run directory holds `workload.toml` verbatim, `run.json` and `events/part-NNNN.parquet`. A part gets its final name only when it is
+//! complete, at least every two seconds. So a killed run loses at most two seconds of events and stays readable. [`read`] opens every
+//! input: a run directory, one of its parts, or a result file of another tool.
 //!
 //! # Example
-//! A table of JMeter's, known by its content; a path is read by [`read`].
+//! [`read`] takes a path and detects the format by content. This example reads a JMeter table from memory.
 //! ```
-//! use offered_model::Nanos;
 //! use offered_store::{ReadOptions, read_from};
 //!
 //! let table = "\
@@ -17,40 +16,40 @@
 //! ";
 //! let recording = read_from("results.jtl", table.as_bytes(), &ReadOptions::default())?;
 //! assert_eq!((recording.format.as_str(), recording.labels.as_slice()), ("jtl-csv", &["home".to_owned()][..]));
-//! let launches = recording.events.to_vec()?;
-//! let (first, second) = (&launches[0], &launches[1]);
+//! let requests = recording.events.to_vec()?;
+//! let (first, second) = (&requests[0], &requests[1]);
 //! assert_eq!(second.sent.unwrap() - first.sent.unwrap(), Nanos::from_millis(250).into());
 //! assert_eq!((first.service(), second.status), (Some(Nanos::from_millis(40).into()), 503));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod door;
 mod error;
+mod event_source;
 pub mod export;
 mod failures;
 mod foreign;
 mod labels;
+mod open;
 mod part;
 mod record;
 mod recorder;
 mod rundir;
 mod samples;
 mod table;
-mod tape;
-mod unkept;
+mod write_loss;
 
-pub use door::{ReadOptions, Stamps, read, read_from};
 pub use error::Error;
-pub use failures::{keep_failure, read_failures};
-pub use foreign::{CSV_COLUMNS, Format};
-pub use record::{AskedHost, Machine, MadeBy, RunRecord, Unread, Until};
-pub use recorder::{Recorder, give_way};
-pub use rundir::alive::{Alive, BEAT, SILENT};
-pub use rundir::following::{Followed, Following, Standing};
-pub use rundir::packed::pack;
-pub use rundir::workers::{attempts, is_worker, worker};
+pub use event_source::Spool;
+pub use failures::{read_failures, write_failure};
+pub use foreign::{CSV_COLUMNS, InputFormat};
+pub use open::{ReadOptions, TimestampMeaning, read, read_from};
+pub use record::{EndCondition, Ignored, Machine, ObservedHost, RunKind, RunRecord};
+pub use recorder::{Recorder, lower_thread_priority};
+pub use rundir::archive::write_tar;
+pub use rundir::follower::{RunFollower, WorkerState, WorkerStatus};
+pub use rundir::heartbeat::{HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, Heartbeat};
+pub use rundir::workers::{attempt_directories, is_worker_directory, worker_directory};
 pub use rundir::{Writer, files, read_events};
-pub use samples::{Observed, Sample, SampleWriter, Samples, Scraped};
+pub use samples::{Sample, SampleWriter, Samples, SamplesMetadata, ScrapeInfo};
 pub use table::{Cells, Column, write_table};
-pub use tape::Spool;
-pub use unkept::Unkept;
+pub use write_loss::WriteLoss;

@@ -1,11 +1,10 @@
-//! The recorder: a thread that owns the [`Writer`], so that no launch ever waits for a disk.
+//! The recorder: a thread that owns the [`Writer`], so that no request ever waits for a disk.
 //!
-//! Launching threads send batches into a channel without bound and go on. The thread closes a part when the events
-//! themselves have advanced a second since the part's first one, and after three quarters of a second of silence, so a part is never open for
-//! two: the clock it goes by is in the events, it reads none.
+//! Generator threads send batches through an unbounded channel. The recorder closes a part when its events span one second, or when nothing
+//! has arrived for 0.75 s. So a part is never open for two seconds. The recorder reads no clock; event timestamps are its clock.
 //!
-//! What a disk will not take stays in memory, [`MOST`] events of it, and is tried again every second, so that a disk that was full for a while
-//! costs nothing, and of a run whose disk is full at its end nothing is lost to the one who waits for its result.
+//! Up to [`MAX_PENDING`] events that the disk refuses stay in memory, and writing is retried every second. So a temporarily full disk costs
+//! nothing. If the disk is still full at the end, [`Recorder::finish`] returns the events.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -19,171 +18,171 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::record::RunRecord;
 use crate::rundir::Writer;
-use crate::unkept::Unkept;
+use crate::write_loss::WriteLoss;
 
-/// A handle on the writing thread; clone one for every launching thread.
+/// A handle to the recorder thread. Clone one for every generator thread.
 ///
-/// When every handle is dropped without [`Recorder::finish`], the last part is still closed and the run counts as cut.
+/// If all handles are dropped without [`Recorder::finish`], the last part is still closed and the run reads as killed.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     messages: Sender<Message>,
-    /// Set when somebody waits for it.
-    hurry: Arc<AtomicBool>,
-    /// Batches handed over and not yet taken.
+    /// Set when a caller waits for the recorder: it then stops pausing.
+    no_pause: Arc<AtomicBool>,
+    /// Number of batches in the channel.
     waiting: Arc<AtomicUsize>,
-    /// Why the disk does not take what it should, at present.
-    refusal: Refusal,
-    /// Whether nothing is disturbed by it, and whoever is faster waits.
-    for_nobody: bool,
+    /// The current write error, if any.
+    write_error: SharedError,
+    /// Whether [`Recorder::record`] blocks while the recorder is behind.
+    blocking: bool,
 }
 
-type Refusal = Arc<Mutex<Option<String>>>;
+type SharedError = Arc<Mutex<Option<String>>>;
 
 #[derive(Debug)]
 enum Message {
     Events(Vec<Event>),
-    UnderWay(Vec<Event>),
-    /// Tell when all before this has been taken.
-    Reached(Sender<()>),
-    /// With the text of `run.json`.
+    InFlight(Vec<Event>),
+    /// Signal when all earlier messages have been handled.
+    Sync(Sender<()>),
+    /// Finish with this text of `run.json`.
     Finish {
         record: String,
-        done: Sender<Result<Option<Unkept>, Error>>,
+        done: Sender<Result<Option<WriteLoss>, Error>>,
     },
 }
 
 impl Recorder {
-    /// Moves `writer` to a thread of its own.
+    /// Moves `writer` to a new thread.
     ///
     /// # Errors
-    /// The system has no thread for it.
+    /// The system cannot start a thread.
     pub fn start(mut writer: Writer) -> Result<Self, Error> {
         let (messages, inbox) = channel();
-        let (hurry, waiting) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let (waited_for, behind, taken) = (hurry.clone(), waiting.clone(), waiting.clone());
+        let (no_pause, waiting) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (urgent, behind, taken) = (no_pause.clone(), waiting.clone(), waiting.clone());
         writer.pause_with(move || {
-            if !waited_for.load(Relaxed) && behind.load(Relaxed) < BEHIND {
+            if !urgent.load(Relaxed) && behind.load(Relaxed) < MAX_QUEUED {
                 thread::park_timeout(PAUSE);
             }
         });
-        let refusal = Refusal::default();
-        let said = refusal.clone();
-        let keep = move || {
-            give_way();
-            Keeper { writer, waiting: taken, refusal: said, opened: None, lost: 0, last: None }.run(inbox);
+        let write_error = SharedError::default();
+        let shared = write_error.clone();
+        let run = move || {
+            lower_thread_priority();
+            RecorderThread { writer, waiting: taken, write_error: shared, opened: None, lost: 0, last_error: None }
+                .run(inbox);
         };
-        thread::Builder::new().name("record".to_owned()).spawn(keep).map_err(Error::NoThread)?;
-        Ok(Self { messages, hurry, waiting, refusal, for_nobody: false })
+        thread::Builder::new().name("record".to_owned()).spawn(run).map_err(Error::ThreadSpawn)?;
+        Ok(Self { messages, no_pause, waiting, write_error, blocking: false })
     }
 
-    /// The same where no clock is to be kept: it never pauses, and [`Recorder::record`] waits for it, so that memory stays bounded
-    /// however fast the events are made.
+    /// Turns pauses off and makes [`Recorder::record`] wait for the disk. For runs on a virtual clock: timing does not matter there, and memory
+    /// must stay bounded however fast events are produced.
     #[must_use]
-    pub fn for_nobody(self) -> Self {
-        self.hurry.store(true, Relaxed);
-        Self { for_nobody: true, ..self }
+    pub fn blocking(self) -> Self {
+        self.no_pause.store(true, Relaxed);
+        Self { blocking: true, ..self }
     }
 
-    /// Why the disk does not take what it should; nothing while it does.
-    pub fn refusal(&self) -> Option<String> {
-        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The current write error; `None` while the disk accepts all events.
+    pub fn write_error(&self) -> Option<String> {
+        self.write_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Hands over a batch; never blocks but [for nobody](Recorder::for_nobody). A failing disk is told by [`Recorder::refusal`],
-    /// not here.
+    /// Hands over a batch. Blocks only on a [blocking](Recorder::blocking) recorder. [`Recorder::write_error`] reports disk errors.
     ///
     /// # Errors
-    /// [`Error::Ended`]: the recorder was finished before, these events are not kept.
+    /// [`Error::RecorderEnded`]: the recorder was finished before; the events are not recorded.
     pub fn record(&self, events: Vec<Event>) -> Result<(), Error> {
         self.waiting.fetch_add(1, Relaxed);
-        self.messages.send(Message::Events(events)).map_err(|_| Error::Ended)?;
-        if self.for_nobody && self.waiting.load(Relaxed) > BEHIND {
-            let (done, answer) = channel();
-            self.messages.send(Message::Reached(done)).map_err(|_| Error::Ended)?;
-            answer.recv().map_err(|_| Error::Ended)?;
+        self.messages.send(Message::Events(events)).map_err(|_| Error::RecorderEnded)?;
+        if self.blocking && self.waiting.load(Relaxed) > MAX_QUEUED {
+            let (done, reply) = channel();
+            self.messages.send(Message::Sync(done)).map_err(|_| Error::RecorderEnded)?;
+            reply.recv().map_err(|_| Error::RecorderEnded)?;
         }
         Ok(())
     }
 
-    /// Hands over launches that are under way for long, as far as their events have come: what becomes of them is [recorded](Recorder::record)
-    /// at their end, and if the process is killed before it is known that they were launched. Never blocks.
+    /// Hands over requests that have been in flight for long, with what is known of their events. [Record](Recorder::record) their outcome
+    /// later. If the process is killed before, the run directory still shows that they were sent. Never blocks.
     ///
     /// # Errors
-    /// [`Error::Ended`]: the recorder was finished before.
-    pub fn under_way(&self, launches: Vec<Event>) -> Result<(), Error> {
-        self.messages.send(Message::UnderWay(launches)).map_err(|_| Error::Ended)
+    /// [`Error::RecorderEnded`]: the recorder was finished before.
+    pub fn record_in_flight(&self, requests: Vec<Event>) -> Result<(), Error> {
+        self.messages.send(Message::InFlight(requests)).map_err(|_| Error::RecorderEnded)
     }
 
-    /// Writes what was recorded before this call, then `run.json`, and waits until that is done. Events that the disk will not take are returned;
-    /// `run.json` is not written then, so the run reads as cut.
+    /// Writes all recorded events, then `run.json`, and waits until both are on disk. Returns the events that the disk refuses. In this case
+    /// `run.json` is not written, so the run reads as killed.
     ///
     /// # Errors
-    /// The disk takes the events and not `run.json`, or [`Error::Ended`]: it was finished before.
-    pub fn finish(self, record: &RunRecord<impl Serialize, impl Serialize>) -> Result<Option<Unkept>, Error> {
-        let (done, answer) = channel();
-        self.hurry.store(true, Relaxed);
-        self.messages.send(Message::Finish { record: record.text(), done }).map_err(|_| Error::Ended)?;
-        answer.recv().map_err(|_| Error::Ended)?
+    /// The disk refuses `run.json`, or [`Error::RecorderEnded`]: the recorder was finished before.
+    pub fn finish(self, record: &RunRecord<impl Serialize, impl Serialize>) -> Result<Option<WriteLoss>, Error> {
+        let (done, reply) = channel();
+        self.no_pause.store(true, Relaxed);
+        self.messages.send(Message::Finish { record: record.text(), done }).map_err(|_| Error::RecorderEnded)?;
+        reply.recv().map_err(|_| Error::RecorderEnded)?
     }
 }
 
-/// Lets this thread have no more than a tenth of a core that a launching thread wants too, and give it up whenever that one
-/// wakes. Writing costs a tenth of launching at most, so even on one core it keeps up.
+/// Lowers the priority of this thread (nice 10). It then takes at most a tenth of a core from a generator thread and yields whenever that
+/// thread wakes. Writing costs at most a tenth of sending, so the recorder keeps up even on one core.
 #[cfg(target_os = "linux")]
-pub fn give_way() {
-    // Of Linux this is said to one thread; elsewhere it would be the whole process. Refused, it only costs precision.
+pub fn lower_thread_priority() {
+    // Only Linux sets the priority of one thread; other systems would change the whole process. An error only costs timing precision.
     let _ = rustix::process::nice(10);
 }
 
-/// On this system it is left as it is.
+/// Does nothing on this system.
 #[cfg(not(target_os = "linux"))]
-pub fn give_way() {}
+pub fn lower_thread_priority() {}
 
 const PART: Nanos = Nanos::from_secs(1);
-/// A part is closed when nothing has come for so long: longer than a launching thread keeps its events to itself, or parts would be closed
+/// A part is closed when nothing arrives for this long. Must exceed the time for which generator threads buffer events, or parts would close
 /// between two batches.
-const SILENCE: Duration = Duration::from_millis(750);
-/// The recorder works some 15 us at a time and then pauses so long: a launching thread that never sleeps would else be put off
-/// for whole ticks of the scheduler.
+const IDLE_LIMIT: Duration = Duration::from_millis(750);
+/// The recorder pauses for this long after every 15 us of work. Otherwise a generator thread that never sleeps would be
+/// delayed by whole ticks of the scheduler.
 const PAUSE: Duration = Duration::from_micros(500);
-/// It does not pause while more batches than this wait for it: at the highest rates its memory would else grow with the run.
-const BEHIND: usize = 100;
-/// So many events wait for a disk that will not take them, some 170 MB; what comes after them is lost.
-const MOST: usize = 1_000_000;
+/// The recorder stops pausing when more batches than this are queued. Otherwise memory would grow with the run at the highest rates.
+const MAX_QUEUED: usize = 100;
+/// Maximum number of events in memory while the disk refuses them (170 MB). Later events are lost.
+const MAX_PENDING: usize = 1_000_000;
 
-struct Keeper {
+struct RecorderThread {
     writer: Writer,
     waiting: Arc<AtomicUsize>,
-    /// How far the events had come when the open part got its first.
+    /// The latest event time when the open part got its first event.
     opened: Option<Instant>,
-    refusal: Refusal,
+    write_error: SharedError,
     lost: u64,
-    /// Why a part was not taken, the last time that one was not.
-    last: Option<Error>,
+    /// The last write error.
+    last_error: Option<Error>,
 }
 
-impl Keeper {
+impl RecorderThread {
     fn run(mut self, inbox: Receiver<Message>) {
         loop {
-            match inbox.recv_timeout(SILENCE) {
+            match inbox.recv_timeout(IDLE_LIMIT) {
                 Ok(Message::Events(events)) => {
                     self.waiting.fetch_sub(1, Relaxed);
-                    self.keep(events);
+                    self.add(events);
                 }
-                Ok(Message::UnderWay(launches)) => {
-                    let now = launches.iter().filter_map(|launch| launch.sent).max();
-                    self.writer.under_way(launches);
+                Ok(Message::InFlight(requests)) => {
+                    let now = requests.iter().filter_map(|request| request.sent).max();
+                    self.writer.add_in_flight(requests);
                     if let Some(now) = now {
                         self.advance(now);
                     }
                 }
-                // Whoever asked may be gone.
-                Ok(Message::Reached(done)) => drop(done.send(())),
+                // The caller may have gone.
+                Ok(Message::Sync(done)) => drop(done.send(())),
                 Ok(Message::Finish { record, done }) => {
                     let finished = self.finish(&record);
-                    // Once it is said that all is kept, nothing more may be handed in.
+                    // Nothing may be sent after the result says that all events are written.
                     drop(inbox);
-                    // Whoever asked may be gone; there is nobody else to tell.
+                    // The caller may have gone; there is no other receiver.
                     let _ = done.send(finished);
                     return;
                 }
@@ -193,11 +192,11 @@ impl Keeper {
         }
     }
 
-    fn keep(&mut self, events: Vec<Event>) {
+    fn add(&mut self, events: Vec<Event>) {
         let Some(now) = events.iter().map(|e| e.intended.max(e.sent.max(e.done).unwrap_or_default())).max() else {
             return;
         };
-        if self.writer.waiting() + events.len() > MOST {
+        if self.writer.waiting() + events.len() > MAX_PENDING {
             self.lost += events.len() as u64;
         } else {
             let written = self.writer.write(events);
@@ -206,7 +205,7 @@ impl Keeper {
         self.advance(now);
     }
 
-    /// Closes the part when what has come has advanced far enough.
+    /// Closes the part when event times have advanced by [`PART`].
     fn advance(&mut self, now: Instant) {
         if self.opened.get_or_insert(now).until(now) >= PART {
             self.rotate();
@@ -219,20 +218,26 @@ impl Keeper {
         self.note(rotated);
     }
 
-    /// Says whether the disk takes what it should.
+    /// Publishes the result of a write.
     fn note(&mut self, done: Result<(), Error>) {
-        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = done.as_ref().err().map(Error::to_string);
-        self.last = done.err().or(self.last.take());
+        *self.write_error.lock().unwrap_or_else(PoisonError::into_inner) = done.as_ref().err().map(Error::to_string);
+        self.last_error = done.err().or(self.last_error.take());
     }
 
-    fn finish(mut self, record: &str) -> Result<Option<Unkept>, Error> {
+    fn finish(mut self, record: &str) -> Result<Option<WriteLoss>, Error> {
         self.rotate();
         if self.writer.waiting() == 0 && self.lost == 0 {
             return self.writer.close(record).map(|()| None);
         }
         let (events, labels) = self.writer.into_waiting();
         let missing = self.lost + events.len() as u64;
-        Ok(Some(Unkept { events, labels, lost: self.lost, missing, why: self.last.unwrap_or(Error::Ended) }))
+        Ok(Some(WriteLoss {
+            events,
+            labels,
+            lost: self.lost,
+            missing,
+            reason: self.last_error.unwrap_or(Error::RecorderEnded),
+        }))
     }
 }
 
@@ -241,10 +246,10 @@ mod tests {
     use offered_model::{Note, Recording};
 
     use super::*;
-    use crate::{MadeBy, ReadOptions, Until, read};
+    use crate::{EndCondition, ReadOptions, RunKind, read};
 
     fn record() -> RunRecord {
-        RunRecord::new(MadeBy::Run, Until::Duration)
+        RunRecord::new(RunKind::Run, EndCondition::Duration)
     }
 
     fn events(from: u64, count: u64) -> Vec<Event> {
@@ -252,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn every_event_of_every_thread_is_kept_and_parts_close_on_the_way() {
+    fn all_events_of_all_threads_are_recorded_and_parts_close_during_the_run() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run");
         let recorder = Recorder::start(Writer::create(&path, "", vec!["home".into()]).unwrap()).unwrap();
@@ -272,26 +277,26 @@ mod tests {
         assert_eq!(recording.events.launches(), 12_000);
         assert_eq!(recording.notes, []);
         assert!(path.join("events/part-0001.parquet").exists(), "4 s of events are more than one part");
-        assert!(matches!(late.record(events(0, 1)), Err(Error::Ended)));
+        assert!(matches!(late.record(events(0, 1)), Err(Error::RecorderEnded)));
     }
 
     #[test]
-    fn dropping_every_handle_keeps_the_events_and_the_run_reads_as_cut() {
+    fn dropping_all_handles_writes_the_events_and_the_run_reads_as_killed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run");
         let (sender, receiver) = channel();
         sender.send(Message::Events(events(0, 5))).unwrap();
         drop(sender);
         let writer = Writer::create(&path, "", vec![]).unwrap();
-        let (waiting, refusal) = (Arc::new(AtomicUsize::new(1)), Refusal::default());
-        Keeper { writer, waiting, refusal, opened: None, lost: 0, last: None }.run(receiver);
+        let (waiting, write_error) = (Arc::new(AtomicUsize::new(1)), SharedError::default());
+        RecorderThread { writer, waiting, write_error, opened: None, lost: 0, last_error: None }.run(receiver);
         let recording = read(&path, &ReadOptions::default()).unwrap();
         assert_eq!(recording.events.launches(), 5);
         assert_eq!(recording.notes, [Note::Killed]);
     }
 
     #[test]
-    fn a_disk_that_fails_is_told_at_once_and_what_it_did_not_take_is_given_back() {
+    fn a_write_error_is_reported_at_once_and_the_events_are_returned() {
         let dir = tempfile::tempdir().unwrap();
         let start =
             |name| Recorder::start(Writer::create(&dir.path().join(name), "", vec!["home".into()]).unwrap()).unwrap();
@@ -302,33 +307,33 @@ mod tests {
         recorder.record(events(0, 3)).unwrap();
         recorder.record(events(1500, 4)).unwrap();
         let late = recorder.clone();
-        let mut unkept = recorder.finish(&record()).unwrap().unwrap();
-        assert!(late.refusal().unwrap().contains("part-0000.parquet"), "{:?}", late.refusal());
-        assert!(matches!(late.finish(&record()), Err(Error::Ended)));
-        // They are there behind what the disk has, whatever number their name has there.
+        let mut loss = recorder.finish(&record()).unwrap().unwrap();
+        assert!(late.write_error().unwrap().contains("part-0000.parquet"), "{:?}", late.write_error());
+        assert!(matches!(late.finish(&record()), Err(Error::RecorderEnded)));
+        // The events follow those on disk, whatever number their label has there.
         let before = Recording { events: events(0, 2).into(), labels: vec!["cart".into()], ..Recording::default() };
-        let all = unkept.behind(before);
+        let all = loss.append_to(before);
         assert_eq!((all.labels.join(" "), all.events.launches()), ("cart home".to_owned(), 9));
         let labels: Vec<u16> = all.events.to_vec().unwrap().iter().map(|event| event.label).collect();
         assert_eq!(labels, [0, 0, 1, 1, 1, 1, 1, 1, 1]);
-        let error = unkept.error().to_string();
-        assert!(error.starts_with("7 events could not be kept: cannot create"), "{error}");
+        let error = loss.error().to_string();
+        assert!(error.starts_with("7 events could not be written: cannot create"), "{error}");
 
         other.record(events(0, 3)).unwrap();
         let error = other.finish(&record()).unwrap().unwrap().error();
-        assert!(matches!(error, Error::Unkept { missing: 3, lost: 0, .. }), "{error}");
+        assert!(matches!(error, Error::WriteLoss { missing: 3, lost: 0, .. }), "{error}");
         assert!(!dir.path().join("other/run.json").exists());
     }
 
     #[test]
-    fn a_disk_that_was_full_for_a_while_costs_nothing_and_a_full_memory_nothing_but_what_came_last() {
+    fn a_temporarily_full_disk_loses_nothing_and_full_memory_loses_the_latest_events() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run");
         let mut writer = Writer::create(&path, "", vec!["home".into()]).unwrap();
         std::fs::remove_dir(path.join("events")).unwrap();
         for batch in 0..25 {
             let refused = writer.write(events(batch * 10_000, 10_000));
-            assert_eq!(refused.is_err(), batch == 9, "it is tried again only when it is asked to");
+            assert_eq!(refused.is_err(), batch == 9, "a failed write is retried only on rotate");
         }
         assert!(writer.rotate().is_err());
         std::fs::create_dir(path.join("events")).unwrap();
@@ -337,16 +342,16 @@ mod tests {
         assert!(path.join("events/part-0002.parquet").exists() && !path.join("events/part-0003.parquet").exists());
 
         std::fs::remove_dir_all(path.join("events")).unwrap();
-        let (waiting, refusal) = (Arc::new(AtomicUsize::new(0)), Refusal::default());
-        let mut keeper = Keeper { writer, waiting, refusal, opened: None, lost: 0, last: None };
-        for _ in 0..=MOST / 100_000 {
-            keeper.keep(events(0, 100_000));
+        let (waiting, write_error) = (Arc::new(AtomicUsize::new(0)), SharedError::default());
+        let mut thread = RecorderThread { writer, waiting, write_error, opened: None, lost: 0, last_error: None };
+        for _ in 0..=MAX_PENDING / 100_000 {
+            thread.add(events(0, 100_000));
         }
-        let unkept = keeper.finish("").unwrap().unwrap();
-        assert_eq!(unkept.events.len(), MOST);
-        let error = unkept.error().to_string();
+        let loss = thread.finish("").unwrap().unwrap();
+        assert_eq!(loss.events.len(), MAX_PENDING);
+        let error = loss.error().to_string();
         assert!(
-            error.starts_with("1100000 events could not be kept, nor held: 100000 of them count nowhere: "),
+            error.starts_with("1100000 events could not be written; 100000 of them are missing from the results too, because memory was full: "),
             "{error}"
         );
     }

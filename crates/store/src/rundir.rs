@@ -1,12 +1,12 @@
-//! The run directory: `workload.toml` as it was given, for its owner alone, `run.json` when the run has ended, `events/part-NNNN.parquet`
-//! meanwhile, beside it `under-way/part-NNNN.parquet`.
+//! The run directory: `workload.toml` as given (readable by its owner only), `events/part-NNNN.parquet` and `in-flight/part-NNNN.parquet`
+//! during the run, `run.json` when it has ended.
 
-pub(crate) mod alive;
+pub(crate) mod archive;
 pub mod files;
-pub(crate) mod following;
-mod gone;
-pub(crate) mod packed;
-mod under_way;
+pub(crate) mod follower;
+pub(crate) mod heartbeat;
+mod in_flight;
+mod lost;
 pub(crate) mod workers;
 
 use std::fs::{self, File};
@@ -16,45 +16,45 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use offered_model::events::{Events, Extent, Wanted};
+use offered_model::events::{Columns, Events, Extent};
 use offered_model::{Event, Nanos, Note, Placing, Recording, Share};
 use serde::Serialize;
 
-use self::alive::Alive;
-use self::gone::{Begun, Gone};
-use self::under_way::{Last, UnderWay};
+use self::heartbeat::Heartbeat;
+use self::in_flight::{InFlightRequests, InFlightWriter};
+use self::lost::{LostRequests, StartedSessions};
 use crate::error::Error;
+use crate::event_source::{Part, Parts};
 use crate::labels::Labels;
 use crate::part;
 use crate::record::RunRecord;
-use crate::tape::{Part, Parts};
 
-/// Writes one run; nothing under a final name is ever half-written, and no existing directory is touched.
+/// Writes one run. Files get their final names only when complete; an existing directory is never changed.
 ///
-/// Holds the events of the part to come (at most [`Writer::FULL`]) until [`Writer::rotate`] writes them at one go.
+/// Holds the events of the next part (at most [`Writer::MAX_EVENTS_PER_PART`]) until [`Writer::rotate`] writes them.
 pub struct Writer {
     path: PathBuf,
     labels: Vec<String>,
     pending: Vec<Vec<Event>>,
-    /// How many events they are.
+    /// Number of pending events.
     waiting: usize,
     parts: u32,
-    /// Launches that have not ended.
-    under_way: UnderWay,
-    /// Whether the disk would not take the last part.
-    refused: bool,
+    /// Requests that are still in flight.
+    in_flight: InFlightWriter,
+    /// Whether writing the last part failed.
+    failed: bool,
     /// Called between stretches of work.
     pause: Box<dyn FnMut() + Send>,
 }
 
 impl Writer {
-    /// A part is closed early when it has this many events, so that memory stays bounded at any rate.
-    pub const FULL: usize = 100_000;
+    /// A part is closed early when it has this many events, which bounds memory at any rate.
+    pub const MAX_EVENTS_PER_PART: usize = 100_000;
 
-    /// Makes the directory `path` (and its parents) for a run of `workload_toml`, whose requests are named `labels`.
+    /// Creates the directory `path` and its parents for a run of `workload_toml`. `labels` are the names of its requests.
     ///
     /// # Errors
-    /// `path` exists already, whatever it is, or cannot be written; in both cases nothing is left behind at `path`.
+    /// `path` exists already or cannot be written. Nothing is left behind at `path`.
     pub fn create(path: &Path, workload_toml: &str, labels: Vec<String>) -> Result<Self, Error> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(Error::io("create", parent))?;
@@ -66,13 +66,13 @@ impl Writer {
         let (events, workload) = (path.join("events"), path.join(files::WORKLOAD));
         let filled = fs::create_dir(&events)
             .map_err(Error::io("create", &events))
-            .and_then(|()| place(&workload, |file| file.write_all(workload_toml.as_bytes())))
+            .and_then(|()| write_complete(&workload, |file| file.write_all(workload_toml.as_bytes())))
             .and_then(|()| {
                 fs::set_permissions(&workload, fs::Permissions::from_mode(0o600))
                     .map_err(Error::io("restrict", &workload))
             });
         if let Err(error) = filled {
-            // We made this directory a moment ago; if even this fails, the first error is still the one to report.
+            // This directory is new. If removing it fails too, the first error is the one to report.
             let _ = fs::remove_dir_all(path);
             return Err(error);
         }
@@ -82,65 +82,64 @@ impl Writer {
             pending: Vec::new(),
             waiting: 0,
             parts: 0,
-            under_way: UnderWay::of(path),
-            refused: false,
+            in_flight: InFlightWriter::new(path),
+            failed: false,
             pause: Box::new(|| ()),
         })
     }
 
-    /// Takes the directory away with all that was written: what it was made for has failed.
+    /// Removes the directory with all content, after a failure.
     pub fn remove(self) {
-        // The failure is what is reported; a directory that cannot be removed is in nobody's way but the next run's, which says so.
+        // The failure is what is reported. If the directory cannot be removed, the next run reports that it exists.
         let _ = fs::remove_dir_all(&self.path);
     }
 
-    /// From now on calls `pause` while it writes: after some 15 us of work, or 30 for a full part.
+    /// Calls `pause` while writing: after every 15 us of work, or 30 us in a full part.
     pub(crate) fn pause_with(&mut self, pause: impl FnMut() + Send + 'static) {
         self.pause = Box::new(pause);
     }
 
-    /// Takes events for the part to come, and closes it if it is full, unless the disk would not take the one before.
+    /// Adds events to the next part. Closes the part when it is full, unless writing the previous one failed.
     ///
     /// # Errors
-    /// See [`Writer::rotate`].
+    /// Same as [`Writer::rotate`].
     pub fn write(&mut self, events: Vec<Event>) -> Result<(), Error> {
         self.waiting += events.len();
-        self.under_way.ended(&events);
+        self.in_flight.remove(&events);
         self.pending.push(events);
-        if self.waiting >= Self::FULL && !self.refused { self.rotate() } else { Ok(()) }
+        if self.waiting >= Self::MAX_EVENTS_PER_PART && !self.failed { self.rotate() } else { Ok(()) }
     }
 
-    /// Takes launches that are under way; what becomes of them is written with their events.
-    pub(crate) fn under_way(&mut self, launches: Vec<Event>) {
-        self.under_way.begun(launches);
+    /// Adds requests that are in flight. Their outcome follows as events.
+    pub(crate) fn add_in_flight(&mut self, requests: Vec<Event>) {
+        self.in_flight.add(requests);
     }
 
-    /// Closes the part: its events are in the file system under their final name, and those of launches under way beside them. Without
-    /// either it does nothing.
+    /// Closes the part: writes its events under their final name, and requests in flight beside them. Does nothing if there are neither.
     ///
     /// # Errors
-    /// The disk refused; the events stay pending and the next call tries again.
+    /// The disk refuses; the events stay pending and the next call tries again.
     pub fn rotate(&mut self) -> Result<(), Error> {
         while self.waiting > 0 {
-            let placed = self.place_part();
-            self.refused = placed.is_err();
+            let placed = self.write_part();
+            self.failed = placed.is_err();
             placed?;
         }
-        self.under_way.write(&self.labels, &mut self.pause)
+        self.in_flight.write(&self.labels, &mut self.pause)
     }
 
-    /// Writes a part of the first of the pending events. What a disk would not take for a while may be more than one.
-    fn place_part(&mut self) -> Result<(), Error> {
+    /// Writes one part from the first pending events. After a failure several parts may be pending.
+    fn write_part(&mut self) -> Result<(), Error> {
         let mut events = 0;
         let is_of_part = |batch: &&Vec<Event>| {
-            let is_of_part = events < Self::FULL;
+            let is_of_part = events < Self::MAX_EVENTS_PER_PART;
             events += if is_of_part { batch.len() } else { 0 };
             is_of_part
         };
         let batches = self.pending.iter().take_while(is_of_part).count();
         let name = files::part(self.parts);
         let Self { pending, labels, pause, .. } = self;
-        place(&self.path.join(name), |file| {
+        write_complete(&self.path.join(name), |file| {
             part::write(file, &pending[..batches], labels, &mut part::now_and_then(pause)).map_err(io::Error::other)
         })?;
         self.parts += 1;
@@ -152,45 +151,45 @@ impl Writer {
         Ok(())
     }
 
-    /// How many events wait for their part.
+    /// Number of pending events.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// The events that the disk would not take, and the names that their labels point into.
+    /// Returns the pending events and the names of their labels.
     pub(crate) fn into_waiting(self) -> (Vec<Event>, Vec<String>) {
         (self.pending.concat(), self.labels)
     }
 
-    /// Closes the last part and writes `run.json`, whose presence says that the run is complete.
+    /// Closes the last part and writes `run.json`, which marks the run as complete.
     ///
     /// # Errors
-    /// The disk refused.
+    /// The disk refuses.
     pub fn finish(mut self, record: &RunRecord<impl Serialize, impl Serialize>) -> Result<(), Error> {
         self.rotate()?;
         self.close(&record.text())
     }
 
-    /// Writes `run.json`, after the last part.
+    /// Writes `run.json` after the last part.
     pub(crate) fn close(&self, record: &str) -> Result<(), Error> {
-        place_record(&self.path, record)?;
-        self.under_way.forget();
+        write_record(&self.path, record)?;
+        self.in_flight.remove_folder();
         Ok(())
     }
 }
 
-/// Writes `run.json` of the run in `path`, or writes it anew.
-pub(crate) fn place_record(path: &Path, record: &str) -> Result<(), Error> {
-    place(&path.join(files::RECORD), |file| file.write_all(record.as_bytes()))
+/// Writes or replaces `run.json` of the run in `path`.
+pub(crate) fn write_record(path: &Path, record: &str) -> Result<(), Error> {
+    write_complete(&path.join(files::RECORD), |file| file.write_all(record.as_bytes()))
 }
 
-/// Writes a file under a name with `.tmp` added and renames it when it is whole.
-fn place(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), Error> {
+/// Writes a file under a temporary name (`.tmp` appended) and renames it when it is complete.
+fn write_complete(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), Error> {
     let mut name = path.as_os_str().to_owned();
     name.push(".tmp");
     let tmp = PathBuf::from(name);
     let mut file = BufWriter::new(File::create(&tmp).map_err(Error::io("create", &tmp))?);
-    // What has its final name survives a power cut: its bytes are on the disk before it is renamed, the name is after.
+    // A file with its final name survives a power failure: its bytes are synced before the rename, its name after.
     write(&mut file)
         .and_then(|()| file.into_inner().map_err(io::IntoInnerError::into_error))
         .and_then(|file| file.sync_all())
@@ -198,27 +197,27 @@ fn place(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>
     fs::rename(&tmp, path).map_err(Error::io("rename to", path))?;
     let folder = path.parent().unwrap_or(path);
     match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // Some network file systems know no syncing of folders; their server sees to the names.
+        // Some network file systems cannot sync directories; their server is responsible for the names.
         Err(why) if matches!(why.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
         synced => synced.map_err(Error::io("sync", folder)),
     }
 }
 
-/// Looks through all whole parts of the run in `path`, of a killed run too; what is missing is said in the recording's notes. The parts
-/// of many workers are one run.
+/// Opens the run in `path`, also of a killed run: scans all complete parts once. Notes of the recording say what is missing. The parts of
+/// several workers are read as one run.
 pub(crate) fn read(path: &Path) -> Result<Recording, Error> {
     let workers = workers::of(path)?;
-    if workers.is_empty() { alone(path) } else { workers::read(path, &workers) }
+    if workers.is_empty() { read_worker(path) } else { workers::read(path, &workers) }
 }
 
-/// Of one worker.
-fn alone(path: &Path) -> Result<Recording, Error> {
-    let mut looked = Looked::at(path)?;
+/// Opens the run directory of one worker.
+fn read_worker(path: &Path) -> Result<Recording, Error> {
+    let mut scanned_run = ScannedRun::at(path)?;
     let record = RunRecord::read(path)?;
-    let other = other_count(path, &looked.recording, &looked.parts);
-    let is_whole = record.is_some() && looked.recording.unreadable == 0 && other.is_none();
-    let note = if is_whole { None } else { looked.cut(path, record.as_ref())? };
-    let mut recording = looked.into_recording();
+    let other = count_note(path, &scanned_run.recording, &scanned_run.parts);
+    let is_whole = record.is_some() && scanned_run.recording.unreadable == 0 && other.is_none();
+    let note = if is_whole { None } else { scanned_run.cut(path, record.as_ref())? };
+    let mut recording = scanned_run.into_recording();
     recording.notes.extend(other.into_iter().chain(note));
     match record {
         Some(record) => {
@@ -230,63 +229,62 @@ fn alone(path: &Path) -> Result<Recording, Error> {
     Ok(recording)
 }
 
-/// That the run in `path` counted other launches than are in these parts, all of which could be read. Where one could not, that is told
-/// already.
-fn other_count(path: &Path, recording: &Recording, parts: &[(Part, Extent)]) -> Option<Note> {
+/// A note that the run counted another number of requests than its parts hold. `None` if a part is unreadable: that is noted already.
+fn count_note(path: &Path, recording: &Recording, parts: &[(Part, Extent)]) -> Option<Note> {
     let found = parts.iter().map(|(_, extent)| extent.launches).sum();
-    let counted = RunRecord::launched(path).filter(|counted| *counted != found && recording.unreadable == 0)?;
+    let counted = RunRecord::counted_requests(path).filter(|counted| *counted != found && recording.unreadable == 0)?;
     Some(Note::OtherCount { counted, found })
 }
 
-/// What the run in `path` has kept of its events, whatever else is there or not: for the one who has just made it.
+/// Opens the events of the run in `path` and ignores all other files. For a caller that has just made the run.
 ///
 /// # Errors
-/// There is no run, or no part can be read.
+/// There is no run, or no part is readable.
 pub fn read_events(path: &Path) -> Result<Recording, Error> {
-    Looked::at(path).map(Looked::into_recording)
+    ScannedRun::at(path).map(ScannedRun::into_recording)
 }
 
-/// A run that has been looked through.
-struct Looked {
+/// A run whose parts have been scanned once.
+struct ScannedRun {
     recording: Recording,
     labels: Labels,
     parts: Vec<(Part, Extent)>,
 }
 
-impl Looked {
+impl ScannedRun {
     fn at(path: &Path) -> Result<Self, Error> {
-        let (mut recording, mut labels) = (ours(), Labels::default());
-        let parts = look(path, &mut labels, &mut recording, Wanted::Place, &Placing::default(), |_| ())?;
+        let (mut recording, mut labels) = (empty_recording(), Labels::default());
+        let parts = scan_parts(path, &mut labels, &mut recording, Columns::Key, &Placing::default(), |_| ())?;
         Ok(Self { recording, labels, parts })
     }
 
-    /// Adds the launches that were under way when a run was killed, which has no record, and says what else is not there of its share of the
-    /// schedule, up to the last launch that is.
+    /// Adds the requests that were in flight when a run was killed, which has no record. Returns a note about requests of the schedule that are
+    /// not recorded, up to the last one that is.
     fn cut(&mut self, path: &Path, record: Option<&RunRecord>) -> Result<Option<Note>, Error> {
-        let (share, mut under_way) = match record {
-            Some(record) => (Some(record.share), Last::default()),
-            None => (Alive::read(path).map(|alive| alive.share), Last::of(path, &mut self.labels)),
+        let (share, mut in_flight) = match record {
+            Some(record) => (Some(record.share), InFlightRequests::default()),
+            None => (Heartbeat::read(path).map(|alive| alive.share), InFlightRequests::read(path, &mut self.labels)),
         };
-        let mut begun = Begun::new(share.unwrap_or(Share::ALL));
+        let mut started = StartedSessions::new(share.unwrap_or(Share::ALL));
         for (part, _) in &self.parts {
-            let played = part.play(&mut self.labels, Wanted::Whole, &mut |events| {
+            let scanned = part.scan(&mut self.labels, Columns::All, &mut |events| {
                 for event in events {
-                    begun.see(event);
-                    under_way.ended(event);
+                    started.add(event);
+                    in_flight.remove(event);
                 }
             });
-            played.map_err(|why| Error::content(path.display().to_string(), part.named(&why).to_string()))?;
+            scanned.map_err(|why| Error::content(path.display().to_string(), part.with_path(&why).to_string()))?;
         }
-        let under_way = under_way.into_events();
-        for event in &under_way {
-            begun.see(event);
+        let in_flight = in_flight.into_events();
+        for event in &in_flight {
+            started.add(event);
         }
-        let extent = Extent::of(&under_way);
-        self.parts.push((Part::Held(under_way), extent));
+        let extent = Extent::of(&in_flight);
+        self.parts.push((Part::Events(in_flight), extent));
         let last = self.parts.iter().filter_map(|(_, extent)| extent.last_meant).max();
-        // Of whom it is not known which part of the schedule was his it is not known either what he lacks.
-        let lacking = share.and(last).and_then(|last| Gone::of(path, begun, Some(last), 0, &mut self.labels));
-        Ok(lacking.and_then(|lacking| lacking.note()))
+        // Without a known share, the missing requests are unknown too.
+        let lost = share.and(last).and_then(|last| LostRequests::new(path, started, Some(last), 0, &mut self.labels));
+        Ok(lost.and_then(|lost| lost.note()))
     }
 
     fn into_recording(self) -> Recording {
@@ -299,36 +297,36 @@ impl Looked {
     }
 }
 
-/// The whole parts of the run in `path`, each with what is known of its events where they are placed, of all of which `see` is given what
-/// is wanted; those that cannot be read are counted and noted in `recording`.
-fn look(
+/// Scans the complete parts of the run in `path`, passes the `columns` of all events to `visit`, and returns each part with its extent after
+/// clock correction. Counts and notes unreadable parts in `recording`.
+fn scan_parts(
     path: &Path,
     labels: &mut Labels,
     recording: &mut Recording,
-    wanted: Wanted,
+    columns: Columns,
     placing: &Placing,
-    mut see: impl FnMut(&Event),
+    mut visit: impl FnMut(&Event),
 ) -> Result<Vec<(Part, Extent)>, Error> {
     let (mut whole, mut unreadable) = (Vec::new(), 0);
     let paths = parts(&path.join("events"))?;
     let all = paths.len();
     for path in paths {
-        let (part, mut extent) = (Part::Named(path), Extent::default());
-        let played = part.play(labels, wanted, &mut |events| {
+        let (part, mut extent) = (Part::File(path), Extent::default());
+        let scanned = part.scan(labels, columns, &mut |events| {
             for event in events {
                 if placing.is_none() {
                     extent.add(event);
                 } else {
                     extent.add(&placing.place(event));
                 }
-                see(event);
+                visit(event);
             }
         });
-        match played {
+        match scanned {
             Ok(()) => whole.push((part, extent)),
             Err(why) => {
                 unreadable += 1;
-                recording.complaints.push(part.named(&why).to_string());
+                recording.complaints.push(part.with_path(&why).to_string());
             }
         }
     }
@@ -342,18 +340,18 @@ fn look(
     Ok(whole)
 }
 
-/// Reads one part by itself.
+/// Opens one part read_worker.
 pub(crate) fn read_part(name: &str, part: Bytes) -> Result<Recording, Error> {
-    let mut recording = ours();
-    let (mut labels, part, mut extent) = (Labels::default(), Part::Whole(part), Extent::default());
-    let played = part.play(&mut labels, Wanted::Place, &mut |events| events.iter().for_each(|event| extent.add(event)));
-    played.map_err(|why| Error::content(name, why.to_string()))?;
+    let mut recording = empty_recording();
+    let (mut labels, part, mut extent) = (Labels::default(), Part::Bytes(part), Extent::default());
+    let scanned = part.scan(&mut labels, Columns::Key, &mut |events| events.iter().for_each(|event| extent.add(event)));
+    scanned.map_err(|why| Error::content(name, why.to_string()))?;
     recording.labels = labels.clone().into_names(&mut recording.notes);
     recording.events = Events::new(Arc::new(Parts::new(vec![part], labels)), extent);
     Ok(recording)
 }
 
-fn ours() -> Recording {
+fn empty_recording() -> Recording {
     Recording {
         format: "run".to_owned(),
         resolution: Nanos(1),
@@ -364,13 +362,13 @@ fn ours() -> Recording {
     }
 }
 
-/// The whole parts in the order they were written.
+/// The complete parts, in the order in which they were written.
 fn parts(events: &Path) -> Result<Vec<PathBuf>, Error> {
     let listed = fs::read_dir(events).map_err(|_| {
         let run = events.parent().unwrap_or(events);
         Error::content(
             run.display().to_string(),
-            "is no run of offered: it has no folder `events`; give a run directory or a result file",
+            "is not a run directory: it has no folder `events`; give a run directory or a result file",
         )
     })?;
     let mut parts = Vec::new();
@@ -380,7 +378,7 @@ fn parts(events: &Path) -> Result<Vec<PathBuf>, Error> {
             parts.push(path);
         }
     }
-    // By number, not by name: part-10000 comes after part-9999.
+    // Sort by number, not by name: part-10000 follows part-9999.
     parts.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
     Ok(parts)
 }

@@ -1,12 +1,12 @@
-//! Samples: what was read again and again of a machine or of what it runs, as one Parquet file in long form, a row for each number.
+//! Samples: numbers read repeatedly from a machine or its services, as one Parquet file with one row per number.
 //!
-//! Columns: `unix_ns` (the wall clock at the sample), `monotonic_ns` (since the first of them, by a clock that nobody sets), `source`
-//! (`cpu`, `net:eth0`, ...), `metric` (`user_ticks`, ...), `value` (as it was read: counters are counts, not rates). The footer holds
-//! [`Observed`]. Counts are exact up to 2^53.
+//! Columns: `unix_ns` (wall clock time of the sample), `monotonic_ns` (monotonic time since the first sample), `source`
+//! (`cpu`, `net:eth0`, ...), `metric` (`user_ticks`, ...), `value` (as read: counters are totals, not rates). The footer holds
+//! [`SamplesMetadata`]. Counts are exact up to 2^53.
 //!
 //! # Limitations
-//! A file is whole when it has been finished, and has its name only then: of an observer that was killed nothing is left but what stands in
-//! `FILE.tmp`, which no reader takes.
+//! A file gets its name only when it is finished. A killed observer leaves only `FILE.tmp`, which is not
+//! readable.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -35,69 +35,69 @@ use crate::record::Machine;
 /// The columns, as a Parquet schema declares them.
 const SCHEMA: &str = "message sample { required int64 unix_ns; required int64 monotonic_ns; required binary source (string); \
                       required binary metric (string); required double value; }";
-/// Under this name [`Observed`] stands in the footer.
-const ABOUT: &str = "offered.observed";
-/// So many rows are held before they are written, and read at one go.
+/// The footer key of [`SamplesMetadata`].
+const METADATA_KEY: &str = "offered.samples";
+/// Number of rows buffered for writing and reading.
 const GROUP: usize = 1 << 16;
 
-/// What is known of samples beside their numbers.
+/// Metadata of a sample file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Observed {
-    /// What this document is.
-    pub schema: Schema<Observed>,
-    /// Of the program that observed.
+pub struct SamplesMetadata {
+    /// The schema of this document.
+    pub schema: Schema<SamplesMetadata>,
+    /// The version of the program that wrote the file.
     pub version: String,
-    /// What the reader is to call what was observed.
+    /// The name under which reports show the samples.
     pub name: String,
-    /// The machine on which it was observed.
+    /// The machine where the samples were taken.
     pub machine: Machine,
-    /// Which of all observers it was, as its answers to those who ask for its clock say.
+    /// The identity of the observer, as in its replies to clock queries.
     pub token: u64,
-    /// From one sample to the next, as it was meant.
-    pub every_ns: u64,
-    /// What the wall clock showed at the first of them, carried on by `monotonic_ns`.
-    pub began_unix_ns: u64,
-    /// Ticks in a second, which the kernel counts processor time in.
+    /// The intended interval between two samples.
+    pub interval_ns: u64,
+    /// The wall clock at the first sample; later times add `monotonic_ns`.
+    pub started_unix_ns: u64,
+    /// Kernel ticks per second, the unit of processor time.
     pub ticks_per_s: u64,
-    /// Whether the kernel said that something keeps its clock right; `None` where it does not say.
+    /// Whether the kernel reported the clock as synchronised; `None` if unknown.
     pub synchronised: Option<bool>,
-    /// How far that clock was from the right time at most, as the kernel believed.
-    pub error_ns: Option<u64>,
-    /// How many samples there are.
+    /// The kernel's bound for the error of that clock; `None` if unknown.
+    pub clock_error_ns: Option<u64>,
+    /// Number of samples.
     pub samples: u64,
-    /// How many more there would be, had the machine let them be taken at their instants.
+    /// Number of samples that could not be taken on time and were skipped.
     pub missed: u64,
-    /// What taking them cost, in processor time; 0 where that is not known.
+    /// Processor time spent on sampling; 0 if unknown.
     pub cpu_ns: u64,
-    /// How they were asked for; `None`: an observer took them itself.
+    /// How the samples were scrape; `None` if an observer took them itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scraped: Option<Scraped>,
+    pub scrape: Option<ScrapeInfo>,
 }
 
-/// How numbers were asked for that somebody else counts.
+/// How metrics of an exporter were scrape.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Scraped {
-    /// Who was asked.
-    pub at: String,
-    /// Whether that is the machine that asked.
-    pub is_here: bool,
-    /// The names of those that only rise, among series.
+pub struct ScrapeInfo {
+    /// The URL.
+    pub address: String,
+    /// Whether the exporter runs on the machine that scrape it.
+    pub is_local: bool,
+    /// The names of the metrics that are counters.
     pub counters: BTreeSet<String>,
-    /// How often it was asked in vain.
+    /// Number of failed scrapes.
     pub failures: u64,
-    /// Why, the first time.
-    pub why: Option<String>,
-    /// The longest that an answer took.
-    pub longest_ns: u64,
-    /// Series of an answer that were not kept, for they were too many.
-    pub left_out: u64,
+    /// The first error.
+    pub first_error: Option<String>,
+    /// The longest duration of a scrape.
+    pub longest_scrape_ns: u64,
+    /// Number of series per scrape that were dropped, because there were too many.
+    pub excluded_series: u64,
 }
 
-impl Document for Observed {
-    const SCHEMA: &'static str = "offered.observed/1";
+impl Document for SamplesMetadata {
+    const SCHEMA: &'static str = "offered.samples/1";
 }
 
-/// Writes samples into a new file; memory holds [`GROUP`] rows at most.
+/// Writes samples into a new file. Buffers at most [`GROUP`] rows.
 pub struct SampleWriter {
     path: PathBuf,
     file: SerializedFileWriter<File>,
@@ -111,7 +111,7 @@ pub struct SampleWriter {
 }
 
 impl SampleWriter {
-    /// Makes `path` with `.tmp` added, which becomes `path` when it is whole.
+    /// Creates `path` with `.tmp` appended, which [`SampleWriter::finish`] renames to `path`.
     ///
     /// # Errors
     /// `path` exists, or cannot be written.
@@ -145,16 +145,16 @@ impl SampleWriter {
         })
     }
 
-    /// What is put from now on was read at this instant.
+    /// Sets the time of the following numbers.
     ///
     /// # Errors
-    /// What waited for it cannot be written.
+    /// Buffered rows cannot be written.
     pub fn at(&mut self, unix: Nanos, monotonic: Nanos) -> Result<(), Error> {
         self.now = (unix.0 as i64, monotonic.0 as i64);
         if self.value.len() >= GROUP { self.write() } else { Ok(()) }
     }
 
-    /// Puts a number.
+    /// Adds a number.
     pub fn put(&mut self, source: &str, metric: &str, value: f64) {
         let mut name = |name: &str| match self.names.get(name) {
             Some(known) => known.clone(),
@@ -172,27 +172,27 @@ impl SampleWriter {
         self.value.push(value);
     }
 
-    /// Writes the rest, and gives the file its name.
+    /// Writes the remaining rows and gives the file its final name.
     ///
     /// # Errors
-    /// The disk refused, or somebody has made a file of that name meanwhile; what was written so far stays under `.tmp`.
-    pub fn finish(mut self, about: &Observed) -> Result<(), Error> {
+    /// The disk refuses, or `path` was created meanwhile. The `.tmp` file remains.
+    pub fn finish(mut self, about: &SamplesMetadata) -> Result<(), Error> {
         self.write()?;
         let tmp = unfinished(&self.path);
         let about = serde_json::to_string(about).expect("numbers and texts are JSON");
-        self.file.append_key_value_metadata(KeyValue::new(ABOUT.to_owned(), about));
+        self.file.append_key_value_metadata(KeyValue::new(METADATA_KEY.to_owned(), about));
         let file = self.file.into_inner().map_err(|why| Error::content(tmp.display().to_string(), why.to_string()))?;
         file.sync_all().map_err(Error::io("write", &tmp))?;
-        // Unlike renaming it refuses to take the place of another.
+        // Unlike a rename, this never replaces another file.
         match fs::hard_link(&tmp, &self.path) {
             Ok(()) => fs::remove_file(&tmp).map_err(Error::io("remove", &tmp)),
             Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists => Err(Error::Exists(self.path)),
-            // Not every file system knows two names for one file.
+            // Some file systems have no hard links.
             Err(_) => fs::rename(&tmp, &self.path).map_err(Error::io("rename to", &self.path)),
         }
     }
 
-    /// Writes what is held as a row group.
+    /// Writes the buffered rows as a row group.
     fn write(&mut self) -> Result<(), Error> {
         if self.value.is_empty() {
             return Ok(());
@@ -228,72 +228,73 @@ fn unfinished(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A number that was read.
+/// A number that was sampled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample<'a> {
-    /// What the wall clock showed, since the Unix epoch.
+    /// The wall clock, since the Unix epoch.
     pub unix: Nanos,
-    /// Since the first sample, by a clock that nobody sets.
+    /// Monotonic time since the first sample.
     pub monotonic: Nanos,
-    /// What it was read of.
+    /// The source, for example `cpu`.
     pub source: &'a str,
-    /// What it is.
+    /// The name of the metric.
     pub metric: &'a str,
-    /// As it was read.
+    /// The value as read.
     pub value: f64,
 }
 
-/// A file of samples.
+/// A sample file.
 pub struct Samples {
-    /// What is known of them.
-    pub about: Observed,
+    /// Its metadata.
+    pub metadata: SamplesMetadata,
     path: PathBuf,
     file: SerializedFileReader<File>,
 }
 
 impl Samples {
-    /// Of the file at `path`.
+    /// Opens the file at `path`.
     ///
     /// # Errors
-    /// It cannot be read, or holds no samples.
+    /// The file is unreadable, or not a sample file.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(Error::io("open", path))?;
-        let opened = caught(|| {
+        let opened = catch_panic(|| {
             check_footer(&file)?;
             let file = SerializedFileReader::new(file)?;
             let found = file.metadata().file_metadata();
-            let about = found.key_value_metadata().into_iter().flatten().find(|pair| pair.key == ABOUT);
+            let about = found.key_value_metadata().into_iter().flatten().find(|pair| pair.key == METADATA_KEY);
             let about = about.and_then(|pair| pair.value.as_deref()).map(str::to_owned);
             Ok((file, about))
         });
         let none = |why: String| {
-            let why = format!("holds no samples of `offered observe`: {why}");
+            let why = format!("is not a sample file of `offered observe`: {why}");
             Error::content(path.display().to_string(), why)
         };
         let (file, about) = opened.map_err(|why| none(why.to_string()))?;
-        let about = about.ok_or_else(|| none("its footer says nothing of an observer".to_owned()))?;
+        let about = about.ok_or_else(|| none("its footer has no metadata".to_owned()))?;
         let about = serde_json::from_str(&about).map_err(|why| none(why.to_string()))?;
-        Ok(Self { about, path: path.to_owned(), file })
+        Ok(Self { metadata: about, path: path.to_owned(), file })
     }
 
-    /// Gives `see` each of them, in the order in which they were read.
+    /// Passes all numbers to `visit`, in order.
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn play(&self, see: &mut dyn FnMut(&Sample<'_>)) -> Result<(), Error> {
+    pub fn scan(&self, visit: &mut dyn FnMut(&Sample<'_>)) -> Result<(), Error> {
         let groups = 0..self.file.num_row_groups();
-        let played = caught(|| groups.into_iter().try_for_each(|group| play(&*self.file.get_row_group(group)?, see)));
-        played.map_err(|why| Error::content(self.path.display().to_string(), format!("is damaged: {why}")))
+        let scanned =
+            catch_panic(|| groups.into_iter().try_for_each(|group| scan(&*self.file.get_row_group(group)?, visit)));
+        scanned.map_err(|why| Error::content(self.path.display().to_string(), format!("is damaged: {why}")))
     }
 }
 
-/// The `parquet` crate panics on some damaged files; to whoever reads one that is an error.
-fn caught<T>(read: impl FnOnce() -> Read<T>) -> Read<T> {
+/// Turns panics of the `parquet` crate on damaged files into errors.
+fn catch_panic<T>(read: impl FnOnce() -> Read<T>) -> Read<T> {
     let read = catch_unwind(AssertUnwindSafe(read));
     read.unwrap_or_else(|_| Err(ParquetError::General("inside; restore it from a copy".to_owned())))
 }
 
-fn play(group: &dyn RowGroupReader, see: &mut dyn FnMut(&Sample<'_>)) -> Read<()> {
+fn scan(group: &dyn RowGroupReader, visit: &mut dyn FnMut(&Sample<'_>)) -> Read<()> {
     let other = |what: &str| ParquetError::General(format!("its column {what} is of another type"));
     let mut unix = column::<Int64Type>(group, 0)?.ok_or_else(|| other("unix_ns"))?;
     let mut monotonic = column::<Int64Type>(group, 1)?.ok_or_else(|| other("monotonic_ns"))?;
@@ -307,7 +308,7 @@ fn play(group: &dyn RowGroupReader, see: &mut dyn FnMut(&Sample<'_>)) -> Read<()
         let (source, metric, value) = (next(&mut source, rows)?, next(&mut metric, rows)?, next(&mut value, rows)?);
         for row in 0..rows {
             let stamp = |ns: i64| Nanos(u64::try_from(ns).unwrap_or(0));
-            see(&Sample {
+            visit(&Sample {
                 unix: stamp(unix[row]),
                 monotonic: stamp(monotonic[row]),
                 source: source[row].as_utf8()?,
@@ -320,7 +321,7 @@ fn play(group: &dyn RowGroupReader, see: &mut dyn FnMut(&Sample<'_>)) -> Read<()
     Ok(())
 }
 
-/// The column of this number, `None` where it is of another type.
+/// The column with this number; `None` if it has another type.
 fn column<T: DataType>(
     group: &dyn RowGroupReader,
     number: usize,
@@ -330,7 +331,7 @@ fn column<T: DataType>(
     Ok(reader.map(parquet::column::reader::get_typed_column_reader))
 }
 
-/// The next so many of a column without nulls.
+/// The next `rows` values of a column without nulls.
 fn next<T: DataType>(reader: &mut parquet::column::reader::ColumnReaderImpl<T>, rows: usize) -> Read<Vec<T::T>> {
     let mut values = Vec::with_capacity(rows);
     let (read, there, _) = reader.read_records(rows, None, None, &mut values)?;
@@ -344,8 +345,8 @@ fn next<T: DataType>(reader: &mut parquet::column::reader::ColumnReaderImpl<T>, 
 mod tests {
     use super::*;
 
-    fn about() -> Observed {
-        Observed {
+    fn about() -> SamplesMetadata {
+        SamplesMetadata {
             schema: Schema::new(),
             version: "0.1.0".to_owned(),
             name: "db".to_owned(),
@@ -354,18 +355,18 @@ mod tests {
                 system: "Linux".to_owned(),
                 arch: "x86_64".to_owned(),
                 cores: 8,
-                kernel: Some("00ff".to_owned()),
+                boot_id: Some("00ff".to_owned()),
             },
             token: u64::MAX,
-            every_ns: 200_000_000,
-            began_unix_ns: 1_800_000_000_000_000_000,
+            interval_ns: 200_000_000,
+            started_unix_ns: 1_800_000_000_000_000_000,
             ticks_per_s: 100,
             synchronised: Some(true),
-            error_ns: Some(512_000),
+            clock_error_ns: Some(512_000),
             samples: 70_000,
             missed: 2,
             cpu_ns: 70_000_000,
-            scraped: None,
+            scrape: None,
         }
     }
 
@@ -373,7 +374,7 @@ mod tests {
         let mut writer = SampleWriter::create(path).unwrap();
         for sample in 0..samples {
             let at = Nanos::from_millis(200 * sample);
-            writer.at(Nanos(about().began_unix_ns) + at, at).unwrap();
+            writer.at(Nanos(about().started_unix_ns) + at, at).unwrap();
             writer.put("cpu", "user_ticks", 20.0 * sample as f64);
             writer.put("net:eth0", "in_bytes", 2f64.powi(53) - 1.0);
         }
@@ -381,52 +382,52 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_in_its_order() {
+    fn written_samples_are_read_back_in_order() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("host.parquet");
         write(&path, 70_000);
         let samples = Samples::open(&path).unwrap();
-        assert_eq!(samples.about, about());
+        assert_eq!(samples.metadata, about());
         let (mut rows, mut sum) = (0u64, 0.0);
         let play = &mut |sample: &Sample<'_>| {
             assert_eq!(sample.monotonic, Nanos::from_millis(200 * (rows / 2)));
-            assert_eq!(sample.unix, Nanos(about().began_unix_ns) + sample.monotonic);
+            assert_eq!(sample.unix, Nanos(about().started_unix_ns) + sample.monotonic);
             let name = (sample.source, sample.metric);
             assert_eq!(name, [("cpu", "user_ticks"), ("net:eth0", "in_bytes")][rows as usize % 2]);
             (rows, sum) = (rows + 1, sum + if rows % 2 == 0 { sample.value } else { 0.0 });
         };
-        samples.play(play).unwrap();
+        samples.scan(play).unwrap();
         assert_eq!((rows, sum), (140_000, 20.0 * 70_000.0 * 69_999.0 / 2.0));
         let bytes = fs::metadata(&path).unwrap().len();
         assert!(bytes < 4 * 140_000, "{bytes} bytes");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left under another name");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no other file remains");
     }
 
     #[test]
-    fn what_is_there_is_not_overwritten_also_if_it_came_meanwhile() {
+    fn existing_files_are_not_overwritten_even_if_created_meanwhile() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("host.parquet");
         let writer = SampleWriter::create(&path).unwrap();
-        fs::write(&path, "of somebody else").unwrap();
+        fs::write(&path, "another file").unwrap();
         assert!(matches!(writer.finish(&about()), Err(Error::Exists(_))));
         assert!(matches!(SampleWriter::create(&path), Err(Error::Exists(_))));
-        assert_eq!(fs::read_to_string(&path).unwrap(), "of somebody else");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "another file");
     }
 
     #[test]
-    fn what_is_no_file_of_samples_is_refused_and_a_damaged_one_is_told() {
+    fn other_files_are_refused_and_damaged_ones_cause_no_panic() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("host.parquet");
         for bytes in [&b""[..], b"PAR1", b"time,cpu\n1,2\n"] {
             fs::write(&path, bytes).unwrap();
             let why = Samples::open(&path).err().unwrap().to_string();
-            assert!(why.contains("host.parquet: holds no samples of `offered observe`"), "{why}");
+            assert!(why.contains("host.parquet: is not a sample file of `offered observe`"), "{why}");
         }
         fs::remove_file(&path).unwrap();
         let column = crate::Column { name: "unix_ns".to_owned(), cells: crate::Cells::Counts(vec![Some(1)]) };
         crate::write_table(&path, &[column]).unwrap();
         let why = Samples::open(&path).err().unwrap().to_string();
-        assert!(why.contains("says nothing of an observer"), "{why}");
+        assert!(why.contains("its footer has no metadata"), "{why}");
         fs::remove_file(&path).unwrap();
         write(&path, 40);
         let whole = fs::read(&path).unwrap();
@@ -434,8 +435,8 @@ mod tests {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x10;
             fs::write(&path, bytes).unwrap();
-            // An error or other numbers, but never a panic.
-            let _ = Samples::open(&path).and_then(|samples| samples.play(&mut |_| ()));
+            // An error or wrong numbers, but no panic.
+            let _ = Samples::open(&path).and_then(|samples| samples.scan(&mut |_| ()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A tidy table as one Parquet file: a row per result, a column per figure.
+//! Writes a table as one Parquet file: one row per result, one column per variable.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,30 +13,30 @@ use parquet::schema::types::{Type, TypePtr};
 
 use crate::Error;
 
-/// A named column. All columns of a table are equally long; what is not known is null.
+/// A named column. All columns of a table have the same length; `None` is written as null.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name, with its unit.
+    /// The name, with its unit.
     pub name: String,
-    /// Its cells.
+    /// The values.
     pub cells: Cells,
 }
 
-/// The cells of a column, of one kind.
+/// The values of a column, all of one type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cells {
-    /// Words.
+    /// Strings.
     Texts(Vec<Option<String>>),
-    /// Measured numbers.
+    /// Floating-point numbers.
     Numbers(Vec<Option<f64>>),
-    /// Counted numbers, below 2^63.
+    /// Integers below 2^63.
     Counts(Vec<Option<u64>>),
 }
 
 /// Writes a new Parquet file.
 ///
 /// # Errors
-/// The file exists, or cannot be written.
+/// The file exists already, or cannot be written.
 pub fn write_table(path: &Path, columns: &[Column]) -> std::result::Result<(), Error> {
     let file = File::create_new(path).map_err(Error::io("create", path))?;
     write(file, columns).map_err(|error| Error::content(path.display().to_string(), error.to_string()))
@@ -90,7 +90,7 @@ mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_table_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sweep.parquet");
         let columns = [

@@ -1,6 +1,6 @@
-//! Apache's combined log, for tools that read what servers write: a line per launch at the instant it was sent.
+//! Apache's combined log, for tools that read server logs: one line per request, at the time it was sent.
 //!
-//! Its stamps are whole seconds and no duration has a place in it. The client is the session; the path is the label.
+//! Timestamps are whole seconds and there is no duration. The client is the session; the path is the label.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::{each_sent, label};
 
-/// What a path in a log must not hold as it is.
+/// Characters that are percent-encoded in paths.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'\\');
 
 pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {

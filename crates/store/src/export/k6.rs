@@ -1,7 +1,7 @@
-//! k6's JSON points, as `k6 run --out json=FILE` writes them: for each request a count and its times, all stamped with its end.
+//! k6's JSON points, as `k6 run --out json=FILE` writes them: for each request a count and its times, all with the time of its end.
 //!
-//! What k6 calls `duration` is without the connection, `blocked` the wait for that with its TLS handshake. Of a recording no more is
-//! known of it than how long the handshake took; connecting counts as `duration`.
+//! k6's `duration` excludes connecting; `blocked` is the wait for a connection including the TLS handshake. A recording only knows how long the
+//! handshake took, so connecting counts as `duration`.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -31,7 +31,7 @@ pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) 
     })
 }
 
-/// Name, kind and value of all that k6 says of a request, times in ms.
+/// Name, type and value of all metrics of a request; times in ms.
 fn samples(event: &Event, sent: Instant, done: Instant) -> [(&'static str, &'static str, f64); 9] {
     let ms = |time: Nanos| time.as_millis_f64();
     let handshake = event.handshake.unwrap_or_default().min(sent.until(done));
@@ -51,10 +51,10 @@ fn samples(event: &Event, sent: Instant, done: Instant) -> [(&'static str, &'sta
     ]
 }
 
-/// Status 0 is k6's word for no answer.
+/// Status 0 means no response in k6.
 fn tags(recording: &Recording, event: &Event) -> Value {
     let good = event.outcome == Outcome::Ok;
-    // An answer that was good has a good status though its tool kept none.
+    // A successful response without a status gets 200.
     let status = if good && event.status == 0 { 200 } else { event.status };
     let mut tags = json!({
         "expected_response": good.to_string(),

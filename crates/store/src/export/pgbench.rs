@@ -1,4 +1,4 @@
-//! pgbench's log of transactions (`pgbench -l`).
+//! pgbench's transaction log (`pgbench -l`).
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -7,10 +7,9 @@ use offered_model::{Instant, Nanos, Outcome, Recording};
 
 use super::each_by_end;
 
-/// Client, number of the transaction, time, script, end in seconds and microseconds and, where it is known when launches were
-/// meant, the lag: the time counts from then, as `pgbench -R` has it, and the lag is what passed before the request was on its way;
-/// it is negative where that was too early.
-/// A client is a connection of a pool, or else a session. What did not go well has `failed` for its time.
+/// Writes client, transaction number, time, script, and end in seconds and microseconds. If scheduled times are known, the lag follows: as in
+/// `pgbench -R`, the time then counts from the scheduled time, and the lag is the delay until the request was sent. The lag is negative if
+/// that was too early. A client is a connection of a pool, or else a session. A failed transaction has `failed` instead of its time.
 pub(super) fn write(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     let us = |at: Instant| (at + origin).0 / 1000;
     let since = |from: u64, to: u64| to.cast_signed() - from.cast_signed();

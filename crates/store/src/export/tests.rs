@@ -43,7 +43,7 @@ fn recording() -> Recording {
     }
 }
 
-fn exported(kind: Kind, origin: Nanos) -> Vec<u8> {
+fn exported(kind: ExportFormat, origin: Nanos) -> Vec<u8> {
     let mut out = Vec::new();
     write(kind, &recording(), origin, &mut out).unwrap();
     out
@@ -58,7 +58,7 @@ fn launched(recording: &Recording) -> Vec<Event> {
     events(recording).into_iter().filter(|event| event.sent.is_some()).collect()
 }
 
-fn read_back(kind: Kind, origin: Nanos) -> Recording {
+fn read_back(kind: ExportFormat, origin: Nanos) -> Recording {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("exported");
     fs::write(&path, exported(kind, origin)).unwrap();
@@ -68,7 +68,7 @@ fn read_back(kind: Kind, origin: Nanos) -> Recording {
 #[test]
 fn a_log_of_pgbench_says_the_same_as_the_run_to_the_microsecond() {
     let origin = Nanos::from_secs(1_795_186_049);
-    let (run, log) = (recording(), read_back(Kind::Pgbench, origin));
+    let (run, log) = (recording(), read_back(ExportFormat::Pgbench, origin));
     assert_eq!((log.format.as_str(), log.intent_known, log.unreadable), ("pgbench", true, 0));
     let us = |at: Instant| Instant((at + origin).0 / 1000 * 1000);
     let good = |recording: &Recording| -> Vec<Event> {
@@ -83,21 +83,21 @@ fn a_log_of_pgbench_says_the_same_as_the_run_to_the_microsecond() {
         assert_eq!([Some(told.intended), told.sent, told.done], times);
     }
     let failed = launched(&run).iter().filter(|event| event.outcome != Outcome::Ok).count();
-    let text = String::from_utf8(exported(Kind::Pgbench, origin)).unwrap();
+    let text = String::from_utf8(exported(ExportFormat::Pgbench, origin)).unwrap();
     assert_eq!(text.lines().filter(|line| line.split(' ').nth(2) == Some("failed")).count(), failed);
     // Of a pool the connection is the client, and what was waited for it is lag.
     let mut pooled = recording();
     let first = Event { waited: Some(Nanos::from_millis(1)), ..events(&pooled).remove(0) };
     pooled.events = vec![first].into();
     let mut out = Vec::new();
-    write(Kind::Pgbench, &pooled, origin, &mut out).unwrap();
+    write(ExportFormat::Pgbench, &pooled, origin, &mut out).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), "0 0 2358 0 1795186049 2358 1012\n");
 }
 
 #[test]
 fn a_jtl_says_the_same_as_the_run() {
     let origin = Nanos::from_secs(1_795_186_049);
-    let (run, jtl) = (recording(), read_back(Kind::Jtl, origin));
+    let (run, jtl) = (recording(), read_back(ExportFormat::Jtl, origin));
     assert_eq!((jtl.format.as_str(), jtl.resolution, jtl.intent_known, jtl.unreadable), ("jtl-csv", Nanos(1), true, 0));
     assert_eq!((&jtl.labels, jtl.on_run_clock), (&run.labels, true));
     let launched = launched(&run);
@@ -118,7 +118,7 @@ fn a_jtl_says_the_same_as_the_run() {
 
 #[test]
 fn vegeta_reads_what_was_sent() {
-    let (run, vegeta) = (recording(), read_back(Kind::Vegeta, Nanos::from_secs(1_795_186_049)));
+    let (run, vegeta) = (recording(), read_back(ExportFormat::Vegeta, Nanos::from_secs(1_795_186_049)));
     assert_eq!(vegeta.format, "vegeta-json");
     let service = |recording: &Recording| events(recording).iter().filter_map(Event::service).collect::<Vec<_>>();
     assert_eq!(service(&vegeta), service(&run));
@@ -127,7 +127,7 @@ fn vegeta_reads_what_was_sent() {
 #[test]
 fn k6_and_combined_logs_are_read_as_what_was_sent() {
     let origin = Nanos::from_secs(1_795_186_049);
-    let (run, k6) = (recording(), read_back(Kind::K6, origin));
+    let (run, k6) = (recording(), read_back(ExportFormat::K6, origin));
     assert_eq!((k6.format.as_str(), k6.unreadable, k6.sessions_known), ("k6-json", 0, true));
     let launched = launched(&run);
     let mut read = events(&k6);
@@ -142,7 +142,7 @@ fn k6_and_combined_logs_are_read_as_what_was_sent() {
         assert_eq!(read.outcome == Outcome::Ok, event.outcome == Outcome::Ok, "{event:?}");
         assert_eq!(k6.labels[usize::from(read.label)], run.labels[usize::from(event.label)]);
     }
-    let log = read_back(Kind::Combined, origin);
+    let log = read_back(ExportFormat::Combined, origin);
     assert_eq!((log.format.as_str(), log.unreadable, log.resolution), ("access-log", 0, Nanos::from_secs(1)));
     assert_eq!(log.events.launches(), launched.len() as u64);
     for (read, event) in events(&log).iter().zip(&launched) {
@@ -175,14 +175,14 @@ fn what_is_exported_is_judged_as_its_source_was() {
     // In order of time, which the source is not.
     let in_order: Vec<Event> = events(&source).into_iter().rev().collect();
     let in_order = Recording { events: in_order.into(), ..source.clone() };
-    for to in [Kind::Csv, Kind::Jtl] {
+    for to in [ExportFormat::Csv, ExportFormat::Jtl] {
         let (read, text) = again(to);
         assert_eq!(known(&read), known(&in_order), "{text}");
         assert!(!read.on_run_clock, "another tool's file has no start: {text}");
         assert_eq!(read.labels, ["home", "=home"], "{text}");
         assert!(text.contains(",'=home,"), "no cell is a formula: {text}");
     }
-    let (vegeta, text) = again(Kind::Vegeta);
+    let (vegeta, text) = again(ExportFormat::Vegeta);
     assert_eq!((vegeta.resolution, events(&vegeta)[0].sent), (source.resolution, events(&in_order)[0].sent));
     assert_eq!(text.matches("\"code\":200").count(), 2, "an answer that was good is a success: {text}");
 }
@@ -202,7 +202,7 @@ fn what_left_before_it_was_meant_stays_so() {
         let mut out = Vec::new();
         write(to, recording, Nanos::from_secs(1_795_186_049), &mut out).map(|()| out)
     };
-    for to in [Kind::Csv, Kind::Jtl, Kind::Pgbench] {
+    for to in [ExportFormat::Csv, ExportFormat::Jtl, ExportFormat::Pgbench] {
         let out = written(to, &early).unwrap();
         let read = crate::read_from("x", &out[..], &ReadOptions::default()).unwrap();
         let mut launches = events(&read);
@@ -212,21 +212,21 @@ fn what_left_before_it_was_meant_stays_so() {
         let expected = [("-3ms", "7ms"), ("-6ms", "-2ms")].map(|(late, took)| (late.to_owned(), took.to_owned()));
         assert_eq!((times.as_slice(), read.unreadable), (&expected[..], 0), "{}", String::from_utf8_lossy(&out));
     }
-    let refused = written(Kind::Hdr, &early).unwrap_err().to_string();
+    let refused = written(ExportFormat::Hdr, &early).unwrap_err().to_string();
     assert!(refused.starts_with("a response of -2ms has no place in a histogram"), "{refused}");
-    written(Kind::Hdr, &Recording { events: vec![event(7, 17)].into(), ..early }).unwrap();
+    written(ExportFormat::Hdr, &Recording { events: vec![event(7, 17)].into(), ..early }).unwrap();
 }
 
 #[test]
 fn csv_is_read_again_as_it_was() {
-    let (run, read) = (recording(), read_back(Kind::Csv, Nanos::ZERO));
+    let (run, read) = (recording(), read_back(ExportFormat::Csv, Nanos::ZERO));
     assert_eq!((read.format.as_str(), read.unreadable, read.on_run_clock), ("offered-csv", 0, true));
     assert_eq!((events(&read), &read.labels), (events(&run), &run.labels));
 }
 
 #[test]
 fn csv_has_every_event_and_every_column() {
-    let text = String::from_utf8(exported(Kind::Csv, Nanos::ZERO)).unwrap();
+    let text = String::from_utf8(exported(ExportFormat::Csv, Nanos::ZERO)).unwrap();
     let mut lines = text.lines();
     assert_eq!(lines.next().unwrap().split(',').count(), 21);
     assert_eq!(lines.next().unwrap(), "0,12345,1246912,2358023,0,0,home,ok,200,77,512,0,0,false,,,0,1,0,,0");
@@ -237,7 +237,7 @@ fn csv_has_every_event_and_every_column() {
 
 #[test]
 fn gaps_are_those_of_the_launches() {
-    let text = String::from_utf8(exported(Kind::Gaps, Nanos::ZERO)).unwrap();
+    let text = String::from_utf8(exported(ExportFormat::Gaps, Nanos::ZERO)).unwrap();
     let gaps: Vec<f64> = text.lines().map(|line| line.parse().unwrap()).collect();
     let mut launches: Vec<u64> = events(&recording()).iter().filter_map(|event| Some(event.sent?.0)).collect();
     launches.sort_unstable();
@@ -248,7 +248,7 @@ fn gaps_are_those_of_the_launches() {
 
 #[test]
 fn the_histograms_hold_every_launch_once() {
-    let log = exported(Kind::Hdr, Nanos::from_secs(1_795_186_049));
+    let log = exported(ExportFormat::Hdr, Nanos::from_secs(1_795_186_049));
     let text = String::from_utf8(log.clone()).unwrap();
     assert!(text.starts_with("#[Histogram log format version 1.3]\n#[StartTime: 1795186049.000"), "{}", &text[..80]);
     let mut counts = std::collections::HashMap::new();

@@ -8,8 +8,8 @@ use super::intake::Intake;
 use super::number::whole;
 use super::rows::Rows;
 use super::{Content, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 pub(super) static READER: Reader =
     Reader { name: "ab-g", sniff: |head| head.line().starts_with(b"starttime\tseconds\tctime"), read };

@@ -12,8 +12,8 @@ use super::intake::{Bad, Intake};
 use super::number::{log_time, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 pub(super) static READER: Reader =
     Reader { name: "access-log", sniff: |head| parse(head.line()).is_ok_and(|line| line.request.len() > 2), read };

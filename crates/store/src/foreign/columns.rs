@@ -10,8 +10,8 @@ use super::instants::instant;
 use super::intake::Intake;
 use super::rows::Rows;
 use super::{Content, Head, Reader, refused};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 pub(super) static CSV: Reader = Reader {
     name: "csv",
@@ -49,7 +49,7 @@ fn read(content: Content, delimiter: u8, options: &ReadOptions, intake: &mut Int
     let (start, end, label) =
         (column(&options.start_column)?, column(&options.end_column)?, column(&options.label_column)?);
     let Some(start) = start else {
-        return Err(Error::NoColumn { file: intake.name().to_owned(), columns: heads });
+        return Err(Error::NoStartColumn { file: intake.name().to_owned(), columns: heads });
     };
     if instant(heads[start].as_bytes(), options.unit).is_none() {
         intake.header(&mut rows, [])?;

@@ -9,8 +9,8 @@ use super::intake::{Bad, Intake};
 use super::number::{from_f64, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 pub(super) static READER: Reader =
     Reader { name: "fortio", sniff: |head| head.json_line(&["latency", "timestamp", "thread", "iter"]), read };

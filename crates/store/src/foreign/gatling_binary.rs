@@ -1,7 +1,7 @@
 //! Gatling's `simulation.log` since 3.13: big-endian records, told by their first byte.
 //!
 //! The layout is that of Gatling's own writer (`LogFileDataWriter.scala`, unchanged from 3.13 to 3.15): 0 run, 1 request,
-//! 2 user, 3 group, 4 error. Stamps are ms since the run's start. A string is a length, its bytes and its coding (0 Latin-1,
+//! 2 user, 3 group, 4 error. Timestamps are ms since the run's start. A string is a length, its bytes and its coding (0 Latin-1,
 //! 1 UTF-16 in the byte order of the machine, taken as little-endian); names are written once under a number and after that
 //! by the number, negated.
 
@@ -12,8 +12,8 @@ use offered_model::{Event, Instant, Nanos, Outcome};
 
 use super::intake::Intake;
 use super::{Content, Head, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 pub(super) static READER: Reader = Reader { name: "gatling-binary", sniff, read };
 

@@ -13,8 +13,8 @@ use super::intake::{Bad, Intake};
 use super::number::whole;
 use super::rows::Rows;
 use super::{Content, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 pub(super) static JSON: Reader = Reader {
     name: "goose-json",

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::intake::Intake;
 use super::number::{date_time, from_f64};
 use super::{Content, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 pub(super) static READER: Reader = Reader {
     name: "har",

@@ -9,8 +9,8 @@ use super::intake::Intake;
 use super::number::{instant, nanos, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 pub(super) static READER: Reader =
     Reader { name: "hey-csv", sniff: |head| head.line().starts_with(b"response-time,DNS+dialup,"), read };

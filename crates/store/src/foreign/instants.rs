@@ -9,8 +9,8 @@ use super::intake::Intake;
 use super::number::{self, date_time, tick};
 use super::rows::Rows;
 use super::{Content, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 pub(super) static READER: Reader = Reader {
     name: "instants",

@@ -8,9 +8,9 @@ use offered_model::{Event, Nanos, Note, Recording};
 use offered_stats::ticks;
 
 use crate::error::Error;
+use crate::event_source::Spool;
 use crate::foreign::rows::{Row, Rows};
 use crate::labels::Labels;
-use crate::tape::Spool;
 
 /// Why a row cannot be read.
 pub(super) type Bad = Cow<'static, str>;
@@ -199,9 +199,9 @@ impl Intake {
         let Self { name, mut recording, labels, understood, .. } = self;
         let rows = understood + recording.unreadable;
         if recording.unreadable * 2 > rows {
-            return Err(Error::AnotherKind {
+            return Err(Error::WrongFormat {
                 file: name,
-                kind: recording.format,
+                format: recording.format,
                 unreadable: recording.unreadable,
                 rows,
                 first: recording.complaints.swap_remove(0),

@@ -18,8 +18,8 @@ use offered_model::note::NoLaunch;
 use offered_model::{Event, Instant, Nanos, Note, Outcome};
 
 use super::intake::Intake;
-use crate::door::Stamps;
 use crate::error::Error;
+use crate::open::TimestampMeaning;
 
 /// Gives every thread a session: its group in the upper half, its number in the group in the lower.
 ///
@@ -71,7 +71,7 @@ pub(super) fn is_controller(message: &[u8]) -> bool {
 }
 
 /// Settles stamps and sub-results when all rows are in, with the stamps read as starts.
-pub(super) fn settle(intake: &mut Intake, asked: Option<Stamps>, controllers: u64) -> Result<(), Error> {
+pub(super) fn settle(intake: &mut Intake, asked: Option<TimestampMeaning>, controllers: u64) -> Result<(), Error> {
     if controllers > 0 {
         intake.note(Note::LeftOut { rows: controllers, being: NoLaunch::Controllers });
         if !intake.has_launches() {
@@ -84,7 +84,7 @@ pub(super) fn settle(intake: &mut Intake, asked: Option<Stamps>, controllers: u6
     let all = intake.all()?;
     let (pairs, start, end) =
         overlaps(&all, &parents, intake.recording.resolution).map_err(|why| intake.unkept(&why))?;
-    let stamps = asked.unwrap_or(if end * 2 < start { Stamps::End } else { Stamps::Start });
+    let stamps = asked.unwrap_or(if end * 2 < start { TimestampMeaning::End } else { TimestampMeaning::Start });
     let why = match asked {
         Some(_) => "asked for",
         None if end * 2 < start || start * 2 < end => "chosen",
@@ -95,7 +95,7 @@ pub(super) fn settle(intake: &mut Intake, asked: Option<Stamps>, controllers: u6
          are starts, {end} if they are ends"
     );
     intake.recording.stamps = Some(evidence);
-    if stamps == Stamps::End {
+    if stamps == TimestampMeaning::End {
         intake.revise(|event| {
             shift_to_end(event);
             true
@@ -158,7 +158,7 @@ const FOLLOWED: usize = 100_000;
 /// Pairs of consecutive samples of one thread, and how many overlap when stamps are starts, and when they are ends.
 ///
 /// A thread logs its samples one after another, so the order of the file serves; pairs that go backward (a second run
-/// appended) tell nothing. Stamps and times are rounded, so an overlap by one tick is none. Where there are more threads than
+/// appended) tell nothing. Timestamps and times are rounded, so an overlap by one tick is none. Where there are more threads than
 /// [`FOLLOWED`], the first of them tell.
 fn overlaps(events: &Events, parents: &HashMap<u16, u16>, tick: Nanos) -> io::Result<(u64, u64, u64)> {
     let mut last: HashMap<u64, (Instant, Nanos)> = HashMap::new();

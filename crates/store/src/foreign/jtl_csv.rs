@@ -11,9 +11,9 @@ use super::jtl::{Threads, is_controller, outcome, settle};
 use super::number::{date_time, whole};
 use super::rows::{Row, Rows};
 use super::{Content, Head, Reader, TrimQuotes};
-use crate::door::ReadOptions;
 use crate::error::Error;
 use crate::labels::Labels;
+use crate::open::ReadOptions;
 
 pub(super) static READER: Reader =
     Reader { name: "jtl-csv", sniff: |head| header(head.line()).is_some() || headerless(head.bytes).is_some(), read };

@@ -13,9 +13,9 @@ use super::intake::{Bad, Intake};
 use super::jtl::{Threads, is_controller, outcome, settle};
 use super::number::{date_time, whole};
 use super::{Content, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
 use crate::labels::Labels;
+use crate::open::ReadOptions;
 
 pub(super) static READER: Reader =
     Reader { name: "jtl-xml", sniff: |head| head.starts_with("<") && head.contains("<testResults"), read };

@@ -19,8 +19,8 @@ use super::intake::{Bad, Intake};
 use super::number::{date_time, from_f64, nanos, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 pub(super) static CSV: Reader = Reader {
     name: "k6-csv",

@@ -8,8 +8,8 @@ use super::intake::Intake;
 use super::number::{instant, nanos, tick, whole};
 use super::rows::Rows;
 use super::{Content, Head, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 pub(super) static READER: Reader = Reader { name: "locust-csv", sniff, read };
 

@@ -11,8 +11,8 @@ use super::intake::Intake;
 use super::number::{instant, nanos, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 pub(super) static READER: Reader =
     Reader { name: "oha-csv", sniff: |head| head.line().starts_with(b"request-start,DNS,DNS+dialup,"), read };

@@ -10,8 +10,8 @@ use super::intake::{Bad, Intake};
 use super::number::whole;
 use super::rows::{Row, Rows};
 use super::{Content, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 pub(super) static READER: Reader = Reader {
     name: "offered-csv",

@@ -6,8 +6,8 @@ use super::intake::Intake;
 use super::number::{instant, tick, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 pub(super) static READER: Reader = Reader {
     name: "phout",

@@ -63,13 +63,13 @@ impl<'a> Database<'a> {
     }
 
     /// Gives `see` every row of the table that begins on page `root`; `None` when the file is damaged or cut off.
-    pub(super) fn rows(&self, root: u32, see: &mut dyn FnMut(&[Value])) -> Option<()> {
+    pub(super) fn rows(&self, root: u32, visit: &mut dyn FnMut(&[Value])) -> Option<()> {
         // A whole tree has each page once; more visits than pages are a circle.
         let mut left = self.bytes.len() / self.page + 1;
-        self.walk(root, DEPTH, &mut left, see)
+        self.walk(root, DEPTH, &mut left, visit)
     }
 
-    fn walk(&self, number: u32, depth: u32, left: &mut usize, see: &mut dyn FnMut(&[Value])) -> Option<()> {
+    fn walk(&self, number: u32, depth: u32, left: &mut usize, visit: &mut dyn FnMut(&[Value])) -> Option<()> {
         *left = left.checked_sub(1)?;
         let page = self.page(number)?;
         // The first page begins with the header of the file.
@@ -83,12 +83,12 @@ impl<'a> Database<'a> {
         for cell in 0..cells {
             let cell = page.get(usize::from(u16_at(head, pointers + 2 * cell)?)..self.usable)?;
             if interior {
-                self.walk(u32_at(cell, 0)?, depth.checked_sub(1)?, left, see)?;
+                self.walk(u32_at(cell, 0)?, depth.checked_sub(1)?, left, visit)?;
             } else {
-                self.row(cell, see)?;
+                self.row(cell, visit)?;
             }
         }
-        if interior { self.walk(u32_at(head, 8)?, depth.checked_sub(1)?, left, see) } else { Some(()) }
+        if interior { self.walk(u32_at(head, 8)?, depth.checked_sub(1)?, left, visit) } else { Some(()) }
     }
 
     fn page(&self, number: u32) -> Option<&'a [u8]> {
@@ -97,12 +97,12 @@ impl<'a> Database<'a> {
     }
 
     /// A row: its length, its number, and its record, of which a long one goes on in overflow pages.
-    fn row(&self, mut cell: &[u8], see: &mut dyn FnMut(&[Value])) -> Option<()> {
+    fn row(&self, mut cell: &[u8], visit: &mut dyn FnMut(&[Value])) -> Option<()> {
         let length = usize::try_from(varint(&mut cell)?).ok()?;
         varint(&mut cell)?;
         let most = self.usable - 35;
         if length <= most {
-            see(&record(cell.get(..length)?)?);
+            visit(&record(cell.get(..length)?)?);
             return Some(());
         }
         let least = (self.usable - 12) * 32 / 255 - 23;
@@ -116,7 +116,7 @@ impl<'a> Database<'a> {
             whole.extend_from_slice(page.get(4..4 + rest)?);
             next = u32_at(page, 0)?;
         }
-        see(&record(&whole)?);
+        visit(&record(&whole)?);
         Some(())
     }
 }

@@ -2,7 +2,7 @@ mod garbage;
 mod shapes;
 
 use super::*;
-use crate::Stamps;
+use crate::TimestampMeaning;
 use offered_model::{Event, Instant, Nanos, Outcome};
 
 fn parse(text: impl AsRef<[u8]>) -> Result<Recording, Error> {

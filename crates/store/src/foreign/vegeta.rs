@@ -13,8 +13,8 @@ use super::intake::{Bad, Intake};
 use super::number::{date_time, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
-use crate::door::ReadOptions;
 use crate::error::Error;
+use crate::open::ReadOptions;
 
 /// stamp ns, status, response ns, bytes out, bytes in, error, body, attack, number, method, URL, headers; no header.
 pub(super) static CSV: Reader = Reader {
@@ -91,7 +91,7 @@ struct Line<'a> {
 }
 
 fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
-    // Stamps are written without the zeros at their ends: the longest tells the clock.
+    // Timestamps are written without the zeros at their ends: the longest tells the clock.
     let mut finest: Option<Nanos> = None;
     let mut rows = Rows::of_lines(content);
     intake.each_row(&mut rows, |intake, row| {

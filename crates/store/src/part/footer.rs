@@ -1,22 +1,22 @@
-//! The footer of a Parquet file, walked before the `parquet` crate does.
+//! Checks the footer of a Parquet file before the `parquet` crate reads it.
 //!
-//! Of a field it does not know that crate steps over the elements of a list one by one, and over truth values it takes no
-//! bytes: seven bytes can claim two thousand million of them (version 60, found by fuzzing). No list of a footer holds truth
-//! values, and every other element takes a byte at least, so a walk ends with the bytes.
+//! That crate skips unknown lists element by element, and boolean elements take no bytes: seven bytes can claim two thousand million of them
+//! (version 60, found by fuzzing). No list in a Parquet footer holds booleans, and every other element takes at least one byte. So this
+//! check takes at most as many steps as there are bytes.
 //!
 //! Source: the Thrift compact protocol, <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>.
 
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::ChunkReader;
 
-/// How deep structs and lists may lie in each other; a schema's lie six deep.
+/// Maximum nesting depth of structs and lists; a schema needs six.
 const DEPTH: u8 = 20;
 const TAIL: u64 = 8;
 
-/// Whether the footer of `part` can be stepped over in as many steps as it has bytes.
+/// Checks that the footer of `part` is well-formed Thrift.
 ///
 /// # Errors
-/// It cannot, or the file cannot be read.
+/// The footer is damaged, or the file is unreadable.
 pub(crate) fn check<R: ChunkReader>(part: &R) -> Result<()> {
     let damaged = || ParquetError::General("its footer is damaged; restore it from a copy".to_owned());
     let tail_at = part.len().checked_sub(TAIL).ok_or_else(damaged)?;
@@ -26,7 +26,7 @@ pub(crate) fn check<R: ChunkReader>(part: &R) -> Result<()> {
     Walk(&footer).structure(DEPTH).ok_or_else(damaged)
 }
 
-/// The bytes still to be walked.
+/// The remaining bytes.
 struct Walk<'a>(&'a [u8]);
 
 impl Walk<'_> {
@@ -58,7 +58,7 @@ impl Walk<'_> {
             let head = self.byte()?;
             match head & 0xf {
                 0 => return Some(()),
-                // A field that is a truth value has it in its head.
+                // A boolean field has its value in its header.
                 kind => {
                     if head >> 4 == 0 {
                         self.number()?;
@@ -71,7 +71,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A value of this kind, which is no truth value.
+    /// Skips a value of this type, which is not boolean.
     fn value(&mut self, kind: u8, depth: u8) -> Option<()> {
         let depth = depth.checked_sub(1)?;
         match kind {

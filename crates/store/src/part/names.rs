@@ -1,8 +1,8 @@
-//! A column of names: few different ones, said row by row by their number in a dictionary.
+//! Reads a column of names: a dictionary, and its index for each row.
 //!
-//! The crate's own reader hands out the name itself for every row, a counted reference to be made, compared and dropped again, which took two
-//! fifths of the time in which a part was gone through. Here a name is looked at once in a row group. What is read is the format's
-//! dictionary encoding: pages of numbers, in runs of one that is repeated or of eight at a time in so many bits each
+//! The crate's own reader returns a reference-counted name for every row, which took two fifths of the time of a scan. Here each
+//! dictionary entry is decoded once per row group. This module reads the dictionary encoding of the format: pages of indices, either
+//! run-length encoded or bit-packed
 //! (Apache Parquet, Encodings.md, "Dictionary Encoding" and "Run Length Encoding / Bit-Packing Hybrid").
 
 use bytes::Bytes;
@@ -10,59 +10,59 @@ use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageReader};
 use parquet::errors::{ParquetError, Result};
 
-/// A required column of names, whose rows are read one after another as what `code` made of their names.
+/// A required column of names. Rows are returned in order, as the indices that `code` assigns to names.
 pub(super) struct Names {
     pages: Box<dyn PageReader>,
-    /// What the names of the dictionary stand for.
+    /// The number of each dictionary entry.
     codes: Vec<u16>,
     page: Rows,
 }
 
-/// The rows that are left of a page.
+/// The remaining rows of a page.
 enum Rows {
-    /// Each the number of a name.
-    Numbered { left: u32, numbers: Numbers },
-    /// Each a name: where there are so many that a dictionary does not pay.
-    Spelt { left: u32, names: Bytes },
+    /// Each row is a dictionary index.
+    Indices { left: u32, indices: Indices },
+    /// Each row is a name: used when there are too many names for a dictionary.
+    Plain { left: u32, names: Bytes },
 }
 
 impl Names {
     pub(super) fn new(pages: Box<dyn PageReader>) -> Self {
-        Self { pages, codes: Vec::new(), page: Rows::Spelt { left: 0, names: Bytes::new() } }
+        Self { pages, codes: Vec::new(), page: Rows::Plain { left: 0, names: Bytes::new() } }
     }
 
-    /// What the name of the next row stands for.
+    /// The number of the name in the next row.
     #[inline]
     pub(super) fn next(&mut self, code: &mut impl FnMut(&[u8]) -> Result<u16>) -> Result<u16> {
         loop {
             match &mut self.page {
-                Rows::Numbered { left: left @ 1.., numbers } => {
+                Rows::Indices { left: left @ 1.., indices } => {
                     *left -= 1;
-                    let number = numbers.next()? as usize;
+                    let number = indices.next()? as usize;
                     return self.codes.get(number).copied().ok_or_else(damaged);
                 }
-                Rows::Spelt { left: left @ 1.., names } => {
+                Rows::Plain { left: left @ 1.., names } => {
                     *left -= 1;
-                    return code(&spelt(names)?);
+                    return code(&take_name(names)?);
                 }
-                _ => self.turn(code)?,
+                _ => self.next_page(code)?,
             }
         }
     }
 
-    /// Goes on to the next page.
-    fn turn(&mut self, code: &mut impl FnMut(&[u8]) -> Result<u16>) -> Result<()> {
+    /// Reads the next page.
+    fn next_page(&mut self, code: &mut impl FnMut(&[u8]) -> Result<u16>) -> Result<()> {
         match self.pages.get_next_page()?.ok_or_else(damaged)? {
             Page::DictionaryPage { mut buf, num_values, .. } => {
                 self.codes.clear();
                 for _ in 0..num_values {
-                    self.codes.push(code(&spelt(&mut buf)?)?);
+                    self.codes.push(code(&take_name(&mut buf)?)?);
                 }
             }
             Page::DataPage { buf, num_values: left, encoding, .. } => {
                 self.page = match encoding {
-                    Encoding::PLAIN => Rows::Spelt { left, names: buf },
-                    Encoding::RLE_DICTIONARY => Rows::Numbered { left, numbers: Numbers::of(buf)? },
+                    Encoding::PLAIN => Rows::Plain { left, names: buf },
+                    Encoding::RLE_DICTIONARY => Rows::Indices { left, indices: Indices::of(buf)? },
                     _ => return Err(damaged()),
                 }
             }
@@ -72,8 +72,8 @@ impl Names {
     }
 }
 
-/// The first of these names, each behind its length; they lose it.
-fn spelt(names: &mut Bytes) -> Result<Bytes> {
+/// Takes the first name off `names`; each name follows its length.
+fn take_name(names: &mut Bytes) -> Result<Bytes> {
     let length = names.first_chunk().map(|length| u32::from_le_bytes(*length) as usize).ok_or_else(damaged)?;
     let rest = names.len() - 4;
     if length > rest {
@@ -83,22 +83,22 @@ fn spelt(names: &mut Bytes) -> Result<Bytes> {
     Ok(names.split_to(length))
 }
 
-/// Numbers of so many bits, in runs.
-struct Numbers {
+/// Run-length encoded or bit-packed integers of a fixed width.
+struct Indices {
     data: Bytes,
     width: u32,
-    /// Where the next run begins, in bytes.
+    /// Byte offset of the next run.
     at: usize,
-    /// So many times more the same.
+    /// Remaining repetitions of `same`.
     repeated: u64,
     same: u32,
-    /// So many more packed ones, the next at this bit.
+    /// Remaining bit-packed integers; the next one starts at bit `bit`.
     packed: u64,
     bit: usize,
 }
 
-impl Numbers {
-    /// Those of a page, whose first byte says of how many bits they are.
+impl Indices {
+    /// Decodes a page; its first byte is the width in bits.
     fn of(data: Bytes) -> Result<Self> {
         let width = data.first().copied().filter(|&width| width <= 32).ok_or_else(damaged)?.into();
         Ok(Self { data, width, at: 1, repeated: 0, same: 0, packed: 0, bit: 0 })
@@ -119,7 +119,7 @@ impl Numbers {
         Ok(self.same)
     }
 
-    /// The number that begins at this bit of this byte; what is behind the end is 0.
+    /// The integer at this bit of this byte. Bits past the end are 0.
     #[inline]
     fn bits(&self, byte: usize, bit: usize) -> u32 {
         let from = &self.data[byte.min(self.data.len())..];
@@ -131,7 +131,7 @@ impl Numbers {
         ((u64::from_le_bytes(eight) >> bit) & ((1 << self.width) - 1)) as u32
     }
 
-    /// Reads how the next run begins.
+    /// Reads the header of the next run.
     fn run(&mut self) -> Result<()> {
         let mut header = 0_u64;
         for shift in (0..35).step_by(7) {
@@ -156,38 +156,38 @@ impl Numbers {
 }
 
 fn damaged() -> ParquetError {
-    ParquetError::General("its names are not as offered writes them; restore it from a copy".to_owned())
+    ParquetError::General("its column of names is damaged; restore it from a copy".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn numbers(width: u8, runs: &[u8], count: usize) -> Result<Vec<u32>> {
-        let mut numbers = Numbers::of(Bytes::from([&[width], runs].concat()))?;
-        (0..count).map(|_| numbers.next()).collect()
+    fn indices(width: u8, runs: &[u8], count: usize) -> Result<Vec<u32>> {
+        let mut indices = Indices::of(Bytes::from([&[width], runs].concat()))?;
+        (0..count).map(|_| indices.next()).collect()
     }
 
     #[test]
-    fn runs_are_read_as_the_format_says() {
+    fn runs_are_decoded_as_specified() {
         // The example of Encodings.md: 0 to 7 in three bits each.
-        assert_eq!(numbers(3, &[3, 0x88, 0xc6, 0xfa], 8).unwrap(), [0, 1, 2, 3, 4, 5, 6, 7]);
-        // Five times 300 in two bytes, then eight of one bit.
-        assert_eq!(numbers(9, &[10, 44, 1], 5).unwrap(), [300; 5]);
-        assert_eq!(numbers(1, &[4, 1, 3, 0b0110_0101], 10).unwrap(), [1, 1, 1, 0, 1, 0, 0, 1, 1, 0]);
-        // One name alone needs no bits.
-        assert_eq!(numbers(0, &[200, 1], 100).unwrap(), [0; 100]);
+        assert_eq!(indices(3, &[3, 0x88, 0xc6, 0xfa], 8).unwrap(), [0, 1, 2, 3, 4, 5, 6, 7]);
+        // Five times 300 in two bytes, then eight one-bit integers.
+        assert_eq!(indices(9, &[10, 44, 1], 5).unwrap(), [300; 5]);
+        assert_eq!(indices(1, &[4, 1, 3, 0b0110_0101], 10).unwrap(), [1, 1, 1, 0, 1, 0, 0, 1, 1, 0]);
+        // A single name needs no bits.
+        assert_eq!(indices(0, &[200, 1], 100).unwrap(), [0; 100]);
     }
 
     #[test]
-    fn what_is_cut_or_endless_is_an_error() {
-        assert!(numbers(33, &[2, 1], 1).is_err());
-        assert!(Numbers::of(Bytes::new()).is_err());
-        assert!(numbers(1, &[], 1).is_err());
-        assert!(numbers(1, &[2, 1], 2).is_err());
-        // Runs of nothing come to an end with the page.
-        assert!(numbers(1, &[0, 1, 0, 1, 1], 1).is_err());
-        assert!(spelt(&mut Bytes::from_static(&[9, 0, 0, 0, b'a'])).is_err());
-        assert!(spelt(&mut Bytes::from_static(&[9, 0])).is_err());
+    fn truncated_and_endless_runs_are_errors() {
+        assert!(indices(33, &[2, 1], 1).is_err());
+        assert!(Indices::of(Bytes::new()).is_err());
+        assert!(indices(1, &[], 1).is_err());
+        assert!(indices(1, &[2, 1], 2).is_err());
+        // Empty runs end with the page.
+        assert!(indices(1, &[0, 1, 0, 1, 1], 1).is_err());
+        assert!(take_name(&mut Bytes::from_static(&[9, 0, 0, 0, b'a'])).is_err());
+        assert!(take_name(&mut Bytes::from_static(&[9, 0])).is_err());
     }
 }

@@ -1,8 +1,8 @@
-//! The seal of a part: a checksum of its pages, written into its footer and looked at before any page is believed.
+//! The checksum of a part: a CRC-32 of its pages, written into the footer and checked before any page is read.
 //!
-//! Nothing else in a Parquet file as the `parquet` crate writes it (60) tells a flipped bit from a value: it knows no checksums
-//! of pages when writing. CRC-32, which the format itself would use for them, is for accidents of disks and copies, not for
-//! those who mean to deceive.
+//! Nothing else in a Parquet file written by the `parquet` crate (version 60) reveals a flipped bit: the crate writes no page checksums.
+//! CRC-32, which the format itself specifies for pages, protects against accidents of disks and copies, not against
+//! manipulation.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use flate2::Crc;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-/// Under this name the seal stands in the footer.
+/// The footer key of the checksum.
 pub(super) const SEAL: &str = "offered.pages_crc32";
 
-/// Passes bytes on and remembers their checksum.
-pub(super) struct Sealing<W> {
+/// A writer that computes the checksum of all bytes.
+pub(super) struct ChecksumWriter<W> {
     out: W,
     bytes: u64,
     crc: Crc,
 }
 
-impl<W> Sealing<W> {
+impl<W> ChecksumWriter<W> {
     pub(super) fn new(out: W) -> Self {
         Self { out, bytes: 0, crc: Crc::new() }
     }
 
-    /// Of all bytes so far: how many, and their checksum.
+    /// The number of bytes written and their checksum.
     pub(super) fn seal(&self) -> String {
         text(self.bytes, &self.crc)
     }
 }
 
-impl<W: Write> Write for Sealing<W> {
+impl<W: Write> Write for ChecksumWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.crc.update(&bytes[..written]);
@@ -49,22 +49,21 @@ fn text(bytes: u64, crc: &Crc) -> String {
     format!("{bytes} {:08x}", crc.sum())
 }
 
-/// Whether the pages of `part` are those that were sealed.
+/// Checks the pages of `part` against the checksum `seal`.
 ///
 /// # Errors
-/// They are not, or cannot be read.
+/// They differ, or are unreadable.
 pub(super) fn check<R: ChunkReader>(part: &R, seal: &str) -> Result<()> {
-    let broken =
-        || ParquetError::General("its checksum is not that of what is in it; restore it from a copy".to_owned());
-    let sealed =
+    let broken = || ParquetError::General("its checksum does not match its content; restore it from a copy".to_owned());
+    let length =
         seal.split(' ').next().and_then(|bytes| bytes.parse::<u64>().ok()).filter(|bytes| *bytes <= part.len());
-    let pages = part.get_bytes(0, sealed.ok_or_else(broken)? as usize)?;
+    let pages = part.get_bytes(0, length.ok_or_else(broken)? as usize)?;
     let mut crc = Crc::new();
     crc.update(&pages);
     if text(pages.len() as u64, &crc) == seal { Ok(()) } else { Err(broken()) }
 }
 
-/// A part that is read by the crate and looked at by us.
+/// Shares a part between the crate's reader and ours.
 pub(super) struct Shared<R>(pub(super) Arc<R>);
 
 impl<R: Length> Length for Shared<R> {

@@ -10,7 +10,7 @@ fn written(events: &[Event], labels: &[String]) -> Vec<u8> {
 }
 
 fn read(part: bytes::Bytes, events: &mut Vec<Event>, labels: &mut Labels) -> Result<()> {
-    play(part, labels, Wanted::Whole, &mut |some| events.extend_from_slice(some))
+    scan(part, labels, Columns::All, &mut |some| events.extend_from_slice(some))
 }
 
 /// Two seconds of 1,000/s Poisson over two workers: four requests, 20 us lateness, 10 ms exponential service; as answered.
@@ -82,7 +82,7 @@ fn a_part_of_another_shape_is_refused_in_words() {
 fn a_part_of_an_older_version_is_read() {
     let (whole, names) = (realistic(), ["a", "b", "c", "d"].map(str::to_owned));
     let mut file = Vec::new();
-    write_columns(&COLUMNS[..ALWAYS], &mut file, std::slice::from_ref(&whole), &names, &mut |_| ()).unwrap();
+    write_columns(&COLUMNS[..REQUIRED_COLUMNS], &mut file, std::slice::from_ref(&whole), &names, &mut |_| ()).unwrap();
     let (mut read_back, mut labels) = (Vec::new(), Labels::default());
     for name in &names {
         labels.number(name.as_bytes());
@@ -187,8 +187,8 @@ proptest! {
         let place = |event: &Event| (event.place(), event.object);
         let answer = |e: &Event| (place(e), e.session, e.first_byte, e.done, e.status, e.bytes_in);
         let (mut places, mut answers) = (Vec::new(), Vec::new());
-        play(file.clone(), &mut names, Wanted::Place, &mut |some| places.extend(some.iter().map(place))).unwrap();
-        play(file, &mut names, Wanted::Answer, &mut |some| answers.extend(some.iter().map(answer))).unwrap();
+        scan(file.clone(), &mut names, Columns::Key, &mut |some| places.extend(some.iter().map(place))).unwrap();
+        scan(file, &mut names, Columns::Response, &mut |some| answers.extend(some.iter().map(answer))).unwrap();
         prop_assert_eq!(places, events.iter().map(place).collect::<Vec<_>>());
         prop_assert_eq!(answers, events.iter().map(answer).collect::<Vec<_>>());
     }

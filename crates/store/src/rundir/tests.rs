@@ -3,10 +3,10 @@ use std::os::unix::fs::PermissionsExt;
 use offered_model::{Instant, Outcome, Reason};
 
 use super::*;
-use crate::{MadeBy, ReadOptions, Until, read};
+use crate::{EndCondition, ReadOptions, RunKind, read};
 
 fn record() -> RunRecord {
-    RunRecord { seed: Some(42), ..RunRecord::new(MadeBy::Run, Until::Duration) }
+    RunRecord { seed: Some(42), ..RunRecord::new(RunKind::Run, EndCondition::Duration) }
 }
 
 fn events(from: u64, count: u64) -> Vec<Event> {
@@ -82,14 +82,14 @@ fn launch(session: u64) -> Event {
 
 fn alive(path: &Path) {
     let share = Share::ALL;
-    let alive = Alive {
+    let alive = Heartbeat {
         host: "here".into(),
         share,
         started_unix_ns: 1,
         at_unix_ns: 2,
         in_flight: 3,
         clock: None,
-        copied_unix_ns: None,
+        copied_until_unix_ns: None,
     };
     alive.write(path).unwrap();
 }
@@ -102,11 +102,11 @@ fn a_killed_run_knows_what_was_under_way_and_what_it_does_not_know() {
     alive(&path);
     let ended = |session| Event { done: Some(Instant::from_millis(session + 20)), ..launch(session) };
     // Every fifth waits for long; two of them end, one before it is written that they wait.
-    writer.under_way((0..100).step_by(5).map(launch).collect());
+    writer.add_in_flight((0..100).step_by(5).map(launch).collect());
     writer.write((0..100).filter(|session| session % 5 > 0 || *session == 10).map(ended).collect()).unwrap();
     writer.rotate().unwrap();
-    assert_eq!(fs::read_dir(path.join("under-way")).unwrap().count(), 1);
-    writer.under_way(vec![launch(5), launch(100)]);
+    assert_eq!(fs::read_dir(path.join("in-flight")).unwrap().count(), 1);
+    writer.add_in_flight(vec![launch(5), launch(100)]);
     writer.write(vec![ended(50), ended(101), ended(107)]).unwrap();
     writer.rotate().unwrap();
     drop(writer);
@@ -128,12 +128,12 @@ fn what_was_under_way_is_forgotten_when_it_has_ended() {
     let path = dir.path().join("run");
     let mut writer = Writer::create(&path, OPEN, vec!["/".into()]).unwrap();
     for second in 0..3 {
-        writer.under_way((second * 10..second * 10 + 10).map(launch).collect());
+        writer.add_in_flight((second * 10..second * 10 + 10).map(launch).collect());
         // Told of twice, in one second and in the next.
-        writer.under_way(vec![launch(0), launch(second * 10)]);
+        writer.add_in_flight(vec![launch(0), launch(second * 10)]);
         writer.rotate().unwrap();
     }
-    let files = || fs::read_dir(path.join("under-way")).unwrap().count();
+    let files = || fs::read_dir(path.join("in-flight")).unwrap().count();
     assert_eq!(files(), 3);
     writer.write((0..20).map(launch).collect()).unwrap();
     assert_eq!(files(), 3, "until they are in a part");
@@ -141,7 +141,7 @@ fn what_was_under_way_is_forgotten_when_it_has_ended() {
     assert_eq!(files(), 1);
     writer.write((20..30).map(launch).collect()).unwrap();
     writer.finish(&record()).unwrap();
-    assert!(!path.join("under-way").exists());
+    assert!(!path.join("in-flight").exists());
     let recording = read(&path, &ReadOptions::default()).unwrap();
     assert_eq!((recording.events.launches(), recording.notes), (30, vec![]));
 }

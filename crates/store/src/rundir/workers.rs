@@ -1,4 +1,4 @@
-//! A run of many workers: a directory in which each of them has a run directory of its own, `worker-3-of-8`. Read, it is one run.
+//! A run of several workers: a directory that holds one run directory for each of them, such as `worker-3-of-8`. It reads as one run.
 
 use std::collections::HashSet;
 use std::fs;
@@ -6,53 +6,53 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use offered_clock::unix_now;
-use offered_model::events::{Events, Extent, Tape, Wanted};
+use offered_io::unix_now;
+use offered_model::events::{Columns, EventSource, Events, Extent};
 use offered_model::recording::NodeClock;
 use offered_model::{Event, Instant, Nanos, Note, Placing, Recording, Share, WorkerClock};
 
-use super::alive::{Alive, SILENT};
-use super::gone::{self, Begun, Gone};
-use super::under_way::Last;
-use super::{look, other_count, ours};
+use super::heartbeat::{HEARTBEAT_TIMEOUT, Heartbeat};
+use super::in_flight::InFlightRequests;
+use super::lost::{self, LostRequests, StartedSessions};
+use super::{count_note, empty_recording, scan_parts};
 use crate::error::Error;
+use crate::event_source::Part;
 use crate::labels::Labels;
-use crate::record::{RunRecord, Until};
-use crate::tape::Part;
+use crate::record::{EndCondition, RunRecord};
 
-/// The run directory of the worker with this share, in that of the whole run.
-pub fn worker(run: &Path, share: Share) -> PathBuf {
+/// The run directory of the worker with this share, inside the directory of the whole run.
+pub fn worker_directory(run: &Path, share: Share) -> PathBuf {
     run.join(format!("worker-{}-of-{}", share.index() + 1, share.parts()))
 }
 
-/// The directories of the worker with this share, in order: that of the first who took the share up, and of those who took its place
-/// when it was gone (`worker-3-of-8.2`); and the one in which another would. None are there of a share that nobody has begun; where the others
-/// have, which is `late`, the first was gone before it made its directory, and so who comes now is the second.
-pub fn attempts(run: &Path, share: Share, late: bool) -> (Vec<PathBuf>, PathBuf) {
-    let first = worker(run, share);
+/// The directories of all attempts at this share, in order, and the directory for the next attempt. The first attempt is `worker-3-of-8`; a
+/// worker that replaces a lost one writes `worker-3-of-8.2`. If no attempt exists and the other workers have started (`late`), the first
+/// worker was lost before it made its directory, so the next attempt is the second.
+pub fn attempt_directories(run: &Path, share: Share, late: bool) -> (Vec<PathBuf>, PathBuf) {
+    let first = worker_directory(run, share);
     let name = |attempt: u32| match attempt {
         1 => first.clone(),
-        again => PathBuf::from(format!("{}.{again}", first.display())),
+        number => PathBuf::from(format!("{}.{number}", first.display())),
     };
-    let begun = if !name(1).exists() && (late || name(2).exists()) { 2 } else { 1 };
-    let all: Vec<PathBuf> = (begun..=u32::MAX).map(name).take_while(|path| path.exists()).collect();
-    let next = name(begun + all.len() as u32);
+    let first_attempt = if !name(1).exists() && (late || name(2).exists()) { 2 } else { 1 };
+    let all: Vec<PathBuf> = (first_attempt..=u32::MAX).map(name).take_while(|path| path.exists()).collect();
+    let next = name(first_attempt + all.len() as u32);
     (all, next)
 }
 
-/// A worker's directory.
+/// The directory of one worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Worker {
     share: Share,
-    /// From 1: how many have taken the share up.
+    /// How often the share has been taken up, from 1.
     attempt: u32,
     pub(crate) path: PathBuf,
 }
 
-/// The workers whose directories are in `run`, by their numbers; none where `run` is the directory of one worker, or no run.
+/// The workers with a directory in `run`, in order of their numbers. Empty if `run` is the directory of one worker, or no run.
 ///
 /// # Errors
-/// They are not of one run.
+/// The directories belong to different runs.
 pub(crate) fn of(run: &Path) -> Result<Vec<Worker>, Error> {
     let listed = match fs::read_dir(run) {
         Ok(listed) if !run.join("events").is_dir() => listed,
@@ -61,14 +61,14 @@ pub(crate) fn of(run: &Path) -> Result<Vec<Worker>, Error> {
     let mut workers = Vec::new();
     for entry in listed {
         let path = entry.map_err(Error::io("read", run))?.path();
-        workers.extend(named(&path).map(|(share, attempt)| Worker { share, attempt, path }));
+        workers.extend(parse_name(&path).map(|(share, attempt)| Worker { share, attempt, path }));
     }
     workers.sort_unstable_by_key(|worker| (worker.share.index(), worker.attempt));
     match workers.windows(2).find(|pair| pair[0].share.parts() != pair[1].share.parts()) {
         Some(pair) => Err(Error::content(
             run.display().to_string(),
             format!(
-                "holds workers {} and {}, which are not of one run; move those of another away",
+                "holds workers {} and {}, which belong to different runs; move one of them to another directory",
                 pair[0].share, pair[1].share
             ),
         )),
@@ -76,37 +76,37 @@ pub(crate) fn of(run: &Path) -> Result<Vec<Worker>, Error> {
     }
 }
 
-/// Whether this is the name of a worker's directory in that of the whole run.
-pub fn is_worker(name: &Path) -> bool {
-    named(name).is_some()
+/// Whether this is the name of a worker's directory.
+pub fn is_worker_directory(name: &Path) -> bool {
+    parse_name(name).is_some()
 }
 
-/// The share and the attempt that the name of a worker's directory tells.
-pub(super) fn named(path: &Path) -> Option<(Share, u32)> {
+/// The share and the attempt number in the name of a worker's directory.
+pub(super) fn parse_name(path: &Path) -> Option<(Share, u32)> {
     let (number, parts) = path.file_name()?.to_str()?.strip_prefix("worker-")?.split_once("-of-")?;
     let (parts, attempt) = parts.split_once('.').unwrap_or((parts, "1"));
     Some((format!("{number}/{parts}").parse().ok()?, attempt.parse().ok()?))
 }
 
-/// How a worker without a record is.
+/// The state of a worker that has no record.
 pub(super) enum State {
     Running,
     Silent(Nanos),
-    Gone,
+    Lost,
 }
 
 impl State {
-    /// Of one with this directory, by its last sign of life.
-    pub(super) fn of(worker: &Path, alive: Option<&Alive>) -> Self {
-        let Some(alive) = alive else { return Self::Gone };
+    /// The state of the worker with this directory, by its last heartbeat.
+    pub(super) fn of(worker: &Path, heartbeat: Option<&Heartbeat>) -> Self {
+        let Some(heartbeat) = heartbeat else { return Self::Lost };
         let now = unix_now();
-        let end =
-            gone::workload(worker).map(|workload| Nanos(alive.started_unix_ns) + Instant::ZERO.until(workload.end()));
-        match alive.silence(now) {
-            silence if silence < SILENT => Self::Running,
-            // While the run goes on one that was frozen may come back, and launch what it has missed.
+        let end = lost::workload(worker)
+            .map(|workload| Nanos(heartbeat.started_unix_ns) + Instant::ZERO.until(workload.end()));
+        match heartbeat.silence(now) {
+            silence if silence < HEARTBEAT_TIMEOUT => Self::Running,
+            // During the run a frozen worker may come back and send its overdue requests.
             silence if end.is_some_and(|end| now < end) => Self::Silent(silence),
-            _ => Self::Gone,
+            _ => Self::Lost,
         }
     }
 
@@ -114,61 +114,62 @@ impl State {
         match self {
             Self::Running => Note::Running,
             Self::Silent(silence) => Note::Silent { for_s: silence.as_secs_f64() },
-            Self::Gone => Note::Killed,
+            Self::Lost => Note::Killed,
         }
     }
 }
 
-/// All `workers` of the run in `run` as one.
+/// Reads all `workers` of the run in `run` as one recording.
 ///
-/// Sessions are those of the whole run, for shares are parts of one. Launching threads are numbered anew, worker by worker. Launches are
-/// placed by the clock of worker 1 as far as each worker's is known beside it ([`Placing`]); where the workers were on several machines and
-/// one is not known that is noted. What a worker that is gone did not launch is there as not sent.
+/// Sessions keep their numbers, because shares are disjoint parts of one schedule. Generator threads are renumbered, worker by worker. Times are
+/// corrected to the clock of worker 1 as far as offsets are known ([`Placing`]); an unknown offset between machines is noted. Requests that a
+/// lost worker did not send are part of the recording, as not sent.
 pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
-    let (mut recording, mut labels) = (ours(), Labels::default());
-    let (mut looked, mut first, mut machines, mut missed) = (Vec::new(), 0u16, HashSet::new(), Vec::new());
+    let (mut recording, mut labels) = (empty_recording(), Labels::default());
+    let (mut all_parts, mut first, mut machines, mut lost) = (Vec::new(), 0u16, HashSet::new(), Vec::new());
     for attempts in workers.chunk_by(|one, other| one.share == other.share) {
         let (share, mut last) = (attempts[0].share, None);
         let before = recording.notes.len();
-        let mut begun = Begun::new(share);
+        let mut started = StartedSessions::new(share);
         let records = attempts.iter().map(|worker| RunRecord::read(&worker.path)).collect::<Result<Vec<_>, _>>()?;
         let is_whole = matches!(records[..], [Some(_)]) && attempts[0].attempt == 1;
         for (place, (Worker { path, attempt, .. }, record)) in attempts.iter().zip(&records).enumerate() {
-            let alive = Alive::read(path);
-            let (clock, placing) = clock(record.as_ref(), alive.as_ref());
-            let (own, mut threads) = (Own { share, first, placing }, 0);
+            let heartbeat = Heartbeat::read(path);
+            let (clock, placing) = clock(record.as_ref(), heartbeat.as_ref());
+            let (renumbering, mut threads) = (Renumbering { share, first, placing }, 0);
             let is_last = place + 1 == attempts.len();
-            let is_gone = record.is_none() && (!is_last || matches!(State::of(path, alive.as_ref()), State::Gone));
-            let mut under_way = if is_gone { Last::of(path, &mut labels) } else { Last::default() };
-            // Which sessions have begun is asked only where some may not have.
-            let wanted = if is_whole { Wanted::Place } else { Wanted::Whole };
-            let mut parts = look(path, &mut labels, &mut recording, wanted, &placing, |event| {
-                threads = threads.max(own.thread(event.worker) + 1);
+            let is_gone = record.is_none() && (!is_last || matches!(State::of(path, heartbeat.as_ref()), State::Lost));
+            let mut in_flight =
+                if is_gone { InFlightRequests::read(path, &mut labels) } else { InFlightRequests::default() };
+            // Started sessions matter only where some may not have started.
+            let columns = if is_whole { Columns::Key } else { Columns::All };
+            let mut parts = scan_parts(path, &mut labels, &mut recording, columns, &placing, |event| {
+                threads = threads.max(renumbering.thread(event.worker) + 1);
                 if !is_whole {
-                    begun.see(event);
-                    under_way.ended(event);
+                    started.add(event);
+                    in_flight.remove(event);
                 }
             })?;
-            recording.notes.extend(other_count(path, &recording, &parts));
-            let under_way = under_way.into_events();
-            for event in &under_way {
-                threads = threads.max(own.thread(event.worker) + 1);
-                begun.see(event);
+            recording.notes.extend(count_note(path, &recording, &parts));
+            let in_flight = in_flight.into_events();
+            for event in &in_flight {
+                threads = threads.max(renumbering.thread(event.worker) + 1);
+                started.add(event);
             }
-            let extent = under_way.iter().map(|event| placing.place(event)).collect::<Vec<_>>();
-            parts.push((Part::Held(under_way), Extent::of(&extent)));
+            let extent = in_flight.iter().map(|event| placing.place(event)).collect::<Vec<_>>();
+            parts.push((Part::Events(in_flight), Extent::of(&extent)));
             last = parts.iter().filter_map(|(_, extent)| extent.last_meant).max();
-            looked.extend(parts.into_iter().map(|(part, extent)| (part, extent, own)));
+            all_parts.extend(parts.into_iter().map(|(part, extent)| (part, extent, renumbering)));
             let host = match record {
                 Some(record) => record.machine.as_ref().map(|machine| machine.name.clone()),
-                None => alive.map(|alive| alive.host),
+                None => heartbeat.map(|heartbeat| heartbeat.host),
             };
             if record.as_ref().is_none_or(|record| record.started_unix_ns.is_some()) {
                 machines.insert(host.clone());
             }
-            let again = if *attempt > 1 { " again" } else { "" };
+            let suffix = if *attempt > 1 { " again" } else { "" };
             let host = host.map_or_else(String::new, |host| format!(" on {host}"));
-            let name = format!("{share}{again}{host}");
+            let name = format!("{share}{suffix}{host}");
             let is_first = share.index() == 0 && *attempt == 1;
             recording.clocks.extend(clock.map(|clock| NodeClock { name: name.clone(), is_first, clock }));
             recording.nodes.push((name, first));
@@ -182,26 +183,26 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
                 true
             }
             None => {
-                let state = State::of(path, Alive::read(path).as_ref());
+                let state = State::of(path, Heartbeat::read(path).as_ref());
                 recording.notes.push(state.note());
-                matches!(state, State::Gone)
+                matches!(state, State::Lost)
             }
         };
         if is_over && !is_whole {
             let stopped = record.as_ref().and_then(|record| record.generator.as_ref()).is_some_and(|seen| seen.stopped);
-            // Their row is that of who was there last.
+            // They get the row of the last attempt.
             let row = recording.nodes.last().map_or(0, |(_, first)| *first);
-            if let Some(gone) = Gone::of(path, begun, last.filter(|_| stopped), row, &mut labels) {
+            if let Some(gone) = LostRequests::new(path, started, last.filter(|_| stopped), row, &mut labels) {
                 let extent = gone.extent();
-                recording.notes.push(Note::Gone { launches: extent.launches, further: gone.further() });
-                missed.push((gone, extent));
+                recording.notes.push(Note::Gone { launches: extent.launches, further: gone.has_more() });
+                lost.push((gone, extent));
             }
         }
         let of_all = recording.notes.split_off(before);
         let worker = share.to_string();
         let of_it = |note| Note::OfWorker { worker: worker.clone(), note: Box::new(note) };
         recording.notes.extend(of_all.into_iter().map(of_it));
-        // One that launched nothing has a row for what it should have launched.
+        // A worker that sent nothing still needs a row for its lost requests.
         first = first.max(recording.nodes.last().map_or(0, |(_, first)| first.saturating_add(1)));
     }
     let all = workers.first().map_or(0, |worker| worker.share.parts());
@@ -214,46 +215,49 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
     }
     recording.generator = record(run)?.and_then(|record| record.generator);
     recording.labels = labels.clone().into_names(&mut recording.notes);
-    // Parts of about the same time next to each other: what has to be put in order is then near its place.
-    looked.sort_by_key(|(_, extent, _)| extent.last_meant);
-    let extents = looked.iter().map(|(_, extent, _)| *extent).chain(missed.iter().map(|(_, extent)| *extent));
+    // Neighbouring parts cover about the same time, so events are nearly in order.
+    all_parts.sort_by_key(|(_, extent, _)| extent.last_meant);
+    let extents = all_parts.iter().map(|(_, extent, _)| *extent).chain(lost.iter().map(|(_, extent)| *extent));
     let extent = extents.fold(Extent::default(), Extent::and);
-    let parts = looked.into_iter().map(|(part, extent, own)| (part, extent.last_meant, own)).collect();
-    let missed = missed.into_iter().map(|(gone, _)| gone).collect();
-    recording.events = Events::new(Arc::new(Together { parts, missed, labels }), extent);
+    let parts =
+        all_parts.into_iter().map(|(part, extent, renumbering)| (part, extent.last_meant, renumbering)).collect();
+    let lost = lost.into_iter().map(|(gone, _)| gone).collect();
+    recording.events = Events::new(Arc::new(MergedWorkers { parts, lost, labels }), extent);
     Ok(recording)
 }
 
-/// What is known of a worker's clock, and where its launches lie.
-fn clock(record: Option<&RunRecord>, alive: Option<&Alive>) -> (Option<WorkerClock>, Placing) {
+/// What is known of a worker's clock, and the resulting correction.
+fn clock(record: Option<&RunRecord>, heartbeat: Option<&Heartbeat>) -> (Option<WorkerClock>, Placing) {
     let (clock, started) = match record {
         Some(record) => (record.clock, record.started_unix_ns),
-        None => (alive.and_then(|alive| alive.clock), alive.map(|alive| alive.started_unix_ns)),
+        None => (heartbeat.and_then(|heartbeat| heartbeat.clock), heartbeat.map(|heartbeat| heartbeat.started_unix_ns)),
     };
     let placing = clock.zip(started).map(|(clock, started)| Placing::of(&clock, started));
     (clock, placing.unwrap_or_default())
 }
 
-/// The record of a run of many workers, as far as theirs are there; `None` where none is.
+/// The merged record of a run with several workers; `None` if no worker has a record.
 ///
 /// # Errors
-/// One cannot be read, or is no record of a run.
+/// A record is unreadable or invalid.
 pub(crate) fn record(run: &Path) -> Result<Option<RunRecord>, Error> {
     let mut whole: Option<RunRecord> = None;
     for Worker { path, .. } in of(run)? {
         let Some(record) = RunRecord::read(&path)? else { continue };
         whole = Some(match whole {
             None => {
-                // By the clock of worker 1, as all else.
+                // By the clock of worker 1, like all other times.
                 let ahead = record.clock.and_then(|clock| clock.before).map_or(0, |before| before.ahead_ns);
                 let started_unix_ns =
-                    record.started_unix_ns.map(|own| own.saturating_add_signed(ahead.saturating_neg()));
+                    record.started_unix_ns.map(|unix_ns| unix_ns.saturating_add_signed(ahead.saturating_neg()));
                 RunRecord { share: Share::ALL, machine: None, clock: None, started_unix_ns, ..record }
             }
             Some(mut whole) => {
                 whole.notes.extend(record.notes);
                 whole.run_id = whole.run_id.filter(|run| record.run_id.as_ref() == Some(run));
-                whole.until = if record.until == Until::Answers { record.until } else { whole.until };
+                if record.end_condition == EndCondition::Responses {
+                    whole.end_condition = record.end_condition;
+                }
                 whole.generator = match (whole.generator, record.generator) {
                     (Some(one), Some(other)) => Some(one.and(other)),
                     (one, other) => one.or(other),
@@ -265,67 +269,67 @@ pub(crate) fn record(run: &Path) -> Result<Option<RunRecord>, Error> {
     Ok(whole)
 }
 
-/// How the launching threads of one worker are numbered among all, and where its launches lie.
+/// How the events of one worker are renumbered and corrected.
 #[derive(Clone, Copy)]
-struct Own {
+struct Renumbering {
     share: Share,
     /// The number of its first thread.
     first: u16,
     placing: Placing,
 }
 
-impl Own {
-    /// Which of its threads this one is: over all workers they are numbered in turn.
+impl Renumbering {
+    /// The index of a thread within its worker. Threads of all workers are numbered round-robin.
     fn thread(self, worker: u16) -> u16 {
         let parts = u16::try_from(self.share.parts()).unwrap_or(u16::MAX);
         worker.wrapping_sub(self.share.index() as u16) / parts
     }
 
-    /// The event as it is among all.
-    fn among_all(self, event: &Event) -> Event {
+    /// The event with its number and time in the merged recording.
+    fn apply(self, event: &Event) -> Event {
         let placed = if self.placing.is_none() { event.clone() } else { self.placing.place(event) };
         Event { worker: self.first.saturating_add(self.thread(event.worker)), ..placed }
     }
 }
 
-/// The parts of all workers, and what nobody launched.
-struct Together {
-    /// Each with the last instant for which a launch of it was meant.
-    parts: Vec<(Part, Option<Instant>, Own)>,
-    missed: Vec<Gone>,
+/// The parts of all workers, and the lost requests.
+struct MergedWorkers {
+    /// Each part with the last scheduled time of its requests.
+    parts: Vec<(Part, Option<Instant>, Renumbering)>,
+    lost: Vec<LostRequests>,
     labels: Labels,
 }
 
-impl Tape for Together {
-    fn play(&self, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
-        /// So many events are handed over at a time.
+impl EventSource for MergedWorkers {
+    fn scan(&self, columns: Columns, visit: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+        /// Number of events passed at a time.
         const BATCH: usize = 1024;
         let (mut labels, mut renumbered) = (self.labels.clone(), Vec::new());
-        let mut missed: Vec<_> = self.missed.iter().map(|gone| (gone, gone.agenda())).collect();
-        // Beside what was launched at the time.
-        let mut until = |until: Instant, see: &mut dyn FnMut(&[Event])| {
-            for (gone, agenda) in &mut missed {
+        let mut lost: Vec<_> = self.lost.iter().map(|gone| (gone, gone.agenda())).collect();
+        // Lost requests come next to requests sent at the same time.
+        let mut until = |until: Instant, visit: &mut dyn FnMut(&[Event])| {
+            for (gone, agenda) in &mut lost {
                 let mut batch = Vec::new();
                 gone.each(agenda, until, |event| {
                     batch.push(event);
                     if batch.len() == BATCH {
-                        see(&batch);
+                        visit(&batch);
                         batch.clear();
                     }
                 });
-                see(&batch);
+                visit(&batch);
             }
         };
-        for (part, last, own) in &self.parts {
-            until(last.unwrap_or_default(), see);
-            let played = part.play(&mut labels, wanted, &mut |events| {
+        for (part, last, renumbering) in &self.parts {
+            until(last.unwrap_or_default(), visit);
+            let scanned = part.scan(&mut labels, columns, &mut |events| {
                 renumbered.clear();
-                renumbered.extend(events.iter().map(|event| own.among_all(event)));
-                see(&renumbered);
+                renumbered.extend(events.iter().map(|event| renumbering.apply(event)));
+                visit(&renumbered);
             });
-            played.map_err(|why| part.named(&why))?;
+            scanned.map_err(|why| part.with_path(&why))?;
         }
-        until(Instant::MAX, see);
+        until(Instant::MAX, visit);
         Ok(())
     }
 }
@@ -333,19 +337,19 @@ impl Tape for Together {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Machine, MadeBy, ReadOptions, Writer, read};
+    use crate::{Machine, ReadOptions, RunKind, Writer, read};
     use offered_model::recording::Evidence;
     use offered_model::{Agenda, Offset, Outcome, Reason, Workload};
 
-    /// Worker `share` with two threads, whose launches are those of its share of 1000, a millisecond apart.
+    /// Writes worker `share` with two threads: its share of 1000 requests, a millisecond apart.
     fn write(run: &Path, share: &str, machine: Option<&str>) {
         write_by(run, share, machine, None);
     }
 
-    /// The same by this clock.
+    /// The same with this clock.
     fn write_by(run: &Path, share: &str, machine: Option<&str>, clock: Option<WorkerClock>) {
         let share: Share = share.parse().unwrap();
-        let mut writer = Writer::create(&worker(run, share), "", vec!["home".into()]).unwrap();
+        let mut writer = Writer::create(&worker_directory(run, share), "", vec!["home".into()]).unwrap();
         let thread = |session: u64| share.index() + share.parts() * (session / share.parts() % 2);
         let event = |session| Event {
             session,
@@ -357,8 +361,8 @@ mod tests {
         writer.write(share.of(1000).filter(|session| *session >= 500).map(event).collect()).unwrap();
         let generator = Some(Evidence { busy: vec![0.1, 0.2], cpu_s: 1.0, ..Evidence::default() });
         let Some(name) = machine.map(str::to_owned) else { return writer.rotate().unwrap() };
-        let machine = Some(Machine { name, system: String::new(), arch: String::new(), cores: 2, kernel: None });
-        let record = RunRecord::new(MadeBy::Run, Until::Duration);
+        let machine = Some(Machine { name, system: String::new(), arch: String::new(), cores: 2, boot_id: None });
+        let record = RunRecord::new(RunKind::Run, EndCondition::Duration);
         writer.finish(&RunRecord { share, generator, machine, started_unix_ns: Some(5), clock, ..record }).unwrap();
     }
 
@@ -375,7 +379,7 @@ mod tests {
         let events = recording.events.to_vec().unwrap();
         let mut sessions: Vec<u64> = events.iter().map(|event| event.session).collect();
         let halves = sessions.iter().position(|session| *session >= 500).unwrap();
-        assert_eq!(halves, 500, "what is of one time comes together");
+        assert_eq!(halves, 500, "events of the same time come together");
         sessions.sort_unstable();
         assert!(sessions.into_iter().eq(0..1000));
         let wrong = |event: &&Event| u64::from(event.worker) / 2 != event.session % 3;
@@ -385,16 +389,16 @@ mod tests {
     }
 
     #[test]
-    fn who_came_late_for_one_that_never_began_is_the_second_and_what_nobody_sent_is_known() {
+    fn a_late_replacement_of_a_worker_that_never_started_is_the_second_attempt() {
         let folder = tempfile::tempdir().unwrap();
         let (run, share) = (folder.path(), "1/2".parse().unwrap());
-        assert_eq!(attempts(run, share, false), (vec![], run.join("worker-1-of-2")));
+        assert_eq!(attempt_directories(run, share, false), (vec![], run.join("worker-1-of-2")));
         let second = run.join("worker-1-of-2.2");
-        assert_eq!(attempts(run, share, true), (vec![], second.clone()));
-        let all = meant(share);
+        assert_eq!(attempt_directories(run, share, true), (vec![], second.clone()));
+        let all = scheduled(share);
         let late = all.iter().filter(|event| event.intended >= Instant::ZERO + Nanos::from_secs(4)).cloned().collect();
-        sent(&second, share, late, true);
-        assert_eq!(attempts(run, share, true), (vec![second], run.join("worker-1-of-2.3")));
+        write_sent(&second, share, late, true);
+        assert_eq!(attempt_directories(run, share, true), (vec![second], run.join("worker-1-of-2.3")));
         let events = read(run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
         let gone = |event: &&Event| event.error == Some(Reason::Gone);
         let before = all.iter().filter(|event| event.intended < Instant::ZERO + Nanos::from_secs(4)).count();
@@ -402,16 +406,16 @@ mod tests {
     }
 
     #[test]
-    fn launches_lie_where_the_clock_of_worker_1_would_have_put_them() {
+    fn times_are_corrected_to_the_clock_of_worker_1() {
         let folder = tempfile::tempdir().unwrap();
         let offset = |ahead_ns, at_unix_ns| Some(Offset { ahead_ns, bound_ns: 10, at_unix_ns, answers: 32 });
-        // It was corrected by 50 ms, and gained another millisecond in the second of the run.
+        // Corrected by 50 ms; the clock gained another millisecond within the second of the run.
         let (before, after) = (offset(50_000_000, 5), offset(51_000_000, 1_000_000_005));
         let drifting = WorkerClock { before, after, ..WorkerClock::default() };
         write_by(folder.path(), "1/2", Some("a"), Some(WorkerClock::default()));
         write_by(folder.path(), "2/2", Some("b"), Some(drifting));
         let recording = read(folder.path(), &ReadOptions::default()).unwrap();
-        assert_eq!(recording.notes, [], "how far the machines' clocks are apart is known");
+        assert_eq!(recording.notes, [], "the offset between the machines' clocks is known");
         let clocks: Vec<_> = recording.clocks.iter().map(|of| (of.name.as_str(), of.is_first, of.clock)).collect();
         assert_eq!(clocks, [("1/2 on a", true, WorkerClock::default()), ("2/2 on b", false, drifting)]);
         let events = recording.events.to_vec().unwrap();
@@ -427,8 +431,8 @@ mod tests {
     const OPEN: &str = "seed = 3\nduration = \"10s\"\narrivals.open.rate = \"100/s\"\n[[request]]\nname = \"home\"\nget = \"/\"\nweight = 3\n\
         [[request]]\nname = \"cart\"\nget = \"/cart\"\n";
 
-    /// What `share` of the workload means to launch.
-    fn meant(share: Share) -> Vec<Event> {
+    /// The schedule of `share`.
+    fn scheduled(share: Share) -> Vec<Event> {
         let workload = Workload::parse(OPEN, "w", &|_| Err(String::new())).unwrap();
         let (mut agenda, mix) = (Agenda::new(&workload, share), workload.mix());
         let due = std::iter::from_fn(move || agenda.due(Instant::MAX));
@@ -436,42 +440,42 @@ mod tests {
             .collect()
     }
 
-    /// The directory of a worker that has sent these, and was killed or came to its end.
-    fn sent(path: &Path, share: Share, events: Vec<Event>, is_whole: bool) {
+    /// Writes the directory of a worker that sent these events, and was killed or has finished.
+    fn write_sent(path: &Path, share: Share, events: Vec<Event>, is_whole: bool) {
         let labels = vec!["home".to_owned(), "cart".to_owned()];
         let mut writer = Writer::create(path, OPEN, labels).unwrap();
         let sent = |event: Event| Event { sent: Some(event.intended), worker: share.index() as u16, ..event };
         writer.write(events.into_iter().map(sent).collect()).unwrap();
         writer.rotate().unwrap();
         if is_whole {
-            writer.finish(&RunRecord { share, ..RunRecord::new(MadeBy::Run, Until::Duration) }).unwrap();
+            writer.finish(&RunRecord { share, ..RunRecord::new(RunKind::Run, EndCondition::Duration) }).unwrap();
         }
     }
 
     #[test]
-    fn what_nobody_launched_is_there_to_the_nanosecond_and_not_sent() {
+    fn lost_requests_are_part_of_the_recording_as_not_sent() {
         let folder = tempfile::tempdir().unwrap();
         let (one, other) = (Share::new(0, 2).unwrap(), Share::new(1, 2).unwrap());
-        sent(&worker(folder.path(), one), one, meant(one), true);
-        // One was killed after three seconds, who took its part up after seven: what lies between nobody launched.
-        let (secs, all) = (Instant::from_secs, meant(other));
+        write_sent(&worker_directory(folder.path(), one), one, scheduled(one), true);
+        // One attempt was killed after three seconds, the next started after seven: no worker sent the requests between.
+        let (secs, all) = (Instant::from_secs, scheduled(other));
         let (early, later): (Vec<_>, Vec<_>) = all.clone().into_iter().partition(|event| event.intended < secs(3));
-        let (missed, late): (Vec<_>, Vec<_>) = later.into_iter().partition(|event| event.intended < secs(7));
-        sent(&attempts(folder.path(), other, false).1, other, early, false);
-        let (before, next) = attempts(folder.path(), other, false);
+        let (lost, late): (Vec<_>, Vec<_>) = later.into_iter().partition(|event| event.intended < secs(7));
+        write_sent(&attempt_directories(folder.path(), other, false).1, other, early, false);
+        let (before, next) = attempt_directories(folder.path(), other, false);
         assert_eq!((before.len(), next.file_name().unwrap().to_str().unwrap()), (1, "worker-2-of-2.2"));
-        sent(&next, other, late, true);
+        write_sent(&next, other, late, true);
 
         let recording = read(folder.path(), &ReadOptions::default()).unwrap();
         let events = recording.events.to_vec().unwrap();
         let plain = |event: &Event| (event.intended, event.session, recording.labels[usize::from(event.label)].clone());
         let (mut have, mut want): (Vec<_>, Vec<_>) = (events.iter().map(plain).collect(), Vec::new());
-        let named = ["home", "cart"];
+        let parse_name = ["home", "cart"];
         want.extend(
             [one, other]
                 .into_iter()
-                .flat_map(meant)
-                .map(|e| (e.intended, e.session, named[usize::from(e.label)].to_owned())),
+                .flat_map(scheduled)
+                .map(|e| (e.intended, e.session, parse_name[usize::from(e.label)].to_owned())),
         );
         have.sort();
         want.sort();
@@ -481,10 +485,10 @@ mod tests {
         assert!(unsent.iter().all(|event| event.error == Some(Reason::Gone) && event.outcome == Outcome::Unsent));
         assert_eq!(
             unsent.iter().map(|e| e.session).collect::<Vec<_>>(),
-            missed.iter().map(|e| e.session).collect::<Vec<_>>()
+            lost.iter().map(|e| e.session).collect::<Vec<_>>()
         );
         let of = |note| Note::OfWorker { worker: "2/2".to_owned(), note: Box::new(note) };
-        let gone = Note::Gone { launches: missed.len() as u64, further: false };
+        let gone = Note::Gone { launches: lost.len() as u64, further: false };
         assert_eq!(recording.notes, [of(Note::Killed), of(gone)]);
         assert_eq!(
             recording.nodes.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
@@ -493,23 +497,23 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_may_come_back_is_not_taken_for_gone() {
+    fn a_worker_that_may_come_back_does_not_count_as_lost() {
         let folder = tempfile::tempdir().unwrap();
         let one = Share::new(0, 1).unwrap();
-        let path = worker(folder.path(), one);
-        sent(&path, one, meant(one)[..5].to_vec(), false);
+        let path = worker_directory(folder.path(), one);
+        write_sent(&path, one, scheduled(one)[..5].to_vec(), false);
         let notes = |began_s: u64, sign_s: u64| {
             let ago = |s: u64| unix_now().0 - s * 1_000_000_000;
-            let alive = Alive {
+            let heartbeat = Heartbeat {
                 host: "a".to_owned(),
                 share: one,
                 started_unix_ns: ago(began_s),
                 at_unix_ns: ago(sign_s),
                 in_flight: 0,
                 clock: None,
-                copied_unix_ns: None,
+                copied_until_unix_ns: None,
             };
-            alive.write(&path).unwrap();
+            heartbeat.write(&path).unwrap();
             let recording = read(folder.path(), &ReadOptions::default()).unwrap();
             (
                 recording
@@ -524,15 +528,15 @@ mod tests {
             )
         };
         assert_eq!(notes(3, 1), (vec![Note::Running], 5));
-        let all = meant(one).len() as u64;
+        let all = scheduled(one).len() as u64;
         assert_eq!(notes(60, 50), (vec![Note::Killed, Note::Gone { launches: all - 5, further: false }], all));
-        // Nothing has been heard of it, but its ten seconds are not over by this clock.
+        // The last heartbeat is old, but its ten seconds are not over by this clock.
         let (silent, launches) = notes(0, 50);
         assert!(matches!(silent[..], [Note::Silent { for_s }] if for_s >= 50.0) && launches == 5, "{silent:?}");
     }
 
     #[test]
-    fn a_worker_that_was_killed_and_one_that_never_came_are_named() {
+    fn killed_and_missing_workers_are_named() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "1/3", Some("a"));
         write(folder.path(), "3/3", None);
@@ -541,9 +545,13 @@ mod tests {
         let notes = recording.notes;
         let killed = Note::OfWorker { worker: "3/3".to_owned(), note: Box::new(Note::Killed) };
         let not_here = Note::NotHere { worker: "2/3".to_owned() };
-        assert_eq!(notes, [killed, not_here, Note::Clocks { machines: 2 }], "where the killed one ran is not known");
+        assert_eq!(
+            notes,
+            [killed, not_here, Note::Clocks { machines: 2 }],
+            "the machine of the killed worker is unknown"
+        );
         write(folder.path(), "1/2", Some("a"));
         let mixed = read(folder.path(), &ReadOptions::default()).unwrap_err().to_string();
-        assert!(mixed.contains("which are not of one run"), "{mixed}");
+        assert!(mixed.contains("which belong to different runs"), "{mixed}");
     }
 }

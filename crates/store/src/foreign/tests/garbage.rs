@@ -10,8 +10,11 @@ use super::*;
 fn as_everything(bytes: &[u8]) {
     let _ = parse(bytes);
     for reader in READERS {
-        let options =
-            ReadOptions { format: Some(Format(reader)), start_column: Some("a".to_owned()), ..ReadOptions::default() };
+        let options = ReadOptions {
+            format: Some(InputFormat(reader)),
+            start_column: Some("a".to_owned()),
+            ..ReadOptions::default()
+        };
         if let Ok(recording) = parse_with(bytes, &options) {
             assert!(recording.events.launches() <= bytes.len() as u64, "{}", reader.name);
         }

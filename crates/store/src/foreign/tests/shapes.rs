@@ -182,7 +182,7 @@ fn every_sample_is_told_by_its_content_and_read_whole() {
             "no sample of {}",
             reader.name
         );
-        assert_eq!(Format::from_name(reader.name).unwrap().name(), reader.name);
+        assert_eq!(InputFormat::from_name(reader.name).unwrap().name(), reader.name);
     }
 }
 
@@ -236,7 +236,7 @@ proptest::proptest! {
     fn a_damaged_gob_is_no_panic(at in 0..GOB.len(), byte: u8, second in 0..GOB.len(), other: u8) {
         let mut file = GOB.to_vec();
         (file[at], file[second]) = (byte, other);
-        let _ = parse_with(&file, &ReadOptions { format: Format::from_name("vegeta-gob"), ..ReadOptions::default() });
+        let _ = parse_with(&file, &ReadOptions { format: InputFormat::from_name("vegeta-gob"), ..ReadOptions::default() });
     }
 }
 
@@ -266,7 +266,7 @@ fn jmeter_stamps_are_decided_by_overlaps() {
     let ends = parse(log([1100, 1150, 1350])).unwrap();
     assert_eq!(ends.events.to_vec().unwrap(), starts.events.to_vec().unwrap());
     assert!(ends.stamps.unwrap().starts_with("end of the sample"));
-    let options = ReadOptions { stamps: Some(Stamps::Start), ..ReadOptions::default() };
+    let options = ReadOptions { stamps: Some(TimestampMeaning::Start), ..ReadOptions::default() };
     let forced = parse_with(log([1100, 1150, 1350]), &options).unwrap();
     assert_eq!(forced.events.to_vec().unwrap()[0].sent, Some(Instant::from_millis(1100)));
 }
@@ -621,8 +621,11 @@ fn the_database_of_oha_knows_what_was_meant() {
     // A database cut off anywhere, and one of something else.
     for end in (0..file.len()).step_by(97).skip(1) {
         assert!(
-            parse_with(&file[..end], &ReadOptions { format: Format::from_name("oha-db"), ..ReadOptions::default() })
-                .is_err()
+            parse_with(
+                &file[..end],
+                &ReadOptions { format: InputFormat::from_name("oha-db"), ..ReadOptions::default() }
+            )
+            .is_err()
         );
     }
     let mut other = file.to_vec();
@@ -636,6 +639,6 @@ proptest::proptest! {
     fn a_damaged_database_of_oha_is_no_panic(at in 0..18_000usize, byte: u8, second in 0..18_000usize, other: u8) {
         let mut file = include_bytes!("oha.db").to_vec();
         (file[at], file[second]) = (byte, other);
-        let _ = parse_with(&file, &ReadOptions { format: Format::from_name("oha-db"), ..ReadOptions::default() });
+        let _ = parse_with(&file, &ReadOptions { format: InputFormat::from_name("oha-db"), ..ReadOptions::default() });
     }
 }

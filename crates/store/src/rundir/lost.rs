@@ -1,4 +1,4 @@
-//! What is not there of a schedule: what a worker that is gone did not launch, and what of a killed run is not recorded.
+//! Requests of the schedule that are not recorded: those that a lost worker did not send, and those of a killed run.
 
 use std::fs;
 use std::path::Path;
@@ -9,57 +9,57 @@ use offered_model::{Agenda, Event, Instant, Note, Reason, Share, Workload};
 
 use crate::labels::Labels;
 
-/// Which sessions of a share have begun: a bit for each.
-pub(super) struct Begun {
+/// The sessions of a share that have started: one bit each.
+pub(super) struct StartedSessions {
     share: Share,
     bits: Vec<u64>,
 }
 
-impl Begun {
+impl StartedSessions {
     pub(super) fn new(share: Share) -> Self {
         Self { share, bits: Vec::new() }
     }
 
-    fn place(&self, session: u64) -> (usize, u64) {
+    fn position(&self, session: u64) -> (usize, u64) {
         let number = session / self.share.parts();
         ((number / 64) as usize, 1 << (number % 64))
     }
 
-    /// Sees what was launched.
-    pub(super) fn see(&mut self, event: &Event) {
+    /// Marks the session of an event as started.
+    pub(super) fn add(&mut self, event: &Event) {
         if event.step > 0 || event.object > 0 {
             return;
         }
-        let (at, bit) = self.place(event.session);
+        let (at, bit) = self.position(event.session);
         if at >= self.bits.len() {
             self.bits.resize(at + 1, 0);
         }
         self.bits[at] |= bit;
     }
 
-    fn has(&self, session: u64) -> bool {
-        let (at, bit) = self.place(session);
+    fn contains(&self, session: u64) -> bool {
+        let (at, bit) = self.position(session);
         self.bits.get(at).is_some_and(|bits| bits & bit != 0)
     }
 }
 
-/// The launches of a share that nobody made: of those that the schedule alone decides, the first of each session.
-pub(super) struct Gone {
+/// The requests of a share that no worker sent. Only first requests of sessions, because the schedule alone decides these.
+pub(super) struct LostRequests {
     workload: Workload,
-    begun: Begun,
-    /// What is meant later is nobody's business: the worker was stopped then.
+    started: StartedSessions,
+    /// Requests scheduled from here on are not lost: the worker was stopped then.
     until: Instant,
-    /// The thread that they are said to be of.
+    /// The thread number that their events get.
     thread: u16,
-    /// The numbers of the workload's requests among the labels of the recording.
+    /// The label of each request of the workload, in the recording.
     labels: Vec<u16>,
 }
 
-impl Gone {
-    /// Of a worker whose directory is `worker`. `None` where its workload cannot be read: then it is not known what it did not launch.
-    pub(super) fn of(
+impl LostRequests {
+    /// For a worker with this directory. `None` if its workload is unreadable, so that its schedule is unknown.
+    pub(super) fn new(
         worker: &Path,
-        begun: Begun,
+        started: StartedSessions,
         until: Option<Instant>,
         thread: u16,
         labels: &mut Labels,
@@ -67,15 +67,15 @@ impl Gone {
         let workload = workload(worker)?;
         let labels = workload.labels().iter().map(|name| labels.number(name.as_bytes())).collect();
         let until = until.map_or(Instant::MAX, |last| Instant(last.0 + 1));
-        Some(Self { workload, begun, until, thread, labels })
+        Some(Self { workload, started, until, thread, labels })
     }
 
-    /// Whether sessions that have begun would have asked for more.
-    pub(super) fn further(&self) -> bool {
+    /// Whether sessions that have started would have sent further requests.
+    pub(super) fn has_more(&self) -> bool {
         !matches!(self.workload.sessions(), Sessions::Open(_))
     }
 
-    /// What is known of them: how many there are, and when they were meant.
+    /// The extent of their events.
     pub(super) fn extent(&self) -> Extent {
         let mut extent = Extent::default();
         let mut agenda = self.agenda();
@@ -83,7 +83,7 @@ impl Gone {
         extent
     }
 
-    /// That they are not recorded, if there are any.
+    /// A note that they are not recorded; `None` if there are none.
     pub(super) fn note(&self) -> Option<Note> {
         let (mut launches, mut meant) = (0, None);
         self.each(&mut self.agenda(), Instant::MAX, |event| {
@@ -95,24 +95,24 @@ impl Gone {
     }
 
     pub(super) fn agenda(&self) -> Agenda {
-        Agenda::new(&self.workload, self.begun.share)
+        Agenda::new(&self.workload, self.started.share)
     }
 
-    /// Takes those that are meant before `until` from `agenda`, in order, and gives them to `see`.
-    pub(super) fn each(&self, agenda: &mut Agenda, until: Instant, mut see: impl FnMut(Event)) {
+    /// Takes those scheduled before `until` from `agenda`, in order, and passes them to `visit`.
+    pub(super) fn each(&self, agenda: &mut Agenda, until: Instant, mut visit: impl FnMut(Event)) {
         let mix = self.workload.mix();
         while let Some(launch) = agenda.due_before(until.min(self.until)) {
-            if self.begun.has(launch.session) {
+            if self.started.contains(launch.session) {
                 continue;
             }
             let label = self.labels.get(usize::from(mix.choose(launch))).copied().unwrap_or_default();
             let event = Event { session: launch.session, label, worker: self.thread, ..Event::at(launch.intended) };
-            see(Event { error: Some(Reason::Gone), ..event });
+            visit(Event { error: Some(Reason::Gone), ..event });
         }
     }
 }
 
-/// The workload that a worker keeps in its directory.
+/// Reads the workload from a worker's directory.
 pub(super) fn workload(worker: &Path) -> Option<Workload> {
     let file = worker.join("workload.toml");
     let text = fs::read_to_string(&file).ok()?;

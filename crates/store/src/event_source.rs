@@ -1,4 +1,4 @@
-//! Tapes of parts: events gone through part by part, so that one part is in memory at a time.
+//! Event sources made of parts: a scan holds one part in memory at a time.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom};
@@ -8,28 +8,33 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use offered_model::Event;
-use offered_model::events::{Events, Extent, Tape, Wanted};
+use offered_model::events::{Columns, EventSource, Events, Extent};
 
 use crate::labels::Labels;
 use crate::part;
 
-/// Where one part is.
+/// Where one part of a recording is stored.
 pub(crate) enum Part {
     /// A file of a run directory.
-    Named(PathBuf),
-    /// So many bytes from this one on of a file without a name.
+    File(PathBuf),
+    /// A byte range of an unnamed file: offset and length.
     Slice(Arc<File>, u64, usize),
-    /// In memory as it was read.
-    Whole(Bytes),
-    /// In memory, with labels that are known to all parts.
-    Held(Vec<Event>),
+    /// The bytes of a Parquet file, in memory.
+    Bytes(Bytes),
+    /// Decoded events, whose labels are already numbered for the whole recording.
+    Events(Vec<Event>),
 }
 
 impl Part {
-    /// Gives `see` what is wanted of its events, naming their labels in `labels`.
-    pub(crate) fn play(&self, labels: &mut Labels, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+    /// Passes the requested columns of its events to `visit`, with labels numbered by `labels`.
+    pub(crate) fn scan(
+        &self,
+        labels: &mut Labels,
+        columns: Columns,
+        visit: &mut dyn FnMut(&[Event]),
+    ) -> io::Result<()> {
         let bytes = match self {
-            Self::Named(path) => {
+            Self::File(path) => {
                 let mut bytes = Vec::new();
                 File::open(path)?.read_to_end(&mut bytes)?;
                 bytes.into()
@@ -39,92 +44,94 @@ impl Part {
                 file.read_exact_at(&mut bytes, *from)?;
                 bytes.into()
             }
-            Self::Whole(bytes) => bytes.clone(),
-            Self::Held(events) => {
-                see(events);
+            Self::Bytes(bytes) => bytes.clone(),
+            Self::Events(events) => {
+                visit(events);
                 return Ok(());
             }
         };
-        part::play(bytes, labels, wanted, see).map_err(io::Error::other)
+        part::scan(bytes, labels, columns, visit).map_err(io::Error::other)
     }
 
-    /// The error of playing it, with its name.
-    pub(crate) fn named(&self, why: &io::Error) -> io::Error {
+    /// Adds the path of the part to an error of [`Part::scan`].
+    pub(crate) fn with_path(&self, why: &io::Error) -> io::Error {
         match self {
-            Self::Named(path) => io::Error::new(why.kind(), format!("{}: {why}", path.display())),
-            Self::Slice(..) | Self::Whole(_) | Self::Held(_) => io::Error::new(why.kind(), why.to_string()),
+            Self::File(path) => io::Error::new(why.kind(), format!("{}: {why}", path.display())),
+            Self::Slice(..) | Self::Bytes(_) | Self::Events(_) => io::Error::new(why.kind(), why.to_string()),
         }
     }
 }
 
-/// Parts, one after another.
+/// A sequence of parts.
 pub(crate) struct Parts {
     parts: Vec<Part>,
-    /// The names that the labels of all parts point into.
+    /// The names of all parts.
     labels: Labels,
 }
 
 impl Parts {
-    /// These, all of which have been played before with `labels`.
+    /// All parts must have been scanned with `labels` before.
     pub(crate) fn new(parts: Vec<Part>, labels: Labels) -> Self {
         Self { parts, labels }
     }
 }
 
-impl Tape for Parts {
-    fn play(&self, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+impl EventSource for Parts {
+    fn scan(&self, columns: Columns, visit: &mut dyn FnMut(&[Event])) -> io::Result<()> {
         let mut labels = self.labels.clone();
-        self.parts.iter().try_for_each(|part| part.play(&mut labels, wanted, see).map_err(|why| part.named(&why)))
+        self.parts
+            .iter()
+            .try_for_each(|part| part.scan(&mut labels, columns, visit).map_err(|why| part.with_path(&why)))
     }
 }
 
-/// Events on their way into a recording: a few stay in memory, more go into a file without a name, among the system's temporary ones.
+/// Collects events of unbounded number: the first [`Spool::MAX_IN_MEMORY`] stay in memory, more go to an unnamed temporary file.
 #[derive(Default)]
 pub struct Spool {
-    few: Vec<Event>,
+    in_memory: Vec<Event>,
     parts: Vec<Part>,
     file: Option<Arc<File>>,
     extent: Extent,
-    /// The first failure; nothing is kept after it.
-    failed: Option<io::Error>,
+    /// The first write error; later events are dropped.
+    write_error: Option<io::Error>,
     /// Called between stretches of work.
     pause: Option<Box<dyn FnMut() + Send>>,
 }
 
 impl Spool {
-    /// So many events are in memory, 35 MB of them.
-    const FEW: usize = 200_000;
+    /// Maximum number of events in memory (35 MB).
+    const MAX_IN_MEMORY: usize = 200_000;
 
-    /// From now on calls `pause` while it writes: after some 15 us of work, or more where much is written.
+    /// Calls `pause` while writing: after every 15 us of work, or less often when much is written.
     pub fn pause_with(&mut self, pause: impl FnMut() + Send + 'static) {
         self.pause = Some(Box::new(pause));
     }
 
-    /// What is known of those that it has.
+    /// The extent of the collected events.
     pub(crate) fn extent(&self) -> Extent {
         self.extent
     }
 
-    /// Takes an event, whose label is one of `names`. What cannot be kept is told at the end.
+    /// Adds an event, whose label is an index into `names`. [`Spool::events`] reports write errors.
     #[inline]
     pub fn push(&mut self, event: Event, names: &[String]) {
         self.extent.add(&event);
-        self.few.push(event);
-        if self.few.len() >= Self::FEW {
+        self.in_memory.push(event);
+        if self.in_memory.len() >= Self::MAX_IN_MEMORY {
             self.spill(names);
         }
     }
 
     fn spill(&mut self, names: &[String]) {
-        let few = [std::mem::take(&mut self.few)];
-        if self.failed.is_none() {
-            self.failed = self.write(&few, names).err();
+        let in_memory = [std::mem::take(&mut self.in_memory)];
+        if self.write_error.is_none() {
+            self.write_error = self.write(&in_memory, names).err();
         }
-        [self.few] = few;
-        self.few.clear();
+        [self.in_memory] = in_memory;
+        self.in_memory.clear();
     }
 
-    fn write(&mut self, few: &[Vec<Event>], names: &[String]) -> io::Result<()> {
+    fn write(&mut self, in_memory: &[Vec<Event>], names: &[String]) -> io::Result<()> {
         let file = match self.file.take() {
             Some(file) => file,
             None => Arc::new(tempfile::tempfile()?),
@@ -135,57 +142,58 @@ impl Spool {
                 pause();
             }
         };
-        part::write(BufWriter::new(&*file), few, names, &mut part::now_and_then(pause)).map_err(io::Error::other)?;
+        part::write(BufWriter::new(&*file), in_memory, names, &mut part::now_and_then(pause))
+            .map_err(io::Error::other)?;
         let length = (&*file).seek(SeekFrom::End(0))? - from;
         self.parts.push(Part::Slice(file.clone(), from, length as usize));
         self.file = Some(file);
         Ok(())
     }
 
-    /// The events, whose labels are one of `names`, and those names.
+    /// Returns the events and the names of their labels.
     ///
     /// # Errors
-    /// They could not all be kept.
+    /// Some events could not be written.
     pub fn events(mut self, names: Vec<String>) -> io::Result<(Events, Vec<String>)> {
         if self.parts.is_empty() {
             return Ok((self.finish(Labels::default())?, names));
         }
-        // Parts know no names but those of their events.
+        // Parts number labels by first use, so number the names in the same way.
         let mut labels = Labels::default();
         let known: Vec<u16> = names.iter().map(|name| labels.number(name.as_bytes())).collect();
-        for event in &mut self.few {
+        for event in &mut self.in_memory {
             event.label = known.get(usize::from(event.label)).copied().unwrap_or(event.label);
         }
         let names = labels.names().to_vec();
         Ok((self.finish(labels)?, names))
     }
 
-    /// The events, whose labels are those of `labels`.
+    /// Returns the events, whose labels are numbered by `labels`.
     ///
     /// # Errors
-    /// They could not all be kept.
+    /// Some events could not be written.
     pub(crate) fn finish(self, labels: Labels) -> io::Result<Events> {
-        if let Some(why) = self.failed {
+        if let Some(why) = self.write_error {
             return Err(why);
         }
-        let tape: Arc<dyn Tape> = match self.parts.is_empty() {
-            true => Arc::new(self.few),
-            false => Arc::new(Spooled { parts: Parts::new(self.parts, labels), last: self.few }),
+        let source: Arc<dyn EventSource> = match self.parts.is_empty() {
+            true => Arc::new(self.in_memory),
+            false => Arc::new(Spooled { parts: Parts::new(self.parts, labels), last: self.in_memory }),
         };
-        Ok(Events::new(tape, self.extent))
+        Ok(Events::new(source, self.extent))
     }
 }
 
-/// Parts, and what came after the last of them.
+/// Parts, followed by events in memory.
 struct Spooled {
     parts: Parts,
     last: Vec<Event>,
 }
 
-impl Tape for Spooled {
-    fn play(&self, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
-        self.parts.play(wanted, see)?;
-        self.last.play(wanted, see)
+impl EventSource for Spooled {
+    fn scan(&self, columns: Columns, visit: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+        self.parts.scan(columns, visit)?;
+        self.last.scan(columns, visit)
     }
 }
 
@@ -195,10 +203,10 @@ mod tests {
     use offered_model::Instant;
 
     #[test]
-    fn what_does_not_fit_into_memory_is_played_again_and_again_in_the_order_it_came() {
+    fn a_spool_that_overflows_to_disk_scans_repeatedly_in_order() {
         let mut labels = Labels::default();
         let mut spool = Spool::default();
-        let n = Spool::FEW as u64 * 2 + 5;
+        let n = Spool::MAX_IN_MEMORY as u64 * 2 + 5;
         for i in 0..n {
             let label = labels.number(if i % 3 == 0 { b"home" } else { b"cart" });
             let at = Instant(n - i);

@@ -1,4 +1,4 @@
-//! A run directory, or a folder in which workers have met, as one stream of bytes.
+//! A run directory, or the directory of a run with several workers, as one tar stream.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,22 +6,21 @@ use std::path::{Path, PathBuf};
 
 use tar::{Builder, Header};
 
-/// For its owner alone, as the workload in a run directory is.
+/// Readable by the owner only, like the workload in a run directory.
 const MODE: u32 = 0o600;
 
-/// Writes all files of the run at `run` as a tar, with their paths from there on; how many they are.
+/// Writes all files of the run at `run` as a tar, with relative paths. Returns the number of files.
 ///
-/// What is under way, and so under a name that ends with `.tmp`, is left out, and so is what has gone since it was seen: of a run that
-/// goes on it is what could be read at that moment.
+/// Skips temporary files (`.tmp`) and files that disappear meanwhile. A run in progress is tar as far as it was readable.
 ///
 /// # Errors
-/// A file cannot be read, or `out` cannot be written to.
-pub fn pack(run: &Path, out: impl Write) -> io::Result<u64> {
+/// A file is unreadable, or `out` cannot be written.
+pub fn write_tar(run: &Path, out: impl Write) -> io::Result<u64> {
     let mut tar = Builder::new(out);
     let mut files = 0;
     for path in files_of(run)? {
         let mut file = match File::open(&path) {
-            Err(gone) if gone.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             opened => opened?,
         };
         let mut header = Header::new_gnu();
@@ -34,7 +33,7 @@ pub fn pack(run: &Path, out: impl Write) -> io::Result<u64> {
     Ok(files)
 }
 
-/// All files beneath a folder, in the order of their paths.
+/// All files below a folder, sorted by path.
 fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -55,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_that_is_whole_is_packed() {
+    fn all_complete_files_are_packed() {
         let folder = tempfile::tempdir().unwrap();
         let (run, back) = (folder.path().join("run"), folder.path().join("back"));
         let inner = run.join("worker-1-of-2/events");
@@ -67,9 +66,9 @@ mod tests {
         ] {
             fs::write(path, content).unwrap();
         }
-        let mut packed = Vec::new();
-        assert_eq!(pack(&run, &mut packed).unwrap(), 2);
-        tar::Archive::new(&packed[..]).unpack(&back).unwrap();
+        let mut tar = Vec::new();
+        assert_eq!(write_tar(&run, &mut tar).unwrap(), 2);
+        tar::Archive::new(&tar[..]).unpack(&back).unwrap();
         assert_eq!(fs::read(back.join("workload.toml")).unwrap(), b"seed = 1\n");
         assert_eq!(fs::read(back.join("worker-1-of-2/events/part-0000.parquet")).unwrap(), [0; 700]);
         assert_eq!(files_of(&back).unwrap().len(), 2);

@@ -1,4 +1,4 @@
-//! The one door: a path in, a recording out, whatever kind of file stands behind it.
+//! Opens any input: a run directory, one of its parts, or another tool's result file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,43 +8,42 @@ use bytes::Bytes;
 use offered_model::{Nanos, Recording};
 
 use crate::error::Error;
-use crate::foreign::{self, Format};
+use crate::foreign::{self, InputFormat};
 use crate::rundir;
 
-/// What the reader cannot find out by itself, or should not.
+/// Settings for [`read`] that override what it detects.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// The kind of file, instead of looking at its content.
-    pub format: Option<Format>,
-    /// What JMeter's stamps mean, instead of deciding by the overlaps.
-    pub stamps: Option<Stamps>,
-    /// The column of a table of no known tool that holds the launch times.
+    /// The input format. `None`: detected by content.
+    pub format: Option<InputFormat>,
+    /// What the timestamps in a JMeter log mark. `None`: decided by how samples of one thread overlap.
+    pub stamps: Option<TimestampMeaning>,
+    /// The column that holds send times, in a table of no known tool.
     pub start_column: Option<String>,
-    /// The column that holds the ends.
+    /// The column that holds completion times.
     pub end_column: Option<String>,
-    /// The column that holds the names of the requests.
+    /// The column that holds request names.
     pub label_column: Option<String>,
-    /// How long one unit of its numbers is, instead of telling by their size.
+    /// The length of one unit of the table's numbers. `None`: guessed from their magnitude.
     pub unit: Option<Nanos>,
-    /// How long a tick of the clock is that made its stamps, instead of telling by the grid on which they stand.
+    /// The resolution of the clock that made the timestamps. `None`: detected from the grid on which they lie.
     pub tick: Option<Nanos>,
 }
 
 offered_model::named! {
-    /// What the stamp of a sample is.
-    pub enum Stamps {
-        /// When it was launched.
+    /// What the timestamp of a sample marks.
+    pub enum TimestampMeaning {
+        /// When the request was sent.
         Start = "start",
-        /// When it was over.
+        /// When the request was done.
         End = "end",
     }
 }
 
-/// Reads a run: our directory, one of its parts, or a foreign file, `-` for stdin; gzip and zstd are undone on the way.
+/// Opens a recording: a run directory, one of its parts, or another tool's file. `-` reads standard input. Decompresses gzip and zstd.
 ///
 /// # Errors
-/// The file is absent, unreadable, of no known kind, of a kind that has no launch times, or more than half of its rows cannot
-/// be read.
+/// The file is missing or unreadable, its format is unknown or has no send times, or more than half of its rows are unreadable.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording, Error> {
     if path.is_dir() {
         return rundir::read(path);
@@ -56,10 +55,10 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording, Error> {
     read_from(&name, File::open(path).map_err(Error::io("open", path))?, options)
 }
 
-/// Reads the content of a file, as [`read`] does; `name` is what errors call it.
+/// Reads the content of a file like [`read`]. `name` identifies it in error messages.
 ///
 /// # Errors
-/// Those of [`read`].
+/// Same as [`read`].
 pub fn read_from(name: &str, raw: impl Read, options: &ReadOptions) -> Result<Recording, Error> {
     let mut raw = BufReader::with_capacity(BUFFER, raw);
     let mut content = plain(&mut raw).map_err(Error::io("read", name.as_ref()))?;
@@ -74,7 +73,7 @@ pub fn read_from(name: &str, raw: impl Read, options: &ReadOptions) -> Result<Re
 
 const BUFFER: usize = 1 << 18;
 
-/// The content without the compression around it, which is told by the first bytes, not by the name.
+/// Decompresses the input if its first bytes say so; file names are ignored.
 fn plain<'a>(raw: &'a mut impl BufRead) -> io::Result<Box<dyn BufRead + 'a>> {
     let head = raw.fill_buf()?;
     if head.starts_with(&[0x1f, 0x8b]) {
