@@ -1,19 +1,19 @@
-//! Several recordings as one: what several generators did to one server.
+//! Merges recordings of several generators that loaded one server.
 
 use std::io;
 use std::sync::Arc;
 
-use offered_model::events::{Events, Extent, Tape, Wanted};
+use offered_model::events::{Events, Extent, EventSource, Columns};
 use offered_model::{Event, Note, Recording};
 
-/// All launches of `parts`, each given with its name, as if one generator had made them.
+/// Merges all requests of `parts`, each given with its name, as if one generator had sent them.
 ///
-/// Percentiles and patterns then come from merged rows, never from averages. Sessions and workers of different parts stay
-/// different. Launches are placed by each part's own clock: how far those clocks agree cannot be seen in the files, so the
-/// merged recording says so in its notes.
+/// Percentiles and patterns are then computed from all requests, never averaged. Sessions and workers of different
+/// parts stay different. Each part keeps its own clock; the files do not show whether the clocks agree, so the merged
+/// recording has a note about it.
 ///
 /// # Errors
-/// A recording can no longer be read.
+/// A recording cannot be read.
 pub fn merge(parts: Vec<(String, Recording)>) -> io::Result<Recording> {
     let mut merged =
         Recording { format: "merged".into(), intent_known: true, sessions_known: true, ..Recording::default() };
@@ -21,7 +21,7 @@ pub fn merge(parts: Vec<(String, Recording)>) -> io::Result<Recording> {
     let spans: Vec<(u64, u64)> =
         parts.iter().filter_map(|(_, part)| part.events.extent().sent).map(|(first, last)| (first.0, last.0)).collect();
     merged.notes.push(alignment(&spans));
-    let (mut tape, mut extent) = (Vec::new(), Extent::default());
+    let (mut source, mut extent) = (Vec::new(), Extent::default());
     let (mut sessions, mut workers) = (0u64, 0u16);
     for (name, part) in parts {
         merged.nodes.push((name, workers));
@@ -32,7 +32,7 @@ pub fn merge(parts: Vec<(String, Recording)>) -> io::Result<Recording> {
             most_workers = most_workers.max(event.worker.wrapping_add(1));
         })?;
         extent = extent.and(part.events.extent());
-        tape.push(Part { events: part.events, labels, sessions, workers });
+        source.push(Part { events: part.events, labels, sessions, workers });
         sessions = sessions.wrapping_add(most_sessions);
         workers = workers.wrapping_add(most_workers);
         merged.resolution = merged.resolution.max(part.resolution);
@@ -47,11 +47,11 @@ pub fn merge(parts: Vec<(String, Recording)>) -> io::Result<Recording> {
             (one, other) => one.or(other),
         };
     }
-    merged.events = Events::new(Arc::new(Merged(tape)), extent);
+    merged.events = Events::new(Arc::new(Merged(source)), extent);
     Ok(merged)
 }
 
-/// The events of one of them, and what they are called among all.
+/// The events of one part, and the numbers of its labels, sessions and workers in the merged recording.
 struct Part {
     events: Events,
     labels: Vec<u16>,
@@ -59,14 +59,14 @@ struct Part {
     workers: u16,
 }
 
-/// One after another.
+/// The parts, one after another.
 struct Merged(Vec<Part>);
 
-impl Tape for Merged {
-    fn play(&self, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+impl EventSource for Merged {
+    fn scan(&self, columns: Columns, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
         self.0.iter().try_for_each(|Part { events, labels, sessions, workers }| {
             let mut renamed = Vec::new();
-            events.batches(wanted, &mut |batch| {
+            events.batches(columns, &mut |batch| {
                 renamed.clear();
                 renamed.extend(batch.iter().map(|event| Event {
                     session: event.session.wrapping_add(*sessions),
@@ -88,7 +88,7 @@ fn index(labels: &mut Vec<String>, label: String) -> u16 {
     at as u16
 }
 
-/// What can be said of the clocks: whether the parts were at work at the same time at all.
+/// A note about the clocks: whether the parts overlap in time.
 fn alignment(spans: &[(u64, u64)]) -> Note {
     let (first, last) = (spans.iter().map(|span| span.0), spans.iter().map(|span| span.1));
     let spread = first.clone().max().unwrap_or(0) - first.clone().min().unwrap_or(0);

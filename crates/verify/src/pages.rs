@@ -1,52 +1,53 @@
-//! Pages: launches that brought objects with them, as a browser does.
+//! Pages: requests that load objects, as a browser does.
 
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
-use offered_model::events::Wanted;
+use offered_model::events::Columns;
 use offered_model::{Difference, Event, Instant, Outcome, Recording};
 use offered_stats::values::Values;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The pages of a run. A page is there with its last object; counted are those meant within the time that is judged.
+/// The pages of a run that were scheduled in the measured time. A page is complete when its last object is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pages {
-    /// Launches of requests that bring objects.
+    /// Number of requests that load objects.
     pub pages: u64,
-    /// Those that ended otherwise than `ok`, be it for an object.
+    /// Number of pages that failed, for example because of an object.
     pub failed: u64,
-    /// Pages per second of the time that is judged.
+    /// Pages per second of the measured time.
     pub pages_per_s: f64,
-    /// Objects that were asked for, whatever became of them; the pages themselves are not among them.
+    /// Number of objects that were requested, whatever their outcomes; the pages themselves do not count.
     pub objects: u64,
-    /// Those that ended otherwise than `ok`.
+    /// Number of objects that failed.
     pub objects_failed: u64,
-    /// Objects per second of the time that is judged.
+    /// Objects per second of the measured time.
     pub objects_per_s: f64,
-    /// From the instant a page was meant until its last object was there (or given up): mean, ms.
+    /// The mean response time of a page: from its scheduled time until its last object completed or failed, in
+    /// milliseconds.
     pub response_mean_ms: f64,
-    /// The median, ms.
+    /// The median, in milliseconds.
     pub response_p50_ms: f64,
-    /// The 95 % point, ms.
+    /// The 95th percentile, in milliseconds.
     pub response_p95_ms: f64,
-    /// The 99 % point, ms.
+    /// The 99th percentile, in milliseconds.
     pub response_p99_ms: f64,
-    /// The longest, ms.
+    /// The maximum, in milliseconds.
     pub response_max_ms: f64,
-    /// Bytes read for objects.
+    /// Bytes received for objects.
     pub bytes_in: u64,
-    /// Bytes written for objects.
+    /// Bytes sent for objects.
     pub bytes_out: u64,
 }
 
-/// What came of one object.
+/// An object of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// done - sent.
+    /// Its service time (done - sent).
     pub service: Option<Difference>,
     done: Option<Instant>,
     bytes: [u64; 2],
@@ -59,40 +60,40 @@ impl From<&Event> for Object {
     }
 }
 
-/// Events on their way to pages: an object waits until the launch comes that it belongs to.
+/// Joins objects to their pages: it keeps the objects until their request arrives.
 #[derive(Clone, Debug, Default)]
-pub struct Joined {
+pub struct ObjectJoiner {
     waiting: HashMap<(u64, u32), Vec<Object>>,
 }
 
-impl Joined {
-    /// Takes the next event; of a launch gives the objects that it brought.
+impl ObjectJoiner {
+    /// Adds the next event. For a request it returns its objects; `None` if the event is an object.
     pub fn add(&mut self, event: &Event) -> Option<Vec<Object>> {
         let page = (event.session, event.step);
         if event.object > 0 {
             self.waiting.entry(page).or_default().push(event.into());
             return None;
         }
-        // Most runs bring no objects at all.
+        // Most runs have no objects.
         let brought = if self.waiting.is_empty() { None } else { self.waiting.remove(&page) };
         Some(brought.unwrap_or_default())
     }
 }
 
-/// When a page was there: with its last object.
+/// The response time of a page: until its last object completed.
 pub fn response(page: &Event, objects: &[Object]) -> Option<Difference> {
     let last = objects.iter().filter_map(|object| object.done).max();
     page.done.max(last).map(|there| there - page.intended)
 }
 
-/// Which labels are pages': those of requests with these names, and those of which a launch brought an object.
+/// For each label, whether it is a page: its request has one of these names, or one of its requests loaded an object.
 ///
 /// # Errors
-/// The recording can no longer be read.
+/// The recording cannot be read.
 pub(crate) fn labels(recording: &Recording, names: &[String]) -> io::Result<Vec<bool>> {
     let mut are: Vec<bool> = recording.labels.iter().map(|label| names.contains(label)).collect();
     if recording.events.extent().objects > 0 {
-        recording.events.batches(Wanted::Place, &mut |events| {
+        recording.events.batches(Columns::Key, &mut |events| {
             for event in events.iter().filter(|event| event.object > 0) {
                 if let Some(is) = are.get_mut(usize::from(event.label)) {
                     *is = true;
@@ -103,13 +104,13 @@ pub(crate) fn labels(recording: &Recording, names: &[String]) -> io::Result<Vec<
     Ok(are)
 }
 
-/// Gives `see` every page of these labels, with its objects.
+/// Passes every page of these labels, with its objects, to `see`.
 ///
 /// # Errors
-/// The recording can no longer be read.
+/// The recording cannot be read.
 pub(crate) fn each(recording: &Recording, labels: &[bool], mut see: impl FnMut(&Event, &[Object])) -> io::Result<()> {
-    let mut joined = Joined::default();
-    recording.events.batches(Wanted::Whole, &mut |events| {
+    let mut joined = ObjectJoiner::default();
+    recording.events.batches(Columns::All, &mut |events| {
         for event in events.iter().filter(|event| labels.get(usize::from(event.label)) == Some(&true)) {
             if let Some(objects) = joined.add(event) {
                 see(event, &objects);
@@ -119,11 +120,11 @@ pub(crate) fn each(recording: &Recording, labels: &[bool], mut see: impl FnMut(&
 }
 
 impl Pages {
-    /// Of the launches meant within `judged`, since the run's start; `None` where no launch brought any object. `names` are the requests
-    /// that bring objects, as far as they are known: of the others those count of which a launch did.
+    /// The pages among the requests scheduled in `judged`, relative to the start of the run; `None` if no request
+    /// loaded an object. `names` are the requests known to load objects; others count if one of their requests did.
     ///
     /// # Errors
-    /// The recording can no longer be read.
+    /// The recording cannot be read.
     pub fn of(recording: &Recording, judged: Range<Instant>, names: &[String]) -> io::Result<Option<Self>> {
         if recording.events.extent().objects == 0 && names.is_empty() {
             return Ok(None);
