@@ -1,4 +1,4 @@
-//! Where requests go: the parts of a URL, and the one server of a workload.
+//! URLs of requests, and the choice of the one target of a workload.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,33 +9,33 @@ use crate::note::Note;
 use crate::text::Text;
 use crate::{Error, ParameterKind};
 
-/// Written where a plan names no server.
+/// Target of plans that name no server.
 const DEFAULT_URL: &str = "http://127.0.0.1:8080/";
 
-/// A server, as far as a plan tells.
+/// Server of a request, as far as the plan specifies it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Server {
-    /// None is named.
+    /// The plan names no server.
     #[default]
     Unspecified,
-    /// `http://host:port/`.
+    /// URL such as `http://host:port/`.
     Known(String),
-    /// One whose name has something in it that has no value.
+    /// The host name contains a parameter without a value.
     Unresolved(MissingValue),
-    /// One whose name is only known while it runs.
+    /// The host name is only known while the test runs.
     Runtime,
 }
 
-/// Something in a server's name that has no value.
+/// A parameter in a host name that has no value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MissingValue {
-    /// Whether it is a property; else a variable.
+    /// `true` for a property, `false` for a variable.
     pub(crate) is_property: bool,
     pub(crate) name: String,
 }
 
 impl Server {
-    /// The server of a scheme, a host and a port (or nothing).
+    /// Builds a server from scheme, host and port (may be empty).
     pub(crate) fn from_parts(scheme: &str, host: &str, port: &str) -> Self {
         let (scheme, usual) = if scheme.eq_ignore_ascii_case("https") { ("https", "443") } else { ("http", "80") };
         let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
@@ -45,12 +45,12 @@ impl Server {
         if valid { Self::Known(url) } else { Self::Unspecified }
     }
 
-    /// Its URL, or nothing where that is not known.
+    /// The URL, empty if the server is not known.
     pub(crate) fn url(&self) -> &str {
         if let Self::Known(url) = self { url } else { "" }
     }
 
-    /// The server of a whole URL, and the path and query asked of it; `None`: it is no URL of a web server.
+    /// Splits an absolute URL into the server and the path with query; `None` if it is not an HTTP URL.
     pub(crate) fn parse(url: &str) -> Option<(Self, String)> {
         let (scheme, rest) = url.split_once("://")?;
         if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
@@ -67,8 +67,8 @@ impl Server {
         Some((Self::from_parts(scheme, host, port), path.to_owned()))
     }
 
-    /// The same of a URL with variables in it: where they stand in its server, `missing` says which of those names has no value
-    /// at all. Where it has no scheme, it is `http`.
+    /// Splits a URL that may contain variables. For variables in the host name, `missing` returns those that have no
+    /// value at all. The default scheme is `http`.
     pub(crate) fn parse_text(url: &Text, missing: impl Fn(&str) -> Option<MissingValue>) -> Option<(Self, Text)> {
         let leading = url.leading_literal();
         let whole = match leading.find("://") {
@@ -95,30 +95,30 @@ impl Server {
     }
 }
 
-/// A request's server and its place in the file.
+/// A request for the choice of the target: its server and its position in the file.
 pub(crate) struct Candidate<'c> {
     pub(crate) server: &'c Server,
     pub(crate) line: usize,
     pub(crate) element: &'c str,
-    /// How counts it is asked.
+    /// Number of times that the plan sends the request.
     pub(crate) times: usize,
 }
 
-/// Where requests go.
+/// Result of the choice of the target.
 pub(crate) struct TargetChoice {
-    /// The one target.
+    /// URL of the target.
     pub(crate) url: Url,
-    /// Which requests go to it.
+    /// For each request, whether it goes to the target.
     pub(crate) included: Vec<bool>,
-    /// What is to be said of the others.
+    /// Notes about the other requests.
     pub(crate) notes: Vec<Note>,
 }
 
-/// The target of requests to these servers: that which is `preferred`, or else is asked most, of equals the first. A request goes where
-/// its preferred URL says or default_target; only where no URL names a server at all, this machine stands for it.
+/// Chooses the target: `preferred` if any request goes to it, else the server with most requests, the first one on a
+/// tie. Requests to other servers are excluded. If no request names a server, the target is [`DEFAULT_URL`].
 ///
 /// # Errors
-/// The first that goes to a server whose name is not known, the content of `file`; one that no workload can ask.
+/// The host of a request is unknown, or the URL is not valid in a workload.
 pub(crate) fn choose_target<'c>(
     candidates: impl Iterator<Item = Candidate<'c>> + Clone,
     preferred: Option<&Server>,
@@ -146,19 +146,19 @@ pub(crate) fn choose_target<'c>(
     let included = candidates.map(|candidate| {
         let (included, what) = match candidate.server {
             Server::Unspecified if chosen == Server::Unspecified => {
-                (true, format!("names no server; the target {DEFAULT_URL} stands for it"))
+                (true, format!("has no server; the target is set to {DEFAULT_URL}"))
             }
             server if *server == chosen => return true,
             Server::Known(url) => (
                 false,
                 format!(
-                    "goes to another server, {url}; a workload has one target, so it is left out, but for its wait"
+                    "goes to another server, {url}; left out except for its wait, because a workload has one target"
                 ),
             ),
             Server::Runtime => {
-                (false, "goes to a server that is only known while it runs; left out, but for its wait".to_owned())
+                (false, "goes to a server that is only known at run time; left out except for its wait".to_owned())
             }
-            _ => (false, "names no server; left out, but for its wait".to_owned()),
+            _ => (false, "has no server; left out except for its wait".to_owned()),
         };
         notes.push(Note { line: candidate.line, element: candidate.element.to_owned(), message: what });
         included
@@ -169,12 +169,12 @@ pub(crate) fn choose_target<'c>(
     Ok(TargetChoice { url, included, notes })
 }
 
-/// A target of which nothing is known yet: on this machine.
+/// A target with default settings at [`DEFAULT_URL`].
 pub(crate) fn default_target() -> Target {
     Target::new(DEFAULT_URL.parse().expect("is a URL"))
 }
 
-/// Without what does not go with its address.
+/// Removes settings that conflict with the address, such as TLS options for a plain HTTP URL.
 pub(crate) fn drop_conflicting_options(mut target: Target) -> Target {
     let plain = !target.url().secure;
     if plain {
@@ -194,8 +194,8 @@ pub(crate) fn drop_conflicting_options(mut target: Target) -> Target {
     target
 }
 
-/// A path as it can be sent: from `/` on, without blanks and what is not ASCII. One that begins with a variable begins with what
-/// that brings.
+/// Makes a path fit for a request line: adds a leading `/` and percent-encodes blanks and non-ASCII bytes. If the path
+/// begins with a variable, no `/` is added.
 pub(crate) fn encode_path(path: &Text) -> Text {
     let brings = !path.is_empty() && path.leading_literal().is_empty();
     let mut encoded = Text::from(if brings || path.leading_literal().starts_with('/') { "" } else { "/" });
@@ -203,7 +203,7 @@ pub(crate) fn encode_path(path: &Text) -> Text {
     encoded
 }
 
-/// What is said without blanks and what is not ASCII.
+/// Percent-encodes blanks, control characters and non-ASCII bytes.
 pub(crate) fn percent_encode(said: &str) -> String {
     let mut encoded = String::with_capacity(said.len());
     for byte in said.bytes() {
@@ -215,7 +215,7 @@ pub(crate) fn percent_encode(said: &str) -> String {
     encoded
 }
 
-/// What is said as a form_encode or a query sends it.
+/// Encodes a text as `application/x-www-form-urlencoded`.
 pub(crate) fn form_encode(said: &str) -> String {
     let mut encoded = String::with_capacity(said.len());
     for c in said.chars() {
@@ -228,13 +228,13 @@ pub(crate) fn form_encode(said: &str) -> String {
     encoded
 }
 
-/// Whether this can be a header: its name a token, nothing in its value that ends a line.
+/// Whether the name is an HTTP token and the value contains no control characters.
 pub(crate) fn is_valid_header(name: &str, value: &Text) -> bool {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     !name.is_empty() && name.bytes().all(token) && !value.literal_contains(|c| c.is_ascii_control())
 }
 
-/// Headers that are offered's preferred affair.
+/// Headers that the generator sets itself.
 pub(crate) fn is_reserved_header(name: &str) -> bool {
     ["content-length", "transfer-encoding", "connection"].iter().any(|preferred| name.eq_ignore_ascii_case(preferred))
 }

@@ -1,24 +1,25 @@
-//! Bodies of requests, as a workload has them.
+//! Request bodies in the form that workloads use.
 
 use offered_model::workload::script::{Body, Content, Part};
 
 use crate::address;
 use crate::text::Text;
 
-/// Why nothing is in a file: it stands where the workload will.
-const NOT_READ: &str = "a plan is imported without the files it names";
+/// Placeholder for the content of body files, which the import does not read.
+const NOT_READ: &str = "the import does not read the files that a plan names";
 
-/// A text. The tools that are read put values into it as they are, so that a quote in one breaks a JSON document there and here.
+/// A text body. Values of variables are inserted without escaping, as in the original tools.
 pub(crate) fn text(text: &Text) -> Body {
     Body::Text(text.body_template())
 }
 
-/// What stands in a file, as it stands.
+/// A body that is the unchanged content of a file.
 pub(crate) fn file(name: impl Into<String>) -> Body {
     Body::File { file: name.into(), raw: true, content: Err(NOT_READ.to_owned()) }
 }
 
-/// Pairs as a form; where a name is there twice, which a workload's table cannot say, as the text of one.
+/// A form body. A form table in a workload needs unique names, so a form with repeated names becomes an encoded text
+/// body.
 pub(crate) fn form(pairs: &[(String, Text)], headers: &mut Vec<(String, Text)>) -> Body {
     let twice = pairs.iter().enumerate().any(|(at, (name, _))| pairs[..at].iter().any(|(other, _)| other == name));
     if !twice {
@@ -37,7 +38,7 @@ pub(crate) fn form(pairs: &[(String, Text)], headers: &mut Vec<(String, Text)>) 
     Body::Text(body.template())
 }
 
-/// A part that is a value.
+/// A multipart field with a text value.
 pub(crate) fn field(name: &str, value: &Text, kind: Option<&str>) -> Part {
     Part {
         name: fit(name),
@@ -48,7 +49,7 @@ pub(crate) fn field(name: &str, value: &Text, kind: Option<&str>) -> Part {
     }
 }
 
-/// A part that is a file.
+/// A multipart field with a file.
 pub(crate) fn upload(name: &str, file: &str, kind: Option<&str>) -> Part {
     Part {
         name: fit(name),
@@ -59,7 +60,7 @@ pub(crate) fn upload(name: &str, file: &str, kind: Option<&str>) -> Part {
     }
 }
 
-/// Without what cannot stand between quotes in the head of a part.
+/// Replaces characters that are not allowed in a quoted parameter of a part's header.
 fn fit(text: &str) -> String {
     text.replace(|c: char| c.is_control() || c == '"', "_")
 }

@@ -1,40 +1,40 @@
-//! From what a plan says (do this, then one of these, twice) to the chain of steps that a workload actions through.
+//! Converts the control flow of a plan (sequences, choices, loops) into the Markov chain of steps that a workload uses.
 //!
-//! Other tools wait *before* a request, a workload thinks *after* one. So the wait before a request goes to the step before
-//! it; where the transitions on from a step wait by different laws, the step is written once for each law and the transition is chosen one
-//! request earlier, which changes nothing that can be seen.
+//! Other tools wait *before* a request, a workload thinks *after* one, so the wait before a request moves to the
+//! preceding step. If the transitions of a step have different waits, the step is duplicated for each wait and the
+//! choice is made one request earlier. The sequence of requests and waits keeps its distribution.
 
 use crate::delay::Delay;
 use crate::plan::{Flow, Step, unique_name};
 
-/// Steps written out at most; loops are as well.
+/// Maximum number of steps, with loops unrolled.
 pub(crate) const MAX_STEPS: usize = 2000;
 
-/// Requests of all flows at most, repeats included: the steps that a workload can tell apart.
+/// Maximum number of requests of all flows, repeats included (step numbers have 16 bits).
 const MAX_REQUESTS: u64 = 65_535;
 
-/// Ways gone through at most: loops of loops that send nothing make no steps, and take time all the same.
+/// Maximum number of transitions visited. It bounds the time for nested loops that send nothing and so make no steps.
 const MAX_TRANSITIONS: usize = 200_000;
 
-/// What one user does in one round.
+/// What a user does in one iteration.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    /// Waits, then sends a request (an index).
+    /// Wait, then send a request (an index).
     Request(usize, Delay),
-    /// Waits.
+    /// Wait.
     Pause(Delay),
-    /// One after another.
+    /// All actions in order.
     Sequence(Vec<Action>),
-    /// One of these, by weight.
+    /// One of the actions, by weight.
     Choice(Vec<(f64, Action)>),
-    /// So many times.
+    /// The action, repeated this number of times.
     Repeat(u32, Box<Action>),
-    /// Only the first time of what repeats it.
+    /// The action, only in the first pass of the enclosing loop.
     FirstPass(Box<Action>),
 }
 
 impl Action {
-    /// How many steps it takes to write it out.
+    /// Number of steps when written out.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Request(..) => 1,
@@ -47,7 +47,7 @@ impl Action {
         }
     }
 
-    /// Every request in it, as often as it is written.
+    /// Indices of the requests, once for each occurrence in the plan (loops are not unrolled).
     pub(crate) fn requests(&self) -> Vec<usize> {
         match self {
             Self::Request(request, _) => vec![*request],
@@ -58,7 +58,7 @@ impl Action {
         }
     }
 
-    /// Without the requests that are not `kept`: their waits stay.
+    /// Removes the requests that are not `kept`; their waits stay.
     pub(crate) fn retain_requests(self, kept: &impl Fn(usize) -> bool) -> Self {
         match self {
             Self::Request(request, before) if !kept(request) => Self::Pause(before),
@@ -74,7 +74,8 @@ impl Action {
         }
     }
 
-    /// With what is retain_requests done the first time of a repetition done then, and what is repeated by nothing done once.
+    /// Unrolls the first pass of loops that contain [`Action::FirstPass`]; outside of loops a first pass is a plain
+    /// action.
     pub(crate) fn expand_first_passes(self) -> Self {
         match self {
             Self::Sequence(actions) => Self::Sequence(actions.into_iter().map(Self::expand_first_passes).collect()),
@@ -97,7 +98,7 @@ impl Action {
     }
 }
 
-/// A transition on: where to (`None`: the round is over), how likely, after what wait (`None`: whichever).
+/// A transition to a step (`None` ends the iteration) with its weight and wait (`None` if any wait will do).
 #[derive(Clone, Debug, PartialEq)]
 struct Transition {
     to: Option<usize>,
@@ -112,25 +113,28 @@ struct ChainStep {
     next: Vec<(Option<usize>, f64)>,
 }
 
-/// The chain of a action.
+/// The chain of steps of an [`Action`].
 pub(crate) struct Chain {
-    /// From the last to the first: a step's transitions on lead to steps before it in this list.
+    /// Steps in reverse order: transitions lead to smaller indices.
     steps: Vec<ChainStep>,
     entry: Vec<(usize, f64)>,
-    /// The share of the rounds that send anything at all.
+    /// Share of the iterations that send at least one request.
     pub(crate) nonempty_share: f64,
-    /// What a user waits before its round, and whether that is a mixture.
+    /// Wait before the first request of an iteration.
     pub(crate) initial_wait: Delay,
     pub(crate) is_mixture: bool,
 }
 
-/// More than [`MAX_STEPS`], [`MAX_REQUESTS`] or [`MAX_TRANSITIONS`].
+/// Error: more than [`MAX_STEPS`], [`MAX_REQUESTS`] or [`MAX_TRANSITIONS`].
 #[derive(Debug)]
 pub(crate) struct TooLong;
 
 impl Chain {
-    /// The chain of `action`. Where it is `add_repeated` and add_repeated by the same user, the wait before the first request stands after the
-    /// last.
+    /// Builds the chain of `action`. If the same user iterates (`same_user`), the wait before the first request follows
+    /// the last one.
+    ///
+    /// # Errors
+    /// The chain exceeds one of the limits.
     pub(crate) fn build(action: &Action, same_user: bool) -> Result<Self, TooLong> {
         let over = |delay| vec![Transition { to: None, weight: 1.0, delay }];
         let transitions = Builder::default().enter(action, over(None))?;
@@ -154,14 +158,14 @@ impl Chain {
         }
         let nonempty_share = entry.iter().map(|(_, weight)| weight).sum();
         let chain = Self { steps: builder.steps, entry, nonempty_share, initial_wait, is_mixture };
-        // Each transition in is a flow, which has all that can be reached; rounds of one request are no flows.
+        // Each entry step becomes a flow with all steps that it reaches; iterations of one request need no flows.
         let simple = chain.steps.iter().all(|step| step.next.iter().all(|(to, _)| to.is_none()));
         let flows = if simple { 1 } else { chain.entry.len() as u64 };
         let requests: u64 = chain.steps.iter().map(|step| u64::from(step.repeat)).sum();
         if requests * flows > MAX_REQUESTS { Err(TooLong) } else { Ok(chain) }
     }
 
-    /// The weight of each request, where every round is one request: then there is no need of flows.
+    /// The weight of each request if every iteration is a single request, so that no flows are needed; else `None`.
     pub(crate) fn weights(&self, requests: usize) -> Option<Vec<f64>> {
         let single = |step: &ChainStep| {
             step.repeat == 1 && step.think == self.steps[0].think && step.next.iter().all(|(to, _)| to.is_none())
@@ -173,7 +177,7 @@ impl Chain {
         (!self.steps.is_empty() && self.steps.iter().all(single)).then_some(weights)
     }
 
-    /// The requests that are ever sent, in their order.
+    /// Indices of the requests in the chain, in ascending order.
     pub(crate) fn requests(&self) -> Vec<usize> {
         let mut requests: Vec<usize> = self.steps.iter().map(|step| step.request).collect();
         requests.sort_unstable();
@@ -181,7 +185,7 @@ impl Chain {
         requests
     }
 
-    /// The mean number of requests of a round that sends any, and the seconds it thinks.
+    /// Mean number of requests and mean think time in seconds of an iteration that sends any request.
     pub(crate) fn means(&self) -> (f64, f64) {
         let mut means: Vec<(f64, f64)> = Vec::with_capacity(self.steps.len());
         let along = |transitions: &mut dyn Iterator<Item = (usize, f64)>, means: &[(f64, f64)]| {
@@ -196,12 +200,12 @@ impl Chain {
         (sum.0 / self.nonempty_share, sum.1 / self.nonempty_share)
     }
 
-    /// Whether some think time is a law that is retain_requests alike.
+    /// Whether a think time is approximated by another distribution.
     pub(crate) fn is_approximate(&self) -> bool {
         self.steps.iter().any(|step| step.think.distribution().1)
     }
 
-    /// One flow for each step that rounds begin with, named after `name`; `requests` are the requests' names.
+    /// One flow for each entry step. `name` is the base of the flow names, `requests` are the request names.
     pub(crate) fn flows(&self, name: &str, requests: &[String]) -> Vec<Flow> {
         let usual = self.initial_wait.distribution().0;
         let mut flows: Vec<Flow> = Vec::new();
@@ -231,19 +235,19 @@ impl Chain {
 }
 
 fn position(order: &[usize], step: usize) -> usize {
-    order.iter().position(|other| *other == step).expect("every transition leads to a step that was seen")
+    order.iter().position(|other| *other == step).expect("every transition leads to a visited step")
 }
 
 #[derive(Default)]
 struct Builder {
-    /// Those so far, from the last to the first.
+    /// Steps so far, last step first.
     steps: Vec<ChainStep>,
-    /// Ways gone through.
+    /// Number of transitions visited.
     transitions: usize,
 }
 
 impl Builder {
-    /// The transitions into `action`, after which it goes `on`.
+    /// Adds the steps of `action`, which continue with the transitions `on`, and returns the transitions into them.
     fn enter(&mut self, action: &Action, on: Vec<Transition>) -> Result<Vec<Transition>, TooLong> {
         let transitions = match action {
             Action::Pause(delay) => {
@@ -280,7 +284,7 @@ impl Builder {
         if most > MAX_STEPS || self.transitions > MAX_TRANSITIONS { Err(TooLong) } else { Ok(transitions) }
     }
 
-    /// A step for each law of waiting among the transitions on.
+    /// Adds a step for each different wait among the outgoing transitions.
     fn add_request(&mut self, request: usize, before: &Delay, on: Vec<Transition>) -> Result<Vec<Transition>, TooLong> {
         let (any, timed): (Vec<Transition>, Vec<Transition>) =
             on.into_iter().partition(|transition| transition.delay.is_none());
@@ -310,7 +314,7 @@ impl Builder {
         Ok(into)
     }
 
-    /// The same request so many times in a row.
+    /// Adds a request that is repeated `times` in a row.
     fn add_repeated(
         &mut self,
         request: usize,
@@ -334,7 +338,7 @@ impl Builder {
     }
 }
 
-/// With transitions to the same step after the same wait as one.
+/// Merges transitions with the same step and wait.
 fn merge(transitions: Vec<Transition>) -> Vec<Transition> {
     let mut merged: Vec<Transition> = Vec::new();
     for transition in transitions {

@@ -1,4 +1,4 @@
-//! Command lines of curl, one or more, as a person types them or a browser copies them.
+//! Reads curl commands, typed by hand or copied from a browser.
 
 mod options;
 
@@ -16,13 +16,13 @@ use crate::text::{self, Text};
 use crate::{Error, ImportOptions};
 use options::takes_value;
 
-/// Redirects that curl follows, where it follows them.
+/// Maximum number of redirects that curl follows with `-L`.
 const REDIRECTS: u32 = 50;
 
-/// Words of all commands at most.
+/// Maximum number of words of all commands.
 const MAX_WORDS: usize = 200_000;
 
-/// Whether `text` has a line that begins with curl.
+/// Whether a line of `text` starts with curl.
 pub(crate) fn has_command(text: &str) -> bool {
     text.lines().take(10_000).any(|line| {
         let mut words = line.split_whitespace().skip_while(|word| COMMAND_PREFIXES.contains(word));
@@ -30,15 +30,15 @@ pub(crate) fn has_command(text: &str) -> bool {
     })
 }
 
-/// Whether curl begins a line of `text` at its very beginning.
+/// Whether a line of `text` starts with curl in its first column.
 pub(crate) fn has_unindented_command(text: &str) -> bool {
     text.lines().take(10_000).any(|line| line.split(' ').next().is_some_and(is_curl))
 }
 
-/// Words that may stand before a command.
+/// Words that may precede a command.
 const COMMAND_PREFIXES: [&str; 8] = ["$", ">", "%", "sudo", "time", "do", "then", "exec"];
 
-/// What is wrong at a line, where something is.
+/// Success, or a line number and an error message.
 type LineResult = Result<(), (usize, String)>;
 
 fn is_curl(word: &str) -> bool {
@@ -49,10 +49,9 @@ fn is_curl(word: &str) -> bool {
 /// The plan of `text`, the content of `file`.
 pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Plan, Error> {
     let at = |line, what: &str| Error::Line { file: file.to_owned(), line, message: what.to_owned() };
-    let commands =
-        shell::commands(text).map_err(|line| at(line, "a quote that is never closed; the command is cut off"))?;
+    let commands = shell::commands(text).map_err(|line| at(line, "unclosed quote; the command is truncated"))?;
     if commands.iter().map(|command| command.words.len()).sum::<usize>() > MAX_WORDS {
-        return Err(at(1, &format!("more than {MAX_WORDS} words; no commands have")));
+        return Err(at(1, &format!("more than {MAX_WORDS} words")));
     }
     let mut reader = Reader::default();
     for (name, value) in options.variables.into_iter().flatten() {
@@ -63,18 +62,18 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Pl
         reader.command(command).map_err(|(line, what)| at(line, &what))?;
     }
     if reader.requests.is_empty() {
-        return Err(at(1, "no curl command that asks a web server"));
+        return Err(at(1, "no curl command with an HTTP URL"));
     }
     reader.into_request_list().into_plan(file)
 }
 
-/// One part of what `-d` and its like add up to.
+/// One part of the request data, from `-d` and similar options.
 enum Data {
     Text(Text),
     File(String),
 }
 
-/// What the words of one command say.
+/// Options of one curl command.
 #[derive(Default)]
 struct CommandOptions {
     line: usize,
@@ -84,14 +83,14 @@ struct CommandOptions {
     without: Vec<String>,
     data: Vec<Data>,
     query: Vec<Text>,
-    /// Options that take nothing and change the request: `--json`, `--get`, `--head`, `--globoff`.
+    /// Options without a value that change the request: `--json`, `--get`, `--head`, `--globoff`.
     flags: Vec<&'static str>,
     parts: Vec<Part>,
     upload: Option<String>,
     auth: Option<Auth>,
     target: Option<Text>,
     socket: Option<String>,
-    /// The files of a certificate and its key.
+    /// Files of the client certificate and its key.
     own: (Option<String>, Option<String>),
 }
 
@@ -111,9 +110,9 @@ struct Reader {
     proxy: Option<Proxy>,
     max_redirects: Option<u32>,
     follows: bool,
-    /// Names that are given values from outside, whatever the script sets.
+    /// Shell variables that the user has set; assignments in the script do not change them.
     preset: Vec<String>,
-    /// What the script sets before.
+    /// Shell variables assigned so far.
     assigned: Vec<(String, Text)>,
     variables: Vec<Variable>,
     requests: Vec<PlannedRequest>,
@@ -131,7 +130,7 @@ impl Reader {
         while let Some((name, value)) = words.peek().and_then(assignment) {
             let word = words.next().expect("was peeked at");
             if word.is_substituted {
-                self.note(word.line, &name, "is what a command finds out; the environment must have it");
+                self.note(word.line, &name, "is the output of a command; set the environment variable before the run");
             } else {
                 let value = self.substitute_assigned(&value);
                 if self.preset.contains(&name) {
@@ -145,14 +144,14 @@ impl Reader {
         if !is_curl(first.as_literal()) {
             if !["done", "fi", "set", "esac"].contains(&first.as_literal()) && !command.piped {
                 let shown: String = first.text.to_display().chars().take(60).collect();
-                self.note(first.line, &shown, "is no curl command; left out");
+                self.note(first.line, &shown, "is not a curl command; left out");
             }
             return Ok(());
         }
         let mut options = CommandOptions { line: first.line, ..CommandOptions::default() };
         while let Some(word) = words.next() {
             if word.is_substituted {
-                let what = format!("`{}` is what a command finds out; sent as it stands", word.text.to_display());
+                let what = format!("`{}` contains the output of a command; sent unchanged", word.text.to_display());
                 self.note(word.line, "", what);
             }
             let begins = word.text.leading_literal();
@@ -174,7 +173,7 @@ impl Reader {
         Ok(())
     }
 
-    /// `-sSXPOST` and the like: letters, the last of them with its value behind it or in the next word.
+    /// Short options such as `-sSXPOST`; the last one may have its value attached or in the next word.
     fn short(
         &mut self,
         command: &mut CommandOptions,
@@ -194,11 +193,11 @@ impl Reader {
         Ok(())
     }
 
-    /// One option; `value` is there where it takes one, unless the command ends before.
+    /// Handles one option. `value` is its value, if it takes one and the command does not end before.
     fn option(&mut self, command: &mut CommandOptions, written: &str, line: usize, value: Option<Word>) -> LineResult {
         let option = options::long_name(written);
         if takes_value(option) && value.is_none() {
-            return Err((line, format!("the command ends after {written}, which takes a value; it is cut off")));
+            return Err((line, format!("the command ends after {written}, which needs a value; it is truncated")));
         }
         let value = value.map(|word| self.substitute_assigned(&word.text)).unwrap_or_default();
         let shown = value.to_display();
@@ -211,13 +210,13 @@ impl Reader {
                     command.flags.push("--json");
                 }
                 match shown.strip_prefix('@') {
-                    Some("-") => self.note(line, written, "would send what comes from its input; left out"),
+                    Some("-") => self.note(line, written, "reads the body from standard input; left out"),
                     Some(file) => {
                         if option != "--data-binary" && option != "--json" {
                             self.note(
                                 line,
                                 written,
-                                format!("would leave out the ends of lines of `{file}`; here it is sent as it is"),
+                                format!("curl removes line breaks from `{file}`; here the file is sent unchanged"),
                             );
                         }
                         command.data.push(Data::File(file.to_owned()));
@@ -233,11 +232,7 @@ impl Reader {
             "--user" => {
                 let whole = shown.contains(':');
                 if !whole {
-                    self.note(
-                        line,
-                        written,
-                        "names a user without a password, which curl would ask for; here it is empty",
-                    );
+                    self.note(line, written, "has no password, which curl would ask for; here the password is empty");
                 }
                 let mut both = value;
                 both.push_str(if whole { "" } else { ":" });
@@ -276,8 +271,8 @@ impl Reader {
             _ if options::affects_only_output(option) => {}
             _ => {
                 let what = match takes_value(option) {
-                    true => format!("{written} {shown}: is not translated"),
-                    false => format!("{written}: is not translated"),
+                    true => format!("{written} {shown}: not translated"),
+                    false => format!("{written}: not translated"),
                 };
                 self.note(line, "", what);
             }
@@ -285,11 +280,12 @@ impl Reader {
         Ok(())
     }
 
-    /// `Name: value`; `Name;` is one without a value, `Name:` takes one away, `@file` reads them.
+    /// Handles `-H`: `Name: value` adds a header, `Name;` adds an empty one, `Name:` removes one, `@file` reads headers
+    /// from a file.
     fn header(&mut self, command: &mut CommandOptions, line: usize, value: Text) {
         let begins = value.leading_literal();
         if begins.starts_with('@') {
-            self.note(line, "", format!("-H {}: headers from a file; left out", value.to_display()));
+            self.note(line, "", format!("-H {}: reads headers from a file; left out", value.to_display()));
         } else if let Some((name, rest)) = value.split_once(':') {
             let rest = rest.skip_bytes(rest.leading_literal().len() - rest.leading_literal().trim_start().len());
             let name = name.to_display().trim().to_owned();
@@ -301,16 +297,16 @@ impl Reader {
         } else if let Some(name) = value.as_literal().and_then(|said| said.strip_suffix(';')) {
             command.headers.push((name.to_owned(), Text::default()));
         } else {
-            self.note(line, "", format!("-H {}: is no header; left out", value.to_display()));
+            self.note(line, "", format!("-H {}: not a valid header; left out", value.to_display()));
         }
     }
 
-    /// `content`, `=content`, `name=content`, `@file`, `name@file`.
+    /// Handles `--data-urlencode`: `content`, `=content`, `name=content`, `@file` or `name@file`.
     fn encoded(&mut self, command: &mut CommandOptions, line: usize, value: Text) {
         let begins = value.leading_literal();
         let (name, content) = match begins.find(['=', '@']) {
             Some(at) if begins[at..].starts_with('@') => {
-                let what = format!("--data-urlencode {}: would send a file, encoded; left out", value.to_display());
+                let what = format!("--data-urlencode {}: sends an encoded file; left out", value.to_display());
                 self.note(line, "", what);
                 return;
             }
@@ -322,19 +318,18 @@ impl Reader {
         command.data.push(Data::Text(both));
     }
 
-    /// `name=value`, `name=@file;type=...`.
+    /// Handles `-F` and `--form-string`: `name=value`, `name=@file;type=...`.
     fn part(&mut self, command: &mut CommandOptions, line: usize, value: Text, special: bool) {
         let Some((name, content)) = value.split_once('=') else {
-            self.note(line, "", format!("-F {}: is no `name=value`; left out", value.to_display()));
+            self.note(line, "", format!("-F {}: expected `name=value`; left out", value.to_display()));
             return;
         };
         let name = name.to_display();
         let begins = content.leading_literal();
         if special && begins.starts_with('<') {
             let file = content.to_display();
-            let what = format!(
-                "-F {name}={file}: a field whose value stands in a file, which is no upload; left out: write it as a value"
-            );
+            let what =
+                format!("-F {name}={file}: takes the value of the field from a file; left out; write the value itself");
             self.note(line, "", what);
             return;
         }
@@ -346,7 +341,7 @@ impl Reader {
             for more in said_of {
                 match more.trim().strip_prefix("type=") {
                     Some(kind) => media_type = Some(kind),
-                    None => self.note(line, "", format!("-F {shown}: `{}` is not translated", more.trim())),
+                    None => self.note(line, "", format!("-F {shown}: `{}` not translated", more.trim())),
                 }
             }
             command.parts.push(body::upload(&name, file, media_type));
@@ -357,7 +352,7 @@ impl Reader {
         }
     }
 
-    /// Below zero there is no limit.
+    /// Handles `--max-redirs`; a negative number means no limit.
     fn max_redirects(&mut self, line: usize, written: &str, said: &str) {
         let most = match said.parse::<i64>() {
             Ok(0..) => said.parse::<u32>().unwrap_or(u32::MAX),
@@ -365,7 +360,7 @@ impl Reader {
             Err(_) => return,
         };
         if most > Target::MOST_REDIRECTS {
-            let what = format!("{written} {said}: at most {} in a row are followed here", Target::MOST_REDIRECTS);
+            let what = format!("{written} {said}: at most {} redirects are followed", Target::MOST_REDIRECTS);
             self.note(line, "", what);
         }
         self.max_redirects = Some(most.min(Target::MOST_REDIRECTS));
@@ -375,20 +370,20 @@ impl Reader {
         let url = if said.contains("://") { said.to_owned() } else { format!("http://{said}") };
         match url.trim_end_matches('/').parse() {
             Ok(proxy) => self.proxy = Some(proxy),
-            Err(_) => self.note(line, "", format!("-x {said}: a proxy of a kind that is not offered")),
+            Err(_) => self.note(line, "", format!("-x {said}: unsupported kind of proxy; left out")),
         }
     }
 
-    /// A command's requests, one for each URL.
+    /// Adds the requests of a command, one for each URL.
     fn add_requests(&mut self, command: CommandOptions) {
         if let (Some(certificate), key) = &command.own {
-            // One file may hold both.
+            // One file may contain both.
             let key = key.as_ref().unwrap_or(certificate);
             self.tls.identity = Some(Identity { certificate: certificate.into(), key: key.into() });
         }
         let urls = command.urls.clone();
         if urls.is_empty() {
-            self.note(command.line, "curl", "names no URL; left out");
+            self.note(command.line, "curl", "has no URL; left out");
         }
         for (line, url) in urls {
             let element = format!("`{}`", url.to_display().chars().take(100).collect::<String>());
@@ -396,7 +391,7 @@ impl Reader {
                 self.note(
                     line,
                     &element,
-                    "braces or brackets in a URL stand for several; here they are sent as they are",
+                    "curl expands braces and brackets to several URLs; here they are sent unchanged",
                 );
             }
             let lack = |name: &str| {
@@ -407,7 +402,7 @@ impl Reader {
                 }
             };
             let Some((mut server, path)) = Server::parse_text(&url, lack) else {
-                self.note(line, &element, "asks no web server; left out");
+                self.note(line, &element, "is not an HTTP URL; left out");
                 continue;
             };
             if let Some(socket) = &command.socket {
@@ -424,7 +419,11 @@ impl Reader {
         let mut request = Request::new("get", encode_path(command.target.as_ref().unwrap_or(&path)));
         for (name, value) in &command.headers {
             if !request.add_header(name, value.clone()) {
-                self.note(line, "", format!("the header `{name}` is offered's own or cannot be sent; left out"));
+                self.note(
+                    line,
+                    "",
+                    format!("the header `{name}` is set by the generator itself or is not valid; left out"),
+                );
             }
         }
         let mut query = command.query.clone();
@@ -476,7 +475,7 @@ impl Reader {
         request
     }
 
-    /// What `-d` and its like add up to.
+    /// The request data of `-d` and similar options.
     fn data(&mut self, command: &CommandOptions, line: usize) -> Option<Data> {
         let mut text = Text::default();
         let mut several = false;
@@ -484,10 +483,10 @@ impl Reader {
             match data {
                 Data::File(file) if command.data.len() == 1 => return Some(Data::File(file.clone())),
                 Data::File(file) => {
-                    self.note(line, "", format!("a body of a file and more, which is none here: `{file}` is left out"));
+                    self.note(line, "", format!("a body cannot combine a file with other data: `{file}` is left out"));
                 }
                 Data::Text(part) => {
-                    // Pieces of JSON are put together as they are.
+                    // curl concatenates the parts of --json without a separator.
                     text.push_str(if several && !command.has("--json") { "&" } else { "" });
                     text.push(part);
                     several = true;
@@ -497,7 +496,7 @@ impl Reader {
         several.then_some(Data::Text(text))
     }
 
-    /// With what the script has set put in; what it has not is the environment's.
+    /// Replaces variables that the script has assigned; all others become environment variables.
     fn substitute_assigned(&mut self, text: &Text) -> Text {
         let mut known = Text::default();
         let mut rest = text.clone();
@@ -542,7 +541,7 @@ impl Reader {
         let steps = (0..self.requests.len()).map(|at| (at, None)).collect();
         RequestList {
             origin: "curl",
-            remark: "How often, and by how many, is for you to say: here once a second.",
+            remark: "The file does not specify rate or users: here one visit starts per second.",
             visits: vec![Visit { name: "commands".to_owned(), steps }],
             requests: self.requests,
             preferred_server: None,
@@ -555,7 +554,7 @@ impl Reader {
     }
 }
 
-/// `NAME=value` before a command.
+/// The assignment `NAME=value`, if the word is one.
 fn assignment(word: &Word) -> Option<(String, Text)> {
     let begins = word.text.leading_literal();
     let at = begins.find('=')?;
@@ -566,13 +565,13 @@ fn assignment(word: &Word) -> Option<(String, Text)> {
     fit.then(|| (name.to_owned(), word.text.skip_bytes(at + 1)))
 }
 
-/// `{a,b}` or `[1-9]` in a URL, brackets of an IPv6 address aside.
+/// Whether a URL contains `{a,b}` or `[1-9]`; brackets of an IPv6 address do not count.
 fn is_glob(url: &str) -> bool {
     let path = url.find(']').filter(|_| url.contains("://[")).map_or(url, |end| &url[end..]);
     path.contains('{') || path.contains('[')
 }
 
-/// A time limit; below a millisecond, which is as fine as curl counts, it sets none.
+/// Parses a time limit in seconds; `None` below a millisecond, curl's resolution, where curl sets no limit.
 fn time(secs: &str) -> Option<Nanos> {
     let secs = secs.trim().parse::<f64>().ok().filter(|secs| *secs >= 1e-3)?;
     Some(Nanos::from_secs_f64(secs.min(1e6)))

@@ -1,5 +1,5 @@
-//! JSON and YAML as a tree that keeps the order of the file and is bounded: in the number of its values, aliases that stand for
-//! others counted each time, and in its depth.
+//! JSON and YAML as a tree that keeps the order of the file. The number of values (YAML aliases count each time) and
+//! the depth are limited.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,32 +8,32 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 
 use crate::Error;
 
-/// Values at most; a recording of ten thousand requests has fewer.
+/// Maximum number of values; a recording of ten thousand requests has fewer.
 const MAX_VALUES: usize = 2_000_000;
-/// Keys of one map at most: they are searched one by one.
+/// Maximum number of keys in one map, because lookups are linear.
 const MAX_KEYS: usize = 20_000;
-/// Values within one another at most; `serde_json` draws the line there, too.
+/// Maximum nesting depth; `serde_json` has a similar limit.
 const MAX_DEPTH: usize = 120;
-/// Bytes that YAML is read of at most: it costs some twenty times as much as JSON, and nobody records in it.
+/// Maximum size of a YAML text in bytes; parsing costs about twenty times as much as JSON.
 const MAX_YAML_BYTES: usize = 16 << 20;
 
-/// One value.
+/// A JSON or YAML value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Data {
     Null,
     Bool(bool),
-    /// As it is written.
+    /// The number as written in the file.
     Number(String),
     Text(String),
     List(Vec<Data>),
     Map(Vec<(String, Data)>),
 }
 
-/// What a place without a value is.
+/// Value returned for missing keys.
 pub(crate) static NOTHING: Data = Data::Null;
 
 impl Data {
-    /// The value of `key`; [`NOTHING`] where there is none.
+    /// Value of `key`; [`NOTHING`] if missing.
     pub(crate) fn get(&self, key: &str) -> &Self {
         match self {
             Self::Map(entries) => entries.iter().find(|(name, _)| name == key).map_or(&NOTHING, |(_, value)| value),
@@ -41,42 +41,42 @@ impl Data {
         }
     }
 
-    /// The value at the end of these keys.
+    /// Value at a path of keys; [`NOTHING`] if missing.
     pub(crate) fn at(&self, keys: &[&str]) -> &Self {
         keys.iter().fold(self, |data, key| data.get(key))
     }
 
-    /// The values of a list.
+    /// Elements of a list; empty for other values.
     pub(crate) fn list(&self) -> &[Self] {
         if let Self::List(values) = self { values } else { &[] }
     }
 
-    /// The entries of a map.
+    /// Entries of a map; empty for other values.
     pub(crate) fn entries(&self) -> &[(String, Self)] {
         if let Self::Map(entries) = self { entries } else { &[] }
     }
 
-    /// A text, or nothing.
+    /// The string; empty for other values.
     pub(crate) fn text(&self) -> &str {
         if let Self::Text(text) = self { text } else { "" }
     }
 
-    /// Whether it is there and no null.
+    /// Whether the value is not null.
     pub(crate) fn is(&self) -> bool {
         *self != Self::Null
     }
 
-    /// Whether it is `true`.
+    /// Whether the value is `true`.
     pub(crate) fn yes(&self) -> bool {
         *self == Self::Bool(true)
     }
 
-    /// A number.
+    /// The number, if it is finite.
     pub(crate) fn number(&self) -> Option<f64> {
         if let Self::Number(number) = self { number.parse().ok().filter(|n: &f64| n.is_finite()) } else { None }
     }
 
-    /// A scalar as a path, a form or a header sends it; lists and maps as JSON.
+    /// The value as text for a path, form or header; lists and maps as JSON.
     pub(crate) fn plain(&self) -> String {
         match self {
             Self::Null => String::new(),
@@ -85,7 +85,7 @@ impl Data {
         }
     }
 
-    /// As JSON.
+    /// The value as JSON text.
     pub(crate) fn json(&self) -> String {
         let mut json = String::new();
         self.write(&mut json);
@@ -129,11 +129,11 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// The JSON of `text`, the content of `file`.
+/// Parses `text`, the content of `file`, as JSON.
 pub(crate) fn json(text: &str, file: &str) -> Result<Data, Error> {
     let wrong = |error: serde_json::Error| {
         let what = if error.is_eof() {
-            "the file ends within its JSON; it is cut off".to_owned()
+            "the file ends inside its JSON; it is truncated".to_owned()
         } else {
             let said = error.to_string();
             let said = said.split(" at line ").next().unwrap_or_default();
@@ -148,10 +148,10 @@ pub(crate) fn json(text: &str, file: &str) -> Result<Data, Error> {
     Ok(data)
 }
 
-/// The YAML of `text`, the content of `file`.
+/// Parses `text`, the content of `file`, as YAML.
 pub(crate) fn yaml(text: &str, file: &str) -> Result<Data, Error> {
     if text.len() > MAX_YAML_BYTES {
-        let what = format!("YAML of more than {} MiB; no description is, or write it as JSON", MAX_YAML_BYTES >> 20);
+        let what = format!("YAML larger than {} MiB; convert the file to JSON", MAX_YAML_BYTES >> 20);
         return Err(Error::File { file: file.to_owned(), message: what });
     }
     let left = Cell::new(MAX_VALUES);
@@ -178,7 +178,7 @@ pub(crate) fn yaml(text: &str, file: &str) -> Result<Data, Error> {
     })
 }
 
-/// Reads one value, and counts it.
+/// Deserializes a value and counts it against the limits.
 #[derive(Clone, Copy)]
 struct Seed<'l> {
     left: &'l Cell<usize>,
@@ -188,7 +188,7 @@ struct Seed<'l> {
 impl Seed<'_> {
     fn inner<E: serde::de::Error>(self) -> Result<Self, E> {
         if self.depth == MAX_DEPTH {
-            return Err(E::custom(format!("more than {MAX_DEPTH} values within one another; no plan has")));
+            return Err(E::custom(format!("values are nested deeper than {MAX_DEPTH} levels")));
         }
         Ok(Self { depth: self.depth + 1, ..self })
     }
@@ -199,7 +199,7 @@ impl Seed<'_> {
                 self.left.set(left);
                 Ok(())
             }
-            None => Err(E::custom(format!("more than {MAX_VALUES} values; no plan has"))),
+            None => Err(E::custom(format!("more than {MAX_VALUES} values"))),
         }
     }
 }
@@ -273,11 +273,11 @@ impl<'de> Visitor<'de> for Seed<'_> {
         let mut map = Vec::new();
         while let Some(key) = entries.next_key_seed(inner)? {
             let key = match key {
-                Data::List(_) | Data::Map(_) => return Err(A::Error::custom("a key that is no text")),
+                Data::List(_) | Data::Map(_) => return Err(A::Error::custom("a map key is not a string")),
                 key => key.plain(),
             };
             if map.len() == MAX_KEYS {
-                return Err(A::Error::custom(format!("more than {MAX_KEYS} keys in one map; no plan has")));
+                return Err(A::Error::custom(format!("more than {MAX_KEYS} keys in one map")));
             }
             map.push((key, entries.next_value_seed(inner)?));
         }

@@ -1,11 +1,11 @@
-//! What a user waits before a request: the sum of all timers there.
+//! The wait before a request: the sum of all timers that apply.
 
 use offered_model::Law;
 
-/// A sum of independent times, seconds.
+/// A sum of independent times in seconds.
 ///
-/// Sums that have a name stay exact (a constant and a uniform law are a uniform law); any other becomes the gamma law of
-/// the same mean and variance, and says so.
+/// A constant plus a uniform distribution stays exact. Any other sum becomes the gamma distribution with the same mean
+/// and variance, and is marked as approximate.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub(crate) struct Delay {
     constant: f64,
@@ -14,7 +14,7 @@ pub(crate) struct Delay {
 }
 
 impl Delay {
-    /// Always `secs`; negative ones are none.
+    /// A constant time; negative values count as zero.
     pub(crate) fn constant(secs: f64) -> Self {
         Self { constant: if secs.is_finite() { secs.max(0.0) } else { 0.0 }, ..Self::default() }
     }
@@ -24,19 +24,21 @@ impl Delay {
         Self { law: Some(law), ..Self::default() }
     }
 
-    /// |a normal number|, as `JMeter` draws it, of this mean and standard deviation before the sign is taken away.
+    /// The absolute value of a normal variable with this mean and standard deviation, as `JMeter` draws it,
+    /// approximated by a gamma distribution.
     pub(crate) fn folded_normal(mean: f64, sdev: f64) -> Self {
         if sdev <= 0.0 || !sdev.is_finite() {
             return Self::constant(mean);
         }
-        // Leone, Nelson and Nottingham (1961): the moments of the folded normal law.
+        // Leone, Nelson and Nottingham (1961): moments of the folded normal distribution.
         let z = mean / sdev;
         let folded = sdev * libm::sqrt(2.0 / std::f64::consts::PI) * libm::exp(-z * z / 2.0)
             + mean * libm::erf(z / std::f64::consts::SQRT_2);
         Self::from_moments(folded, mean * mean + sdev * sdev - folded * folded)
     }
 
-    /// One of these, by weight.
+    /// A mixture of delays by weight. Different delays become a gamma distribution with the mean and variance of the
+    /// mixture.
     pub(crate) fn mixture(all: &[(f64, Self)]) -> Self {
         match all {
             [] => Self::default(),
@@ -52,7 +54,7 @@ impl Delay {
     }
 
     fn from_moments(mean: f64, variance: f64) -> Self {
-        // To the microsecond and the sixth digit: no timer is better known.
+        // Rounded to a microsecond and six digits, which is finer than any timer.
         let mean = libm::round(mean * 1e6) / 1e6;
         let scv = libm::round(variance / (mean * mean) * 1e6) / 1e6;
         match Law::gamma(mean, scv) {
@@ -61,7 +63,7 @@ impl Delay {
         }
     }
 
-    /// After this one, another.
+    /// The sum of this delay and another.
     pub(crate) fn plus(&self, other: &Self) -> Self {
         let constant = self.constant + other.constant;
         let approximate = self.approximate || other.approximate;
@@ -74,12 +76,12 @@ impl Delay {
         }
     }
 
-    /// Whether nothing is waited.
+    /// Whether the delay is always zero.
     pub(crate) fn is_zero(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The mean, seconds.
+    /// Mean in seconds.
     pub(crate) fn mean(&self) -> f64 {
         self.constant + self.law.as_ref().map_or(0.0, Law::mean)
     }
@@ -88,7 +90,7 @@ impl Delay {
         self.law.as_ref().map_or(0.0, |law| law.scv() * law.mean() * law.mean())
     }
 
-    /// Its law, and whether it is only alike.
+    /// The distribution, and whether it is an approximation.
     pub(crate) fn distribution(&self) -> (Law, bool) {
         let zero = || Law::constant(0.0).expect("zero is a constant");
         let Some(law) = &self.law else { return (Law::constant(self.constant).unwrap_or_else(|_| zero()), false) };
@@ -108,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_that_have_a_name_are_exact() {
+    fn sums_of_constant_and_uniform_are_exact() {
         let uniform = Delay::from_distribution(Law::uniform(0.0, 10.0).unwrap());
         assert_eq!(uniform.plus(&Delay::constant(2.0)).distribution(), (Law::uniform(2.0, 12.0).unwrap(), false));
         let poisson = Delay::from_distribution(Law::poisson_millis(0.1).unwrap());
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folded_normal_far_from_zero_is_the_normal() {
+    fn folded_normal_far_from_zero_has_the_moments_of_the_normal() {
         let (law, approximate) = Delay::folded_normal(5.0, 0.5).distribution();
         assert!(approximate && (law.mean() - 5.0).abs() < 1e-6 && (law.scv() - 0.01).abs() < 1e-6, "{law}");
         let (half, _) = Delay::folded_normal(0.0, 1.0).distribution();

@@ -1,4 +1,4 @@
-//! The document `offered.import/1`: what `offered import --json` prints.
+//! The JSON document `offered.import/1`, printed by `offered import --json`.
 
 use offered_model::document::{Document, Schema};
 use schemars::JsonSchema;
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::Note;
 
-/// The workloads that were made of a file, and what of it they do not say.
+/// Workloads translated from a file, with notes on what was not translated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportDocument {
-    /// What this document is.
+    /// Name and version of the document type.
     pub schema: Schema<ImportDocument>,
-    /// The file.
+    /// Name of the imported file.
     pub source_file: String,
-    /// One for each group of users.
+    /// One workload for each thread group.
     pub workloads: Vec<ImportedGroup>,
 }
 
@@ -21,15 +21,15 @@ impl Document for ImportDocument {
     const SCHEMA: &'static str = "offered.import/1";
 }
 
-/// One group of users as a workload.
+/// A thread group translated into a workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportedGroup {
-    /// What the file calls it.
+    /// Name of the thread group.
     pub group: String,
-    /// Where the workload was written; `null` where nowhere.
+    /// File to which the workload was written; `null` if it was not written to a file.
     pub output_file: Option<String>,
-    /// The workload, as it stands in its file.
+    /// The workload as TOML text.
     pub workload: String,
-    /// What of the group it does not say, or says otherwise.
+    /// What was not translated, or not exactly.
     pub not_translated: Vec<Note>,
 }

@@ -1,8 +1,8 @@
-//! Recordings of a browser (HTTP Archive, .har): pages with their objects, and the pauses between them.
+//! Reads browser recordings (HTTP Archive, .har): pages with their embedded objects, and the pauses between them.
 //!
-//! What a page embeds is fetched with it; every other request (a page, a call of a script, a form) is a step. A pause of a
-//! second or more between steps is a person's, and all of those are one empirical law; shorter ones are the machine's and stay
-//! where they are.
+//! Embedded objects belong to the step of their page; every other request (page, script call, form) is a step of its
+//! own. Pauses of a second or more between steps count as think time and form one empirical distribution; shorter
+//! pauses stay with their step.
 
 use std::collections::HashSet;
 
@@ -20,23 +20,23 @@ use crate::request_list::{DefaultArrivals, PlannedRequest, RequestList, Visit, d
 use crate::text::Text;
 use crate::{Error, ImportOptions};
 
-/// Entries at most.
+/// Maximum number of entries.
 const MAX_ENTRIES: usize = 20_000;
-/// Objects of a page at most.
+/// Maximum number of embedded objects of a page.
 const MAX_OBJECTS: usize = 1_000;
-/// From here on a pause is a person's, seconds.
+/// Shortest pause that counts as think time, in seconds.
 const MIN_THINK_S: f64 = 1.0;
-/// From here on a pause is named, seconds.
+/// Pauses longer than this are noted, in seconds.
 const LONG_PAUSE_S: f64 = 120.0;
-/// Values of an empirical law at most; of more pauses, so many quantiles.
+/// Maximum number of values of the empirical distribution; more pauses are reduced to this number of quantiles.
 const MAX_VALUES: usize = 100;
-/// Redirects that a browser follows.
+/// Maximum number of redirects that browsers follow.
 const REDIRECTS: u32 = 20;
 
-/// Headers that say what one browser had at one time.
+/// Headers that reflect the state of the recording browser (cookies, cache).
 const CLIENT_STATE_HEADERS: [&str; 4] = ["cookie", "if-none-match", "if-modified-since", "if-range"];
 
-/// One request of the recording.
+/// A request of the recording.
 struct Entry<'d> {
     element: String,
     request: &'d Data,
@@ -45,7 +45,7 @@ struct Entry<'d> {
     server: Server,
     path: String,
     url: &'d str,
-    /// Seconds.
+    /// Start and end in seconds since the epoch.
     start: f64,
     end: f64,
 }
@@ -55,10 +55,12 @@ pub(crate) fn read(har: &Data, file: &str, options: &ImportOptions) -> Result<Pl
     let refused = |what: String| Error::File { file: file.to_owned(), message: what };
     let all = har.at(&["log", "entries"]).list();
     if all.is_empty() {
-        return Err(refused("a recording (HAR) without requests; record again, and save with its content".to_owned()));
+        return Err(refused(
+            "the recording (HAR) contains no requests; record again and save it with content".to_owned(),
+        ));
     }
     if all.len() > MAX_ENTRIES {
-        return Err(refused(format!("{} requests; {MAX_ENTRIES} at most are read of a recording", all.len())));
+        return Err(refused(format!("{} requests; a recording can have at most {MAX_ENTRIES}", all.len())));
     }
     let mut reader =
         Reader { max_pause_s: options.max_pause.map_or(f64::INFINITY, Nanos::as_secs_f64), ..Reader::default() };
@@ -77,18 +79,18 @@ pub(crate) fn read(har: &Data, file: &str, options: &ImportOptions) -> Result<Pl
 #[derive(Default)]
 struct Reader<'d> {
     requests: Vec<PlannedRequest>,
-    /// The page of each, when it ended, and the pause after it.
+    /// Page and end time of each step.
     ends: Vec<(&'d str, f64)>,
     pauses: Vec<f64>,
-    /// Where redirects lead that have not been followed yet.
+    /// Targets of redirects that have not been followed yet.
     pending_redirects: Vec<String>,
     objects: Vec<HashSet<String>>,
     redirects: bool,
-    /// The server of the first page.
+    /// Server of the first page.
     page_server: Option<Server>,
-    /// The longest pause that is taken for a thought, seconds.
+    /// Upper bound of pauses in seconds.
     max_pause_s: f64,
-    /// How many steps were asked by HTTP/2 or 3.
+    /// Number of steps sent with HTTP/2 or HTTP/3.
     http2_requests: usize,
     notes: Vec<Note>,
 }
@@ -98,37 +100,37 @@ impl<'d> Reader<'d> {
         self.notes.push(Note { line: 0, element: element.to_owned(), message: what.into() });
     }
 
-    /// The entry, where it is a request that went to a server.
+    /// Reads an entry; `None` if it is not a request that a server has answered.
     fn entry(&mut self, at: usize, data: &'d Data) -> Result<Option<Entry<'d>>, String> {
         let (request, response) = (data.get("request"), data.get("response"));
         let (method, url) = (request.get("method").text(), request.get("url").text());
         let shown: String = url.chars().take(100).collect();
         let element = format!("entry {} `{method} {shown}`", at + 1);
         if url.is_empty() {
-            return Err(format!("entry {} has no request.url; is it a recording (HAR)?", at + 1));
+            return Err(format!("entry {} has no request.url; is the file a recording (HAR)?", at + 1));
         }
         let said = data.get("startedDateTime").text();
         let start: Timestamp = said.parse().map_err(|_| {
-            format!("entry {}: `{said}` in startedDateTime is no time such as 2024-05-01T10:00:00Z", at + 1)
+            format!("entry {}: startedDateTime `{said}` is not a time such as 2024-05-01T10:00:00Z", at + 1)
         })?;
         let start = start.as_nanosecond() as f64 / 1e9;
         let took = data.get("time").number().unwrap_or(0.0).clamp(0.0, 1e9) / 1e3;
         let Some((server, path)) = Server::parse(url) else {
             let what = match url.split(':').next() {
                 Some("ws" | "wss") => "a WebSocket; left out",
-                _ => "asks no server over HTTP; left out",
+                _ => "is not an HTTP request; left out",
             };
             self.note(&element, what);
             return Ok(None);
         };
         let left_out = match (method, response.get("status").number()) {
             _ if data.get("_webSocketMessages").is() => "a WebSocket; left out",
-            _ if data.get("_fromCache").is() => "came from the browser's cache; left out",
-            // Browsers write 0, -1 or -2 for what was blocked, given up or pushed in vain.
-            (_, None | Some(..100.0)) => "had no answer (blocked, or given up); left out",
-            ("CONNECT", _) => "opens a tunnel; left out",
+            _ if data.get("_fromCache").is() => "was served from the browser's cache; left out",
+            // Browsers write 0, -1 or -2 for requests that were blocked or aborted, and for unused pushes.
+            (_, None | Some(..100.0)) => "has no response (blocked or aborted); left out",
+            ("CONNECT", _) => "is a proxy tunnel (CONNECT); left out",
             ("OPTIONS", _) if header_of(request, "access-control-request-method").is() => {
-                "asks whether a call is allowed (CORS); left out"
+                "is a CORS preflight request; left out"
             }
             _ => {
                 return Ok(Some(Entry {
@@ -148,7 +150,7 @@ impl<'d> Reader<'d> {
         Ok(None)
     }
 
-    /// Makes of the entry a step, an object of the step before, or nothing.
+    /// Turns the entry into a step or an embedded object of an earlier step, or skips a followed redirect.
     fn step(&mut self, entry: &Entry<'d>) {
         let page = entry.data.get("pageref").text();
         let plain = entry.url.split('#').next().unwrap_or_default();
@@ -174,7 +176,7 @@ impl<'d> Reader<'d> {
             return;
         }
         if !self.ends.is_empty() {
-            // To the millisecond: recordings are no finer.
+            // Rounded to the millisecond resolution of recordings.
             self.pauses.push(((entry.start - self.ends[last].1).max(0.0) * 1e3).round() / 1e3);
         }
         let version = entry.request.get("httpVersion").text().to_ascii_lowercase();
@@ -197,13 +199,13 @@ impl<'d> Reader<'d> {
     fn object(&mut self, owner: usize, entry: &Entry) {
         self.ends[owner].1 = self.ends[owner].1.max(entry.end);
         if entry.server != self.requests[owner].server {
-            let what = format!("an object of another server, {}; left out", entry.server.url());
+            let what = format!("an embedded object from another server, {}; left out", entry.server.url());
             self.note(&entry.element, what);
             return;
         }
         let full = self.objects[owner].len() == MAX_OBJECTS;
         if full {
-            self.note(&entry.element, format!("more than {MAX_OBJECTS} objects of a page; left out"));
+            self.note(&entry.element, format!("the page has more than {MAX_OBJECTS} embedded objects; left out"));
         } else if self.objects[owner].insert(entry.path.clone()) {
             let request = &mut self.requests[owner].request;
             request.objects.push(encode_path(&Text::from(entry.path.as_str())));
@@ -211,7 +213,7 @@ impl<'d> Reader<'d> {
             if status >= 400.0 {
                 request.objects_may_fail = true;
                 let what = format!(
-                    "an object that was answered {status}; fetched, and its page may lack it (objects_may_fail)"
+                    "an embedded object with status {status}; fetched, but its failure does not fail the page (objects_may_fail)"
                 );
                 self.note(&entry.element, what);
             }
@@ -227,13 +229,13 @@ impl<'d> Reader<'d> {
             let (name, value) = (pair.get("name").text(), pair.get("value").text());
             let lower = name.to_ascii_lowercase();
             if CLIENT_STATE_HEADERS.contains(&lower.as_str()) {
-                self.note("", format!("the recorded header {lower} is what one browser had at one time; left out"));
+                self.note("", format!("the recorded header {lower} is state of the recording browser; left out"));
                 continue;
             }
             if lower == "authorization" {
                 self.note(
                     &entry.element,
-                    "a recorded login (Authorization): as it was; take it from an answer instead",
+                    "contains the recorded Authorization header; extract a fresh login from a response instead",
                 );
             }
             let text = Text::from(value);
@@ -251,7 +253,10 @@ impl<'d> Reader<'d> {
         let parts = kind.starts_with("multipart/");
         if !text.is_empty() {
             if parts {
-                self.note(&entry.element, "sends parts; as recorded, and a recording does not keep what is in files");
+                self.note(
+                    &entry.element,
+                    "sends a multipart body as recorded; recordings do not contain the content of files",
+                );
             }
             let text_kind = Text::from(kind);
             let known = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
@@ -268,7 +273,10 @@ impl<'d> Reader<'d> {
         headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
         if parts {
             if params.iter().any(|param| param.get("fileName").is()) {
-                self.note(&entry.element, "sends files, which a recording does not keep; put them beside the workload");
+                self.note(
+                    &entry.element,
+                    "sends files, which recordings do not contain; put them next to the workload",
+                );
             }
             let part = |param: &Data| match param.get("fileName").text() {
                 "" => body::field(&pair(param).0, &pair(param).1, None),
@@ -291,8 +299,8 @@ impl<'d> Reader<'d> {
         let steps = (0..self.requests.len()).map(|at| (at, after(at))).collect();
         let http2_requests = 2 * self.http2_requests > self.requests.len();
         RequestList {
-            origin: "a browser's recording (HAR)",
-            remark: "One visit, recorded once: how many users there are is for you to say.",
+            origin: "a browser recording (HAR)",
+            remark: "One recorded visit; set the number of users.",
             visits: vec![Visit { name: "visit".to_owned(), steps }],
             requests: self.requests,
             preferred_server: self.page_server,
@@ -308,38 +316,37 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Takes pauses that are too long for shorter ones, and names those that leave a run without launches.
+    /// Shortens pauses that are too long, and notes pauses in which a run with few users sends nothing.
     fn cap_pauses(&mut self) {
         let longest = self.pauses.iter().copied().fold(0.0, f64::max);
         let over = self.pauses.iter().filter(|pause| **pause > self.max_pause_s).count();
         let shown = |secs: f64| Nanos::from_secs_f64(secs);
         if over > 0 {
-            let what =
-                format!("{over} of its pauses are longer than {}, and taken as so long", shown(self.max_pause_s));
+            let what = format!("{over} pauses were longer than {} and were shortened to it", shown(self.max_pause_s));
             self.note("", what);
             let most = self.max_pause_s;
             self.pauses.iter_mut().for_each(|pause| *pause = pause.min(most));
         } else if longest > LONG_PAUSE_S {
             let what = format!(
-                "its longest pause is {}, in which its user asks nothing, and with few users a run does not; pauses can be taken as shorter when it is imported",
+                "the longest pause is {}; with few users nothing is sent in that time; shorten pauses with --cap-think",
                 shown(longest)
             );
             self.note("", what);
         }
     }
 
-    /// The law of the pauses that are a person's, in order.
+    /// The distribution of think times, from pauses in ascending order.
     fn think_distribution(&mut self, think_times: &[f64]) -> Law {
         let none = || Law::constant(0.0).expect("zero is a constant");
         let Some(first) = think_times.first() else {
-            self.note("", "no pause of a second or more is in it, so there is no think time; write one");
+            self.note("", "the recording has no pause of a second or more; set a think time");
             return none();
         };
         let mean = think_times.iter().sum::<f64>() / think_times.len() as f64;
         self.note(
             "",
             format!(
-                "{} of a second or more, {mean:.3} s in the mean: their empirical law is the think time of every step; another law of that mean is as near, where they are few",
+                "{} of a second or more, mean {mean:.3} s: their empirical distribution is the think time of every step; if they are few, any distribution with this mean is as good",
                 if think_times.len() == 1 { "1 pause".to_owned() } else { format!("{} pauses", think_times.len()) },
             ),
         );
@@ -359,7 +366,7 @@ fn header_of<'d>(message: &'d Data, name: &str) -> &'d Data {
     pair.map_or(&crate::data::NOTHING, |pair| pair.get("value"))
 }
 
-/// Whether it is a page itself.
+/// Whether the entry is an HTML page.
 fn is_page(entry: &Entry) -> bool {
     match entry.data.get("_resourceType").text() {
         "" => entry.response.at(&["content", "mimeType"]).text().to_ascii_lowercase().starts_with("text/html"),
@@ -367,7 +374,7 @@ fn is_page(entry: &Entry) -> bool {
     }
 }
 
-/// Whether a page embeds it.
+/// Whether the entry is an embedded object of a page.
 fn is_embedded(entry: &Entry) -> bool {
     if entry.request.get("method").text() != "GET" {
         return false;
@@ -384,7 +391,7 @@ fn is_embedded(entry: &Entry) -> bool {
     }
 }
 
-/// A `Location` against the URL whose answer it is.
+/// Resolves a `Location` header against the URL of its response.
 fn resolve_location(to: &str, from: &str) -> String {
     let to = to.split('#').next().unwrap_or_default();
     if to.contains("://") {

@@ -1,4 +1,4 @@
-//! Whether every name that a plan's requests ask for has a value in time, as a workload wants it.
+//! Ensures that every variable has a value when a request uses it, which workloads require.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -9,8 +9,8 @@ use crate::note::Note;
 use crate::plan::{Plan, Request, Variable};
 use crate::text::Text;
 
-/// Leaves out variables that nothing asks for. A name that some way reaches before the request that extracts it from an answer is
-/// given a value to begin with, `otherwise`, and noted at `line`.
+/// Removes unused variables. If a flow can use an extracted variable before it is extracted, the variable gets the
+/// initial value `otherwise` and a note at `line`.
 pub(crate) fn ensure_initial_values(plan: &mut Plan, line: usize, otherwise: impl Fn(&str) -> String) {
     let used: HashSet<String> = plan
         .requests
@@ -30,7 +30,7 @@ pub(crate) fn ensure_initial_values(plan: &mut Plan, line: usize, otherwise: imp
             request.extract.iter().any(|extract| extract.name == *name && extract.otherwise == Otherwise::Keeps)
         };
         if !known && plan.requests.iter().any(keeps) && !used_before_extraction(plan, name) {
-            // It has what it had where the first answer has none of it.
+            // It keeps its initial value if the first response does not contain it.
             kept.push(name);
         } else if !known
             && !["session", "sequence"].contains(&name.as_str())
@@ -48,13 +48,13 @@ pub(crate) fn ensure_initial_values(plan: &mut Plan, line: usize, otherwise: imp
         plan.notes.push(Note {
             line,
             element: String::new(),
-            message: format!("`{name}` is used for where no answer has given it yet; until then it is `{value}`"),
+            message: format!("`{name}` is used before a response has set it; until then it is `{value}`"),
         });
         plan.variables.push(Variable::constant(name, value));
     }
 }
 
-/// The variables that stand in what is sent of a request.
+/// Names of the variables that a request uses.
 fn variables_of(request: &Request) -> Vec<String> {
     let texts = std::iter::once(&request.path).chain(request.headers.iter().map(|(_, value)| value));
     let texts = texts.chain(&request.objects);
@@ -84,7 +84,7 @@ fn auth_variables(auth: &Auth) -> Vec<String> {
     }
 }
 
-/// Whether some way comes to a request that asks for `name` before one that extracts it from an answer.
+/// Whether a path through a flow reaches a request that uses `name` before a request that extracts it.
 fn used_before_extraction(plan: &Plan, name: &str) -> bool {
     let request = |called: &str| plan.requests.iter().find(|request| request.name == called);
     let uses = |request: &Request| variables_of(request).iter().any(|used| used == name);

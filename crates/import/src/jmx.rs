@@ -1,8 +1,8 @@
-//! Test plans of Apache `JMeter` (.jmx), those of its distribution and the thread groups of the jp@gc and `BlazeMeter` plugins.
+//! Reads test plans of Apache `JMeter` (.jmx), including the thread groups of the jp@gc and `BlazeMeter` plugins.
 //!
-//! `JMeter` waits *before* a sampler, by the sum of all timers in whose scope it stands: those beside it, beside the controllers
-//! above it, and under it. [`crate::chain`] puts the wait after the request before. Sources: the `JMeter` 5.6 user manual,
-//! "Scoping Rules" and "Component Reference", and for the draws of the random timers its class files.
+//! `JMeter` waits *before* a sampler for the sum of all timers in its scope: siblings of the sampler and of its parent
+//! controllers, and its children. [`crate::chain`] moves the wait after the preceding request. Sources: the `JMeter`
+//! 5.6 user manual, "Scoping Rules" and "Component Reference", and `JMeter`'s source code.
 
 mod auth;
 mod controller;
@@ -35,45 +35,45 @@ use crate::plan::{Arrivals, Phase, Plan, Request, unique_name};
 use crate::text::Text;
 use crate::{Error, ImportOptions};
 
-/// Redirects that `JMeter` follows.
+/// Maximum number of redirects that `JMeter` follows.
 const REDIRECTS: u32 = 20;
 
-/// Thread groups at most.
+/// Maximum number of thread groups.
 const MAX_GROUPS: usize = 100;
 
-/// One group under translation.
+/// Translates one thread group.
 struct Reader<'e, 'g> {
     file: &'e str,
     plan: &'e Node<'e>,
-    /// How many groups make load.
+    /// Number of thread groups that generate load (no setUp and tearDown groups).
     groups: usize,
     variables: &'e mut Variables<'g>,
     notes: Vec<Note>,
     requests: Vec<SamplerRequest>,
-    /// Whether each thread goes round only once.
+    /// Whether each thread runs a single iteration.
     single_round: bool,
-    /// Whether the nearest controller is a loop.
+    /// Whether the nearest controller is a finite loop.
     in_loop: bool,
-    /// The lines of the throughput timers over all of the group.
+    /// Lines of the throughput timers that control the whole group.
     throttles: Vec<usize>,
-    /// Module controllers we are within.
+    /// Nesting depth of module controllers.
     module_depth: usize,
-    /// The lines of what they name.
+    /// Lines of the elements that module controllers refer to.
     module_targets: Vec<usize>,
 }
 
-/// The plans of `text`, the content of `file`: one for each thread group.
+/// Reads the plans in `text`, the content of `file`: one for each thread group.
 pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Vec<Plan>, Error> {
     let mut tree = tree::read(text, file)?;
     let refused = |what: &str| Error::File { file: file.to_owned(), message: what.to_owned() };
     if tree.tag != "jmeterTestPlan" {
-        return Err(refused(&format!("begins with <{}>; a JMeter test plan begins with <jmeterTestPlan>", tree.tag)));
+        return Err(refused(&format!("the root element is <{}>; expected <jmeterTestPlan>", tree.tag)));
     }
     include::expand(&mut tree, options.read_include);
     let top: Vec<Node> =
         tree.children.iter().filter(|child| child.tag == "hashTree").flat_map(Node::from_hash_tree).collect();
     let Some(plan) = top.iter().find(|node| node.class() == "TestPlan") else {
-        return Err(refused("no enabled test plan in it; expected <TestPlan>"));
+        return Err(refused("no enabled <TestPlan> element found"));
     };
     let mut variables = Variables::new(*options);
     for node in &top {
@@ -86,7 +86,7 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
     let runs = |node: &&Node| group::kind(node).is_some();
     let loads = |node: &&Node| group::phase(node) == Phase::Load;
     if plan.children.iter().filter(runs).count() > MAX_GROUPS {
-        return Err(refused(&format!("more than {MAX_GROUPS} thread groups; no test plan has")));
+        return Err(refused(&format!("more than {MAX_GROUPS} thread groups")));
     }
     let mut plans: Vec<Plan> = Vec::new();
     let mut idle: Vec<Note> = Vec::new();
@@ -109,11 +109,11 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
         };
         match reader.group(group, name)? {
             Some(plan) => plans.push(plan),
-            None => idle.push(note(group, "asks no web server; left out".to_owned())),
+            None => idle.push(note(group, "sends no HTTP requests; left out".to_owned())),
         }
     }
     let outside = outside_notes(&variables);
-    // The load first.
+    // The load comes first.
     plans.sort_by_key(|plan| plan.phase != Phase::Load);
     for plan in &mut plans {
         plan.notes.extend(idle.iter().chain(&outside).cloned());
@@ -127,35 +127,30 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
             count(node, &mut kinds);
         }
         let kinds: Vec<String> = kinds.iter().map(|(kind, times)| format!("{times} {kind}")).collect();
-        let has = if kinds.is_empty() { String::new() } else { format!(" (it has {})", kinds.join(", ")) };
-        return Err(refused(&format!(
-            "no enabled thread group with an HTTP request in it{has}; there is nothing to ask"
-        )));
+        let has = if kinds.is_empty() { String::new() } else { format!(" (samplers: {})", kinds.join(", ")) };
+        return Err(refused(&format!("no enabled thread group with an HTTP request found{has}")));
     }
     Ok(plans)
 }
 
-/// What a person must know who could give values from outside.
+/// Notes on properties and variables that the user may want to set.
 fn outside_notes(variables: &Variables) -> Vec<Note> {
     let note = |what: String| Note { line: 0, element: String::new(), message: what };
     let mut notes = Vec::new();
     if !variables.undefined_properties.is_empty() {
         let each: Vec<String> =
             variables.undefined_properties.iter().map(|(name, value)| format!("{name} = `{value}`")).collect();
-        notes.push(note(format!(
-            "properties that nothing gives a value, and what JMeter takes for them: {}",
-            each.join(", ")
-        )));
+        notes.push(note(format!("properties without a value, and the defaults used: {}", each.join(", "))));
     }
     for (call, value) in &variables.drawn_once {
         notes.push(note(format!(
-            "`${{{call}}}` in a user-defined variable is drawn once, when the test begins; here it is `{value}` in every run"
+            "`${{{call}}}` in a user-defined variable is evaluated once at the start of the test; here it is `{value}` in every run"
         )));
     }
     notes
 }
 
-/// Adds the samplers under `node` by their kind.
+/// Counts the samplers under `node` by class.
 fn count<'e>(node: &Node<'e>, kinds: &mut BTreeMap<&'e str, usize>) {
     if controller::is_sampler(node.class()) {
         *kinds.entry(node.class()).or_default() += 1;
@@ -173,19 +168,16 @@ impl<'e> Reader<'e, '_> {
         self.notes.push(note(node, what.into()));
     }
 
-    /// `text` of `node` with variables put in; what has no value is noted.
+    /// Substitutes the variables in `text` of `node`; notes variables without a value.
     fn resolve(&mut self, node: &Node, text: &str) -> Text {
         let (resolved, unknown) = self.variables.resolve(text);
         for unknown in unknown {
-            self.note(
-                node,
-                format!("`{unknown}` has no value here and is sent as it stands; write one under [variables]"),
-            );
+            self.note(node, format!("`{unknown}` has no known value and is sent unchanged; set it under [variables]"));
         }
         resolved
     }
 
-    /// A property that is a number, `otherwise` where it is not given or no number.
+    /// Reads a numeric property; `otherwise` if it is missing or not a number.
     fn number(&mut self, node: &Node, property: &str, otherwise: f64) -> f64 {
         let said = node.element.text_of(property).trim();
         if said.is_empty() {
@@ -195,13 +187,13 @@ impl<'e> Reader<'e, '_> {
         match resolved.trim().parse::<f64>() {
             Ok(number) if number.is_finite() => number,
             _ => {
-                self.note(node, format!("`{property}` is `{said}`, which is no number here; taken as {otherwise}"));
+                self.note(node, format!("`{property}` is `{said}`, which is not a number; {otherwise} is used"));
                 otherwise
             }
         }
     }
 
-    /// The plan of `group`; `None` where it asks nothing.
+    /// Translates `group`; `None` if it sends no requests.
     fn group(mut self, group: &Node<'e>, name: String) -> Result<Option<Plan>, Error> {
         let plan = self.plan;
         let outer = self.scope(&plan.children, &Scope::default());
@@ -219,7 +211,7 @@ impl<'e> Reader<'e, '_> {
             file: self.file.to_owned(),
             line: group.element.line,
             message: format!(
-                "thread group `{name}` takes more steps to write out than a workload can have; repeat less, or simplify its controllers"
+                "thread group `{name}` expands to more steps than a workload can have; reduce its loops or simplify its controllers"
             ),
         };
         if self.requests.len() > MAX_STEPS {
@@ -244,7 +236,7 @@ impl<'e> Reader<'e, '_> {
                         Phase::Teardown => "after the load",
                         Phase::Load => "as the load",
                     };
-                    self.note(node, format!("runs {when}; a workload of its own"));
+                    self.note(node, format!("runs {when}; translated as a separate workload"));
                 }
                 None if self.module_targets.contains(&node.element.line) => {}
                 None => self.note_untranslated(node),
@@ -261,26 +253,26 @@ impl<'e> Reader<'e, '_> {
         if chain.is_mixture {
             self.note(
                 group,
-                "the first requests of a round wait by different laws; here by a gamma law of their mean and variance",
+                "the waits before the first requests of an iteration have different distributions; replaced by a gamma distribution with the same mean and variance",
             );
         }
         if chain.is_approximate() {
             self.note(
                 group,
-                "some waits are sums of timers that have no name; here gamma laws of the same mean and variance",
+                "some waits are sums of timers without a standard distribution; replaced by gamma distributions with the same mean and variance",
             );
         }
         if plan.element.text_of("TestPlan.serialize_threadgroups") == "true" && self.groups > 1 {
             self.note(
                 plan,
-                "its thread groups run one after another; here each is a workload of its own, to be run in this order",
+                "runs its thread groups one after another; each is a separate workload: run them in this order",
             );
         }
         let (arrivals, duration) = self.arrivals(group, &chain, throttle);
         Ok(Some(self.plan(group, name, url, &chain, arrivals, duration)))
     }
 
-    /// The server that is sampler most, and which requests go to it; the others are noted.
+    /// Chooses the target and the requests that go to it; notes the others.
     fn choose_server(&mut self, action: &Action) -> Result<(Url, Vec<bool>), Error> {
         let mut times = vec![0; self.requests.len()];
         action.requests().into_iter().for_each(|at| times[at] += 1);
@@ -304,7 +296,7 @@ impl<'e> Reader<'e, '_> {
         arrivals: Arrivals,
         duration: offered_model::Nanos,
     ) -> Plan {
-        // Samplers that ask the same under the same name are one request.
+        // Equal samplers with the same name become one request.
         let mut requests: Vec<Request> = Vec::new();
         let mut names: Vec<String> = vec![String::new(); self.requests.len()];
         let used = chain.requests();
@@ -371,10 +363,10 @@ impl<'e> Reader<'e, '_> {
         let variables = self.variables.definitions.clone();
         let origin = format!("JMeter thread group `{}`", group.name());
         if 0 < follow && follow < used.len() {
-            self.note(group, "some of its requests follow redirects and some do not; here all do");
+            self.note(group, "only some of its requests follow redirects; here all do");
         }
         if target.url().secure {
-            self.note(group, "takes any certificate, as JMeter does; here the server's must be good, or write tls = { insecure = true }");
+            self.note(group, "JMeter accepts any certificate; here the server's certificate is verified, unless you set tls = { insecure = true }");
         }
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(self.variables.notes.iter().cloned());

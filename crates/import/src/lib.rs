@@ -1,9 +1,12 @@
-//! Plans of other tools as workloads: one file per format, one neutral [`Plan`], and a note of everything that was not
-//! translated, with its place and what it would have done.
+//! Translates test plans of other tools into workloads.
+//!
+//! Each format has a reader in a module of its own. [`read`] turns a file into tool-independent [`Plan`]s;
+//! [`Plan::text`] writes the workload. Everything that is not translated, or not exactly, becomes a [`Note`] with its
+//! line.
 //!
 //! # Limitations
-//! A workload has one target and one `[arrivals]`: requests to other servers become notes, and a file with several thread
-//! groups becomes several plans.
+//! A workload has one target and one `[arrivals]` table. Requests to other servers are left out and noted; a file with
+//! several thread groups becomes several plans.
 
 mod address;
 mod body;
@@ -41,50 +44,50 @@ use std::fmt;
 use data::Data;
 use offered_model::Nanos;
 
-/// The largest file that is read, in bytes; what people write is a hundred times smaller.
+/// Maximum size of a plan file in bytes (64 MiB).
 pub const MAX_PLAN_BYTES: usize = 64 << 20;
 
-/// Why a file was not imported.
+/// Reason why a file could not be imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Something wrong at a line.
+    /// An error at a known line.
     #[error("{file}:{line}: {message}")]
     Line {
-        /// The file's name.
+        /// File name.
         file: String,
-        /// The line, from 1.
+        /// Line number, starting at 1.
         line: usize,
-        /// What is wrong, and what was expected.
+        /// What is wrong and what was expected.
         message: String,
     },
-    /// Something wrong with the whole.
+    /// An error that concerns the whole file.
     #[error("{file}: {message}")]
     File {
-        /// The file's name.
+        /// File name.
         file: String,
-        /// What is wrong, and what to do.
+        /// What is wrong and what to do.
         message: String,
     },
-    /// Something goes to a server whose name has a part in it that nothing gives a value.
-    #[error("{file}: {element} goes to a server whose name is not known: {kind} `{name}` has no value")]
+    /// The host name of a request contains a variable or property without a value.
+    #[error("{file}: the host of {element} is unknown: {kind} `{name}` has no value")]
     UnresolvedHost {
-        /// The file's name.
+        /// File name.
         file: String,
-        /// What goes there, with its line where the file has lines.
+        /// The request, with its line if the file has lines.
         element: String,
-        /// What it is that has no value.
+        /// Whether a variable or a property has no value.
         kind: ParameterKind,
-        /// Its name.
+        /// Name of the variable or property.
         name: String,
     },
 }
 
-/// Something that a value can be given from outside the file.
+/// A parameter of a plan that the user can set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
     /// A variable.
     Variable,
-    /// A property of `JMeter`.
+    /// A `JMeter` property (`jmeter -J`).
     Property,
 }
 
@@ -97,22 +100,22 @@ impl fmt::Display for ParameterKind {
     }
 }
 
-/// What is known beyond the file.
+/// Settings of an import.
 #[derive(Clone, Copy, Default)]
 pub struct ImportOptions<'g> {
-    /// The file's format; `None`: what stands in it tells.
+    /// File format; `None` detects it from the content.
     pub format: Option<Format>,
-    /// Values of variables, which win over the file's own.
+    /// Values of variables; they override the values in the file.
     pub variables: Option<&'g BTreeMap<String, String>>,
-    /// Values of `JMeter`'s properties.
+    /// Values of `JMeter` properties.
     pub properties: Option<&'g BTreeMap<String, String>>,
-    /// Pauses of a recording that are longer are taken as so long.
+    /// Upper bound of pauses in a recording; longer pauses are shortened to it.
     pub max_pause: Option<Nanos>,
-    /// Reads a file that the plan includes, or says why it cannot.
+    /// Reads a file that the plan includes; `None` if no other file may be read.
     pub read_include: Option<&'g IncludeReader<'g>>,
 }
 
-/// The text of a file that a plan includes, by the name it has there; or why it cannot be read.
+/// Returns the text of an included file by the name that the plan uses, or the reason why it cannot be read.
 pub type IncludeReader<'g> = dyn Fn(&str) -> Result<String, String> + 'g;
 
 impl<'g> ImportOptions<'g> {
@@ -126,7 +129,7 @@ impl<'g> ImportOptions<'g> {
 }
 
 impl Error {
-    /// Messages quote files, in which anything can stand.
+    /// Replaces control characters, because messages quote arbitrary file content, and limits the length.
     fn into_one_line(mut self) -> Self {
         let (Self::Line { message, .. } | Self::File { message, .. } | Self::UnresolvedHost { element: message, .. }) =
             &mut self;
@@ -137,31 +140,31 @@ impl Error {
     }
 }
 
-/// A format that plans are read in.
+/// A file format of test plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A test plan of `JMeter`.
+    /// `JMeter` test plan (.jmx).
     Jmx,
-    /// A browser's recording.
+    /// Browser recording (HTTP Archive, .har).
     Har,
-    /// A description of an interface, in JSON or YAML.
+    /// `OpenAPI` 3 description, JSON or YAML.
     Openapi,
-    /// A collection of Postman.
+    /// Postman collection.
     Postman,
-    /// Command lines of curl.
+    /// curl commands.
     Curl,
-    /// A script for pgbench, or a command that runs some.
+    /// pgbench script, or a command that runs pgbench scripts.
     Pgbench,
 }
 
-const SUPPORTED_FORMATS: &str = "a JMeter test plan (.jmx), a browser's recording (HAR), an OpenAPI 3 description, a Postman collection, curl commands, or a pgbench script or command";
+const SUPPORTED_FORMATS: &str = "a JMeter test plan (.jmx), a browser recording (HAR), an OpenAPI 3 description, a Postman collection, curl commands, or a pgbench script or command";
 
-/// The plans of `text`, the content of `file`: one for every group of users in it. Without a format, which one it is is detect_format
-/// by what stands in it, whatever the file is called.
+/// Reads the plans in `text`, the content of `file`: one plan for each thread group. Without [`ImportOptions::format`]
+/// the format is detected from the content; the file name does not matter.
 ///
 /// # Errors
-/// A text that is broken, cut off, too large, of no known format, or without any request; a program of a tool whose plans are
-/// programs; a request to a server whose name is not known.
+/// The text is malformed, truncated, too large, of unknown format or without requests; it is a script of a tool whose
+/// plans are programs; or the host of a request is unknown.
 pub fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Vec<Plan>, Error> {
     read_plans(text, file, options).map_err(Error::into_one_line)
 }
@@ -169,7 +172,7 @@ pub fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Vec<Plan>
 fn read_plans(text: &str, file: &str, options: &ImportOptions) -> Result<Vec<Plan>, Error> {
     let refused = |message: String| Error::File { file: file.to_owned(), message };
     if text.len() > MAX_PLAN_BYTES {
-        return Err(refused(format!("larger than {} MiB; no plan is", MAX_PLAN_BYTES >> 20)));
+        return Err(refused(format!("larger than {} MiB, the maximum size of a plan", MAX_PLAN_BYTES >> 20)));
     }
     let text = text.trim_start_matches('\u{feff}');
     let first = text.trim_start().chars().next().ok_or_else(|| refused("is empty".to_owned()))?;
@@ -185,7 +188,7 @@ fn read_plans(text: &str, file: &str, options: &ImportOptions) -> Result<Vec<Pla
                 return Err(refused(hint));
             }
             let openapi = openapi::looks_like(text);
-            // A description may quote commands.
+            // An OpenAPI description may quote curl commands.
             if (curl::has_unindented_command(text) || !openapi) && curl::has_command(text) {
                 return curl::read(text, file, options).map(one);
             }
@@ -193,7 +196,7 @@ fn read_plans(text: &str, file: &str, options: &ImportOptions) -> Result<Vec<Pla
                 return pgbench::read(text, file, options).map(one);
             }
             if !openapi {
-                return Err(refused(format!("not a plan that offered knows: {SUPPORTED_FORMATS}")));
+                return Err(refused(format!("unknown file format; expected {SUPPORTED_FORMATS}")));
             }
         }
         None => {}
@@ -208,7 +211,7 @@ fn read_plans(text: &str, file: &str, options: &ImportOptions) -> Result<Vec<Pla
     plan.map(one)
 }
 
-/// Which format `data` is in; or what it is instead.
+/// The format of `data`, or a message that says what `data` is instead.
 fn detect_format(data: &Data) -> Result<Format, String> {
     let schema = data.at(&["info", "schema"]).text();
     if data.at(&["log", "entries"]).is() {
@@ -216,23 +219,22 @@ fn detect_format(data: &Data) -> Result<Format, String> {
     } else if data.get("openapi").is() {
         match data.get("openapi").plain() {
             version if version.starts_with("3.") => Ok(Format::Openapi),
-            version => Err(format!("is OpenAPI {version}; versions 3.0 to 3.2 are read")),
+            version => Err(format!("is OpenAPI {version}; only versions 3.0 to 3.2 are supported")),
         }
     } else if data.get("swagger").is() {
         let version = data.get("swagger").plain();
         Err(format!(
-            "is Swagger {version}; make OpenAPI 3 of it (for example: npx swagger2openapi FILE), and import that"
+            "is Swagger {version}; convert it to OpenAPI 3 (for example: npx swagger2openapi FILE) and import the result"
         ))
     } else if schema.contains("/collection/v2") || data.at(&["info", "_postman_id"]).is() && data.get("item").is() {
         Ok(Format::Postman)
     } else if data.get("collection").get("item").is() {
-        Err("is a Postman collection within an answer of its API; save what stands in `collection` by itself"
-            .to_owned())
+        Err("is a response of the Postman API; save the value of `collection` as a file and import that".to_owned())
     } else if schema.contains("/collection/v1") || data.get("order").is() && data.get("requests").is() {
-        Err("is a Postman collection of format 1; export it as Collection v2.1".to_owned())
+        Err("is a Postman collection v1; export it as Collection v2.1".to_owned())
     } else if data.get("_postman_variable_scope").is() {
-        Err("is a Postman environment; export the collection, and write its values under [variables]".to_owned())
+        Err("is a Postman environment; export the collection, and write the values of the environment under [variables]".to_owned())
     } else {
-        Err(format!("not a plan that offered knows: {SUPPORTED_FORMATS}"))
+        Err(format!("unknown file format; expected {SUPPORTED_FORMATS}"))
     }
 }

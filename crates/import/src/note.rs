@@ -1,15 +1,15 @@
-//! What of a file the workload does not say.
+//! Notes on what was not translated.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something of the file that the workload does not say.
+/// A part of the plan that was not translated, or not exactly.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
-    /// The line in the file, from 1; 0 where the file has no lines.
+    /// Line number, starting at 1; 0 if the format has no lines (JSON and YAML).
     pub line: usize,
-    /// What it is called there: its kind and its name.
+    /// Kind and name of the element in the file; empty if the note concerns the whole file.
     pub element: String,
-    /// What it would have done, or what was made of it.
+    /// What the element does in the original tool, or how it was translated.
     pub message: String,
 }

@@ -1,6 +1,6 @@
-//! Descriptions of an interface (`OpenAPI` 3, JSON or YAML): each operation is a flow, with a step for each of its examples.
+//! Reads `OpenAPI` 3 descriptions (JSON or YAML): each operation becomes a flow with a step for each example.
 //!
-//! What comes out is a sketch: a description says what can be asked, not in what order, how often or with whose data.
+//! The result is a sketch: a description contains neither the order and frequency of requests nor their data.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,20 +17,20 @@ use crate::text::{self, Text};
 use crate::{Error, ImportOptions};
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
-/// Operations at most.
+/// Maximum number of operations.
 const MAX_OPERATIONS: usize = 2_000;
-/// Examples of an operation that are steps, at most.
+/// Maximum number of examples of an operation.
 const MAX_EXAMPLES: usize = 10;
-/// References after one another at most.
+/// Maximum length of a chain of references.
 const MAX_REFERENCE_HOPS: usize = 16;
-/// Different references at most.
+/// Maximum number of different references.
 const MAX_REFERENCES: usize = 5_000;
-/// Schemas within one another that an example is made of, at most.
+/// Maximum depth of generated examples.
 const MAX_DEPTH: usize = 8;
-/// Values that all made-up examples have together, at most.
+/// Maximum number of values in all generated examples.
 const MAX_VALUES: usize = 200_000;
 
-/// Whether `text`, which is no JSON, has the key that such a description begins with.
+/// Whether `text`, which is not JSON, contains the key `openapi` or `swagger`.
 pub(crate) fn looks_like(text: &str) -> bool {
     let known = |line: &str| {
         let line = line.trim_start_matches(['"', '\'']);
@@ -66,22 +66,21 @@ pub(crate) fn read<'d>(api: &'d Data, file: &str, options: &ImportOptions<'d>) -
             }
             operations += 1;
             if operations > MAX_OPERATIONS {
-                return Err(refused(format!("more than {MAX_OPERATIONS} operations; split the description")));
+                return Err(refused(format!("more than {MAX_OPERATIONS} operations; split the file")));
             }
             reader.operation(path, method, item, operation);
         }
     }
-    for (part, what) in
-        [("webhooks", "what the server would ask others"), ("x-webhooks", "what the server would ask others")]
-    {
+    for (part, what) in [
+        ("webhooks", "requests that the server sends to others; left out"),
+        ("x-webhooks", "requests that the server sends to others; left out"),
+    ] {
         if api.get(part).is() {
             reader.note(part, what);
         }
     }
     if reader.requests.is_empty() {
-        return Err(refused(
-            "an OpenAPI description without operations in `paths`; there is nothing to ask".to_owned(),
-        ));
+        return Err(refused("the OpenAPI description has no operations in `paths`".to_owned()));
     }
     reader.into_request_list().into_plan(file)
 }
@@ -89,11 +88,11 @@ pub(crate) fn read<'d>(api: &'d Data, file: &str, options: &ImportOptions<'d>) -
 struct Reader<'d> {
     api: &'d Data,
     options: ImportOptions<'d>,
-    /// What references lead to.
+    /// Resolved references.
     references: RefCell<HashMap<&'d str, &'d Data>>,
-    /// How many more values may be made up.
+    /// Number of values that may still be generated.
     example_values_left: usize,
-    /// The schemas that are being made an example of.
+    /// Schemas whose examples are being generated, to detect recursion.
     open_schemas: Vec<&'d Data>,
     variables: Vec<Variable>,
     requests: Vec<PlannedRequest>,
@@ -106,7 +105,8 @@ impl<'d> Reader<'d> {
         self.notes.push(Note { line: 0, element: element.to_owned(), message: what.into() });
     }
 
-    /// What `data` is, or what it refers to within the file; [`NOTHING`] where that is elsewhere or goes in a circle.
+    /// Resolves references within the file; [`NOTHING`] if the target is in another file or the references are
+    /// circular.
     fn follow(&self, mut data: &'d Data) -> &'d Data {
         for _ in 0..MAX_REFERENCE_HOPS {
             let reference = data.get("$ref").text();
@@ -143,7 +143,7 @@ impl<'d> Reader<'d> {
             let same =
                 |other: &&Data| other.get("name") == parameter.get("name") && other.get("in") == parameter.get("in");
             if !parameter.is() {
-                self.note(&element, "a parameter that is described in another file; left out");
+                self.note(&element, "a parameter is defined in another file; left out");
             } else if !given.iter().any(same) {
                 given.push(parameter);
             }
@@ -159,7 +159,7 @@ impl<'d> Reader<'d> {
             id => id.to_owned(),
         };
         if operation.get("callbacks").is() {
-            self.note(&element, "its callbacks, which the server would ask of others");
+            self.note(&element, "callbacks, which the server sends to others; left out");
         }
         let body = self.follow(operation.get("requestBody"));
         let mut bodies = self.bodies(body, &element);
@@ -180,7 +180,7 @@ impl<'d> Reader<'d> {
         self.visits.push(Visit { name: called, steps });
     }
 
-    /// The server, and what stands before all paths.
+    /// The server and the common prefix of all paths.
     fn server(&mut self, server: Option<&'d Data>, element: &str) -> (Server, String) {
         let Some(server) = server else { return (Server::default(), String::new()) };
         let mut url = server.get("url").text().to_owned();
@@ -202,13 +202,13 @@ impl<'d> Reader<'d> {
             Some((server, base)) => (server, trimmed(&base)),
             None if url.starts_with('/') || url.is_empty() => (Server::default(), trimmed(&url)),
             None => {
-                self.note(element, format!("its server `{url}` is no address of a web server"));
+                self.note(element, format!("the server URL `{url}` is not an HTTP URL"));
                 (Server::Unspecified, String::new())
             }
         }
     }
 
-    /// The path with a variable for each of its parameters.
+    /// The path, with a variable for each path parameter.
     fn path(&mut self, base: &str, path: &str, given: &[&'d Data], element: &str) -> Text {
         let mut whole = Text::from(base);
         let mut rest = path;
@@ -222,7 +222,7 @@ impl<'d> Reader<'d> {
             if made {
                 self.note(
                     element,
-                    format!("`{{{name}}}` has no example; the variable {variable} has one that was made up"),
+                    format!("`{{{name}}}` has no example; the variable {variable} has a generated value"),
                 );
             }
             whole.push(&Text::variable(&variable));
@@ -248,7 +248,7 @@ impl<'d> Reader<'d> {
         plain
     }
 
-    /// Those of the query, the headers and the cookies that are needed or have an example.
+    /// Adds the query, header and cookie parameters that are required or have an example.
     fn parameters(&mut self, given: &[&'d Data], element: &str, request: &mut Request) {
         let mut cookies: Vec<String> = Vec::new();
         for parameter in given {
@@ -263,13 +263,16 @@ impl<'d> Reader<'d> {
             if made {
                 self.note(
                     element,
-                    format!("the {place} parameter `{name}` has no example; `{}` was made up", value.plain()),
+                    format!(
+                        "the {place} parameter `{name}` has no example; the value `{}` was generated",
+                        value.plain()
+                    ),
                 );
             }
             match place {
                 "query" => {
                     let values: Vec<Data> = match value {
-                        // As the usual style `form` with `explode` has it.
+                        // The default style: `form` with `explode`.
                         Data::List(values) if parameter.get("explode") != &Data::Bool(false) => values,
                         Data::List(values) => {
                             vec![Data::Text(values.iter().map(Data::plain).collect::<Vec<_>>().join(","))]
@@ -286,11 +289,16 @@ impl<'d> Reader<'d> {
                     if !["accept", "content-type", "authorization"].contains(&name.to_ascii_lowercase().as_str())
                         && !request.add_header(name, text)
                     {
-                        self.note(element, format!("the header `{name}` is offered's own or cannot be sent; left out"));
+                        self.note(
+                            element,
+                            format!("the header `{name}` is set by the generator itself or is not valid; left out"),
+                        );
                     }
                 }
                 "cookie" => cookies.push(format!("{name}={}", value.plain())),
-                other => self.note(element, format!("the parameter `{name}` stands in `{other}`; left out")),
+                other => {
+                    self.note(element, format!("the parameter `{name}` has the unknown location `{other}`; left out"))
+                }
             }
         }
         if !cookies.is_empty() {
@@ -298,7 +306,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// A value of a parameter, and whether it was made up.
+    /// A value of a parameter, and whether it was generated.
     fn value(&mut self, parameter: &'d Data) -> (Data, bool) {
         let named = parameter.get("examples").entries().first().map(|(_, example)| self.follow(example).get("value"));
         if let Some(example) = [Some(parameter.get("example")), named].into_iter().flatten().find(|data| data.is()) {
@@ -313,7 +321,7 @@ impl<'d> Reader<'d> {
         (self.example(schema, MAX_DEPTH), schema.get("enum").list().is_empty())
     }
 
-    /// The examples of a body: their name, its media type where a header must say it, and the body.
+    /// The examples of a body: name, media type if a header is needed, and body.
     fn bodies(&mut self, body: &'d Data, element: &str) -> Vec<(String, Option<String>, Body)> {
         let content = body.get("content").entries();
         let json = |kind: &str| kind.contains("json");
@@ -322,17 +330,17 @@ impl<'d> Reader<'d> {
         if content.len() > 1 {
             let others: Vec<&str> =
                 content.iter().filter(|(other, _)| other != kind).map(|(other, _)| other.as_str()).take(8).collect();
-            self.note(element, format!("sends {kind}; it could be {}", others.join(", ")));
+            self.note(element, format!("sends {kind}; other media types: {}", others.join(", ")));
         }
         let mut examples: Vec<(String, Data)> = Vec::new();
         for (name, example) in media.get("examples").entries() {
             let example = self.follow(example);
             if examples.len() == MAX_EXAMPLES {
-                self.note(element, format!("more than {MAX_EXAMPLES} examples; the others are left out"));
+                self.note(element, format!("more than {MAX_EXAMPLES} examples; the rest is left out"));
                 break;
             }
             match example.get("value") {
-                Data::Null => self.note(element, format!("its example `{name}` stands in another file; left out")),
+                Data::Null => self.note(element, format!("the example `{name}` is in another file; left out")),
                 value => examples.push((name.clone(), value.clone())),
             }
         }
@@ -345,7 +353,7 @@ impl<'d> Reader<'d> {
             let example = match own.into_iter().find(|data| data.is()) {
                 Some(example) => example.clone(),
                 None => {
-                    self.note(element, "its body has no example; one was made up from its schema");
+                    self.note(element, "the body has no example; one was generated from its schema");
                     self.example(schema, MAX_DEPTH)
                 }
             };
@@ -378,7 +386,7 @@ impl<'d> Reader<'d> {
             .collect()
     }
 
-    /// A value that keeps `schema`, roughly.
+    /// Generates a value that roughly satisfies `schema`.
     fn example(&mut self, schema: &'d Data, depth: usize) -> Data {
         let schema = self.follow(schema);
         if depth == 0
@@ -463,7 +471,7 @@ impl<'d> Reader<'d> {
             if property.get("readOnly").yes() || self.example_values_left == 0 {
                 continue;
             }
-            // What is made of itself has to end somewhere.
+            // Recursive schemas end here.
             match self.example(property, depth - 1) {
                 Data::Null => {}
                 Data::List(values) if values == [Data::Null] => made.push((name.clone(), Data::List(Vec::new()))),
@@ -473,7 +481,7 @@ impl<'d> Reader<'d> {
         made
     }
 
-    /// The statuses that are described, where they are numbers or classes.
+    /// A check for the described success statuses.
     fn check(operation: &Data) -> Vec<Check> {
         let good: Vec<&str> = operation
             .get("responses")
@@ -492,19 +500,19 @@ impl<'d> Reader<'d> {
         vec![Check::of(Test::Status(statuses))]
     }
 
-    /// Who asks, with variables for what only the reader knows.
+    /// Adds authentication, with variables for the credentials.
     fn security(&mut self, operation: &'d Data, element: &str, request: &mut Request) {
         let needed = match operation.get("security") {
             Data::List(own) => own.as_slice(),
             _ => self.api.get("security").list(),
         };
-        // One of them is enough, and none where one of them is empty.
+        // One alternative is enough; an empty one means that no login is needed.
         let Some(first) = needed.first().filter(|_| needed.iter().all(|one| !one.entries().is_empty())) else { return };
         for (name, _) in first.entries().iter().take(10) {
             let scheme = self.follow(self.api.at(&["components", "securitySchemes", name]));
             let secret = |reader: &mut Self, wanted: &str| {
                 let variable = reader.variable(wanted, wanted.to_owned());
-                reader.note(element, format!("wants a login (`{name}`); write the variable {variable}"));
+                reader.note(element, format!("needs a login (`{name}`); set the variable {variable}"));
                 Text::variable(&variable)
             };
             match (scheme.get("type").text(), scheme.get("scheme").text().to_ascii_lowercase().as_str()) {
@@ -536,7 +544,7 @@ impl<'d> Reader<'d> {
                         }
                     }
                 }
-                _ => self.note(element, format!("wants a login (`{name}`) of a kind that is not translated")),
+                _ => self.note(element, format!("needs a login (`{name}`) of an unsupported kind")),
             }
         }
     }
@@ -544,7 +552,7 @@ impl<'d> Reader<'d> {
     fn into_request_list(self) -> RequestList {
         RequestList {
             origin: "an OpenAPI description",
-            remark: "A sketch: a description says what can be asked, not in what order, how often or with whose data.",
+            remark: "A sketch: an OpenAPI description contains neither the order and frequency of requests nor their data.",
             requests: self.requests,
             preferred_server: None,
             visits: self.visits,

@@ -1,7 +1,8 @@
-//! Scripts for pgbench, and the commands that run them.
+//! Reads pgbench scripts and commands that run them.
 //!
-//! What it means to pgbench is looked up in `src/bin/pgbench` of PostgreSQL; each construct is a row of `tests/import/pgbench.csv`. A
-//! transaction of pgbench, one run through a script, is a request where it says one statement or one block, else a path through a flow.
+//! The meaning follows `src/bin/pgbench` of PostgreSQL; `tests/import/pgbench.csv` lists each construct. A pgbench
+//! transaction (one execution of a script) becomes a request if it is a single statement or transaction block, else a
+//! flow.
 
 mod built_in;
 mod expression;
@@ -26,28 +27,28 @@ use options::{Mode, Options, Script};
 use paths::{Outside, ScriptPath};
 use requests::{PathRequests, Requests};
 
-/// What is wrong at a line.
+/// A line number and an error message.
 type LineError = (usize, String);
 
-/// A path through the script of a title, and how often it is taken against the others.
+/// A path through a script: title of the script, relative frequency, and requests.
 type WeightedPath = (String, f64, PathRequests);
 
-/// How long, where nothing is said of it.
+/// Default duration.
 const DURATION: Nanos = Nanos::from_secs(600);
 
-/// What pgbench does where neither a time nor a number is said.
+/// pgbench's default number of transactions per client.
 const TRANSACTIONS: u32 = 10;
 
-/// Clients at most, as connections are counted.
+/// Maximum number of clients.
 const MAX_CLIENTS: u64 = u32::MAX as u64;
 
-/// Words that statements begin with.
+/// First words of SQL statements.
 const STATEMENTS: [&str; 16] = [
     "select", "insert", "update", "delete", "merge", "with", "begin", "start", "commit", "end", "set", "call",
     "values", "truncate", "vacuum", "create",
 ];
 
-/// Whether `text` is a script for pgbench, or has a command that runs some.
+/// Whether `text` is a pgbench script or contains a pgbench command.
 pub(crate) fn looks_like(text: &str) -> bool {
     is_command(text) || is_script(text)
 }
@@ -61,7 +62,7 @@ fn is_command(text: &str) -> bool {
     text.lines().take(10_000).any(runs)
 }
 
-/// Begins with a statement or a command of pgbench, and has an end of one.
+/// Whether `text` starts with an SQL statement or a meta-command of pgbench.
 fn is_script(text: &str) -> bool {
     let mut rest = text.trim_start();
     while let script::Token::Comment(bytes) = script::next_token(rest, None) {
@@ -75,7 +76,7 @@ fn is_script(text: &str) -> bool {
     STATEMENTS.contains(&word.as_str()) && (rest.contains(';') || rest.contains("\n\\"))
 }
 
-/// The plan of `text`, the content of `file`.
+/// Reads the plan in `text`, the content of `file`.
 pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Plan, Error> {
     Reader { file, options, notes: Vec::new() }.read(text)
 }
@@ -117,17 +118,17 @@ impl Reader<'_> {
         let counted = options.rate.is_some() || transactions.is_some();
         let asks = |path: &PathRequests| !path.steps.is_empty();
         let Some((_, _, PathRequests { initial_wait: first, .. })) = paths.iter().find(|(.., path)| asks(path)) else {
-            return Err(self.error_at((options.line.max(1), "the script asks nothing of a database".to_owned())));
+            return Err(self.error_at((options.line.max(1), "the script sends no SQL statement".to_owned())));
         };
         let first = first.clone();
         let idle = |path: &PathRequests| !asks(path) && (counted || !path.initial_wait.is_zero());
         if paths.iter().any(|(.., path)| idle(path)) {
-            let what = "on some script_path a script asks nothing, and pgbench counts that as a transaction or waits for it; a workload cannot";
+            let what = "a path through a script sends no statement, which pgbench counts as a transaction or waits for; a workload cannot express that";
             return Err(self.error_at((options.line.max(1), what.to_owned())));
         }
         paths.retain(|(.., path)| asks(path));
         if paths.iter().any(|(.., path)| path.initial_wait != first) {
-            let what = "scripts, or script_paths through one, that wait for different times before their first statement are not translated";
+            let what = "scripts or paths with different waits before their first statement cannot be translated";
             return Err(self.error_at((options.line.max(1), what.to_owned())));
         }
         let single = paths.iter().all(|(.., path)| path.steps.len() == 1 && path.steps[0].1.is_zero());
@@ -172,7 +173,7 @@ impl Reader<'_> {
         let variables = requests.variables(if single { requests::Per::Request } else { requests::Per::Visit });
         Ok(Plan {
             name: title(self.file),
-            origin: if is_command { "a command of pgbench" } else { "a pgbench script" }.to_owned(),
+            origin: if is_command { "a pgbench command" } else { "a pgbench script" }.to_owned(),
             phase: Phase::Load,
             duration,
             count,
@@ -181,14 +182,13 @@ impl Reader<'_> {
             variables,
             requests: requests.all,
             flows,
-            remark: (!is_command).then_some(
-                "How many clients, and for how long, is for you to say: here one that begins again and again.",
-            ),
+            remark: (!is_command)
+                .then_some("The script does not specify clients or duration: here one client repeats it."),
             notes: self.notes,
         })
     }
 
-    /// What is walked through: the title of its script, how often, and the path.
+    /// The paths through all scripts, and their requests.
     fn paths(
         &mut self,
         options: &Options,
@@ -220,37 +220,39 @@ impl Reader<'_> {
         Ok((requests, paths))
     }
 
-    /// The one command in `text` that makes load.
+    /// Options of the one pgbench command in `text` that generates load.
     fn command(&mut self, text: &str) -> Result<Options, Error> {
         let commands = shell::commands(text)
-            .map_err(|line| self.error_at((line, "a quote that is never closed; the command is cut off".to_owned())))?;
+            .map_err(|line| self.error_at((line, "unclosed quote; the command is truncated".to_owned())))?;
         let mut found: Option<Options> = None;
         for command in &commands {
             let first = command.words.iter().find(|word| !word.as_literal().contains('='));
             let line = command.words.first().map_or(1, |word| word.line);
             if options::arguments(command).is_none() {
                 if let Some(first) = first {
-                    self.note(line, first.text.to_display(), "is no command of pgbench; left out");
+                    self.note(line, first.text.to_display(), "is not a pgbench command; left out");
                 }
                 continue;
             }
             let value = |name: &str| self.options.variable(name).map(str::to_owned);
             let options = Options::read(command, &value).map_err(|at| self.error_at(at))?;
             if options.initialize {
-                self.note(line, "pgbench -i", "makes tables, and no load; run it before");
+                self.note(line, "pgbench -i", "creates tables and generates no load; run it first");
             } else if let Some(first) = found.replace(options) {
-                let what =
-                    format!("a second command; a workload is one of them, and the first is in line {}", first.line);
+                let what = format!(
+                    "a second pgbench command; a workload is translated from one command, and the first is in line {}",
+                    first.line
+                );
                 return Err(self.error_at((line, what)));
             }
         }
         found.ok_or_else(|| {
-            let what = "no command of pgbench that makes load: -i makes tables";
+            let what = "no pgbench command that generates load; -i only creates tables";
             self.error_at((1, what.to_owned()))
         })
     }
 
-    /// What is wrong in a script, at its line.
+    /// An error at a line of a script.
     fn script_error(&self, script: &Script, is_command: bool, at: LineError) -> Error {
         match is_command {
             true => Error::Line { file: script.name.clone(), line: at.0, message: at.1 },
@@ -258,7 +260,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Each script with its title and the script_paths through it.
+    /// All scripts with their titles and the paths through them.
     fn scripts(
         &mut self,
         options: &Options,
@@ -285,7 +287,7 @@ impl Reader<'_> {
             } else if is_command {
                 let included = self.options.read_include.filter(|_| script.name != "-");
                 let cannot = |why: String| self.error_at((script.line, format!("-f {}: {why}", script.name)));
-                let read = included.ok_or_else(|| cannot("is no file beside it".to_owned()))?;
+                let read = included.ok_or_else(|| cannot("no such file next to the command".to_owned()))?;
                 (script.clone(), read(&script.name).map_err(cannot)?, title(&script.name))
             } else {
                 (script.clone(), text.to_owned(), title(&script.name))
@@ -304,10 +306,10 @@ impl Reader<'_> {
         if read.iter().any(|(script, ..)| script.is_built_in) {
             let what = match options.scale.is_some() {
                 true => {
-                    "for its own scripts pgbench takes the scale from the rows of pgbench_branches; here as it is said"
+                    "for built-in scripts pgbench takes the scale from the rows of pgbench_branches; here from the option"
                 }
                 false => {
-                    "pgbench counts the rows of pgbench_branches; here the scale is 1, unless -s or -D scale=... says another"
+                    "pgbench takes the scale from the rows of pgbench_branches; here it is 1 unless you set -s or -D scale=..."
                 }
             };
             if !known.get("scale").is_some_and(|scale| matches!(scale, Expression::Text(_))) {
@@ -322,7 +324,7 @@ impl Reader<'_> {
         read.into_iter().map(script_paths).collect()
     }
 
-    /// Where it goes: as libpq has it, from the command, its environment, or what is given.
+    /// The URL of the database, from the command, its environment variables, or values set by the user (as in libpq).
     fn url(&self, options: &Options) -> Result<Url, Error> {
         let known = |name: &str| {
             let given = self.options.variable(name).or_else(|| options.environment(name));
@@ -344,7 +346,7 @@ impl Reader<'_> {
         }
         if options.database.as_ref().is_some_and(|name| name.contains('=')) {
             return Err(wrong(
-                "says where to connect in a list of settings; write it as a URL: postgres://user@host/database"
+                "the connection is given as keyword/value pairs; write it as a URL: postgres://user@host/database"
                     .to_owned(),
             ));
         }
@@ -352,9 +354,9 @@ impl Reader<'_> {
         let user = options.user.clone().or_else(|| known("PGUSER")).ok_or_else(|| unnamed("PGUSER"))?;
         let database = options.database.clone().or_else(|| known("PGDATABASE")).unwrap_or_else(|| user.clone());
         let port = options.port.clone().or_else(|| known("PGPORT")).unwrap_or_else(|| "5432".to_owned());
-        let port: u16 = port.parse().map_err(|_| wrong(format!("`{port}` is not a port")))?;
+        let port: u16 = port.parse().map_err(|_| wrong(format!("`{port}` is not a port number")))?;
         if host.contains(',') {
-            return Err(wrong("several hosts are several targets".to_owned()));
+            return Err(wrong("several hosts are not supported; a workload has one target".to_owned()));
         }
         let setting = |name: &str, variable: &str| known(variable).map(|value| (name.to_owned(), value));
         let settings = setting("application_name", "PGAPPNAME").into_iter().chain(setting("options", "PGOPTIONS"));
@@ -371,34 +373,34 @@ impl Reader<'_> {
         let url = Url { address, path: "/".to_owned(), secure, login: Some(Box::new(login)) };
         match url.to_string().parse::<Url>() {
             Ok(same) if same == url => Ok(url),
-            _ => Err(wrong("says where to connect in a script_path that no URL does".to_owned())),
+            _ => Err(wrong("the connection cannot be written as a URL".to_owned())),
         }
     }
 
-    /// What pgbench does otherwise, whatever the script says.
+    /// Notes general differences to pgbench.
     fn note_differences(&mut self, options: &Options, is_command: bool, requests: &Requests, clients: u64) {
         let line = options.line;
         let anew = match options.mode {
             Mode::Simple => Some((
                 "-M simple",
-                "sends statements with the values in them, which are parsed and planned each time; here they are prepared once",
+                "sends statements with inline values, which are parsed and planned each time; here they are prepared once",
             )),
-            Mode::Extended => Some(("-M extended", "has each statement parsed each time; here they are prepared once")),
+            Mode::Extended => Some(("-M extended", "statements are parsed each time; here they are prepared once")),
             Mode::Prepared => None,
         };
         if let Some((element, what)) = anew {
             self.note(line, element, what);
         }
         if is_command && !options.no_vacuum {
-            let what = "without it pgbench_history is emptied before, and pgbench_branches and pgbench_tellers are vacuumed; here nothing is done before";
+            let what = "without -n pgbench truncates pgbench_history and vacuums pgbench_branches and pgbench_tellers before the run; here nothing is done";
             self.note(line, "-n", what);
         }
         if !options.continue_on_error {
-            let what = "an error of the database ends a client of pgbench, unless it is a serialization failure or a deadlock; here that launch fails, and the next begins";
+            let what = "an SQL error other than a serialization failure or deadlock ends a pgbench client; here that request fails and the next one starts";
             self.note(line, "", what);
         }
         if let Some(stateful) = requests.stateful.first().filter(|_| clients > 1 || options.rate.is_some()) {
-            let what = "changes what its connection knows, which a client of pgbench has for itself; here connections are shared by all";
+            let what = "changes the state of its connection, which a pgbench client has to itself; here connections are shared by all users";
             self.note(stateful.0, stateful.1.clone(), what);
         }
         for (line, element, what) in options.ignored.clone() {
@@ -406,28 +408,30 @@ impl Reader<'_> {
         }
     }
 
-    /// What differs where transactions come at a rate.
+    /// Notes differences with a rate (`-R`).
     fn note_rate_differences(&mut self, options: &Options, first: &Delay, many: bool) {
         let mut note = |what: &str| {
             self.notes.push(Note { line: options.line, element: "-R".to_owned(), message: what.to_owned() })
         };
         if options.threads.is_some_and(|threads| threads > 1) {
             note(
-                "with -j each thread of pgbench has its own part of the arrivals and of the clients; here who comes takes the connection that is free",
+                "with -j each thread of pgbench has its own share of arrivals and clients; here each arrival takes any free connection",
             );
         }
         if many {
             note(
-                "a client of pgbench has its connection to itself for the whole script; here each statement or block takes one that is free",
+                "a pgbench client keeps its connection for the whole script; here each statement or block takes any free connection",
             );
         }
         if !first.is_zero() {
-            note("a script waits before its first statement; here the first is sent when its transaction arrives");
+            note(
+                "the script waits before its first statement; here the first statement is sent when the transaction arrives",
+            );
         }
     }
 }
 
-/// The steps of a path. Who begins again waits after the last step as before the first.
+/// The steps of a path. If users repeat it, the wait before the first step follows the last one.
 fn steps(path: &PathRequests, usual: &Delay, requests: &Requests, again: bool) -> Vec<Step> {
     let last = path.steps.len() - 1;
     let mut steps: Vec<Step> = Vec::new();
@@ -441,7 +445,7 @@ fn steps(path: &PathRequests, usual: &Delay, requests: &Requests, again: bool) -
     steps
 }
 
-/// What a file is called, without its folder and its ending.
+/// File name without folder and extension.
 fn title(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     name.strip_suffix(".sql").unwrap_or(name).to_owned()

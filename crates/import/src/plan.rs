@@ -1,4 +1,4 @@
-//! The neutral plan: what every format is read into, and one workload is written from.
+//! The tool-independent plan: all formats are read into it, and a workload is written from it.
 
 use offered_model::arrivals::Process;
 use offered_model::workload::script::{AtEnd, Auth, Body, Check, Extraction, OnFailure, Per};
@@ -9,188 +9,188 @@ use crate::address::{is_reserved_header, is_valid_header};
 use crate::note::Note;
 use crate::text::Text;
 
-/// One workload as another tool meant it.
+/// A plan of another tool that becomes one workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// What the file calls it: the name of its thread group.
+    /// Name in the file, such as the name of the thread group.
     pub name: String,
-    /// Where it comes from, in a few words.
+    /// Short description of the source, for the comment in the workload.
     pub origin: String,
-    /// Phase it runs, against the other plans of the file.
+    /// When the plan runs relative to the other plans of the file.
     pub phase: Phase,
-    /// How long it launches; [`Nanos::MAX`] where only the count ends it.
+    /// Duration; [`Nanos::MAX`] if only `count` ends the run.
     pub duration: Nanos,
-    /// How much it launches at most.
+    /// Maximum number of requests or sessions; `None` for no limit.
     pub count: Option<Count>,
-    /// Who comes.
+    /// System model and arrivals.
     pub arrivals: Arrivals,
-    /// Who is asked.
+    /// Target server.
     pub target: Target,
-    /// What is put into the requests, besides what is taken from answers.
+    /// Variables, except those that are extracted from responses.
     pub variables: Vec<Variable>,
-    /// What is asked; never empty.
+    /// Requests; never empty.
     pub requests: Vec<Request>,
-    /// In what order; empty: each request by its weight.
+    /// Flows; empty if each request is chosen independently by weight.
     pub flows: Vec<Flow>,
-    /// What the reader of the workload must know before anything else, where there is something.
+    /// Introductory comment for the workload file.
     pub remark: Option<&'static str>,
-    /// What was not translated, in the order of the file.
+    /// What was not translated, in file order.
     pub notes: Vec<Note>,
 }
 
-/// Phase a plan runs, against the other plans of its file.
+/// When a plan runs relative to the other plans of its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// Before the load.
+    /// Before the load (`JMeter` setUp thread group).
     Setup,
-    /// It is the load.
+    /// The load itself.
     #[default]
     Load,
-    /// After the load.
+    /// After the load (`JMeter` tearDown thread group).
     Teardown,
 }
 
 /// The system model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
-    /// Users who come and stay.
+    /// Closed: a fixed number of users.
     Closed {
-        /// N.
+        /// Number of users.
         users: u64,
-        /// So many visits, after which a user leaves; `None`: it never does.
+        /// Number of visits after which a user leaves; `None` for no limit.
         visits: Option<u32>,
-        /// How often a user begins something at most.
+        /// Minimum interval between requests or visits of a user.
         pace: Option<Pace>,
-        /// Who a user is after a visit.
+        /// Whether a user is a new or the same visitor after a visit.
         visitor: Visitor,
-        /// They start one after another over this time.
+        /// Time over which users start one after another.
         ramp: Nanos,
-        /// The law of the think times of steps without one of their own; before its first request a user thinks so, too.
+        /// Default distribution of think times. A user also thinks before the first request.
         think: Law,
     },
-    /// Sessions that come and leave, and single requests where there are no flows.
+    /// Open or partly-open: sessions arrive at a rate; without flows, single requests.
     Open {
-        /// Sessions per second.
+        /// Arrivals per second.
         rate: RateProfile,
-        /// Their arrival process.
+        /// Arrival process.
         process: Process,
-        /// The law of the think times of steps without one of their own.
+        /// Default distribution of think times.
         think: Law,
     },
 }
 
-/// A rate over time, per second.
+/// A rate per second over time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RateProfile {
-    /// Always the same.
+    /// Constant rate.
     Constant(f64),
-    /// From the one to the other over a time, and on at that.
+    /// Linear from the first to the second rate over a time, constant afterwards.
     Ramp(f64, f64, Nanos),
-    /// One after another.
+    /// Constant rates, each for its duration.
     Steps(Vec<(f64, Nanos)>),
 }
 
-/// Something with a name that is put into requests.
+/// A variable of the workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name: letters, digits and `_`.
+    /// Name: letters, digits and `_`.
     pub name: String,
-    /// Where its value comes from.
+    /// Source of the value.
     pub value: ValueSource,
-    /// How often it takes a new one; means nothing of one that never does.
+    /// How often a new value is taken; ignored for constant sources.
     pub per: Per,
 }
 
 impl Variable {
-    /// One that always has this value.
+    /// A variable with a constant value.
     pub(crate) fn constant(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.into(), value: ValueSource::Constant(value.into()), per: Per::Session }
     }
 }
 
-/// Where the value of a variable comes from.
+/// Source of a variable's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueSource {
-    /// Always this.
+    /// Constant text.
     Constant(String),
-    /// The variable of the environment so named.
+    /// Environment variable of this name.
     Env(String),
-    /// The rows of a file, one after another.
+    /// Rows of a CSV file, in order.
     File {
-        /// Its name as the plan says it.
+        /// File name as written in the plan.
         file: String,
-        /// The names of its columns; empty: its first row names them.
+        /// Column names; empty if the first row contains them.
         columns: Vec<String>,
-        /// What is done after the last row.
+        /// What happens after the last row.
         at_end: AtEnd,
     },
-    /// A new random identifier (UUID, version 4).
+    /// Random UUID (version 4).
     Uuid,
-    /// The numbers from this one on.
+    /// Consecutive numbers, starting here.
     Sequence(u64),
-    /// A whole number drawn between these two, both included.
+    /// Uniformly distributed integer between two bounds, inclusive.
     UniformInteger(i64, i64),
 }
 
-/// One kind of request.
+/// A request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// Its name, unique_name the others'.
+    /// Unique name.
     pub name: String,
-    /// In small letters.
+    /// HTTP method in lower case.
     pub method: String,
-    /// Path and query, valid to be sent.
+    /// Path and query, encoded for a request line.
     pub path: Text,
-    /// How often, against the others, where there are no flows.
+    /// Relative frequency, if there are no flows.
     pub weight: f64,
-    /// Its own headers.
+    /// Headers.
     pub headers: Vec<(String, Text)>,
-    /// Its body.
+    /// Body.
     pub body: Body,
-    /// Who asks, where that is not the target's.
+    /// Authentication, if it differs from the target's.
     pub auth: Option<Auth>,
-    /// What is taken from its answer.
+    /// Values extracted from the response.
     pub extract: Vec<Extraction>,
-    /// What its answer must be.
+    /// Checks of the response.
     pub check: Vec<Check>,
-    /// What its session does where it fails.
+    /// What the session does if the request fails.
     pub on_failure: OnFailure,
-    /// What it says to a database, where that is asked; method, path and what belongs to them then mean nothing.
+    /// SQL statements, for a database target; then `method`, `path`, `headers` and `body` are not used.
     pub sql: Option<Sql>,
-    /// Paths that are fetched after the answer, as a browser does.
+    /// Paths of embedded objects that are fetched after the response, as browsers do.
     pub objects: Vec<Text>,
-    /// Whether all is well though one of them fails.
+    /// Whether the request succeeds even if an embedded object fails.
     pub objects_may_fail: bool,
 }
 
-/// One kind of visit.
+/// A kind of visit: a Markov chain of steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// Its name, unique_name the others'.
+    /// Unique name.
     pub name: String,
-    /// How often, against the others.
+    /// Relative frequency.
     pub weight: f64,
-    /// Its steps; the first is where it starts.
+    /// Steps; the flow starts with the first one.
     pub steps: Vec<Step>,
 }
 
-/// One step of a flow.
+/// A step of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Its name, unique_name those of the flow's other steps.
+    /// Name, unique in the flow.
     pub name: String,
-    /// The name of its request.
+    /// Name of the request.
     pub request: String,
-    /// So many times in a row.
+    /// Number of times that the request is sent in a row.
     pub repeat: u32,
-    /// The think time after each, where it is not that of the arrivals.
+    /// Think time after each request, if it differs from the default.
     pub think: Option<Law>,
-    /// Where it goes, by weight: to a step of the flow (an index), or out.
+    /// Next steps with their probabilities: an index into the flow's steps, or `None` to leave.
     pub next: Vec<(Option<usize>, f64)>,
 }
 
 impl Plan {
-    /// The files it names are in `folder`; names that say where they are stay.
+    /// Prepends `folder` to all relative file names.
     pub fn find_files_in(&mut self, folder: &std::path::Path) {
         let found = |name: &str| folder.join(name).to_string_lossy().into_owned();
         for variable in &mut self.variables {
@@ -217,18 +217,18 @@ impl Plan {
 }
 
 impl Request {
-    /// A request without anything else.
+    /// A request with default settings.
     pub(crate) fn new(method: &str, path: Text) -> Self {
         Self { method: method.to_lowercase(), path, weight: 1.0, ..Self::default() }
     }
 
-    /// The value of its header `name`.
+    /// Value of the header `name`, case-insensitive.
     pub(crate) fn header(&self, name: &str) -> Option<&Text> {
         self.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// Adds a header, where it can be sent and is not offered's own affair; to one of that name, which is there once, as
-    /// another value.
+    /// Adds a header; if the name exists already, appends the value to its list. Returns `false` for headers that are
+    /// invalid or set by the generator itself.
     pub(crate) fn add_header(&mut self, name: &str, value: Text) -> bool {
         let valid = is_valid_header(name, &value) && !is_reserved_header(name);
         match self.headers.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name)) {
@@ -244,7 +244,7 @@ impl Request {
 }
 
 impl RateProfile {
-    /// This profile with every rate so many times as high.
+    /// Multiplies all rates by `factor`.
     pub(crate) fn scaled(self, factor: f64) -> Self {
         match self {
             Self::Constant(rate) => Self::Constant(rate * factor),
@@ -254,7 +254,7 @@ impl RateProfile {
     }
 }
 
-/// `wanted`, or with a number behind it where that is `taken`; never one of the words a workload keeps for itself.
+/// Returns `wanted`, or `wanted (2)`, `wanted (3)`, ... if it is `taken`. Avoids names that are reserved in workloads.
 pub(crate) fn unique_name(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
     let wanted = if wanted == "leave" { "leave it" } else { wanted };
     if !taken(wanted) {

@@ -1,4 +1,4 @@
-//! Collections of Postman, in its formats 2.0 and 2.1: a folder with requests in it is a flow.
+//! Reads Postman collections (formats 2.0 and 2.1): each folder with requests becomes a flow.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use crate::request_list::{DefaultArrivals, PlannedRequest, RequestList, Visit, d
 use crate::text::{self, Text};
 use crate::{Error, ImportOptions};
 
-/// Redirects that Postman follows.
+/// Maximum number of redirects that Postman follows.
 const REDIRECTS: u32 = 10;
-/// Folders within one another at most.
+/// Maximum nesting depth of folders.
 const MAX_DEPTH: usize = 30;
-/// Values of values of values, at most so often.
+/// Maximum depth of variables in values of variables.
 const MAX_VALUE_DEPTH: usize = 8;
-/// Bytes that variables may put in, over the whole collection.
+/// Maximum number of bytes substituted for variables in the whole collection.
 const MAX_SUBSTITUTED_BYTES: usize = 16 << 20;
 
 /// The plan of `collection`, the content of `file`.
@@ -45,7 +45,7 @@ pub(crate) fn read(collection: &Data, file: &str, options: &ImportOptions) -> Re
         0,
     );
     if reader.requests.is_empty() {
-        let what = "a Postman collection without a request of a web server; there is nothing to ask".to_owned();
+        let what = "the Postman collection contains no HTTP request".to_owned();
         return Err(Error::File { file: file.to_owned(), message: what });
     }
     reader.into_request_list().into_plan(file)
@@ -53,11 +53,11 @@ pub(crate) fn read(collection: &Data, file: &str, options: &ImportOptions) -> Re
 
 #[derive(Default)]
 struct Reader<'d> {
-    /// What the collection gives values.
+    /// Variables of the collection.
     values: HashMap<&'d str, String>,
-    /// What is given from outside, which wins.
+    /// Variables set by the user, which override those of the collection.
     preset: HashMap<String, String>,
-    /// Names of the workload that stand for what nothing gives a value, and what the collection calls them.
+    /// Workload variables for names without a value, with their names in the collection.
     undefined: HashMap<String, String>,
     substituted_bytes: usize,
     variables: Vec<Variable>,
@@ -66,10 +66,10 @@ struct Reader<'d> {
     notes: Vec<Note>,
 }
 
-/// Who asks as an element says it; `None`: as what it stands in says.
+/// Authentication of an element; `None` if it is inherited.
 type AuthSetting = Option<Option<Login>>;
 
-/// How a request says who asks.
+/// Authentication of a request.
 #[derive(Clone)]
 enum Login {
     Auth(Auth),
@@ -82,12 +82,12 @@ impl<'d> Reader<'d> {
         self.notes.push(Note { line: 0, element: element.to_owned(), message: what.into() });
     }
 
-    /// The requests of a folder become a flow, and each folder in it another.
+    /// Adds a flow for the requests of a folder, and further flows for its subfolders.
     fn folder(&mut self, items: &'d [Data], called: &str, auth: Option<&Login>, depth: usize) {
         if depth == MAX_DEPTH {
             self.note(
                 &format!("folder `{called}`"),
-                format!("more than {MAX_DEPTH} folders within one another; left out"),
+                format!("folders are nested deeper than {MAX_DEPTH} levels; left out"),
             );
             return;
         }
@@ -113,10 +113,10 @@ impl<'d> Reader<'d> {
         let element = format!("request `{} / {}`", folder, item.get("name").text());
         self.scripts(item, &element);
         let said = item.get("request");
-        // A request may be just its URL.
+        // A request may be a plain URL.
         let url = if said.text().is_empty() { said.get("url") } else { said };
         let Some((server, mut path)) = self.url(url, &element) else {
-            self.note(&element, "asks no web server; left out");
+            self.note(&element, "is not an HTTP request; left out");
             return;
         };
         let login = self.auth(said.get("auth"), &element).unwrap_or_else(|| auth.cloned());
@@ -144,12 +144,12 @@ impl<'d> Reader<'d> {
             Some(Login::Query(..)) | None => {}
         }
         if item.at(&["protocolProfileBehavior", "followRedirects"]) == &Data::Bool(false) {
-            self.note(&element, "does not follow redirects; the others do, and here all");
+            self.note(&element, "does not follow redirects; here all requests do");
         }
         self.requests.push(PlannedRequest { line: 0, element, server, request });
     }
 
-    /// The server and the path of a URL, which is a text or its parts.
+    /// The server and the path of a URL, given as a string or as its parts.
     fn url(&mut self, url: &'d Data, element: &str) -> Option<(Server, Text)> {
         let raw = match url {
             Data::Text(raw) => raw.clone(),
@@ -177,7 +177,7 @@ impl<'d> Reader<'d> {
         if raw.trim().is_empty() {
             return None;
         }
-        // `:id` in the path stands for a variable of the URL.
+        // `:id` in the path is a path variable.
         let own = url.get("variable").list();
         let begins = raw.find("://").map_or(0, |at| at + 3);
         let (path, query) = raw.split_at(raw[begins..].find('?').map_or(raw.len(), |at| begins + at));
@@ -215,7 +215,10 @@ impl<'d> Reader<'d> {
         for (name, value) in pairs {
             let (name, value) = (self.resolve(&name, element).to_display(), self.resolve(&value, element));
             if !request.add_header(&name, value) && !name.is_empty() {
-                self.note(element, format!("the header `{name}` is offered's own or cannot be sent; left out"));
+                self.note(
+                    element,
+                    format!("the header `{name}` is set by the generator itself or is not valid; left out"),
+                );
             }
         }
     }
@@ -272,7 +275,7 @@ impl<'d> Reader<'d> {
                 let file =
                     [said.at(&["file", "src"]), said.get("file")].into_iter().find(|file| !file.text().is_empty());
                 if file.is_none() {
-                    self.note(element, "would send a file, which it does not name; without a body here");
+                    self.note(element, "sends a file without a name; left out");
                 }
                 file.map(|file| body::file(file.text()))
             }
@@ -294,7 +297,7 @@ impl<'d> Reader<'d> {
                 Some(body::text(&text))
             }
             other => {
-                self.note(element, format!("a body of kind `{other}`; without one here"));
+                self.note(element, format!("the body mode `{other}` is not supported; left out"));
                 None
             }
         }
@@ -309,11 +312,11 @@ impl<'d> Reader<'d> {
         .collect()
     }
 
-    /// Who asks; `None`: the element does not say.
+    /// Authentication of an element; `None` if it is inherited.
     fn auth(&mut self, said: &'d Data, element: &str) -> AuthSetting {
         let kind = said.get("type").text();
         let inside = said.get(kind);
-        // A list of keys and values in 2.1, a map in 2.0.
+        // A list of key-value pairs in 2.1, a map in 2.0.
         let value = |key: &str| match inside {
             Data::List(pairs) => pairs
                 .iter()
@@ -336,19 +339,22 @@ impl<'d> Reader<'d> {
                     return Some(Some(Login::Query(key, text)));
                 }
                 if !is_valid_header(&key, &text) {
-                    self.note(element, format!("an API key in the header `{key}`, which cannot be sent; left out"));
+                    self.note(element, format!("the header `{key}` of the API key is not valid; left out"));
                     return Some(None);
                 }
                 Some(Some(Login::Header(key, text)))
             }
             other => {
-                self.note(element, format!("would log in by {other}; write `auth` or a header instead"));
+                self.note(
+                    element,
+                    format!("authenticates with {other}, which is not supported; set `auth` or a header"),
+                );
                 Some(None)
             }
         }
     }
 
-    /// Names the scripts of an element.
+    /// Notes the scripts of an element.
     fn scripts(&mut self, item: &'d Data, element: &str) {
         for event in item.get("event").list() {
             let exec = event.at(&["script", "exec"]);
@@ -362,14 +368,14 @@ impl<'d> Reader<'d> {
             }
             let begins: String = script.chars().take(80).collect();
             let when = match event.get("listen").text() {
-                "prerequest" => "before it",
-                _ => "on its answer",
+                "prerequest" => "before the request",
+                _ => "on the response",
             };
-            self.note(element, format!("would run a script {when} (say it with `extract` and `check`): {begins}"));
+            self.note(element, format!("runs a script {when} (use `extract` and `check` instead): {begins}"));
         }
     }
 
-    /// `text` with `{{name}}` as variables of the workload.
+    /// Parses `text`, in which `{{name}}` are variables.
     fn resolve(&mut self, text: &str, element: &str) -> Text {
         let mut resolved = Text::default();
         self.substitute(text, element, MAX_VALUE_DEPTH, &mut resolved);
@@ -402,7 +408,7 @@ impl<'d> Reader<'d> {
         resolved.push_str(rest);
     }
 
-    /// The variable that stands for `wanted`, which the collection gives no value.
+    /// The workload variable for `wanted`, which has no value in the collection.
     fn variable(&mut self, wanted: &str, element: &str) -> String {
         let name = text::variable_name(wanted.trim_start_matches('$'));
         if self.variables.iter().any(|variable| variable.name == name) {
@@ -414,10 +420,10 @@ impl<'d> Reader<'d> {
             _ => {
                 let what = match wanted.strip_prefix('$') {
                     Some(_) => format!(
-                        "`{{{{{wanted}}}}}` is drawn by Postman; write its [variables] entry, which is only a text here"
+                        "`{{{{{wanted}}}}}` is a random value of Postman; replace the constant in its [variables] entry"
                     ),
                     None => format!(
-                        "`{{{{{wanted}}}}}` has no value in the collection (an environment or a script gives it one); write its [variables] entry, or extract it from an answer"
+                        "`{{{{{wanted}}}}}` has no value in the collection (an environment or a script sets it); set it under [variables] or extract it from a response"
                     ),
                 };
                 self.note(element, what);
@@ -432,7 +438,7 @@ impl<'d> Reader<'d> {
     fn into_request_list(self) -> RequestList {
         RequestList {
             origin: "a Postman collection",
-            remark: "A collection says what can be asked. How often, and by how many, is for you to say: here one folder is walked through a second.",
+            remark: "A collection specifies neither rate nor users: here one visit to a folder starts per second.",
             keep_flows: self.visits.len() > 1,
             visits: self.visits,
             requests: self.requests,

@@ -1,9 +1,9 @@
-//! Files of Java properties: `name = value` lines, as `JMeter` reads them.
+//! Reads Java properties files as `JMeter` does.
 
 use std::collections::BTreeMap;
 
-/// The properties of `text`, the content of a file: a name and a value parted by `=`, `:` or a blank; `#` and `!` begin a remark, a
-/// backslash at the end of a line goes on in the next. The last of a name counts.
+/// Reads the properties in `text`: lines with a name and a value, separated by `=`, `:` or a blank. `#` and `!` start a
+/// comment, a backslash at the end of a line continues it. If a name is repeated, the last value counts.
 pub fn read_properties(text: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let mut lines = text.lines();
@@ -30,7 +30,7 @@ pub fn read_properties(text: &str) -> BTreeMap<String, String> {
     all
 }
 
-/// Without the backslashes that keep what is behind them.
+/// Resolves backslash escapes.
 fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_as_java_reads_them() {
+    fn properties_follow_the_java_format() {
         let all = read_properties(
             "# of the test\n! too\nhost=shop.test\n port : 81\nempty\nlong = a\\\n   b\nw\\=x = \\u00e4\\t\\\\\nhost = last\n",
         );

@@ -1,4 +1,4 @@
-//! The plan of a file that says requests one after another, but neither arrivals_default comes nor how often.
+//! Builds the plan of a file that lists requests but specifies neither users nor rates.
 
 use std::collections::HashMap;
 
@@ -12,43 +12,43 @@ use crate::note::Note;
 use crate::plan::{Arrivals, Flow, Phase, Plan, RateProfile, Request, Step, Variable, unique_name};
 use crate::text::Text;
 
-/// Requests at most.
+/// Maximum number of requests.
 const MAX_REQUESTS: usize = 2_000;
-/// How long, where nothing is said of it.
+/// Default duration.
 const DURATION: Nanos = Nanos::from_secs(600);
 
-/// A request as the file says it; its `name` is only wished.
+/// A request of the file. Its `name` is made unique later.
 pub(crate) struct PlannedRequest {
     pub(crate) line: usize,
-    /// Its place in the file.
+    /// Position in the file, for notes.
     pub(crate) element: String,
     pub(crate) server: Server,
     pub(crate) request: Request,
 }
 
-/// One visit: requests (indices), and what is thought after each, where that is not what is usual.
+/// A visit: request indices, each with its think time if that differs from the default.
 pub(crate) struct Visit {
     pub(crate) name: String,
     pub(crate) steps: Vec<(usize, Option<Law>)>,
 }
 
-/// DefaultArrivals comes, where the file does not say.
+/// Arrivals for files that do not specify any.
 pub(crate) enum DefaultArrivals {
-    /// One user, arrivals_default begins again and again, with this law of think times.
+    /// One user who repeats the visit with this distribution of think times.
     OneUser(Law),
-    /// A visit (or, where there is no order, a request) a second.
+    /// One visit per second, or one request per second if there are no flows.
     OnePerSecond,
 }
 
-/// Everything that is known.
+/// The content of a file, from which a plan is built.
 pub(crate) struct RequestList {
     pub(crate) origin: &'static str,
     pub(crate) remark: &'static str,
     pub(crate) requests: Vec<PlannedRequest>,
-    /// The server that it is about, where that is known.
+    /// Preferred target, if known.
     pub(crate) preferred_server: Option<Server>,
     pub(crate) visits: Vec<Visit>,
-    /// Whether visits stay visits, even if each is one request.
+    /// Whether visits stay flows even if each is a single request.
     pub(crate) keep_flows: bool,
     pub(crate) target: Target,
     pub(crate) variables: Vec<Variable>,
@@ -57,16 +57,22 @@ pub(crate) struct RequestList {
 }
 
 impl RequestList {
-    /// The plan of `file`.
+    /// Builds the plan of `file`.
+    ///
+    /// # Errors
+    /// There are too many requests or none, or the host of a request is unknown.
     pub(crate) fn into_plan(mut self, file: &str) -> Result<Plan, Error> {
         let refused = |what: String| Error::File { file: file.to_owned(), message: what };
         if self.requests.len() > MAX_REQUESTS {
-            return Err(refused(format!("{} requests; {MAX_REQUESTS} at most are one workload", self.requests.len())));
+            return Err(refused(format!(
+                "{} requests; a workload can have at most {MAX_REQUESTS}",
+                self.requests.len()
+            )));
         }
         for planned in &mut self.requests {
             let method = &mut planned.request.method;
             if method.is_empty() || !method.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') {
-                let what = format!("the method `{method}` is none of HTTP; get instead");
+                let what = format!("`{method}` is not a valid HTTP method; replaced by get");
                 self.notes.push(Note { line: planned.line, element: planned.element.clone(), message: what });
                 "get".clone_into(method);
             }
@@ -87,7 +93,7 @@ impl RequestList {
             .map(|(planned, included)| included.then(|| find_or_add(&mut requests, &planned.request)))
             .collect();
         if requests.is_empty() {
-            return Err(refused("no request of a web server in it; there is nothing to ask".to_owned()));
+            return Err(refused("no HTTP request found".to_owned()));
         }
         let shared = shared_headers(&mut requests);
         let shared = shared.iter().map(|(name, value)| (name.clone(), value.template())).collect();
@@ -96,7 +102,7 @@ impl RequestList {
         let single = visits.iter().all(|visit| visit.steps.len() == 1) && !self.keep_flows;
         let mut flows: Vec<Flow> = Vec::new();
         if single {
-            // How often each is planned.
+            // Number of occurrences of each request.
             let mut often: HashMap<&str, f64> = HashMap::new();
             for (at, _) in visits.iter().flat_map(|visit| &visit.steps) {
                 *often.entry(names[*at].as_deref().unwrap_or_default()).or_default() += 1.0;
@@ -139,7 +145,7 @@ impl RequestList {
 }
 
 impl Visit {
-    /// Without the requests that are left out; `None`: nothing is left.
+    /// The visit without excluded requests; `None` if no request is left.
     fn retain_included(&self, names: &[Option<String>]) -> Option<Self> {
         let steps: Vec<_> = self.steps.iter().filter(|(at, _)| names[*at].is_some()).cloned().collect();
         (!steps.is_empty()).then(|| Self { name: self.name.clone(), steps })
@@ -151,7 +157,7 @@ impl Visit {
         let mut steps: Vec<Step> = Vec::new();
         for (here, (at, think)) in self.steps.iter().enumerate() {
             let request = names[*at].clone().unwrap_or_default();
-            // A name that was taken begins to be looked for where the last search ended.
+            // The search for a free number continues where the last one ended, so many repeats take linear time.
             let from = taken.entry(request.clone()).or_insert(0);
             *from += 1;
             let name = match *from {
@@ -165,7 +171,7 @@ impl Visit {
     }
 }
 
-/// The name of the request among `requests` that is `wanted`, which is added where it is not there.
+/// Returns the name of the request in `requests` that equals `wanted`; adds it if there is none.
 fn find_or_add(requests: &mut Vec<Request>, wanted: &Request) -> String {
     let same = |request: &&Request| {
         let plain = request.name.rsplit_once(" (").map_or(request.name.as_str(), |(plain, _)| plain);
@@ -180,7 +186,7 @@ fn find_or_add(requests: &mut Vec<Request>, wanted: &Request) -> String {
     name
 }
 
-/// Headers that all requests have, taken from them: they are the target's.
+/// Moves headers that all requests share out of the requests; they become headers of the target.
 fn shared_headers(requests: &mut [Request]) -> Vec<(String, Text)> {
     let [first, others @ ..] = &requests[..] else { return Vec::new() };
     if others.is_empty() {
@@ -198,7 +204,7 @@ fn shared_headers(requests: &mut [Request]) -> Vec<(String, Text)> {
     shared
 }
 
-/// What a request is called that has no name: its method, unless it is the usual one, and its path.
+/// Default name of a request: its path, with the method unless it is GET.
 pub(crate) fn default_name(request: &Request) -> String {
     let path = request.path.to_display();
     let path = path.split(['?', '#']).next().unwrap_or_default();

@@ -1,5 +1,4 @@
-//! N users who think Z on average and ask for these things, as a script for a tool that people already have, or as a workload
-//! of ours.
+//! Writes test emulations (N users with mean think time Z) as scripts for other tools, or as a workload.
 
 mod gatling;
 mod jmeter;
@@ -15,41 +14,41 @@ use offered_model::template::Piece;
 use offered_model::workload::{Address, Closed, Draft, Request, Sessions, Url, Workload};
 use offered_model::{Law, Nanos, Template, Wrong};
 
-/// A tool that people already have.
+/// A load-testing tool for which scripts can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// Apache `JMeter` 5.6, a .jmx test plan.
+    /// Apache `JMeter` 5.6 (.jmx test plan).
     Jmeter,
-    /// Grafana k6, a JavaScript module.
+    /// Grafana k6 (JavaScript module).
     K6,
-    /// Locust, a Python file.
+    /// Locust (Python file).
     Locust,
-    /// Gatling, a Java simulation.
+    /// Gatling (Java simulation).
     Gatling,
-    /// wrk2, a Lua script.
+    /// wrk2 (Lua script).
     Wrk2,
 }
 
-/// A law of think times that every tool can draw from.
+/// Distribution of think times that all tools support; Z is the mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThinkShape {
-    /// Between 0 and 2Z.
+    /// Uniform between 0 and 2Z.
     Uniform,
-    /// Exponential of mean Z.
+    /// Exponential with mean Z.
     Exponential,
-    /// Always Z.
+    /// Constant Z.
     Constant,
 }
 
-/// Why there is no script.
+/// Reason why no script can be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The tool speaks no Unix sockets.
-    #[error("{tool} cannot ask a Unix socket ({socket})")]
+    /// The tool does not support Unix sockets.
+    #[error("{tool} does not support Unix sockets ({socket})")]
     UnixSocket {
-        /// Which tool.
+        /// The tool.
         tool: Tool,
-        /// The socket's path.
+        /// Path of the socket.
         socket: String,
     },
 }
@@ -66,32 +65,32 @@ impl fmt::Display for Tool {
     }
 }
 
-/// N users who think Z on average and ask for these things (Principle A, Brady and Gunther 2016).
+/// N users with mean think time Z (Principle A, Brady and Gunther 2016).
 #[derive(Clone, Debug)]
 pub struct Emulation {
-    /// Who is asked.
+    /// URL of the target.
     pub url: Url,
-    /// What is asked, by weight; nothing in it depends on anything but `{{session}}` and `{{sequence}}`.
+    /// Requests, chosen by weight. The only variables in them are `{{session}}` and `{{sequence}}`.
     pub requests: Vec<Request>,
-    /// N.
+    /// Number of users N.
     pub users: u64,
-    /// Z, the mean think time in seconds.
+    /// Mean think time Z in seconds.
     pub think: f64,
-    /// The launches per second that are expected.
+    /// Expected requests per second.
     pub rate: f64,
-    /// N/Z, per second.
+    /// N/Z per second.
     pub ratio: f64,
-    /// Users start one after another over this time.
+    /// Time over which users start one after another.
     pub ramp: Nanos,
-    /// How long it runs.
+    /// Duration of the test.
     pub duration: Nanos,
 }
 
 impl Emulation {
-    /// The script for `tool`, with think times of this law.
+    /// Writes the script for `tool` with this distribution of think times.
     ///
     /// # Errors
-    /// A target that the tool cannot ask.
+    /// The tool does not support the target.
     pub fn script(&self, tool: Tool, law: ThinkShape) -> Result<String, Error> {
         if let Address::Unix(socket) = &self.url.address {
             return Err(Error::UnixSocket { tool, socket: socket.clone() });
@@ -108,7 +107,7 @@ impl Emulation {
     /// `asked` with these users in the place of its own, who think by `law`.
     ///
     /// # Errors
-    /// A ramp that leaves nothing of the duration, and what else no workload says.
+    /// The ramp leaves nothing of the duration, or the workload is invalid otherwise.
     pub fn workload(&self, asked: &Workload, law: Law) -> Result<Workload, Wrong> {
         Workload::new(Draft {
             sessions: Sessions::Closed(Closed::new(self.users, law)?.with_ramp(self.ramp)),
@@ -119,19 +118,19 @@ impl Emulation {
         })
     }
 
-    /// The text of [`workload`](Self::workload), with what a reader must know above it.
+    /// The workload of [`workload`](Self::workload) as TOML text with an introductory comment.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`workload`](Self::workload).
     pub fn workload_text(&self, asked: &Workload, law: Law) -> Result<String, Wrong> {
         let workload = self.workload(asked, law)?;
-        Ok(format!("# {}.\n# Left out of the statistics is the ramp, and as long again.\n{workload}", self.summary()))
+        Ok(format!("# {}.\n# Twice the ramp is excluded from the statistics.\n{workload}", self.summary()))
     }
 
-    /// What the script does, in one line.
+    /// Describes the emulation in one line.
     fn summary(&self) -> String {
         format!(
-            "{} users who think {} s on average: N/Z = {}/s, about {} launches a second (Principle A, Brady and Gunther 2016)",
+            "{} users with a mean think time of {} s: N/Z = {}/s, about {} requests per second (Principle A, Brady and Gunther 2016)",
             self.users,
             four_digits(self.think),
             four_digits(self.ratio),
@@ -139,12 +138,12 @@ impl Emulation {
         )
     }
 
-    /// `http://host:port`, what comes before every path.
+    /// Scheme, host and port: `http://host:port`.
     fn origin(&self) -> String {
         format!("http://{}", self.url.host())
     }
 
-    /// Share of the launches that fall to each request or to one before it; the last is 1.
+    /// Cumulative shares of the requests; the last one is 1.
     fn running_shares(&self) -> Vec<f64> {
         let total: f64 = self.requests.iter().map(Request::weight).sum();
         let running = self.requests.iter().scan(0.0, |sum, r| {
@@ -154,7 +153,7 @@ impl Emulation {
         running.collect()
     }
 
-    /// The requests as a JSON array, for the tools whose language has it as a literal.
+    /// The requests as a JSON array, for tools whose language accepts it as a literal.
     fn requests_json(&self) -> String {
         let places = |text: &Template| fill_placeholders(text, "{{session}}", "{{sequence}}");
         let request = |(r, upto): (&Request, f64)| {
@@ -168,7 +167,7 @@ impl Emulation {
     }
 }
 
-/// `text` with these in the place of the numbers of session and launch; it has no other places.
+/// Replaces the placeholders for session and request number; templates of an emulation have no others.
 fn fill_placeholders(text: &Template, session: &str, sequence: &str) -> String {
     let piece = |piece: &Piece| match piece {
         Piece::Text(text) => text.to_string(),
@@ -179,7 +178,7 @@ fn fill_placeholders(text: &Template, session: &str, sequence: &str) -> String {
     text.pieces().iter().map(piece).collect()
 }
 
-/// With four significant digits, or as many as the whole part has.
+/// Formats a number with four significant digits, or all digits of its integer part.
 fn four_digits(x: f64) -> String {
     let whole = if x == 0.0 { 1 } else { x.abs().log10().floor() as i32 + 1 };
     format!("{x:.*}", (4 - whole).clamp(0, 6) as usize)

@@ -1,36 +1,39 @@
-//! The words of shell commands, as a shell splits them, each with its line.
+//! Splits shell commands into words, each with its line.
 //!
-//! Not the crate `shlex` (2.0.1): it does not know `$'...'`, in which browsers write bodies, takes the end of a line for a blank,
-//! and does not tell `$NAME` in double quotes from `$NAME` in single ones.
+//! The crate `shlex` (2.0.1) is not used because it does not support `$'...'`, in which browsers write bodies, treats
+//! the end of a line as a blank, and does not distinguish `$NAME` in double quotes from `$NAME` in single quotes.
 
 use crate::text::Text;
 
-/// One word.
+/// A word of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Word {
     pub(crate) text: Text,
     pub(crate) line: usize,
-    /// Whether a shell would run something to know it.
+    /// Whether the word contains a command substitution.
     pub(crate) is_substituted: bool,
 }
 
 impl Word {
-    /// What is said, where there are no variables in it.
+    /// The literal text; empty if the word contains variables.
     pub(crate) fn as_literal(&self) -> &str {
         self.text.as_literal().unwrap_or("")
     }
 }
 
-/// One command, and whether it reads what the one before writes.
+/// A command. `piped` if it reads the output of the preceding command.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Command {
     pub(crate) words: Vec<Word>,
     pub(crate) piped: bool,
 }
 
-/// The commands of `text`, or the line of a quote that is never closed.
+/// Splits `text` into commands.
+///
+/// # Errors
+/// The line of a quote that is not closed.
 pub(crate) fn commands(text: &str) -> Result<Vec<Command>, usize> {
-    // Browsers on Windows copy commands for its own shell, where a caret is what a backslash is elsewhere.
+    // Browsers on Windows copy commands for cmd.exe, whose escape character is the caret.
     if text.contains(" ^\n") || text.contains(" ^\r\n") || text.contains("^\"") {
         return Splitter::new(&unescape_carets(text)).split();
     }
@@ -129,7 +132,7 @@ impl<'t> Splitter<'t> {
         }
     }
 
-    /// `> file` and `2> file`: where output goes is none of the load.
+    /// Skips redirections such as `> file` and `2> file`.
     fn redirection(&mut self) {
         if self.word.as_ref().is_some_and(|word| ["1", "2", "&"].contains(&word.as_literal())) {
             self.word = None;
@@ -172,7 +175,7 @@ impl<'t> Splitter<'t> {
         }
     }
 
-    /// `$'...'`, with the escapes of C.
+    /// Reads `$'...'` with C escapes.
     fn ansi_c_quoted(&mut self) -> Result<(), usize> {
         let from = self.line;
         self.word();
@@ -202,7 +205,7 @@ impl<'t> Splitter<'t> {
         }
     }
 
-    /// A character by its number, in so many digits at most.
+    /// Reads a character code of at most `digits` digits.
     fn numeric_escape(&mut self, radix: u32, digits: usize, first: u32) -> char {
         let mut code = first;
         for _ in 0..digits {
@@ -214,7 +217,7 @@ impl<'t> Splitter<'t> {
         char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
     }
 
-    /// `\uXXXX`; browsers write a character beyond the first plane as two of them.
+    /// Reads `\uXXXX`; browsers write characters beyond the basic plane as surrogate pairs.
     fn utf16_escape(&mut self) -> char {
         let units = |this: &mut Self| {
             let digits: String = (0..4).map_while(|_| this.rest.next_if(char::is_ascii_hexdigit)).collect();
@@ -231,7 +234,7 @@ impl<'t> Splitter<'t> {
         char::from_u32(first.into()).unwrap_or(char::REPLACEMENT_CHARACTER)
     }
 
-    /// `$NAME` or `${NAME}`: a variable; `$(...)`: something that is run.
+    /// Reads a variable, `$NAME` or `${NAME}`, or a command substitution, `$(...)`.
     fn variable(&mut self) {
         let named = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
         match self.rest.peek() {
@@ -274,7 +277,7 @@ impl<'t> Splitter<'t> {
         }
     }
 
-    /// Between backquotes.
+    /// Reads a command substitution in backquotes.
     fn backquoted(&mut self, end: char) -> Result<(), usize> {
         let from = self.line;
         self.word().is_substituted = true;

@@ -20,7 +20,7 @@ fn read(text: &str, file: &str, format: Option<Format>) -> Result<Vec<Plan>, Err
     super::read(text, file, &ImportOptions { format, ..ImportOptions::default() })
 }
 
-/// A plan of these elements, with the line of the first of them at 3.
+/// A test plan with these elements; the first one is on line 3.
 fn jmx(content: &str) -> String {
     format!(
         "<jmeterTestPlan version=\"1.2\"><hashTree><TestPlan testname=\"t\"/><hashTree>\n\
@@ -29,7 +29,7 @@ fn jmx(content: &str) -> String {
     )
 }
 
-/// A thread group that goes round for ever for 25 minutes.
+/// A thread group that loops for 25 minutes.
 fn threads(users: u32, ramp: u32, content: &str) -> String {
     jmx(&format!(
         "<ThreadGroup testname=\"people\"><elementProp name=\"ThreadGroup.main_controller\"><intProp name=\"LoopController.loops\">-1</intProp></elementProp>\
@@ -55,7 +55,7 @@ fn uniform(offset: u32, range: u32) -> String {
     )
 }
 
-/// The one plan of `text`, and its workload as it is read again.
+/// The only plan in `text`, and its workload, written and parsed again.
 fn one(text: &str) -> (Plan, Workload) {
     let mut plans = read(text, "plan.jmx", None).unwrap();
     assert_eq!(plans.len(), 1);
@@ -66,27 +66,27 @@ fn one(text: &str) -> (Plan, Workload) {
     (plan, workload)
 }
 
-/// A body of this text.
+/// A text body.
 fn body(text: &str) -> Body {
     body::text(&Text::from(text))
 }
 
-/// A text in which nothing is a place for a value.
-fn stands(text: &str) -> Template {
+/// A template without variables.
+fn literal_template(text: &str) -> Template {
     Text::from(text).template()
 }
 
-/// What is a form of these.
+/// A form body.
 fn form(pairs: &[(&str, Text)]) -> Body {
     Body::Form(pairs.iter().map(|(name, value)| ((*name).to_owned(), value.template())).collect())
 }
 
-fn refusal(text: &str) -> String {
+fn import_error(text: &str) -> String {
     read(text, "plan.jmx", Some(Format::Jmx)).unwrap_err().to_string()
 }
 
 #[test]
-fn the_plan_of_brady_asks_fifteen_pages_as_often_after_uniform_thoughts() {
+fn bradys_plan_requests_fifteen_pages_equally_with_uniform_think_times() {
     let pages: String = (1..=15).fold(String::new(), |mut pages, n| {
         let _ = write!(pages, "{}", get(&format!("{n:02}0_Page?user=${{user}}"), ""));
         pages
@@ -113,10 +113,11 @@ fn the_plan_of_brady_asks_fifteen_pages_as_often_after_uniform_thoughts() {
 }
 
 #[test]
-fn waits_before_a_request_are_thoughts_after_the_one_before() {
+fn waits_before_a_request_become_think_times_after_the_previous_one() {
     let content = [get("a", &wait(1000)), get("b", &wait(2000)), get("c", &wait(3000)), wait(500)].concat();
     let (plan, _) = one(&threads(1, 0, &content));
-    // Before a 1.5 s, before b 2.5 s, before c 3.5 s: so after a 2.5 s, after b 3.5 s, after c and before the first 1.5 s.
+    // Before a 1.5 s, before b 2.5 s, before c 3.5 s: so after a 2.5 s, after b 3.5 s, after c and before the first 1.5
+    // s.
     let Arrivals::Closed { think, .. } = &plan.arrivals else { panic!("{plan:?}") };
     assert_eq!(*think, Law::constant(1.5).unwrap());
     let thinks: Vec<_> = plan.flows[0].steps.iter().map(|step| step.think.clone()).collect();
@@ -124,11 +125,11 @@ fn waits_before_a_request_are_thoughts_after_the_one_before() {
 }
 
 #[test]
-fn where_ways_on_wait_differently_the_way_is_drawn_one_step_before() {
+fn transitions_with_different_waits_are_chosen_one_step_earlier() {
     let choice =
         format!("<RandomController/><hashTree>{}{}</hashTree>", get("slow", &wait(9000)), get("fast", &wait(1000)));
     let (plan, workload) = one(&threads(1, 0, &[get("home", ""), choice].concat()));
-    // Two homes: one before the slow page and one before the fast.
+    // Two home steps: one before the slow page and one before the fast page.
     let steps: Vec<_> = plan.flows.iter().flat_map(|flow| &flow.steps).map(|step| step.name.as_str()).collect();
     assert_eq!(steps.iter().filter(|name| **name == "home").count(), 2, "{steps:?}");
     for (share, meant) in workload.shares().iter().zip([0.5, 0.25, 0.25]) {
@@ -156,7 +157,7 @@ fn loops_and_shares_of_rounds_are_counted_in_the_mix() {
 }
 
 #[test]
-fn a_poisson_timer_is_a_count_of_milliseconds_and_says_so() {
+fn poisson_timer_is_a_poisson_count_of_milliseconds() {
     let timer = "<PoissonRandomTimer><stringProp name=\"ConstantTimer.delay\">0</stringProp><stringProp name=\"RandomTimer.range\">300</stringProp></PoissonRandomTimer><hashTree/>";
     let (plan, workload) = one(&threads(1, 0, &[timer.to_owned(), get("a", "")].concat()));
     let Sessions::Closed(closed) = workload.sessions() else { panic!() };
@@ -165,16 +166,16 @@ fn a_poisson_timer_is_a_count_of_milliseconds_and_says_so() {
 }
 
 #[test]
-fn variables_and_properties_are_put_in_and_what_has_no_value_is_named() {
+fn variables_and_properties_are_substituted_and_missing_values_noted() {
     let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"x\"><stringProp name=\"Argument.value\">${__P(x,42)}</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
     let (plan, _) = one(&threads(1, 0, &[own.to_owned(), get("item/${x}?of=${id} s", "")].concat()));
     assert_eq!(plan.requests[0].path.to_source(), "/item/42?of={{id}}%20s");
     assert_eq!(plan.variables, [Variable::constant("id", "${id}")]);
-    assert!(plan.notes.iter().any(|note| note.message.contains("`${id}` has no value")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("`${id}` has no known value")), "{:?}", plan.notes);
 }
 
 #[test]
-fn variables_within_variables_end() {
+fn nested_variables_are_bounded() {
     let bomb: String = (0..40).fold(String::new(), |mut bomb, n| {
         let value = format!("${{v{}}}", n + 1).repeat(10);
         let _ = write!(
@@ -206,18 +207,18 @@ fn arrivals_and_open_model_groups_are_partly_open() {
 }
 
 #[test]
-fn a_throughput_timer_that_rules_is_a_rate_and_one_that_does_not_is_noted() {
+fn throughput_timer_is_a_rate_unless_other_timers_wait() {
     let timer = "<ConstantThroughputTimer><doubleProp><name>throughput</name><value>600.0</value></doubleProp><intProp name=\"calcMode\">2</intProp></ConstantThroughputTimer><hashTree/>";
     let (plan, workload) = one(&threads(50, 0, &[timer.to_owned(), get("a", ""), get("b", "")].concat()));
     assert!((workload.asked_rate().unwrap() - 10.0).abs() < 1e-9, "{workload:?}");
-    assert!(plan.notes.iter().any(|note| note.message.contains("held back")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("throttles")), "{:?}", plan.notes);
     let (plan, workload) = one(&threads(50, 0, &[timer.to_owned(), wait(1000), get("a", "")].concat()));
     assert!(matches!(workload.sessions(), Sessions::Closed(_)));
     assert!(plan.notes.iter().any(|note| note.element.starts_with("ConstantThroughputTimer")), "{:?}", plan.notes);
 }
 
 #[test]
-fn everything_unknown_is_listed_with_what_stands_under_it() {
+fn unknown_elements_and_their_children_are_noted() {
     let content = [
         get("a", "<JSR223PreProcessor testname=\"s\"><stringProp name=\"script\">x = 1</stringProp></JSR223PreProcessor><hashTree/><XPathAssertion/><hashTree/>"),
         "<JDBCSampler testname=\"db\"/><hashTree><JSONPostProcessor/><hashTree/></hashTree><com.example.Odd/><hashTree/>".to_owned(),
@@ -237,34 +238,34 @@ fn several_groups_are_several_plans() {
 }
 
 #[test]
-fn what_is_broken_hostile_or_empty_is_one_line() {
+fn broken_hostile_and_empty_files_give_one_line_errors() {
     let whole = threads(1, 0, &get("a", ""));
-    let cut = refusal(&whole[..whole.len() / 2]);
-    assert!(cut.contains("it is cut off") && cut.starts_with("plan.jmx:") && !cut.contains('\n'), "{cut}");
+    let cut = import_error(&whole[..whole.len() / 2]);
+    assert!(cut.contains("it is truncated") && cut.starts_with("plan.jmx:") && !cut.contains('\n'), "{cut}");
     let bomb = "<!DOCTYPE a [<!ENTITY b \"cccc\">]><jmeterTestPlan>&b;</jmeterTestPlan>";
-    assert!(refusal(bomb).contains("document type"), "{}", refusal(bomb));
-    assert!(refusal("<jmeterTestPlan>&b;</jmeterTestPlan>").contains("no character"));
-    assert!(refusal(&"<a>".repeat(100_000)).contains("within one another"));
-    assert!(refusal(&format!("<a>{}</a>", "<b/>".repeat(600_000))).contains("more than 500000"));
-    assert!(refusal(&" ".repeat(MAX_PLAN_BYTES + 1)).contains("larger than 64 MiB"));
-    assert!(refusal("<html></html>").contains("begins with <html>"));
-    assert!(refusal(&threads(1, 0, "")).contains("nothing to ask"));
-    assert!(read("hello", "x", None).unwrap_err().to_string().contains("not a plan"));
+    assert!(import_error(bomb).contains("document type"), "{}", import_error(bomb));
+    assert!(import_error("<jmeterTestPlan>&b;</jmeterTestPlan>").contains("not a character"));
+    assert!(import_error(&"<a>".repeat(100_000)).contains("nested deeper"));
+    assert!(import_error(&format!("<a>{}</a>", "<b/>".repeat(600_000))).contains("more than 500000"));
+    assert!(import_error(&" ".repeat(MAX_PLAN_BYTES + 1)).contains("larger than 64 MiB"));
+    assert!(import_error("<html></html>").contains("root element is <html>"));
+    assert!(import_error(&threads(1, 0, "")).contains("no enabled thread group with an HTTP request"));
+    assert!(read("hello", "x", None).unwrap_err().to_string().contains("unknown file format"));
     assert_eq!(read(" \n", "x", None).unwrap_err().to_string(), "x: is empty");
     let endless = (0..12).fold(get("a", "") + &get("b", ""), |inner, _| {
         format!("<LoopController><intProp name=\"LoopController.loops\">9</intProp></LoopController><hashTree>{inner}</hashTree>")
     });
-    // Nested loops beyond what can be written out are cut with a note, or refused.
+    // Nested loops beyond the limit are shortened with a note, or rejected.
     match read(&threads(1, 0, &endless), "plan.jmx", None) {
-        Ok(plans) => assert!(plans[0].notes.iter().any(|note| note.message.contains("longest"))),
+        Ok(plans) => assert!(plans[0].notes.iter().any(|note| note.message.contains("maximum for an unrolled loop"))),
         Err(error) => assert!(error.to_string().contains("steps"), "{error}"),
     }
-    // Those that only wait make no steps, and would take a year to go through.
+    // Loops that only wait make no steps, but unrolling them would take forever.
     let pause = "<TestAction><intProp name=\"ActionProcessor.action\">1</intProp><stringProp name=\"ActionProcessor.duration\">7</stringProp></TestAction><hashTree/>";
     let waiting = (0..4).fold(pause.to_owned(), |inner, _| {
         format!("<LoopController><intProp name=\"LoopController.loops\">9999</intProp></LoopController><hashTree>{inner}</hashTree>")
     });
-    let error = refusal(&threads(1, 0, &(waiting + &get("a", ""))));
+    let error = import_error(&threads(1, 0, &(waiting + &get("a", ""))));
     assert!(error.contains("steps"), "{error}");
 }
 
@@ -274,7 +275,7 @@ proptest! {
         let _ = read(&text, "x", Some(Format::Jmx));
     }
 
-    /// Pieces of plans in any order are a plan or one line, and what is written of one can be read.
+    /// Elements in any order give a plan or a one-line error, and the written workload can be parsed.
     #[test]
     fn no_plan_makes_a_workload_that_cannot_be_read(
         name in "[ -~]{0,12}",

@@ -1,10 +1,10 @@
-//! Texts with variables in them, as requests have them.
+//! Texts with variables, used for paths, headers and bodies of requests.
 
 use offered_model::Template;
 
-/// A text with variables in it: what is sent as it stands, and what a workload puts in.
+/// A sequence of literal text and variables.
 ///
-/// What is literal is literal: a name in braces in it is no variable, and is written so that it stays none.
+/// Literal text stays literal: braces in it are escaped when a workload is written, so they never become variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text(Vec<Piece>);
 
@@ -29,12 +29,12 @@ impl From<String> for Text {
 }
 
 impl Text {
-    /// The value of `name`: a variable, or a column of one after a point.
+    /// A text that is the value of a variable; `name.column` selects a column of a data file.
     pub fn variable(name: &str) -> Self {
         Self(vec![Piece::Variable(name.to_owned())])
     }
 
-    /// Adds what is sent as it stands.
+    /// Appends literal text.
     pub fn push_str(&mut self, literal: &str) {
         match self.0.last_mut() {
             _ if literal.is_empty() => {}
@@ -43,7 +43,7 @@ impl Text {
         }
     }
 
-    /// Adds another.
+    /// Appends another text.
     pub fn push(&mut self, other: &Self) {
         for piece in &other.0 {
             match piece {
@@ -53,7 +53,7 @@ impl Text {
         }
     }
 
-    /// With what is literal in another way; the variables stay.
+    /// Applies `way` to the literal parts; variables stay.
     pub(crate) fn map_literals(&self, way: impl Fn(&str) -> String) -> Self {
         let mut mapped = Self::default();
         for piece in &self.0 {
@@ -65,7 +65,7 @@ impl Text {
         mapped
     }
 
-    /// The names in it.
+    /// Names of the variables, in order.
     pub(crate) fn variable_names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Variable(name) => Some(name.as_str()),
@@ -73,7 +73,7 @@ impl Text {
         })
     }
 
-    /// What is literal, where there are no variables.
+    /// The literal text; `None` if there are variables.
     pub fn as_literal(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
@@ -82,7 +82,10 @@ impl Text {
         }
     }
 
-    /// What is literal, with values in their places; or the name of one that there is none for.
+    /// Replaces all variables by their values.
+    ///
+    /// # Errors
+    /// The name of the first variable without a value.
     pub(crate) fn substitute(&self, value: &dyn Fn(&str) -> Option<String>) -> Result<String, &str> {
         let mut filled = String::new();
         for piece in &self.0 {
@@ -94,34 +97,34 @@ impl Text {
         Ok(filled)
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether one of these stands in what is literal.
+    /// Whether a literal part contains a character that satisfies `what`.
     pub(crate) fn literal_contains(&self, what: impl Fn(char) -> bool) -> bool {
         self.0.iter().any(|piece| matches!(piece, Piece::Literal(literal) if literal.contains(&what)))
     }
 
-    /// What is literal before the first variable.
+    /// The literal text before the first variable.
     pub(crate) fn leading_literal(&self) -> &str {
         if let Some(Piece::Literal(literal)) = self.0.first() { literal } else { "" }
     }
 
-    /// Without the first bytes of what it begins with.
+    /// The text without the first `bytes` bytes of its leading literal.
     pub(crate) fn skip_bytes(&self, bytes: usize) -> Self {
         let mut rest = Self::from(&self.leading_literal()[bytes..]);
         rest.push(&Self(self.0[usize::from(!self.leading_literal().is_empty())..].to_vec()));
         rest
     }
 
-    /// Without the first piece: what is literal up to a variable, or a variable.
+    /// The text without its first piece, which is a literal or a variable.
     pub(crate) fn skip_piece(&self) -> Self {
         Self(self.0.get(1..).unwrap_or_default().to_vec())
     }
 
-    /// Before and after the first of these in what is literal.
+    /// Splits at the first occurrence of a character in the literal parts.
     pub(crate) fn split_once(&self, at: char) -> Option<(Self, Self)> {
         let mut before = Self::default();
         for (number, piece) in self.0.iter().enumerate() {
@@ -142,12 +145,12 @@ impl Text {
         None
     }
 
-    /// As a workload has it.
+    /// The template for a workload.
     pub fn template(&self) -> Template {
         Template::new(&self.to_source())
     }
 
-    /// As a workload has it where it is a body: values stand as they are, and so do single braces, whatever is in them.
+    /// The template for a request body: values are inserted without escaping, and single braces stay as they are.
     pub(crate) fn body_template(&self) -> Template {
         let value = |name: &str| match name {
             "session" | "sequence" => format!("{{{{{name}}}}}"),
@@ -156,7 +159,7 @@ impl Text {
         Template::new(&self.render(|literal| literal.replace("{{", "{{'{{'}}"), value))
     }
 
-    /// As a workload writes it.
+    /// The template's source text in a workload file.
     pub fn to_source(&self) -> String {
         self.render(|literal| Template::literal(literal).written().to_owned(), |name| format!("{{{{{name}}}}}"))
     }
@@ -169,7 +172,7 @@ impl Text {
         self.0.iter().map(piece).collect()
     }
 
-    /// As a person reads it in a list.
+    /// The text for messages: variables as `{{name}}`, literals unescaped.
     pub fn to_display(&self) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Literal(literal) => literal.clone(),
@@ -179,7 +182,7 @@ impl Text {
     }
 }
 
-/// A name as a workload's variable may have it, made of another: letters, digits and `_`.
+/// Converts a name to a valid variable name: letters, digits and `_`, not one of the built-in names.
 pub(crate) fn variable_name(wanted: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = wanted.chars().take(100).map(fit).collect();
@@ -196,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_stays_said() {
+    fn literal_braces_are_escaped() {
         let written = |literal: &str| Text::from(literal).to_source();
         assert_eq!(written("{\"a\": {}}"), "{\"a\": {}}");
         assert_eq!(written("{a} {1} {{a}}"), "{{'{'}}a} {1} {{'{{'}}a}}");
@@ -210,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_fit_for_variables() {
+    fn names_become_valid_variable_names() {
         for (wanted, fit) in [("a-b", "a_b"), ("1x", "_1x"), ("", "value"), ("session", "session_"), ("ä", "_")] {
             assert_eq!(variable_name(wanted), fit);
         }

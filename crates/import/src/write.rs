@@ -1,4 +1,4 @@
-//! The workload of a plan: what was translated; and its text, with what was not as comments above it.
+//! Writes the workload of a plan, with the notes as comments above it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -14,17 +14,17 @@ use crate::note::Note;
 use crate::plan::{Arrivals, Plan, RateProfile, Request, ValueSource, Variable};
 use crate::text::Text;
 
-/// Places named for one kind of note; of more, their number.
+/// Maximum number of positions listed for one kind of note; of the others only lines or their number are shown.
 const MAX_PLACES: usize = 8;
 
-/// Why a variable has no value yet: who runs the workload has it.
-const READ_LATER: &str = "a plan is imported without files and environment";
+/// Placeholder for values that are only available when the workload runs.
+const READ_LATER: &str = "the import reads no data files and no environment";
 
 impl Plan {
-    /// The workload.
+    /// Builds the workload.
     ///
     /// # Errors
-    /// What no workload can say.
+    /// The plan contains something that a workload cannot express.
     pub fn workload(&self) -> Result<Workload, Wrong> {
         let requests: Vec<workload::Request> = self
             .requests
@@ -45,11 +45,11 @@ impl Plan {
         })
     }
 
-    /// The text of the workload, which [`Workload::parse`] takes, with what was not translated above it. `file` is where the plan
-    /// stood.
+    /// The workload as TOML text for [`Workload::parse`], with the notes as comments above it. `file` is the name of
+    /// the plan file.
     ///
     /// # Errors
-    /// What no workload can say.
+    /// The plan contains something that a workload cannot express.
     pub fn text(&self, file: &str) -> Result<String, Wrong> {
         let mut text = format!("# Written by `offered import` from {}: {}.\n", one_line(file), one_line(&self.origin));
         if let Some(remark) = self.remark {
@@ -65,7 +65,7 @@ impl Plan {
         Ok(text)
     }
 
-    /// What was not translated, one line for each kind of thing with all its places.
+    /// The notes as lines: one line for each message, with all positions where it applies.
     pub fn notes(&self) -> Vec<String> {
         let mut kinds: Vec<(&str, BTreeSet<(usize, &str)>)> = Vec::new();
         let mut numbers: HashMap<&str, usize> = HashMap::new();
@@ -108,13 +108,13 @@ impl Plan {
         match &self.arrivals {
             Arrivals::Closed { users, visits, pace, visitor, ramp, think } => {
                 let start = match pace {
-                    // The first is not waited for.
+                    // The first request is sent at once.
                     Some(_) => Start::AtOnce,
                     None if think.is_zero() => Start::MidThought,
                     None => Start::Thinking,
                 };
                 let closed = Closed::new(*users, think.clone())?.with_ramp(*ramp).with_start(start);
-                // Of who walks nowhere, or once, it need not be said.
+                // Without flows, or with one visit, the setting has no effect.
                 let closed = match flows {
                     Some(_) if *visits != Some(1) => closed.with_visitor(*visitor),
                     _ => closed,
@@ -150,8 +150,9 @@ impl Plan {
                     flow: number,
                     name: step.name.clone(),
                     request: request.ok_or_else(|| Wrong::new(format!("no request is named `{}`", step.request)))?,
-                    repeat: u16::try_from(step.repeat)
-                        .map_err(|_| Wrong::new(format!("{} times in a row are too many", step.repeat)))?,
+                    repeat: u16::try_from(step.repeat).map_err(|_| {
+                        Wrong::new(format!("a request cannot be repeated {} times in a row", step.repeat))
+                    })?,
                     think: step.think.clone(),
                     next: Branches::new(step.next.iter().map(to).collect::<Result<Vec<_>, Wrong>>()?),
                 });
@@ -183,7 +184,7 @@ fn variable(Variable { name, value, per }: &Variable) -> Result<script::Variable
         ValueSource::Sequence(from) => (script::Source::Sequence(*from), *per, None),
         ValueSource::UniformInteger(low, high) => {
             let (low, high) = (*low as f64, *high as f64);
-            // Laws are of numbers from zero.
+            // Distributions are non-negative, so negative ranges are shifted.
             let shift = low.min(0.0);
             let law = Law::uniform(low - shift, high - shift)?;
             (script::Source::Random(Draw { law, shift, decimals: 0 }), *per, None)
@@ -216,12 +217,12 @@ fn request(request: &Request, weighted: bool) -> Result<workload::Request, Wrong
         .with_objects(objects))
 }
 
-/// A weight with nine digits, as short as they can be written.
+/// Rounds a weight to nine significant digits.
 fn round_weight(weight: f64) -> f64 {
     format!("{weight:.8e}").parse().expect("what was printed is a number")
 }
 
-/// In one line of a comment or a terminal, and not endless.
+/// Replaces control characters by blanks and limits the length to 1,000 characters.
 fn one_line(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(1000).collect();
     line.trim().to_owned()

@@ -1,6 +1,6 @@
-//! What curl's options take.
+//! Table of curl's options.
 
-/// Those with a value, of curl 8.
+/// Options of curl 8 that take a value.
 const WITH_VALUE: &[&str] = &[
     "--abstract-unix-socket",
     "--alt-svc",
@@ -145,7 +145,7 @@ const WITH_VALUE: &[&str] = &[
     "--write-out",
 ];
 
-/// The letters of those with a value, and what they stand for.
+/// Short options and their long names.
 const LETTERS: &[(char, &str)] = &[
     ('A', "--user-agent"),
     ('b', "--cookie"),
@@ -174,7 +174,7 @@ const LETTERS: &[(char, &str)] = &[
     ('y', "--speed-time"),
     ('Y', "--speed-limit"),
     ('z', "--time-cond"),
-    // Those without that mean something here.
+    // Options without a value that the reader handles.
     ('G', "--get"),
     ('g', "--globoff"),
     ('I', "--head"),
@@ -202,7 +202,7 @@ const LETTERS: &[(char, &str)] = &[
     ('p', "--proxytunnel"),
 ];
 
-/// What changes nothing of the requests: what is shown of them, and where it is kept.
+/// Options that affect only curl's output, not the requests.
 const OUTPUT_ONLY: &[&str] = &[
     "--clobber",
     "--create-dirs",
@@ -243,7 +243,7 @@ const OUTPUT_ONLY: &[&str] = &[
     "--xattr",
 ];
 
-/// The long_name name of an option.
+/// Long name of an option.
 pub(super) fn long_name(option: &str) -> &str {
     let mut letters = option.chars().skip(1);
     match (letters.next(), letters.next()) {
@@ -259,7 +259,7 @@ pub(super) fn takes_value(option: &str) -> bool {
     WITH_VALUE.contains(&long_name(option))
 }
 
-/// Whether `option`, by its long_name name, changes nothing of the requests.
+/// Whether `option`, a long name, affects only curl's output.
 pub(super) fn affects_only_output(option: &str) -> bool {
     OUTPUT_ONLY.contains(&option)
 }

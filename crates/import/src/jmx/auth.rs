@@ -1,4 +1,4 @@
-//! Cookie and authorization managers: what a session shows to say who it is.
+//! Cookie and authorization managers.
 
 use offered_model::workload::script::Auth;
 
@@ -7,7 +7,7 @@ use super::node::Node;
 use crate::text::Text;
 
 impl<'e> Reader<'e, '_> {
-    /// Adds the logins of an authorization manager, each with the address it is for.
+    /// Adds the logins of an authorization manager, each with its base URL.
     pub(super) fn logins(&mut self, manager: &Node<'e>, logins: &mut Vec<(String, Auth)>) {
         for entry in manager.element.entries("AuthManager.auth_list") {
             if !is_basic(entry.text_of("Authorization.mechanism")) {
@@ -21,26 +21,26 @@ impl<'e> Reader<'e, '_> {
         }
     }
 
-    /// Notes the logins of a manager that are not translated.
+    /// Notes logins with unsupported mechanisms.
     pub(super) fn note_other_logins(&mut self, manager: &Node<'e>) {
         for entry in manager.element.entries("AuthManager.auth_list") {
             let mechanism = entry.text_of("Authorization.mechanism");
             if !is_basic(mechanism) {
                 let who = entry.text_of("Authorization.username");
-                self.note(manager, format!("would log `{who}` in by {mechanism}; only basic is offered"));
+                self.note(manager, format!("authenticates `{who}` with {mechanism}; only BASIC is supported"));
             }
         }
     }
 
-    /// Notes what a cookie manager does besides keeping what servers set.
+    /// Notes settings of a cookie manager that are not translated.
     pub(super) fn note_cookies(&mut self, manager: &Node<'e>) {
         for cookie in manager.element.entries("CookieManager.cookies") {
             let (name, value) = (cookie.attribute("name"), cookie.text_of("Cookie.value"));
-            self.note(manager, format!("would begin with the cookie `{name}={value}`; write a header for it"));
+            self.note(manager, format!("starts with the cookie `{name}={value}`; set it with a header"));
         }
         let clears = |name: &str| manager.element.text_of(name) == "true";
         if clears("CookieManager.clearEachIteration") || clears("CookieManager.controlledByThreadGroup") {
-            self.note(manager, "would forget cookies from round to round; here a session keeps them");
+            self.note(manager, "clears cookies after each iteration; here sessions keep them");
         }
     }
 }

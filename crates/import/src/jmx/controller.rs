@@ -1,4 +1,4 @@
-//! Controllers: in what order the samplers under them are asked.
+//! Logic controllers: the order of samplers.
 
 use super::Reader;
 use super::node::Node;
@@ -7,21 +7,21 @@ use super::{functions, untranslated};
 use crate::chain::{Action, MAX_STEPS};
 use crate::delay::Delay;
 
-/// What holds for the samplers of one place of the tree.
+/// Settings that apply to the samplers at one position of the tree.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope<'e> {
     pub(super) defaults: Defaults<'e>,
     pub(super) before: Delay,
 }
 
-/// Module controllers within what module controllers name, at most.
+/// Maximum nesting depth of module controllers.
 const MAX_NESTED_MODULES: usize = 8;
 
-/// What `offered plan emulate --for jmeter` writes to choose a request by weight.
+/// Expression that `offered plan emulate --for jmeter` writes to choose a request by weight.
 const WEIGHTED_CHOICE: &str = "${__groovy(def r = java.util.concurrent.ThreadLocalRandom.current().nextDouble(); ";
 
 impl<'e> Reader<'e, '_> {
-    /// The scope under `scope` where `nodes` stand.
+    /// Extends `scope` by the settings among `nodes`.
     pub(super) fn scope(&mut self, nodes: &[Node<'e>], scope: &Scope<'e>) -> Scope<'e> {
         let mut scope = scope.clone();
         for node in nodes {
@@ -35,7 +35,7 @@ impl<'e> Reader<'e, '_> {
                 "AuthManager" => self.logins(node, &mut scope.defaults.logins),
                 class if class.ends_with("Extractor") || class == "JSONPostProcessor" => {
                     for one in self.extractor(node).into_iter().flatten() {
-                        // The nearer to the sampler is asked later, and its value stays.
+                        // The extractor nearer to the sampler runs later and wins.
                         scope.defaults.extract.retain(|other| other.name != one.name);
                         scope.defaults.extract.push(one);
                     }
@@ -54,7 +54,7 @@ impl<'e> Reader<'e, '_> {
         scope
     }
 
-    /// What the samplers and controllers among `nodes`, the children of a place, do there; the rest is noted.
+    /// The actions of the samplers and controllers among `nodes`; notes what is not translated.
     pub(super) fn actions(&mut self, nodes: &[Node<'e>], scope: &Scope<'e>) -> Vec<Action> {
         let scope = self.scope(nodes, scope);
         nodes.iter().filter_map(|node| self.action(node, &scope)).collect()
@@ -65,7 +65,7 @@ impl<'e> Reader<'e, '_> {
         match class {
             "HTTPSamplerProxy" | "HTTPSampler" | "HTTPSampler2" => {
                 if self.requests.len() > MAX_STEPS {
-                    return None; // the group is refused
+                    return None; // the group is rejected later
                 }
                 let inner = self.scope(&node.children, scope);
                 self.variables.enter(0);
@@ -77,13 +77,13 @@ impl<'e> Reader<'e, '_> {
                 Some(Action::Request(self.requests.len() - 1, inner.before))
             }
             "ModuleController" => self.module(node, scope),
-            // It is only done where a module controller names it.
+            // Fragments run only where a module controller refers to them.
             "TestFragmentController" => None,
             "IncludeController" => {
                 let why = node.element.attribute("unread");
                 if !why.is_empty() {
                     let file = node.element.text_of("IncludeController.includepath");
-                    self.note(node, format!("would do what stands in `{file}`, which is not read: {why}"));
+                    self.note(node, format!("includes `{file}`, which could not be read: {why}"));
                 }
                 Some(Action::Sequence(self.actions(&node.children, scope)))
             }
@@ -95,14 +95,14 @@ impl<'e> Reader<'e, '_> {
                 let pause = match node.element.text_of("ActionProcessor.action") {
                     "1" => Delay::constant(self.number(node, "ActionProcessor.duration", 0.0) / 1e3),
                     _ => {
-                        self.note(node, "would stop a thread, the test or a round; sessions go on");
+                        self.note(node, "stops a thread, the test or an iteration; here sessions continue");
                         Delay::default()
                     }
                 };
                 Some(Action::Pause(before.plus(&pause)))
             }
             _ if is_controller(class) => {
-                // A repetition that can be written out has a first time.
+                // Only finite loops are unrolled and have a first pass.
                 let loops = || node.element.text_of("LoopController.loops").trim() != "-1";
                 let in_loop = class == "LoopController" && loops();
                 let before = std::mem::replace(&mut self.in_loop, in_loop);
@@ -125,15 +125,15 @@ impl<'e> Reader<'e, '_> {
         }
     }
 
-    /// What stands elsewhere, at the end of a path of names.
+    /// Translates the element that a module controller refers to by a path of names.
     fn module(&mut self, node: &Node<'e>, scope: &Scope<'e>) -> Option<Action> {
         let path = node.element.entries("ModuleController.node_path");
         let path: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
-        // The first names are those of the tree and of the plan.
+        // The path starts with the names of the tree and of the test plan.
         let plan = self.plan;
         let found = (1..path.len().min(4)).find_map(|from| find(&plan.children, &path[from..]));
         let Some(found) = found.filter(|_| self.module_depth < MAX_NESTED_MODULES) else {
-            self.note(node, format!("would do what stands under `{}`, which is not there", path.join(" / ")));
+            self.note(node, format!("refers to `{}`, which does not exist", path.join(" / ")));
             return None;
         };
         self.module_depth += 1;
@@ -146,7 +146,7 @@ impl<'e> Reader<'e, '_> {
         }
     }
 
-    /// How the actions under a controller are taken.
+    /// Combines the actions under a controller.
     fn controller(&mut self, node: &Node<'e>, actions: Vec<Action>) -> Option<Action> {
         let equally = |actions: Vec<Action>| Action::Choice(actions.into_iter().map(|action| (1.0, action)).collect());
         if actions.is_empty() {
@@ -157,20 +157,23 @@ impl<'e> Reader<'e, '_> {
             "LoopController" => self.loop_controller(node, Action::Sequence(actions)),
             "RandomController" => equally(actions),
             "InterleaveControl" => {
-                self.note(node, "takes what is under it in turn; here one at random, each as often");
+                self.note(node, "runs its children in turn; here one is chosen at random with equal probability");
                 equally(actions)
             }
             "RandomOrderController" => {
-                self.note(node, "takes what is under it in a random order; here in the order of the file");
+                self.note(node, "runs its children in random order; here in file order");
                 Action::Sequence(actions)
             }
             "ThroughputController" => self.throughput_controller(node, Action::Sequence(actions)),
             "SwitchController" => self.switch_controller(node, actions)?,
-            // The nearest controller is a loop: the first time of that.
+            // Inside a loop it runs in the first pass.
             "OnceOnlyController" if self.in_loop => Action::FirstPass(Box::new(Action::Sequence(actions))),
             "OnceOnlyController" if self.single_round => Action::Sequence(actions),
             "OnceOnlyController" => {
-                self.note(node, "asked once by each thread at its start; left out, for it is none of the load after");
+                self.note(
+                    node,
+                    "runs once per thread at its start; left out because it is not part of the steady load",
+                );
                 return None;
             }
             class => {
@@ -186,11 +189,13 @@ impl<'e> Reader<'e, '_> {
                 self.note(
                     node,
                     match class {
-                        "IfController" => format!("what is under it only if its condition holds{said}; here always"),
-                        "WhileController" => format!("what is under it while its condition holds{said}; here once"),
-                        "RunTime" => format!("what is under it again and again for {seconds} s; here once"),
-                        "ForeachController" => format!("what is under it for each of some values{said}; here once"),
-                        _ => format!("{}; what is under it is asked once", untranslated::describe(node)),
+                        "IfController" => format!("runs its children only if a condition holds{said}; here always"),
+                        "WhileController" => format!("repeats its children while a condition holds{said}; here once"),
+                        "RunTime" => format!("repeats its children for {seconds} s; here once"),
+                        "ForeachController" => {
+                            format!("repeats its children for each value of a list{said}; here once")
+                        }
+                        _ => format!("{}; here its children run once", untranslated::describe(node)),
                     },
                 );
                 Action::Sequence(actions)
@@ -198,14 +203,13 @@ impl<'e> Reader<'e, '_> {
         })
     }
 
-    /// What the condition of an if controller is, where that does not depend on anything: a truth, or an expression of which one
-    /// comes.
+    /// Evaluates the condition of an if controller; `None` if it depends on run-time values.
     fn constant_condition(&mut self, node: &Node<'e>) -> Option<bool> {
         let condition = node.element.text_of("IfController.condition").trim();
         let (said, unknown) = self.variables.resolve(condition);
         let said = said.as_literal().filter(|_| unknown.is_empty())?.trim().to_owned();
         let whole = node.element.text_of("IfController.useExpression") == "true";
-        // JMeter takes anything but `true` for not.
+        // For JMeter, everything but `true` is false.
         if whole {
             Some(said.eq_ignore_ascii_case("true"))
         } else {
@@ -216,18 +220,15 @@ impl<'e> Reader<'e, '_> {
     fn loop_controller(&mut self, node: &Node<'e>, action: Action) -> Action {
         let loops = self.number(node, "LoopController.loops", 1.0);
         if loops < 0.0 {
-            self.note(node, "repeats for ever; here once, and then the whole round begins again");
+            self.note(node, "repeats forever; here once, after which the next iteration starts");
             return action;
         }
-        // One request is repeated as it is; several are written out.
+        // A single request has a repeat count; loops of several requests are unrolled.
         let single = action.requests().len() == 1 && matches!(&action, Action::Sequence(actions) if actions.len() == 1);
         let most = if single { 60_000 } else { (MAX_STEPS / 2 / action.size().max(1)).max(1) };
         let times = (loops as u32).min(most as u32);
         if f64::from(times) < loops {
-            self.note(
-                node,
-                format!("repeats {loops} times; here {times} times, which is the longest that is written out"),
-            );
+            self.note(node, format!("repeats {loops} times; here {times} times, the maximum for an unrolled loop"));
         }
         let inner = match action {
             Action::Sequence(mut actions) if single => actions.remove(0),
@@ -238,20 +239,20 @@ impl<'e> Reader<'e, '_> {
 
     fn throughput_controller(&mut self, node: &Node<'e>, action: Action) -> Action {
         if node.element.text_of("ThroughputController.style") != "1" {
-            self.note(node, "what is under it only so many times in all; here in every round");
+            self.note(node, "limits the total number of executions of its children; here they run in every iteration");
             return action;
         }
         let percent = self.number(node, "ThroughputController.percentThroughput", 100.0).clamp(0.0, 100.0);
         if percent == 0.0 {
             let said = node.element.text_of("ThroughputController.percentThroughput");
-            self.note(node, format!("its share of the rounds, `{said}`, is 0 %: what is under it is never asked"));
+            self.note(node, format!("its share of the iterations, `{said}`, is 0 %; its children never run"));
             return Action::Sequence(Vec::new());
         }
-        self.note(node, "takes its share of the rounds evenly spread; here at random, as often");
+        self.note(node, "runs its children in evenly spaced iterations; here at random with the same frequency");
         Action::Choice(vec![(percent, action), (100.0 - percent, Action::Sequence(Vec::new()))])
     }
 
-    /// One of those under it, by number or by name.
+    /// Translates a switch controller, which selects a child by index or name.
     fn switch_controller(&mut self, node: &Node<'e>, actions: Vec<Action>) -> Option<Action> {
         let said = node.element.text_of("SwitchController.value");
         if let Some(shares) = said.strip_prefix(WEIGHTED_CHOICE).and_then(|said| said.strip_suffix(")}")) {
@@ -268,12 +269,12 @@ impl<'e> Reader<'e, '_> {
         let equally =
             |actions: Vec<Action>| Some(Action::Choice(actions.into_iter().map(|action| (1.0, action)).collect()));
         if children.len() != actions.len() {
-            self.note(node, format!("one of those under it, by `{said}`; here one at random"));
+            self.note(node, format!("selects a child by `{said}`; here one is chosen at random"));
             return equally(actions);
         }
         let number = |value: &str| {
             let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
-            // A number beyond the last is the first.
+            // An index out of range selects the first child.
             digits.then(|| value.parse().ok().filter(|at| *at < children.len()).unwrap_or(0))
         };
         let (value, unknown) = self.variables.resolve(said.trim());
@@ -281,11 +282,14 @@ impl<'e> Reader<'e, '_> {
             let named = |wanted: &str| children.iter().position(|child| child.name() == wanted);
             let otherwise = || children.iter().position(|child| child.name().eq_ignore_ascii_case("default"));
             let at = if value.is_empty() { Some(0) } else { number(value).or_else(|| named(value)).or_else(otherwise) };
-            // A name that none of them has chooses none.
+            // An unknown name selects no child.
             return at.and_then(|at| actions.into_iter().nth(at));
         }
         if let Some((low, high)) = self.variables.integer_range(&value) {
-            self.note(node, format!("one of those under it, by `{said}`; here drawn for itself, each as often, whatever number stands elsewhere"));
+            self.note(
+                node,
+                format!("selects a child by `{said}`; here an independent random number is drawn with the same range"),
+            );
             let mut weights = vec![0.0; actions.len()];
             let last = actions.len() as i64 - 1;
             for (at, weight) in weights.iter_mut().enumerate() {
@@ -294,11 +298,11 @@ impl<'e> Reader<'e, '_> {
             weights[0] += (high - low.max(last + 1) + 1).max(0) as f64;
             return Some(Action::Choice(weights.into_iter().zip(actions).collect()));
         }
-        self.note(node, format!("one of those under it, by `{said}`; here one at random"));
+        self.note(node, format!("selects a child by `{said}`; here one is chosen at random"));
         equally(actions)
     }
 
-    /// Notes what is neither sampler nor controller, with all under it.
+    /// Notes an element that is neither sampler nor controller and not translated, and its children.
     pub(super) fn note_untranslated(&mut self, node: &Node<'e>) {
         let translated = match node.class() {
             "ConfigTestElement" => node.element.attribute("guiclass").ends_with("HttpDefaultsGui"),
@@ -313,11 +317,11 @@ impl<'e> Reader<'e, '_> {
                 self.note_other_logins(node);
                 true
             }
-            // Told of where the variables are collected.
+            // Noted when the variables are collected.
             "CSVDataSet" | "RandomCSVDataSetConfig" | "CounterConfig" | "RandomVariableConfig" => true,
             class if class.ends_with("Extractor") || class == "JSONPostProcessor" => self.extractor(node).is_some(),
             class if class.ends_with("Assertion") => self.assertion(node).is_some(),
-            // These are told of where it is known whether they rule their group.
+            // Noted when it is known whether they control their group.
             "ConstantThroughputTimer" | "PreciseThroughputTimer" => self.throttles.contains(&node.element.line),
             _ => false,
         };
@@ -330,14 +334,14 @@ impl<'e> Reader<'e, '_> {
     }
 }
 
-/// The node at the end of a path of names.
+/// Finds a node by a path of names.
 fn find<'n, 'e>(nodes: &'n [Node<'e>], path: &[&str]) -> Option<&'n Node<'e>> {
     let (first, rest) = path.split_first()?;
     let mut named = nodes.iter().filter(|node| node.name() == *first);
     if rest.is_empty() { named.next() } else { named.find_map(|node| find(&node.children, rest)) }
 }
 
-/// Samplers that ask no web server; their timers are waited for all the same.
+/// Whether a class is a sampler. Timers of samplers that are not translated still apply.
 pub(super) fn is_sampler(class: &str) -> bool {
     class.ends_with("Sampler") || class.ends_with("SamplerProxy") || class.ends_with("Request")
 }
@@ -346,7 +350,7 @@ fn is_selectable(class: &str) -> bool {
     is_sampler(class) || class == "HTTPSampler2" || class == "TestAction" || is_controller(class)
 }
 
-/// Controllers; not all are called so.
+/// Whether a class is a logic controller; not all class names end in `Controller`.
 pub(super) fn is_controller(class: &str) -> bool {
     class.ends_with("Controller") || ["InterleaveControl", "RunTime"].contains(&class)
 }

@@ -1,11 +1,12 @@
-//! Functions of `JMeter` whose value is known before anything is sent: texts made of texts, and expressions of numbers and texts.
+//! Evaluates `JMeter` functions whose value is known before the run: text functions and constant expressions.
 //!
-//! Sources: `org.apache.jmeter.functions` of `JMeter` 5.6, and for expressions the grammars of JEXL 3 and Groovy, of which only what
-//! both mean alike is taken.
+//! Sources: `org.apache.jmeter.functions` of `JMeter` 5.6, and for expressions the grammars of JEXL 3 and Groovy; only
+//! constructs with the same meaning in both are evaluated.
 
 use crate::address::form_encode;
 
-/// A function and what it is called with, each as it stands; `None`: it is none. `\\,` is a comma that parts nothing.
+/// Splits a call such as `__name(a,b)` into function and arguments; `None` if it is not a call. `\\,` is a literal
+/// comma.
 pub(super) fn parse_call(name: &str) -> Option<(&str, Vec<String>)> {
     let name = name.strip_prefix("__").map(|_| name)?;
     let Some((function, inside)) = name.strip_suffix(')').and_then(|call| call.split_once('(')) else {
@@ -35,7 +36,7 @@ pub(super) fn parse_call(name: &str) -> Option<(&str, Vec<String>)> {
     Some((function, arguments))
 }
 
-/// What a function gives, where that does not depend on anything that is only known later.
+/// The value of a function call; `None` if it depends on run-time values.
 pub(super) fn evaluate(function: &str, arguments: &[String]) -> Option<String> {
     if arguments.iter().any(|argument| argument.contains("${")) {
         return None;
@@ -51,7 +52,7 @@ pub(super) fn evaluate(function: &str, arguments: &[String]) -> Option<String> {
         },
         "__urlencode" => Some(form_encode(first)),
         "__intSum" | "__longSum" => {
-            // The last may be the name of a variable that takes the sum.
+            // The last argument may be the name of a variable that stores the sum.
             let (last, others) = arguments.split_last()?;
             let sum: i64 = others.iter().try_fold(0i64, |sum, n| sum.checked_add(n.trim().parse().ok()?))?;
             let last = last.trim();
@@ -59,7 +60,7 @@ pub(super) fn evaluate(function: &str, arguments: &[String]) -> Option<String> {
             Some(if named { sum } else { sum.checked_add(last.parse().unwrap_or(0))? }.to_string())
         }
         "__jexl2" | "__jexl3" | "__jexl" | "__groovy" | "__javaScript" => {
-            // Commas are part of an expression, but the last argument may be the name of a variable.
+            // Further arguments name variables that store the result.
             let whole = arguments.first().filter(|_| arguments[1..].iter().all(|name| name.trim().is_empty()))?;
             evaluate_expression(whole)
         }
@@ -67,8 +68,8 @@ pub(super) fn evaluate(function: &str, arguments: &[String]) -> Option<String> {
     }
 }
 
-/// The value of an expression of whole numbers, texts and truths; `None` where it has anything else in it, or where the languages
-/// differ about it.
+/// The value of an expression of integers, strings and booleans; `None` if it contains anything else or its value
+/// differs between the script languages.
 pub(super) fn evaluate_expression(text: &str) -> Option<String> {
     let mut rest = ExpressionReader { text: text.trim().trim_end_matches(';'), depth: 0 };
     let value = rest.disjunction()?;
@@ -96,17 +97,17 @@ impl Value {
     }
 }
 
-/// What is still to be read of an expression, and how many brackets are open.
+/// Recursive-descent parser: the remaining text and the nesting depth.
 struct ExpressionReader<'t> {
     text: &'t str,
     depth: usize,
 }
 
-/// Brackets within one another at most.
+/// Maximum nesting depth.
 const MAX_DEPTH: usize = 32;
 
 impl ExpressionReader<'_> {
-    /// Whether this stands here; then it is behind us.
+    /// Skips `sign` if it is next; returns whether it was.
     fn accept(&mut self, sign: &str) -> bool {
         let text = self.text.trim_start();
         let rest = text.strip_prefix(sign);
@@ -143,7 +144,7 @@ impl ExpressionReader<'_> {
             (Value::Number(left), Value::Number(right)) => left.cmp(right),
             (Value::Text(left), Value::Text(right)) => left.cmp(right),
             (Value::Boolean(left), Value::Boolean(right)) if ["==", "!="].contains(&sign) => left.cmp(right),
-            // Here each language has rules of its own.
+            // The languages differ for mixed types.
             _ => return None,
         };
         Some(Value::Boolean(match sign {
@@ -183,7 +184,7 @@ impl ExpressionReader<'_> {
             value = Value::Number(match sign {
                 "*" => left.checked_mul(right)?,
                 "%" => left.checked_rem(right)?,
-                // One language cuts off what is left over, the other does not.
+                // Integer division truncates only in one of the languages.
                 _ if left.checked_rem(right)? == 0 => left / right,
                 _ => return None,
             });
@@ -217,7 +218,7 @@ impl ExpressionReader<'_> {
         let quote = text.chars().next()?;
         if ['"', '\''].contains(&quote) {
             let (inside, rest) = text[1..].split_once(quote)?;
-            // What is escaped, or put in by Groovy, is left to them.
+            // Escapes and Groovy interpolation are not evaluated.
             if inside.contains(['\\', '$']) {
                 return None;
             }
@@ -229,7 +230,7 @@ impl ExpressionReader<'_> {
         self.text = rest;
         match word {
             "true" | "false" => Some(Value::Boolean(word == "true")),
-            // A leading zero would be an octal number.
+            // A leading zero marks an octal number.
             _ if word.len() > 1 && word.starts_with('0') => None,
             _ => word.parse().ok().map(Value::Number),
         }
@@ -241,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expressions_that_all_languages_mean_alike_have_a_value() {
+    fn constant_expressions_are_evaluated() {
         for (text, value) in [
             ("1 + 2 * 3", "7"),
             ("(1 + 2) * -3", "-9"),
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_parted_by_commas_that_are_not_escaped() {
+    fn arguments_are_separated_by_unescaped_commas() {
         assert_eq!(parse_call("__P(a, b)"), Some(("__P", vec!["a".to_owned(), " b".to_owned()])));
         assert_eq!(parse_call("__lowercase(A\\,B)"), Some(("__lowercase", vec!["A,B".to_owned()])));
         assert_eq!(parse_call("__threadNum"), Some(("__threadNum", Vec::new())));

@@ -1,4 +1,4 @@
-//! Thread groups: how many users, for how long, or how many arrivals.
+//! Thread groups: users or arrival rates, and durations.
 
 use offered_model::arrivals::Process;
 use offered_model::workload::{Pace, Visitor};
@@ -9,25 +9,25 @@ use super::node::Node;
 use crate::chain::Chain;
 use crate::plan::{Arrivals, Phase, RateProfile};
 
-/// Where a plan does not say when it ends.
+/// Duration for plans without an end.
 const DEFAULT_DURATION_S: f64 = 600.0;
-/// Seconds that a request may take, where threads end after so many of them.
+/// Assumed maximum time per request, to bound the duration of groups that end after a number of iterations.
 const SECONDS_PER_REQUEST: f64 = 2.0;
-/// Sessions that go on for longer than this are not what anybody means.
+/// Maximum duration in seconds.
 const MAX_SECONDS: f64 = 1e6;
-/// So many steps for a rate that rises in a straight line among other pieces.
+/// Number of constant steps that approximate a linear ramp.
 const STEPS_PER_RAMP: u32 = 30;
 
-/// What kind of thread group it is.
+/// Kind of a thread group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GroupKind {
-    /// N threads that go round.
+    /// A number of threads that iterate.
     Threads,
-    /// Iterations that arrive.
+    /// Iterations that arrive at a rate.
     Arrivals,
 }
 
-/// The kind of a node that is a thread group.
+/// Kind of a thread group; `None` for other elements.
 pub(super) fn kind(node: &Node) -> Option<GroupKind> {
     match node.class() {
         "ThreadGroup"
@@ -41,7 +41,7 @@ pub(super) fn kind(node: &Node) -> Option<GroupKind> {
     }
 }
 
-/// Phase a thread group runs.
+/// Phase in which a thread group runs.
 pub(super) fn phase(node: &Node) -> Phase {
     match node.class() {
         "SetupThreadGroup" => Phase::Setup,
@@ -50,17 +50,17 @@ pub(super) fn phase(node: &Node) -> Phase {
     }
 }
 
-/// What holds a group back, with nothing else to wait for.
+/// Throttling of a group by a throughput timer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Throttle {
-    /// All threads together, to so many samples a second.
+    /// All threads share a rate in samples per second.
     Shared { rate: f64, process: Process },
-    /// Each thread, to a sample every so long.
+    /// Each thread sends one sample per interval.
     PerThread(Nanos),
 }
 
 impl Reader<'_, '_> {
-    /// Who comes, and for how long.
+    /// Arrivals and duration of a group.
     pub(super) fn arrivals(&mut self, node: &Node, chain: &Chain, throttle: Option<Throttle>) -> (Arrivals, Nanos) {
         let think = chain.initial_wait.distribution().0;
         let (requests, think_s) = chain.means();
@@ -73,7 +73,7 @@ impl Reader<'_, '_> {
             _ => {
                 let (users, ramp, length) = self.users(node, requests, think_s);
                 let visits = self.visits(node);
-                // A thread keeps its variables; of its cookies the manager says whether it forgets them.
+                // A thread keeps its variables; the cookie manager decides about cookies.
                 let visitor = Visitor::Same;
                 let arrivals = match throttle {
                     None => Arrivals::Closed { users, visits, pace: None, visitor, ramp, think },
@@ -83,7 +83,7 @@ impl Reader<'_, '_> {
                     Some(Throttle::Shared { rate, process }) => {
                         self.note(
                             node,
-                            format!("its {users} threads are held back to a rate by a timer: translated as arrivals at that rate, which wait for no answer"),
+                            format!("a timer throttles its {users} threads to a rate: translated as open arrivals at that rate, which do not wait for responses"),
                         );
                         Arrivals::Open { rate: RateProfile::Constant(rate / requests), process, think }
                     }
@@ -93,7 +93,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// After how many rounds a thread ends; `None`: not before the end.
+    /// Number of iterations after which a thread ends; `None` for no limit.
     fn visits(&mut self, node: &Node) -> Option<u32> {
         let rounds = match node.class() {
             "ConcurrencyThreadGroup" => self.number(node, "Iterations", 0.0),
@@ -101,19 +101,22 @@ impl Reader<'_, '_> {
             _ => self.loops_of(node),
         };
         if rounds > f64::from(Visit::MAX) {
-            self.note(node, format!("each thread would end after {rounds} rounds; here users go on until the end"));
+            self.note(
+                node,
+                format!("each thread ends after {rounds} iterations; here users continue until the end of the run"),
+            );
         }
         (1.0..=f64::from(Visit::MAX)).contains(&rounds).then_some(rounds as u32)
     }
 
-    /// Users, their ramp, and the duration; a round is so many requests and `think_s` seconds of think time.
+    /// Number of users, ramp and duration. An iteration has `requests` requests and `think_s` seconds of think time.
     fn users(&mut self, node: &Node, requests: f64, think_s: f64) -> (u64, Nanos, Nanos) {
         let (users, ramp, length) = match node.class() {
             "ConcurrencyThreadGroup" => {
                 let unit = unit_seconds(node);
                 let (ramp, hold) = (self.number(node, "RampUp", 0.0) * unit, self.number(node, "Hold", 0.0) * unit);
                 if self.number(node, "Steps", 0.0) > 1.0 {
-                    self.note(node, "its users start in steps; here one after another over the same time");
+                    self.note(node, "starts users in steps; here one after another over the same time");
                 }
                 (self.number(node, "TargetLevel", 1.0), ramp, ramp + hold)
             }
@@ -122,7 +125,7 @@ impl Reader<'_, '_> {
             _ => self.standard_group(node, requests, think_s),
         };
         if users < 1.0 {
-            self.note(node, "has no users; here one");
+            self.note(node, "has no users; one is used");
         }
         (users.clamp(1.0, 1e8) as u64, nanos(ramp), nanos(length))
     }
@@ -135,7 +138,7 @@ impl Reader<'_, '_> {
             self.note(node, "starts after a delay; here at once");
         }
         if !["", "continue"].contains(&node.element.text_of("ThreadGroup.on_sample_error")) {
-            self.note(node, "would stop something after an error; sessions go on");
+            self.note(node, "stops a thread or the test after an error; here sessions continue");
         }
         let length = self.number(node, "ThreadGroup.duration", 0.0);
         let scheduled = node.element.text_of("ThreadGroup.scheduler") == "true";
@@ -145,11 +148,11 @@ impl Reader<'_, '_> {
         let mut instant = |name: &str| self.number(node, name, 0.0) / 1e3;
         let between = instant("ThreadGroup.end_time") - instant("ThreadGroup.start_time");
         if scheduled && between > 0.0 {
-            // Written by JMeter before 4; later ones do not look at them.
+            // Written by JMeter before version 4; later versions ignore them.
             self.note(
                 node,
                 format!(
-                    "begins and ends at times of the day; here it begins when it is run, and takes as long, {}",
+                    "starts and ends at fixed times of day; here it starts with the run and lasts as long, {}",
                     nanos(between)
                 ),
             );
@@ -157,23 +160,20 @@ impl Reader<'_, '_> {
         }
         let loops = self.loops_of(node);
         if loops < 0.0 {
-            self.note(node, format!("runs until it is stopped; here for {}", nanos(DEFAULT_DURATION_S)));
+            self.note(node, format!("runs until stopped; here for {}", nanos(DEFAULT_DURATION_S)));
             return (users, ramp, ramp + DEFAULT_DURATION_S);
         }
         let length =
             (ramp + loops.max(1.0) * (think_s + requests * SECONDS_PER_REQUEST)).max(60.0).ceil().min(MAX_SECONDS);
-        let rounds = if loops == 1.0 { "one round".to_owned() } else { format!("{loops} rounds") };
+        let rounds = if loops == 1.0 { "one iteration".to_owned() } else { format!("{loops} iterations") };
         self.note(
             node,
-            format!(
-                "each thread ends after {rounds}, and the test with the last; here at the latest after {}",
-                nanos(length)
-            ),
+            format!("each thread ends after {rounds}; here the run ends after {} at the latest", nanos(length)),
         );
         (users, ramp, length)
     }
 
-    /// The rounds of a thread; negative: for ever.
+    /// Number of iterations of a thread; negative for infinite.
     pub(super) fn loops_of(&mut self, node: &Node) -> f64 {
         let Some(main) = node.element.property("ThreadGroup.main_controller") else { return 1.0 };
         let said = self.resolve(node, main.text_of("LoopController.loops")).to_display();
@@ -187,14 +187,14 @@ impl Reader<'_, '_> {
             (number("Start users count"), number("Start users count burst"), number("rampUp"));
         let (period, hold) = (number("Start users period"), number("flighttime"));
         let delay = number("Threads initial delay");
-        // The burst comes first where it is given, then so many every period, each group over its own short ramp.
+        // The burst comes first if there is one, then a group of users per period, each with its own short ramp.
         let begun = if burst > 0.0 { burst } else { first };
         let groups = if first > 0.0 { ((users - begun) / first).ceil().max(0.0) } else { 0.0 };
         let ramp = groups * (period + burst_ramp) + burst_ramp;
         if delay > 0.0 {
             self.note(node, "starts after a delay; here at once");
         }
-        self.note(node, "its users start and stop in steps; here they start one after another over the same time, and all stop at the end");
+        self.note(node, "starts and stops users in steps; here they start one after another over the same time, and all stop at the end");
         (users, ramp, ramp + hold)
     }
 
@@ -209,20 +209,20 @@ impl Reader<'_, '_> {
             })
             .collect();
         let cell = |row: &Vec<f64>, at: usize| row.get(at).copied().unwrap_or(0.0);
-        // Threads, delay, ramp, hold, ramp down.
+        // Columns: threads, delay, ramp, hold, ramp down.
         let users = rows.iter().map(|row| cell(row, 0)).sum();
         let ramp = rows.iter().map(|row| cell(row, 1) + cell(row, 2)).fold(0.0, f64::max);
         let length = rows.iter().map(|row| cell(row, 1) + cell(row, 2) + cell(row, 3)).fold(0.0, f64::max);
         if rows.len() > 1 || rows.iter().any(|row| cell(row, 4) > 0.0) {
             self.note(
                 node,
-                "its rows start and stop users at their own times; here all start over one ramp, and stop at the end",
+                "starts and stops users at the times of its rows; here all start over one ramp and stop at the end",
             );
         }
         (users, ramp, length)
     }
 
-    /// Arrivals per second over time, their process, and the duration.
+    /// Arrival rate per second over time, arrival process and duration.
     fn rates(&mut self, node: &Node) -> (RateProfile, Process, Nanos) {
         match node.class() {
             "ArrivalsThreadGroup" => {
@@ -231,7 +231,7 @@ impl Reader<'_, '_> {
                 let (ramp, hold) = (self.number(node, "RampUp", 0.0) * unit, self.number(node, "Hold", 0.0) * unit);
                 let steps = self.number(node, "Steps", 0.0).clamp(0.0, 1000.0) as u32;
                 if self.number(node, "ConcurrencyLimit", 0.0) > 0.0 {
-                    self.note(node, "its limit of threads: arrivals beyond it would wait; here none does");
+                    self.note(node, "has a thread limit beyond which arrivals wait; here arrivals never wait");
                 }
                 let rate = match steps {
                     _ if ramp <= 0.0 => RateProfile::Constant(target),
@@ -264,12 +264,12 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `rate(10/s) random_arrivals(2 min) rate(50/s) pause(5 s) ...`: the rate goes in a straight line from one `rate` to the
-    /// next over the arrivals between them.
+    /// Reads a schedule such as `rate(10/s) random_arrivals(2 min) rate(50/s) pause(5 s)`. The rate changes linearly
+    /// from one `rate` to the next over the arrivals between them.
     fn open_model(&mut self, node: &Node) -> (RateProfile, Process, Nanos) {
         let schedule = self.resolve(node, node.element.text_of("OpenModelThreadGroup.schedule")).to_display();
         let (mut rate, mut pieces, mut even): (f64, Vec<(f64, f64, f64)>, bool) = (0.0, Vec::new(), false);
-        // Pieces whose end is not known yet take the next rate.
+        // Pieces whose end rate is not known yet; they end at the next rate.
         let mut open = 0;
         for call in schedule.split(')').map(str::trim).filter(|call| !call.is_empty()) {
             let (function, argument) = call.split_once('(').unwrap_or((call, ""));
@@ -280,14 +280,14 @@ impl Reader<'_, '_> {
                     let parsed = count.trim().parse::<f64>().ok().zip(parse_span(&format!("1{}", unit.trim())));
                     match parsed {
                         Some((count, unit)) => rate = count.max(0.0) / unit,
-                        None => self.note(node, format!("its schedule has a rate that cannot be read: {argument}")),
+                        None => self.note(node, format!("the schedule contains an invalid rate: {argument}")),
                     }
                     pieces[open..].iter_mut().for_each(|(_, to, _)| *to = rate);
                     open = pieces.len();
                 }
                 kind @ ("random_arrivals" | "even_arrivals" | "pause") => {
                     let over = parse_span(argument).unwrap_or_else(|| {
-                        self.note(node, format!("its schedule has a time that cannot be read: {argument}"));
+                        self.note(node, format!("the schedule contains an invalid time: {argument}"));
                         0.0
                     });
                     even |= kind == "even_arrivals";
@@ -298,13 +298,13 @@ impl Reader<'_, '_> {
                         pieces.push((rate, rate, over));
                     }
                 }
-                _ => self.note(node, format!("its schedule says `{call})`, which is not translated")),
+                _ => self.note(node, format!("the schedule contains `{call})`, which is not translated")),
             }
         }
         self.pieces(node, pieces, if even { Process::Constant } else { Process::Poisson })
     }
 
-    /// Pieces from one rate to another over some seconds, as a profile.
+    /// A rate profile from pieces (start rate, end rate, seconds).
     fn pieces(&mut self, node: &Node, pieces: Vec<(f64, f64, f64)>, process: Process) -> (RateProfile, Process, Nanos) {
         let pieces: Vec<_> = pieces.into_iter().filter(|(.., over)| *over > 0.0).take(1000).collect();
         let length = nanos(pieces.iter().map(|(.., over)| over).sum());
@@ -316,7 +316,10 @@ impl Reader<'_, '_> {
             }
             _ => {
                 if pieces.iter().any(|(from, to, _)| from != to) {
-                    self.note(node, format!("its rate rises in straight lines; here in {STEPS_PER_RAMP} steps each"));
+                    self.note(
+                        node,
+                        format!("the rate changes linearly; here each ramp has {STEPS_PER_RAMP} constant steps"),
+                    );
                 }
                 let steps = pieces.iter().flat_map(|(from, to, over)| {
                     let count = if from == to { 1 } else { STEPS_PER_RAMP };
@@ -332,23 +335,23 @@ impl Reader<'_, '_> {
         (profile, process, length)
     }
 
-    /// A constant or precise throughput timer over all of a group.
+    /// The throttling by `node`, if it is a constant or precise throughput timer.
     pub(super) fn throttle(&mut self, node: &Node) -> Option<Throttle> {
         let throughput = self.number(node, "throughput", 0.0);
         let (rate, process) = match node.class() {
             "ConstantThroughputTimer" => {
-                // A number in old files, a key in newer ones, and at times the words of the window; what is none of them is taken for
-                // the first, as JMeter does.
+                // A number in old files, a key in newer ones, sometimes the label of the user interface. Like JMeter,
+                // treat everything else as the first mode.
                 let mode = node.element.text_of("calcMode").trim().to_lowercase();
                 let all = ["1", "2", "3", "4", "calcmode.2", "calcmode.3", "calcmode.4", "calcmode.5"];
                 if !all.contains(&mode.as_str()) && !mode.contains("all active") {
-                    // In whole milliseconds, of microseconds that were rounded.
+                    // JMeter waits for whole milliseconds.
                     let every = (60e6 / throughput).round() / 1e3;
                     return (every.is_finite() && every >= 1.0)
                         .then(|| Throttle::PerThread(Nanos::from_millis(every as u64)));
                 }
                 if ["1", "3", "calcmode.2", "calcmode.4"].contains(&mode.as_str()) && self.groups > 1 {
-                    self.note(node, "is shared by the threads of all groups; here this group has all of it");
+                    self.note(node, "the rate is shared by the threads of all groups; here this group gets all of it");
                 }
                 (throughput / 60.0, Process::Constant)
             }
@@ -362,13 +365,13 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Seconds as a time; what is no time is none.
+/// Converts seconds to a duration, limited to [0, `MAX_SECONDS`].
 fn nanos(secs: f64) -> Nanos {
-    // To the microsecond: the plan's units are seconds and milliseconds.
+    // Rounded to a microsecond, because plans use seconds and milliseconds.
     Nanos::from_secs_f64((secs.clamp(0.0, MAX_SECONDS) * 1e6).round() / 1e6)
 }
 
-/// `2 min` and the like, in seconds.
+/// Parses a time such as `2 min`; returns seconds.
 fn parse_span(text: &str) -> Option<f64> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
     let (number, unit) = text.split_at(end);
@@ -383,7 +386,7 @@ fn parse_span(text: &str) -> Option<f64> {
     Some(number.parse::<f64>().ok()? * unit)
 }
 
-/// The seconds of the unit of time that the plugins' groups use.
+/// The time unit of a plugin's thread group in seconds.
 fn unit_seconds(node: &Node) -> f64 {
     if node.element.text_of("Unit") == "S" { 1.0 } else { 60.0 }
 }

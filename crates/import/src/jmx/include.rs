@@ -1,18 +1,18 @@
-//! Include controllers: what stands in other read_file is put under them.
+//! Include controllers: inserts the content of other files.
 //!
-//! Source: `IncludeController.getProperBranch`: of the file's test plan the first test fragment, enabled.
+//! Source: `IncludeController.getProperBranch`, which takes the first enabled test fragment of the file.
 
 use super::tree::{self, Element};
 
-/// Files within read_file at most, and read_file at all.
+/// Maximum nesting depth and maximum number of included files.
 const MAX_DEPTH: usize = 8;
 const MAX_FILES: usize = 100;
 
-/// Reads a file by the name a plan calls it.
+/// Reads an included file by the name in the plan.
 type IncludeReader<'f> = Option<&'f dyn Fn(&str) -> Result<String, String>>;
 
-/// Puts what is included under every include controller of `tree`, as far as it can be read; where it cannot, the reason is kept
-/// as its attribute `unread`.
+/// Inserts the included elements under every include controller of `tree`. If a file cannot be read, the reason becomes
+/// the attribute `unread` of the controller.
 pub(super) fn expand(tree: &mut Element, read_file: IncludeReader) {
     include(tree, read_file, MAX_DEPTH, &mut MAX_FILES.clone());
 }
@@ -26,9 +26,9 @@ fn include(element: &mut Element, read_file: IncludeReader, depth: usize, left: 
         }
         let (name, line) = (child.text_of("IncludeController.includepath").to_owned(), child.line);
         let read = match read_file {
-            _ if depth == 0 || *left == 0 => Err("read_file include one another".to_owned()),
+            _ if depth == 0 || *left == 0 => Err("files include one another".to_owned()),
             Some(read_file) => read_file(&name).and_then(|text| fragment(&text, &name, line)),
-            None => Err("it is another file".to_owned()),
+            None => Err("reading other files is not possible here".to_owned()),
         };
         *left = left.saturating_sub(1);
         match read {
@@ -44,10 +44,10 @@ fn include(element: &mut Element, read_file: IncludeReader, depth: usize, left: 
     }
 }
 
-/// What stands under the first test fragment of a file, as if it stood at `line`.
+/// The content of the first test fragment of a file, with all line numbers set to `line`.
 fn fragment(text: &str, file: &str, line: usize) -> Result<Element, String> {
     let mut tree = tree::read(text, file).map_err(|error| error.to_string())?;
-    let plan = tree.children.iter_mut().find(|child| child.tag == "hashTree").ok_or("it is no test plan")?;
+    let plan = tree.children.iter_mut().find(|child| child.tag == "hashTree").ok_or("it is not a test plan")?;
     let under = plan.children.iter_mut().find(|child| child.tag == "hashTree").ok_or("its test plan is empty")?;
     let enabled = |child: &Element| child.tag == "TestFragmentController" && child.attribute("enabled") != "false";
     let at = under.children.iter().position(enabled).ok_or("it has no test fragment")?;

@@ -1,8 +1,8 @@
-//! The test elements of a plan: in the file each is followed by a `hashTree` of those under it.
+//! Test elements of a plan. In the file, each element is followed by a `hashTree` with its children.
 
 use super::tree::Element;
 
-/// A test element that is enabled, with those under it.
+/// An enabled test element with its children.
 #[derive(Debug)]
 pub(super) struct Node<'e> {
     pub(super) element: &'e Element,
@@ -10,7 +10,7 @@ pub(super) struct Node<'e> {
 }
 
 impl<'e> Node<'e> {
-    /// The nodes of a `hashTree`; disabled ones do nothing in `JMeter` and are left out with all under them.
+    /// The nodes of a `hashTree`, without disabled elements and their children.
     pub(super) fn from_hash_tree(tree: &'e Element) -> Vec<Self> {
         let mut nodes = Vec::new();
         let mut elements = tree.children.iter().peekable();
@@ -23,12 +23,12 @@ impl<'e> Node<'e> {
         nodes
     }
 
-    /// Its kind, without the package.
+    /// Class name without the package.
     pub(super) fn class(&self) -> &'e str {
         self.element.tag.rsplit('.').next().unwrap_or(&self.element.tag)
     }
 
-    /// Its name in the plan.
+    /// Name in the plan.
     pub(super) fn name(&self) -> &'e str {
         self.element.attribute("testname")
     }

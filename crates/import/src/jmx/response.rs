@@ -1,4 +1,4 @@
-//! What a plan does with answers: extractors take something from them, assertions fail those that are not as expected.
+//! Extractors and assertions.
 
 use offered_model::Template;
 use offered_model::workload::script::{Check, Extraction, Find, Otherwise, Test, Wanted, Which};
@@ -8,13 +8,13 @@ use super::Reader;
 use super::node::Node;
 use crate::text::Text;
 
-/// Bytes a compiled regular expression may take.
+/// Maximum size of a compiled regular expression in bytes.
 const MAX_REGEX_BYTES: usize = 1 << 20;
-/// Bytes of a `JSONPath` at most.
+/// Maximum length of a `JSONPath` in bytes.
 const MAX_JSON_PATH_BYTES: usize = 500;
 
 impl<'e> Reader<'e, '_> {
-    /// What `node` takes from answers, where it is an extractor that can be said.
+    /// The extractions of `node`; `None` if it cannot be translated.
     pub(super) fn extractor(&mut self, node: &Node<'e>) -> Option<Vec<Extraction>> {
         let property = |name: &str| node.element.text_of(name);
         if has_other_scope(node) {
@@ -24,7 +24,7 @@ impl<'e> Reader<'e, '_> {
             "RegexExtractor" => {
                 let regex = self.literal(node, property("RegexExtractor.regex"))?;
                 let group = match property("RegexExtractor.template").trim() {
-                    // JMeter takes an empty text then.
+                    // With an empty template JMeter extracts an empty text.
                     "" => return None,
                     one => one.strip_prefix('$')?.strip_suffix('$')?.parse().ok()?,
                 };
@@ -53,7 +53,7 @@ impl<'e> Reader<'e, '_> {
                     self.literal(node, property("BoundaryExtractor.lboundary"))?,
                     self.literal(node, property("BoundaryExtractor.rboundary"))?,
                 );
-                // Without a right boundary it goes on to the end.
+                // Without a right boundary the match extends to the end.
                 let inside =
                     if right.is_empty() { "(.*)".to_owned() } else { format!("(.*?){}", regex::escape(&right)) };
                 let find = Find::Regex { pattern: format!("(?s){}{inside}", regex::escape(&left)), group: 1 };
@@ -97,14 +97,14 @@ impl<'e> Reader<'e, '_> {
                     return None;
                 }
                 let number = |at: usize| match numbers.get(at).map(String::as_str) {
-                    // Where there are any, each has its own; JMeter stops at one that is missing.
+                    // JMeter needs either no match numbers or one for each name.
                     None | Some("") if numbers.iter().any(|number| !number.is_empty()) => None,
                     number => Some(number.unwrap_or("").to_owned()),
                 };
                 let mut all = Vec::new();
                 for (here, (name, path)) in names.iter().zip(&paths).enumerate() {
                     let path = json_path(&self.literal(node, path)?)?;
-                    // Unlike the others it always sets the default, an empty one, too.
+                    // Unlike other extractors it always sets the default value, even an empty one.
                     let default = defaults.get(here).cloned().unwrap_or_default();
                     all.push(self.extraction(node, name, Find::Json(path), [&number(here)?, &default, "true"])?);
                 }
@@ -114,12 +114,12 @@ impl<'e> Reader<'e, '_> {
         }
     }
 
-    /// A text of a node in which nothing is left to be known later.
+    /// Resolves a text; `None` if it contains run-time variables.
     fn literal(&mut self, node: &Node<'e>, text: &str) -> Option<String> {
         self.resolve(node, text).as_literal().map(str::to_owned)
     }
 
-    /// Which match it is, and what it is where there is none.
+    /// An extraction with its match number and default value.
     fn extraction(
         &mut self,
         node: &Node<'e>,
@@ -127,7 +127,7 @@ impl<'e> Reader<'e, '_> {
         find: Find,
         [nth, default, empty]: [&str; 3],
     ) -> Option<Extraction> {
-        // Numbers that are none are 0, which is one at random; below 0 they are all, by names of their own.
+        // An invalid number counts as 0, a random match. Negative numbers extract all matches and are not supported.
         let which = match self.literal(node, nth.trim())?.trim() {
             "" => Which::Random,
             nth => match nth.parse::<i64>().unwrap_or(0) {
@@ -141,7 +141,7 @@ impl<'e> Reader<'e, '_> {
         (!name.is_empty()).then(|| Extraction { name: self.variables.extracted(name), find, which, otherwise })
     }
 
-    /// What `node` wants of answers, where it is an assertion that can be said.
+    /// The checks of `node`; `None` if it cannot be translated.
     pub(super) fn assertion(&mut self, node: &Node<'e>) -> Option<Vec<Check>> {
         let property = |name: &str| node.element.text_of(name).trim();
         if has_other_scope(node) {
@@ -175,7 +175,7 @@ impl<'e> Reader<'e, '_> {
                     _ => return None,
                 };
                 let size: u64 = self.literal(node, property("SizeAssertion.size"))?.parse().ok()?;
-                // Misspelt in some versions; where neither is given, it is all of the answer, as for any other word.
+                // Misspelt in some versions. Any other value means the whole response.
                 let field = [property("Assertion.test_field"), property("Asserion.test_field")];
                 let body = field.contains(&"SizeAssertion.response_data");
                 if !body || (sign == "<" && size == 0) || (sign == ">" && size == u64::MAX) {
@@ -202,7 +202,7 @@ impl<'e> Reader<'e, '_> {
         const OR: u32 = 32;
         let kind: u32 = node.element.text_of("Assertion.test_type").trim().parse().unwrap_or(CONTAINS);
         let mut wanted = Vec::new();
-        // The name of the collection was misspelt for ever.
+        // JMeter writes the misspelt name.
         let entries = ["Asserion.test_strings", "Assertion.test_strings"].map(|name| node.element.entries(name));
         for entry in entries.iter().flat_map(|entries| entries.iter()) {
             wanted.push(self.literal(node, &entry.text)?);
@@ -214,18 +214,18 @@ impl<'e> Reader<'e, '_> {
         let ignores = node.element.text_of("Assertion.assume_success") == "true";
         let mut tests = Self::tests_of_field(node, wanted, kind & !OR, or)?;
         if ignores && !tests.iter().any(|test| matches!(test, Test::Status(_))) {
-            // From 400 on, too, is no failure.
+            // Statuses from 400 on are not failures either.
             tests.push(Test::Status(vec![(100, 999)]));
         }
         let failing =
             |test: &Test| matches!(test, Test::Status(ranges) if ranges.iter().any(|(lowest, _)| *lowest >= 400));
         if !ignores && tests.iter().any(failing) {
-            self.note(node, "wants a status from 400 on without ignoring the status, so that JMeter fails such an answer all the same; here it is good");
+            self.note(node, "expects a status of 400 or above without ignoring the status, so JMeter still fails the response; here it passes");
         }
         Some(tests)
     }
 
-    /// What an assertion of this `kind` wants of the part of the answer that it looks at; `or`: one of them is enough.
+    /// The tests of a response assertion of this `kind`; with `or` one matching pattern is enough.
     fn tests_of_field(node: &Node<'e>, wanted: Vec<String>, kind: u32, or: bool) -> Option<Vec<Test>> {
         const MATCH: u32 = 1;
         const EQUALS: u32 = 8;
@@ -271,19 +271,19 @@ impl<'e> Reader<'e, '_> {
     }
 }
 
-/// Whether an extractor or an assertion looks elsewhere than at the answer itself: at a variable, or at what came with the answer.
+/// Whether an extractor or assertion applies to a variable or to sub-samples instead of the main response.
 fn has_other_scope(node: &Node) -> bool {
     ["Sample.scope", "Assertion.scope"]
         .iter()
         .any(|scope| !["", "parent"].contains(&node.element.text_of(scope).trim()))
 }
 
-/// A text in which nothing is a place for a value.
+/// A template without variables.
 fn literal_template(text: &str) -> Template {
     Text::from(text).template()
 }
 
-/// A status, or a class of them: the lowest and the highest.
+/// Parses a status or a class of statuses; returns the lowest and the highest status.
 fn status_range(said: &str) -> Option<(u16, u16)> {
     let said = said.trim().trim_start_matches('^').trim_end_matches('$');
     if said.len() == 3 && said.bytes().all(|b| b.is_ascii_digit()) {
@@ -295,12 +295,12 @@ fn status_range(said: &str) -> Option<(u16, u16)> {
     Some((class * 100, class * 100 + 99))
 }
 
-/// The expression, where offered's kind of regular expressions has it.
+/// The expression, if the crate `regex` supports it.
 fn supported_regex(regex: &str) -> Option<String> {
     RegexBuilder::new(regex).size_limit(MAX_REGEX_BYTES).build().is_ok().then(|| regex.to_owned())
 }
 
-/// `Location: (.+)` over all headers: the header.
+/// The header that a pattern such as `Location: (.+)` extracts.
 fn header_pattern(regex: &str) -> Option<Find> {
     let (name, rest) = regex.trim_start_matches("(?i)").split_once(':')?;
     let token = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
@@ -309,10 +309,10 @@ fn header_pattern(regex: &str) -> Option<Find> {
     (token && all).then(|| Find::Header(name.to_owned()))
 }
 
-/// A `JSONPath` as RFC 9535 has it; of older ones, those that are read there as well.
+/// The path, if it is valid by RFC 9535.
 fn json_path(path: &str) -> Option<String> {
     let path = path.trim();
     let path = if path.starts_with('$') { path.to_owned() } else { format!("$.{path}") };
-    // Its parser calls itself for each bracket.
+    // The parser is recursive.
     (path.len() <= MAX_JSON_PATH_BYTES && path.parse::<serde_json_path::JsonPath>().is_ok()).then_some(path)
 }

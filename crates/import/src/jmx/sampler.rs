@@ -1,4 +1,4 @@
-//! HTTP samplers, with the defaults and headers of their scope.
+//! HTTP samplers with the defaults and headers of their scope.
 
 use offered_model::Nanos;
 use offered_model::workload::script::{Auth, Body, Check, Extraction, Part};
@@ -10,29 +10,29 @@ use crate::body;
 use crate::jmx::tree::Element;
 use crate::text::Text;
 
-/// Headers of a request at most.
+/// Maximum number of headers of a request.
 const MAX_HEADERS: usize = 200;
-/// Arguments of a request at most.
+/// Maximum number of arguments of a request.
 const MAX_ARGUMENTS: usize = 1000;
 
-/// What samplers of a scope have in common, the nearest scope first.
+/// Settings that the samplers of a scope share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Defaults<'e> {
-    /// The elements of HTTP request defaults, from the outermost to the nearest.
+    /// HTTP Request Defaults elements, outermost first.
     pub(super) requests: Vec<&'e Element>,
-    /// Headers of header managers.
+    /// Headers of the header managers.
     pub(super) headers: Vec<(String, Text)>,
-    /// Who asks under which address, the nearest last.
+    /// Logins with their base URLs, nearest last.
     pub(super) logins: Vec<(String, Auth)>,
     /// Whether there is a cookie manager.
     pub(super) cookies: bool,
-    /// What is taken from answers.
+    /// Extractions.
     pub(super) extract: Vec<Extraction>,
-    /// What answers must be.
+    /// Checks.
     pub(super) check: Vec<Check>,
 }
 
-/// A request as a sampler makes it.
+/// The request of a sampler.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SamplerRequest {
     pub(super) line: usize,
@@ -54,7 +54,7 @@ pub(super) struct SamplerRequest {
 }
 
 impl<'e> Reader<'e, '_> {
-    /// The request of sampler `node`.
+    /// Translates the sampler `node`.
     pub(super) fn sampler(&mut self, node: &Node<'e>, defaults: &Defaults<'e>) -> SamplerRequest {
         let element = node.element;
         let mut text = |name: &str| {
@@ -68,7 +68,7 @@ impl<'e> Reader<'e, '_> {
         let whole = path.leading_literal().starts_with("http://") || path.leading_literal().starts_with("https://");
         let mut server = self.server_of(node, defaults);
         if whole {
-            // A whole URL in the path: it counts alone.
+            // An absolute URL in the path overrides the server.
             let missing = |name: &str| self.variables.missing_value(name);
             if let Some((own, rest)) = Server::parse_text(&path, missing) {
                 (server, path) = (own, rest);
@@ -79,7 +79,7 @@ impl<'e> Reader<'e, '_> {
             "" => "get".to_owned(),
             _ if fit => method,
             other => {
-                self.note(node, format!("the method {} is none of HTTP; get instead", other.to_uppercase()));
+                self.note(node, format!("{} is not a valid HTTP method; replaced by get", other.to_uppercase()));
                 "get".to_owned()
             }
         };
@@ -110,7 +110,7 @@ impl<'e> Reader<'e, '_> {
         }
     }
 
-    /// The server of its scheme, host and port, each its own or the nearest default.
+    /// The server from scheme, host and port, each with the nearest default.
     fn server_of(&mut self, node: &Node<'e>, defaults: &Defaults<'e>) -> Server {
         let mut texts = [Text::default(), Text::default(), Text::default()];
         for (text, name) in texts.iter_mut().zip(["HTTPSampler.protocol", "HTTPSampler.domain", "HTTPSampler.port"]) {
@@ -153,7 +153,7 @@ impl<'e> Reader<'e, '_> {
             .flat_map(|arguments| arguments.entries("Arguments.arguments"))
             .collect();
         if arguments.len() > MAX_ARGUMENTS {
-            self.note(node, format!("more than {MAX_ARGUMENTS} arguments; the others are left out"));
+            self.note(node, format!("more than {MAX_ARGUMENTS} arguments; the rest is left out"));
             arguments.truncate(MAX_ARGUMENTS);
         }
         let files = node.element.property("HTTPsampler.Files");
@@ -209,7 +209,7 @@ impl<'e> Reader<'e, '_> {
         }
         if has_body {
             headers.retain(|(name, value)| !is_form_header(name, value));
-            // A table of a workload cannot say everything: names with variables in them, or names alone.
+            // A form table of a workload supports neither variables in names nor names without `=`.
             if pairs.iter().all(Argument::is_plain) && !typed(headers) {
                 return body::form(&pairs.iter().map(Argument::decoded).collect::<Vec<_>>(), headers);
             }
@@ -223,29 +223,32 @@ impl<'e> Reader<'e, '_> {
         Body::None
     }
 
-    /// What a sampler does besides asking.
+    /// Notes settings of a sampler that are not translated.
     fn note_other_settings(&mut self, node: &Node<'e>) {
         let element = node.element;
         let is_true = |name: &str| element.text_of(name) == "true";
         if is_true("HTTPSampler.image_parser") {
-            self.note(node, "would fetch what the page embeds; name that in `objects`");
+            self.note(node, "fetches embedded resources; list them in `objects`");
         }
         if !element.text_of("HTTPSampler.proxyHost").is_empty() {
-            self.note(node, "would ask by way of a proxy; write it as `proxy`");
+            self.note(node, "uses a proxy; set `proxy` in [target]");
         }
     }
 
-    /// Adds the headers of a header manager; one nearer to the sampler replaces its namesake.
+    /// Adds the headers of a header manager; a header nearer to the sampler replaces one of the same name.
     pub(super) fn headers(&mut self, manager: &Node<'e>, headers: &mut Vec<(String, Text)>) {
         for entry in manager.element.entries("HeaderManager.headers") {
             let name = self.resolve(manager, entry.text_of("Header.name").trim()).to_display();
             let value = self.resolve(manager, entry.text_of("Header.value").trim());
             if address::is_reserved_header(&name) || !address::is_valid_header(&name, &value) {
-                self.note(manager, format!("the header `{name}` is offered's own or cannot be sent; left out"));
+                self.note(
+                    manager,
+                    format!("the header `{name}` is set by the generator itself or is not valid; left out"),
+                );
                 continue;
             }
             if headers.len() == MAX_HEADERS {
-                self.note(manager, format!("more than {MAX_HEADERS} headers; the others are left out"));
+                self.note(manager, format!("more than {MAX_HEADERS} headers; the rest is left out"));
                 return;
             }
             headers.retain(|(other, _)| !other.eq_ignore_ascii_case(&name));

@@ -1,4 +1,4 @@
-//! Timers: what `JMeter` waits before a sampler, the sum of all timers in its scope.
+//! Timers: `JMeter` waits before a sampler for the sum of all timers in its scope.
 
 use offered_model::Law;
 
@@ -6,12 +6,12 @@ use super::Reader;
 use super::node::Node;
 use crate::delay::Delay;
 
-/// What `offered plan emulate --for jmeter` writes for exponential think times, before and after their mean.
+/// Script that `offered plan emulate --for jmeter` writes for exponential think times, before and after the mean.
 const EXPONENTIAL: (&str, &str) =
     ("return Math.round(-", " * Math.log(1 - java.util.concurrent.ThreadLocalRandom.current().nextDouble()))");
 
 impl Reader<'_, '_> {
-    /// What the timer `node` adds; `None`: it is no timer that can be said as a law.
+    /// The delay of the timer `node`; `None` if it is not a timer with a known distribution.
     pub(super) fn timer(&mut self, node: &Node) -> Option<Delay> {
         let delay = match node.class() {
             "ConstantTimer" => Delay::constant(self.millis(node, "ConstantTimer.delay")),
@@ -25,7 +25,7 @@ impl Reader<'_, '_> {
                 let (offset, sdev) = (self.millis(node, "ConstantTimer.delay"), self.millis(node, "RandomTimer.range"));
                 self.note(
                     node,
-                    "a normal law is none of a workload's: a gamma law of the same mean and variance instead",
+                    "a workload has no normal distribution; replaced by a gamma distribution with the same mean and variance",
                 );
                 Delay::folded_normal(offset, sdev)
             }
@@ -36,7 +36,7 @@ impl Reader<'_, '_> {
                 let poisson = Law::poisson_millis(mean).map_or_else(|_| Delay::default(), Delay::from_distribution);
                 self.note(
                     node,
-                    "translated as JMeter draws it: a Poisson *count* of milliseconds, nearly constant, which does not make arrivals Poisson; for that write exponential",
+                    "translated as JMeter implements it: the delay is a Poisson *count* of milliseconds, nearly constant, and does not make arrivals Poisson; for Poisson arrivals use exponential",
                 );
                 poisson.plus(&Delay::constant(offset))
             }
@@ -50,7 +50,7 @@ impl Reader<'_, '_> {
         Some(delay)
     }
 
-    /// A property in milliseconds, as seconds.
+    /// Reads a property in milliseconds; returns seconds.
     fn millis(&mut self, node: &Node, property: &str) -> f64 {
         self.number(node, property, 0.0) / 1e3
     }

@@ -1,19 +1,19 @@
-//! The XML of a test plan as a tree whose elements know their lines.
+//! Parses the XML of a test plan into a tree of elements with line numbers.
 //!
-//! Entities are not expanded but the five of XML itself, a document type is refused, and size and depth are bounded: no file
-//! makes more of itself than it is.
+//! Only the five predefined entities are expanded, document types are rejected, and size and depth are limited, so
+//! hostile files cannot exhaust memory.
 
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::Error;
 
-/// Elements within one another at most; a plan has two for each controller.
+/// Maximum nesting depth; each controller takes two levels.
 const MAX_DEPTH: usize = 256;
-/// Elements at most.
+/// Maximum number of elements.
 const MAX_ELEMENTS: usize = 500_000;
 
-/// One element.
+/// An XML element.
 #[derive(Debug, Default)]
 pub(super) struct Element {
     pub(super) tag: String,
@@ -24,12 +24,12 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// An attribute's value, or nothing.
+    /// Value of an attribute; empty if missing.
     pub(super) fn attribute(&self, name: &str) -> &str {
         self.attributes.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
     }
 
-    /// The property `name`: a child so named, in an attribute or, as old plans do, in a child of its own.
+    /// The child element of the property `name`. The name is an attribute or, in old plans, a `<name>` child.
     pub(super) fn property(&self, name: &str) -> Option<&Element> {
         let named = |child: &&Element| {
             child.attribute("name") == name || child.children.iter().any(|own| own.tag == "name" && own.text == name)
@@ -37,19 +37,19 @@ impl Element {
         self.children.iter().find(named)
     }
 
-    /// The text of the property `name`, or nothing.
+    /// Text of the property `name`; empty if missing.
     pub(super) fn text_of(&self, name: &str) -> &str {
         let Some(found) = self.property(name) else { return "" };
         found.children.iter().find(|child| child.tag == "value").map_or(&found.text, |value| &value.text)
     }
 
-    /// The entries of the collection `name`.
+    /// Entries of the collection property `name`.
     pub(super) fn entries(&self, name: &str) -> &[Element] {
         self.property(name).map_or(&[], |found| &found.children)
     }
 }
 
-/// Reads `text`, the content of `file`.
+/// Parses `text`, the content of `file`.
 pub(super) fn read(text: &str, file: &str) -> Result<Element, Error> {
     let mut lines = Lines { text, at: 0, line: 1 };
     let mut xml = quick_xml::Reader::from_str(text);
@@ -59,14 +59,14 @@ pub(super) fn read(text: &str, file: &str) -> Result<Element, Error> {
         let line = lines.at(xml.buffer_position() as usize);
         let wrong = |what: String| Error::Line { file: file.to_owned(), line, message: what };
         let event = match xml.read_event() {
-            // A tag that was cut off is a syntax error to the parser; to a person the file ends too early.
+            // The parser reports a truncated tag as a syntax error; treat it as the end of the file.
             Err(quick_xml::Error::Syntax(_)) => Event::Eof,
             event => event.map_err(|error| wrong(format!("not well-formed XML: {error}")))?,
         };
         match event {
             Event::Start(tag) => {
                 if open.len() == MAX_DEPTH {
-                    return Err(wrong(format!("more than {MAX_DEPTH} elements within one another; no test plan has")));
+                    return Err(wrong(format!("elements are nested deeper than {MAX_DEPTH} levels")));
                 }
                 open.push(element(&tag, line).map_err(wrong)?);
                 count += 1;
@@ -80,7 +80,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Element, Error> {
                 }
             }
             Event::End(_) => {
-                let done = open.pop().ok_or_else(|| wrong("an end without a beginning".to_owned()))?;
+                let done = open.pop().ok_or_else(|| wrong("an end tag without a start tag".to_owned()))?;
                 match open.last_mut() {
                     Some(parent) => parent.children.push(done),
                     None => return Ok(done),
@@ -95,24 +95,24 @@ pub(super) fn read(text: &str, file: &str) -> Result<Element, Error> {
                         .into_iter()
                         .find_map(|(entity, c)| (*name == *entity).then_some(c)),
                 };
-                let c = known.ok_or_else(|| wrong(format!("`&{};` is no character of XML", &*name)))?;
+                let c = known.ok_or_else(|| wrong(format!("`&{};` is not a character of XML", &*name)))?;
                 push(&mut open, c.encode_utf8(&mut [0; 4]));
             }
-            Event::DocType(_) => return Err(wrong("a document type (DTD); test plans have none".to_owned())),
+            Event::DocType(_) => return Err(wrong("a document type declaration (DTD) is not allowed".to_owned())),
             Event::Eof => {
                 let what = match open.last() {
                     Some(inner) => format!(
-                        "the file ends within <{}>, which begins at line {}; it is cut off",
+                        "the file ends inside <{}>, which starts at line {}; it is truncated",
                         inner.tag, inner.line
                     ),
-                    None => "no element at all; expected <jmeterTestPlan>".to_owned(),
+                    None => "no element found; expected <jmeterTestPlan>".to_owned(),
                 };
                 return Err(wrong(what));
             }
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
         }
         if count > MAX_ELEMENTS {
-            return Err(wrong(format!("more than {MAX_ELEMENTS} elements; no test plan has")));
+            return Err(wrong(format!("more than {MAX_ELEMENTS} elements")));
         }
     }
 }
@@ -138,7 +138,7 @@ fn push(open: &mut [Element], text: &str) {
     }
 }
 
-/// Counts lines on the way through a text.
+/// Counts lines while a text is read.
 struct Lines<'t> {
     text: &'t str,
     at: usize,
@@ -146,7 +146,7 @@ struct Lines<'t> {
 }
 
 impl Lines<'_> {
-    /// The line of byte `to`, which is not before the last one asked for.
+    /// Line number of byte `to`; `to` must not decrease from call to call.
     fn at(&mut self, to: usize) -> usize {
         let to = to.min(self.text.len());
         let passed = &self.text.as_bytes()[self.at.min(to)..to];

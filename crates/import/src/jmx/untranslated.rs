@@ -1,9 +1,9 @@
-//! What the elements that are not translated would have done.
+//! Descriptions of elements that are not translated.
 
 use super::node::Node;
 use super::variables::EXTRACTOR_NAMES;
 
-/// In a few words, what `node` would have done.
+/// A short description of what `node` does in `JMeter`.
 #[expect(clippy::too_many_lines, reason = "a table with a row for each element")]
 pub(super) fn describe(node: &Node) -> String {
     let property = |names: &[&str]| {
@@ -17,97 +17,97 @@ pub(super) fn describe(node: &Node) -> String {
     let class = node.class();
     let scope = property(&["Sample.scope", "Assertion.scope"]);
     if scope == "variable" {
-        return format!("would look at the variable `{}`, not at the answer", property(&["Scope.variable"]));
+        return format!("applies to the variable `{}`, not to the response", property(&["Scope.variable"]));
     } else if ["all", "children"].contains(&scope.as_str()) {
-        return "would look at what came with the answer, redirects and what the page embeds, as well".to_owned();
+        return "also applies to sub-samples (redirects and embedded resources)".to_owned();
     }
     match class {
-        "CacheManager" => "would not ask again for what the server called fresh".to_owned(),
-        "DNSCacheManager" => "would resolve names in its own way".to_owned(),
-        "UserParameters" => "would give each thread its own variables".to_owned(),
+        "CacheManager" => "does not request resources again that are still fresh".to_owned(),
+        "DNSCacheManager" => "resolves host names in its own way".to_owned(),
+        "UserParameters" => "gives each thread its own variables".to_owned(),
         "ConstantThroughputTimer" => {
-            format!("would hold the threads back to {} samples a minute", property(&["throughput"]))
+            format!("limits the threads to {} samples per minute", property(&["throughput"]))
         }
         "PreciseThroughputTimer" => {
             let (rate, period) = (property(&["throughput"]), property(&["throughputPeriod"]));
-            format!("would hold the threads back to {rate} samples in {period} s, at random instants")
+            format!("limits the threads to {rate} samples in {period} s, at random times")
         }
-        "SyncTimer" => "would gather threads and let them go together".to_owned(),
-        "TestFragmentController" => "is run only where a module controller names it".to_owned(),
-        "ModuleController" | "IncludeController" => "would do what stands elsewhere".to_owned(),
-        "CriticalSectionController" => "would let one thread in at a time".to_owned(),
+        "SyncTimer" => "collects threads and releases them together".to_owned(),
+        "TestFragmentController" => "runs only where a module controller refers to it".to_owned(),
+        "ModuleController" | "IncludeController" => "runs elements that are defined elsewhere".to_owned(),
+        "CriticalSectionController" => "admits one thread at a time".to_owned(),
         "ResultCollector" | "BackendListener" | "Summariser" | "ResultSaver" => {
-            "would write results; offered records every launch".to_owned()
+            "writes results; offered records every request".to_owned()
         }
-        "ProxyControl" | "HttpMirrorControl" | "HTTPMirrorControl" | "PropertyDisplay" | "WorkBench" | "HttpSimpleTableControl" => "is none of the load".to_owned(),
+        "ProxyControl" | "HttpMirrorControl" | "HTTPMirrorControl" | "PropertyDisplay" | "WorkBench" | "HttpSimpleTableControl" => "is not part of the load".to_owned(),
         "SizeAssertion" => {
-            "would fail answers whose whole, headers, status or message is not so long; here only the body's length is looked at"
+            "checks the size of the headers, status, message or whole response; only the size of the body can be checked here"
                 .to_owned()
         }
         "RegexExtractor" if property(&["RegexExtractor.template"]).is_empty() => {
-            format!("would take an empty text as `{}`, for its template is empty", property(&["RegexExtractor.refname"]))
+            format!("sets `{}` to an empty text, because its template is empty", property(&["RegexExtractor.refname"]))
         }
         "ConfigTestElement" | "ConfigTestElementCustom" | "JavaConfig" | "LDAPArguments" => {
-            "would be the defaults of samplers that ask no web server".to_owned()
+            "sets defaults of samplers that do not use HTTP".to_owned()
         }
         "JDBCDataSource" | "MongoSourceElement" | "HBaseConnection" | "JMeterXMPPConnection" => {
-            "would connect to something that is no web server".to_owned()
+            "configures a connection that is not HTTP".to_owned()
         }
         "RedisDataSet" | "VariablesFromCSV" => {
-            "would take values from somewhere; write them under [variables], from a file".to_owned()
+            "reads values from an external source; write them to a file and use it under [variables]".to_owned()
         }
-        "RegExUserParameters" => "would send what an answer said as parameters of the next request".to_owned(),
-        "ResultAction" => "would stop something after a sample that failed; write on_failure for a request".to_owned(),
-        "LockFile" => "would keep a second test from running".to_owned(),
-        "TextFrameFilter" => "would leave out messages of a WebSocket".to_owned(),
-        "JSONFormatter" | "JSONToXMLConverter" => "would write the answer in another way".to_owned(),
-        "HbaseCrud" | "HdfsOperations" | "JobStatistics" => "would ask something that is no web server".to_owned(),
-        "SetVariablesAction" => "would set variables".to_owned(),
+        "RegExUserParameters" => "sends values of a response as parameters of the next request".to_owned(),
+        "ResultAction" => "stops a thread or the test after a failed sample; set on_failure of a request".to_owned(),
+        "LockFile" => "prevents a second test from running".to_owned(),
+        "TextFrameFilter" => "filters messages of a WebSocket".to_owned(),
+        "JSONFormatter" | "JSONToXMLConverter" => "converts the response to another format".to_owned(),
+        "HbaseCrud" | "HdfsOperations" | "JobStatistics" => "sends requests that are not HTTP".to_owned(),
+        "SetVariablesAction" => "sets variables".to_owned(),
         "SoapSampler" | "WebServiceSampler" => {
-            "would post XML to a web service, as JMeter before 3 did; write a [[request]] for it".to_owned()
+            "posts XML to a web service (JMeter before version 3); write a [[request]] for it".to_owned()
         }
-        "HTTPRawSampler" => "would send bytes of its own over a socket".to_owned(),
-        "SampleTimeout" => "would break off samples that take too long; write response_timeout instead".to_owned(),
-        "DummySampler" => "would ask nobody, and wait".to_owned(),
-        "KeystoreConfig" => "would choose a client's certificate; write tls = { certificate = ..., key = ... }".to_owned(),
-        "AutoStop" => "would stop the test when answers are slow or fail; write [thresholds]".to_owned(),
-        "DebugSampler" => "would show variables".to_owned(),
+        "HTTPRawSampler" => "sends raw bytes over a socket".to_owned(),
+        "SampleTimeout" => "aborts samples that take too long; set response_timeout".to_owned(),
+        "DummySampler" => "sends nothing and waits".to_owned(),
+        "KeystoreConfig" => "selects a client certificate; set tls = { certificate = ..., key = ... }".to_owned(),
+        "AutoStop" => "stops the test when responses are slow or fail; use [thresholds]".to_owned(),
+        "DebugSampler" => "shows variables".to_owned(),
         "JDBCSampler" | "FTPSampler" | "LDAPSampler" | "LDAPExtSampler" | "TCPSampler" | "JMSSampler"
         | "MailReaderSampler" | "SmtpSampler" | "SystemSampler" | "JavaSampler" | "PublisherSampler"
         | "SubscriberSampler" | "AccessLogSampler" | "AjpSampler" | "BoltSampler" | "MongoScriptSampler"
-        | "JUnitSampler" => "would ask something that is no web server".to_owned(),
+        | "JUnitSampler" => "sends requests that are not HTTP".to_owned(),
         _ if class.starts_with("JSR223") || class.starts_with("BeanShell") || class.starts_with("BSF") => {
             let script = property(&["script", "BeanShellSampler.query", "BeanShellAssertion.query", "filename"]);
             let begins: String = script.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
-            if begins.is_empty() { "would run a script".to_owned() } else { format!("would run a script: {begins}") }
+            if begins.is_empty() { "runs a script".to_owned() } else { format!("runs a script: {begins}") }
         }
         _ if class.ends_with("Extractor") || class.ends_with("PostProcessor") => {
             let name = property(&EXTRACTOR_NAMES);
             if name.is_empty() {
-                "would look at the answer".to_owned()
+                "processes the response".to_owned()
             } else {
-                format!("would take `{name}` from the answer")
+                format!("extracts `{name}` from the response")
             }
         }
         "DurationAssertion" => {
             let most = property(&["DurationAssertion.duration"]);
-            format!("would fail answers that take longer than {most} ms; write [thresholds] instead")
+            format!("fails responses that take longer than {most} ms; use [thresholds]")
         }
-        _ if class.ends_with("Assertion") => "would fail answers that are not as expected".to_owned(),
-        _ if class.ends_with("DriverConfig") => "would drive a browser".to_owned(),
+        _ if class.ends_with("Assertion") => "fails responses that are not as expected".to_owned(),
+        _ if class.ends_with("DriverConfig") => "configures a browser".to_owned(),
         _ if class.ends_with("Sampler") || class.ends_with("Request") => {
-            "would ask in a way that is not translated".to_owned()
+            "sends requests of an unsupported kind".to_owned()
         }
-        _ if class.ends_with("Modifier") => "would change the request before it is sent".to_owned(),
-        _ if class.ends_with("PreProcessor") => "would change the request before it is sent".to_owned(),
-        _ if class.ends_with("Timer") => "would wait before each sampler of its scope".to_owned(),
-        _ if class.ends_with("Controller") => "would choose what is asked in its own way".to_owned(),
+        _ if class.ends_with("Modifier") => "changes the request before it is sent".to_owned(),
+        _ if class.ends_with("PreProcessor") => "changes the request before it is sent".to_owned(),
+        _ if class.ends_with("Timer") => "waits before each sampler in its scope".to_owned(),
+        _ if class.ends_with("Controller") => "controls the order of its children in its own way".to_owned(),
         _ if ["Collector", "Visualizer", "Reporter", "Listener", "Writer", "Uploader", "Logger"]
             .iter()
             .any(|end| class.ends_with(end)) =>
         {
-            "would show results; offered records every launch".to_owned()
+            "shows results; offered records every request".to_owned()
         }
-        _ => "is unknown to offered; nothing of it is translated".to_owned(),
+        _ => "unknown element; not translated".to_owned(),
     }
 }

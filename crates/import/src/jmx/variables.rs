@@ -1,5 +1,5 @@
-//! `${...}` in the texts of a test plan: user-defined variables, those that rows, counters and answers give values, and the
-//! functions that mean something here.
+//! Resolves `${...}` in a test plan: user-defined variables, variables set by data files, counters and responses, and
+//! functions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,14 +14,14 @@ use crate::note::Note;
 use crate::plan::{ValueSource, Variable};
 use crate::text::{self, Text};
 
-/// Values of values of values, at most so often.
+/// Maximum depth of variables in values of variables.
 const MAX_DEPTH: usize = 16;
-/// Bytes that variables may put in, over the whole plan: a bomb of variables within variables stops here.
+/// Maximum number of bytes substituted in the whole plan; it stops exponential expansion of nested variables.
 const MAX_BYTES: usize = 16 << 20;
-/// Variables that functions draw, at most.
+/// Maximum number of variables generated for functions.
 const MAX_GENERATED_VARIABLES: usize = 1_000;
 
-/// Where extractors name what they take.
+/// Properties with the names of extracted variables.
 pub(super) const EXTRACTOR_NAMES: [&str; 7] = [
     "RegexExtractor.refname",
     "JSONPostProcessor.referenceNames",
@@ -32,52 +32,52 @@ pub(super) const EXTRACTOR_NAMES: [&str; 7] = [
     "JMESExtractor.referenceName",
 ];
 
-/// The variables of a plan. `JMeter` sets those of the user before it starts, wherever they stand.
+/// The variables of a plan. `JMeter` sets user-defined variables before the test starts, wherever they are defined.
 #[derive(Default)]
 pub(super) struct Variables<'g> {
     outside: ImportOptions<'g>,
     values: HashMap<String, String>,
-    /// What rows, counters, draws and answers give, as a workload says it.
+    /// Variables with run-time values (data files, counters, random numbers, responses), as texts of the workload.
     runtime: HashMap<String, Text>,
-    /// Those of a workload that are no constants.
+    /// Variables of the workload.
     pub(super) definitions: Vec<Variable>,
-    /// What is to be said of them, each where it stands.
+    /// Notes on variables.
     pub(super) notes: Vec<Note>,
-    /// The properties that have no value, and what `JMeter` takes for each.
+    /// Properties without a value, with the default that `JMeter` uses.
     pub(super) undefined_properties: BTreeMap<String, String>,
-    /// Those among them that were asked for last and have no default either.
+    /// Properties in the last resolved text that have neither value nor default.
     pub(super) properties_without_default: Vec<String>,
-    /// What user-defined variables draw once, when the test begins, and what is taken for it.
+    /// Functions in user-defined variables that are evaluated once at the start of the test, with the value used here.
     pub(super) drawn_once: BTreeMap<String, String>,
-    /// How often a function has been asked for in the same words where we are: each time it draws anew.
+    /// Number of identical function calls in the current element; each call returns a new value.
     uses: HashMap<String, usize>,
-    /// The line of the element around samplers where we are; 0 within a sampler.
+    /// Line of the current element outside of samplers; 0 inside a sampler.
     current_line: usize,
     substituted_bytes: usize,
 }
 
-/// How the values of a call come about.
+/// When a function call is evaluated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Evaluation {
-    /// Whenever it is asked for.
+    /// At each use.
     EachUse,
-    /// When the test begins, for it stands in a user-defined variable.
+    /// Once at the start of the test, because the call is in a user-defined variable.
     Once,
 }
 
 impl<'g> Variables<'g> {
-    /// None yet, with what is given from outside.
+    /// An empty set of variables with the settings of the import.
     pub(super) fn new(outside: ImportOptions<'g>) -> Self {
         Self { outside, ..Self::default() }
     }
 
-    /// From here on texts stand in the element of this line; 0: in a sampler.
+    /// Sets the line of the current element; 0 for a sampler.
     pub(super) fn enter(&mut self, line: usize) {
         self.uses.clear();
         self.current_line = line;
     }
 
-    /// What is given from outside wins over what the plan says.
+    /// Overrides variables of the plan with the values set by the user.
     pub(super) fn apply_preset(&mut self) {
         for (name, value) in self.outside.variables.into_iter().flatten() {
             self.runtime.remove(name);
@@ -85,7 +85,8 @@ impl<'g> Variables<'g> {
         }
     }
 
-    /// Those of `node` and of everything under it, within the controller `within` of a thread group.
+    /// Collects the variables of `node` and its children. `within` is the enclosing controller, if it may run more or
+    /// less than once per iteration.
     pub(super) fn collect(&mut self, node: &Node, within: Option<&str>) {
         let arguments = match node.class() {
             "TestPlan" => node.element.property("TestPlan.user_defined_variables"),
@@ -109,16 +110,16 @@ impl<'g> Variables<'g> {
             _ => false,
         };
         if let Some(within) = within.filter(|_| anew) {
-            self.note(node, format!("takes a new value whenever {within} begins; here once in a round"));
+            self.note(node, format!("takes a new value each time {within} starts; here once per iteration"));
         }
-        // Those that are begun once in a round, and those that may be more or less often.
+        // These controllers start exactly once per iteration.
         let plain = ["GenericController", "TransactionController", "RecordingController"].contains(&node.class());
         let inner = super::controller::is_controller(node.class()) && !plain;
         let inner = inner.then(|| format!("{} `{}`", node.class(), node.name()));
         node.children.iter().for_each(|child| self.collect(child, inner.as_deref().or(within)));
     }
 
-    /// The names of what is taken from answers by `node` and by everything under it.
+    /// Collects the names of variables that `node` and its children extract.
     pub(super) fn collect_extracted(&mut self, node: &Node) {
         for property in EXTRACTOR_NAMES {
             for name in node.element.text_of(property).split(';').map(str::trim).filter(|name| !name.is_empty()) {
@@ -128,7 +129,7 @@ impl<'g> Variables<'g> {
         node.children.iter().for_each(|child| self.collect_extracted(child));
     }
 
-    /// A name of the plan as one of the workload, unique_name the others.
+    /// A unique variable name of the workload for a name of the plan.
     fn new_name(&self, wanted: &str) -> String {
         let taken: HashSet<&str> = self.definitions.iter().map(|variable| variable.name.as_str()).collect();
         let plain = text::variable_name(wanted);
@@ -143,7 +144,7 @@ impl<'g> Variables<'g> {
         self.notes.push(super::note(node, what));
     }
 
-    /// The rows of a file, one after another; whether there are any.
+    /// Translates a CSV data set; returns whether it defines variables.
     fn csv_data_set(&mut self, node: &Node, per: Per) -> bool {
         let said = |name: &str| node.element.text_of(name).trim();
         let yes = |name: &str| said(name) == "true";
@@ -154,7 +155,7 @@ impl<'g> Variables<'g> {
         let names: Vec<&str> =
             said("variableNames").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         if names.is_empty() || path.is_empty() {
-            self.note(node, format!("would read `{path}`, whose first line names the variables; write it under [variables] as {{ file = \"{path}\" }}, and {{name.column}} where they are used"));
+            self.note(node, format!("reads `{path}`, whose first line names the variables; define it under [variables] as {{ file = \"{path}\" }}, and use {{name.column}}"));
             return false;
         }
         let columns: Vec<String> = names.iter().map(|name| text::variable_name(name)).collect();
@@ -169,15 +170,12 @@ impl<'g> Variables<'g> {
             format!("{}.csv", path.rsplit_once('.').map_or(path.as_str(), |(stem, _)| stem))
         };
         if !known {
-            self.note(
-                node,
-                format!("reads `{file}`; offered reads files whose names end in .csv: give it the name {path}"),
-            );
+            self.note(node, format!("reads `{file}`; offered needs the extension .csv: rename the file to {path}"));
         }
         if !["", ","].contains(&said("delimiter")) {
             self.note(
                 node,
-                format!("its values are parted by `{}`; offered takes commas: write the file so", said("delimiter")),
+                format!("uses the separator `{}`; offered needs commas: convert the file", said("delimiter")),
             );
         }
         let head = yes("ignoreFirstLine");
@@ -185,20 +183,17 @@ impl<'g> Variables<'g> {
             self.note(
                 node,
                 format!(
-                    "would skip the file's first line; here that line names the columns, which must be {}",
+                    "skips the first line of the file; here that line must contain the column names {}",
                     columns.join(", ")
                 ),
             );
         }
         if said("shareMode") == "shareMode.thread" {
-            self.note(
-                node,
-                "each thread would read the file from its start; here all take their rows from it in turn".to_owned(),
-            );
+            self.note(node, "each thread reads the file from its start; here all users share its rows".to_owned());
         }
         let last = said("recycle") == "false";
         if last && said("stopThread") != "true" {
-            self.note(node, "after its last row it would go on with <EOF>; here the run stops".to_owned());
+            self.note(node, "continues with <EOF> after the last row; here the run stops".to_owned());
         }
         let value = ValueSource::File {
             file: path,
@@ -209,19 +204,19 @@ impl<'g> Variables<'g> {
         true
     }
 
-    /// The rows of a file in a random order: of the `BlazeMeter` plugin.
+    /// Notes a random CSV data set (`BlazeMeter` plugin).
     fn random_csv_data_set(&mut self, node: &Node) -> bool {
         let said = |name: &str| node.element.text_of(name).trim();
-        let each = if said("independentListPerThread") == "true" { "of each thread " } else { "" };
+        let each = if said("independentListPerThread") == "true" { "for each thread " } else { "" };
         let what = format!(
-            "would take the rows {each}of `{}` in a random order; write it under [variables] as {{ file = ..., order = \"random\" }}, which takes each row as likely every time",
+            "reads the rows {each}of `{}` in random order; define it under [variables] as {{ file = ..., order = \"random\" }}, which draws rows with replacement",
             said("filename")
         );
         self.note(node, what);
         false
     }
 
-    /// A counter; whether it counts rounds.
+    /// Translates a counter; returns whether it defines a variable that changes per iteration.
     fn counter(&mut self, node: &Node) -> bool {
         let said = |name: &str| node.element.text_of(name).trim();
         let name = said("CounterConfig.name");
@@ -232,30 +227,33 @@ impl<'g> Variables<'g> {
             |name: &str| self.resolve(said(name)).0.as_literal().and_then(|said| said.trim().parse::<i64>().ok());
         let (start, step) = (number("CounterConfig.start").unwrap_or(0), number("CounterConfig.incr").unwrap_or(0));
         if step == 0 {
-            // What is not a number is none.
+            // Invalid numbers count as 0.
             self.values.insert(name.to_owned(), start.to_string());
-            self.note(node, format!("counts in steps of nothing, so `{name}` stays {start}"));
+            self.note(node, format!("has an increment of 0, so `{name}` stays {start}"));
             return false;
         }
         let Ok(from) = u64::try_from(start) else {
-            self.note(node, format!("would count in `{name}` from {start}; no sequence begins below 0"));
+            self.note(node, format!("counts `{name}` from {start}; sequences cannot start below 0"));
             return false;
         };
         if step != 1 || said("CounterConfig.per_user") == "true" {
-            let whose = if said("CounterConfig.per_user") == "true" { ", for each user" } else { "" };
-            self.note(node, format!("would count in `{name}` in steps of {step}{whose}; here by one, for all"));
+            let whose = if said("CounterConfig.per_user") == "true" { " for each user" } else { "" };
+            self.note(
+                node,
+                format!("counts `{name}` in steps of {step}{whose}; here in steps of 1, shared by all users"),
+            );
         }
         if !said("CounterConfig.end").is_empty() {
-            self.note(node, format!("would begin again after {}; here it goes on", said("CounterConfig.end")));
+            self.note(node, format!("starts again after {}; here it continues", said("CounterConfig.end")));
         }
         if !said("CounterConfig.format").is_empty() {
-            self.note(node, format!("would write the number as {}; here plain", said("CounterConfig.format")));
+            self.note(node, format!("formats the number as {}; here it is unformatted", said("CounterConfig.format")));
         }
         self.define(name, ValueSource::Sequence(from), Per::Visit);
         true
     }
 
-    /// A random variable; whether it is drawn for each round.
+    /// Translates a random variable; returns whether it changes per iteration.
     fn random_variable(&mut self, node: &Node) -> bool {
         let said = |name: &str| node.element.text_of(name).trim();
         let name = said("variableName");
@@ -263,19 +261,24 @@ impl<'g> Variables<'g> {
             |name: &str| self.resolve(said(name)).0.as_literal().and_then(|bound| bound.trim().parse::<i64>().ok());
         let (low, high) = (bound("minimumValue").unwrap_or(0), bound("maximumValue").unwrap_or(0));
         if name.is_empty() || low < 0 || high < low {
-            self.note(node, format!("would draw the variable `{name}` from {low} to {high}"));
+            self.note(node, format!("draws the variable `{name}` from {low} to {high}; not translated"));
             return false;
         }
         if !said("outputFormat").is_empty() {
-            self.note(node, format!("would write the number as {}; here plain", said("outputFormat")));
+            self.note(node, format!("formats the number as {}; here it is unformatted", said("outputFormat")));
         }
         if !said("randomSeed").is_empty() {
             let what = if said("perThread") == "true" {
-                "every thread would draw the same numbers"
+                "every thread draws the same numbers"
             } else {
-                "every run would draw the same numbers"
+                "every run draws the same numbers"
             };
-            self.note(node, format!("by its own seed {what}; here by the workload's seed, each user others"));
+            self.note(
+                node,
+                format!(
+                    "has its own seed, so {what}; here the workload's seed is used and users draw different numbers"
+                ),
+            );
         }
         if low == high {
             self.values.insert(name.to_owned(), low.to_string());
@@ -285,14 +288,15 @@ impl<'g> Variables<'g> {
         true
     }
 
-    /// `name` of the plan has this value in the workload.
+    /// Defines a workload variable for `name` of the plan.
     fn define(&mut self, name: &str, value: ValueSource, per: Per) {
         let own = self.new_name(name);
         self.runtime.insert(name.to_owned(), Text::variable(&own));
         self.definitions.push(Variable { name: own, value, per });
     }
 
-    /// `name` is taken from answers; the name it has in the workload. Where it has a value before, that is the workload's too.
+    /// Registers an extracted variable and returns its name in the workload. A user-defined value becomes its initial
+    /// value.
     pub(super) fn extracted(&mut self, name: &str) -> String {
         let own = text::variable_name(name);
         self.runtime.insert(name.to_owned(), Text::variable(&own));
@@ -305,7 +309,8 @@ impl<'g> Variables<'g> {
         own
     }
 
-    /// `text` with its variables put in; those without a value here stay as they stand and are named in the second.
+    /// Substitutes the variables in `text`. Also returns the variables and functions without a value, which stay
+    /// unchanged.
     pub(super) fn resolve(&mut self, text: &str) -> (Text, Vec<String>) {
         let mut unknown = Vec::new();
         let mut resolved = Text::default();
@@ -335,7 +340,7 @@ impl<'g> Variables<'g> {
                 resolved.push(&given);
                 continue;
             }
-            // What a user-defined variable says is known when the test begins.
+            // User-defined variables are evaluated at the start of the test.
             let (value, evaluation) = match self.values.get(wanted) {
                 Some(value) => (Some(value.clone()), Evaluation::Once),
                 None => (self.static_value(wanted), evaluation),
@@ -362,7 +367,7 @@ impl<'g> Variables<'g> {
         resolved.push_str(rest);
     }
 
-    /// What stands between braces, with the variables in it put in where all of them are known beforehand.
+    /// Resolves variables inside the braces of a variable, if all of them are known before the run.
     fn resolve_inner(&mut self, wanted: &str, depth: usize, evaluation: Evaluation) -> String {
         if depth > 0 && wanted.contains("${") {
             let (mut resolved, mut unknown) = (Text::default(), Vec::new());
@@ -374,7 +379,7 @@ impl<'g> Variables<'g> {
         wanted.to_owned()
     }
 
-    /// What is given a value while the workload runs.
+    /// The text for a variable or function with a run-time value.
     fn runtime_value(&mut self, name: &str, evaluation: Evaluation) -> Option<Text> {
         if let Some(given) = self.runtime.get(name) {
             return Some(given.clone());
@@ -382,7 +387,7 @@ impl<'g> Variables<'g> {
         let (function, arguments) = parse_call(name)?;
         let argument = |at: usize| arguments.get(at).map(|said| said.trim());
         let (called, value, per) = match function {
-            // Threads are counted from 1.
+            // Thread numbers start at 1.
             "__threadNum" => ("thread".to_owned(), ValueSource::Sequence(1), Per::Session),
             "__counter" if argument(0).is_some_and(|own| own.eq_ignore_ascii_case("false")) => {
                 ("counter".to_owned(), ValueSource::Sequence(1), Per::Request)
@@ -390,7 +395,7 @@ impl<'g> Variables<'g> {
             "__UUID" => ("uuid".to_owned(), ValueSource::Uuid, Per::Request),
             "__Random" => {
                 let (low, high) = (argument(0)?.parse::<i64>().ok()?, argument(1)?.parse::<i64>().ok()?);
-                // A workload draws no negative numbers.
+                // Negative ranges are not supported.
                 if low < 0 || high <= low {
                     return None;
                 }
@@ -407,7 +412,7 @@ impl<'g> Variables<'g> {
         {
             return Some(self.draw_once(name, &value));
         }
-        // Each time it is asked for in one request it draws anew; in another request it does so anyway.
+        // Each call in a request draws a new value. Other requests draw new values anyway.
         let again = match value {
             ValueSource::Uuid | ValueSource::UniformInteger(..) => {
                 let used = self.uses.entry(name.to_owned()).or_default();
@@ -425,13 +430,13 @@ impl<'g> Variables<'g> {
             self.notes.push(Note {
                 line: 0,
                 element: format!("`${{{name}}}`"),
-                message: "counts how often it is asked for; here the launches of the whole run".to_owned(),
+                message: "counts its own calls; here the requests of the whole run".to_owned(),
             });
         }
         self.define_generated(&key, &called, value, per)
     }
 
-    /// What a name of the workload lacks, where it only stands for what nothing gives a value.
+    /// The missing value, if a workload variable is only a placeholder for a name without a value.
     pub(super) fn missing_value(&self, name: &str) -> Option<MissingValue> {
         let variable = self.definitions.iter().find(|variable| variable.name == name)?;
         let ValueSource::Constant(said) = &variable.value else { return None };
@@ -439,7 +444,7 @@ impl<'g> Variables<'g> {
         Some(MissingValue { is_property: false, name: wanted.to_owned() })
     }
 
-    /// The ends of the numbers that `text`, a variable and nothing else, is drawn from.
+    /// The bounds, if `text` is a single random integer variable.
     pub(super) fn integer_range(&self, text: &Text) -> Option<(i64, i64)> {
         let name = text.variable_names().next().filter(|name| *text == Text::variable(name))?;
         match self.definitions.iter().find(|variable| variable.name == name)?.value {
@@ -448,9 +453,9 @@ impl<'g> Variables<'g> {
         }
     }
 
-    /// What is drawn when the test begins, as one value that is always the same.
+    /// A constant value for a function that `JMeter` evaluates once at the start of the test.
     fn draw_once(&mut self, whole: &str, value: &ValueSource) -> Text {
-        // Of no variable of the workload, for all of those are below.
+        // A stream that no variable of the workload uses: their numbers are smaller.
         let mut stream = data(Seed(self.drawn_once.len() as u64), u16::MAX, 0, 0);
         let said = match value {
             ValueSource::UniformInteger(low, high) => (low + stream.below((high - low) as u64 + 1) as i64).to_string(),
@@ -465,7 +470,7 @@ impl<'g> Variables<'g> {
         Text::from(said)
     }
 
-    /// What a function gives, the same wherever it stands in the same words.
+    /// Defines a generated variable for the call `whole`; equal calls share it.
     fn define_generated(&mut self, whole: &str, called: &str, value: ValueSource, per: Per) -> Option<Text> {
         if self.definitions.len() == MAX_GENERATED_VARIABLES {
             return None;
@@ -476,7 +481,7 @@ impl<'g> Variables<'g> {
         Some(Text::variable(&own))
     }
 
-    /// What a function gives that is known beforehand.
+    /// The value of a function that is known before the run.
     fn static_value(&mut self, name: &str) -> Option<String> {
         let (function, arguments) = parse_call(name)?;
         let argument = |at: usize| arguments.get(at).map(|said| said.trim().to_owned());
@@ -503,7 +508,7 @@ impl<'g> Variables<'g> {
     }
 }
 
-/// Where the brace that `text` begins with is closed.
+/// Position of the brace that closes the first one in `text`.
 fn closing_brace(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     for (at, byte) in text.bytes().enumerate() {

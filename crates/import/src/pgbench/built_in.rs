@@ -1,4 +1,4 @@
-//! pgbench's own scripts, as `pgbench --show-script` shows them.
+//! The built-in scripts of pgbench, as shown by `pgbench --show-script`.
 
 const SCRIPTS: [(&str, &str); 3] = [
     (
@@ -37,14 +37,14 @@ SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
     ),
 ];
 
-/// The script whose name begins with `name`, with its whole name.
+/// The full name and the text of the built-in script whose name starts with `name`.
 pub(super) fn script(name: &str) -> Result<(&'static str, &'static str), String> {
     let mut found = SCRIPTS.iter().filter(|(known, _)| known.starts_with(name));
     match (found.next(), found.next()) {
         (Some(script), None) => Ok(*script),
-        (Some(_), Some(_)) => Err(format!("`{name}` begins the names of several of pgbench's own scripts")),
+        (Some(_), Some(_)) => Err(format!("`{name}` is ambiguous: several built-in scripts of pgbench start with it")),
         (None, _) => {
-            Err(format!("pgbench has no script `{name}` of its own; it has tpcb-like, simple-update and select-only"))
+            Err(format!("pgbench has no built-in script `{name}`; expected tpcb-like, simple-update or select-only"))
         }
     }
 }

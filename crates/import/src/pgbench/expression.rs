@@ -1,13 +1,13 @@
-//! What `\set` and `\if` compute: pgbench's expressions, and their values as `pgbench.c` computes them.
+//! Expressions of `\set` and `\if`, evaluated as in `pgbench.c`.
 
 mod parse;
 
 use std::fmt;
 
-/// Parts of an expression at most: what is set from itself again and again doubles.
+/// Maximum size of an expression; repeated self-assignment grows exponentially.
 pub(super) const MAX_EXPRESSION_PARTS: usize = 1_000;
 
-/// A value of pgbench.
+/// A pgbench value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
     Null,
@@ -16,7 +16,7 @@ pub(super) enum Value {
     Double(f64),
 }
 
-/// As it is put into a statement (`getVariable`): numbers with fifteen digits.
+/// The text that pgbench substitutes into a statement (`getVariable`): numbers have fifteen digits.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -48,7 +48,7 @@ fn fifteen_digits(number: f64) -> String {
 }
 
 impl Value {
-    /// What a text is that `-D` gives (`makeVariableValue`).
+    /// Parses the value of `-D` (`makeVariableValue`).
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let lower = text.to_lowercase();
         let begins = |word: &str| !lower.is_empty() && word.starts_with(&lower);
@@ -64,7 +64,7 @@ impl Value {
         }
     }
 
-    /// Whether a condition that has come to this holds.
+    /// Whether a condition with this value is true.
     pub(super) fn is_true(self) -> bool {
         match self {
             Self::Null => false,
@@ -77,7 +77,7 @@ impl Value {
     fn boolean(self) -> Result<bool, String> {
         match self {
             Self::Boolean(truth) => Ok(truth),
-            other => Err(format!("{other} is neither true nor false")),
+            other => Err(format!("{other} is not a boolean")),
         }
     }
 
@@ -95,33 +95,33 @@ impl Value {
             Self::Double(number) => {
                 let rounded = number.round_ties_even();
                 let fits = (-9.223_372_036_854_776e18..9.223_372_036_854_776e18).contains(&rounded);
-                if fits { Ok(rounded as i64) } else { Err(format!("{self} is no whole number of 64 bits")) }
+                if fits { Ok(rounded as i64) } else { Err(format!("{self} is not a 64-bit integer")) }
             }
             other => Err(format!("{other} is not a number")),
         }
     }
 }
 
-/// An expression. What is behind `Drawn` and `Taken` is known when the load runs.
+/// An expression. The values of `Draw` and `Extracted` are only known at run time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expression {
     Value(Value),
-    /// A variable, by its name.
+    /// A variable, by name.
     Variable(String),
-    /// An operator or a function, by pgbench's name for it.
+    /// An operator or function, by pgbench's name.
     Call(&'static str, Vec<Expression>),
-    /// The number of a draw.
+    /// A random number, by the index of the draw.
     Draw(usize),
-    /// A value from an answer: the variable it was put into, and the how manieth of that name it is, from 0.
+    /// A value from a query result: variable name and index among the values of that name, starting at 0.
     Extracted(String, usize),
-    /// The number of the client.
+    /// Client number.
     ClientId,
-    /// A text that `-D` gives.
+    /// A text set with `-D`.
     Text(String),
 }
 
 impl Expression {
-    /// How many parts it has.
+    /// Number of parts.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Call(_, arguments) => 1 + arguments.iter().map(Self::size).sum::<usize>(),
@@ -129,7 +129,7 @@ impl Expression {
         }
     }
 
-    /// With draws that can only be one number in their places, and computed where that is all.
+    /// Replaces draws that can have only one value (`only`), and evaluates what has become constant.
     pub(super) fn simplified(&self, only: &dyn Fn(usize) -> Option<i64>) -> Result<Self, String> {
         match self {
             Self::Draw(draw) => Ok(only(*draw).map_or(Self::Draw(*draw), |number| Self::Value(Value::Integer(number)))),
@@ -146,7 +146,7 @@ impl Expression {
         }
     }
 
-    /// The draws in it, each once.
+    /// Indices of the draws in the expression, without duplicates.
     pub(super) fn draws(&self) -> Vec<usize> {
         let mut draws = match self {
             Self::Draw(draw) => vec![*draw],
@@ -158,7 +158,7 @@ impl Expression {
         draws
     }
 
-    /// Whether something is in it of which nothing can be computed before the load runs.
+    /// Whether the expression contains a query result or the client number.
     pub(super) fn needs_runtime(&self) -> bool {
         match self {
             Self::Extracted(..) | Self::ClientId => true,
@@ -167,16 +167,14 @@ impl Expression {
         }
     }
 
-    /// Its value, where `draw` is what was drawn.
+    /// Evaluates the expression; `draw` returns the random numbers.
     pub(super) fn value(&self, draw: &dyn Fn(usize) -> i64) -> Result<Value, String> {
         match self {
             Self::Value(value) => Ok(*value),
             Self::Text(text) => Value::parse(text),
             Self::Draw(number) => Ok(Value::Integer(draw(*number))),
-            Self::ClientId => Err("the number of a client is only known when the load runs".to_owned()),
-            Self::Variable(name) | Self::Extracted(name, _) => {
-                Err(format!("`:{name}` is only known when the load runs"))
-            }
+            Self::ClientId => Err("the client number is only known at run time".to_owned()),
+            Self::Variable(name) | Self::Extracted(name, _) => Err(format!("`:{name}` is only known at run time")),
             Self::Call("case", arguments) => {
                 let mut arguments = arguments.iter();
                 while let (Some(first), second) = (arguments.next(), arguments.next()) {
@@ -206,12 +204,12 @@ impl Expression {
     }
 }
 
-/// What a function, or an operator that looks at all of its sides, makes of these.
+/// Applies a function, or an operator that evaluates all its operands.
 fn apply(name: &str, values: &[Value]) -> Result<Value, String> {
     if values.contains(&Value::Null) && !["is", "debug"].contains(&name) {
         return Ok(Value::Null);
     }
-    let out_of_range = || format!("`{name}` goes out of the range of 64 bits");
+    let out_of_range = || format!("`{name}` overflows 64 bits");
     let whole = |at: usize| values[at].integer();
     let double = |at: usize| values[at].double();
     let doubles = values.iter().any(|value| matches!(value, Value::Double(_)));
@@ -231,7 +229,7 @@ fn apply(name: &str, values: &[Value]) -> Result<Value, String> {
                 _ => Value::Boolean(left <= right),
             }
         }
-        "/" | "mod" if whole(1)? == 0 => return Err("divides by zero".to_owned()),
+        "/" | "mod" if whole(1)? == 0 => return Err("division by zero".to_owned()),
         "+" => Value::Integer(whole(0)?.checked_add(whole(1)?).ok_or_else(out_of_range)?),
         "-" => Value::Integer(whole(0)?.checked_sub(whole(1)?).ok_or_else(out_of_range)?),
         "*" => Value::Integer(whole(0)?.checked_mul(whole(1)?).ok_or_else(out_of_range)?),
@@ -276,7 +274,7 @@ fn apply(name: &str, values: &[Value]) -> Result<Value, String> {
                 Value::Integer(if largest { all.iter().max() } else { all.iter().min() }.copied().unwrap_or(0))
             }
         }
-        _ => return Err(format!("`{name}` has no equivalent in a workload")),
+        _ => return Err(format!("`{name}` is not supported in workloads")),
     })
 }
 
@@ -288,9 +286,9 @@ mod tests {
         Expression::parse(text)?.value(&|_| 0).map(|value| value.to_string())
     }
 
-    /// What pgbench 15.18 says of each (`\set x debug(...)`).
+    /// Expected values are from pgbench 15.18 (`\set x debug(...)`).
     #[test]
-    fn expressions_come_to_what_pgbench_says() {
+    fn expressions_have_the_values_of_pgbench() {
         for (text, expected) in [
             ("1 + 2 * 3", "7"),
             ("(1 + 2) * 3", "9"),
@@ -334,21 +332,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression_says_why() {
+    fn invalid_expressions_have_messages() {
         for (text, why) in [
             ("", "expected a value at the end"),
             ("1 +", "expected a value at the end"),
             ("(1", "expected `)` at the end"),
             ("1 2", "`2` is not expected here"),
-            ("1 / 0", "divides by zero"),
-            ("9223372036854775807 + 1", "out of the range"),
-            ("99999999999999999999", "no number of 64 bits"),
-            ("not 1", "neither true nor false"),
+            ("1 / 0", "division by zero"),
+            ("9223372036854775807 + 1", "overflows 64 bits"),
+            ("99999999999999999999", "not a 64-bit number"),
+            ("not 1", "not a boolean"),
             ("nothing(1)", "no function `nothing`"),
             ("random(1)", "does not take 1 arguments"),
             ("1 ! 2", "`!` is not expected here"),
-            ("hash(1)", "`hash` has no equivalent"),
-            (&"(".repeat(1000), "within each other"),
+            ("hash(1)", "`hash` is not supported"),
+            (&"(".repeat(1000), "nested deeper"),
         ] {
             let told = value(text).unwrap_err();
             assert!(told.contains(why), "{text}: {told}");

@@ -1,22 +1,22 @@
-//! The command line of pgbench: who comes, what they are asked to do, and where.
+//! Command-line options of pgbench.
 
 use crate::shell::{Command, Word};
 
 use super::LineError;
 
-/// How statements are sent (`-M`).
+/// Query mode (`-M`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Values are pasted into texts.
+    /// Values are substituted into the statement text.
     #[default]
     Simple,
-    /// Values are parameters; each statement is parsed anew.
+    /// Values are parameters; statements are parsed each time.
     Extended,
-    /// Values are parameters, and statements are parsed once.
+    /// Values are parameters; statements are prepared once.
     Prepared,
 }
 
-/// Which script, and how often against the others.
+/// A script with its weight.
 #[derive(Clone, Debug)]
 pub(super) struct Script {
     pub(super) line: usize,
@@ -25,7 +25,7 @@ pub(super) struct Script {
     pub(super) weight: u32,
 }
 
-/// What a command line says.
+/// Options of a pgbench command.
 #[derive(Debug, Default)]
 pub(super) struct Options {
     pub(super) line: usize,
@@ -38,22 +38,22 @@ pub(super) struct Options {
     pub(super) scale: Option<i64>,
     pub(super) mode: Mode,
     pub(super) defined: Vec<(String, String)>,
-    /// Whether it makes pgbench's tables, and no load.
+    /// Whether the command only creates tables (`-i`).
     pub(super) initialize: bool,
     pub(super) no_vacuum: bool,
-    /// Whether an error does not end a client.
+    /// Whether clients continue after an error.
     pub(super) continue_on_error: bool,
     pub(super) host: Option<String>,
     pub(super) port: Option<String>,
     pub(super) user: Option<String>,
     pub(super) database: Option<String>,
-    /// libpq's variables of the environment, which stand before the command.
+    /// Environment variables of libpq, assigned before the command.
     pub(super) environment: Vec<(String, String)>,
-    /// Options that are not translated: how they stand there, and what they would do.
+    /// Options that are not translated: line, text and description.
     pub(super) ignored: Vec<(usize, String, &'static str)>,
 }
 
-/// Options that take a value: the letter, and the long name.
+/// Options with a value: letter and long name.
 const WITH_VALUE: [(char, &str); 14] = [
     ('b', "builtin"),
     ('c', "client"),
@@ -99,16 +99,16 @@ const WITHOUT_VALUE: [(char, &str); 16] = [
     ('\0', "continue-on-error"),
 ];
 
-/// Words that may stand before a command.
+/// Words that may precede a command.
 const COMMAND_PREFIXES: [&str; 6] = ["$", "sudo", "time", "nohup", "nice", "exec"];
 
-/// Whether a word is the name of the program.
+/// Whether a word is the program name pgbench.
 pub(super) fn is_pgbench(word: &str) -> bool {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     name == "pgbench" || name.eq_ignore_ascii_case("pgbench.exe")
 }
 
-/// What stands before the program in a command: assignments, and words that change nothing.
+/// Whether a word before the program name is an assignment or a prefix such as `sudo`.
 fn is_prefix(word: &Word) -> bool {
     COMMAND_PREFIXES.contains(&word.as_literal()) || assignment(word).is_some()
 }
@@ -119,14 +119,14 @@ fn assignment(word: &Word) -> Option<(String, String)> {
     (!name.is_empty() && name.chars().all(fits)).then(|| (name.to_owned(), value.to_owned()))
 }
 
-/// The words of a command behind the program's name, where it is pgbench.
+/// Arguments of a pgbench command; `None` for other commands.
 pub(super) fn arguments(command: &Command) -> Option<&[Word]> {
     let at = command.words.iter().position(|word| !is_prefix(word))?;
     is_pgbench(command.words[at].as_literal()).then(|| &command.words[at + 1..])
 }
 
 impl Options {
-    /// What a command says. `value` gives the variables of the shell their values.
+    /// Reads the options of a command. `value` returns the values of shell variables.
     pub(super) fn read(command: &Command, value: &dyn Fn(&str) -> Option<String>) -> Result<Self, LineError> {
         let line = command.words.first().map_or(1, |word| word.line);
         let environment = command.words.iter().map_while(|word| is_prefix(word).then(|| assignment(word))).flatten();
@@ -138,7 +138,7 @@ impl Options {
             let known = |word: Option<&Word>| word.map(|word| resolve_word(word, value)).transpose();
             if only_names || !said.starts_with('-') || said == "-" {
                 if options.database.replace(said).is_some() {
-                    return Err((word.line, "two databases are named".to_owned()));
+                    return Err((word.line, "two databases are given".to_owned()));
                 }
             } else if said == "--" {
                 only_names = true;
@@ -174,19 +174,19 @@ impl Options {
             }
         }
         if options.transactions.is_some() && options.seconds.is_some() {
-            return Err((line, "-t and -T do not go together".to_owned()));
+            return Err((line, "-t and -T cannot be combined".to_owned()));
         }
         Ok(options)
     }
 
-    /// libpq's variable of this name.
+    /// Value of a libpq environment variable.
     pub(super) fn environment(&self, name: &str) -> Option<&str> {
         self.environment.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
     fn with_value(&mut self, line: usize, name: &str, value: Option<String>) -> Result<(), LineError> {
-        let value = value.ok_or_else(|| (line, format!("the command ends after {name}, which takes a value")))?;
-        let wrong = || (line, format!("--{name} {value}: not a number it can be"));
+        let value = value.ok_or_else(|| (line, format!("the command ends after {name}, which needs a value")))?;
+        let wrong = || (line, format!("--{name} {value}: invalid number"));
         let number = |least: u64| value.parse().ok().filter(|number| *number >= least).ok_or_else(wrong);
         match name {
             "builtin" => self.script(line, &value, true)?,
@@ -205,7 +205,7 @@ impl Options {
                     "simple" => Mode::Simple,
                     "extended" => Mode::Extended,
                     "prepared" => Mode::Prepared,
-                    _ => return Err((line, format!("-M {value} is none of simple, extended and prepared"))),
+                    _ => return Err((line, format!("-M {value}: expected simple, extended or prepared"))),
                 };
             }
             "define" => {
@@ -219,21 +219,21 @@ impl Options {
             "port" => self.port = Some(value),
             "username" => self.user = Some(value),
             "latency-limit" => {
-                let what = "counts slower transactions apart and, with -R, leaves out those that begin too late; say it with [thresholds]";
+                let what = "counts slow transactions separately and, with -R, skips those that start too late; use [thresholds]";
                 self.ignored.push((line, format!("-L {value}"), what));
             }
             "max-tries" if value != "1" => {
                 self.ignored.push((
                     line,
                     format!("--max-tries {value}"),
-                    "would try failed transactions again; here none is",
+                    "retries failed transactions; here they are not retried",
                 ));
             }
             "random-seed" => {
                 self.ignored.push((
                     line,
                     format!("--random-seed {value}"),
-                    "would draw the numbers of its own generator; `seed` draws others",
+                    "sets the seed of pgbench's generator; `seed` gives different numbers",
                 ));
             }
             "fillfactor" | "init-steps" => self.initialize = true,
@@ -251,19 +251,19 @@ impl Options {
                 self.ignored.push((
                     line,
                     "-v".to_owned(),
-                    "would vacuum and analyze pgbench_accounts before; here nothing is done before",
+                    "vacuums and analyzes pgbench_accounts before the run; here nothing is done",
                 ));
             }
             "continue-on-error" => self.continue_on_error = true,
             "exit-on-abort" => {
-                let what = "would end the run with the first error; say it with on_failure = \"stop\"";
+                let what = "ends the run at the first error; set on_failure = \"stop\"";
                 self.ignored.push((line, "--exit-on-abort".to_owned(), what));
             }
             "initialize" => self.initialize = true,
             "connect" => {
                 return Err((
                     line,
-                    "-C makes a connection for each transaction; a workload makes those to a database before the run"
+                    "-C opens a connection for each transaction; a workload opens its database connections before the run"
                         .to_owned(),
                 ));
             }
@@ -278,7 +278,7 @@ impl Options {
         let (name, weight) = match said.rsplit_once('@') {
             None => (said, 1),
             Some((name, weight)) => {
-                let weight = weight.parse().map_err(|_| (line, format!("`{said}`: `{weight}` is no weight")))?;
+                let weight = weight.parse().map_err(|_| (line, format!("`{said}`: `{weight}` is not a weight")))?;
                 (name, weight)
             }
         };
@@ -287,15 +287,19 @@ impl Options {
     }
 }
 
-/// A word with the variables of the shell put in.
+/// Substitutes shell variables in a word.
 fn resolve_word(word: &Word, value: &dyn Fn(&str) -> Option<String>) -> Result<String, LineError> {
     if word.is_substituted {
-        return Err((word.line, format!("`{}` is what a command finds out", word.text.to_display())));
+        return Err((
+            word.line,
+            format!("`{}` contains the output of a command; write the value itself", word.text.to_display()),
+        ));
     }
-    let lacks = |name: &str| (word.line, format!("the variable `{name}` of the shell has no value"));
+    let lacks =
+        |name: &str| (word.line, format!("the shell variable `{name}` has no value; set it with --set {name}=..."));
     word.text.substitute(value).map_err(lacks)
 }
 
 fn unknown_option(line: usize, option: &str) -> LineError {
-    (line, format!("{option} is no option of pgbench that is known here"))
+    (line, format!("{option} is not a known option of pgbench"))
 }

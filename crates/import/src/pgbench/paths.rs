@@ -1,7 +1,8 @@
-//! The ways through a script: on each of them it is statements and pauses one after another.
+//! Enumerates the paths through a script; each path is a sequence of statements and pauses.
 //!
-//! A condition that depends on nothing is decided. One that depends on a number that was drawn becomes as many ways as it has
-//! answers, each as likely as it is, and on each the number is drawn from what is left of its range: together that is what pgbench does.
+//! Constant conditions are evaluated. A condition on a random number splits the path: each branch has its probability,
+//! and its random number is drawn from the part of the range that satisfies the condition. The distribution is the same
+//! as in pgbench.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,32 +10,32 @@ use super::LineError;
 use super::expression::{Expression, MAX_EXPRESSION_PARTS, Value};
 use super::script::{Command, CommandKind, Token, next_token};
 
-/// Ways through a script at most.
+/// Maximum number of paths through a script.
 const MAX_PATHS: usize = 256;
 
-/// Commands on all ways at most.
+/// Maximum number of commands on all paths.
 const MAX_COMMANDS: usize = 100_000;
 
-/// Variables of pgbench's own that a workload has no value for.
+/// Built-in variables of pgbench without an equivalent.
 const SEEDS: [&str; 2] = ["random_seed", "default_seed"];
 
-/// Numbers that a condition is tried with at most.
+/// Maximum number of values with which a condition is evaluated.
 const MAX_CONDITION_VALUES: u64 = 1_000_000;
 
-/// A whole number that is drawn, each as likely.
+/// A uniformly distributed random integer.
 #[derive(Clone, Debug)]
 pub(super) struct Draw {
-    /// The variable that it was drawn for.
+    /// Variable for which it was drawn.
     pub(super) name: String,
-    /// CommandKind it may still be, in pieces, both ends included.
+    /// Remaining ranges, inclusive.
     pub(super) ranges: Vec<(i64, i64)>,
 }
 
-/// A part of a statement.
+/// Part of a statement.
 #[derive(Clone, Debug)]
 pub(super) enum Part {
     Literal(String),
-    /// A value, and the variable that stood there.
+    /// A variable and its value.
     Value(String, Expression),
 }
 
@@ -42,14 +43,15 @@ pub(super) enum Part {
 pub(super) struct ScriptStatement {
     pub(super) line: usize,
     pub(super) parts: Vec<Part>,
-    /// CommandKind `\gset` puts the answer into: a prefix.
+    /// Prefix of the variables that `\gset` sets.
     pub(super) gset: Option<String>,
-    /// Which values of it are asked for later: the column, the variable, and the how manieth of that name it is, from 0.
+    /// Values of the result that are used later: column, variable, and index among the values of that variable,
+    /// starting at 0.
     pub(super) takes: Vec<(String, String, usize)>,
 }
 
 impl ScriptStatement {
-    /// CommandKind is said, without values.
+    /// The statement's text without values.
     pub(super) fn literal_text(&self) -> String {
         let said = |part: &Part| match part {
             Part::Literal(said) => said.clone(),
@@ -58,15 +60,14 @@ impl ScriptStatement {
         self.parts.iter().map(said).collect()
     }
 
-    /// The column of its answer that `\gset` puts into `variable`, where it may have it.
+    /// The column of the result that `\gset` may store in `variable`.
     fn column<'v>(&self, variable: &'v str) -> Option<&'v str> {
         let column = variable.strip_prefix(self.gset.as_ref()?.as_str()).filter(|column| !column.is_empty())?;
         may_have_column(&self.literal_text(), column).then_some(column)
     }
 }
 
-/// Whether the answer to a statement may have this column: its name stands where columns are named, or all of a table's are
-/// asked for.
+/// Whether the result of a statement may have this column: its select list contains the name or `*`.
 pub(super) fn may_have_column(statement: &str, column: &str) -> bool {
     let mut words: Vec<(String, usize)> = Vec::new();
     let (mut depth, mut open) = (0_usize, false);
@@ -97,38 +98,38 @@ pub(super) fn may_have_column(statement: &str, column: &str) -> bool {
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Statement(ScriptStatement),
-    /// So many of a unit, in microseconds.
+    /// A pause: line, number, and unit in microseconds.
     Pause(usize, Expression, u32),
 }
 
-/// One way through.
+/// A path through a script.
 #[derive(Clone, Debug)]
 pub(super) struct ScriptPath {
     pub(super) weight: f64,
     pub(super) draws: Vec<Draw>,
     pub(super) steps: Vec<Step>,
     known: BTreeMap<String, Expression>,
-    /// How many steps came before a variable was set.
+    /// Number of steps before each variable was set.
     since: BTreeMap<String, usize>,
-    /// The variables that `\gset` gave their values.
+    /// Variables set by `\gset`.
     answers: BTreeSet<String>,
-    /// Draws that a condition looked at.
+    /// Draws that a condition depends on.
     pub(super) conditioned_draws: Vec<usize>,
 }
 
-/// CommandKind is said beside the script.
+/// Settings from outside the script.
 pub(super) struct Outside<'o> {
-    /// Variables from the beginning: `-D`, and pgbench's own.
+    /// Initial variables: `-D` and built-in ones.
     pub(super) known: &'o BTreeMap<String, Expression>,
-    /// Those that `--set` gives, whatever the script says.
+    /// Variables set by the user, which override the script.
     pub(super) preset: &'o [String],
-    /// Every variable that some script sets.
+    /// All variables that any script sets.
     pub(super) assigned: &'o [String],
-    /// Whether values are pasted into statements, quotes and all.
+    /// Whether values are substituted into the statement text (`-M simple`).
     pub(super) simple_protocol: bool,
 }
 
-/// The names that `commands` set.
+/// Names of the variables that `commands` set.
 pub(super) fn assigned_variables(commands: &[Command]) -> Vec<String> {
     let set = |command: &Command| match &command.kind {
         CommandKind::Set(name, _) => vec![name.clone()],
@@ -140,7 +141,7 @@ pub(super) fn assigned_variables(commands: &[Command]) -> Vec<String> {
     commands.iter().flat_map(set).collect()
 }
 
-/// The ways through `commands`.
+/// Enumerates the paths through `commands`.
 pub(super) fn enumerate(commands: &[Command], outside: &Outside<'_>) -> Result<Vec<ScriptPath>, LineError> {
     let start = ScriptPath {
         weight: 1.0,
@@ -164,7 +165,7 @@ fn follow(
     let mut ways = ways;
     for Command { line, kind } in commands {
         let at = |why: String| (*line, why);
-        *left = left.checked_sub(ways.len()).ok_or_else(|| at("the script has too many ways through it".to_owned()))?;
+        *left = left.checked_sub(ways.len()).ok_or_else(|| at("the script has too many paths".to_owned()))?;
         match kind {
             CommandKind::If(branches) => {
                 let (mut open, mut done) = (ways, Vec::new());
@@ -185,7 +186,7 @@ fn follow(
                 done.extend(open);
                 ways = done;
                 if ways.len() > MAX_PATHS {
-                    return Err(at(format!("more than {MAX_PATHS} ways lead through the script")));
+                    return Err(at(format!("the script has more than {MAX_PATHS} paths")));
                 }
             }
             CommandKind::Set(name, _) if outside.preset.contains(name) => {}
@@ -202,7 +203,8 @@ fn follow(
                     let expression = match number.strip_prefix(':') {
                         Some(name) => way.variable(name, outside).map_err(at)?,
                         None => {
-                            let number = number.parse().map_err(|_| at(format!("\\sleep: `{number}` is no number")))?;
+                            let number =
+                                number.parse().map_err(|_| at(format!("\\sleep: `{number}` is not a number")))?;
                             Expression::Value(Value::Integer(number))
                         }
                     };
@@ -220,7 +222,7 @@ fn follow(
 }
 
 impl ScriptPath {
-    /// With what is known of the numbers that are drawn at the end of the way, from its beginning on.
+    /// Applies what is known about random numbers at the end of the path to all its steps.
     fn simplified(mut self) -> Result<Self, LineError> {
         let only = |draw: usize| match self.draws[draw].ranges.as_slice() {
             [(low, high)] if low == high => Some(*low),
@@ -242,27 +244,25 @@ impl ScriptPath {
         Ok(self)
     }
 
-    /// CommandKind a variable stands for here.
+    /// The value of a variable at this point.
     fn variable(&mut self, name: &str, outside: &Outside<'_>) -> Result<Expression, String> {
         if let Some(taken) = self.extracted(name, outside)? {
             return Ok(taken);
         }
         self.known.get(name).cloned().ok_or_else(|| {
             if SEEDS.contains(&name) {
-                format!("`:{name}` is another number in each run of pgbench")
+                format!("`:{name}` differs in each run of pgbench")
             } else if name == "client_id" {
-                "`:client_id`: transactions that come at a rate are no client's".to_owned()
+                "`:client_id`: transactions that arrive at a rate have no client".to_owned()
             } else if outside.assigned.iter().any(|other| other == name) {
-                format!(
-                    "`:{name}` has no value on some way to here; what an earlier transaction left in it is not kept"
-                )
+                format!("`:{name}` has no value on some path; values of earlier transactions are not kept")
             } else {
-                format!("`:{name}` has no value; to pgbench -D gives it one")
+                format!("`:{name}` has no value; set it with -D")
             }
         })
     }
 
-    /// The value of an answer that `name` is, where it is one: of the last `\gset` that can have it.
+    /// The query result that `name` refers to, if any: of the last `\gset` that may have set it.
     fn extracted(&mut self, name: &str, outside: &Outside<'_>) -> Result<Option<Expression>, String> {
         if outside.preset.iter().any(|given| given == name) || self.answers.contains(name) {
             return Ok(None);
@@ -277,10 +277,10 @@ impl ScriptPath {
         let Some((at, line, column)) = found.into_iter().next() else { return Ok(None) };
         if has {
             return Err(format!(
-                "whether `:{name}` is what \\set made it or what the answer to line {line} has, is only known when the load runs; name them apart"
+                "`:{name}` is set by \\set and possibly by the result of line {line}; use different names"
             ));
         }
-        // An older value of that name may still be asked for by another.
+        // An earlier value of that name may still be in use.
         let before = self.steps.iter().filter_map(|step| match step {
             Step::Statement(asked) => Some(asked.takes.iter().filter(|(_, taken, _)| taken == name).count()),
             Step::Pause(..) => None,
@@ -295,29 +295,29 @@ impl ScriptPath {
         Ok(Some(taken))
     }
 
-    /// An expression with what its variables stand for; what depends on nothing is computed.
+    /// Substitutes the variables in an expression and evaluates constant parts.
     fn resolved(&mut self, expression: &Expression, name: &str, outside: &Outside<'_>) -> Result<Expression, String> {
         let resolved = match expression {
             Expression::Variable(variable) => self.variable(variable, outside)?,
             Expression::Call(called @ ("random_gaussian" | "random_exponential" | "random_zipfian"), _) => {
                 return Err(format!(
-                    "the law of `{called}` is none that a workload draws from; only `random` is, where each number is as likely"
+                    "workloads do not support the distribution of `{called}`; only uniform numbers (`random`) are supported"
                 ));
             }
             Expression::Call(called @ ("hash" | "hash_murmur2" | "hash_fnv1a" | "permute"), _) => {
-                return Err(format!("`{called}` has no equivalent in a workload"));
+                return Err(format!("`{called}` is not supported in workloads"));
             }
             Expression::Call("random", bounds) => {
                 let mut bound = |at: usize| match self.resolved(&bounds[at], name, outside)? {
                     Expression::Value(value) => value.integer(),
                     Expression::Text(text) => Value::parse(&text)?.integer(),
-                    _ => Err("the bounds of `random` depend on what is drawn or answered".to_owned()),
+                    _ => Err("the bounds of `random` depend on random numbers or results".to_owned()),
                 };
                 let (low, high) = (bound(0)?, bound(1)?);
                 if low > high {
                     return Err(format!("the range of random({low}, {high}) is empty"));
                 }
-                // Laws are of floating-point numbers.
+                // Distributions use floating-point numbers.
                 let exact = 1_i64 << 53;
                 if low < -exact || high > exact || high.saturating_sub(low) > exact {
                     return Err(format!("the range of random({low}, {high}) is larger than 2^53"));
@@ -334,7 +334,8 @@ impl ScriptPath {
                 let call = Expression::Call(called, arguments.collect::<Result<_, _>>()?);
                 if call.needs_runtime() {
                     return Err(
-                        "of an answer, or of the number of a client, nothing is computed; say it in SQL".to_owned()
+                        "expressions of query results or the client number are not supported; compute them in SQL"
+                            .to_owned(),
                     );
                 }
                 if call.draws().is_empty() { Expression::Value(call.value(&|_| 0)?) } else { call }
@@ -342,18 +343,17 @@ impl ScriptPath {
             other => other.clone(),
         };
         match resolved.size() > MAX_EXPRESSION_PARTS {
-            true => Err("the expression grows too large".to_owned()),
+            true => Err("the expression is too large".to_owned()),
             false => Ok(resolved),
         }
     }
 
-    /// The ways on which a condition holds, and on which it does not.
+    /// Splits the path into paths on which a condition is true and paths on which it is false.
     fn split(mut self, condition: &Expression, outside: &Outside<'_>) -> Result<(Vec<Self>, Vec<Self>), String> {
         let condition = self.resolved(condition, "condition", outside)?;
         if condition.needs_runtime() {
             return Err(
-                "the condition depends on an answer, or on the client; a workload goes its ways by chance alone"
-                    .to_owned(),
+                "the condition depends on a query result or on the client; workloads only branch at random".to_owned()
             );
         }
         let draw = match condition.draws().as_slice() {
@@ -362,13 +362,15 @@ impl ScriptPath {
                 return Ok(if holds { (vec![self], Vec::new()) } else { (Vec::new(), vec![self]) });
             }
             [draw] => *draw,
-            _ => return Err("the condition depends on several numbers that are drawn".to_owned()),
+            _ => return Err("the condition depends on several random numbers".to_owned()),
         };
         let numbers = |ranges: &[(i64, i64)]| ranges.iter().map(|(low, high)| high.abs_diff(*low) + 1).sum::<u64>();
         let ranges = &self.draws[draw].ranges;
         let all = numbers(ranges);
         if all > MAX_CONDITION_VALUES {
-            return Err(format!("the condition depends on one of {all} numbers, more than {MAX_CONDITION_VALUES}"));
+            return Err(format!(
+                "the condition depends on a random number with {all} values; the maximum is {MAX_CONDITION_VALUES}"
+            ));
         }
         let (mut holding, mut failing) = (Vec::new(), Vec::new());
         for number in ranges.iter().flat_map(|(low, high)| *low..=*high) {
@@ -391,7 +393,7 @@ impl ScriptPath {
         Ok((part(holding), part(failing)))
     }
 
-    /// A statement, with what its variables stand for.
+    /// Adds a statement with its variables substituted.
     fn add_statement(
         &mut self,
         line: usize,
@@ -415,7 +417,7 @@ impl ScriptPath {
                         || self.known.contains_key(name)
                         || self.extracted(name, outside)?.is_some();
                     if colons > 1 || name.is_empty() || (outside.simple_protocol && !is_known) {
-                        // `::` is a cast; what is no variable is left as it stands.
+                        // `::` is a cast; unknown names stay unchanged.
                         said.push_str(&rest[..colons]);
                         colons
                     } else {
@@ -435,7 +437,7 @@ impl ScriptPath {
         parts.push(Part::Literal(said));
         parts.retain(|part| !matches!(part, Part::Literal(said) if said.is_empty()));
         if let Some(prefix) = gset {
-            // CommandKind earlier answers gave may now be what this one gives.
+            // This result may override variables that earlier results have set.
             let answers = &mut self.answers;
             self.known.retain(|name, _| !(name.starts_with(prefix.as_str()) && answers.remove(name)));
         }
@@ -443,7 +445,7 @@ impl ScriptPath {
         Ok(())
     }
 
-    /// A quoted text, into which pgbench pastes values where it pastes them into statements.
+    /// Substitutes variables in a quoted text, as pgbench does with `-M simple`.
     fn substitute_quoted(&mut self, quoted: &str, outside: &Outside<'_>) -> Result<String, String> {
         let (mut done, mut rest) = (String::new(), quoted);
         while let Some(at) = rest.find(':') {
@@ -456,7 +458,7 @@ impl ScriptPath {
                 None => done.push_str(&":".repeat(colons)),
                 Some(_) if !outside.simple_protocol => {
                     return Err(format!(
-                        "`:{name}` stands within {quoted}, where the protocol has no place for values"
+                        "`:{name}` is inside the quoted text {quoted}, where parameters are not possible"
                     ));
                 }
                 Some(Expression::Value(value)) => {
@@ -469,7 +471,7 @@ impl ScriptPath {
                 }
                 Some(_) => {
                     return Err(format!(
-                        "`:{name}` stands within {quoted}; values that change are parameters here, which no quoted text can hold: write it as '...' || :{name}"
+                        "`:{name}` is inside the quoted text {quoted}, where parameters are not possible; write '...' || :{name}"
                     ));
                 }
             }
@@ -478,7 +480,7 @@ impl ScriptPath {
     }
 }
 
-/// The name of a variable that `text` begins with.
+/// The variable name at the start of `text`; empty if there is none.
 fn name(text: &str) -> &str {
     let named = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
     let name = &text[..text.find(|c| !named(c)).unwrap_or(text.len())];

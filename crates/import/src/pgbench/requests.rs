@@ -1,4 +1,4 @@
-//! The requests that a way through a script makes, with the variables they ask for.
+//! Requests of the paths through scripts, with their variables.
 
 use offered_model::workload::script::{Check, Extraction, Find, Otherwise, Sizes, Test, Which};
 use offered_model::workload::{Sql, Statement};
@@ -14,41 +14,40 @@ use crate::delay::Delay;
 use crate::plan::{self, Request, Variable, unique_name};
 use crate::text::{self, Text};
 
-/// Functions of whole numbers that SQL computes as pgbench does.
+/// Integer functions that SQL evaluates like pgbench.
 const SQL_FUNCTIONS: [&str; 8] = ["+", "-", "*", "/", "mod", "abs", "least", "greatest"];
 
-const SPLIT_RANGE: &str =
-    "conditions have left pieces of the range that it is drawn from, which no law of a workload is";
+const SPLIT_RANGE: &str = "conditions split its range into pieces, which no distribution of a workload can express";
 
-/// One run through a script: requests (an index) and what is waited after each.
+/// The requests of a path (indices), each with the wait after it.
 pub(super) struct PathRequests {
-    /// What is waited before the first.
+    /// Wait before the first request.
     pub(super) initial_wait: Delay,
     pub(super) steps: Vec<(usize, Delay)>,
 }
 
-/// What a workload's variable is.
+/// Origin of a variable of the workload.
 #[derive(Clone, Debug, PartialEq)]
 enum VariableOrigin {
-    /// Drawn for this variable between these, the how manieth of the like on its way.
+    /// A random number: variable name, bounds, and index among equal draws on its path.
     Draw(String, i64, i64, usize),
-    /// Taken from an answer, the how manieth of that name.
+    /// A query result: variable name and index among the values of that name.
     Extracted(String, usize),
 }
 
 #[derive(Default)]
 pub(super) struct Requests {
-    /// Whether values stand in statements as they are.
+    /// Whether constants are substituted into the statement text (`-M simple`).
     simple_protocol: bool,
     pub(super) all: Vec<Request>,
     names: Vec<(VariableOrigin, String)>,
-    /// The lines of what is said otherwise, with what stands there.
+    /// Notes: line, element and message.
     pub(super) notes: Vec<(usize, String, String)>,
-    /// Statements that change what their connection knows.
+    /// Statements that change the state of their connection.
     pub(super) stateful: Vec<(usize, String)>,
 }
 
-/// A transaction that is open.
+/// An open transaction block.
 struct Block {
     line: usize,
     asked: Vec<ScriptStatement>,
@@ -56,7 +55,7 @@ struct Block {
     extract: Vec<Extraction>,
 }
 
-/// What a statement does to transactions.
+/// Effect of a statement on transaction blocks.
 enum TransactionEffect {
     Begins,
     Ends,
@@ -75,7 +74,7 @@ impl Requests {
         }
     }
 
-    /// What is walked through on a way through the script of this title.
+    /// Adds the requests of a path through the script `title`.
     pub(super) fn add_path(&mut self, way: ScriptPath, title: &str) -> Result<PathRequests, LineError> {
         let draws: Vec<Option<VariableOrigin>> =
             (0..way.draws.len()).map(|draw| draw_origin(&way.draws, draw)).collect();
@@ -89,7 +88,7 @@ impl Requests {
                     if block.is_some() {
                         return Err((
                             *line,
-                            "\\sleep between BEGIN and END; a transaction is one launch, without pauses".to_owned(),
+                            "\\sleep between BEGIN and END; a transaction is one request without pauses".to_owned(),
                         ));
                     }
                     let pause = self.pause(*line, time, *unit, &way)?;
@@ -101,7 +100,7 @@ impl Requests {
             };
             match (transaction_effect(ask)?, &mut block) {
                 (TransactionEffect::Begins, Some(_)) => {
-                    return Err((ask.line, "BEGIN where a transaction is open".to_owned()));
+                    return Err((ask.line, "BEGIN inside a transaction".to_owned()));
                 }
                 (TransactionEffect::Begins, none) => {
                     let line = ask.line;
@@ -109,12 +108,12 @@ impl Requests {
                 }
                 (TransactionEffect::Ends, _) => {
                     let Some(open) = block.take() else {
-                        return Err((ask.line, "END where no transaction is open".to_owned()));
+                        return Err((ask.line, "END outside of a transaction".to_owned()));
                     };
                     if open.statements.is_empty() {
                         return Err((
                             open.line,
-                            "nothing is said between BEGIN and END; a transaction is at least one statement".to_owned(),
+                            "empty transaction; at least one statement is needed between BEGIN and END".to_owned(),
                         ));
                     }
                     let sql = Sql { statements: open.statements, is_transaction: true, class: None };
@@ -139,7 +138,7 @@ impl Requests {
             }
         }
         if let Some(open) = block {
-            return Err((open.line, "the transaction that begins here does not end in its script".to_owned()));
+            return Err((open.line, "the transaction that starts here does not end in this script".to_owned()));
         }
         let alone = asked.len() == 1;
         for (request, pause) in asked.into_iter().zip(pauses) {
@@ -163,7 +162,7 @@ impl Requests {
         name
     }
 
-    /// A statement with its parameters, each where its value stands.
+    /// A statement with its parameters.
     fn statement(&mut self, asked: &ScriptStatement, draws: &[Option<VariableOrigin>]) -> Result<Statement, LineError> {
         let (mut text, mut parameters) = (String::new(), Vec::new());
         for part in &asked.parts {
@@ -193,11 +192,11 @@ impl Requests {
                 .map_err(|why| (asked.line, format!("`:{name}`: {why}")))?;
             if matches!(value, Expression::Call(..)) {
                 let what =
-                    "is computed by the database, as a bigint; pgbench computes it and sends the number".to_owned();
+                    "is computed by the database as a bigint; pgbench computes it and sends the result".to_owned();
                 self.note(asked.line, &format!("`:{name}`"), what);
             }
             if self.simple_protocol && matches!(value, Expression::Extracted(..)) {
-                let what = "is pasted into the statement by -M simple; here it is a parameter, of the type that the server finds for it";
+                let what = "is inline text with -M simple; here it is a parameter whose type the server infers";
                 self.note(asked.line, &format!("`:{name}`"), what.to_owned());
             }
             text.push_str(&written);
@@ -205,7 +204,7 @@ impl Requests {
         Ok(Statement { text, parameters })
     }
 
-    /// What stands in a statement for a value that is another each time.
+    /// The SQL text for a value that changes from request to request.
     fn sql_of(
         &mut self,
         line: usize,
@@ -217,7 +216,7 @@ impl Requests {
             parameters.push(Some(Text::variable(name).template()));
             format!("${}", parameters.len())
         };
-        // A number that is pasted is an int where it is small enough; a parameter is what the server makes of it.
+        // An inline number is an int if it is small enough; the type of a parameter is inferred by the server.
         let small = |low: i64, high: i64| i32::try_from(low).is_ok() && i32::try_from(high).is_ok();
         match value {
             Expression::ClientId if self.simple_protocol => Ok(place("session") + "::int"),
@@ -233,8 +232,7 @@ impl Requests {
                     VariableOrigin::Draw(_, low, high, _) if small(*low, *high) => "::int",
                     VariableOrigin::Draw(_, low, high, _) => {
                         if small(*low, *low) || small(*high, *high) {
-                            let what =
-                                "is a bigint also where pgbench would paste a number that is small enough for an int";
+                            let what = "is always a bigint; in pgbench small values are int literals";
                             self.note(line, "", what.to_owned());
                         }
                         "::bigint"
@@ -262,12 +260,10 @@ impl Requests {
                     sides => format!("{called}({})", sides.join(", ")),
                 })
             }
-            Expression::Call(called, _) => {
-                Err(format!("`{called}` of a number that is drawn is not computed while the load runs"))
-            }
+            Expression::Call(called, _) => Err(format!("`{called}` of a random number is not supported")),
             other => match other.value(&|_| 0)? {
                 Value::Integer(number) => Ok(format!("({number})")),
-                _ => Err("of drawn numbers only whole ones are computed while the load runs".to_owned()),
+                _ => Err("only integer expressions of random numbers are supported".to_owned()),
             },
         }
     }
@@ -282,7 +278,7 @@ impl Requests {
         asked.takes.iter().map(taken).collect()
     }
 
-    /// A statement within a transaction: its answer is looked at when the whole is over.
+    /// Checks a statement inside a transaction, whose results are only available at the end of the transaction.
     fn check_in_transaction(&mut self, asked: &ScriptStatement, open: &mut Block) -> Result<(), LineError> {
         let uses = |name: &str| {
             asked
@@ -293,12 +289,12 @@ impl Requests {
         let early = open.asked.iter().flat_map(|before| &before.takes).find(|(_, name, _)| uses(name));
         if let Some((_, name, _)) = early {
             let what = format!(
-                "`:{name}` is taken from an answer within the same transaction; here a transaction is one launch, whose answers are looked at when it is over"
+                "`:{name}` is a result of the same transaction; here a transaction is one request whose results are available at its end"
             );
             return Err((asked.line, what));
         }
         if asked.gset.is_some() {
-            let what = "\\gset of another number of rows than one ends a client of pgbench; within a transaction that is not checked here";
+            let what = "pgbench ends a client if \\gset does not get exactly one row; inside a transaction this is not checked here";
             self.note(asked.line, "\\gset", what.to_owned());
         }
         for (column, name, _) in open.asked.iter().chain([asked]).flat_map(|asked| &asked.takes) {
@@ -306,7 +302,7 @@ impl Requests {
                 open.asked.iter().chain([asked]).filter(|asked| may_have_column(&asked.literal_text(), column)).count();
             if having > 1 {
                 let what = format!(
-                    "`:{name}`: two statements of the transaction may have a column `{column}`; name them apart"
+                    "`:{name}`: two statements of the transaction may return a column `{column}`; use different names"
                 );
                 return Err((asked.line, what));
             }
@@ -358,20 +354,18 @@ impl Requests {
                     }
                 });
                 if often.sum::<usize>() > 1 || way.conditioned_draws.contains(draw) {
-                    return Err(wrong(
-                        "the number is used elsewhere, too; a think time of a workload is drawn by itself",
-                    ));
+                    return Err(wrong("the random number is also used elsewhere; think times are independent"));
                 }
                 let (low, high) = way.draws[*draw].ranges[0];
-                let law = Law::uniform(secs(low), secs(high)).map_err(|_| wrong("a time below zero"))?;
-                self.note(line, "\\sleep", "is drawn to the nanosecond; pgbench draws whole units".to_owned());
+                let law = Law::uniform(secs(low), secs(high)).map_err(|_| wrong("negative time"))?;
+                self.note(line, "\\sleep", "the time is continuous; pgbench draws whole units".to_owned());
                 Ok(Delay::from_distribution(law))
             }
-            _ => Err(wrong("the time is computed of what is drawn, or taken from an answer")),
+            _ => Err(wrong("the time is an expression of random numbers, or a query result")),
         }
     }
 
-    /// The request that is `wanted`, which is added where it is not there.
+    /// Returns the index of an equal request; adds the request if there is none.
     fn find_or_add(&mut self, wanted: &str, request: Request) -> usize {
         let same = |other: &Request| Request { name: String::new(), ..other.clone() } == request;
         if let Some(at) = self.all.iter().position(same) {
@@ -382,7 +376,7 @@ impl Requests {
         self.all.len() - 1
     }
 
-    /// The variables of all of them that are drawn.
+    /// All random variables that the requests use.
     pub(super) fn variables(&self, per: Per) -> Vec<Variable> {
         let asked = |name: &str| {
             let statements = self.all.iter().filter_map(|request| request.sql.as_ref());
@@ -398,7 +392,7 @@ impl Requests {
     }
 }
 
-/// What a workload draws for a draw of a way; `None`: what is left of its range is in pieces.
+/// The variable for a draw of a path; `None` if its range is split into pieces.
 fn draw_origin(draws: &[Draw], at: usize) -> Option<VariableOrigin> {
     let like = |draw: &&Draw| draw.name == draws[at].name && draw.ranges == draws[at].ranges;
     match draws[at].ranges.as_slice() {
@@ -409,7 +403,7 @@ fn draw_origin(draws: &[Draw], at: usize) -> Option<VariableOrigin> {
     }
 }
 
-/// What a request is called that has no script to itself: its first statement, shortened.
+/// Default name of a request: its first statement, shortened.
 fn title_of(request: &Request) -> String {
     let first = request.sql.as_ref().and_then(|sql| sql.statements.first()).map_or("", |statement| &*statement.text);
     let line = first.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -419,7 +413,7 @@ fn title_of(request: &Request) -> String {
     }
 }
 
-/// The words of a statement in small letters, without comments.
+/// Words of a statement in lower case, without comments.
 fn words(statement: &str) -> Vec<String> {
     let (mut plain, mut rest) = (String::new(), statement);
     while !rest.is_empty() {
@@ -439,7 +433,10 @@ fn words(statement: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a statement does to transactions, where a workload can say it.
+/// Effect of a statement on transaction blocks.
+///
+/// # Errors
+/// The statement is not supported in workloads.
 fn transaction_effect(asked: &ScriptStatement) -> Result<TransactionEffect, LineError> {
     let words = words(&asked.literal_text());
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -448,16 +445,14 @@ fn transaction_effect(asked: &ScriptStatement) -> Result<TransactionEffect, Line
         ["begin"] | ["begin", "work" | "transaction"] | ["start", "transaction"] => Ok(TransactionEffect::Begins),
         ["commit" | "end"] | ["commit" | "end", "work" | "transaction"] => Ok(TransactionEffect::Ends),
         ["begin" | "start", ..] => wrong(
-            "a transaction with settings of its own; write BEGIN, and set default_transaction_isolation and the like for the connection: on_connect, or PGOPTIONS",
+            "BEGIN with transaction modes is not supported; write BEGIN, and set default_transaction_isolation etc. for the connection (on_connect or PGOPTIONS)",
         ),
         ["rollback", "to", ..] => Ok(TransactionEffect::Plain),
-        ["rollback" | "abort", ..] => {
-            wrong("a transaction of a workload ends with COMMIT, and with ROLLBACK only after an error")
-        }
+        ["rollback" | "abort", ..] => wrong("ROLLBACK is not supported; transactions of a workload end with COMMIT"),
         ["commit" | "end", ..] | ["prepare", "transaction", ..] => {
-            wrong("transactions that are chained or prepared are not spoken")
+            wrong("chained and prepared transactions are not supported")
         }
-        ["copy", ..] => wrong("COPY is not spoken"),
+        ["copy", ..] => wrong("COPY is not supported"),
         _ => Ok(TransactionEffect::Plain),
     }
 }

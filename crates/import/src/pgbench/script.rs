@@ -1,13 +1,13 @@
-//! The commands of a script, as pgbench splits it: statements end at a semicolon or at a command of its own, which begins with a
+//! Splits a script into commands: SQL statements end at a semicolon or at a meta-command, which starts with a
 //! backslash.
 
 use super::LineError;
 use super::expression::Expression;
 
-/// Commands within `\if` at most.
+/// Maximum nesting depth of `\if`.
 const MAX_DEPTH: usize = 50;
 
-/// One command, with its line.
+/// A command with its line.
 #[derive(Clone, Debug)]
 pub(super) struct Command {
     pub(super) line: usize,
@@ -16,16 +16,16 @@ pub(super) struct Command {
 
 #[derive(Clone, Debug)]
 pub(super) enum CommandKind {
-    /// A statement without its semicolon, and the prefix of the variables that its answer is put into (`\gset`).
+    /// A statement without its semicolon, and the variable prefix of `\gset`.
     Statement(String, Option<String>),
     Set(String, Expression),
-    /// So many of a unit, in microseconds; the number is a text, or a variable after a colon.
+    /// A pause: a number or `:variable`, and the unit in microseconds.
     Sleep(String, u32),
-    /// What is done where the first condition that holds is; `None`: where none does.
+    /// Branches with their conditions; `None` is the `\else` branch.
     If(Vec<(Option<Expression>, Vec<Command>)>),
 }
 
-/// The commands of `text`.
+/// Splits `text` into commands.
 pub(super) fn commands(text: &str) -> Result<Vec<Command>, LineError> {
     let mut reader = Reader { rest: text, line: 1, done: vec![Block::default()] };
     reader.all()?;
@@ -35,9 +35,9 @@ pub(super) fn commands(text: &str) -> Result<Vec<Command>, LineError> {
     }
 }
 
-/// What a text says where nothing means anything but itself: a quote or a comment.
+/// A token, with its length in bytes.
 pub(super) enum Token {
-    /// Up to so many bytes, what stands there is of the statement.
+    /// Plain text.
     Plain(usize),
     /// A quoted text or name.
     Quoted(usize),
@@ -45,7 +45,7 @@ pub(super) enum Token {
     Comment(usize),
 }
 
-/// What `text` begins with. Strings are closed where the text ends.
+/// The first token of `text`. Unclosed strings end at the end of the text.
 pub(super) fn next_token(text: &str, before: Option<char>) -> Token {
     let until = |from: usize, end: &str| text[from..].find(end).map_or(text.len(), |at| from + at + end.len());
     let in_name = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
@@ -53,7 +53,7 @@ pub(super) fn next_token(text: &str, before: Option<char>) -> Token {
         return Token::Comment(text.find('\n').unwrap_or(text.len()));
     }
     if text.starts_with("/*") {
-        // They stand within each other.
+        // Comments can be nested.
         let (mut depth, mut at) = (0, 0);
         while at < text.len() {
             let rest = &text.as_bytes()[at..];
@@ -82,7 +82,7 @@ pub(super) fn next_token(text: &str, before: Option<char>) -> Token {
         return Token::Quoted(text.len());
     }
     match text.chars().next() {
-        // Two of them are one in it, which two strings beside each other are as well.
+        // A doubled quote reads as two adjacent strings, which gives the same text.
         Some(quote @ ('\'' | '"')) => Token::Quoted(until(1, quote.encode_utf8(&mut [0; 4]))),
         Some('$') if !in_name => {
             let tag = text[1..].find(|c: char| !(c.is_alphanumeric() || c == '_'));
@@ -100,12 +100,12 @@ pub(super) fn next_token(text: &str, before: Option<char>) -> Token {
     }
 }
 
-/// A branch that is being read, and those before it.
+/// The current branch of an `\if`, and the branches before it.
 #[derive(Default)]
 struct Block {
     line: usize,
     commands: Vec<Command>,
-    /// The condition of the branch; `None`: there is none, or it is the last.
+    /// Condition of the branch; `None` for `\else` and outside of `\if`.
     condition: Option<Expression>,
     before: Vec<(Option<Expression>, Vec<Command>)>,
     is_last: bool,
@@ -141,7 +141,7 @@ impl<'t> Reader<'t> {
             match next_token(self.rest, before) {
                 Token::Comment(bytes) => {
                     let comment = self.take(bytes);
-                    // Those of one line are left out; hints for the planner are of the other kind.
+                    // Block comments stay because they may contain planner hints.
                     if comment.starts_with("/*") {
                         statement.push_str(comment);
                     }
@@ -180,7 +180,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A command of pgbench's own: up to the end of the line, which a backslash there continues.
+    /// Reads a meta-command up to the end of the line; a backslash at the end continues the line.
     fn backslash(&mut self) -> Result<(), LineError> {
         let line = self.line;
         let mut said = String::new();
@@ -209,7 +209,7 @@ impl<'t> Reader<'t> {
                 let begins = variable.chars().next();
                 let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
                 if begins.is_none_or(|c| c.is_ascii_digit()) || !variable.chars().all(fits) {
-                    return Err(wrong(&format!("`{variable}` is no name of a variable")));
+                    return Err(wrong(&format!("`{variable}` is not a variable name")));
                 }
                 let value = expression(text)?;
                 self.add(line, CommandKind::Set(variable.to_owned(), value));
@@ -220,13 +220,13 @@ impl<'t> Reader<'t> {
                     [number, unit] => (*number, *unit),
                     [number] if number.starts_with(':') => (*number, ""),
                     [number] => number.split_at(number.find(char::is_alphabetic).unwrap_or(number.len())),
-                    _ => return Err(wrong("expected a time, such as 10 ms")),
+                    _ => return Err(wrong("expected a time such as 10 ms")),
                 };
                 let micros = match unit.to_lowercase().as_str() {
                     "us" => 1,
                     "ms" => 1_000,
                     "s" | "" => 1_000_000,
-                    _ => return Err(wrong(&format!("`{unit}` is none of us, ms and s"))),
+                    _ => return Err(wrong(&format!("unknown unit `{unit}`; expected us, ms or s"))),
                 };
                 self.add(line, CommandKind::Sleep(number.to_owned(), micros));
             }
@@ -234,41 +234,43 @@ impl<'t> Reader<'t> {
                 let block = self.done.last_mut().and_then(|block| block.commands.last_mut());
                 match block.map(|command| &mut command.kind) {
                     Some(CommandKind::Statement(_, prefix @ None)) => *prefix = Some(arguments.to_owned()),
-                    _ => return Err(wrong("follows no statement")),
+                    _ => return Err(wrong("must follow a statement")),
                 }
             }
             "if" => {
                 let condition = Some(expression(arguments)?);
                 if self.done.len() > MAX_DEPTH {
-                    return Err(wrong(&format!("more than {MAX_DEPTH} of them within each other")));
+                    return Err(wrong(&format!("nested deeper than {MAX_DEPTH} levels")));
                 }
                 self.done.push(Block { line, condition, ..Block::default() });
             }
             "elif" => {
                 let condition = Some(expression(arguments)?);
-                self.branch(condition).ok_or_else(|| wrong("stands where no \\if is open"))?;
+                self.branch(condition).ok_or_else(|| wrong("without \\if"))?;
             }
-            "else" => self.branch(None).ok_or_else(|| wrong("stands where no \\if is open"))?,
+            "else" => self.branch(None).ok_or_else(|| wrong("without \\if"))?,
             "endif" if self.done.len() > 1 => {
                 let Block { line, commands, condition, mut before, .. } = self.done.pop().unwrap_or_default();
                 before.push((condition, commands));
                 self.add(line, CommandKind::If(before));
             }
-            "endif" => return Err(wrong("stands where no \\if is open")),
-            "aset" => return Err(wrong("values of the last of many rows cannot be taken from an answer")),
-            "shell" | "setshell" => return Err(wrong("a workload runs no programs between its requests")),
+            "endif" => return Err(wrong("without \\if")),
+            "aset" => return Err(wrong("is not supported: only results with one row can be extracted")),
+            "shell" | "setshell" => return Err(wrong("workloads cannot run programs")),
             "startpipeline" | "endpipeline" | "syncpipeline" => {
-                return Err(wrong("each statement is sent when the one before it is answered"));
+                return Err(wrong(
+                    "pipelines are not supported: each statement waits for the result of the previous one",
+                ));
             }
             _ if said.starts_with(';') => {
-                return Err((line, "several statements in one message (`\\;`) are not sent".to_owned()));
+                return Err((line, "several statements in one message (`\\;`) are not supported".to_owned()));
             }
-            _ => return Err(wrong("is no command of pgbench")),
+            _ => return Err(wrong("unknown command of pgbench")),
         }
         Ok(())
     }
 
-    /// Another branch of the `\if` that is open; `None`: none is, or it has had its last.
+    /// Starts another branch of the open `\if`; `None` if no `\if` is open or its `\else` has already been read.
     fn branch(&mut self, condition: Option<Expression>) -> Option<()> {
         let block = self.done.iter_mut().skip(1).next_back().filter(|block| !block.is_last)?;
         block.is_last = condition.is_none();

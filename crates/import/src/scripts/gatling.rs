@@ -1,11 +1,11 @@
-//! A Gatling simulation.
+//! Gatling scripts.
 
 use offered_model::Template;
 use offered_model::workload::Request;
 
 use super::{Emulation, ThinkShape, fill_placeholders};
 
-/// The emulation as Java: N users injected once over the ramp, who think and ask for ever.
+/// The emulation as a Java simulation: N users are injected over the ramp and repeat think time and request.
 pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
     let think = match law {
         ThinkShape::Uniform => "2 * Z * random.nextDouble()",
@@ -25,7 +25,7 @@ pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
             let body = r.body().text().map_or(String::new(), |b| format!(".body(StringBody({}))", el(b)));
             format!(
                 "      percent({}).then(exec(http({}).httpRequest({}, {}){headers}{body}))",
-                // Rounded down: a sum above 100 would be refused.
+                // Rounded down: Gatling rejects a sum above 100.
                 (r.weight() / total * 1e8).floor() / 1e6,
                 quoted(r.name()),
                 quoted(r.method()),
@@ -36,7 +36,7 @@ pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
     format!(
         r#"// {summary}.
 // Save it as src/test/java/PrincipleA.java. Gatling pauses in whole milliseconds.
-// Checked: a script written like this compiles with Gatling 3.11.5 on Java 17, and runs.
+// Tested: scripts of this form compile and run with Gatling 3.11.5 on Java 17.
 import static io.gatling.javaapi.core.CoreDsl.*;
 import static io.gatling.javaapi.http.HttpDsl.*;
 

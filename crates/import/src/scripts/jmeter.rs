@@ -1,4 +1,4 @@
-//! A JMeter 5.6 test emulation.
+//! `JMeter` scripts.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use offered_model::workload::{Address, Request};
 
 use super::{Emulation, ThinkShape, fill_placeholders};
 
-/// The emulation as JMX. Timers stand before every sampler, so a user thinks, asks, and thinks again.
+/// The emulation as a .jmx test plan. The timer applies before each sampler, so users think before every request.
 pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
     let Address::Tcp { host, port } = &emulation.url.address else { unreachable!("checked by the caller") };
     let mut samplers = String::new();
@@ -28,10 +28,10 @@ pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?>
 <!-- {summary}.
-     Run it with: jmeter -n -t FILE.jmx -l FILE.jtl, and judge its launches with: offered verify FILE.jtl
-     Checked: plans written like this run in JMeter 5.6.3, and their launches pass offered verify.
-     Not with JMeter's Poisson Random Timer: it draws a Poisson *count* of milliseconds, which is nearly constant
-     (CoV 1/sqrt(mean)), and has nothing to do with Poisson arrivals. -->
+     Run it with: jmeter -n -t FILE.jmx -l FILE.jtl, and check its requests with: offered verify FILE.jtl
+          Tested: plans of this form run in JMeter 5.6.3, and their requests pass offered verify.
+          JMeter's Poisson Random Timer is not used: it draws a Poisson *count* of milliseconds, which is nearly constant
+          (CoV 1/sqrt(mean)) and does not produce Poisson arrivals. -->
 <jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3">
   <hashTree>
     <TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="Principle A" enabled="true"/>
@@ -100,7 +100,7 @@ fn timer(emulation: &Emulation, law: ThinkShape) -> String {
     }
 }
 
-/// A Groovy expression for the index of the next request: the first whose running share is not below a random number.
+/// A Groovy expression for the index of the next request: the first one whose cumulative share exceeds a random number.
 fn choice(emulation: &Emulation) -> String {
     let shares = emulation.running_shares();
     let mut tests = String::new();
@@ -171,7 +171,7 @@ fn sampler(request: &Request) -> String {
     )
 }
 
-/// Our placeholders as JMeter's functions.
+/// Converts placeholders to `JMeter` functions.
 fn placeholders(text: &Template) -> String {
     fill_placeholders(text, "${__threadNum}", "${__counter(FALSE,)}")
 }

@@ -1,8 +1,8 @@
-//! A k6 script.
+//! k6 scripts.
 
 use super::{Emulation, ThinkShape};
 
-/// The emulation as a JavaScript module: VUs that think, ask, and think again.
+/// The emulation as a JavaScript module: VUs repeat think time and request.
 pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
     let think = match law {
         ThinkShape::Uniform => "2 * Z * Math.random()",
@@ -11,8 +11,8 @@ pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
     };
     format!(
         r"// {summary}.
-// Run it with: k6 run --out json=FILE.json FILE.js, and judge its launches with: offered verify FILE.json
-// Checked: the syntax of a script written like this (node --check); the k6 modules by reading only.
+// Run it with: k6 run --out json=FILE.json FILE.js, and check its requests with: offered verify FILE.json
+// Tested: the syntax (node --check); the k6 modules were only reviewed.
 import http from 'k6/http';
 import {{ sleep }} from 'k6';
 import exec from 'k6/execution';

@@ -1,8 +1,8 @@
-//! A Locust file.
+//! Locust scripts.
 
 use super::{Emulation, ThinkShape};
 
-/// The emulation as Python: users that ask, think, and ask again.
+/// The emulation as Python: users repeat request and think time.
 pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
     let think = match law {
         ThinkShape::Uniform => "random.uniform(0, 2 * Z)",
@@ -13,7 +13,7 @@ pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
     format!(
         r#"# {summary}.
 # Run it with: locust -f FILE.py --headless -u {users} -r {spawn} -t {duration}s
-# Checked: a script written like this runs in Locust.
+# Tested: scripts of this form run in Locust.
 import itertools
 import json
 import random

@@ -28,7 +28,7 @@ fn shop(url: &str) -> Emulation {
 }
 
 #[test]
-fn a_jmeter_script_is_read_back_as_what_was_meant() {
+fn jmeter_scripts_can_be_imported_again() {
     for (law, think) in [
         (ThinkShape::Uniform, Law::uniform(0.0, 12.6).unwrap()),
         (ThinkShape::Exponential, Law::exponential(6.3).unwrap()),
@@ -49,7 +49,7 @@ fn a_jmeter_script_is_read_back_as_what_was_meant() {
 }
 
 #[test]
-fn a_workload_parses_to_what_it_says() {
+fn workload_text_parses_to_the_workload() {
     let law = Law::exponential(6.3).unwrap();
     let (emulation, asked) = (shop("http://h:81/"), asked("http://h:81/"));
     let text = emulation.workload_text(&asked, law.clone()).unwrap();
@@ -57,24 +57,24 @@ fn a_workload_parses_to_what_it_says() {
     assert_eq!(workload, emulation.workload(&asked, law.clone()).unwrap());
     let Sessions::Closed(closed) = &workload.sessions() else { panic!("closed") };
     assert_eq!((closed.users(), closed.think(), closed.ramp()), (200, &law, Nanos::from_secs(7)));
-    // Who is asked, and what, is as it was.
+    // Target and requests are unchanged.
     assert_eq!((workload.requests(), workload.target()), (asked.requests(), asked.target()));
 }
 
 #[test]
-fn every_script_names_users_and_server_and_quotes_what_is_asked() {
+fn scripts_name_users_and_server_and_escape_texts() {
     let emulation = shop("http://h:81/");
     for tool in TOOLS {
         let script = emulation.script(tool, ThinkShape::Exponential).unwrap();
         assert!(script.contains("200 users") && script.contains("h:81") || tool == Tool::Jmeter, "{tool}: {script}");
-        // What stands in a name ends no literal.
+        // Quotes in a name are escaped.
         assert!(!script.contains("say \"<hi>"), "{tool}: {script}");
     }
     assert_eq!(emulation.running_shares(), [0.75, 1.0]);
 }
 
 #[test]
-fn a_unix_socket_is_refused_by_every_tool() {
+fn unix_sockets_are_rejected() {
     for tool in TOOLS {
         let refused = shop("unix:/tmp/s:/").script(tool, ThinkShape::Uniform).unwrap_err();
         assert_eq!(refused, Error::UnixSocket { tool, socket: "/tmp/s".to_owned() });

@@ -1,10 +1,11 @@
-//! A wrk2 script.
+//! wrk2 scripts.
 
 use offered_model::Template;
 
 use super::{Emulation, fill_placeholders};
 
-/// The emulation as Lua. wrk2 has no think times: it paces each of its N connections evenly at R/N, so its users are periodic.
+/// The emulation as Lua. wrk2 has no think times: it paces each of its N connections evenly at rate R/N, so users are
+/// periodic.
 pub(super) fn script(emulation: &Emulation) -> String {
     let places = |text: &Template| fill_placeholders(text, "{{session}}", "{{sequence}}");
     let request = |(r, upto): (&offered_model::workload::Request, f64)| {
@@ -23,10 +24,10 @@ pub(super) fn script(emulation: &Emulation) -> String {
     format!(
         r#"-- {summary}.
 -- Run it with: wrk -t1 -c{users} -d{duration}s -R{rate} -s FILE.lua {origin}
--- Checked: a script written like this was run by wrk 4.1.0, whose Lua interface wrk2 shares; -R and its pacing by reading only.
--- (-t1, or as many threads as divide {users}; -R takes whole numbers only, so {exact} became {rate}.)
--- wrk2 has no think times: each connection launches at even steps of {users}/{rate} s. The gaps look Poisson when merged
--- (CoV sqrt((N-1)/(N+1))), but the dispersion of counts over long windows tends to 0 instead of 1.
+-- Tested: with wrk 4.1.0, whose Lua interface wrk2 shares; -R and its pacing were only reviewed.
+-- (-t1, or a number of threads that divides {users}; -R takes integers only, so {exact} became {rate}.)
+-- wrk2 has no think times: each connection sends at regular intervals of {users}/{rate} s. The merged gaps look Poisson
+-- (CoV sqrt((N-1)/(N+1))), but the dispersion of counts in long windows tends to 0 instead of 1.
 local requests = {{
 {requests}}}
 local sequence = 0
@@ -62,7 +63,7 @@ end
     )
 }
 
-/// A text as a Lua 5.1 literal, which has no `\\u` escapes.
+/// A Lua 5.1 string literal, which has no `\\u` escapes.
 fn quoted(text: &str) -> String {
     let mut literal = String::from("\"");
     for c in text.chars() {

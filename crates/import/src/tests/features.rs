@@ -1,4 +1,4 @@
-//! What a plan does besides asking: data, logins, answers taken apart and held to account, bodies and files.
+//! Tests of data files, logins, extractors, assertions, bodies and files.
 
 use offered_model::workload::script::{Otherwise, Per, Which};
 
@@ -41,7 +41,7 @@ fn request<'p>(plan: &'p Plan, name: &str) -> &'p Request {
 }
 
 #[test]
-fn a_login_is_taken_from_an_answer_and_shown_again() {
+fn logins_are_extracted_and_sent() {
     let content = [
         element("CookieManager", "cookies", &[]),
         element("CSVDataSet", "people", &[("filename", "people.csv"), ("variableNames", "user,password"), ("recycle", "false")]),
@@ -83,11 +83,11 @@ fn a_login_is_taken_from_an_answer_and_shown_again() {
     assert_eq!(account.headers[0].1.to_source(), "Bearer {{token}}");
     assert_eq!(workload.requests()[0].extract().len(), 2);
     let notes: Vec<&str> = plan.notes.iter().map(|note| note.message.as_str()).collect();
-    assert_eq!(notes, ["after its last row it would go on with <EOF>; here the run stops"]);
+    assert_eq!(notes, ["continues with <EOF> after the last row; here the run stops"]);
 }
 
 #[test]
-fn what_is_asked_for_too_early_has_a_value_to_begin_with() {
+fn variables_used_before_extraction_have_initial_values() {
     let regex = element(
         "RegexExtractor",
         "r",
@@ -97,9 +97,9 @@ fn what_is_asked_for_too_early_has_a_value_to_begin_with() {
         format!("<RandomController/><hashTree>{}{}</hashTree>", get("first", &regex), get("then?n=${next}", ""));
     let (plan, _) = one(&threads(1, 0, &either));
     assert_eq!(plan.variables, [Variable::constant("next", "${next}")]);
-    assert!(plan.notes.iter().any(|note| note.message.contains("no answer has given it yet")), "{:?}", plan.notes);
-    // One after the other that is so where the first answer has none of it, and nothing to be told. Where the user gives it a
-    // value, that is it.
+    assert!(plan.notes.iter().any(|note| note.message.contains("is used before a response has set it")), "{:?}", plan.notes);
+    // In sequence the variable keeps its initial value if the first response has none, without a note. A user-defined value is the
+    // initial value.
     let (plan, _) = one(&threads(1, 0, &[get("first", &regex), get("then?n=${next}", "")].concat()));
     assert_eq!((&plan.variables[..], &plan.notes[..]), (&[Variable::constant("next", "${next}")][..], &[][..]));
     assert_eq!(
@@ -112,7 +112,7 @@ fn what_is_asked_for_too_early_has_a_value_to_begin_with() {
 }
 
 #[test]
-fn extractors_of_each_kind() {
+fn extractors_are_translated() {
     let under = [
         element(
             "RegexExtractor",
@@ -148,7 +148,7 @@ fn extractors_of_each_kind() {
             "c",
             &[("HtmlExtractor.refname", "link"), ("HtmlExtractor.expr", "a.next"), ("HtmlExtractor.attribute", "href")],
         ),
-        // Not to be said: two groups together, a look behind, all matches, XPath.
+        // Not translated: two groups in one template, look-behind, all matches, XPath.
         element(
             "RegexExtractor",
             "two",
@@ -193,7 +193,7 @@ fn extractors_of_each_kind() {
 }
 
 #[test]
-fn assertions_of_each_kind() {
+fn assertions_are_translated() {
     let response = |name: &str, field: &str, kind: &str, strings: &[&str]| {
         let strings: String = strings.iter().map(|said| text("1", said)).collect();
         element("ResponseAssertion", name, &[("Assertion.test_field", field), ("Assertion.test_type", kind)]).replace(
@@ -223,7 +223,7 @@ fn assertions_of_each_kind() {
                 ("Assertion.test_field", "SizeAssertion.response_data"),
             ],
         ),
-        // Not to be said.
+        // Not translated.
         response("not", body, "20", &["Error"]),
         element("DurationAssertion", "fast", &[("DurationAssertion.duration", "100")]),
     ];
@@ -235,12 +235,12 @@ fn assertions_of_each_kind() {
         [
             &Test::Status(vec![(200, 200), (302, 302)]),
             &Test::Status(vec![(200, 299)]),
-            &body(Wanted::Contains(stands("Welcome {name}"))),
-            &body(Wanted::Contains(stands("a.b"))),
+            &body(Wanted::Contains(literal_template("Welcome {name}"))),
+            &body(Wanted::Contains(literal_template("a.b"))),
             &body(Wanted::Matches("ord-\\d+".to_owned())),
             &body(Wanted::Matches("^(?s:a\\.b)$".to_owned())),
-            &Test::Text(Find::Header("Content-Type".to_owned()), Wanted::Contains(stands("text/html"))),
-            &Test::Text(Find::Json("$.ok".to_owned()), Wanted::Is(stands("true"))),
+            &Test::Text(Find::Header("Content-Type".to_owned()), Wanted::Contains(literal_template("text/html"))),
+            &Test::Text(Find::Json("$.ok".to_owned()), Wanted::Is(literal_template("true"))),
             &Test::Size("< 1000".parse().unwrap()),
         ]
     );
@@ -252,7 +252,7 @@ fn assertions_of_each_kind() {
 }
 
 #[test]
-fn files_parts_logins_and_redirects() {
+fn files_multipart_logins_and_redirects_are_translated() {
     let files = |files: &[(&str, &str, &str)]| {
         let file = |(path, name, kind): &(&str, &str, &str)| {
             format!(
@@ -286,7 +286,7 @@ fn files_parts_logins_and_redirects() {
     );
     assert_eq!(request(&plan, "form").body, form(&[("a", Text::from("1 2")), ("b", Text::from("ä"))]));
     assert_eq!(request(&plan, "twice").body, super::body("a=1+2&a=%26"));
-    assert_eq!(plan.target.auth(), Some(&Auth::Basic(stands("me:s{x}"))));
+    assert_eq!(plan.target.auth(), Some(&Auth::Basic(literal_template("me:s{x}"))));
     assert_eq!(plan.target.redirects(), 20);
     let target = workload.target().unwrap();
     assert_eq!(target.redirects(), 20);
@@ -299,7 +299,7 @@ fn files_parts_logins_and_redirects() {
 }
 
 #[test]
-fn generated_values_are_variables() {
+fn generated_values_become_variables() {
     let content = [
         element(
             "CounterConfig",
@@ -332,7 +332,7 @@ fn generated_values_are_variables() {
 }
 
 #[test]
-fn what_is_known_beforehand_is_known_within_functions_and_conditions() {
+fn constants_are_resolved_in_functions_and_conditions() {
     let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"most\"><stringProp name=\"Argument.value\">9</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
     let when = |condition: &str, under: &str| {
         format!(
@@ -353,7 +353,7 @@ fn what_is_known_beforehand_is_known_within_functions_and_conditions() {
 }
 
 #[test]
-fn modules_and_constant_conditions_are_what_they_name() {
+fn modules_and_constant_conditions_are_resolved() {
     let fragment = format!("<TestFragmentController testname=\"browse\"/><hashTree>{}</hashTree>", get("b", ""));
     let module = "<ModuleController testname=\"m\"><collectionProp name=\"ModuleController.node_path\"><stringProp name=\"1\">Test Plan</stringProp><stringProp name=\"2\">t</stringProp><stringProp name=\"3\">browse</stringProp></collectionProp></ModuleController><hashTree/>";
     let never = format!(
@@ -365,5 +365,5 @@ fn modules_and_constant_conditions_are_what_they_name() {
     let names: Vec<&str> = plan.requests.iter().map(|request| request.name.as_str()).collect();
     assert_eq!((names, &plan.notes[..]), (vec!["a", "b"], &[][..]));
     let (plan, _) = one(&threads(1, 0, &[get("a", ""), module.to_owned()].concat()));
-    assert!(plan.notes.iter().any(|note| note.message.contains("which is not there")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("which does not exist")), "{:?}", plan.notes);
 }

@@ -1,4 +1,4 @@
-//! Recordings, descriptions, collections and command lines.
+//! Tests of HAR, OpenAPI, Postman and curl files.
 
 use offered_model::workload::{Identity, Protocol, Tls};
 
@@ -12,7 +12,7 @@ fn noted(plan: &Plan) -> String {
     plan.notes().join("\n")
 }
 
-/// One entry of a recording: seconds after ten o'clock, how long it took in ms, what was asked and what came back.
+/// An entry of a recording: seconds after ten o'clock, duration in ms, request and response.
 fn entry(page: &str, at: f64, took: f64, asked: (&str, &str), answer: (u16, &str, &str)) -> String {
     let (method, url) = asked;
     let (status, kind, to) = answer;
@@ -28,7 +28,7 @@ fn har(entries: &[String]) -> String {
 }
 
 #[test]
-fn a_recording_is_pages_with_their_objects_and_thoughts_between() {
+fn recordings_become_pages_with_objects_and_think_times() {
     let text = har(&[
         entry("a", 0.0, 100.0, ("GET", "http://shop:81/?q={x}"), (200, "text/html", "")),
         entry("a", 0.2, 300.0, ("GET", "http://shop:81/a.css"), (200, "text/css", "")),
@@ -36,7 +36,7 @@ fn a_recording_is_pages_with_their_objects_and_thoughts_between() {
         entry("a", 0.2, 50.0, ("GET", "http://ads/x.js"), (200, "text/javascript", "")),
         entry("a", 0.2, 50.0, ("GET", "http://shop:81/lost.png"), (404, "image/png", "")),
         entry("a", 0.9, 50.0, ("GET", "http://shop:81/api/cart"), (200, "application/json", "")),
-        // Out of order, as recordings are; after it the browser goes where it is sent.
+        // Recordings can be out of order. The browser follows this redirect.
         entry("b", 8.1, 400.0, ("GET", "http://shop:81/home"), (200, "text/html", "")),
         entry("b", 5.95, 50.0, ("POST", "http://shop:81/login"), (302, "", "home")),
         entry("c", 18.5, 50.0, ("GET", "http://shop:81/bye"), (200, "text/html", "")),
@@ -52,31 +52,31 @@ fn a_recording_is_pages_with_their_objects_and_thoughts_between() {
         plan.requests.iter().map(|request| request.objects_may_fail).collect::<Vec<_>>(),
         [true, false, false, false]
     );
-    assert_eq!(plan.target.headers(), [("User-Agent".to_owned(), stands("B"))]);
+    assert_eq!(plan.target.headers(), [("User-Agent".to_owned(), literal_template("B"))]);
     assert!(plan.target.cookies() && plan.target.redirects() == 20);
     let Arrivals::Closed { users: 1, think, .. } = &plan.arrivals else { panic!("{plan:?}") };
     // From 0.95 s to 5.95 s, and from 8.5 s to 18.5 s.
     assert_eq!(*think, Law::empirical(vec![5.0, 10.0]).unwrap());
     let thinks: Vec<_> = plan.flows[0].steps.iter().map(|step| step.think.clone()).collect();
-    // The call of the page began 0.4 s after its style sheet was there.
+    // The script call started 0.4 s after the style sheet was loaded.
     assert_eq!(thinks, [Some(Law::constant(0.4).unwrap()), None, None, None]);
     assert_eq!(workload.requests().len(), 4);
     let noted = noted(&plan);
-    for what in ["cookie is what one browser had", "http://ads/", "a WebSocket", "had no answer", "2 pauses"] {
+    for what in ["cookie is state of the recording browser", "http://ads/", "a WebSocket", "has no response", "2 pauses"] {
         assert!(noted.contains(what), "{what}: {noted}");
     }
 }
 
 #[test]
-fn a_recording_without_a_pause_says_so_and_forms_are_forms() {
+fn recordings_without_pauses_are_noted_and_forms_are_translated() {
     let form = entry("", 0.0, 1.0, ("POST", "http://shop/a"), (200, "text/html", "")).replace("}, \"response\"", ", \"postData\": {\"mimeType\": \"application/x-www-form-urlencoded\", \"params\": [{\"name\": \"a\", \"value\": \"1 2\"}]}}, \"response\"");
     let (plan, workload) = parsed(&har(&[form]));
     assert_eq!(plan.requests[0].body, super::form(&[("a", Text::from("1 2"))]));
-    assert!(workload.flows().is_none() && noted(&plan).contains("no pause of a second"));
+    assert!(workload.flows().is_none() && noted(&plan).contains("has no pause of a second"));
 }
 
 #[test]
-fn commands_of_curl_are_read_as_a_shell_and_curl_read_them() {
+fn curl_commands_are_read_like_shell_and_curl_do() {
     let text = r#"#!/bin/sh
 BASE=http://shop:8080  # where
 curl -sSX PUT "$BASE/a b?x=1" \
@@ -97,7 +97,7 @@ wget http://other/
     assert_eq!(headers[0], ("X-One", "{{'{'}}a} {{KEY}}".to_owned()));
     assert_eq!(headers[1], ("Empty", String::new()));
     assert_eq!(request(1).path.to_source(), "/search?q=%C3%A4+b&page=2");
-    assert_eq!((request(1).method.as_str(), &request(1).auth), ("get", &Some(Auth::Basic(stands("me:secret")))));
+    assert_eq!((request(1).method.as_str(), &request(1).auth), ("get", &Some(Auth::Basic(literal_template("me:secret")))));
     assert!(
         matches!(&request(2).body, Body::Multipart(parts) if parts.len() == 2 && parts[0].file.is_some() && parts[0].media_type.as_deref() == Some("image/png"))
     );
@@ -117,12 +117,12 @@ wget http://other/
     let lines: Vec<(usize, &str)> = plan.notes.iter().map(|note| (note.line, note.message.as_str())).collect();
     assert_eq!(
         lines,
-        [(8, "--retry 3: is not translated"), (8, "--no-such: is not translated"), (9, "is no curl command; left out")]
+        [(8, "--retry 3: not translated"), (8, "--no-such: not translated"), (9, "is not a curl command; left out")]
     );
 }
 
 #[test]
-fn one_command_as_browsers_on_windows_copy_it() {
+fn curl_commands_copied_on_windows_are_read() {
     let text = "curl ^\"http://shop/a?b=c^\" ^\r\n  -H ^\"accept: */*^\" ^\r\n  --data-raw ^\"^{^\\^\"a^\\^\": 1^}^\"";
     let (plan, _) = parsed(text);
     assert_eq!((plan.requests[0].method.as_str(), plan.requests[0].path.to_source().as_str()), ("post", "/a?b=c"));
@@ -131,7 +131,7 @@ fn one_command_as_browsers_on_windows_copy_it() {
 }
 
 #[test]
-fn commands_say_how_a_server_is_reached() {
+fn connection_options_of_curl_are_translated() {
     let text = "curl -k --http2 https://shop/a --cert me.pem -x proxy:3128 --cacert ca.pem";
     let (plan, workload) = parsed(text);
     assert_eq!(plan.target.url().to_string(), "https://shop/");
@@ -142,15 +142,15 @@ fn commands_say_how_a_server_is_reached() {
     assert!(workload.target().unwrap().tls().insecure);
     let (plan, _) = parsed("curl -k --http2 http://shop/a");
     let reached = (plan.target.protocol(), plan.target.tls());
-    assert_eq!(reached, (Protocol::Http1, &Tls::default()), "nothing of it goes with plain http");
+    assert_eq!(reached, (Protocol::Http1, &Tls::default()), "these options have no effect with plain http");
 }
 
 #[test]
-fn a_command_that_is_cut_off_is_one_line() {
+fn truncated_commands_give_one_line_errors() {
     let refusal = |text: &str| read(text, "c.sh", None).unwrap_err().to_string();
-    assert_eq!(refusal("\ncurl http://a/ -d 'x"), "c.sh:2: a quote that is never closed; the command is cut off");
-    assert_eq!(refusal("curl http://a/ -H"), "c.sh:1: the command ends after -H, which takes a value; it is cut off");
-    assert_eq!(refusal("curl ftp://a/"), "c.sh:1: no curl command that asks a web server");
+    assert_eq!(refusal("\ncurl http://a/ -d 'x"), "c.sh:2: unclosed quote; the command is truncated");
+    assert_eq!(refusal("curl http://a/ -H"), "c.sh:1: the command ends after -H, which needs a value; it is truncated");
+    assert_eq!(refusal("curl ftp://a/"), "c.sh:1: no curl command with an HTTP URL");
 }
 
 const API: &str = r#"
@@ -199,7 +199,7 @@ components:
 "#;
 
 #[test]
-fn a_description_is_a_flow_for_each_operation() {
+fn each_operation_becomes_a_flow() {
     let (plan, workload) = parsed(API);
     let flows: Vec<(&str, usize)> = plan.flows.iter().map(|flow| (flow.name.as_str(), flow.steps.len())).collect();
     assert_eq!(flows, [("getPet", 1), ("PUT /pets", 1), ("POST /pets", 2)]);
@@ -221,17 +221,17 @@ fn a_description_is_a_flow_for_each_operation() {
     assert!(plan.text("api").unwrap().contains("# A sketch: "));
     assert_eq!(workload.target().unwrap().url().to_string(), "http://pets.local/");
     let noted = noted(&plan);
-    for what in ["`{petId}` has no example", "its body has no example", "wants a login (`login`)"] {
+    for what in ["`{petId}` has no example", "the body has no example", "needs a login (`login`)"] {
         assert!(noted.contains(what), "{what}: {noted}");
     }
-    // The same in JSON is the same.
+    // JSON gives the same result.
     let json = serde_json::to_string(&serde_saphyr::from_str::<serde_json::Value>(API).unwrap()).unwrap();
     let (again, _) = parsed(&json);
     assert_eq!(again.requests.len(), plan.requests.len());
 }
 
 #[test]
-fn a_collection_is_a_flow_for_each_folder() {
+fn each_postman_folder_becomes_a_flow() {
     let text = r#"{"info": {"name": "Shop", "schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
       "variable": [{"key": "base", "value": "http://{{host}}:8080"}, {"key": "host", "value": "shop"}],
       "auth": {"type": "bearer", "bearer": [{"key": "token", "value": "{{token}}"}]},
@@ -265,32 +265,32 @@ fn a_collection_is_a_flow_for_each_folder() {
         "pm.environment.set('token', pm.response.json().token)",
         "`{{token}}` has no value",
         "`{{user}}` has no value",
-        "would log in by awsv4",
+        "authenticates with awsv4",
     ] {
         assert!(noted.contains(what), "{what}: {noted}");
     }
 }
 
 #[test]
-fn what_a_file_is_is_told_by_what_stands_in_it() {
+fn formats_are_detected_by_content() {
     let refusal = |text: &str| read(text, "f", None).unwrap_err().to_string();
     for (text, says) in [
-        ("import http from 'k6/http';", "a script for k6"),
+        ("import http from 'k6/http';", "is a k6 script"),
         ("from locust import HttpUser", "from-scripts.md#locust"),
-        ("import io.gatling.core.Predef._", "a script for Gatling"),
-        ("config:\n  target: x\nscenarios:\n  - flow: []", "a script for Artillery"),
+        ("import io.gatling.core.Predef._", "is a Gatling script"),
+        ("config:\n  target: x\nscenarios:\n  - flow: []", "is a Artillery script"),
         ("{\"swagger\": \"2.0\"}", "is Swagger 2.0"),
         ("swagger: '2.0'", "is Swagger 2.0"),
         ("openapi: 2.9.0", "is OpenAPI 2.9.0"),
-        ("{\"info\": {\"schema\": \"https://schema.getpostman.com/json/collection/v1.0.0/\"}}", "format 1"),
+        ("{\"info\": {\"schema\": \"https://schema.getpostman.com/json/collection/v1.0.0/\"}}", "collection v1"),
         ("{\"values\": [], \"_postman_variable_scope\": \"environment\"}", "a Postman environment"),
-        ("{\"log\": {\"entries\": []}}", "without requests"),
-        ("{\"a\": 1}", "not a plan that offered knows"),
-        ("<html/>", "begins with <html>"),
-        ("{\"log\": {\"entries\": [", "f:1: the file ends within its JSON; it is cut off"),
+        ("{\"log\": {\"entries\": []}}", "contains no requests"),
+        ("{\"a\": 1}", "unknown file format"),
+        ("<html/>", "root element is <html>"),
+        ("{\"log\": {\"entries\": [", "f:1: the file ends inside its JSON; it is truncated"),
         ("{\"log\": x}", "f:1: not well-formed JSON: expected value"),
         ("openapi: 3.0.0\npaths: [a", "f:2: not well-formed YAML: "),
-        ("openapi: 3.0.0\npaths: {}", "without operations"),
+        ("openapi: 3.0.0\npaths: {}", "has no operations"),
     ] {
         let refusal = refusal(text);
         assert!(refusal.contains(says) && !refusal.contains('\n'), "{text}: {refusal}");

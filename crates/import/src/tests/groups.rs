@@ -1,8 +1,8 @@
-//! The thread groups of the plugins and the open model, in the words that they save.
+//! Tests of the plugins' thread groups and the open model thread group.
 
 use super::*;
 
-/// The plan of a group of this class and these properties, with one request a round.
+/// The plan of a group with this class and these properties, with one request per iteration.
 fn group(class: &str, properties: &str) -> (Plan, Workload) {
     one(&jmx(&format!(
         "<{class} testclass=\"{class}\" testname=\"g\">{properties}</{class}><hashTree>{}</hashTree>",
@@ -14,7 +14,7 @@ fn texts(pairs: &[(&str, &str)]) -> String {
     pairs.iter().map(|(name, value)| format!("<stringProp name=\"{name}\">{value}</stringProp>")).collect()
 }
 
-/// A table as the plugins save it, its cells under hashes for names.
+/// A table in the plugins' file format; cell names are hashes.
 fn table(name: &str, rows: &[&[&str]]) -> String {
     let row = |row: &&[&str]| {
         let cells: String = row.iter().map(|cell| format!("<stringProp name=\"49586\">{cell}</stringProp>")).collect();
@@ -29,7 +29,7 @@ fn closed(workload: &Workload) -> (u64, Nanos) {
 }
 
 #[test]
-fn a_concurrency_group_keeps_so_many_users() {
+fn concurrency_group_has_a_fixed_number_of_users() {
     let class = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup";
     let said = [
         ("TargetLevel", "12"),
@@ -53,7 +53,7 @@ fn a_concurrency_group_keeps_so_many_users() {
 }
 
 #[test]
-fn a_stepping_group_reaches_its_users_step_by_step() {
+fn stepping_group_ramps_up_in_steps() {
     let class = "kg.apc.jmeter.threads.SteppingThreadGroup";
     let said = [
         ("ThreadGroup.on_sample_error", "continue"),
@@ -68,25 +68,25 @@ fn a_stepping_group_reaches_its_users_step_by_step() {
         ("rampUp", "2"),
     ];
     let (plan, workload) = group(class, &texts(&said));
-    // Ten at once over 2 s, and then eight times five after 5 s, over 2 s.
+    // Ten users over 2 s, then eight groups of five, each after 5 s over 2 s.
     assert_eq!((closed(&workload), workload.duration()), ((50, Nanos::from_secs(58)), Nanos::from_secs(118)));
-    assert!(plan.notes.iter().any(|note| note.message.contains("start and stop in steps")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("starts and stops users in steps")), "{:?}", plan.notes);
 }
 
 #[test]
-fn an_ultimate_group_adds_its_rows_up() {
+fn ultimate_group_sums_its_rows() {
     let class = "kg.apc.jmeter.threads.UltimateThreadGroup";
     let rows: [&[&str]; 2] = [&["20", "0", "5", "20", "0"], &["100", "25", "0", "20", "10"]];
     let (plan, workload) = group(class, &table("ultimatethreadgroupdata", &rows));
     assert_eq!((closed(&workload), workload.duration()), ((120, Nanos::from_secs(25)), Nanos::from_secs(45)));
-    assert!(plan.notes.iter().any(|note| note.message.contains("its rows start and stop users")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("at the times of its rows")), "{:?}", plan.notes);
     let (plan, workload) = group(class, &table("ultimatethreadgroupdata", &[&["7", "0", "30", "60", "0"]]));
     assert_eq!((closed(&workload), workload.duration()), ((7, Nanos::from_secs(30)), Nanos::from_secs(90)));
     assert!(!plan.notes.iter().any(|note| note.message.contains("its rows")), "{:?}", plan.notes);
 }
 
 #[test]
-fn an_arrivals_group_is_a_rate() {
+fn arrivals_group_is_a_rate() {
     let class = "com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup";
     let said = [
         ("TargetLevel", "120"),
@@ -105,27 +105,27 @@ fn an_arrivals_group_is_a_rate() {
     ]);
     assert_eq!((rate, process), (&steps, &Process::Constant));
     assert_eq!(workload.duration(), Nanos::from_secs(240));
-    assert!(plan.notes.iter().any(|note| note.message.contains("its limit of threads")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("thread limit")), "{:?}", plan.notes);
     let (plan, _) = group(class, &texts(&[("TargetLevel", "10"), ("RampUp", "20"), ("Hold", "40"), ("Unit", "S")]));
     let Arrivals::Open { rate, .. } = &plan.arrivals else { panic!("{plan:?}") };
     assert_eq!(*rate, RateProfile::Ramp(0.0, 10.0, Nanos::from_secs(20)));
 }
 
 #[test]
-fn a_free_form_arrivals_group_goes_from_rate_to_rate() {
+fn free_form_arrivals_group_changes_its_rate() {
     let class = "com.blazemeter.jmeter.threads.arrivals.FreeFormArrivalsThreadGroup";
     let rows: [&[&str]; 3] = [&["1", "1", "10"], &["1", "31", "30"], &["31", "31", "60"]];
     let (plan, workload) = group(class, &(table("Schedule", &rows) + &texts(&[("Unit", "S")])));
     let Arrivals::Open { rate: RateProfile::Steps(steps), .. } = &plan.arrivals else { panic!("{plan:?}") };
     assert_eq!(workload.duration(), Nanos::from_secs(100));
     let offered: f64 = steps.iter().map(|(rate, time)| rate * time.as_secs_f64()).sum();
-    // A second's worth each: 10, the mean of 1 and 31 for 30 s, and 31 for a minute.
+    // Expected arrivals: 10, the mean of 1 and 31 for 30 s, and 31 for a minute.
     assert!((offered - (10.0 + 16.0 * 30.0 + 31.0 * 60.0)).abs() < 1e-6, "{offered}");
-    assert!(plan.notes.iter().any(|note| note.message.contains("straight lines")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.message.contains("changes linearly")), "{:?}", plan.notes);
 }
 
 #[test]
-fn an_open_model_group_says_its_schedule_in_words() {
+fn open_model_schedule_is_parsed() {
     let (plan, workload) = group(
         "OpenModelThreadGroup",
         &texts(&[

@@ -1,5 +1,4 @@
-//! The table of everything that a script for pgbench and its command line say: what it means to pgbench, what it is here, and that
-//! it is so.
+//! Checks `tests/import/pgbench.csv`: constructs of scripts and command lines, their meaning in pgbench, and their translation.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +6,18 @@ use super::*;
 
 const TABLE: &str = include_str!("../../../../tests/import/pgbench.csv");
 
-/// The notes that every import has.
-const ALWAYS: &str = "an error of the database ends a client";
+/// Note that every import has.
+const ALWAYS: &str = "ends a pgbench client";
 
-/// One row of the table.
+/// A row of the table.
 #[derive(Debug)]
 struct Row {
-    /// A script, one whose values are pasted (`-M simple`), or the words of a command.
+    /// `script` (`-M prepared`), `simple` (script with `-M simple`) or `command`.
     kind: String,
     sample: String,
-    /// exact, noted or refused.
+    /// `exact`, `noted` or `refused`.
     how: String,
-    /// What shows it: in the workload, in a note, in the refusal.
+    /// Text that the workload, the note or the error must contain.
     shows: String,
 }
 
@@ -31,8 +30,8 @@ fn table() -> Vec<Row> {
     reader.records().map(|record| row(record.unwrap())).collect()
 }
 
-/// The plan of a command, beside which these scripts are.
-fn commanded(command: &str, scripts: &[(&str, &str)]) -> Result<Plan, Error> {
+/// The plan of a command with these script files.
+fn import_command(command: &str, scripts: &[(&str, &str)]) -> Result<Plan, Error> {
     let included = |name: &str| {
         let script = scripts.iter().find(|(other, _)| *other == name);
         script.map(|(_, text)| (*text).to_owned()).ok_or_else(|| "no such file".to_owned())
@@ -42,7 +41,7 @@ fn commanded(command: &str, scripts: &[(&str, &str)]) -> Result<Plan, Error> {
 }
 
 #[test]
-fn every_row_of_the_table_is_so() {
+fn every_row_of_the_table_holds() {
     let mut wrong = Vec::new();
     for row in table() {
         let beside = [
@@ -60,7 +59,7 @@ fn every_row_of_the_table_is_so() {
             "command" => &format!("-M prepared {}", row.sample),
             other => panic!("{row:?}: no kind is called {other}"),
         };
-        let (written, notes, refusal) = match commanded(&format!("pgbench -n -h h -U u {command}\n"), &beside) {
+        let (written, notes, refusal) = match import_command(&format!("pgbench -n -h h -U u {command}\n"), &beside) {
             Ok(plan) => {
                 (plan.text("load.sh").unwrap_or_else(|why| panic!("{row:?}: {why}")), plan.notes, String::new())
             }
@@ -79,18 +78,18 @@ fn every_row_of_the_table_is_so() {
         if !written.is_empty()
             && let Err(mistake) = Workload::parse(&written, "w", &|name| Err(name.to_owned()))
         {
-            wrong.push(format!("{row:?} is not read again: {mistake}"));
+            wrong.push(format!("{row:?} cannot be parsed again: {mistake}"));
         }
         if !holds {
             wrong.push(format!("{row:?}\n  notes {own:?} {refusal}\n  {written}"));
         }
     }
-    assert!(wrong.is_empty(), "{} rows are not so:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} rows do not hold:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What stands in a file is told from what it says.
+/// Scripts and commands are detected by content.
 #[test]
-fn scripts_and_commands_are_known_by_what_they_say() {
+fn scripts_and_commands_are_detected_by_content() {
     let values: BTreeMap<String, String> = ["PGHOST", "PGUSER"].map(|name| (name.to_owned(), "me".to_owned())).into();
     let given = ImportOptions { variables: Some(&values), ..ImportOptions::default() };
     for text in [
@@ -107,34 +106,34 @@ fn scripts_and_commands_are_known_by_what_they_say() {
     }
     for text in ["select a plan", "Selected works; volume two", "begin at the beginning", "\\documentclass{article}"] {
         let told = super::super::read(text, "x", &given).unwrap_err().to_string();
-        assert!(told.contains("not a plan that offered knows"), "{text}: {told}");
+        assert!(told.contains("unknown file format"), "{text}: {told}");
     }
 }
 
-/// What the file does not say of the server, and what is wrong elsewhere, is named with its place.
+/// Errors name their position.
 #[test]
-fn what_is_wrong_is_named_with_its_place() {
-    let refused = |command: &str, scripts: &[(&str, &str)]| commanded(command, scripts).unwrap_err().to_string();
+fn errors_name_their_position() {
+    let refused = |command: &str, scripts: &[(&str, &str)]| import_command(command, scripts).unwrap_err().to_string();
     for (command, why) in [
-        ("pgbench -U me", "load.sh: line 1 `pgbench` goes to a server whose name is not known: the variable `PGHOST`"),
+        ("pgbench -U me", "load.sh: the host of line 1 `pgbench` is unknown: the variable `PGHOST`"),
         ("PGHOST=h pgbench", "the variable `PGUSER` has no value"),
-        ("pgbench -h h -U me -p x", "load.sh:1: `x` is not a port"),
+        ("pgbench -h h -U me -p x", "load.sh:1: `x` is not a port number"),
         ("pgbench -T 5 \"host=h user=me\"", "write it as a URL"),
-        ("pgbench -h h -U me -c", "ends after client, which takes a value"),
-        ("pgbench -h h -U me -c 0", "--client 0: not a number it can be"),
-        ("pgbench -h h -U me -t 1 -T 1", "-t and -T do not go together"),
-        ("pgbench -h h -U me -b s", "begins the names of several"),
-        ("pgbench -h h -U me -b x", "has no script `x`"),
+        ("pgbench -h h -U me -c", "ends after client, which needs a value"),
+        ("pgbench -h h -U me -c 0", "--client 0: invalid number"),
+        ("pgbench -h h -U me -t 1 -T 1", "-t and -T cannot be combined"),
+        ("pgbench -h h -U me -b s", "`s` is ambiguous"),
+        ("pgbench -h h -U me -b x", "no built-in script `x`"),
         ("pgbench -h h -U me -f gone.sql", "-f gone.sql: no such file"),
-        ("pgbench -h h -U me -f -", "is no file beside it"),
+        ("pgbench -h h -U me -f -", "no such file next to the command"),
         ("pgbench -h h -U me -f bad.sql", "bad.sql:2: \\set: expected a value at the end"),
-        ("pgbench -h h -U me -f empty.sql", "asks nothing of a database"),
-        ("pgbench -h h -U me -f a.sql@x", "`x` is no weight"),
-        ("pgbench -h h -U me -c $N", "the variable `N` of the shell has no value"),
-        ("pgbench -h h -U me -t $(nproc)", "is what a command finds out"),
-        ("pgbench -h h -U me a b", "two databases are named"),
-        ("\npgbench -h h -U me\npgbench -h h -U me -S\n", "load.sh:3: a second command"),
-        ("pgbench -h 'h", "a quote that is never closed"),
+        ("pgbench -h h -U me -f empty.sql", "sends no SQL statement"),
+        ("pgbench -h h -U me -f a.sql@x", "`x` is not a weight"),
+        ("pgbench -h h -U me -c $N", "the shell variable `N` has no value"),
+        ("pgbench -h h -U me -t $(nproc)", "contains the output of a command"),
+        ("pgbench -h h -U me a b", "two databases are given"),
+        ("\npgbench -h h -U me\npgbench -h h -U me -S\n", "load.sh:3: a second pgbench command"),
+        ("pgbench -h 'h", "unclosed quote"),
     ] {
         let told = refused(
             command,
@@ -142,7 +141,7 @@ fn what_is_wrong_is_named_with_its_place() {
         );
         assert!(told.contains(why), "{command}: {told}");
     }
-    let url = |command: &str| commanded(command, &[]).unwrap().target.url().to_string();
+    let url = |command: &str| import_command(command, &[]).unwrap().target.url().to_string();
     assert_eq!(url("PGPORT=7 pgbench -h /run/pg -U me"), "postgres://me@/me?host=/run/pg&port=7");
     assert_eq!(url("pgbench -T 1 postgres://me@h/bank?sslmode=disable"), "postgres://me@h/bank?sslmode=disable");
     assert_eq!(
@@ -151,12 +150,12 @@ fn what_is_wrong_is_named_with_its_place() {
     );
 }
 
-/// Conditions on what is drawn: how often each way is gone, and from what is left the number is drawn, is what pgbench makes of it.
+/// Conditions on random numbers: probabilities of the paths and conditional ranges are as in pgbench.
 #[test]
-fn ways_are_gone_as_often_as_pgbench_goes_them() {
+fn paths_have_the_probabilities_of_pgbench() {
     let script = "\\set r random(1, 10)\n\\set s random(1, 4)\n\\if :r <= 5 and :r <> 3\nselect 'a';\n\\if :s = 1\nselect 'b', :s;\n\\endif\n\\elif :r = 3\n\
                   select 'c', :r;\n\\else\nselect 'd', :r;\n\\endif\n";
-    let plan = commanded("pgbench -n -M prepared -h h -U u -T 5 -f a.sql", &[("a.sql", script)]).unwrap();
+    let plan = import_command("pgbench -n -M prepared -h h -U u -T 5 -f a.sql", &[("a.sql", script)]).unwrap();
     let asked = |flow: &Flow| {
         let sql = |step: &Step| {
             let request = plan.requests.iter().find(|request| request.name == step.request).unwrap();

@@ -1,4 +1,4 @@
-//! What was once translated into something else without a word.
+//! Regression tests of constructs whose meaning an earlier version changed without a note.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ fn at(name: &str, host: &str) -> String {
     )
 }
 
-/// A group of threads that end after so many rounds.
+/// A thread group with a number of iterations.
 fn rounds(rounds: &str, more: &str, content: &str) -> String {
     jmx(&format!(
         "<ThreadGroup testname=\"g\"><elementProp name=\"ThreadGroup.main_controller\">{}</elementProp>{}{more}</ThreadGroup><hashTree>{content}</hashTree>",
@@ -55,7 +55,7 @@ fn with(text: &str, pairs: &[(&str, &str)]) -> Result<Vec<Plan>, Error> {
 }
 
 #[test]
-fn no_request_goes_to_a_host_that_its_own_url_does_not_name() {
+fn requests_only_go_to_the_host_of_their_own_url() {
     let unnamed = |text: &str, kind: ParameterKind, name: &str| match with(text, &[]) {
         Err(Error::UnresolvedHost { kind: found, name: wanted, .. }) => {
             assert_eq!((found, wanted.as_str()), (kind, name))
@@ -86,15 +86,15 @@ fn no_request_goes_to_a_host_that_its_own_url_does_not_name() {
         ParameterKind::Variable,
         "zone",
     );
-    // A host that rows or answers bring is no host to be known beforehand.
+    // A host from a data file or response is only known at run time.
     let data = element("CSVDataSet", &[("filename", "h.csv"), ("variableNames", "host")]);
     let plan = with(&threads(1, 0, &[data, at("a", "${host}"), at("b", "b.test")].concat()), &[]).unwrap().remove(0);
     assert_eq!((plan.target.url().to_string().as_str(), paths(&plan)), ("http://b.test/", vec!["/b".to_owned()]));
-    assert!(has(&plan, "only known while it runs"));
+    assert!(has(&plan, "only known at run time"));
 }
 
 #[test]
-fn what_is_drawn_for_a_round_is_the_same_in_all_of_it() {
+fn values_per_iteration_are_the_same_in_the_whole_iteration() {
     let content = [
         element("RandomVariableConfig", &[("variableName", "u"), ("minimumValue", "1"), ("maximumValue", "9")]),
         element(
@@ -120,20 +120,20 @@ fn what_is_drawn_for_a_round_is_the_same_in_all_of_it() {
     );
     assert!(workload.variables().iter().take(3).all(|variable| variable.per == Per::Visit));
     assert_eq!(plan.notes, []);
-    // In a loop it would be drawn for each turn of that.
+    // Inside a loop JMeter draws a value for each pass.
     let inside = under("LoopController", &[("LoopController.loops", "3")], &content.concat());
     let (plan, _) = one(&threads(2, 0, &inside));
-    assert_eq!(plan.notes.iter().filter(|note| note.message.contains("whenever LoopController `x` begins")).count(), 3);
-    // What stands in a user's variable is drawn once for all.
+    assert_eq!(plan.notes.iter().filter(|note| note.message.contains("each time LoopController `x` starts")).count(), 3);
+    // A function in a user-defined variable is evaluated once.
     let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"id\"><stringProp name=\"Argument.value\">${__Random(1,1000000)}</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
     let (plan, _) = one(&threads(2, 0, &[own.to_owned(), get("a?${id}", ""), get("b?${id}", "")].concat()));
     let paths = paths(&plan);
     assert_eq!(paths[0][3..], paths[1][3..]);
-    assert!(plan.variables.is_empty() && has(&plan, "is drawn once"), "{:?}", plan.notes());
+    assert!(plan.variables.is_empty() && has(&plan, "is evaluated once"), "{:?}", plan.notes());
 }
 
 #[test]
-fn a_switch_takes_the_one_that_is_meant() {
+fn switch_controller_selects_its_child() {
     let switch = |value: &str| {
         let of = [get("a", ""), get("b", ""), get("c", "")].concat();
         under("SwitchController", &[("SwitchController.value", value)], &of)
@@ -149,20 +149,20 @@ fn a_switch_takes_the_one_that_is_meant() {
     }
     let data = element("CSVDataSet", &[("filename", "k.csv"), ("variableNames", "kind")]);
     let (names, plan) = asked(&(data + &switch("${kind}")));
-    assert!(names == "abc" && has(&plan, "by `${kind}`; here one at random"), "{:?}", plan.notes());
+    assert!(names == "abc" && has(&plan, "by `${kind}`; here one is chosen at random"), "{:?}", plan.notes());
     let dice = element("RandomVariableConfig", &[("variableName", "k"), ("minimumValue", "1"), ("maximumValue", "2")]);
     let (names, plan) = asked(&(dice + &switch("${k}")));
-    assert!(names == "bc" && has(&plan, "each as often"), "{:?}", plan.notes());
+    assert!(names == "bc" && has(&plan, "an independent random number"), "{:?}", plan.notes());
 }
 
 #[test]
-fn what_a_runtime_controller_repeats_is_there() {
+fn children_of_a_runtime_controller_run_once() {
     let (plan, _) = one(&threads(1, 0, &under("RunTime", &[("RunTime.seconds", "5")], &get("a", ""))));
-    assert!(paths(&plan) == ["/a"] && has(&plan, "again and again for 5 s; here once"), "{:?}", plan.notes());
+    assert!(paths(&plan) == ["/a"] && has(&plan, "repeats its children for 5 s; here once"), "{:?}", plan.notes());
 }
 
 #[test]
-fn extractors_take_what_jmeter_takes() {
+fn extractors_select_the_match_that_jmeter_selects() {
     let regex = |more: &[(&str, &str)]| {
         let mut all = vec![
             ("RegexExtractor.refname", "t"),
@@ -184,11 +184,11 @@ fn extractors_take_what_jmeter_takes() {
         Some((Which::Random, Otherwise::Is(String::new())))
     );
     let plan = regex(&[("Sample.scope", "variable"), ("Scope.variable", "page")]);
-    assert!(taken(&plan).is_none() && has(&plan, "look at the variable `page`"), "{:?}", plan.notes());
+    assert!(taken(&plan).is_none() && has(&plan, "applies to the variable `page`"), "{:?}", plan.notes());
 }
 
 #[test]
-fn sizes_and_statuses_are_those_that_are_looked_at() {
+fn size_and_status_assertions_are_translated() {
     let checks = |content: &str| one(&threads(1, 0, &get("a", content))).0;
     let size = |field: &[(&str, &str)]| {
         let mut all = vec![("SizeAssertion.size", "10"), ("SizeAssertion.operator", "3")];
@@ -203,7 +203,7 @@ fn sizes_and_statuses_are_those_that_are_looked_at() {
         );
         for other in ["response_headers", "response_code", "response_message", "response_network_size"] {
             let plan = size(&[(name, &format!("SizeAssertion.{other}"))]);
-            assert!(plan.requests[0].check.is_empty() && has(&plan, "only the body's length"), "{other}");
+            assert!(plan.requests[0].check.is_empty() && has(&plan, "only the size of the body"), "{other}");
         }
     }
     let response = |field: &str, wanted: &str, more: &[(&str, &str)]| {
@@ -218,15 +218,15 @@ fn sizes_and_statuses_are_those_that_are_looked_at() {
     let (code, body) = ("Assertion.response_code", "Assertion.response_data");
     let ignores = [("Assertion.assume_success", "true")];
     let (_, notes) = response(code, "404", &[]);
-    assert!(notes[0].contains("JMeter fails such an answer"), "{notes:?}");
+    assert!(notes[0].contains("JMeter still fails the response"), "{notes:?}");
     assert_eq!(response(code, "404", &ignores), (vec![Test::Status(vec![(404, 404)])], vec![]));
-    let contains = || Test::Text(Find::Body, Wanted::Contains(stands("x")));
+    let contains = || Test::Text(Find::Body, Wanted::Contains(literal_template("x")));
     assert_eq!(response(body, "x", &ignores), (vec![contains(), Test::Status(vec![(100, 999)])], vec![]));
     assert_eq!(response(body, "x", &[]), (vec![contains()], vec![]));
 }
 
 #[test]
-fn loops_that_end_end() {
+fn finite_loops_become_visits() {
     let visits = |text: &str| {
         let (plan, workload) = one(text);
         let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload:?}") };
@@ -239,24 +239,24 @@ fn loops_that_end_end() {
     ));
     assert_eq!((scheduled, plan.duration, plan.notes.len()), (Some(4), Nanos::from_secs(90), 0));
     let (unscheduled, plan) = visits(&rounds("4", "", &[get("a", ""), get("b", "")].concat()));
-    assert!(unscheduled == Some(4) && has(&plan, "ends after 4 rounds"), "{:?}", plan.notes());
+    assert!(unscheduled == Some(4) && has(&plan, "ends after 4 iterations"), "{:?}", plan.notes());
     let day = "<boolProp name=\"ThreadGroup.scheduler\">true</boolProp><longProp name=\"ThreadGroup.start_time\">1000000</longProp><longProp name=\"ThreadGroup.end_time\">1300000</longProp>";
     let (endless, plan) = visits(&rounds("-1", day, &get("a", "")));
-    assert!(endless.is_none() && plan.duration == Nanos::from_secs(300) && has(&plan, "times of the day"));
+    assert!(endless.is_none() && plan.duration == Nanos::from_secs(300) && has(&plan, "fixed times of day"));
     let group = |name: &str| format!("<ThreadGroup testname=\"{name}\"/><hashTree>{}</hashTree>", get("a", ""));
     let serial = jmx(&[group("x"), group("y")].concat()).replace(
         "<TestPlan testname=\"t\"/>",
         "<TestPlan testname=\"t\"><boolProp name=\"TestPlan.serialize_threadgroups\">true</boolProp></TestPlan>",
     );
-    assert!(read(&serial, "f", None).unwrap().iter().all(|plan| has(plan, "run one after another")));
-    // Threads are counted from 1.
+    assert!(read(&serial, "f", None).unwrap().iter().all(|plan| has(plan, "one after another")));
+    // Thread numbers start at 1.
     let (plan, _) = one(&threads(3, 0, &get("a?${__threadNum}", "")));
     let [Variable { value, per, .. }] = &plan.variables[..] else { panic!("{:?}", plan.variables) };
     assert_eq!((value, *per), (&ValueSource::Sequence(1), Per::Session));
 }
 
 #[test]
-fn a_throughput_timer_of_one_thread_is_its_pace_and_one_of_all_is_a_rate() {
+fn throughput_timer_is_a_pace_per_thread_or_a_shared_rate() {
     let group = |throughput: &str, mode: &str| {
         let timer = format!(
             "<ConstantThroughputTimer><doubleProp><name>throughput</name><value>{throughput}</value></doubleProp>{mode}</ConstantThroughputTimer><hashTree/>"
@@ -270,13 +270,13 @@ fn a_throughput_timer_of_one_thread_is_its_pace_and_one_of_all_is_a_rate() {
         told("stringProp", "calcMode.1"),
         told("stringProp", "this thread only"),
     ] {
-        // Each sample a second after the one before it; the first of each thread at once.
+        // Samples of a thread are one second apart; the first one is sent at once.
         let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload}") };
         assert_eq!((closed.users(), closed.pace()), (50, Some(Pace::Requests(Nanos::from_secs(1)))));
         assert_eq!((closed.start(), closed.most_per_s()), (Start::AtOnce, Some(50.0)));
-        assert!(!has(&plan, "held back"), "{:?}", plan.notes);
+        assert!(!has(&plan, "throttles"), "{:?}", plan.notes);
     }
-    // In whole milliseconds, as JMeter waits: 60 s / 70 is 857.142... ms.
+    // JMeter waits whole milliseconds: 60 s / 70 is 857.142... ms.
     let (_, workload) = group("70.0", "");
     let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload}") };
     assert_eq!(closed.pace(), Some(Pace::Requests(Nanos::from_millis(857))));
@@ -289,14 +289,14 @@ fn a_throughput_timer_of_one_thread_is_its_pace_and_one_of_all_is_a_rate() {
 }
 
 #[test]
-fn a_description_that_quotes_commands_is_a_description() {
+fn openapi_files_may_quote_curl_commands() {
     let yaml = "openapi: 3.0.0\ninfo:\n  description: |\n    Try\n    curl http://third.party/a\nservers: [{url: 'http://own.test'}]\npaths: {/a: {get: {}}}\n";
     assert_eq!(read(yaml, "f", None).unwrap()[0].target.url().to_string(), "http://own.test/");
     let script = "curl http://a/ -d @- <<END\nopenapi: 3\nEND\n";
     assert_eq!(read(script, "f", None).unwrap()[0].target.url().to_string(), "http://a/");
 }
 
-/// A recording of these entries: seconds, URL, status, kind.
+/// A recording with these entries: seconds, URL, status, resource type.
 fn recording(entries: &[(u32, &str, i32, &str)]) -> String {
     let entry = |(at, url, status, kind): &(u32, &str, i32, &str)| {
         format!(
@@ -310,7 +310,7 @@ fn recording(entries: &[(u32, &str, i32, &str)]) -> String {
 }
 
 #[test]
-fn a_recording_is_of_its_pages_host_and_of_answers_that_came() {
+fn recordings_target_the_host_of_their_page() {
     let har = recording(&[
         (0, "http://own/", 200, "document"),
         (2, "http://cdn/1", 200, "xhr"),
@@ -327,11 +327,11 @@ fn a_recording_is_of_its_pages_host_and_of_answers_that_came() {
     let capped = ImportOptions { max_pause: Some(Nanos::from_secs(30)), ..ImportOptions::default() };
     let plan = super::super::read(&har, "f", &capped).unwrap().remove(0);
     let Arrivals::Closed { think, .. } = &plan.arrivals else { panic!("{plan:?}") };
-    assert!(think.mean() < 31.0 && has(&plan, "1 of its pauses are longer than 30s"), "{:?}", plan.notes());
+    assert!(think.mean() < 31.0 && has(&plan, "1 pauses were longer than 30s"), "{:?}", plan.notes());
 }
 
 #[test]
-fn a_field_from_a_file_is_no_upload() {
+fn curl_fields_from_files_are_noted() {
     let plan = read("curl http://a/ -F 'note=<f.txt' -F 'pic=@p.png'\n", "f", None).unwrap().remove(0);
     let Body::Multipart(parts) = &plan.requests[0].body else { panic!("{plan:?}") };
     assert_eq!(parts.iter().map(|part| part.name.as_str()).collect::<Vec<_>>(), ["pic"]);
@@ -339,7 +339,7 @@ fn a_field_from_a_file_is_no_upload() {
 }
 
 #[test]
-fn properties_without_a_value_are_named_and_can_be_given_one() {
+fn properties_without_value_are_noted_and_can_be_set() {
     let share = |inside: &str| {
         under(
             "ThroughputController",
@@ -356,7 +356,7 @@ fn properties_without_a_value_are_named_and_can_be_given_one() {
 }
 
 #[test]
-fn many_places_without_lines_are_counted() {
+fn many_positions_without_lines_are_counted() {
     let plan = read(
         &recording(
             &(0..20)
@@ -368,11 +368,11 @@ fn many_places_without_lines_are_counted() {
         None,
     );
     let notes = plan.unwrap().remove(0).notes();
-    assert!(notes.iter().any(|note| note.contains("and 12 more: had no answer")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("and 12 more: has no response")), "{notes:?}");
 }
 
 #[test]
-fn groups_before_and_after_the_load_are_workloads_of_their_own() {
+fn setup_and_teardown_groups_are_separate_workloads() {
     let group =
         |class: &str, name: &str| format!("<{class} testname=\"{name}\"/><hashTree>{}</hashTree>", get(name, ""));
     let text =
@@ -381,24 +381,24 @@ fn groups_before_and_after_the_load_are_workloads_of_their_own() {
     let all: Vec<(&str, Phase)> = plans.iter().map(|plan| (plan.name.as_str(), plan.phase)).collect();
     assert_eq!(all, [("load", Phase::Load), ("s", Phase::Setup), ("p", Phase::Teardown)]);
     assert!(plans.iter().all(|plan| matches!(plan.arrivals, Arrivals::Closed { visits: Some(1), .. })));
-    assert!(has(&plans[0], "runs before the load; a workload of its own"), "{:?}", plans[0].notes());
+    assert!(has(&plans[0], "runs before the load; translated as a separate workload"), "{:?}", plans[0].notes());
 }
 
 #[test]
-fn once_only_in_a_loop_is_the_first_time_of_the_loop() {
+fn once_only_controller_runs_in_the_first_pass_of_a_loop() {
     let content = [under("OnceOnlyController", &[], &get("login", "")), get("buy", "")].concat();
     let (plan, _) = one(&threads(1, 0, &under("LoopController", &[("LoopController.loops", "3")], &content)));
     let steps: Vec<(&str, u32)> = plan.flows[0].steps.iter().map(|s| (s.request.as_str(), s.repeat)).collect();
     assert_eq!(steps.iter().map(|(name, times)| name.repeat(*times as usize)).collect::<String>(), "loginbuybuybuy");
     assert_eq!(plan.notes, []);
     let (plan, _) = one(&threads(1, 0, &content));
-    assert!(paths(&plan) == ["/buy"] && has(&plan, "once by each thread at its start"), "{:?}", plan.notes());
+    assert!(paths(&plan) == ["/buy"] && has(&plan, "once per thread at its start"), "{:?}", plan.notes());
     let (plan, _) = one(&rounds("1", "", &content));
     assert_eq!(paths(&plan), ["/login", "/buy"]);
 }
 
 #[test]
-fn conditions_and_texts_that_functions_make_are_what_they_are() {
+fn constant_conditions_and_functions_are_evaluated() {
     let content = [
         under(
             "IfController",
@@ -417,7 +417,7 @@ fn conditions_and_texts_that_functions_make_are_what_they_are() {
 }
 
 #[test]
-fn what_is_included_is_there_or_named() {
+fn included_files_are_inserted_or_noted() {
     let content = element("IncludeController", &[("IncludeController.includepath", "part.jmx")]) + &get("own", "");
     let fragment = format!(
         "<jmeterTestPlan><hashTree><TestPlan/><hashTree><TestFragmentController/><hashTree>{}</hashTree></hashTree></hashTree></jmeterTestPlan>",
@@ -429,8 +429,8 @@ fn what_is_included_is_there_or_named() {
     let plan = super::super::read(&text, "f", &given).unwrap().remove(0);
     assert_eq!((paths(&plan), plan.notes()), (vec!["/part".to_owned(), "/own".to_owned()], vec![]));
     let plan = super::super::read(&text.replace("part.jmx", "none.jmx"), "f", &given).unwrap().remove(0);
-    assert!(paths(&plan) == ["/own"] && has(&plan, "`none.jmx`, which is not read: not there"), "{:?}", plan.notes());
-    // A file that includes itself ends.
+    assert!(paths(&plan) == ["/own"] && has(&plan, "`none.jmx`, which could not be read: not there"), "{:?}", plan.notes());
+    // A file that includes itself is limited.
     let itself = |_: &str| {
         Ok(fragment.replace(
             "<TestFragmentController/><hashTree>",
@@ -442,8 +442,8 @@ fn what_is_included_is_there_or_named() {
 }
 
 #[test]
-fn a_limit_of_curl_that_no_workload_has_is_said_or_is_none_there_either() {
-    // As fine as curl counts is a millisecond: below it, no limit is set.
+fn time_and_redirect_limits_of_curl_are_translated() {
+    // Below its resolution of a millisecond curl sets no limit.
     let plan = with("curl --max-time 0.0000000001 --connect-timeout 0.0004 http://h/", &[]).unwrap().remove(0);
     let workload = plan.workload().unwrap();
     assert_eq!(workload.target().unwrap().response_timeout(), Nanos::from_secs(30));

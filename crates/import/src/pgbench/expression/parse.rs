@@ -1,4 +1,4 @@
-//! Reading pgbench's expressions, as `exprscan.l` and `exprparse.y` do.
+//! Parser of pgbench expressions, following `exprscan.l` and `exprparse.y`.
 
 use std::fmt;
 use std::iter::Peekable;
@@ -6,13 +6,13 @@ use std::str::Chars;
 
 use super::{Expression, MAX_EXPRESSION_PARTS, Value};
 
-/// Expressions within expressions at most.
+/// Maximum nesting depth.
 const MAX_DEPTH: usize = 100;
 
-/// Arguments of a function at most (`MAX_FARGS`).
+/// Maximum number of arguments of a function (`MAX_FARGS`).
 const MAX_ARGUMENTS: usize = 16;
 
-/// Functions, and how many arguments they take; of more than one number, from the first to the last.
+/// Functions with their minimum and maximum number of arguments.
 const FUNCTIONS: [(&str, usize, usize); 22] = [
     ("mod", 2, 2),
     ("abs", 1, 1),
@@ -39,11 +39,14 @@ const FUNCTIONS: [(&str, usize, usize); 22] = [
 ];
 
 impl Expression {
-    /// What `text` says; or what is wrong with it.
+    /// Parses `text`.
+    ///
+    /// # Errors
+    /// A message that says what is wrong.
     pub(in crate::pgbench) fn parse(text: &str) -> Result<Self, String> {
         let tokens = tokens(text)?;
         if tokens.len() > MAX_EXPRESSION_PARTS {
-            return Err(format!("more than {MAX_EXPRESSION_PARTS} words in one expression"));
+            return Err(format!("more than {MAX_EXPRESSION_PARTS} tokens in one expression"));
         }
         let mut parser = Parser { tokens, at: 0, deep: 0 };
         let expression = parser.either()?;
@@ -56,7 +59,7 @@ impl Expression {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Token {
-    /// An operator, a bracket or a word that is one, in small letters.
+    /// An operator, bracket or keyword, in lower case.
     Sign(&'static str),
     Value(Value),
     Variable(String),
@@ -74,7 +77,7 @@ impl fmt::Display for Token {
     }
 }
 
-/// The longest first.
+/// Operators, longest first.
 const SIGNS: [&str; 20] =
     ["<=", ">=", "<>", "!=", "<<", ">>", "+", "-", "*", "/", "%", "=", "<", ">", "|", "&", "#", "~", "(", ")"];
 const WORDS: [&str; 11] = ["and", "or", "not", "is", "isnull", "notnull", "case", "when", "then", "else", "end"];
@@ -99,7 +102,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
                 true => number.parse().map(Value::Integer).ok(),
                 false => number.parse().map(Value::Double).ok(),
             };
-            tokens.push(Token::Value(value.ok_or_else(|| format!("`{number}` is no number of 64 bits"))?));
+            tokens.push(Token::Value(value.ok_or_else(|| format!("`{number}` is not a 64-bit number"))?));
             length
         } else if named(first) {
             let word: String = rest.chars().take_while(|c| named(*c)).collect();
@@ -122,7 +125,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
     Ok(tokens)
 }
 
-/// How many bytes of a number the text begins with.
+/// Length in bytes of the number at the start of the text.
 fn number_length(text: &str) -> usize {
     let digits = |rest: &mut Peekable<Chars<'_>>| {
         let mut count = 0;
@@ -150,7 +153,7 @@ struct Parser {
     deep: usize,
 }
 
-/// From what binds least: `or`, `and`, `not`, `is`, comparisons, bits, sums, products, signs.
+/// Precedence from low to high: `or`, `and`, `not`, `is`, comparisons, bit operators, sums, products, signs.
 impl Parser {
     fn peek(&self) -> Option<&Token> {
         self.tokens.get(self.at)
@@ -188,14 +191,14 @@ impl Parser {
     fn deeper(&mut self, inside: impl Fn(&mut Self) -> Result<Expression, String>) -> Result<Expression, String> {
         self.deep += 1;
         if self.deep > MAX_DEPTH {
-            return Err(format!("more than {MAX_DEPTH} expressions within each other"));
+            return Err(format!("expressions are nested deeper than {MAX_DEPTH} levels"));
         }
         let all = inside(self);
         self.deep -= 1;
         all
     }
 
-    /// Sides with operators of one rank between them, which bind to the left.
+    /// Operands of left-associative operators of one precedence.
     fn sides(
         &mut self,
         signs: &[&'static str],
@@ -265,7 +268,7 @@ impl Parser {
             Ok(match parser.next_if(&["+", "-", "~"]) {
                 None => parser.one()?,
                 Some("-") => Expression::Call("-", vec![Expression::Value(Value::Integer(0)), parser.signed()?]),
-                // Its grammar gives this sign the rank of the operators of bits.
+                // pgbench's grammar gives `~` the precedence of the bit operators.
                 Some("~") => Expression::Call("#", vec![Expression::Value(Value::Integer(-1)), parser.sum()?]),
                 Some(_) => parser.signed()?,
             })
