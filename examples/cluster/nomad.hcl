@@ -1,19 +1,20 @@
-# One run by the allocations of a batch job of Nomad, which meet in a folder that all clients mount under one path:
+# One run by the allocations of a Nomad batch job. The rendezvous is a directory that all clients mount under the same
+# path:
 #
-#   nomad job run -var workers=8 -var workload=/shared/shop.toml -var folder=/shared/run7 nomad.hcl
+#   nomad job run -var workers=8 -var workload=/shared/shop.toml -var directory=/shared/run7 nomad.hcl
 #   offered verify /shared/run7
 #
-# Each allocation takes its number from NOMAD_ALLOC_INDEX; how many there are it is told.
+# Each allocation takes its number from NOMAD_ALLOC_INDEX; the number of workers is passed as an option.
 variable "workers" {
   type = number
 }
 variable "workload" {
   type = string
 }
-variable "folder" {
+variable "directory" {
   type = string
 }
-# Each worker has so many whole processors of its own.
+# Number of whole processor cores per worker.
 variable "cores" {
   type    = number
   default = 2
@@ -25,7 +26,7 @@ job "offered" {
   group "workers" {
     count = var.workers
 
-    # The others go on without one that ends; started again, it takes its part up.
+    # The other workers continue without a worker that ends. A restarted worker resumes its share.
     restart {
       attempts = 2
       delay    = "1s"
@@ -43,7 +44,7 @@ job "offered" {
       driver = "raw_exec"
       config {
         command = "offered"
-        args    = ["run", var.workload, "--meet", var.folder, "--workers", var.workers, "--quiet"]
+        args    = ["run", var.workload, "--rendezvous", var.directory, "--workers", var.workers, "--quiet"]
       }
       resources {
         cores  = var.cores

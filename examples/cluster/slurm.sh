@@ -1,13 +1,13 @@
 #!/bin/sh
-# One run by the tasks of a Slurm array, which meet in a folder that all nodes reach:
+# One run by the tasks of a Slurm array. The rendezvous is a directory that all nodes can access:
 #
 #   sbatch --wait --array=0-7 slurm.sh shop.toml /shared/run7
 #   offered verify /shared/run7
 #
-# Each task takes its number and their count from Slurm. All of them have to run at once, or none begins: ask for no more than the
-# partition has.
+# Each task takes its number and the number of tasks from Slurm. The run starts when all tasks are running, so request no more tasks
+# than the partition can run at the same time.
 #SBATCH --job-name=offered
 #SBATCH --ntasks=1
 #SBATCH --cpus-per-task=1
 #SBATCH --output=%x-%A-%a.txt
-exec offered run "$1" --meet "$2"
+exec offered run "$1" --rendezvous "$2"

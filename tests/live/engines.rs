@@ -146,7 +146,7 @@ fn three_allocations_of_nomad_make_together_the_launches_of_one() -> Tested {
     let wait = "nomad job run \"$@\" && until nomad job status offered | grep -q '^Status .*dead'; do sleep 0.1; done
         nomad job status offered; nomad job status offered | grep -q '^workers  *0  *0  *0  *0  *3 '";
     command.args(["sh", "-c", wait, "sh", "-var", "workers=3", "-var", "cores=1"]);
-    for (name, path) in [("workload", &run.workload), ("folder", &run.together)] {
+    for (name, path) in [("workload", &run.workload), ("directory", &run.together)] {
         command.arg("-var").arg(format!("{name}={}", path.display()));
     }
     command.arg(file("examples/cluster/nomad.hcl"));
