@@ -4,7 +4,9 @@
 
 use std::fmt::Write;
 
-use offered_model::{Event, Instant, Law, Nanos, Outcome, Purpose, Recording, Seed, Stream};
+use offered_base::{Instant, Nanos, Purpose, Seed, Stream};
+use offered_distributions::Law;
+use offered_events::{Event, Outcome, Recording};
 use offered_verify::{Criteria, Check, Validity, verify};
 
 /// Mean gap of all streams, in seconds: about that of the paper's run 1830.

@@ -7,8 +7,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use offered_model::{Event, Instant, Law, Nanos, Outcome, Purpose, Recording, Seed, Threshold};
-use offered_verify::{CheckResult, Criteria, Measured, ThresholdResult, Validity, verify};
+use offered_base::{Instant, Nanos, Purpose, Seed};
+use offered_distributions::Law;
+use offered_events::{Event, Outcome, Recording};
+use offered_workload::Threshold;
+use offered_verify::{CheckResult, Criteria, Measurements, ThresholdResult, Validity, verify};
 
 /// Launches a second.
 const RATE: f64 = 300.0;
@@ -156,7 +159,7 @@ fn run(n: usize, sends: Sends, seed: u64) -> Said {
     let one = ask(0.05, vec![threshold.expect("a threshold")]);
     let held_to_one = judged(&one);
     let counted = Instant::ZERO..Instant::ZERO + one.duration.expect("a duration");
-    let found = Measured::new(&recording, &held_to_one.gaps, &held_to_one.window, counted);
+    let found = Measurements::new(&recording, &held_to_one.gaps, &held_to_one.window, counted);
     let checked = ThresholdResult::check_all(&one.thresholds, &found, &held_to_one).expect("a recording in memory");
     Said {
         effect: apart.fold(0.0, f64::max),

@@ -2,7 +2,9 @@
 //!
 //! `cargo run --release -p offered-verify --example keeps_up`; an argument sets the repetitions.
 
-use offered_model::{Event, Instant, Law, Outcome, Purpose, Seed};
+use offered_base::{Instant, Purpose, Seed};
+use offered_distributions::Law;
+use offered_events::{Event, Outcome};
 use offered_verify::{FlowCounts, StabilityState};
 
 /// The loads of the columns.

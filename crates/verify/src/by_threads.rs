@@ -1,32 +1,32 @@
-//! The CoV against the number of threads: Figures 15 and 16 of Brady and Gunther.
+//! The CoV by number of threads: Figures 15 and 16 of Brady and Gunther.
 //!
-//! One thread launches too evenly for a Poisson process; the superposition of many comes near one. The launches of the first 1,
-//! 2, ... threads, in the order of their numbers, show how many it takes.
+//! One thread is under-dispersed; the superposition of many approaches a Poisson process. The requests of the first 1,
+//! 2, ... threads, in the order of their numbers, show how many are needed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 
-use offered_model::Event;
+use offered_events::Event;
 use offered_stats::order::Key;
 use offered_stats::values::Moments;
 
 use crate::scope::Scope;
 use crate::verdict::ThreadStats;
 
-/// The sizes shown for `n` threads: 1 to 10, by 5 to 50, by 25 to 500, then by 500, and `n` itself.
+/// The numbers of threads to show, of `n`: 1 to 10, by 5 to 50, by 25 to 500, then by 500, and `n` itself.
 fn ladder(n: usize) -> Vec<usize> {
     let steps = (1..=10).chain((15..=50).step_by(5)).chain((75..=500).step_by(25)).chain((1000..).step_by(500));
     steps.take_while(|&k| k < n).chain([n]).collect()
 }
 
-/// When a launch was sent, and by which thread.
+/// The sent time and the thread of a request.
 #[derive(Clone, Copy)]
-struct Launch {
+struct ThreadRequest {
     sent: u64,
     thread: usize,
 }
 
-impl Key for Launch {
+impl Key for ThreadRequest {
     type Rank = u64;
 
     fn rank(&self) -> u64 {
@@ -34,38 +34,38 @@ impl Key for Launch {
     }
 }
 
-/// The launches of the first so many threads, which come in order.
+/// The requests of the first `threads` threads, in the order of their sent times.
 struct Group {
     threads: usize,
-    launches: u64,
+    requests: u64,
     before: Option<u64>,
     gaps: Moments,
 }
 
-/// A row per size of the thread group. Empty when the recording does not know its threads.
+/// One row per number of threads; empty if the recording has no threads.
 pub(crate) fn by_threads(scope: Scope) -> io::Result<Vec<ThreadStats>> {
     if !scope.recording.sessions_known {
         return Ok(Vec::new());
     }
     let mut threads = BTreeSet::new();
-    scope.launches(|_, event| threads.extend([event.session]))?;
+    scope.each_sent(|_, event| threads.extend([event.session]))?;
     if threads.is_empty() {
         return Ok(Vec::new());
     }
     let rank: HashMap<u64, usize> = threads.iter().copied().zip(0..).collect();
-    let group = |threads| Group { threads, launches: 0, before: None, gaps: Moments::default() };
+    let group = |threads| Group { threads, requests: 0, before: None, gaps: Moments::default() };
     let fresh = || ladder(threads.len()).into_iter().map(group).collect::<Vec<Group>>();
-    let key = |sent, event: &Event| Launch { sent, thread: rank[&event.session] };
-    let groups = scope.in_order_as(key, fresh, |groups, Launch { sent, thread }| {
+    let key = |sent, event: &Event| ThreadRequest { sent, thread: rank[&event.session] };
+    let groups = scope.in_order_by(key, fresh, |groups, ThreadRequest { sent, thread }| {
         let first = groups.partition_point(|group| group.threads <= thread);
         for group in &mut groups[first..] {
-            group.launches += 1;
+            group.requests += 1;
             if let Some(before) = group.before.replace(sent) {
                 group.gaps.add(sent - before, 1);
             }
         }
     })?;
-    let row = |Group { threads, launches, gaps, .. }: Group| {
+    let row = |Group { threads, requests: launches, gaps, .. }: Group| {
         if gaps.n < 2 || gaps.sum == 0 {
             return None;
         }

@@ -1,21 +1,22 @@
-//! The clocks of a run of many workers: how far each is from that of worker 1, and what that leaves unknown of how launches came.
+//! The clocks of the workers of a run: their offsets from the clock of worker 1, and the resulting uncertainty of the
+//! gaps.
 //!
-//! Let the launches of worker k lie `e_k` from where they are placed, and `|e_k| <= b_k`. Moving points of a line by amounts between
-//! the least and the largest `e` moves the j-th of them, in order, by an amount between the same two. So no gap between neighbours, whoever
-//! they are then, is longer or shorter than it is seen by more than the difference of these two, which is at most the sum of the two largest
-//! `b`: the spread. The standard deviation of the gaps is then no further off either (it is a distance), and the CoV no further
-//! than spread / mean gap.
+//! Let the requests of worker k be off by `e_k`, with `|e_k| <= b_k`. Moving points on a line by amounts between the
+//! smallest and the largest `e` moves the j-th smallest point by an amount between the same two. So each gap between
+//! neighbours changes by at most the difference of these two, which is at most the sum of the two largest `b`: the
+//! uncertainty. The standard deviation of the gaps, being a distance, changes by at most as much, and the CoV by at
+//! most uncertainty / mean gap.
 
-use offered_model::Recording;
-use offered_model::recording::NodeClock;
+use offered_events::Recording;
+use offered_events::recording::NodeClock;
 
 use crate::criteria::Criteria;
 use crate::verdict::{Clock, WarningKind};
 
-/// A row for each worker whose clock is known, and what is to be doubted where the mean gap is so many ns.
-pub(crate) fn of(recording: &Recording, mean_gap: f64, ask: &Criteria) -> (Vec<Clock>, Option<WarningKind>) {
+/// One row per worker whose clock is known, and a warning if the clocks are too uncertain for this mean gap (ns).
+pub(crate) fn clocks_and_warning(recording: &Recording, mean_gap: f64, ask: &Criteria) -> (Vec<Clock>, Option<WarningKind>) {
     let rows = rows(recording);
-    let unordered = unordered(&rows, mean_gap, ask);
+    let unordered = order_warning(&rows, mean_gap, ask);
     (rows, unordered)
 }
 
@@ -35,8 +36,8 @@ fn rows(recording: &Recording) -> Vec<Clock> {
     recording.clocks.iter().map(row).collect()
 }
 
-/// That the gaps between launches are not known to what is tolerated, where their mean is so many ns and these are the clocks.
-fn unordered(clocks: &[Clock], mean_gap: f64, ask: &Criteria) -> Option<WarningKind> {
+/// A warning if these clocks leave the gaps, with this mean (ns), more uncertain than the tolerance.
+fn order_warning(clocks: &[Clock], mean_gap: f64, ask: &Criteria) -> Option<WarningKind> {
     let mut within: Vec<f64> = clocks.iter().filter_map(|clock| clock.offset_uncertainty_ms).collect();
     within.sort_by(|one, other| other.total_cmp(one));
     let (spread_ms, gap_ms) = (within.iter().take(2).sum::<f64>(), mean_gap / 1e6);
@@ -46,8 +47,9 @@ fn unordered(clocks: &[Clock], mean_gap: f64, ask: &Criteria) -> Option<WarningK
 
 #[cfg(test)]
 mod tests {
-    use offered_model::random::Purpose;
-    use offered_model::{Event, Instant, Nanos, Offset, Seed, WorkerClock};
+    use offered_base::random::Purpose;
+    use offered_base::{Instant, Nanos, Seed};
+    use offered_events::{Event, Offset, WorkerClock};
     use offered_stats::values::Moments;
 
     use super::*;
@@ -57,7 +59,8 @@ mod tests {
         Offset { ahead_ns: -50_000_000, bound_ns, at_unix_ns: 0, answers: 32 }
     }
 
-    /// Two workers, who in turn make so many Poisson launches, a millisecond apart on average; the clock of the second is known to `bound_ns`.
+    /// Two workers that alternate in sending Poisson requests, 1 ms apart on average; the clock of the second is known
+    /// to `bound_ns`.
     fn recording(bound_ns: u64) -> Recording {
         let mut stream = Seed(7).stream(Purpose::Arrivals);
         let mut at = 0.0;
@@ -99,7 +102,7 @@ mod tests {
         let (bounds, gap) = ([0.0, 0.4, 1.7], 1.0);
         let clock = |within: &f64| Clock { offset_uncertainty_ms: Some(*within), ..Clock::default() };
         let clocks: Vec<Clock> = bounds.iter().map(clock).collect();
-        let Some(WarningKind::OrderUncertain { cov_uncertainty: said, .. }) = unordered(&clocks, gap * 1e6, &Criteria::default()) else {
+        let Some(WarningKind::OrderUncertain { cov_uncertainty: said, .. }) = order_warning(&clocks, gap * 1e6, &Criteria::default()) else {
             panic!("a doubt");
         };
         let mut stream = Seed(11).stream(Purpose::Arrivals);
@@ -139,7 +142,7 @@ mod tests {
 
     #[test]
     fn clocks_that_nobody_knows_leave_nothing_to_reckon_with() {
-        assert_eq!(unordered(&[], 1e6, &Criteria::default()), None);
-        assert_eq!(unordered(&[Clock::default(), Clock::default()], 1e6, &Criteria::default()), None);
+        assert_eq!(order_warning(&[], 1e6, &Criteria::default()), None);
+        assert_eq!(order_warning(&[Clock::default(), Clock::default()], 1e6, &Criteria::default()), None);
     }
 }

@@ -1,72 +1,73 @@
-//! Who was there: how many launches had been sent before and had not ended when another was sent.
+//! Concurrency at arrival: the number of requests in flight when another one was sent.
 
 use std::io;
 
-use offered_model::{Difference, Outcome};
+use offered_base::Difference;
+use offered_events::Outcome;
 use offered_stats::order::Key;
 
 use crate::scope::{Scope, in_order};
 
-/// Somebody comes or goes.
+/// A request is sent or completes.
 #[derive(Clone, Copy)]
-struct Passing {
+struct Change {
     at: u64,
-    what: What,
+    what: ChangeKind,
 }
 
 #[derive(Clone, Copy)]
-enum What {
-    Comes,
-    /// With the response that this one will have, in ns, of a good answer.
-    ComesAndGetsIt(i64),
-    Goes,
+enum ChangeKind {
+    Arrival,
+    /// Sent; successful, with this response time in nanoseconds.
+    ArrivalWithResponse(i64),
+    Departure,
 }
 
-impl Key for Passing {
-    /// Whoever goes at an instant is gone before anybody comes.
+impl Key for Change {
+    /// At the same instant departures come before arrivals.
     type Rank = (u64, bool);
 
     fn rank(&self) -> Self::Rank {
-        (self.at, !matches!(self.what, What::Goes))
+        (self.at, !matches!(self.what, ChangeKind::Departure))
     }
 }
 
-/// What is seen of them in order.
-struct Present<C> {
-    seen: C,
-    came: u64,
-    gone: u64,
+/// The counts so far.
+struct Tracker<C> {
+    collector: C,
+    arrived: u64,
+    departed: u64,
 }
 
 impl Scope<'_> {
-    /// What `fresh` makes, after `see` has been told of each good answer, in the order of the launches, how many had been sent before
-    /// and had not ended, and its response.
+    /// Creates a collector with `fresh` and passes `see`, for each successful request in the order of their sent times,
+    /// the number of requests in flight and its response time.
     ///
     /// # Errors
-    /// The recording can no longer be read.
-    pub fn present<C>(self, fresh: impl Fn() -> C, see: impl Fn(&mut C, u64, Difference)) -> io::Result<C> {
-        let source = |give: &mut dyn FnMut(Passing)| {
-            self.launches(|sent, event| {
+    /// The recording cannot be read.
+    pub fn concurrency_at_arrival<C>(self, fresh: impl Fn() -> C, see: impl Fn(&mut C, u64, Difference)) -> io::Result<C> {
+        let source = |give: &mut dyn FnMut(Change)| {
+            self.each_sent(|sent, event| {
                 let good = event.response().filter(|_| event.outcome == Outcome::Ok);
-                let what = good.map_or(What::Comes, |response| What::ComesAndGetsIt(response.0));
-                give(Passing { at: sent, what });
+                let what = good.map_or(ChangeKind::Arrival, |response| ChangeKind::ArrivalWithResponse(response.0));
+                give(Change { at: sent, what });
                 if let Some(done) = event.done {
-                    give(Passing { at: done.0, what: What::Goes });
+                    give(Change { at: done.0, what: ChangeKind::Departure });
                 }
             })
         };
-        let fresh = || Present { seen: fresh(), came: 0, gone: 0 };
-        let pass = |present: &mut Present<C>, passing: Passing| match passing.what {
-            What::Goes => present.gone += 1,
+        let fresh = || Tracker { collector: fresh(), arrived: 0, departed: 0 };
+        let pass = |present: &mut Tracker<C>, passing: Change| match passing.what {
+            ChangeKind::Departure => present.departed += 1,
             what => {
-                if let What::ComesAndGetsIt(response) = what {
-                    // A damaged row may go before it comes.
-                    see(&mut present.seen, present.came.saturating_sub(present.gone), Difference(response));
+                if let ChangeKind::ArrivalWithResponse(response) = what {
+                    // In a damaged row the completion may precede the sending.
+                    see(&mut present.collector, present.arrived.saturating_sub(present.departed), Difference(response));
                 }
-                present.came += 1;
+                present.arrived += 1;
             }
         };
-        Ok(in_order(&source, fresh, pass)?.seen)
+        Ok(in_order(&source, fresh, pass)?.collector)
     }
 }
 
@@ -74,7 +75,8 @@ impl Scope<'_> {
 mod tests {
     use super::*;
     use crate::criteria::Criteria;
-    use offered_model::{Event, Instant, Nanos, Recording};
+    use offered_base::{Instant, Nanos};
+    use offered_events::{Event, Recording};
 
     #[test]
     fn who_goes_at_an_instant_is_gone_before_anybody_comes() {
@@ -82,7 +84,7 @@ mod tests {
             let sent = Instant::from_millis(sent);
             Event { sent: Some(sent), done: Some(sent + Nanos::from_millis(stay)), outcome, ..Event::at(sent) }
         };
-        // As they end: two that come at once when another goes, one that fails, one that nobody meets.
+        // Ordered by completion: two sent at once when another completes, one that fails, one sent to an idle server.
         let events = vec![
             event(0, 5, Outcome::Ok),
             event(5, 1, Outcome::Ok),
@@ -92,7 +94,7 @@ mod tests {
         ];
         let recording = Recording::of_run(events, vec!["a".into()]);
         let scope = Scope::of(&recording, &Criteria::default()).unwrap();
-        let found = scope.present(Vec::new, |found, others, response| found.push((others, response.0 / 1_000_000)));
+        let found = scope.concurrency_at_arrival(Vec::new, |found, others, response| found.push((others, response.0 / 1_000_000)));
         assert_eq!(found.unwrap(), [(0, 5), (1, 20), (1, 1), (2, 2)]);
     }
 }

@@ -1,96 +1,98 @@
-//! What is counted of launches in whatever order they come: all that does not ask what came before what.
+//! Everything that is computed from requests in any order.
 
 use std::io;
 
-use offered_model::{Difference, Event, Instant, Nanos, Outcome};
+use offered_base::{Difference, Instant, Nanos};
+use offered_events::{Event, Outcome};
 use offered_stats::values::Values;
 
 use crate::criteria::Criteria;
 use crate::ends::Ends;
 use crate::stability::FlowCounts;
-use crate::event_keys::Places;
-use crate::queue::Sessions;
-use crate::requests::Requests;
+use crate::event_keys::KeyBuffer;
+use crate::queue::SessionTracker;
+use crate::requests::RequestCounter;
 use crate::scope::Scope;
-use crate::tables::{Columns, Rule};
+use crate::tables::{TableCollector, RateRule};
 use crate::verdict::Stability;
 
-/// The counts of a scope.
-pub(crate) struct Counted<'a> {
-    pub(crate) columns: Columns,
-    pub(crate) requests: Requests,
-    pub(crate) sessions: Sessions,
-    pub(crate) responses: Responses,
-    /// done - sent of good answers.
+/// Counts and sums over the requests of a scope.
+pub(crate) struct Counts<'a> {
+    pub(crate) columns: TableCollector,
+    pub(crate) requests: RequestCounter,
+    pub(crate) sessions: SessionTracker,
+    pub(crate) responses: ResponseSums,
+    /// Service times (done - sent) of successful requests, in nanoseconds.
     pub(crate) service: Values<i64>,
-    /// sent - intended of launches.
+    /// Lateness (sent - scheduled) of sent requests, in nanoseconds.
     pub(crate) lateness: Values<i64>,
-    /// What was meant and not sent.
+    /// Number of scheduled requests that were not sent.
     pub(crate) unsent: u64,
-    /// The instants at which the launches were sent that are held to what was meant.
+    /// Sent times of the requests that are compared with the specification.
     pub(crate) sent: Ends,
-    /// Those for which they were meant.
-    pub(crate) meant: Ends,
-    /// Of a rate that changes: launches meant for the time of which it has a mean.
-    pub(crate) meant_between: u64,
-    /// Launches that left too early, by more than the tick of their stamps, and by how much the earliest of them did.
+    /// Scheduled times of those requests.
+    pub(crate) scheduled: Ends,
+    /// For a changing rate: number of requests scheduled in the interval over which the target rate is the mean.
+    pub(crate) scheduled_in_rate_interval: u64,
+    /// Number of requests that were early by more than the timestamp resolution, and the largest amount.
     pub(crate) early: (u64, Nanos),
-    /// Everything sent while the run lasted.
-    pub(crate) of_run: u64,
-    /// What there is to put in order.
-    pub(crate) places: Places<'a>,
+    /// Number of requests sent during the run.
+    pub(crate) sent_in_run: u64,
+    /// The event keys, for sorting.
+    pub(crate) keys: KeyBuffer<'a>,
     flows: Option<FlowCounts>,
-    /// Whether anything ended.
-    ended: bool,
+    /// Whether any request completed.
+    any_completed: bool,
 }
 
-/// The responses of all launches that came to an end, well or not.
+/// Sums of the response times of all completed requests, successful or not.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Responses {
+pub(crate) struct ResponseSums {
     pub(crate) n: u64,
-    ns: i128,
-    /// Their sum in seconds.
-    pub(crate) seconds: f64,
-    /// That of their squares.
-    pub(crate) squares: f64,
+    sum_ns: i128,
+    /// Their sum, in seconds.
+    pub(crate) sum_s: f64,
+    /// The sum of their squares, in square seconds.
+    pub(crate) sum_of_squares: f64,
 }
 
-impl Responses {
+impl ResponseSums {
     fn add(&mut self, response: Difference) {
         let seconds = response.as_secs_f64();
         self.n += 1;
-        self.ns += i128::from(response.0);
-        (self.seconds, self.squares) = (self.seconds + seconds, self.squares + seconds * seconds);
+        self.sum_ns += i128::from(response.0);
+        (self.sum_s, self.sum_of_squares) = (self.sum_s + seconds, self.sum_of_squares + seconds * seconds);
     }
 
-    /// `None` where nothing came to an end.
+    /// The mean; `None` if no request completed.
     pub(crate) fn mean_ms(&self) -> Option<f64> {
-        (self.n > 0).then(|| self.ns as f64 / self.n as f64 / 1e6)
+        (self.n > 0).then(|| self.sum_ns as f64 / self.n as f64 / 1e6)
     }
 }
 
-impl<'a> Counted<'a> {
-    /// Of the launches that `ask` asks about.
+impl<'a> Counts<'a> {
+    /// Counts the requests of `scope`.
     pub(crate) fn of(scope: Scope<'a>, ask: &Criteria) -> io::Result<Self> {
         let labels = scope.recording.labels.len();
-        // Of a partly-open system the sessions are held to what was meant; their later launches follow the server.
+        // In a partly-open system session arrivals are compared with the specification; later requests depend on
+        // responses.
         let first_only = ask.expected.applies_to_sessions();
         let mut counted = Self {
-            columns: Columns::new(scope, Rule::Ours),
-            requests: Requests::new(labels),
-            sessions: Sessions::new(scope.recording.sessions_known),
-            responses: Responses::default(),
+            columns: TableCollector::new(scope, RateRule::Ours),
+            requests: RequestCounter::new(labels),
+            sessions: SessionTracker::new(scope.recording.sessions_known),
+            responses: ResponseSums::default(),
             service: Values::default(),
             lateness: Values::default(),
             unsent: 0,
             sent: Ends::default(),
-            meant: Ends::default(),
-            meant_between: 0,
+            scheduled: Ends::default(),
+            scheduled_in_rate_interval: 0,
             early: (0, Nanos::ZERO),
-            of_run: 0,
-            places: Places::new(scope),
-            flows: scope.flows_between().map(|(from, to)| FlowCounts::new(from, to)),
-            ended: false,
+            sent_in_run: 0,
+            keys: KeyBuffer::new(scope),
+            flows: scope.stability_interval().map(|(from, to)| FlowCounts::new(from, to)),
+            any_completed: false,
         };
         scope.each(|event| counted.add(scope, ask, first_only, event))?;
         Ok(counted)
@@ -98,25 +100,25 @@ impl<'a> Counted<'a> {
 
     fn add(&mut self, scope: Scope, ask: &Criteria, first_only: bool, event: &Event) {
         let (place, counts) = (event.place(), !first_only || event.step == 0);
-        let (sent, is_meant) = (scope.launched(place), scope.is_meant(place));
+        let (sent, is_meant) = (scope.sent_time(place), scope.is_scheduled_in_window(place));
         if sent.is_some() || is_meant {
-            self.places.add(place);
+            self.keys.add(place);
         }
-        self.of_run += u64::from(scope.is_of_run(event));
-        self.ended |= event.done.is_some();
+        self.sent_in_run += u64::from(scope.was_sent_in_run(event));
+        self.any_completed |= event.done.is_some();
         if let Some(flows) = &mut self.flows {
             flows.add(event);
         }
         if let Some((from, to)) = ask.rate_interval
             && (from..to).contains(&event.intended)
         {
-            self.meant_between += u64::from(counts && event.sent.is_some());
+            self.scheduled_in_rate_interval += u64::from(counts && event.sent.is_some());
         }
         if is_meant {
             self.requests.add(event);
             self.unsent += u64::from(event.sent.is_none());
             if counts {
-                self.meant.add(event.intended.0);
+                self.scheduled.add(event.intended.0);
             }
         }
         let Some(sent) = sent else { return };
@@ -138,15 +140,14 @@ impl<'a> Counted<'a> {
         }
     }
 
-    /// The tables and the requests, of which nothing is left here.
-    pub(crate) fn take_tables(&mut self, scope: Scope) -> (Columns, Requests) {
-        let columns = std::mem::replace(&mut self.columns, Columns::new(scope, Rule::Ours));
+    /// Takes the tables and the request counts; empty ones remain.
+    pub(crate) fn take_tables(&mut self, scope: Scope) -> (TableCollector, RequestCounter) {
+        let columns = std::mem::replace(&mut self.columns, TableCollector::new(scope, RateRule::Ours));
         (columns, std::mem::take(&mut self.requests))
     }
 
-    /// Whether the system kept up with what was launched; `None` where the time is a single instant, or the recording does not
-    /// say when answers came.
-    pub(crate) fn keeps_up(&self, ask: &Criteria) -> Option<Stability> {
-        self.flows.as_ref().filter(|_| self.ended).map(|flows| flows.stability(ask.is_closed()))
+    /// Whether completions follow arrivals. `None` if the interval is empty or if completion times are unknown.
+    pub(crate) fn stability(&self, ask: &Criteria) -> Option<Stability> {
+        self.flows.as_ref().filter(|_| self.any_completed).map(|flows| flows.stability(ask.is_closed()))
     }
 }

@@ -1,62 +1,65 @@
-//! What is asked about a recording.
+//! The criteria of a verdict.
 
 use std::ops::Range;
 
-use offered_model::arrivals::{Process, Schedule};
-use offered_model::trace::Way;
-use offered_model::workload::{Generator, Sessions};
-use offered_model::{Instant, Nanos, Recording, Seed, Threshold, Workload};
+use offered_base::{Instant, Nanos, Seed};
+use offered_events::Recording;
+use offered_schedule::Sessions;
+use offered_schedule::arrivals::{Process, Schedule};
+use offered_schedule::trace::Way;
+use offered_workload::Generator;
+use offered_workload::{Threshold, Workload};
 
 use crate::expected_arrivals::ExpectedArrivals;
 
-/// What is asked about a recording: which part of it, against which intent, how strictly.
+/// The criteria by which a recording is judged: the part that is judged, the specified load, and tolerances.
 #[derive(Clone, Debug)]
 pub struct Criteria {
     /// The name of the recording, for the verdict.
     pub path: String,
-    /// What the launches were meant to be.
+    /// The specified arrivals.
     pub expected: ExpectedArrivals,
-    /// The rate that was asked for, launches (of a partly-open system: sessions) per second.
+    /// The target rate, in requests (in a partly-open system: sessions) per second.
     pub target_rate_per_s: Option<f64>,
-    /// Of a rate that changes: the instants on the clock of our own run between which `rate_per_s` is its mean.
+    /// For a changing rate: the interval of which `target_rate_per_s` is the mean, on the clock of the run.
     pub rate_interval: Option<(Instant, Instant)>,
-    /// Of a rate that changes at random: what it was drawn from, for in a run of ours it is held to what was drawn.
+    /// For a rate that changes at random: the random schedule. The sent rate of a run is compared with it.
     pub random_rate: Option<RandomRate>,
-    /// How long launches were meant, on the clock of a run of ours; `None`: until the last.
+    /// The test duration, on the clock of the run; `None` until the last request.
     pub duration: Option<Nanos>,
-    /// So much is left out at the beginning: of a run of ours after its start, of a file after the first launch.
+    /// The time to exclude at the start: of a run of `offered` from its start, of another file from its first request.
     pub skip_first: Nanos,
-    /// So much is left out at the end.
+    /// The time to exclude at the end.
     pub skip_last: Nanos,
-    /// And only so much is judged of the rest.
+    /// The length of the window; `None` for everything between `skip_first` and `skip_last`.
     pub take: Option<Nanos>,
-    /// Whether failed launches count.
+    /// Whether failed requests count.
     pub failures: Failures,
-    /// Whether the CoV against the number of threads is wanted.
+    /// Whether to compute the CoV by number of threads.
     pub by_threads: bool,
-    /// How far a CoV may be from the one meant and still be as good as equal.
+    /// The tolerance of the CoV: how far it may be from the expected value.
     pub cov_tolerance: f64,
-    /// How much of p50, p95 and p99 may be the generator's before launches that left otherwise than meant fail the run, as a fraction;
-    /// 0: they fail it whatever they did to those.
+    /// The largest share of p50, p95 and p99 that the generator may cause, as a fraction. With more, deviating send
+    /// times make the run invalid. 0 tolerates none.
     pub generator_error_tolerance: f64,
-    /// What the figures are held to: lateness that changes none of the answers does not fail the run.
+    /// The thresholds. Lateness that cannot change any of their results does not make the run invalid.
     pub thresholds: Vec<Threshold>,
-    /// The requests that bring objects, by name.
+    /// The names of the requests that load objects.
     pub pages: Vec<String>,
-    /// The class of each request that has one, by their names.
+    /// The class of each request that has one: pairs of request name and class name.
     pub classes: Vec<(String, String)>,
-    /// How late the latest hundredth of the launches may be.
+    /// The largest 99th percentile of lateness.
     pub late_after: Nanos,
-    /// Whether those who launch wait for their answers, so that they cannot outrun the system.
+    /// Whether the system is closed: users wait for responses and cannot overload it.
     pub closed: bool,
-    /// Whether the run took any certificate for its target's.
+    /// Whether the run accepted any certificate of the target.
     pub insecure: bool,
-    /// From which the spreading of ticks and the bootstrap draw.
+    /// The seed of the random numbers that spread timestamps within ticks and draw bootstrap samples.
     pub seed: Seed,
 }
 
 impl Default for Criteria {
-    /// Everything, against Poisson, to 5 %, at most 10 ms late, and no more than 5 % of a figure the generator's.
+    /// The whole recording, compared with a Poisson process; tolerances of 5 %, and a lateness limit of 10 ms.
     fn default() -> Self {
         Self {
             path: String::new(),
@@ -84,12 +87,12 @@ impl Default for Criteria {
 }
 
 impl Criteria {
-    /// Whether a run of `workload` (all of it, or the given fraction of it) was as it meant, in the part that counts.
+    /// The criteria for a run of `workload`, or of the given fraction of it, in its measured time.
     pub fn from_workload(workload: &Workload, fraction: f64) -> Self {
         Self::from_workload_part(workload, fraction, workload.skip_first(), workload.skip_last())
     }
 
-    /// The same in a part of its own: all but this much at the start and at the end.
+    /// The criteria for another part of the run: everything except these times at the start and at the end.
     pub fn from_workload_part(workload: &Workload, fraction: f64, skip_first: Nanos, skip_last: Nanos) -> Self {
         let (from, to) = (Instant::ZERO + skip_first, workload.asked_until().earlier(skip_last));
         let (expected, seed) = (ExpectedArrivals::from_workload(workload, skip_first).share(fraction), workload.seed());
@@ -101,7 +104,7 @@ impl Criteria {
             let expected = schedule.rate().cumulative(to) - schedule.rate().cumulative(from);
             expected / from.until(to).as_secs_f64() * fraction
         });
-        // What a count ends ends with the schedule, wherever that is.
+        // If the number of requests is limited, the schedule ends at an unknown time.
         let random = |schedule: &&Schedule| matches!(schedule.process(), Process::Modulated(_));
         let drawn = schedule.filter(random).filter(|_| workload.count().is_none());
         let random_rate = drawn.map(|schedule| RandomRate { schedule: schedule.clone(), seed, fraction });
@@ -113,7 +116,7 @@ impl Criteria {
             Sessions::Replay(replay) => matches!(replay.way(), Way::Closed(_)),
             Sessions::Open(_) | Sessions::PartlyOpen { .. } => false,
         };
-        // A count may come first: then the run lasted to its last launch.
+        // If the number of requests is limited, the run may end before its duration.
         let duration = Some(workload.duration()).filter(|_| workload.count().is_none());
         Self {
             expected,
@@ -134,46 +137,48 @@ impl Criteria {
         }
     }
 
-    /// Of a rate that changes at random: what the schedule of a run of ours held between the instants of `rate_over`, per second.
+    /// For a rate that changes at random: the rate of the schedule in `rate_interval`, per second. `None` for files of
+    /// other tools.
     pub(crate) fn realised_rate_per_s(&self, recording: &Recording) -> Option<f64> {
         let (from, to) = self.rate_interval.filter(|_| recording.on_run_clock)?;
-        self.random_rate.as_ref().map(|drawn| drawn.per_s(from, to))
+        self.random_rate.as_ref().map(|drawn| drawn.rate_per_s(from, to))
     }
 
-    /// The time that counts, of a run of ours.
+    /// The measured time of a run of `offered`.
     pub(crate) fn measured_interval(&self) -> Option<Range<Instant>> {
         Some(Instant::ZERO + self.skip_first..(Instant::ZERO + self.duration?).earlier(self.skip_last))
     }
 
-    /// Whether those who launch are users who wait for their answers, so that these decide when they launch.
+    /// Whether users wait for responses, so that responses determine when requests are sent.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed || matches!(self.expected, ExpectedArrivals::Closed { .. })
     }
 }
 
-/// A schedule whose rate changes at random, with what it is drawn from.
+/// A schedule whose rate changes at random, with its seed.
 #[derive(Clone, Debug)]
 pub struct RandomRate {
     schedule: Schedule,
     seed: Seed,
-    /// The part of it that was to be launched.
+    /// The share of the schedule that this run sends.
     fraction: f64,
 }
 
 impl RandomRate {
-    /// Launches (of a partly-open system: sessions) per second that it holds between these instants. All of it is drawn.
-    pub fn per_s(&self, from: Instant, to: Instant) -> f64 {
+    /// The rate of the schedule between these times, in requests (in a partly-open system: sessions) per second. It
+    /// generates the whole schedule.
+    pub fn rate_per_s(&self, from: Instant, to: Instant) -> f64 {
         let held = self.schedule.arrivals(self.seed, to).filter(|at| *at >= from).count();
         held as f64 * self.fraction / from.until(to).as_secs_f64()
     }
 }
 
-/// Whether launches that failed count as launches. They were offered load, so by default they do.
+/// Whether failed requests count as requests. By default they do, because they are part of the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Failures {
-    /// They count.
+    /// Failed requests count.
     #[default]
     Keep,
-    /// They are left out.
+    /// Failed requests are excluded.
     Drop,
 }

@@ -1,18 +1,18 @@
-//! The ends of a row of stamps.
+//! The first and the last of a series of timestamps.
 
-/// How many stamps there are, the first and the last of them.
+/// The number of timestamps, and the first and the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
-    /// How many.
+    /// Number of timestamps.
     pub n: u64,
-    /// The first, in ns.
+    /// The first, in nanoseconds.
     pub first: u64,
-    /// The last, in ns.
+    /// The last, in nanoseconds.
     pub last: u64,
 }
 
 impl Ends {
-    /// Takes one.
+    /// Adds a timestamp, in nanoseconds.
     #[inline]
     pub fn add(&mut self, at: u64) {
         self.first = if self.n == 0 { at } else { self.first.min(at) };
@@ -28,7 +28,7 @@ impl Ends {
         self.last - self.first
     }
 
-    /// In ns; not a number of fewer than two.
+    /// In nanoseconds; NaN with fewer than two timestamps.
     pub(crate) fn mean_gap(self) -> f64 {
         self.length() as f64 / self.gaps() as f64
     }

@@ -1,67 +1,69 @@
-//! Places: the launches of a scope on their way into an order, held where they are few and gone through again where they are not.
+//! Event keys of a scope, buffered for sorting. Few keys are held in memory; if there are more, the recording is
+//! scanned again.
 
 use std::io;
 
-use offered_model::Place;
+use offered_events::Place;
 
-use crate::scope::{Launch, Meant, Scope, in_order};
+use crate::scope::{SentRequest, ScheduledRequest, Scope, in_order};
 
-/// What was launched, or meant for the window, in whatever order it comes.
-pub(crate) struct Places<'a> {
+/// Event keys that were sent in the window or scheduled for it, in the order of the recording.
+pub(crate) struct KeyBuffer<'a> {
     scope: Scope<'a>,
-    /// Of no more than [`MOST`] all of them.
-    held: Option<Vec<Place>>,
+    /// All keys, as long as there are at most [`MOST`]; `None` beyond.
+    keys: Option<Vec<Place>>,
 }
 
-/// So many are held: 40 MB.
+/// Maximum number of keys held in memory: 40 MB.
 const MOST: usize = 1_000_000;
 
-impl<'a> Places<'a> {
-    /// Those of `scope`, of which none has come yet.
+impl<'a> KeyBuffer<'a> {
+    /// Creates an empty buffer for `scope`.
     pub(crate) fn new(scope: Scope<'a>) -> Self {
-        Self { scope, held: Some(Vec::new()) }
+        Self { scope, keys: Some(Vec::new()) }
     }
 
-    /// Those of `scope`, all of which are gone through each time.
-    pub(crate) fn unheld(scope: Scope<'a>) -> Self {
-        Self { scope, held: None }
+    /// Creates a buffer that holds nothing and scans the whole scope each time.
+    pub(crate) fn unbuffered(scope: Scope<'a>) -> Self {
+        Self { scope, keys: None }
     }
 
-    /// Takes the next one.
+    /// Adds the next key.
     #[inline]
     pub(crate) fn add(&mut self, place: Place) {
-        if let Some(held) = &mut self.held {
+        if let Some(held) = &mut self.keys {
             held.push(place);
             if held.len() > MOST {
-                self.held = None;
+                self.keys = None;
             }
         }
     }
 
     fn each(&self, mut see: impl FnMut(Place)) -> io::Result<()> {
-        match &self.held {
+        match &self.keys {
             Some(held) => {
                 held.iter().copied().for_each(see);
                 Ok(())
             }
-            None => self.scope.each_place(&mut see),
+            None => self.scope.each_key(&mut see),
         }
     }
 
-    /// What `fresh` makes, after `add` has given it the launches in the order in which they were sent.
-    pub(crate) fn as_sent<C>(&self, fresh: impl Fn() -> C, add: impl Fn(&mut C, Launch)) -> io::Result<C> {
+    /// Creates a collector with `fresh` and passes it the sent requests, in the order of their sent times.
+    pub(crate) fn in_sent_order<C>(&self, fresh: impl Fn() -> C, add: impl Fn(&mut C, SentRequest)) -> io::Result<C> {
         let source =
-            |give: &mut dyn FnMut(Launch)| self.each(|place| self.scope.launch(place).into_iter().for_each(&mut *give));
+            |give: &mut dyn FnMut(SentRequest)| self.each(|place| self.scope.sent_request(place).into_iter().for_each(&mut *give));
         in_order(&source, fresh, add)
     }
 
-    /// What `fresh` makes, after `add` has given it the launches, and what was meant to be one, in the order in which they were meant.
-    pub(crate) fn as_meant<C>(&self, fresh: impl Fn() -> C, add: impl Fn(&mut C, Meant)) -> io::Result<C> {
-        let source = |give: &mut dyn FnMut(Meant)| {
+    /// Creates a collector with `fresh` and passes it the sent and the scheduled requests, in the order of their
+    /// scheduled times.
+    pub(crate) fn in_scheduled_order<C>(&self, fresh: impl Fn() -> C, add: impl Fn(&mut C, ScheduledRequest)) -> io::Result<C> {
+        let source = |give: &mut dyn FnMut(ScheduledRequest)| {
             self.each(|place| {
-                let (sent, inside) = (self.scope.launched(place), self.scope.is_meant(place));
+                let (sent, inside) = (self.scope.sent_time(place), self.scope.is_scheduled_in_window(place));
                 if sent.is_some() || inside {
-                    give(Meant { intended: place.intended.0, sent, inside, first: place.step == 0 });
+                    give(ScheduledRequest { intended: place.intended.0, sent, in_window: inside, first: place.step == 0 });
                 }
             })
         };

@@ -1,64 +1,67 @@
-//! What the launches were meant to be, and what theory expects of it.
+//! The specified arrivals, and what theory predicts for them.
 
 mod text;
 
-use offered_model::arrivals::{Batch, Process, Schedule};
-use offered_model::workload::{Sessions, Start};
-use offered_model::{Count, Law, Nanos, System, Workload, superposition};
+use offered_base::Nanos;
+use offered_distributions::{Law, superposition};
+use offered_schedule::arrivals::{Batch, Process, Schedule};
+use offered_schedule::{Count, System};
+use offered_schedule::{Sessions, Start};
+use offered_workload::Workload;
 
-/// Users who began together are as good as mixed after so many think times,
+/// After this number of mean think times, users who started together are mixed,
 const SETTLING: f64 = 5.0;
-/// if their think times vary at least so much (C2).
+/// if the squared CoV of their think times is at least this.
 const MIXING: f64 = 0.1;
 
-/// What the launches were meant to be.
+/// The specified arrivals.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExpectedArrivals {
     /// A Poisson process.
     Poisson,
-    /// A fixed number of launches at independent uniform instants: Poisson but for the number.
+    /// A fixed number of requests at independent, uniformly distributed times: Poisson except for the number.
     FixedCount,
-    /// Even gaps.
+    /// Constant gaps.
     Constant,
     /// Independent gaps with this CoV.
     Renewal {
-        /// sdev / mean of the gaps meant.
+        /// The coefficient of variation of the gaps.
         cov: f64,
     },
-    /// So many users who launch, wait for the answer, think, and launch again.
+    /// A fixed number of users, each of whom sends a request, waits for the response, and thinks.
     Closed {
-        /// N.
+        /// The number of users, N.
         users: u64,
-        /// The law of Z, in seconds.
+        /// The distribution of the think time Z, in seconds.
         think: Law,
     },
-    /// Sessions that arrive like this, think between requests, and leave. Only their arrivals are held to it: their later
-    /// launches follow the server.
+    /// Sessions that arrive like this, think between requests, and leave. Only session arrivals are compared with it,
+    /// because later requests depend on responses.
     PartlyOpen(Box<Self>),
-    /// Anything else: a replayed trace, a changing rate, bursts.
+    /// Anything else: a replayed trace, a changing rate, batches.
     Other {
-        /// What, in words.
+        /// A description.
         what: String,
-        /// Its system model, where that is known.
+        /// The system model; `None` if it is unknown.
         system: Option<System>,
     },
 }
 
 impl ExpectedArrivals {
-    /// What `workload` meant, after `skip_first`.
+    /// The arrivals that `workload` specifies, after `skip_first`.
     pub fn from_workload(workload: &Workload, skip_first: Nanos) -> Self {
         let sessions = workload.sessions();
         let other = |what: &str| Self::Other { what: what.to_owned(), system: Some(sessions.system()) };
         match sessions {
-            Sessions::Closed(closed) if closed.pace().is_some() => other("closed users who keep a pace"),
+            Sessions::Closed(closed) if closed.pace().is_some() => other("closed users with a fixed pace"),
             Sessions::Closed(closed) if closed.flows().is_some_and(|flows| flows.thinks()) => {
-                other("closed users whose think times differ by step")
+                other("closed users with think times by step")
             }
             Sessions::Closed(closed) if closed.visits().is_some() || leave(workload) => other("closed users who leave"),
             Sessions::Closed(closed) => {
                 let think = closed.think();
                 let meant = Self::Closed { users: closed.users(), think: think.clone() };
-                // Theory speaks of users who are all there and have forgotten how they began.
+                // Theory assumes that all users are present and have forgotten their start.
                 let left_out = skip_first.as_secs_f64() - closed.ramp().as_secs_f64();
                 let mixed = think.scv() >= MIXING && left_out >= SETTLING * think.mean();
                 let settled = left_out >= 0.0 && (closed.start() == Start::MidThought || mixed);
@@ -87,10 +90,10 @@ impl ExpectedArrivals {
         }
     }
 
-    /// What is left of it in a share of the run: every n-th arrival, or every n-th user.
+    /// The arrivals of one share of the run: every n-th arrival, or every n-th user.
     ///
-    /// Every n-th gap of a stream is the sum of n gaps, so its CoV is smaller by sqrt(n): one share of a Poisson stream is *not*
-    /// a Poisson stream, only all shares together are.
+    /// Every n-th gap is the sum of n gaps, so its CoV is smaller by sqrt(n). A single share of a Poisson process is
+    /// therefore *not* a Poisson process; only all shares together are.
     #[must_use]
     pub(crate) fn share(self, fraction: f64) -> Self {
         match self {
@@ -103,7 +106,7 @@ impl ExpectedArrivals {
         }
     }
 
-    /// Its name in the verdict.
+    /// The name, for the verdict.
     pub fn name(&self) -> String {
         match self {
             Self::Poisson => "poisson".into(),
@@ -116,7 +119,7 @@ impl ExpectedArrivals {
         }
     }
 
-    /// Its system model, where that is known.
+    /// The system model; `None` if it is unknown.
     pub const fn system(&self) -> Option<System> {
         match self {
             Self::Poisson | Self::FixedCount | Self::Constant | Self::Renewal { .. } => Some(System::Open),
@@ -126,7 +129,7 @@ impl ExpectedArrivals {
         }
     }
 
-    /// The CoV of gaps to expect, where theory has one.
+    /// The CoV of the gaps that theory predicts; `None` if it has no formula.
     pub fn expected_cov(&self) -> Option<f64> {
         match self {
             Self::Poisson | Self::FixedCount => Some(1.0),
@@ -138,12 +141,12 @@ impl ExpectedArrivals {
         }
     }
 
-    /// Whether only the first launches of sessions are held to it.
+    /// Whether it describes the first requests of sessions only.
     pub const fn applies_to_sessions(&self) -> bool {
         matches!(self, Self::PartlyOpen(_))
     }
 
-    /// What the launches that are judged are held to.
+    /// The arrivals of the requests that are compared: for a partly-open system those of its sessions.
     pub(crate) fn arrivals(&self) -> &Self {
         match self {
             Self::PartlyOpen(sessions) => sessions,
@@ -151,13 +154,13 @@ impl ExpectedArrivals {
         }
     }
 
-    /// Whether the tests of a Poisson stream are what it is held to.
+    /// Whether these arrivals are tested for a Poisson process.
     pub(crate) fn is_poisson(&self) -> bool {
         matches!(self.arrivals(), Self::Poisson | Self::FixedCount)
     }
 }
 
-/// Whether closed users leave one after another, since only so many visits are made.
+/// Whether closed users leave one after another because the number of sessions is limited.
 fn leave(workload: &Workload) -> bool {
     matches!(workload.count(), Some(Count::Sessions(_))) && workload.flows().is_some()
 }

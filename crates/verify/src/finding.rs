@@ -1,30 +1,30 @@
-//! How a finding is judged: it fails when it is both beyond chance and large enough to matter.
+//! When a finding fails: if it is both statistically significant and large enough to matter.
 //!
-//! At a million gaps every test rejects something, and at fifty nothing looks equal; so a p-value alone decides nothing. A
-//! finding fails when p is below its share of the family's level *and* the effect is outside the tolerance.
+//! With a million gaps every test rejects something, and with fifty almost nothing; a p-value alone decides nothing. A
+//! finding fails if p is below its share of the significance level of all tests *and* the effect exceeds the tolerance.
 
 use offered_stats::{Interval, Test};
 
 use crate::verdict::{Check, Finding, CheckResult};
 
-/// How strict the judgement is.
+/// The significance level and the tolerance.
 #[derive(Clone, Copy)]
 pub(crate) struct Strictness {
-    /// How often all tests together may reject a true Poisson stream.
+    /// The probability that any of the tests rejects a true Poisson process.
     pub(crate) level: f64,
-    /// How far a CoV may be from 1 and be as good as equal; other effects have tolerances that follow from it.
+    /// The tolerance of the CoV around 1; the tolerances of other effects follow from it.
     pub(crate) tolerance: f64,
 }
 
 impl Strictness {
-    /// For a foreign file 5 % in all. Where the intended instants are known the schedule is not in question, only what became
-    /// of it, and a run must not be thrown away because chance drew an odd schedule: 0.1 %.
+    /// For files of other tools 5 % in all. If scheduled times are known, only the sending is in question, and an
+    /// unusual schedule must not make a run invalid: 0.1 %.
     pub(crate) fn new(intent_known: bool, tolerance: f64) -> Self {
         Self { level: if intent_known { 0.001 } else { 0.05 }, tolerance }
     }
 
-    /// A finding by a test which has `share` of the level, with an effect that matters or not.
-    pub(crate) fn finding(self, check: Check, test: Option<Test>, share: f64, effect: Size) -> Finding {
+    /// The finding of a test that has `share` of the significance level, with this effect.
+    pub(crate) fn finding(self, check: Check, test: Option<Test>, share: f64, effect: EffectSize) -> Finding {
         let judgement = match test {
             None => CheckResult::NotChecked,
             Some(test) if test.p < share * self.level && effect.matters => CheckResult::Failed,
@@ -44,27 +44,27 @@ impl Strictness {
 
 /// The size of an effect.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Size {
+pub(crate) struct EffectSize {
     pub(crate) estimate: Option<f64>,
     pub(crate) interval: Option<Interval>,
-    /// Whether it is outside the tolerance.
+    /// Whether it exceeds the tolerance.
     pub(crate) matters: bool,
 }
 
-impl Size {
-    /// Of this size, which matters when it is further than `tolerance` from `meant`.
+impl EffectSize {
+    /// An effect of this size; it matters if it is further than `tolerance` from `meant`.
     pub(crate) fn of(estimate: f64, meant: f64, tolerance: f64) -> Self {
         Self { estimate: Some(estimate), interval: None, matters: (estimate - meant).abs() > tolerance }
     }
 
-    /// With this interval.
-    pub(crate) fn within(self, interval: Interval) -> Self {
+    /// Adds a confidence interval.
+    pub(crate) fn with_interval(self, interval: Interval) -> Self {
         Self { interval: Some(interval), ..self }
     }
 }
 
-/// A finding without a test of significance: a plain limit on `estimate`.
-pub(crate) fn limit(check: Check, estimate: f64, highest: f64) -> Finding {
+/// A finding without a significance test: an upper limit on `estimate`.
+pub(crate) fn check_limit(check: Check, estimate: f64, highest: f64) -> Finding {
     let judgement = if estimate <= highest { CheckResult::Passed } else { CheckResult::Failed };
     Finding { check, statistic: None, p_value: None, estimate: Some(estimate), low: None, high: Some(highest), result: judgement }
 }

@@ -1,187 +1,194 @@
-//! The server's side of a run: what its machines did in the same time, how much work an answer took, and what was saturated.
+//! The server side of a run: resource usage of its machines, processor time per response, and saturated resources.
 //!
-//! Counters are read as counts (`offered observe`), and made into rates here: a counter is what it was at both ends of a window, on the
-//! straight line between two samples where none fell on an end. Windows begin at the start of the run, as everything on its page does.
+//! Samples contain raw counters (`offered observe`); rates are computed here. The value of a counter at the end of a
+//! window is interpolated linearly between the two nearest samples. Windows start at the start of the run.
 //!
-//! # The utilisation law
-//! U = X S: processors at work are answers a second times the work of one (Denning and Buzen 1978). What a machine does without
-//! load is the height at X = 0 of the line through windows. The counter of a control group, or of the processes themselves, is
-//! believed before that of the machine, which counts whatever else runs there.
+//! # Utilisation law
+//! U = X S: busy processors are the completed rate times the service demand of a response (Denning
+//! and Buzen 1978). The usage of a machine without load is the intercept at X = 0 of the regression over windows.
+//! Counters of a control group, or of the server processes, are preferred over those of the machine, which include
+//! everything else.
 
-mod course;
+mod counter_history;
 mod demands;
-mod law;
+mod utilisation_law;
 mod measures;
-mod note;
+mod host_note;
 #[cfg(test)]
 mod tests;
 
-pub use course::Course;
+pub use counter_history::CounterHistory;
 pub use demands::{Demand, Demands};
-pub use law::{Counter, UtilisationLaw, WorkLine};
+pub use utilisation_law::{Counter, UtilisationLaw, DemandRegression};
 pub use measures::{Measure, Resource};
-pub use note::HostNote;
+pub use host_note::HostNote;
 
 use std::collections::BTreeSet;
 use std::io;
 
-use offered_model::time::span;
-use offered_model::{Instant, Recording};
-use schemars::JsonSchema;
+use offered_base::time::span;
+use offered_base::Instant;
+use offered_events::Recording;
 use serde::{Deserialize, Serialize};
 
-use crate::policies::Span;
+use crate::policies::PolicySpan;
 use crate::verdict::Window;
 
-/// From this mean utilisation on something is called saturated: at 0.9 a queue in front of one server is ten times as long as at half.
+/// From this mean utilisation on a resource counts as saturated. At 0.9 the queue of a single server is ten times as
+/// long as at 0.5.
 pub const SATURATED: f64 = 0.9;
-/// A busiest core counts for itself where all of them together stay so far below it.
+/// A busiest core is reported separately if it exceeds the utilisation of all processors by this much.
 const ALONE: f64 = 0.1;
-/// Windows shown of a run at most.
+/// Maximum number of windows of a run.
 const MOST: u64 = 120;
 
-/// What a run's machines did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The measurements of the machines of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerSide {
-    /// What was saturated, in a sentence.
+    /// The saturated resources, in a sentence.
     pub saturation: String,
-    /// Each machine that was observed.
+    /// One entry per observed machine.
     pub hosts: Vec<Host>,
 }
 
-/// A machine that was observed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// An observed machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Where its samples were read.
+    /// The path from which its samples were read.
     pub path: String,
-    /// How its clock was laid beside the run's.
+    /// How its clock was aligned with that of the run.
     pub clock: HostClock,
-    /// From one sample to the next, as it was meant.
-    pub every_ms: f64,
-    /// Samples in the time of the run.
+    /// The configured sampling interval.
+    pub interval_ms: f64,
+    /// Number of samples during the run.
     pub samples: u64,
-    /// Its processors; 0 where the samples do not tell.
+    /// Number of its processors; 0 if unknown.
     pub processors: u64,
-    /// The share of one processor that observing took; 0 where that is not known.
-    pub own_cost: f64,
-    /// Who was asked for its numbers again and again; `None`: an observer took them there.
+    /// The share of one processor that observing took; 0 if unknown.
+    pub observer_cpu_share: f64,
+    /// The URL that was scraped; `None` if an observer ran on the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked_at: Option<String>,
-    /// The ends of the windows, from the run's start, one more than there are windows.
-    pub edges_s: Vec<f64>,
-    /// Answers per second of the whole run in each window.
+    pub scrape_target: Option<String>,
+    /// The ends of the windows, from the start of the run; one more than there are windows.
+    pub window_edges_s: Vec<f64>,
+    /// Responses per second of the whole run, by window.
     #[serde(default)]
-    pub answers_per_s: Vec<f64>,
-    /// What was measured of it.
+    pub completed_rate_per_s: Vec<f64>,
+    /// Its measurements.
     pub measures: Vec<Measure>,
-    /// Of policies that took turns: what was at work while each counted.
+    /// For alternating policies: the busy processors under each.
     #[serde(default)]
-    pub policies: Vec<WorkUnder>,
-    /// How much work an answer took; `None` where nobody can tell, which `notes` says.
-    pub law: Option<UtilisationLaw>,
-    /// How much an answer of each label took; `None` where there is one label, or nobody can tell.
+    pub policies: Vec<PolicyWork>,
+    /// The service demand of a response; `None` if it could not be determined, for the reason in `notes`.
+    pub utilisation_law: Option<UtilisationLaw>,
+    /// The service demand by label; `None` if there is only one label or if it could not be determined.
     #[serde(default)]
     pub demands: Option<Demands>,
-    /// What a reader must know.
+    /// Notes for the reader.
     pub notes: Vec<HostNote>,
 }
 
-/// What was at work on a machine while a policy counted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WorkUnder {
+/// The busy processors of a machine under a policy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PolicyWork {
     /// The policy.
     pub policy: String,
-    /// What counted the work.
+    /// The source of the processor time.
     pub counter: Counter,
-    /// Processors at work, on average.
-    pub processors: f64,
+    /// The mean number of busy processors.
+    pub busy_processors: f64,
 }
 
-/// What was at work while each policy counted, by the `course` of counters between the ends of the spans.
-pub fn work_under(names: &[String], spans: &[Span], course: &Course, ticks_per_s: u64) -> Vec<WorkUnder> {
-    let Some((counter, work)) = law::work(course, ticks_per_s) else { return Vec::new() };
+/// The busy processors under each policy; the windows of `course` are the parts in `spans`.
+pub fn work_by_policy(names: &[String], spans: &[PolicySpan], course: &CounterHistory, ticks_per_s: u64) -> Vec<PolicyWork> {
+    let Some((counter, work)) = utilisation_law::work(course, ticks_per_s) else { return Vec::new() };
     let under = |(policy, name): (usize, &String)| {
         let own = spans.iter().enumerate().filter(|(_, span)| span.policy == policy);
         let parts = own.filter_map(|(number, span)| {
-            Some((work(2 * number, 2 * number + 1)?, (span.to_ns - span.from_ns) as f64 / 1e9))
+            Some((work(2 * number, 2 * number + 1)?, (span.end_ns - span.start_ns) as f64 / 1e9))
         });
         let (used, seconds) = parts.fold((0.0, 0.0), |(used, seconds), part| (used + part.0, seconds + part.1));
-        (seconds > 0.0).then(|| WorkUnder { policy: name.clone(), counter, processors: used / seconds })
+        (seconds > 0.0).then(|| PolicyWork { policy: name.clone(), counter, busy_processors: used / seconds })
     };
     names.iter().enumerate().filter_map(under).collect()
 }
 
-/// The ends of spans, as a course wants them.
-pub fn edges_of(spans: &[Span]) -> Vec<i64> {
-    spans.iter().flat_map(|span| [span.from_ns as i64, span.to_ns as i64]).collect()
+/// The ends of these parts, as windows of a counter history.
+pub fn span_edges(spans: &[PolicySpan]) -> Vec<i64> {
+    spans.iter().flat_map(|span| [span.start_ns as i64, span.end_ns as i64]).collect()
 }
 
-/// How the clock of a machine was laid beside the run's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// How the clock of a machine was aligned with that of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostClock {
-    /// How.
-    pub known_by: KnownBy,
-    /// How far it was ahead of the generator's (negative: behind), which was taken out; `None` where it was not measured.
-    pub ahead_ms: Option<f64>,
-    /// Its samples lie no further than this from where they are placed; `None` where that is not known.
-    pub within_ms: Option<f64>,
+    /// The source of the alignment.
+    pub source: ClockSource,
+    /// The offset from the clock of the generator (positive: ahead, negative: behind). The samples are corrected for
+    /// it. `None` if it was not measured.
+    pub offset_ms: Option<f64>,
+    /// The largest error of the corrected sample times; `None` if it is unknown.
+    pub offset_uncertainty_ms: Option<f64>,
 }
 
-offered_model::named! {
-    /// By what a machine's clock is known.
+offered_base::named! {
+    /// The source of a clock alignment.
     #[derive(Default)]
-    pub enum KnownBy {
-        /// It was asked before the run, or after it.
-        Asked = "asked",
-        /// It is the generator's own.
-        SameClock = "same-clock",
-        /// Nobody asked: both were taken for right.
+    pub enum ClockSource {
+        /// The offset was measured before or after the run.
+        Measured = "measured",
+        /// It is the same clock as that of the generator.
+        SameClock = "same_clock",
+        /// The offset was not measured; both clocks are assumed to be right.
         #[default]
-        Believed = "believed",
+        Assumed = "assumed",
     }
 }
 
-/// What is known of samples beside their numbers.
+/// Information about samples.
 #[derive(Clone, Debug)]
-pub struct Origin {
-    /// What the machine is called.
+pub struct SampleInfo {
+    /// The name of the machine.
     pub name: String,
-    /// Where the samples were read.
+    /// The path from which the samples were read.
     pub path: String,
-    /// How its clock was laid beside the run's.
+    /// How its clock was aligned with that of the run.
     pub clock: HostClock,
-    /// From one sample to the next, in ns.
-    pub every_ns: u64,
-    /// Ticks in a second, which its kernel counts processor time in.
+    /// The sampling interval, in nanoseconds.
+    pub interval_ns: u64,
+    /// The unit of the kernel's processor times, in ticks per second.
     pub ticks_per_s: u64,
     /// The share of one processor that observing took.
-    pub own_cost: f64,
-    /// Whether the generator ran on that machine too.
-    pub has_generator: bool,
-    /// How its numbers were asked for; `None`: an observer took them there.
-    pub scraped: Option<Asked>,
+    pub observer_cpu_share: f64,
+    /// Whether the generator ran on this machine too.
+    pub runs_generator: bool,
+    /// Information about scraping; `None` if an observer ran on the machine.
+    pub scrape: Option<ScrapeInfo>,
 }
 
-/// How numbers were asked for that somebody else counts.
+/// Information about scraped metrics.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
-    /// Who was asked.
-    pub at: String,
-    /// The names of those that only rise, among series.
+pub struct ScrapeInfo {
+    /// The URL that was scraped.
+    pub target: String,
+    /// The names of the series that are counters.
     pub counters: BTreeSet<String>,
-    /// How often it was asked in vain.
+    /// Number of failed scrapes.
     pub failures: u64,
-    /// Why, the first time.
-    pub why: Option<String>,
-    /// Series that were not kept, for they were too many.
-    pub left_out: u64,
+    /// The error of the first failed scrape.
+    pub first_error: Option<String>,
+    /// Number of series that were dropped because there were too many.
+    pub excluded_series: u64,
 }
 
-/// The ends of windows for a run that is judged in `window`, of a machine that was looked at every so many ns: in ns since what the window
-/// counts from. Few enough to be seen, and none shorter than two samples.
-pub fn edges(window: &Window, every_ns: u64) -> Vec<i64> {
+/// The ends of the windows of a run that is judged in `window` with this sampling interval, in nanoseconds from the
+/// origin of the window. There are at most 120 windows, each at least two sampling intervals long.
+pub fn window_edges(window: &Window, every_ns: u64) -> Vec<i64> {
     let span = (window.end_s.max(0.0) * 1e9) as u64;
     let least = (span / MOST).max(2 * every_ns).max(1);
     let decades = (0..18).map(|power| 10u64.pow(power));
@@ -190,24 +197,26 @@ pub fn edges(window: &Window, every_ns: u64) -> Vec<i64> {
     (0..=span.div_ceil(width).max(1)).map(|edge| (edge * width) as i64).collect()
 }
 
-/// What was answered, between the ends of windows.
+/// The completed responses by window.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answers {
-    /// How many answers came in each window.
+pub struct ResponseCounts {
+    /// Number of responses that completed in each window.
     pub per_window: Vec<u64>,
-    /// The mean time from sending to answer, seconds.
-    pub stay_s: f64,
+    /// The mean service time (done - sent), in seconds.
+    pub mean_service_s: f64,
     /// The labels.
     pub labels: Vec<String>,
-    /// By label and window: answers that were worked on in it, each in parts as its stay lies.
-    pub worked: Vec<Vec<f64>>,
+    /// By label and window: the number of responses in service in it; a response counts in each window by the fraction
+    /// of its service time there.
+    pub served_by_label: Vec<Vec<f64>>,
 }
 
-/// What was answered in the whole of a recording, between `edges` in ns since what it counts from.
+/// Counts the responses of a whole recording by window; `edges` are the ends of the windows, in nanoseconds from the
+/// origin of the recording.
 ///
 /// # Errors
 /// The recording cannot be read.
-pub fn answers(recording: &Recording, edges: &[i64]) -> io::Result<Answers> {
+pub fn count_responses(recording: &Recording, edges: &[i64]) -> io::Result<ResponseCounts> {
     let origin = match recording.events.extent().sent {
         Some((first, _)) if !recording.on_run_clock => first,
         _ => Instant::ZERO,
@@ -240,94 +249,95 @@ pub fn answers(recording: &Recording, edges: &[i64]) -> io::Result<Answers> {
             parts[index] += inside as f64 / stay;
         }
     })?;
-    Ok(Answers { per_window, stay_s: if all == 0 { 0.0 } else { stays / all as f64 }, labels, worked })
+    Ok(ResponseCounts { per_window, mean_service_s: if all == 0 { 0.0 } else { stays / all as f64 }, labels, served_by_label: worked })
 }
 
 impl Host {
-    /// What a machine did, by the `course` of its counters over the run that was judged in `window`; `answers` as [`answers`] counts them.
-    pub fn of(origin: Origin, course: &Course, answers: &Answers, window: &Window) -> Self {
-        let Origin { name, path, clock, every_ns, ticks_per_s, own_cost, has_generator, scraped } = origin;
+    /// The measurements of a machine, from its counter history over the run that is judged in `window`; `answers` is
+    /// the result of [`count_responses`].
+    pub fn of(origin: SampleInfo, course: &CounterHistory, answers: &ResponseCounts, window: &Window) -> Self {
+        let SampleInfo { name, path, clock, interval_ns: every_ns, ticks_per_s, observer_cpu_share, runs_generator: has_generator, scrape: scraped } = origin;
         let mut notes = Vec::new();
-        let judged = course.judged(window);
+        let judged = course.judged_windows(window);
         let mut measures = measures::of(course, ticks_per_s, &judged);
-        let asked_at = scraped.as_ref().map(|asked| asked.at.clone());
-        if let Some(Asked { counters, failures, why, left_out, .. }) = scraped {
+        let scrape_target = scraped.as_ref().map(|asked| asked.target.clone());
+        if let Some(ScrapeInfo { counters, failures, first_error: why, excluded_series: left_out, .. }) = scraped {
             let (series, still) = measures::series(course, &counters, &judged);
             measures.extend(series);
-            notes.extend((failures > 0).then(|| HostNote::AskedInVain { failures, why: why.unwrap_or_default() }));
-            notes.extend((left_out > 0).then_some(HostNote::TooMany { left_out }));
-            notes.extend((still > 0).then_some(HostNote::NotShown { series: still }));
-            notes.extend(course.began_anew(&counters).into_iter().map(|name| HostNote::BeganAnew { name }));
+            notes.extend((failures > 0).then(|| HostNote::ScrapeFailed { failures, first_error: why.unwrap_or_default() }));
+            notes.extend((left_out > 0).then_some(HostNote::TooManySeries { excluded_series: left_out }));
+            notes.extend((still > 0).then_some(HostNote::SeriesNotShown { series: still }));
+            notes.extend(course.reset_counters(&counters).into_iter().map(|name| HostNote::CounterReset { counter: name }));
         }
-        notes.extend(course.machine_began_anew().then(|| HostNote::BeganAnew { name: "processors".to_owned() }));
+        notes.extend(course.machine_was_reset().then(|| HostNote::CounterReset { counter: "processors".to_owned() }));
         let processors = course.sources().filter(|source| measures::is_core(source)).count() as u64;
         if course.samples() == 0 {
             notes.push(HostNote::NotObserved);
         } else if judged.is_empty() {
-            notes.push(HostNote::HardlyObserved);
+            notes.push(HostNote::BarelyObserved);
         }
-        let law = match law::of(course, ticks_per_s, answers, &judged) {
+        let utilisation_law = match utilisation_law::of(course, ticks_per_s, answers, &judged) {
             Ok(law) => Some(law),
             Err(why) => {
-                notes.extend(why.filter(|_| course.samples() > 0).map(|why| HostNote::NoLaw { why }));
+                notes.extend(why.filter(|_| course.samples() > 0).map(|why| HostNote::NoUtilisationLaw { reason: why }));
                 None
             }
         };
         let demands = match demands::of(course, ticks_per_s, answers, &judged, processors) {
             Ok(demands) => Some(demands),
             Err(why) => {
-                notes.extend(why.filter(|_| law.is_some()).map(|why| HostNote::NoDemands { why }));
+                notes.extend(why.filter(|_| utilisation_law.is_some()).map(|why| HostNote::NoDemands { reason: why }));
                 None
             }
         };
-        notes.extend(law.iter().filter(|law| law.counter == Counter::Machine).map(|_| HostNote::WholeMachine));
-        notes.extend(of_others(&measures, processors, law.as_ref()));
-        notes.extend((has_generator && processors > 0).then_some(HostNote::HasGenerator));
-        notes.extend((clock.known_by == KnownBy::Believed).then_some(HostNote::ClockBelieved));
+        notes.extend(utilisation_law.iter().filter(|law| law.counter == Counter::Machine).map(|_| HostNote::WholeMachineCounter));
+        notes.extend(other_load_note(&measures, processors, utilisation_law.as_ref()));
+        notes.extend((has_generator && processors > 0).then_some(HostNote::RunsGenerator));
+        notes.extend((clock.source == ClockSource::Assumed).then_some(HostNote::ClockAssumed));
         Self {
             name,
             path,
             clock,
-            every_ms: every_ns as f64 / 1e6,
+            interval_ms: every_ns as f64 / 1e6,
             samples: course.samples(),
             processors,
-            own_cost,
-            asked_at,
-            edges_s: course.edges().iter().map(|edge| *edge as f64 / 1e9).collect(),
-            answers_per_s: answers_per_s(course, &answers.per_window),
+            observer_cpu_share,
+            scrape_target,
+            window_edges_s: course.edges().iter().map(|edge| *edge as f64 / 1e9).collect(),
+            completed_rate_per_s: completed_rates(course, &answers.per_window),
             measures,
             policies: Vec::new(),
-            law,
+            utilisation_law,
             demands,
             notes,
         }
     }
 
-    /// The measure of this resource, the first where there are several.
+    /// The first measurement of this resource.
     pub fn measure(&self, resource: Resource) -> Option<&Measure> {
         self.measures.iter().find(|measure| measure.resource == resource)
     }
 
-    /// The mean of this resource over the time that was judged, of the first where there are several.
+    /// The mean of this resource over the judged time, of the first if there are several.
     pub fn mean(&self, resource: Resource) -> Option<f64> {
         self.measure(resource)?.mean
     }
 
-    /// What it told of itself that is no figure of a machine.
+    /// The measurements of scraped series.
     pub fn series(&self) -> impl Iterator<Item = &Measure> {
         self.measures.iter().filter(|measure| measure.resource.is_series())
     }
 
-    /// Whether anything of the machine itself is known, to be shown in a table of machines.
+    /// Whether the machine itself was measured, so that it belongs in a table of machines.
     pub fn is_machine(&self) -> bool {
         self.averages().iter().any(Option::is_some)
     }
 
-    /// What a table of machines shows of it, means over the time that was judged: all processors, the busiest of them, processes that
-    /// wanted to run, the disk, megabytes in and out per second over all interfaces without what stays on the machine, memory.
+    /// The columns of a table of machines, as means over the judged time: all processors, the busiest core, runnable
+    /// processes, the disk, megabytes received and sent per second over all interfaces except loopback, memory.
     pub fn averages(&self) -> [Option<f64>; 7] {
         let megabytes = |resource| {
-            let all = self.measures.iter().filter(|measure| measure.resource == resource && measure.of != "lo");
+            let all = self.measures.iter().filter(|measure| measure.resource == resource && measure.instance != "lo");
             all.filter_map(|measure| measure.mean).reduce(|a, b| a + b).map(|bytes| bytes / 1e6)
         };
         [
@@ -341,52 +351,53 @@ impl Host {
         ]
     }
 
-    /// How it was observed, and by which clock.
-    pub fn observed_in_words(&self) -> String {
-        let Self { samples, every_ms, own_cost, clock, .. } = self;
+    /// How it was observed, and how its clock was aligned.
+    pub fn observation_text(&self) -> String {
+        let Self { samples, interval_ms, observer_cpu_share, clock, .. } = self;
         let ms = |ms: f64| span(ms * 1e6);
-        let placed = match (clock.known_by, clock.ahead_ms, clock.within_ms) {
-            (KnownBy::SameClock, ..) => "by the generator's own clock".to_owned(),
-            (KnownBy::Asked, Some(ahead), Some(within)) => {
-                let side = if ahead < 0.0 { "behind" } else { "ahead of" };
-                format!("its clock was {} {side} the generator's, known to {}", ms(ahead.abs()), ms(within))
+        let alignment = match (clock.source, clock.offset_ms, clock.offset_uncertainty_ms) {
+            (ClockSource::SameClock, ..) => "on the clock of the generator".to_owned(),
+            (ClockSource::Measured, Some(offset), Some(uncertainty)) => {
+                let side = if offset < 0.0 { "behind" } else { "ahead of" };
+                format!("its clock was {} ± {} {side} that of the generator", ms(offset.abs()), ms(uncertainty))
             }
-            _ => "its clock was not asked".to_owned(),
+            _ => "its clock offset was not measured".to_owned(),
         };
-        if let Some(at) = &self.asked_at {
-            let within = clock.within_ms.map_or_else(String::new, |within| format!(", placed to {}", ms(within)));
-            return format!("{samples} answers of {at}, one in {}{within}", ms(*every_ms));
+        if let Some(target) = &self.scrape_target {
+            let error = clock.offset_uncertainty_ms.map_or_else(String::new, |error| format!(", times ± {}", ms(error)));
+            return format!("{samples} scrapes of {target}, one every {}{error}", ms(*interval_ms));
         }
-        let cost = 100.0 * own_cost;
-        format!("{samples} samples, one in {}, {placed}; observing took {cost:.2} % of a processor", ms(*every_ms))
+        let cost = 100.0 * observer_cpu_share;
+        let interval = ms(*interval_ms);
+        format!("{samples} samples, one every {interval}, {alignment}; observing took {cost:.2} % of a processor")
     }
 
-    /// What can be saturated, each with its mean utilisation.
+    /// The resources that can saturate, with their mean utilisations.
     fn utilisations(&self) -> impl Iterator<Item = (&Measure, f64)> {
         let all = self.mean(Resource::Processors);
         self.measures.iter().filter_map(move |measure| {
             let mean = measure.mean.filter(|_| measure.resource.is_utilisation())?;
-            // A busy core among idle ones is a thread alone; among busy ones it says nothing new.
+            // A busy core among idle ones is a single thread; among busy ones it adds nothing.
             let is_alone = all.is_none_or(|all| mean - all > ALONE);
             (measure.resource != Resource::Core || is_alone).then_some((measure, mean))
         })
     }
 }
 
-/// Answers per second in each window.
-fn answers_per_s(course: &Course, counts: &[u64]) -> Vec<f64> {
+/// Responses per second, by window.
+fn completed_rates(course: &CounterHistory, counts: &[u64]) -> Vec<f64> {
     counts.iter().enumerate().map(|(window, count)| *count as f64 / course.seconds(window, window + 1)).collect()
 }
 
 impl ServerSide {
-    /// The machines among what was observed: not those of which only series are known.
+    /// The hosts that are machines, not only scraped series.
     pub fn machines(&self) -> impl Iterator<Item = &Host> {
         self.hosts.iter().filter(|host| host.is_machine())
     }
 
-    /// How work was split between the machines, each with its shares of the processors at work and of the bytes that came and went; of
-    /// one machine, and where that is not known of all of them, there is nothing to say.
-    pub fn split(&self) -> Vec<(&Host, [Option<f64>; 2])> {
+    /// How load was divided among the machines: the share of each in the busy processors and in the network traffic.
+    /// Empty if there is only one machine; a share is `None` if it is not known for all of them.
+    pub fn processor_shares(&self) -> Vec<(&Host, [Option<f64>; 2])> {
         let machines: Vec<&Host> = self.machines().collect();
         if machines.len() < 2 {
             return Vec::new();
@@ -402,25 +413,25 @@ impl ServerSide {
         machines.iter().zip(&each).map(|(host, own)| (*host, [share(own, 0), share(own, 1)])).collect()
     }
 
-    /// Of these machines.
+    /// Creates the summary of these machines.
     pub fn of(hosts: Vec<Host>) -> Self {
-        Self { saturation: saturation(&hosts), hosts }
+        Self { saturation: saturation_text(&hosts), hosts }
     }
 }
 
-/// That most of the work of a machine was not that of the server, where that is known.
-fn of_others(measures: &[Measure], processors: u64, law: Option<&UtilisationLaw>) -> Option<HostNote> {
+/// A note if most of the load of the machine did not come from the server.
+fn other_load_note(measures: &[Measure], processors: u64, law: Option<&UtilisationLaw>) -> Option<HostNote> {
     let law = law.filter(|law| law.counter != Counter::Machine)?;
     let busy = measures.iter().find(|measure| measure.resource == Resource::Processors)?.mean? * processors as f64;
-    let own = law.processors;
-    (own < busy / 2.0 && busy - own > ALONE * processors as f64).then_some(HostNote::Others { busy, own })
+    let own = law.busy_processors;
+    (own < busy / 2.0 && busy - own > ALONE * processors as f64).then_some(HostNote::OtherLoad { busy_processors: busy, server_processors: own })
 }
 
-/// What was saturated, in a sentence.
-fn saturation(hosts: &[Host]) -> String {
+/// The saturated resources, in a sentence.
+fn saturation_text(hosts: &[Host]) -> String {
     let mut all: Vec<(String, f64)> = Vec::new();
     for host in hosts {
-        all.extend(host.utilisations().map(|(measure, mean)| (format!("{} of {}", measure.words(), host.name), mean)));
+        all.extend(host.utilisations().map(|(measure, mean)| (format!("{} of {}", measure.text(), host.name), mean)));
     }
     all.sort_by(|a, b| b.1.total_cmp(&a.1));
     let saturated = all.iter().take_while(|(_, mean)| *mean >= SATURATED).count();
@@ -428,9 +439,9 @@ fn saturation(hosts: &[Host]) -> String {
         some.iter().map(|(what, mean)| format!("{what} at {mean:.2}")).collect::<Vec<_>>().join(", ")
     };
     match (saturated, all.get(saturated)) {
-        (0, None) => "nothing was observed in the time that was judged".to_owned(),
+        (0, None) => "nothing was observed in the judged time".to_owned(),
         (0, Some(first)) => {
-            format!("nothing that was observed was saturated; the busiest: {}", told(std::slice::from_ref(first)))
+            format!("no observed resource was saturated; the busiest: {}", told(std::slice::from_ref(first)))
         }
         (_, None) => format!("saturated: {}", told(&all)),
         (n, Some((_, next))) => {

@@ -1,124 +1,125 @@
-//! The judgement: is the pattern what was meant, and did the generator do what it intended?
+//! Judging: are the arrivals as specified, and did the generator follow its schedule?
 
-use offered_model::Law;
-use offered_model::recording::Evidence;
-use offered_model::superposition::{self, Cycle};
+use offered_distributions::Law;
+use offered_events::recording::Evidence;
+use offered_distributions::superposition::{self, Cycle};
 use offered_stats::Interval;
 use offered_stats::cov::bootstrap_interval;
 
 use crate::criteria::Criteria;
-use crate::counts::{Counted, Responses};
-use crate::threshold_sensitivity::Decided;
+use crate::counts::{Counts, ResponseSums};
+use crate::threshold_sensitivity::ThresholdSensitivity;
 use crate::generator_error::GeneratorError;
-use crate::finding::{Size, Strictness, limit};
+use crate::finding::{EffectSize, Strictness, check_limit};
 use crate::expected_arrivals::ExpectedArrivals;
 use crate::scope::Scope;
 use crate::stream::Stream;
 use crate::verdict::{Check, CheckResult, Finding, Lateness, Queue, Validity, WarningKind};
 
-/// Even gaps may have this CoV, jitter and all, and still be what `constant` meant.
+/// The largest CoV of gaps, jitter included, that counts as constant.
 pub(crate) const EVEN: f64 = 0.1;
-/// So large a share of the launches may stay unsent.
+/// The largest share of requests that may stay unsent.
 pub(crate) const UNSENT: f64 = 0.01;
-/// A thread that neither sleeps nor spins for more than this share of its time has no time left to be punctual.
+/// A thread that is busy for a larger share of its time cannot send punctually.
 pub(crate) const SATURATED: f64 = 0.9;
-/// A run that launched nothing in so large a last part of its time may have been stopped.
+/// If nothing was scheduled in a larger last share of the run, the run may have been stopped.
 const ENDED: f64 = 0.02;
-/// Theory knows the dispersion of counts in windows of so many cycles of a user and more.
+/// Theory describes the dispersion of counts only in windows of at least this number of user cycles.
 const CYCLES: f64 = 3.0;
-/// Where the users wait for answers more than this share of their time, formulas without queueing do not apply.
+/// If users wait for responses for a larger share of their time, formulas without queueing do not apply.
 const NO_QUEUEING: f64 = 0.05;
-/// Of fewer gaps the bootstrap's interval is too narrow to throw a run of ours away by: that its launches are those of its schedule
-/// is known without it.
+/// With fewer gaps the bootstrap interval is too narrow to invalidate a run of `offered`, whose schedule is known to be
+/// right.
 const SURE_GAPS: usize = 500;
-/// The bootstrap's sample and its resamples.
+/// The size of the bootstrap sample and the number of resamples.
 const BOOTSTRAP: (usize, usize) = (5000, 400);
 
-/// What is compared with what was meant.
+/// The observations that are compared with the specification.
 #[derive(Clone, Copy)]
-pub(crate) struct Seen<'a> {
-    pub(crate) counted: &'a Counted<'a>,
+pub(crate) struct Observed<'a> {
+    pub(crate) counts: &'a Counts<'a>,
     pub(crate) stream: &'a Stream,
     pub(crate) queue: &'a Queue,
     pub(crate) lateness: Option<&'a Lateness>,
-    pub(crate) meant_cov: Option<f64>,
-    /// What the schedule of a rate that changes at random held.
-    pub(crate) held_per_s: Option<f64>,
+    pub(crate) scheduled_cov: Option<f64>,
+    /// The rate of the schedule, for a rate that changes at random.
+    pub(crate) realised_rate_per_s: Option<f64>,
 }
 
-/// The findings that compare with what was meant, besides the tests of a Poisson stream.
-pub(crate) fn against_intent(scope: Scope, ask: &Criteria, seen: &Seen) -> Vec<Finding> {
+/// The findings of the comparison with the specification, except for the tests of a Poisson process.
+pub(crate) fn check_against_expected(scope: Scope, ask: &Criteria, seen: &Observed) -> Vec<Finding> {
     let (stream, mut found) = (seen.stream, Vec::new());
     if stream.is_long_enough() {
-        found.extend(of_law(scope, ask, seen));
-        found.extend(seen.meant_cov.zip(stream.corrected_cov).map(|(meant, sent)| {
-            let finding = limit(Check::CovAgainstSchedule, (sent - meant).abs() / meant.max(1.0), ask.cov_tolerance);
+        found.extend(check_arrivals(scope, ask, seen));
+        found.extend(seen.scheduled_cov.zip(stream.corrected_cov).map(|(meant, sent)| {
+            let finding = check_limit(Check::CovAgainstSchedule, (sent - meant).abs() / meant.max(1.0), ask.cov_tolerance);
             Finding { statistic: Some(sent), ..finding }
         }));
-        found.extend(rate(scope, ask, seen));
+        found.extend(check_rate(scope, ask, seen));
     }
     if let Some(late) = seen.lateness {
-        found.push(limit(Check::LatenessP99, late.p99_us, ask.late_after.as_micros_f64()));
-        found.push(limit(Check::UnsentShare, late.unsent as f64 / (late.unsent + late.n) as f64, UNSENT));
+        found.push(check_limit(Check::LatenessP99, late.p99_us, ask.late_after.as_micros_f64()));
+        found.push(check_limit(Check::UnsentShare, late.unsent as f64 / (late.unsent + late.n) as f64, UNSENT));
     }
     if let Some((_, busy)) = scope.recording.generator.as_ref().and_then(Evidence::busiest) {
-        found.push(limit(Check::BusiestThread, busy, SATURATED));
+        found.push(check_limit(Check::BusiestThread, busy, SATURATED));
     }
     found
 }
 
-/// What each law of arrivals can be held to.
-fn of_law(scope: Scope, ask: &Criteria, seen: &Seen) -> Vec<Finding> {
+/// The checks for each kind of arrivals.
+fn check_arrivals(scope: Scope, ask: &Criteria, seen: &Observed) -> Vec<Finding> {
     let cov = seen.stream.corrected_cov.unwrap_or(0.0);
-    // `alike` times the same gaps tell no more than one of them.
+    // Repeating the same gaps `alike` times gives no more information than one repetition.
     let near = |check, meant: f64, alike: f64| {
         let interval = bootstrap(ask, seen.stream);
         let half = interval.map_or(0.0, |interval| (interval.high - interval.low) / 2.0) * alike.sqrt();
         let interval = Interval { low: cov - half, high: cov + half };
         let mut found =
-            outside(check, cov, Some(interval), meant, ask.cov_tolerance * meant.max(1.0) + odd(scope, half));
+            check_interval(check, cov, Some(interval), meant, ask.cov_tolerance * meant.max(1.0) + chance_allowance(scope, half));
         if scope.recording.intent_known && seen.stream.gaps() < SURE_GAPS {
             found.result = CheckResult::NotChecked;
         }
         found
     };
     match ask.expected.arrivals() {
-        ExpectedArrivals::Constant => vec![limit(Check::ConstantGaps, cov, EVEN)],
+        ExpectedArrivals::Constant => vec![check_limit(Check::ConstantGaps, cov, EVEN)],
         ExpectedArrivals::Renewal { cov: meant } => vec![near(Check::CovAgainstExpected, *meant, 1.0)],
         ExpectedArrivals::Closed { users, think } => {
             let expected = superposition::cov(think, *users).unwrap_or(1.0);
-            let cycle = cycle(&seen.counted.responses, think);
-            let of_cov = near(Check::ClosedCov, expected, alike(&cycle, *users, seen.stream));
-            let mut found = vec![of_cov, of_dispersion(scope, ask, seen, &cycle)];
-            // Theory knows no queueing; where there is some, launches are the system's doing, not the generator's.
+            let cycle = cycle(&seen.counts.responses, think);
+            let of_cov = near(Check::ClosedCov, expected, identical_rounds(&cycle, *users, seen.stream));
+            let mut found = vec![of_cov, check_dispersion(scope, ask, seen, &cycle)];
+            // Theory assumes no queueing. With queueing the system, not the generator, determines arrivals.
             if seen.queue.rort.is_none_or(|rort| rort > NO_QUEUEING) {
                 for finding in &mut found {
                     finding.result = CheckResult::NotChecked;
                 }
             }
-            found.extend(of_thinking(scope, ask, seen, think));
+            found.extend(check_think_time(scope, ask, seen, think));
             found
         }
         ExpectedArrivals::Poisson | ExpectedArrivals::FixedCount | ExpectedArrivals::PartlyOpen(_) | ExpectedArrivals::Other { .. } => Vec::new(),
     }
 }
 
-/// The dispersion of counts in the longest windows against that of users who come back after thinking and an answer.
-fn of_dispersion(scope: Scope, ask: &Criteria, seen: &Seen, cycle: &Cycle) -> Finding {
+/// Compares the dispersion of counts in the longest windows with that of users who return after a think time and a
+/// response.
+fn check_dispersion(scope: Scope, ask: &Criteria, seen: &Observed, cycle: &Cycle) -> Finding {
     let rung = seen.stream.ladder.last().filter(|rung| rung.window as f64 / 1e9 >= CYCLES * cycle.mean);
     let expected = rung.map(|rung| cycle.dispersion(rung.window as f64 / 1e9));
     let known = rung.zip(expected.filter(|expected| expected.is_finite() && *expected > 0.0));
-    let effect = known.map_or_else(Size::default, |(rung, expected)| {
-        Size::of(rung.idc, expected, 2.0 * ask.cov_tolerance * expected.max(1.0)).within(rung.interval)
+    let effect = known.map_or_else(EffectSize::default, |(rung, expected)| {
+        EffectSize::of(rung.idc, expected, 2.0 * ask.cov_tolerance * expected.max(1.0)).with_interval(rung.interval)
     });
     let strictness = Strictness::new(scope.recording.intent_known, ask.cov_tolerance);
     let test = known.map(|(rung, expected)| rung.test_of(expected));
     strictness.finding(Check::ClosedDispersion, test, 1.0, effect)
 }
 
-/// A user's cycle: a think time, and an answer as they were seen.
-fn cycle(responses: &Responses, think: &Law) -> Cycle {
-    let Responses { n, seconds: sum, squares, .. } = *responses;
+/// The cycle of a user: a think time plus a measured response time.
+fn cycle(responses: &ResponseSums, think: &Law) -> Cycle {
+    let ResponseSums { n, sum_s: sum, sum_of_squares: squares, .. } = *responses;
     let n = n as f64;
     let mean = sum / f64::max(n, 1.0);
     let variance = (squares / f64::max(n, 1.0) - mean * mean).max(0.0);
@@ -126,36 +127,36 @@ fn cycle(responses: &Responses, think: &Law) -> Cycle {
     Cycle { mean: thinking.mean + mean, variance: thinking.variance + variance, ..thinking }
 }
 
-/// How many rounds of the users launch in the same places: each round moves a user by a standard deviation of its cycle, and
-/// its neighbour is E\[X\]/N away. Constant think times repeat one round for ever.
-fn alike(cycle: &Cycle, users: u64, stream: &Stream) -> f64 {
+/// In how many rounds the users send in the same order. Each round moves a user by one standard deviation of its cycle,
+/// and its neighbour is E\[X\]/N away. With constant think times the same round repeats for ever.
+fn identical_rounds(cycle: &Cycle, users: u64, stream: &Stream) -> f64 {
     let rounds = (stream.gaps() as f64 / users as f64).max(1.0);
     let neighbour = cycle.mean / users as f64;
     (neighbour * neighbour / cycle.variance).clamp(1.0, rounds)
 }
 
-/// The mean think time against the one meant: that of n think times is known to 1.96 sqrt(scv / n).
-fn of_thinking(scope: Scope, ask: &Criteria, seen: &Seen, think: &Law) -> Option<Finding> {
+/// Compares the mean think time with the specified one. The mean of n think times is known to 1.96 sqrt(scv / n).
+fn check_think_time(scope: Scope, ask: &Criteria, seen: &Observed, think: &Law) -> Option<Finding> {
     let ratio = seen.queue.think_ms.filter(|_| think.mean() > 0.0)? / 1e3 / think.mean();
     let error = (think.scv() / seen.stream.gaps() as f64).sqrt();
-    Some(ratio_of(Check::ThinkTime, ratio, error, scope, ask))
+    Some(check_ratio(Check::ThinkTime, ratio, error, scope, ask))
 }
 
-/// A ratio that should be 1 and is known up to this standard error.
-fn ratio_of(check: Check, ratio: f64, error: f64, scope: Scope, ask: &Criteria) -> Finding {
+/// Checks a ratio that should be 1 and has this standard error.
+fn check_ratio(check: Check, ratio: f64, error: f64, scope: Scope, ask: &Criteria) -> Finding {
     let half = 1.96 * error;
     let interval = Interval { low: ratio - half, high: ratio + half };
-    outside(check, ratio, Some(interval), 1.0, ask.cov_tolerance + odd(scope, half))
+    check_interval(check, ratio, Some(interval), 1.0, ask.cov_tolerance + chance_allowance(scope, half))
 }
 
-/// What is added to a tolerance because chance may draw an odd schedule. As everywhere, a run of ours is not thrown away for
-/// it: it is held to the 99.9 % point where a foreign one is held to the 97.5 % point, `half` an interval away.
-fn odd(scope: Scope, half: f64) -> f64 {
+/// An allowance, added to a tolerance, for an unusual schedule. A run of `offered` is compared with the 99.9th
+/// percentile, the file of another tool with the 97.5th; `half` is the half-width of the 95 % interval.
+fn chance_allowance(scope: Scope, half: f64) -> f64 {
     if scope.recording.intent_known { (3.29 / 1.96 - 1.0) * half } else { 0.0 }
 }
 
-/// A finding that fails when the whole interval of the estimate lies further than `tolerance` from what was meant.
-pub(crate) fn outside(check: Check, estimate: f64, interval: Option<Interval>, meant: f64, tolerance: f64) -> Finding {
+/// A finding that fails if the whole interval of the estimate is further than `tolerance` from the expected value.
+pub(crate) fn check_interval(check: Check, estimate: f64, interval: Option<Interval>, meant: f64, tolerance: f64) -> Finding {
     let (low, high) = interval.map_or((estimate, estimate), |interval| (interval.low, interval.high));
     let fails = low > meant + tolerance || high < meant - tolerance;
     Finding {
@@ -169,22 +170,22 @@ pub(crate) fn outside(check: Check, estimate: f64, interval: Option<Interval>, m
     }
 }
 
-/// The bootstrap interval of the CoV: from a bounded stretch of gaps, drawn in to what all of them would give.
+/// The bootstrap interval of the CoV: from a bounded stretch of gaps, narrowed to the width that all gaps would give.
 pub(crate) fn bootstrap(ask: &Criteria, stream: &Stream) -> Option<Interval> {
     let sample = &stream.stretch[..stream.stretch.len().min(BOOTSTRAP.0)];
-    let mut chance = ask.seed.at(offered_model::Purpose::Judge, 0, 1);
+    let mut chance = ask.seed.at(offered_base::Purpose::Judge, 0, 1);
     let interval = bootstrap_interval(sample, BOOTSTRAP.1, || chance.uniform())?;
     let (here, whole) = (offered_stats::cov::cov(sample)?, stream.cov()?);
     let shrink = (sample.len() as f64 / stream.gaps() as f64).sqrt();
     Some(Interval { low: whole + (interval.low - here) * shrink, high: whole + (interval.high - here) * shrink })
 }
 
-/// The rate offered against the rate asked for, as a ratio: with n Poisson gaps it is known to 1.96 / sqrt(n).
+/// Compares the sent rate with the target rate, as a ratio. With n Poisson gaps it is known to 1.96 / sqrt(n).
 ///
-/// A steady rate is one over the mean gap. The mean of a changing one is a number of launches over the time it was meant for,
-/// which only a clock that began with the run can tell. Of a rate that changes at random that mean is far away for minutes: what was
-/// asked of a run is what its own schedule held.
-fn rate(scope: Scope, ask: &Criteria, seen: &Seen) -> Option<Finding> {
+/// A constant rate is one over the mean gap. The mean of a changing rate is the number of requests over the interval
+/// for which they were scheduled, so it needs a clock that started with the run. A rate that changes at random differs
+/// from its mean for minutes, so the sent rate is compared with that of the schedule.
+fn check_rate(scope: Scope, ask: &Criteria, seen: &Observed) -> Option<Finding> {
     let stream = seen.stream;
     let (offered, cov, n) = match ask.rate_interval {
         None => (stream.rate_per_s()?, stream.corrected_cov?, stream.gaps() as u64),
@@ -192,61 +193,61 @@ fn rate(scope: Scope, ask: &Criteria, seen: &Seen) -> Option<Finding> {
         Some((from, to)) => {
             let last = scope.recording.events.extent().last_meant?;
             if last.until(to).as_secs_f64() > ENDED * from.until(to).as_secs_f64() {
-                // Stopped before its time, or meant to be silent at the end: which of them cannot be told here.
+                // The run was stopped early, or its schedule is empty at the end; the recording does not show which.
                 return None;
             }
-            let n = seen.counted.meant_between;
+            let n = seen.counts.scheduled_in_rate_interval;
             // Counts of bursts vary more than Poisson counts, by at most about the squared CoV of the gaps.
             (n as f64 / from.until(to).as_secs_f64(), stream.corrected_cov?.max(1.0), n)
         }
     };
-    let ratio = offered / seen.held_per_s.or(ask.target_rate_per_s).filter(|rate| *rate > 0.0)?;
-    Some(ratio_of(Check::RateAgainstTarget, ratio, cov / (n as f64).sqrt(), scope, ask))
+    let ratio = offered / seen.realised_rate_per_s.or(ask.target_rate_per_s).filter(|rate| *rate > 0.0)?;
+    Some(check_ratio(Check::RateAgainstTarget, ratio, cov / (n as f64).sqrt(), scope, ask))
 }
 
-/// Whether launches seen so are what the law of arrivals meant.
-pub(crate) fn is_as_meant(scope: Scope, ask: &Criteria, seen: &Seen, poisson: &[Finding]) -> bool {
-    let as_law = of_law(scope, ask, seen).iter().all(|finding| !finding.failed() || !finding.check.depends_on_send_times());
-    as_law && (!ask.expected.is_poisson() || fails(poisson).is_none())
+/// Whether the observed arrivals agree with the specification.
+pub(crate) fn matches_expected(scope: Scope, ask: &Criteria, seen: &Observed, poisson: &[Finding]) -> bool {
+    let as_law = check_arrivals(scope, ask, seen).iter().all(|finding| !finding.failed() || !finding.check.depends_on_send_times());
+    as_law && (!ask.expected.is_poisson() || first_failed(poisson).is_none())
 }
 
-/// The first of them that fails.
-pub(crate) fn fails(findings: &[Finding]) -> Option<&Finding> {
+/// The first finding that failed.
+pub(crate) fn first_failed(findings: &[Finding]) -> Option<&Finding> {
     findings.iter().find(|finding| finding.failed())
 }
 
-/// The last word: fails if anything fails, holds if something that was meant was checked and held.
+/// The strict validity: invalid if any finding failed; valid if some specified property was checked and passed.
 pub(crate) fn overall(ask: &Criteria, poisson: &[Finding], intent: &[Finding], stream: &Stream) -> Validity {
     let holds = |findings: &[Finding]| findings.iter().any(|finding| finding.result == CheckResult::Passed);
-    if fails(intent).is_some() || (ask.expected.is_poisson() && fails(poisson).is_some()) {
+    if first_failed(intent).is_some() || (ask.expected.is_poisson() && first_failed(poisson).is_some()) {
         return Validity::Invalid;
     }
     let checked = if ask.expected.is_poisson() { holds(poisson) } else { holds(intent) };
     if stream.is_long_enough() && checked { Validity::Valid } else { Validity::NotChecked }
 }
 
-/// The last word on a run of which it is known what its lateness did, and which of its thresholds that `decided`; `only_spoilt` when
-/// nothing fails but by it.
-pub(crate) fn by_effect(strict: Validity, only_spoilt: bool, decided: Decided, effect: &GeneratorError) -> Validity {
+/// The validity, given the generator error. `only_badly_sent` means that only the sending deviates from the
+/// specification.
+pub(crate) fn with_generator_error(strict: Validity, only_spoilt: bool, decided: ThresholdSensitivity, effect: &GeneratorError) -> Validity {
     match strict {
-        Validity::Invalid if only_spoilt && (decided.all() || effect.is_tolerated()) => Validity::ValidWithWarnings,
-        Validity::Valid if decided.open > 0 || effect.is_doubtful() => Validity::ValidWithWarnings,
+        Validity::Invalid if only_spoilt && (decided.all_unaffected() || effect.is_within_tolerance()) => Validity::ValidWithWarnings,
+        Validity::Valid if decided.affected > 0 || effect.needs_warning() => Validity::ValidWithWarnings,
         strict => strict,
     }
 }
 
-/// The last word where clocks leave open in which order launches came: then that they came as was meant is not beyond doubt.
-pub(crate) fn by_clocks(judgement: Validity, unordered: Option<&WarningKind>) -> Validity {
+/// The validity, given the clock uncertainty: if the order of requests is uncertain, a run is valid only with warnings.
+pub(crate) fn with_clock_uncertainty(judgement: Validity, unordered: Option<&WarningKind>) -> Validity {
     match judgement {
         Validity::Valid if unordered.is_some() => Validity::ValidWithWarnings,
         judgement => judgement,
     }
 }
 
-/// The CoV with its bootstrap interval, for gaps that are not exponential: a number to read, not a check.
+/// The CoV with its bootstrap interval, for gaps that are not exponential; for information, never a failure.
 pub(crate) fn bootstrap_finding(ask: &Criteria, stream: &Stream) -> Option<Finding> {
     let interval = bootstrap(ask, stream)?;
     let estimate = stream.cov()?;
-    let finding = outside(Check::CovBootstrap, estimate, Some(interval), estimate, ask.cov_tolerance);
+    let finding = check_interval(Check::CovBootstrap, estimate, Some(interval), estimate, ask.cov_tolerance);
     Some(Finding { result: CheckResult::NotChecked, ..finding })
 }

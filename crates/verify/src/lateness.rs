@@ -1,10 +1,10 @@
-//! Lateness: sent - intended, what the generator did wrong.
+//! Lateness: sent - scheduled, the error of the generator.
 
 use offered_stats::Summary;
 
 use crate::verdict::{Lateness, Stalls};
 
-/// How late the launches were that `row` summarises in us, `unsent` others were not sent at all.
+/// The lateness that `row` summarises in microseconds; `unsent` other requests were not sent.
 pub(crate) fn lateness(row: &Summary, unsent: u64, stalls: Option<Stalls>) -> Lateness {
     Lateness {
         n: row.n as u64,

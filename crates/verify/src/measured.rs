@@ -1,10 +1,11 @@
-//! What a run came to, figure by figure: for thresholds, and with intervals for curves through several runs.
+//! Metrics of a run, with confidence intervals: for thresholds, and for curves through several runs.
 
 use std::io;
 use std::ops::Range;
 
-use offered_model::threshold::{Metric, Quantity, Statistic};
-use offered_model::{Difference, Event, Instant, Nanos, Outcome, Recording};
+use offered_workload::threshold::{Metric, Quantity, Statistic};
+use offered_base::{Difference, Instant, Nanos};
+use offered_events::{Event, Outcome, Recording};
 use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile_at;
@@ -13,46 +14,49 @@ use offered_stats::values::Sorted;
 use crate::pages::{self, Object};
 use crate::verdict::{TimeStats, Window};
 
-/// The time that counts is cut into so many equal parts, taken as independent, for the intervals.
+/// Number of equal parts of the measured time. They are treated as independent for the confidence intervals.
 const PARTS: usize = 10;
 
-/// The launches of one run that count: those meant for [`from`, `to`).
+/// The requests of one run that are scheduled in the measured time [`from`, `to`).
 #[derive(Clone)]
-pub struct Measured<'a> {
+pub struct Measurements<'a> {
     recording: &'a Recording,
-    launches: &'a [TimeStats],
-    /// The requests that bring objects, by name, as far as they are known.
+    gaps: &'a [TimeStats],
+    /// The names of the requests that load objects, as far as they are known.
     pages: Vec<String>,
     from: Instant,
     to: Instant,
 }
 
-impl<'a> Measured<'a> {
-    /// Of a run of ours, by the table of its launches and the window that its verdict has, in the time that counts.
-    pub fn new(recording: &'a Recording, launches: &'a [TimeStats], judged: &Window, counted: Range<Instant>) -> Self {
-        // Where a count came first, or the run was stopped, the time that counts was over with the last launch.
+impl<'a> Measurements<'a> {
+    /// Creates measurements of a run of `offered`, from its table of gaps, the window of its verdict, and the measured
+    /// time.
+    pub fn new(recording: &'a Recording, gaps: &'a [TimeStats], judged: &Window, counted: Range<Instant>) -> Self {
+        // If the number of requests was limited, or if the run was stopped, the measured time ended with the last
+        // request.
         let judged = Some(judged).filter(|judged| judged.requests > 0);
         let judged = judged.map_or(Instant::MAX, |judged| Instant::from_secs_f64(judged.end_s));
         let stopped = recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
         let last = recording.events.extent().last_meant.filter(|_| stopped).map(|last| last + Nanos(1));
         let to = counted.end.min(judged).min(last.unwrap_or(Instant::MAX));
-        Self { recording, launches, pages: Vec::new(), from: counted.start, to: to.max(counted.start) }
+        Self { recording, gaps, pages: Vec::new(), from: counted.start, to: to.max(counted.start) }
     }
 
-    /// The same where the requests of these names bring objects, though none may have come.
+    /// Declares that the requests with these names load objects, even if none was recorded.
     #[must_use]
     pub fn with_pages(self, pages: Vec<String>) -> Self {
         Self { pages, ..self }
     }
 
-    /// A figure with its 95 % interval, in seconds, per second, or as a fraction; `None` when nothing was there to measure.
+    /// The value of a metric with its 95 % confidence interval, in seconds, per second, or as a fraction; `None` if
+    /// nothing was measured.
     ///
-    /// Intervals are by batch means: Student's t over [`PARTS`] parts of the time. Where a part holds too few values for the
-    /// percentile asked for, or the figure is a maximum, the interval is infinite, and so it is where it would reach below
-    /// zero though the figure cannot. Of the CoV it is the verdict's own.
+    /// Confidence intervals use batch means: Student's t over [`PARTS`] parts of the time. The interval is infinite if
+    /// a part has too few values for the percentile, if the metric is a maximum, or if it would include negative values
+    /// of a positive metric. The interval of the CoV is that of the verdict.
     ///
     /// # Errors
-    /// The recording can no longer be read.
+    /// The recording cannot be read.
     pub fn estimate(&self, metric: &Metric) -> io::Result<Option<Estimate>> {
         let label = match &metric.label {
             None => None,
@@ -62,29 +66,29 @@ impl<'a> Measured<'a> {
             },
         };
         Ok(match metric.quantity {
-            Quantity::Response(statistic) => self.waits(Event::response, label)?.estimate(statistic),
-            Quantity::ResponseOk(statistic) => self.good(Event::response, label)?.estimate(statistic),
-            Quantity::Service(statistic) => self.waits(Event::service, label)?.estimate(statistic),
-            Quantity::ServiceOk(statistic) => self.good(Event::service, label)?.estimate(statistic),
+            Quantity::Response(statistic) => self.times_with_failures(Event::response, label)?.estimate(statistic),
+            Quantity::ResponseOk(statistic) => self.successful_times(Event::response, label)?.estimate(statistic),
+            Quantity::Service(statistic) => self.times_with_failures(Event::service, label)?.estimate(statistic),
+            Quantity::ServiceOk(statistic) => self.successful_times(Event::service, label)?.estimate(statistic),
             Quantity::Lateness(statistic) => self.times(Event::lateness, label)?.estimate(statistic),
             Quantity::Page(statistic) => {
-                let mut times = Spans::default();
+                let mut times = BatchedTimesBuilder::default();
                 self.each_page(label, |part, page, objects| {
-                    times.add(part, waited(page.outcome, pages::response(page, objects)));
+                    times.add(part, time_or_never(page.outcome, pages::response(page, objects)));
                 })?;
                 times.sorted().estimate(statistic)
             }
             Quantity::Objects(statistic) => {
-                let mut times = Spans::default();
+                let mut times = BatchedTimesBuilder::default();
                 self.each_page(label, |part, _, objects| {
                     for object in objects {
-                        times.add(part, waited(object.outcome, object.service));
+                        times.add(part, time_or_never(object.outcome, object.service));
                     }
                 })?;
                 times.sorted().estimate(statistic)
             }
             Quantity::ErrorsRate => {
-                let mut failed = Failed::default();
+                let mut failed = FailureRate::default();
                 self.each(label, |event| {
                     if let Some(part) = self.part(event.intended) {
                         failed.add(part, event.outcome);
@@ -93,12 +97,12 @@ impl<'a> Measured<'a> {
                 failed.rate()
             }
             Quantity::PageErrors => {
-                let mut failed = Failed::default();
+                let mut failed = FailureRate::default();
                 self.each_page(label, |part, page, _| failed.add(part, page.outcome))?;
                 failed.rate()
             }
             Quantity::ObjectsErrors => {
-                let mut failed = Failed::default();
+                let mut failed = FailureRate::default();
                 self.each_page(label, |part, _, objects| {
                     for object in objects {
                         failed.add(part, object.outcome);
@@ -114,16 +118,16 @@ impl<'a> Measured<'a> {
                         pairs[part].0 += 1.0;
                     }
                 })?;
-                known(telling(ratio(&pairs)))
+                if_finite(drop_uninformative_interval(ratio(&pairs)))
             }
-            Quantity::ArrivalsRate => self.gaps(metric).map(|gaps| unsure(1e3 / gaps.mean_ms)),
+            Quantity::ArrivalsRate => self.gaps(metric).map(|gaps| without_interval(1e3 / gaps.mean_ms)),
             Quantity::ArrivalsCov => self
                 .gaps(metric)
                 .and_then(|gaps| Some(Estimate { value: gaps.cov, low: gaps.cov_low?, high: gaps.cov_high? })),
         })
     }
 
-    /// Gives `see` every launch of the label, or of all.
+    /// Passes every request of the label, or of all labels, to `see`.
     fn each(&self, label: Option<u16>, mut see: impl FnMut(&Event)) -> io::Result<()> {
         self.recording.events.each_answer(|event| {
             if label.is_none_or(|label| event.label == label) {
@@ -132,7 +136,8 @@ impl<'a> Measured<'a> {
         })
     }
 
-    /// Gives `see` every page that counts, of the label or of all, with the part that it lies in and its objects.
+    /// Passes every page in the measured time, of the label or of all labels, to `see`, with the number of its part and
+    /// its objects.
     fn each_page(&self, label: Option<u16>, mut see: impl FnMut(usize, &Event, &[Object])) -> io::Result<()> {
         let labels = pages::labels(self.recording, &self.pages)?;
         pages::each(self.recording, &labels, |page, objects| {
@@ -143,28 +148,28 @@ impl<'a> Measured<'a> {
         })
     }
 
-    /// The times of the launches that count, part by part, in which one that failed never came back.
+    /// Times of the requests in the measured time, by part; failed requests count as infinite.
     ///
     /// # Errors
-    /// The recording can no longer be read.
-    pub fn waits(&self, time: fn(&Event) -> Option<Difference>, label: Option<u16>) -> io::Result<Parts> {
-        self.times(move |event| waited(event.outcome, time(event)), label)
+    /// The recording cannot be read.
+    pub fn times_with_failures(&self, time: fn(&Event) -> Option<Difference>, label: Option<u16>) -> io::Result<BatchedTimes> {
+        self.times(move |event| time_or_never(event.outcome, time(event)), label)
     }
 
-    /// The times of the good answers among them, part by part.
+    /// Times of the successful requests in the measured time, by part.
     ///
     /// # Errors
-    /// The recording can no longer be read.
-    pub fn good(&self, time: fn(&Event) -> Option<Difference>, label: Option<u16>) -> io::Result<Parts> {
+    /// The recording cannot be read.
+    pub fn successful_times(&self, time: fn(&Event) -> Option<Difference>, label: Option<u16>) -> io::Result<BatchedTimes> {
         self.times(move |event| time(event).filter(|_| event.outcome == Outcome::Ok), label)
     }
 
-    /// What `time` says of the launches that count, part by part.
+    /// The values of `time` for the requests in the measured time, by part.
     ///
     /// # Errors
-    /// The recording can no longer be read.
-    pub fn times(&self, time: impl Fn(&Event) -> Option<Difference>, label: Option<u16>) -> io::Result<Parts> {
-        let mut times = Spans::default();
+    /// The recording cannot be read.
+    pub fn times(&self, time: impl Fn(&Event) -> Option<Difference>, label: Option<u16>) -> io::Result<BatchedTimes> {
+        let mut times = BatchedTimesBuilder::default();
         self.each(label, |event| {
             if let Some(part) = self.part(event.intended) {
                 times.add(part, time(event));
@@ -173,15 +178,15 @@ impl<'a> Measured<'a> {
         Ok(times.sorted())
     }
 
-    /// Which part of the time that counts `at` lies in.
+    /// The number of the part that contains `at`; `None` outside of the measured time.
     fn part(&self, at: Instant) -> Option<usize> {
         let span = u128::from(self.from.until(self.to).0);
         (self.from..self.to).contains(&at).then(|| (u128::from(self.from.until(at).0) * PARTS as u128 / span) as usize)
     }
 
-    /// The row of gaps between launches, of the label or of all, as the verdict has it.
+    /// The row of gaps of the label, or of all labels.
     fn gaps(&self, metric: &Metric) -> Option<&TimeStats> {
-        let (total, labels) = self.launches.split_last()?;
+        let (total, labels) = self.gaps.split_last()?;
         match &metric.label {
             None => Some(total),
             Some(label) => labels.iter().find(|row| row.label == *label),
@@ -189,47 +194,47 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// The time of what never came back.
+/// Stands for the infinite time of a failed request.
 const NEVER: Difference = Difference(i64::MAX);
 
-/// How long what ended so was waited for, where `time` is when it was there.
-fn waited(outcome: Outcome, time: Option<Difference>) -> Option<Difference> {
+/// The time of a request with this outcome: `time` if it succeeded, [`NEVER`] if it failed.
+fn time_or_never(outcome: Outcome, time: Option<Difference>) -> Option<Difference> {
     match outcome {
         Outcome::Ok => time,
-        // What was cut off by stopping the run might have come back.
+        // A request that was cut off by the end of the run might have succeeded.
         Outcome::Cut => None,
         _ => Some(NEVER),
     }
 }
 
-/// Times on their way into [`Parts`].
+/// Collects times by part.
 #[derive(Default)]
-struct Spans {
-    came: Groups<i64>,
-    never: [u64; PARTS],
+struct BatchedTimesBuilder {
+    finite: Groups<i64>,
+    infinite: [u64; PARTS],
 }
 
-impl Spans {
+impl BatchedTimesBuilder {
     fn add(&mut self, part: usize, time: Option<Difference>) {
         match time {
-            Some(NEVER) => self.never[part] += 1,
-            Some(time) => self.came.add(part, time.0),
+            Some(NEVER) => self.infinite[part] += 1,
+            Some(time) => self.finite.add(part, time.0),
             None => {}
         }
     }
 
-    fn sorted(self) -> Parts {
-        Parts { came: self.came.sorted(), never: self.never }
+    fn sorted(self) -> BatchedTimes {
+        BatchedTimes { finite: self.finite.sorted(), infinite: self.infinite }
     }
 }
 
-/// How many failed, and how many there were, part by part.
+/// The number of failed requests and of all requests, by part.
 #[derive(Default)]
-struct Failed([(f64, f64); PARTS]);
+struct FailureRate([(f64, f64); PARTS]);
 
-impl Failed {
+impl FailureRate {
     fn add(&mut self, part: usize, outcome: Outcome) {
-        // What was cut off by stopping the run, or not processed, might have gone well.
+        // A request that was cut off by the end of the run, or not processed, might have succeeded.
         if !matches!(outcome, Outcome::Cut | Outcome::Unprocessed) {
             self.0[part].0 += f64::from(u8::from(outcome != Outcome::Ok));
             self.0[part].1 += 1.0;
@@ -237,22 +242,23 @@ impl Failed {
     }
 
     fn rate(&self) -> Option<Estimate> {
-        known(ratio(&self.0))
+        if_finite(ratio(&self.0))
     }
 }
 
-/// Times in nanoseconds, in parts of a run: [`Parts::estimate`] pools them and asks each for the interval.
+/// Times in nanoseconds, by part of the measured time. [`BatchedTimes::estimate`] pools the parts for the value and
+/// compares them for the confidence interval.
 #[derive(Clone, Debug)]
-pub struct Parts {
-    came: SortedGroups<i64>,
-    /// So many of each never came back.
-    never: [u64; PARTS],
+pub struct BatchedTimes {
+    finite: SortedGroups<i64>,
+    /// Number of failed requests, by part.
+    infinite: [u64; PARTS],
 }
 
-impl Parts {
-    /// How many there are, those that never came back among them.
+impl BatchedTimes {
+    /// Number of times, failed requests included.
     pub fn len(&self) -> u64 {
-        self.came().len() + self.never.iter().sum::<u64>()
+        self.finite().len() + self.infinite.iter().sum::<u64>()
     }
 
     /// Whether there are none.
@@ -260,65 +266,65 @@ impl Parts {
         self.len() == 0
     }
 
-    /// Those that came back, ascending.
-    pub fn came(&self) -> &Sorted<i64> {
-        self.came.all()
+    /// The times of the requests that did not fail, ascending.
+    pub fn finite(&self) -> &Sorted<i64> {
+        self.finite.all()
     }
 
-    /// The statistic in seconds with its 95 % interval; `None` without a single value.
+    /// The statistic in seconds with its 95 % confidence interval; `None` without a single value.
     ///
-    /// What never came back has its place among the percentiles, which are infinite from there on. Mean and maximum are of what
-    /// came back.
+    /// Failed requests count as infinite in percentiles. Mean and maximum are those of the other requests.
     pub fn estimate(&self, statistic: Statistic) -> Option<Estimate> {
         if self.is_empty() {
             return None;
         }
-        let Some(largest) = self.came().max() else { return Some(unsure(f64::INFINITY)) };
-        let parts = || (0..PARTS).map(|part| (self.came.of(part), self.never[part]));
+        let Some(largest) = self.finite().max() else { return Some(without_interval(f64::INFINITY)) };
+        let parts = || (0..PARTS).map(|part| (self.finite.of(part), self.infinite[part]));
         Some(match statistic {
             Statistic::Mean => {
                 let moments = |came: Option<&Sorted<i64>>| came.map(Sorted::moments).unwrap_or_default();
                 let sums = parts().map(|(came, _)| moments(came)).map(|of| (of.sum as f64 / 1e9, of.n as f64));
-                telling(ratio(&sums.collect::<Vec<_>>()))
+                drop_uninformative_interval(ratio(&sums.collect::<Vec<_>>()))
             }
-            Statistic::Max => unsure(largest as f64 / 1e9),
+            Statistic::Max => without_interval(largest as f64 / 1e9),
             Statistic::Percentile(percent) => {
                 let p = percent / 100.0;
-                let value = quantile(Some(self.came()), self.never.iter().sum(), p)?;
-                // Of fewer values the percentile is their extreme.
+                let value = quantile(Some(self.finite()), self.infinite.iter().sum(), p)?;
+                // With fewer values the percentile is their minimum or maximum.
                 let enough = |n: u64| n as f64 * p.min(1.0 - p) >= 1.0;
                 if !parts().all(|(came, never)| enough(came.map_or(0, Sorted::len) + never)) {
-                    return Some(unsure(value));
+                    return Some(without_interval(value));
                 }
                 let each: Vec<f64> = parts().filter_map(|(came, never)| quantile(came, never, p)).collect();
                 if each.iter().any(|value| value.is_infinite()) {
-                    return Some(unsure(value));
+                    return Some(without_interval(value));
                 }
-                telling(from_batches(value, &each))
+                drop_uninformative_interval(from_batches(value, &each))
             }
         })
     }
 }
 
-/// In seconds, of those that came back and so many that never did; infinite where it is one of these.
+/// The quantile in seconds of these times and of `never` infinite ones; infinite if it is one of the latter. The rank
+/// is that of [`offered_stats::summary::quantile_at`].
 fn quantile(came: Option<&Sorted<i64>>, never: u64, p: f64) -> Option<f64> {
     let back = came.map_or(0, Sorted::len);
     let rank = (back + never > 0).then(|| quantile_at(back + never, p))?;
     Some(if rank < back { came?.at(rank)? as f64 / 1e9 } else { f64::INFINITY })
 }
 
-/// A number of which nobody knows how sure it is.
-fn unsure(value: f64) -> Estimate {
+/// An estimate with an unknown (infinite) interval.
+fn without_interval(value: f64) -> Estimate {
     Estimate { value, low: f64::NEG_INFINITY, high: f64::INFINITY }
 }
 
-/// A figure above zero whose interval reaches below it tells nothing: parts resembled each other so much that they count as
-/// hardly more than one.
-fn telling(estimate: Estimate) -> Estimate {
-    if estimate.low < 0.0 { unsure(estimate.value) } else { estimate }
+/// Replaces the interval of a positive metric by an infinite one if it includes negative values: the parts are then so
+/// correlated that they count as hardly more than one.
+fn drop_uninformative_interval(estimate: Estimate) -> Estimate {
+    if estimate.low < 0.0 { without_interval(estimate.value) } else { estimate }
 }
 
-fn known(estimate: Estimate) -> Option<Estimate> {
+fn if_finite(estimate: Estimate) -> Option<Estimate> {
     estimate.value.is_finite().then_some(estimate)
 }
 
@@ -328,9 +334,9 @@ mod tests {
 
     #[test]
     fn an_interval_that_reaches_below_zero_is_none() {
-        let of = |low, high| telling(Estimate { value: 962.0, low, high });
+        let of = |low, high| drop_uninformative_interval(Estimate { value: 962.0, low, high });
         assert_eq!(of(950.0, 980.0).high, 980.0);
-        // A measured throughput of 962.2/s had this one.
+        // A measured throughput of 962.2/s had this interval.
         assert_eq!((of(-8658.0, 6824.0).value, of(-8658.0, 6824.0).half_width()), (962.0, f64::INFINITY));
     }
 }

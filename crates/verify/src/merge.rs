@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use offered_model::events::{Events, Extent, EventSource, Columns};
-use offered_model::{Event, Note, Recording};
+use offered_events::{Events, Extent, EventSource, Columns};
+use offered_events::{Event, Note, Recording};
 
 /// Merges all requests of `parts`, each given with its name, as if one generator had sent them.
 ///

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
-use offered_model::events::Columns;
-use offered_model::{Difference, Event, Instant, Outcome, Recording};
+use offered_base::{Difference, Instant};
+use offered_events::Columns;
+use offered_events::{Event, Outcome, Recording};
 use offered_stats::values::Values;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The pages of a run that were scheduled in the measured time. A page is complete when its last object is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pages {
     /// Number of requests that load objects.
     pub pages: u64,
@@ -169,7 +170,7 @@ impl Pages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::Event;
+    use offered_events::Event;
 
     #[test]
     fn a_page_is_there_with_its_last_object() {

@@ -1,24 +1,27 @@
-//! Is this a Poisson stream? Every test of it, each with its share of the false alarms allowed.
+//! The tests of a Poisson process, each with its share of the significance level.
 //!
-//! The shares add up to one, so that all tests together keep the level (Bonferroni). Most goes to the one that finds pacing
-//! and burstiness soonest, the gamma fit: at n = 400 it finds a CoV of 0.9 four times out of five within its share.
+//! The shares add up to one, so that all tests together keep the level (Bonferroni). The largest share belongs to the
+//! gamma fit, which detects pacing and burstiness soonest: with n = 400 gaps it detects a CoV of 0.9 in four cases out
+//! of five.
 
 use offered_stats::independence::{ljung_box, rank_autocorrelations, spearman_next};
 use offered_stats::steadiness::mann_kendall;
 use offered_stats::{cov, dispersion, exponential, periodicity};
 
-use crate::finding::{Size, Strictness};
+use crate::finding::{EffectSize, Strictness};
 use crate::stream::Stream;
 use crate::verdict::{Check, Finding};
 
-/// The share of the CoV's test.
+/// The share of the CoV test.
 pub(crate) const COV_SHARE: f64 = 0.10;
-/// Lags of the portmanteau test, at most; a short stream gets one for every 40 gaps, or its limit law does not fit yet.
+/// Maximum number of lags of the Ljung-Box test. A short stream gets one lag per 40 gaps, or the limit distribution
+/// does not fit.
 const LAGS: usize = 20;
-/// Lags searched for a repeating pattern: up to so many users with fixed timers are found.
+/// Maximum lag of the search for a repeated pattern, that is, the number of users with fixed timers that can be
+/// detected.
 const REPEAT_LAGS: usize = 1000;
 
-/// Every test but that of dispersion, which has its own file. Nothing is tested on a stream that is too short.
+/// All tests except dispersion, which is in `windows.rs`. Empty if the stream is too short.
 pub(crate) fn findings(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let long = stream.is_long_enough();
     let parts = [gap_law, counts, independence, steadiness];
@@ -34,12 +37,13 @@ fn gap_law(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let (n, tolerance) = (stream.gaps(), strictness.tolerance);
     let estimate = stream.cov();
     let effect = estimate
-        .map_or_else(Size::default, |cov| Size::of(cov, 1.0, tolerance).within(cov::exponential_interval(cov, n)));
+        .map_or_else(EffectSize::default, |cov| EffectSize::of(cov, 1.0, tolerance).with_interval(cov::exponential_interval(cov, n)));
     let gamma = exponential::moran(&stream.sample);
-    let gamma_effect = gamma.map_or_else(Size::default, |fit| Size::of(fit.cov, 1.0, tolerance).within(fit.interval));
-    // Gamma gaps whose CoV is a tolerance away from 1 are about half that far from exponential in Kolmogorov's distance.
+    let gamma_effect = gamma.map_or_else(EffectSize::default, |fit| EffectSize::of(fit.cov, 1.0, tolerance).with_interval(fit.interval));
+    // Gamma gaps whose CoV differs from 1 by the tolerance have about half that Kolmogorov distance from exponential
+    // gaps.
     let kolmogorov = exponential::lilliefors(&stream.sorted_sample);
-    let distance = kolmogorov.map_or_else(Size::default, |test| Size::of(test.statistic, 0.0, tolerance / 2.0));
+    let distance = kolmogorov.map_or_else(EffectSize::default, |test| EffectSize::of(test.statistic, 0.0, tolerance / 2.0));
     let anderson_darling = exponential::anderson_darling(&stream.sorted_sample);
     vec![
         strictness.finding(Check::Cov, estimate.map(|cov| cov::greenwood(cov, n)), COV_SHARE, effect),
@@ -49,19 +53,19 @@ fn gap_law(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     ]
 }
 
-/// Are counts in windows of three mean gaps Poisson?
+/// Are the counts in windows of three mean gaps Poisson distributed?
 fn counts(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
-    let (seen, launches) = &stream.seen;
+    let (seen, launches) = &stream.window_counts;
     let test = dispersion::poisson_chi_square(seen, *launches);
     let windows = seen.iter().sum::<u64>() as f64;
-    // Cohen's effect size: the root of chi-square per observation.
-    let effect = test.map_or_else(Size::default, |test| {
-        Size::of((test.statistic / windows).sqrt(), 0.0, 2.0 * strictness.tolerance)
+    // Cohen's effect size: the square root of chi-square per observation.
+    let effect = test.map_or_else(EffectSize::default, |test| {
+        EffectSize::of((test.statistic / windows).sqrt(), 0.0, 2.0 * strictness.tolerance)
     });
     vec![strictness.finding(Check::PoissonCounts, test, 0.02, effect)]
 }
 
-/// Does one gap say anything about the next ones?
+/// Are the gaps independent?
 fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let gaps = &stream.stretch;
     let correlations = rank_autocorrelations(gaps, LAGS.min(gaps.len() / 40));
@@ -70,7 +74,7 @@ fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let next = spearman_next(gaps);
     let repeat = periodicity::strongest(gaps, REPEAT_LAGS.min(gaps.len() / 4));
     let size =
-        |correlation: Option<f64>, tolerance| correlation.map_or_else(Size::default, |r| Size::of(r, 0.0, tolerance));
+        |correlation: Option<f64>, tolerance| correlation.map_or_else(EffectSize::default, |r| EffectSize::of(r, 0.0, tolerance));
     let tolerance = strictness.tolerance;
     vec![
         strictness.finding(Check::LjungBox, portmanteau, 0.03, size(largest, tolerance)),
@@ -79,8 +83,8 @@ fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
             Check::RepeatedPattern,
             repeat.map(|repeat| repeat.test),
             0.02,
-            // The lag is what a person wants to know; the correlation is the statistic.
-            Size {
+            // The estimate is the lag, which is what a reader needs; the statistic is the correlation.
+            EffectSize {
                 estimate: repeat.map(|repeat| repeat.lag as f64),
                 interval: None,
                 matters: repeat.is_some_and(|repeat| repeat.test.statistic > 2.0 * tolerance),
@@ -89,13 +93,13 @@ fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     ]
 }
 
-/// Does the rate rise or fall? The effect is the change over the whole stream as a share of the mean rate.
+/// Does the rate have a trend? The effect is the change over the whole stream, as a share of the mean rate.
 fn steadiness(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let counts = &stream.blocks;
     let trend = mann_kendall(counts);
-    let effect = trend.map_or_else(Size::default, |trend| {
+    let effect = trend.map_or_else(EffectSize::default, |trend| {
         let mean = counts.iter().sum::<f64>() / counts.len() as f64;
-        Size::of(trend.slope * counts.len() as f64 / mean, 0.0, 2.0 * strictness.tolerance)
+        EffectSize::of(trend.slope * counts.len() as f64 / mean, 0.0, 2.0 * strictness.tolerance)
     });
     vec![strictness.finding(Check::Trend, trend.map(|trend| trend.test), 0.03, effect)]
 }

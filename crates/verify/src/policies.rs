@@ -1,105 +1,108 @@
-//! Policies that took turns within one run: what came of each, in the parts of its blocks that count.
+//! Policies that alternate within one run: the results of each, from the settled parts of its blocks.
 //!
 //! # Method
-//! A launch belongs to the block in which it was meant, and counts from the end of the block's settling time on. Blocks of a policy lie
-//! apart from one another and are taken for independent: the mean response is the sum of all over their number, with the interval of the
-//! ratio estimator over blocks and Student's t ([`offered_stats::steady_state::ratio_of_trials`]). Beside the policy that
-//! is named first stands the ratio of the two means, from the blocks of both that are neighbours, so that what the machine or
-//! the arrivals did to both is taken out.
+//! A request belongs to the block in which it was scheduled, and counts if it was scheduled after the settling
+//! time of the block. The blocks of a policy are separated from one another and treated as independent. The mean
+//! response time is the sum of all response times over their number; its interval is that of the ratio estimator over
+//! blocks, with Student's t ([`offered_stats::steady_state::ratio_of_trials`]). The ratio to the mean of the first
+//! policy is computed from neighbouring blocks, so that changes of the machine or of the arrivals cancel.
 //!
 //! # Limitations
-//! A launch near the end of a block may be served under the next policy, and one near the beginning finds the queue of the
-//! one before, as far as the settling time did not empty it. Blocks should be long beside responses.
+//! A request near the end of a block may be served under the next policy. A request near the start may
+//! find the queue of the previous one, unless it emptied during the settling time. Blocks should be long compared with
+//! response times.
 
 use std::collections::HashMap;
 use std::io;
 
-use offered_model::{Event, Outcome, Recording};
+use offered_events::{Event, Outcome, Recording};
 use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::steady_state::{Estimate, ratio_of_ratios, ratio_of_trials};
 use offered_stats::values::Sorted;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::criteria::Criteria;
 use crate::verdict::{WarningKind, Window};
 
-/// A policy that had its turns.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The results of one policy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Policy {
-    /// What it is called.
+    /// The name of the policy.
     pub policy: String,
-    /// How many of its blocks count: those that it was in place for, and that reach into the time that is judged.
+    /// Number of its blocks that count: the policy was in effect, and the block overlaps the measured time.
     pub blocks: u64,
-    /// How long they are together, without their settling times.
-    pub seconds: f64,
-    /// One row per class of requests, one per label, then `Total`.
-    pub requests: Vec<UnderPolicy>,
+    /// The total duration of these blocks without settling times, in seconds.
+    pub duration_s: f64,
+    /// One row per request class, one per label, then `Total`.
+    pub rows: Vec<PolicyRow>,
 }
 
-offered_model::named! {
-    /// Which requests a row is about.
-    pub enum Rows {
-        /// Those of a class.
+offered_base::named! {
+    /// The kind of requests in a row.
+    pub enum RowKind {
+        /// The requests of a class.
         Class = "class",
-        /// Those of a label.
+        /// The requests of a label.
         Label = "label",
-        /// All.
+        /// All requests.
         Total = "total",
     }
 }
 
-/// Requests while a policy was in place. Responses are done - intended of good answers; intervals are of 95 %, and `None` of fewer than
-/// three blocks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct UnderPolicy {
-    /// Which these are.
-    pub of: Rows,
-    /// The class or the label; `Total`.
+/// Statistics of requests under a policy. Response times are done - scheduled of successful requests. Confidence
+/// intervals are 95 %; `None` with fewer than three blocks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PolicyRow {
+    /// The kind of the row.
+    pub kind: RowKind,
+    /// The class or the label, or `Total`.
     pub label: String,
-    /// Launches meant while the policy counted.
-    pub launches: u64,
-    /// Those of them that were answered well.
+    /// Number of requests scheduled while the policy counted.
+    pub requests: u64,
+    /// Number of successful requests.
     pub ok: u64,
-    /// Launches per second.
+    /// Requests per second.
     pub rate_per_s: f64,
-    /// The mean response; `None` without any.
+    /// The mean response time; `None` without successful requests.
     pub mean_ms: Option<f64>,
-    /// The lower end of its interval.
+    /// The lower end of its confidence interval.
     pub mean_low_ms: Option<f64>,
     /// The upper end.
     pub mean_high_ms: Option<f64>,
-    /// Half of the responses took no longer.
+    /// The median.
     pub p50_ms: Option<f64>,
-    /// Nine in ten.
+    /// The 90th percentile.
     pub p90_ms: Option<f64>,
-    /// Ninety-five in a hundred.
+    /// The 95th percentile.
     pub p95_ms: Option<f64>,
-    /// Ninety-nine in a hundred.
+    /// The 99th percentile.
     pub p99_ms: Option<f64>,
-    /// The longest response.
+    /// The maximum.
     pub max_ms: Option<f64>,
-    /// The mean response over that under the first policy; `None` of the first itself.
+    /// The mean response time over that under the first policy; `None` for the first policy.
     pub ratio: Option<f64>,
-    /// The lower end of its interval.
+    /// The lower end of its confidence interval.
     pub ratio_low: Option<f64>,
     /// The upper end.
     pub ratio_high: Option<f64>,
 }
 
-/// A part of a run, in ns since its start, in which one policy counts.
+/// A part of a run in which one policy counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// Which of the policies, in the order in which they are named.
+pub struct PolicySpan {
+    /// The index of the policy, in the order of first turns.
     pub policy: usize,
-    /// From here.
-    pub from_ns: u64,
-    /// Up to here.
-    pub to_ns: u64,
+    /// The start, in nanoseconds since the start of the run.
+    pub start_ns: u64,
+    /// The end, in nanoseconds since the start of the run.
+    pub end_ns: u64,
 }
 
-/// The names of the policies of a run in the order of their first turns, and the parts in which they count, in the order of time.
-pub fn spans(recording: &Recording, window: &Window) -> (Vec<String>, Vec<Span>) {
+/// The names of the policies of a run in the order of their first turns, and the parts in which they count, in the
+/// order of time.
+pub fn spans(recording: &Recording, window: &Window) -> (Vec<String>, Vec<PolicySpan>) {
     let blocks = recording.generator.as_ref().map_or(&[][..], |generator| &generator.blocks);
     let (mut names, mut spans) = (Vec::<String>::new(), Vec::new());
     let ns = |s: f64| (s.max(0.0) * 1e9).round() as u64;
@@ -110,48 +113,48 @@ pub fn spans(recording: &Recording, window: &Window) -> (Vec<String>, Vec<Span>)
         });
         let (from_ns, to_ns) = (block.settled_ns.max(ns(window.start_s)), block.ends_ns.min(ns(window.end_s)));
         if block.is_in_place() && from_ns < to_ns {
-            spans.push(Span { policy, from_ns, to_ns });
+            spans.push(PolicySpan { policy, start_ns: from_ns, end_ns: to_ns });
         }
     }
     (names, spans)
 }
 
-/// Doubts about turns that were none.
-pub(crate) fn doubts(recording: &Recording) -> Option<WarningKind> {
+/// A warning if a policy was not in effect in some of its blocks.
+pub(crate) fn warning(recording: &Recording) -> Option<WarningKind> {
     let blocks = &recording.generator.as_ref()?.blocks;
     let mut missing = blocks.iter().filter(|block| !block.is_in_place()).peekable();
     let first = missing.peek()?;
     let why = first.failed.clone().unwrap_or_else(|| {
         let took = (first.ended_ns - first.began_ns) as f64 / 1e9;
-        format!("the command took {took:.1} s, which is longer than the settling time")
+        format!("the command took {took:.1} s, longer than the settling time")
     });
     let policy = first.policy.clone();
     Some(WarningKind::PolicyNotApplied { policy, reason: why, blocks: missing.count() as u64, total_blocks: blocks.len() as u64 })
 }
 
-/// The groups that a launch is one of: its class, its label, all.
-struct Grouping {
-    groups: Vec<(Rows, String)>,
+/// Maps a request to its rows: its class, its label, the total.
+struct RowGroups {
+    groups: Vec<(RowKind, String)>,
     class_of: Vec<Option<usize>>,
     label_at: usize,
 }
 
-impl Grouping {
+impl RowGroups {
     fn new(labels: &[String], classes: &[(String, String)]) -> Self {
         let class_of: HashMap<&str, &str> = classes.iter().map(|(label, class)| (&**label, &**class)).collect();
-        let mut groups: Vec<(Rows, String)> = Vec::new();
+        let mut groups: Vec<(RowKind, String)> = Vec::new();
         let mut place = |label: &String| {
             let class = *class_of.get(label.as_str())?;
             let known = groups.iter().position(|(_, name)| name == class);
             Some(known.unwrap_or_else(|| {
-                groups.push((Rows::Class, class.to_owned()));
+                groups.push((RowKind::Class, class.to_owned()));
                 groups.len() - 1
             }))
         };
         let class_of = labels.iter().map(&mut place).collect();
         let label_at = groups.len();
-        groups.extend(labels.iter().map(|label| (Rows::Label, label.clone())));
-        groups.push((Rows::Total, "Total".to_owned()));
+        groups.extend(labels.iter().map(|label| (RowKind::Label, label.clone())));
+        groups.push((RowKind::Total, "Total".to_owned()));
         Self { groups, class_of, label_at }
     }
 
@@ -163,35 +166,35 @@ impl Grouping {
     }
 }
 
-/// What was counted of a group in a span.
+/// The sums of one row in one part.
 #[derive(Clone, Copy, Default)]
 struct Cell {
-    launches: u64,
+    requests: u64,
     ok: u64,
     sum_ns: f64,
 }
 
-/// What came of each policy of a run, in the order of their first turns; empty where none took turns.
+/// The results of each policy, in the order of first turns; empty if no policies alternated.
 ///
 /// # Errors
-/// The recording can no longer be read.
+/// The recording cannot be read.
 pub(crate) fn policies(recording: &Recording, ask: &Criteria, window: &Window) -> io::Result<Vec<Policy>> {
     let (names, spans) = spans(recording, window);
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    let grouping = Grouping::new(&recording.labels, &ask.classes);
+    let grouping = RowGroups::new(&recording.labels, &ask.classes);
     let width = grouping.groups.len();
     let mut cells = vec![Cell::default(); spans.len() * width];
     let mut responses = Groups::<i64>::default();
     recording.events.each(|event| {
         let at = event.intended.0;
-        let place = spans.partition_point(|span| span.from_ns <= at).wrapping_sub(1);
-        let Some(span) = spans.get(place).filter(|span| at < span.to_ns) else { return };
+        let place = spans.partition_point(|span| span.start_ns <= at).wrapping_sub(1);
+        let Some(span) = spans.get(place).filter(|span| at < span.end_ns) else { return };
         let response = event.response().filter(|_| event.outcome == Outcome::Ok);
         for group in grouping.of(event) {
             let cell = &mut cells[place * width + group];
-            cell.launches += 1;
+            cell.requests += 1;
             if let Some(response) = response {
                 cell.ok += 1;
                 cell.sum_ns += response.0 as f64;
@@ -206,27 +209,27 @@ pub(crate) fn policies(recording: &Recording, ask: &Criteria, window: &Window) -
     };
     let policy = |(policy, name): (usize, &String)| {
         let own = || spans.iter().filter(|span| span.policy == policy);
-        let seconds = own().map(|span| (span.to_ns - span.from_ns) as f64 / 1e9).sum();
+        let seconds = own().map(|span| (span.end_ns - span.start_ns) as f64 / 1e9).sum();
         let rows = grouping.groups.iter().enumerate().filter_map(|(group, (rows, label))| {
             let (cells, first) = (of(policy, group), (policy > 0).then(|| of(0, group)));
             row((*rows, label), &cells, first.as_deref(), seconds, (responses.as_ref(), policy * width + group))
         });
-        Policy { policy: name.clone(), blocks: own().count() as u64, seconds, requests: rows.collect() }
+        Policy { policy: name.clone(), blocks: own().count() as u64, duration_s: seconds, rows: rows.collect() }
     };
     Ok(names.iter().enumerate().map(policy).collect())
 }
 
-/// A row; `None` of a label that nothing was launched of.
+/// One row; `None` for a label without requests.
 fn row(
-    (of, label): (Rows, &str),
+    (of, label): (RowKind, &str),
     cells: &[Cell],
     first: Option<&[Cell]>,
     seconds: f64,
     (responses, group): (Option<&SortedGroups<i64>>, usize),
-) -> Option<UnderPolicy> {
+) -> Option<PolicyRow> {
     let pairs = |cells: &[Cell]| cells.iter().map(|cell| (cell.sum_ns / 1e6, cell.ok as f64)).collect::<Vec<_>>();
-    let [launches, ok] = [|cell: &Cell| cell.launches, |cell: &Cell| cell.ok].map(|n| cells.iter().map(n).sum::<u64>());
-    if launches == 0 && of != Rows::Total {
+    let [launches, ok] = [|cell: &Cell| cell.requests, |cell: &Cell| cell.ok].map(|n| cells.iter().map(n).sum::<u64>());
+    if launches == 0 && of != RowKind::Total {
         return None;
     }
     let mean = ratio_of_trials(&pairs(cells));
@@ -235,10 +238,10 @@ fn row(
     let ratio_at = |get: fn(&Estimate) -> f64| ratio.as_ref().map(get).and_then(known);
     let times = responses.and_then(|responses| responses.of(group)).filter(|times| !times.is_empty());
     let at = |p: f64| Some(times?.quantile(p)? as f64 / 1e6);
-    Some(UnderPolicy {
-        of,
+    Some(PolicyRow {
+        kind: of,
         label: label.to_owned(),
-        launches,
+        requests: launches,
         ok,
         rate_per_s: if seconds > 0.0 { launches as f64 / seconds } else { 0.0 },
         mean_ms: known(mean.value),
@@ -256,24 +259,24 @@ fn row(
 }
 
 impl Policy {
-    /// The rows that are shown: those of classes where there are any, else those of labels, and `Total`.
-    pub fn shown(&self) -> impl Iterator<Item = &UnderPolicy> {
-        let other = if self.requests.iter().any(|row| row.of == Rows::Class) { Rows::Label } else { Rows::Class };
-        // One label is the total.
-        let labels = self.requests.iter().filter(|row| row.of == Rows::Label).count();
-        self.requests.iter().filter(move |row| row.of != other && (row.of != Rows::Label || labels > 1))
+    /// The rows to display: those of classes if there are any, otherwise those of labels, and `Total`.
+    pub fn shown_rows(&self) -> impl Iterator<Item = &PolicyRow> {
+        let other = if self.rows.iter().any(|row| row.kind == RowKind::Class) { RowKind::Label } else { RowKind::Class };
+        // A single label equals the total.
+        let labels = self.rows.iter().filter(|row| row.kind == RowKind::Label).count();
+        self.rows.iter().filter(move |row| row.kind != other && (row.kind != RowKind::Label || labels > 1))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use offered_model::recording::{Block, Evidence};
-    use offered_model::{Instant, Nanos};
+    use offered_events::recording::{Block, Evidence};
+    use offered_base::{Instant, Nanos};
 
     use super::*;
 
-    /// Ten launches a second for 24 s; policies take turns every 4 s, of which the first counts for nothing, and under `b` a response takes
-    /// half as long. In the settling times it takes an hour.
+    /// Ten requests per second for 24 s. Policies alternate every 4 s, of which the first is settling time. Under `b`
+    /// responses take half as long; in the settling times they take an hour.
     fn run(spoil: impl Fn(usize, &mut Block)) -> Recording {
         let mut blocks: Vec<Block> = "abbaab"
             .chars()
@@ -311,13 +314,13 @@ mod tests {
         let ask = Criteria { classes: vec![("buy".to_owned(), "long".to_owned())], ..Criteria::default() };
         let found = policies(&run(|_, _| {}), &ask, &window(0.0, 24.0)).unwrap();
         let [a, b] = &found[..] else { panic!("{found:?}") };
-        assert_eq!((a.policy.as_str(), a.blocks, a.seconds), ("a", 3, 9.0));
-        let names: Vec<(Rows, &str)> = a.requests.iter().map(|row| (row.of, row.label.as_str())).collect();
-        let labels = [(Rows::Label, "find"), (Rows::Label, "buy")];
-        assert_eq!(names, [&[(Rows::Class, "long")], &labels[..], &[(Rows::Total, "Total")]].concat());
-        assert_eq!(a.shown().count(), 2, "of classes where there are any");
-        let [a, b] = [a, b].map(|policy| policy.requests.last().unwrap());
-        assert_eq!((a.launches, a.ok, a.rate_per_s, a.mean_ms, b.mean_ms), (90, 90, 10.0, Some(20.0), Some(10.0)));
+        assert_eq!((a.policy.as_str(), a.blocks, a.duration_s), ("a", 3, 9.0));
+        let names: Vec<(RowKind, &str)> = a.rows.iter().map(|row| (row.kind, row.label.as_str())).collect();
+        let labels = [(RowKind::Label, "find"), (RowKind::Label, "buy")];
+        assert_eq!(names, [&[(RowKind::Class, "long")], &labels[..], &[(RowKind::Total, "Total")]].concat());
+        assert_eq!(a.shown_rows().count(), 2, "of classes where there are any");
+        let [a, b] = [a, b].map(|policy| policy.rows.last().unwrap());
+        assert_eq!((a.requests, a.ok, a.rate_per_s, a.mean_ms, b.mean_ms), (90, 90, 10.0, Some(20.0), Some(10.0)));
         assert_eq!((b.p50_ms, b.max_ms, a.max_ms), (Some(10.0), Some(15.0), Some(30.0)));
         assert_eq!((a.ratio, b.ratio, b.ratio_low, b.ratio_high), (None, Some(0.5), Some(0.5), Some(0.5)));
     }
@@ -327,21 +330,21 @@ mod tests {
         let failed = run(|number, block| block.failed = (number == 3).then(|| "hook `x`: no".to_owned()));
         let found = policies(&failed, &Criteria::default(), &window(0.0, 24.0)).unwrap();
         assert_eq!([found[0].blocks, found[1].blocks], [2, 3]);
-        assert_eq!(found[0].requests.last().unwrap().mean_low_ms, None, "two blocks tell no interval");
-        let told = doubts(&failed).unwrap();
+        assert_eq!(found[0].rows.last().unwrap().mean_low_ms, None, "two blocks tell no interval");
+        let told = warning(&failed).unwrap();
         let expected = WarningKind::PolicyNotApplied { policy: "a".to_owned(), reason: "hook `x`: no".to_owned(), blocks: 1, total_blocks: 6 };
         assert_eq!(told, expected);
         let slow = run(|number, block| block.ended_ns += if number == 5 { 1_500_000_000 } else { 0 });
         assert_eq!(policies(&slow, &Criteria::default(), &window(0.0, 24.0)).unwrap()[1].blocks, 2);
-        let Some(WarningKind::PolicyNotApplied { reason: why, .. }) = doubts(&slow) else { panic!() };
+        let Some(WarningKind::PolicyNotApplied { reason: why, .. }) = warning(&slow) else { panic!() };
         assert_eq!(why, "the command took 1.5 s, which is longer than the settling time");
-        assert_eq!(doubts(&run(|_, _| {})), None);
+        assert_eq!(warning(&run(|_, _| {})), None);
     }
 
     #[test]
     fn only_the_time_that_is_judged_counts() {
         let found = policies(&run(|_, _| {}), &Criteria::default(), &window(6.0, 17.0)).unwrap();
-        assert_eq!((found[0].seconds, found[1].seconds, found[0].blocks), (3.0, 5.0, 1));
+        assert_eq!((found[0].duration_s, found[1].duration_s, found[0].blocks), (3.0, 5.0, 1));
         let plain = Recording { generator: None, ..run(|_, _| {}) };
         assert_eq!(policies(&plain, &Criteria::default(), &window(0.0, 24.0)).unwrap(), []);
     }

@@ -1,31 +1,32 @@
-//! Concurrency by Little's law: how many were being served, how many were thinking, and what that makes of the users.
+//! Concurrency by Little's law: the numbers of requests in flight, of thinking users, and of all users.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use offered_model::Event;
+use offered_events::Event;
 
 use crate::verdict::{StabilityState, Stability, Queue, NotCheckedReason};
 
-/// Sessions are followed up to this many; beyond it they are visits rather than users, and memory is worth more.
+/// Maximum number of sessions that are tracked. Beyond it they are visits rather than users and would take too much
+/// memory.
 const MOST_SESSIONS: usize = 1_000_000;
 
 /// A session so far.
 struct Session {
     first_sent: u64,
     last_sent: u64,
-    /// done - sent of the last launch.
-    last_serving: i64,
+    /// done - sent of the last request, in nanoseconds.
+    last_service: i64,
 }
 
-/// Little's law for a run whose launches came at `rate_per_s` and took `response_ms` in the mean, well or not.
+/// Little's law for requests sent at `rate_per_s` with the mean response time `response_ms`, successful or not.
 ///
-/// The law is about systems in balance: of one that does not keep up with its load, or from which nothing came back, only what was
-/// measured is told.
+/// The law applies to stable systems. If the system is overloaded, or if nothing completed, only measured values are
+/// returned.
 ///
-/// Z is the mean time a session spent between the end of an answer and its next launch:
-/// (last launch - first launch - time waited for all answers but the last) / (launches - 1), all sessions together. It exists
-/// only where sessions launch one request after another.
+/// Z is the mean time of a session between the end of a response and its next request: the sum over all sessions of
+/// (last request - first request - service times of all requests but the last), divided by the number of requests that
+/// follow another. It exists only if sessions send one request after another.
 pub(crate) fn queue(
     response_ms: Option<f64>,
     users: Option<Users>,
@@ -35,11 +36,11 @@ pub(crate) fn queue(
     let answered = keeps_up.is_some_and(|keeps_up| keeps_up.completed_rate_per_s > 0.0);
     let applies = answered && keeps_up.is_none_or(|keeps_up| keeps_up.state != StabilityState::Overloaded);
     let closed = keeps_up.is_some_and(|keeps_up| keeps_up.not_checked_reason == Some(NotCheckedReason::ClosedSystem));
-    // A closed system that answers nothing launches each user once, in no time: that is no rate.
+    // In a closed system without responses each user sends one request at once, which is not a rate.
     let rate_per_s = rate_per_s.filter(|_| answered || !closed);
-    let users_seen = users.map(|users| users.seen);
-    // Users who wait cannot have more requests under way than they are: a server that hung after a quick beginning left the
-    // launches in one part of the run and the answers waited for in the other.
+    let users_seen = users.map(|users| users.observed);
+    // There cannot be more requests in flight than users. After a fast start and a hang, requests and responses are in
+    // different parts of the run.
     let possible = |rate: &f64| {
         let under_way = response_ms.map(|response| rate * response / 1e3);
         !closed || under_way.zip(users_seen).is_none_or(|(under_way, users)| under_way <= 1.1 * users as f64)
@@ -60,60 +61,61 @@ pub(crate) fn queue(
     }
 }
 
-/// The sessions of launches, where they are users.
+/// The sessions, if they are users.
 #[derive(Clone, Copy)]
 pub(crate) struct Users {
-    seen: u64,
+    observed: u64,
     think_ms: Option<f64>,
 }
 
-/// The sessions of the launches, in the making.
+/// Tracks the sessions of requests.
 #[derive(Default)]
-pub(crate) struct Sessions {
-    /// `None` where they are not known, or too many.
-    each: Option<HashMap<u64, Session>>,
-    launches: u64,
-    /// The sum of last launch - first launch - time waited for all answers but the last.
-    idle: i128,
+pub(crate) struct SessionTracker {
+    /// `None` if sessions are unknown or too many.
+    by_id: Option<HashMap<u64, Session>>,
+    requests: u64,
+    /// The sum over all sessions of (last request - first request - service times of all requests but the last), in
+    /// nanoseconds.
+    think_ns: i128,
 }
 
-impl Sessions {
-    /// Whose sessions are known, or not.
+impl SessionTracker {
+    /// Creates a tracker; `known`: whether the recording has sessions.
     pub(crate) fn new(known: bool) -> Self {
-        Self { each: known.then(HashMap::new), ..Self::default() }
+        Self { by_id: known.then(HashMap::new), ..Self::default() }
     }
 
-    /// Takes a launch.
+    /// Adds a sent request.
     pub(crate) fn add(&mut self, sent: u64, event: &Event) {
-        let Some(each) = &mut self.each else { return };
+        let Some(each) = &mut self.by_id else { return };
         let serving = event.service().map_or(0, |service| service.0);
-        self.launches += 1;
+        self.requests += 1;
         match each.entry(event.session) {
             Entry::Vacant(place) => {
-                place.insert(Session { first_sent: sent, last_sent: sent, last_serving: serving });
+                place.insert(Session { first_sent: sent, last_sent: sent, last_service: serving });
                 if each.len() > MOST_SESSIONS {
-                    self.each = None;
+                    self.by_id = None;
                 }
             }
             Entry::Occupied(mut session) => {
                 let session = session.get_mut();
                 if sent >= session.last_sent {
-                    self.idle += i128::from(sent - session.last_sent) - i128::from(session.last_serving);
-                    (session.last_sent, session.last_serving) = (sent, serving);
+                    self.think_ns += i128::from(sent - session.last_sent) - i128::from(session.last_service);
+                    (session.last_sent, session.last_service) = (sent, serving);
                 } else {
                     let before = session.first_sent.saturating_sub(sent);
-                    self.idle += i128::from(before) - i128::from(serving);
+                    self.think_ns += i128::from(before) - i128::from(serving);
                     session.first_sent -= before;
                 }
             }
         }
     }
 
-    /// The users, where there are any to speak of: known, few enough, and not each a single arrival.
+    /// The users; `None` if sessions are unknown, too many, or all of a single request.
     pub(crate) fn users(self) -> Option<Users> {
-        let seen = self.each?.len() as u64;
-        let waits = self.launches - seen;
-        let think_ms = (self.idle >= 0).then(|| self.idle as f64 / waits as f64 / 1e6);
-        (waits > 0).then_some(Users { seen, think_ms })
+        let seen = self.by_id?.len() as u64;
+        let waits = self.requests - seen;
+        let think_ms = (self.think_ns >= 0).then(|| self.think_ns as f64 / waits as f64 / 1e6);
+        (waits > 0).then_some(Users { observed: seen, think_ms })
     }
 }

@@ -1,105 +1,124 @@
-//! The reason for a judgement in one sentence, the same on the page of `verify` and on that of a run.
+//! The reason for the validity, in one sentence; `verify` and `run` print the same one.
 
-use offered_model::recording::Evidence;
-use offered_model::time::span;
+use offered_events::recording::Evidence;
+use offered_base::time::span;
 
 use crate::criteria::Criteria;
 use crate::generator_error::{GeneratorError, PercentileError};
 use crate::expected_arrivals::ExpectedArrivals;
-use crate::pattern::Look;
+use crate::pattern::Classification;
 use crate::verdict::{Check, WarningKind, Finding, Validity, Lateness, Pattern, Stalls};
 use crate::warnings;
 
-/// A share below this is nothing: a tenth of a per cent would be shown as 0.0.
-const NOTHING: f64 = 5e-4;
+/// A smaller share counts as zero: it would be displayed as 0.0 %.
+const NEGLIGIBLE: f64 = 5e-4;
 
-/// What the sentence is made of.
-pub(crate) struct Because<'a> {
-    pub(crate) ask: &'a Criteria,
-    pub(crate) look: &'a Look,
-    pub(crate) intent: &'a [Finding],
-    pub(crate) judgement: Validity,
+/// Everything the sentence depends on.
+pub(crate) struct ReasonInput<'a> {
+    pub(crate) criteria: &'a Criteria,
+    pub(crate) classification: &'a Classification,
+    pub(crate) findings: &'a [Finding],
+    pub(crate) validity: Validity,
     pub(crate) generator: Option<&'a Evidence>,
-    /// Launches left otherwise than they were meant to.
-    pub(crate) spoilt: bool,
-    /// The machine stood still, and that is what spoilt the launches.
+    /// Whether requests were sent at other times than scheduled.
+    pub(crate) badly_sent: bool,
+    /// The stalls of the generator, if they caused that.
     pub(crate) stalled: Option<Stalls>,
     pub(crate) lateness: Option<&'a Lateness>,
-    /// The CoV of the gaps between the instants meant, where those are known.
-    pub(crate) meant_cov: Option<f64>,
-    /// Where it says something of the judgement.
-    pub(crate) effect: Option<&'a GeneratorError>,
-    /// The thresholds come out the same, whatever lateness did to the figures.
-    pub(crate) decided: bool,
-    /// Clocks leave open in which order launches came.
-    pub(crate) unordered: Option<&'a WarningKind>,
+    /// The CoV of the gaps between scheduled times, if those are known.
+    pub(crate) scheduled_cov: Option<f64>,
+    /// The generator error, if the validity depends on it.
+    pub(crate) generator_error: Option<&'a GeneratorError>,
+    /// Whether every threshold has the same result with and without the generator error.
+    pub(crate) thresholds_unaffected: bool,
+    /// The warning that the order of requests is uncertain.
+    pub(crate) order_uncertain: Option<&'a WarningKind>,
 }
 
-impl Because<'_> {
-    /// Whether the sentence says this already.
-    pub(crate) fn tells(&self, doubt: &WarningKind) -> bool {
-        let Because { ask, judgement, .. } = self;
-        let spoilt = *judgement == Validity::Invalid || (*judgement == Validity::ValidWithWarnings && self.spoilt);
-        match doubt {
-            WarningKind::GeneratorSaturated { .. } | WarningKind::GeneratorStalled(_) | WarningKind::NotPoisson { .. } => spoilt,
-            WarningKind::OrderUncertain { .. } => *judgement == Validity::ValidWithWarnings,
-            WarningKind::TooFewRequests { .. } => *judgement == Validity::NotChecked || (spoilt && ask.expected.is_poisson()),
+impl ReasonInput<'_> {
+    /// Whether the sentence already states this warning.
+    pub(crate) fn states(&self, warning: &WarningKind) -> bool {
+        let invalid_or_badly_sent = match self.validity {
+            Validity::Invalid => true,
+            Validity::ValidWithWarnings => self.badly_sent,
+            Validity::Valid | Validity::NotChecked => false,
+        };
+        match warning {
+            WarningKind::GeneratorSaturated { .. }
+            | WarningKind::GeneratorStalled(_)
+            | WarningKind::NotPoisson { .. } => invalid_or_badly_sent,
+            WarningKind::OrderUncertain { .. } => self.validity == Validity::ValidWithWarnings,
+            WarningKind::TooFewRequests { .. } => {
+                self.validity == Validity::NotChecked
+                    || (invalid_or_badly_sent && self.criteria.expected.is_poisson())
+            }
             _ => false,
         }
     }
 }
 
-/// Why it was judged so: the cause where it is known, then what was seen, then what it did to the figures.
+/// The reason: the cause if it is known, then the deviation, then its effect on the percentiles.
 ///
-/// What was not meant to be Poisson is not told how it differs from Poisson.
-pub(crate) fn because(of: &Because) -> String {
-    let unordered = of.unordered.filter(|_| of.judgement == Validity::ValidWithWarnings);
-    let unordered = unordered.map_or_else(String::new, |doubt| format!("; {}", doubt.message()));
-    because_of_launches(of) + &unordered
+/// For arrivals that were not specified as Poisson, deviations from Poisson are not mentioned.
+pub(crate) fn reason(input: &ReasonInput) -> String {
+    let order = input.order_uncertain.filter(|_| input.validity == Validity::ValidWithWarnings);
+    let order = order.map_or_else(String::new, |warning| format!("; {}", warning.message()));
+    reason_for_arrivals(input) + &order
 }
 
-fn because_of_launches(of: &Because) -> String {
-    let Because { ask, look, judgement, .. } = of;
-    match judgement {
-        Validity::Invalid => spoilt(of),
-        Validity::ValidWithWarnings if of.spoilt => spoilt(of),
-        Validity::Valid | Validity::ValidWithWarnings => match of.lateness {
-            Some(late) => {
-                let effect = of.effect.map_or_else(|| as_meant(ask, look), in_figures);
-                format!("{}; {effect}", punctual(late))
+fn reason_for_arrivals(input: &ReasonInput) -> String {
+    let ReasonInput { criteria, classification, .. } = input;
+    match input.validity {
+        Validity::Invalid => what_is_wrong(input),
+        Validity::ValidWithWarnings if input.badly_sent => what_is_wrong(input),
+        Validity::Valid | Validity::ValidWithWarnings => match input.lateness {
+            Some(lateness) => {
+                let error = input.generator_error;
+                let second = error.map_or_else(|| arrivals_match(criteria, classification), worst_error_text);
+                format!("{}; {second}", lateness_text(lateness))
             }
-            None => as_meant(ask, look),
+            None => arrivals_match(criteria, classification),
         },
         Validity::NotChecked
-            if matches!(ask.expected.arrivals(), ExpectedArrivals::Other { .. }) && look.pattern != Pattern::TooFewRequests =>
+            if matches!(criteria.expected.arrivals(), ExpectedArrivals::Other { .. })
+                && classification.pattern != Pattern::TooFewRequests =>
         {
-            format!("the launches cannot be held to what was meant ({})", ask.expected.name())
+            format!("there is no test for the specified arrivals ({})", criteria.expected.name())
         }
-        Validity::NotChecked => look.because.clone(),
+        Validity::NotChecked => classification.reason.clone(),
     }
 }
 
-fn as_meant(ask: &Criteria, look: &Look) -> String {
-    if ask.expected.is_poisson() { look.because.clone() } else { "the launches are what was meant".to_owned() }
+fn arrivals_match(criteria: &Criteria, classification: &Classification) -> String {
+    if criteria.expected.is_poisson() {
+        classification.reason.clone()
+    } else {
+        "requests were sent as specified".to_owned()
+    }
 }
 
-/// What was not as meant.
-fn spoilt(of: &Because) -> String {
-    let plain = matches!(of.look.pattern, Pattern::Poisson | Pattern::PoissonFixedCount);
-    // Of a machine that stood still it matters what that did to the figures, not how else it shows.
-    let is_told = of.stalled.is_some() && of.effect.is_some();
-    let symptom = Some(of.look.because.clone()).filter(|_| of.ask.expected.is_poisson() && !plain && !is_told);
-    let failing = of.intent.iter().filter(|finding| finding.failed());
-    // What was not sent, or too seldom, shows in all the rest.
-    let (little, mut odd): (Vec<_>, Vec<_>) = failing.partition(|of| matches!(of.check, Check::UnsentShare | Check::RateAgainstTarget));
-    odd.retain(|_| !is_told);
-    let [little, odd] = [little, odd].map(|of_these| of_these.into_iter().filter_map(|finding| in_words(of, finding)));
-    let saturated = of.generator.and_then(warnings::of_saturation);
-    let causes = saturated.into_iter().chain(of.stalled.map(WarningKind::GeneratorStalled)).map(|doubt| doubt.message());
+/// What deviates from the specification.
+fn what_is_wrong(input: &ReasonInput) -> String {
+    let is_poisson = matches!(input.classification.pattern, Pattern::Poisson | Pattern::PoissonFixedCount);
+    // After a stall, only its effect on the percentiles matters.
+    let stall_explains = input.stalled.is_some() && input.generator_error.is_some();
+    let names_pattern = input.criteria.expected.is_poisson() && !is_poisson && !stall_explains;
+    let pattern = names_pattern.then(|| input.classification.reason.clone());
+    let failed = input.findings.iter().filter(|finding| finding.failed());
+    // Unsent requests and a low rate explain all other deviations.
+    let is_missing = |finding: &&Finding| matches!(finding.check, Check::UnsentShare | Check::RateAgainstTarget);
+    let (missing, mut other): (Vec<_>, Vec<_>) = failed.partition(is_missing);
+    other.retain(|_| !stall_explains);
+    let [missing, other] =
+        [missing, other].map(|findings| findings.into_iter().filter_map(|finding| describe(input, finding)));
+    let saturated = input.generator.and_then(warnings::of_saturation);
+    let stalled = input.stalled.map(WarningKind::GeneratorStalled);
+    let causes = saturated.into_iter().chain(stalled).map(|warning| warning.message());
+    let error = input.generator_error.map(worst_error_text);
+    let unaffected = input.thresholds_unaffected.then(|| "no threshold depends on that".to_owned());
     let mut reasons: Vec<String> = Vec::new();
-    let decided = of.decided.then(|| "every threshold comes out the same without that".to_owned());
-    for reason in causes.chain(little).chain(symptom).chain(odd).chain(of.effect.map(in_figures)).chain(decided) {
-        // Two checks may find the same.
+    for reason in causes.chain(missing).chain(pattern).chain(other).chain(error).chain(unaffected) {
+        // Two checks may find the same deviation.
         if !reasons.contains(&reason) {
             reasons.push(reason);
         }
@@ -107,57 +126,61 @@ fn spoilt(of: &Because) -> String {
     reasons.join("; ")
 }
 
-/// What a check found wrong, for who knows no statistics: its numbers are in the finding. The busiest thread is told as a cause.
-fn in_words(of: &Because, finding: &Finding) -> Option<String> {
+/// A failed check in plain words; the finding has the numbers. `None` if the cause is stated elsewhere.
+fn describe(input: &ReasonInput, finding: &Finding) -> Option<String> {
     let estimate = finding.estimate.unwrap_or(f64::NAN);
-    let spaced = |sent: f64, meant: f64| {
-        let how = if sent > meant { "more bunched" } else { "more evenly" };
-        format!("launches came {how} than was meant")
+    let compare = |measured: f64, expected: f64| {
+        let how = if measured > expected { "over-dispersed" } else { "under-dispersed" };
+        format!("requests were {how} compared with the specification")
     };
     Some(match finding.check {
-        Check::ConstantGaps => "launches did not come at the even distances that were meant".to_owned(),
-        Check::CovAgainstSchedule => spaced(finding.statistic.unwrap_or(f64::NAN), of.meant_cov.unwrap_or(f64::NAN)),
-        Check::CovAgainstExpected | Check::ClosedCov => spaced(estimate, of.ask.expected.expected_cov().unwrap_or(f64::NAN)),
-        Check::ClosedDispersion => {
-            "over longer times the number of launches varied otherwise than so many users make it".to_owned()
+        Check::ConstantGaps => "the gaps between requests were not constant, as specified".to_owned(),
+        Check::CovAgainstSchedule => {
+            compare(finding.statistic.unwrap_or(f64::NAN), input.scheduled_cov.unwrap_or(f64::NAN))
         }
-        Check::ThinkTime => format!("users thought for {} of the time that was meant", whole_percent(estimate)),
-        Check::RateAgainstTarget => format!("{} of the load asked for was launched", whole_percent(estimate)),
-        Check::LatenessP99 => format!("one launch in a hundred left {} late or more", span(estimate * 1e3)),
-        Check::UnsentShare => format!("{} of the launches were never sent", percent(estimate)),
+        Check::CovAgainstExpected | Check::ClosedCov => {
+            compare(estimate, input.criteria.expected.expected_cov().unwrap_or(f64::NAN))
+        }
+        Check::ClosedDispersion => {
+            "over longer times the number of requests varied differently than with the specified users".to_owned()
+        }
+        Check::ThinkTime => format!("the mean think time was {} of the specified one", whole_percent(estimate)),
+        Check::RateAgainstTarget => format!("the sent rate was {} of the target rate", whole_percent(estimate)),
+        Check::LatenessP99 => format!("1 % of the requests were {} late or more", span(estimate * 1e3)),
+        Check::UnsentShare => format!("{} of the requests were not sent", percent(estimate)),
         _ => return None,
     })
 }
 
-/// `92 %`, `120 %`; what is near to all of it gets a digit: `99.4 %`.
+/// `92 %`, `120 %`; close to 100 % with one decimal: `99.4 %`.
 fn whole_percent(share: f64) -> String {
     let digits = usize::from((0.95..1.05).contains(&share));
     format!("{:.digits$} %", 100.0 * share)
 }
 
-/// How late launches came.
-fn punctual(late: &Lateness) -> String {
-    match late.max_us {
-        max if max > 0.0 => format!("launches came {} late at worst", span(max * 1e3)),
-        _ if late.mean_us < 0.0 => "no launch came late, and some left before they were meant".to_owned(),
-        _ => "every launch came at the instant it was meant for".to_owned(),
+/// How late the requests were.
+fn lateness_text(lateness: &Lateness) -> String {
+    match lateness.max_us {
+        max if max > 0.0 => format!("requests were at most {} late", span(max * 1e3)),
+        _ if lateness.mean_us < 0.0 => "no request was late, and some were sent before their scheduled times".to_owned(),
+        _ => "every request was sent at its scheduled time".to_owned(),
     }
 }
 
-/// How much of the figures is the generator's.
-fn in_figures(effect: &GeneratorError) -> String {
-    in_figure(effect.worst())
+/// The largest share of a percentile that the generator caused.
+fn worst_error_text(error: &GeneratorError) -> String {
+    error_text(error.worst())
 }
 
-/// How much of the figure that suffered most is the generator's.
-pub(crate) fn in_figure(worst: &PercentileError) -> String {
+/// The share of this percentile that the generator caused.
+pub(crate) fn error_text(worst: &PercentileError) -> String {
     match worst.upper_bound() {
-        share if share < NOTHING => "nothing of the p99 is the generator's".to_owned(),
-        share => format!("at most {} of the p{} is the generator's", percent(share), worst.percentile),
+        share if share < NEGLIGIBLE => "the generator error of the p99 is 0 %".to_owned(),
+        share => format!("the generator error of the p{} is at most {}", worst.percentile, percent(share)),
     }
 }
 
-/// Two digits: `0.43 %`, `4.3 %`, `43 %`; no more than all.
+/// Two digits: `0.43 %`, `4.3 %`, `43 %`; at most 100 %.
 fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent < 1.0 => format!("{percent:.2} %"),

@@ -1,32 +1,32 @@
-//! What came of each request: how many went well, how many did not, and how long the good answers took.
+//! Counts and response times per label.
 
 use std::collections::BTreeMap;
 
-use offered_model::{Event, Outcome};
+use offered_events::{Event, Outcome};
 use offered_stats::groups::Groups;
 use offered_stats::values::Sorted;
 
 use crate::verdict::RequestStats;
 
-/// From this share of failed launches on they are told before anything else.
+/// From this share of failed requests on, failures are reported first.
 const WORTH_TELLING: f64 = 0.01;
 
 impl RequestStats {
-    /// How many launches failed and how many there were, where that is at least one in a hundred.
-    pub fn many_failed(&self) -> Option<(u64, u64)> {
+    /// The number of failed requests and of all requests, if at least 1 % failed.
+    pub fn notable_failures(&self) -> Option<(u64, u64)> {
         let many = self.failed > 0 && self.failed as f64 >= WORTH_TELLING * self.requests as f64;
         many.then_some((self.failed, self.requests))
     }
 }
 
-/// What did not go well of the launches of a label, or of all.
+/// The unsuccessful requests of one label, or of all.
 #[derive(Clone, Copy, Default)]
-struct Ill {
+struct FailureCounts {
     failed: u64,
     cut: u64,
 }
 
-impl Ill {
+impl FailureCounts {
     fn add(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Ok => {}
@@ -35,7 +35,7 @@ impl Ill {
         }
     }
 
-    /// The row of these and of the good.
+    /// The row of these and of the successful requests.
     fn request(self, name: &str, good: Option<&Sorted<i64>>) -> RequestStats {
         let ok = good.map_or(0, Sorted::len);
         let ms = |ns: i64| ns as f64 / 1e6;
@@ -53,38 +53,38 @@ impl Ill {
     }
 }
 
-/// What came of each request, in the making.
+/// Collects counts and response times per label.
 #[derive(Default)]
-pub(crate) struct Requests {
-    each: Vec<Ill>,
-    all: Ill,
-    good: Groups<i64>,
+pub(crate) struct RequestCounter {
+    by_label: Vec<FailureCounts>,
+    all: FailureCounts,
+    successful: Groups<i64>,
     statuses: BTreeMap<u16, u64>,
 }
 
-impl Requests {
+impl RequestCounter {
     pub(crate) fn new(labels: usize) -> Self {
-        Self { each: vec![Ill::default(); labels], ..Self::default() }
+        Self { by_label: vec![FailureCounts::default(); labels], ..Self::default() }
     }
 
-    /// Takes something that was meant to be launched.
+    /// Adds a scheduled request.
     pub(crate) fn add(&mut self, event: &Event) {
         if event.status > 0 {
             *self.statuses.entry(event.status).or_default() += 1;
         }
         let label = usize::from(event.label);
         self.all.add(event.outcome);
-        self.each.get_mut(label).into_iter().for_each(|ill| ill.add(event.outcome));
+        self.by_label.get_mut(label).into_iter().for_each(|ill| ill.add(event.outcome));
         if let Some(response) = event.response().filter(|_| event.outcome == Outcome::Ok) {
-            self.good.add(label, response.0);
+            self.successful.add(label, response.0);
         }
     }
 
-    /// A row for each label that was meant to be launched, in the order of their names, then `Total`; and how many answers had
-    /// each HTTP status.
+    /// One row per label with scheduled requests, sorted by label, then `Total`; and the number of responses by HTTP
+    /// status.
     pub(crate) fn finish(self, labels: &[String]) -> (Vec<RequestStats>, BTreeMap<u16, u64>) {
-        let good = self.good.sorted();
-        let rows = labels.iter().zip(self.each).zip(0..);
+        let good = self.successful.sorted();
+        let rows = labels.iter().zip(self.by_label).zip(0..);
         let rows = rows.map(|((name, ill), label)| ill.request(name, good.of(label)));
         let mut all: Vec<RequestStats> = rows.filter(|row| row.requests > 0).collect();
         all.sort_by(|a, b| a.label.cmp(&b.label));
@@ -96,14 +96,14 @@ impl Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Instant, Nanos};
+    use offered_base::{Instant, Nanos};
 
     #[test]
     fn one_failure_in_a_hundred_is_worth_telling() {
         let of = |failed, launches| {
             let (ok, label) = (launches - failed, String::new());
             RequestStats { label, requests: launches, ok, failed, p50_ms: None, p95_ms: None, p99_ms: None, max_ms: None }
-                .many_failed()
+                .notable_failures()
         };
         assert_eq!((of(0, 0), of(0, 50), of(9, 1000)), (None, None, None));
         assert_eq!((of(10, 1000), of(1, 1)), (Some((10, 1000)), Some((1, 1))));
@@ -125,7 +125,7 @@ mod tests {
             Event { label: 1, ..Event::at(Instant::from_millis(4)) },
         ];
         let labels = ["view", "buy", "never"].map(str::to_owned);
-        let mut requests = Requests::new(labels.len());
+        let mut requests = RequestCounter::new(labels.len());
         for event in &events {
             requests.add(event);
         }

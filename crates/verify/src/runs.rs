@@ -1,63 +1,66 @@
-//! Appended runs: several runs in one file, told apart by clocks that jump back and by long silences.
+//! Several runs in one file, separated at clock jumps and at long silences.
 //!
-//! A silence may also be one run that stood still, and then its parts must not be judged as if nothing had happened. What tells
-//! them apart is how it ends. Answers to earlier launches that come only after it show a stall; users who come in the order in
-//! which the file's first users came show a beginning. Where neither is to be seen the length decides, and in every case the
-//! verdict says what was taken for what, and why.
+//! A silence may also be a stall within one run, whose parts must not be judged separately. The end of the silence
+//! decides. If responses to earlier requests arrive only after it, it was a stall. If users arrive in the same order as
+//! at the start of the file, a new run started. If neither is visible, the length decides. The verdict always states
+//! what was assumed, and why.
 
 use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
 
-use offered_model::time::span;
-use offered_model::{Event, Recording};
+use offered_base::time::span;
+use offered_events::{Event, Recording};
 use offered_stats::values::Values;
 
-use crate::scope::{Run, in_order};
+use crate::scope::{RunRange, in_order};
 use crate::verdict::WarningKind;
 
-/// Where a clock jumps back, a run has at least so many launches; where a file falls silent, it has twice as many in all.
+/// Minimum number of requests of a run that starts at a clock jump; around a silence both runs together need twice as
+/// many.
 const LEAST: u64 = 50;
-/// A silence lasts at least this long, and this many times the 99 % point of the gaps. Among n exponential gaps the longest is
-/// about ln(n) means; 30 times their 99 % point is 138 means, which no stream reaches that does not stop.
+/// A silence is at least this long (ns) and at least this multiple of the 99th percentile of the gaps. Among n
+/// exponential gaps the longest is about ln(n) means; 30 times their 99th percentile is 138 means, which only a stopped
+/// stream reaches.
 const SILENCE: (u64, u64) = (10_000_000_000, 30);
-/// Without other evidence it parts two runs when it lasts at least this long: beyond it every tool has given up on answers.
+/// Without other evidence a silence of at least this length separates two runs: every tool has timed out by then.
 const LONG: u64 = 60_000_000_000;
-/// Users are known again by the first so many of them, of at least so many in all.
+/// Users are recognised by the first 3 of them, if there are at least 10.
 const KNOWN: (usize, usize) = (3, 10);
-/// They are looked for among so many launches.
+/// Number of requests after a silence that are searched for users.
 const FIRST: u64 = 200;
-/// A jump back that parts two runs is at least this long, and half of what has been recorded of the run.
+/// A clock jump that separates two runs is at least this long (ns), and half the duration recorded so far.
 const JUMP: u64 = 1_000_000_000;
-/// More parts than this are a pattern of the launches, not runs appended by hand.
+/// More parts than this are a pattern of the arrivals, not appended runs.
 const MOST: usize = 20;
 
-/// The runs of a recording, and what must be said of how they were told apart.
+/// The runs of a recording, and the warnings about their separation.
 #[derive(Debug)]
 pub(crate) struct Split {
-    /// In the order of the file; none when nothing was sent.
-    pub(crate) runs: Vec<Run>,
-    pub(crate) doubts: Vec<WarningKind>,
+    /// The runs, in the order of the file; empty if no request was sent.
+    pub(crate) runs: Vec<RunRange>,
+    pub(crate) warnings: Vec<WarningKind>,
 }
 
-/// Where the intended instants are known nobody appended anything: a silence there is a generator that stood still.
+/// Separates the runs of a recording. If scheduled times are known, there is only one run, and a silence is a stall of
+/// the generator.
 pub(crate) fn split(recording: &Recording) -> io::Result<Split> {
     if recording.intent_known {
-        return Ok(Split { runs: Run::whole(recording).into_iter().collect(), doubts: Vec::new() });
+        return Ok(Split { runs: RunRange::whole(recording).into_iter().collect(), warnings: Vec::new() });
     }
     let (mut runs, mut evidence) = (Vec::new(), Evidence::default());
-    let parts = by_jumps(recording)?;
+    let parts = split_at_clock_jumps(recording)?;
     if parts.len() > 1 {
         evidence.restarts.push(format!("the clock jumps back {} times", parts.len() - 1));
     }
     for rows in parts {
-        runs.extend(by_silence(Rows { recording, rows }, &mut evidence)?);
+        runs.extend(split_at_silences(Rows { recording, rows }, &mut evidence)?);
     }
-    let doubts = evidence.doubts(runs.len());
-    Ok(Split { runs, doubts })
+    let doubts = evidence.warnings(runs.len());
+    Ok(Split { runs, warnings: doubts })
 }
 
-/// What was found where something ended and something began.
+/// The evidence for starts of runs and for stalls.
 #[derive(Default)]
 struct Evidence {
     restarts: Vec<String>,
@@ -65,16 +68,16 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn doubts(&self, runs: usize) -> Vec<WarningKind> {
-        let restarted = (runs > 1).then(|| WarningKind::SeveralRuns { runs, evidence: first(&self.restarts) });
+    fn warnings(&self, runs: usize) -> Vec<WarningKind> {
+        let restarted = (runs > 1).then(|| WarningKind::SeveralRuns { runs, evidence: first_three(&self.restarts) });
         let stalled = !self.stalls.is_empty();
-        let stalled = stalled.then(|| WarningKind::RunPaused { evidence: first(&self.stalls) });
+        let stalled = stalled.then(|| WarningKind::RunPaused { evidence: first_three(&self.stalls) });
         restarted.into_iter().chain(stalled).collect()
     }
 }
 
-/// The first three of them.
-fn first(all: &[String]) -> String {
+/// The first three of them, and the number of the others.
+fn first_three(all: &[String]) -> String {
     let more = all.len().saturating_sub(3);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     format!("{}{more}", all[..all.len().min(3)].join("; "))
@@ -87,7 +90,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Gives `see` every launch of them that was sent, with that instant.
+    /// Passes every sent request to `see`, with its sent time in nanoseconds.
     fn sent(&self, mut see: impl FnMut(u64, &Event)) -> io::Result<()> {
         let mut row = 0;
         self.recording.events.each_answer(|event| {
@@ -99,28 +102,29 @@ impl Rows<'_> {
     }
 }
 
-/// A part of a recording, as far as it has been seen.
+/// A part of a recording so far.
 struct Part {
     start: u64,
     rows: u64,
     first: u64,
-    launched: u64,
-    ended: u64,
+    last_sent: u64,
+    last_done: u64,
     session: Option<u64>,
-    /// Whether all its launches are of one session.
-    of_one: bool,
+    /// Whether all its requests belong to one session.
+    single_session: bool,
 }
 
 impl Part {
     fn new(start: u64) -> Self {
-        Self { start, rows: 0, first: u64::MAX, launched: 0, ended: 0, session: None, of_one: true }
+        Self { start, rows: 0, first: u64::MAX, last_sent: 0, last_done: 0, session: None, single_session: true }
     }
 }
 
-/// Parts at whose beginning both launch and answer lie far before what was seen: no order of writing one run does that.
-fn by_jumps(recording: &Recording) -> io::Result<Vec<Range<u64>>> {
+/// The parts of a recording at whose starts both sent time and completion time jump back far; no writing order of a
+/// single run does that.
+fn split_at_clock_jumps(recording: &Recording) -> io::Result<Vec<Range<u64>>> {
     let whole = || Ok(vec![Range { start: 0, end: recording.events.launches() }]);
-    // Our own parts are written worker by worker; their clock cannot jump. Of several files the one is read behind the other.
+    // Our own parts are written by worker, and their clock cannot jump. Several files are read one after another.
     if recording.on_run_clock || !recording.nodes.is_empty() {
         return whole();
     }
@@ -128,50 +132,50 @@ fn by_jumps(recording: &Recording) -> io::Result<Vec<Range<u64>>> {
     recording.events.each_answer(|event| {
         if let Some(sent) = event.sent {
             let end = event.done.unwrap_or(sent);
-            let jump = (part.launched.saturating_sub(part.first) / 2).max(JUMP);
+            let jump = (part.last_sent.saturating_sub(part.first) / 2).max(JUMP);
             let jumps_back = |from: u64, to: u64| to.checked_sub(from).is_some_and(|back| back > jump);
-            let jumped = part.first != u64::MAX && jumps_back(sent.0, part.launched) && jumps_back(end.0, part.ended);
-            // More of them are no runs, and need not be known.
+            let jumped = part.first != u64::MAX && jumps_back(sent.0, part.last_sent) && jumps_back(end.0, part.last_done);
+            // More parts than this are not runs and need not be stored.
             if jumped && parts.len() <= MOST {
                 parts.push(std::mem::replace(&mut part, Part::new(row)));
             }
             part.first = part.first.min(sent.0);
-            (part.launched, part.ended) = (part.launched.max(sent.0), part.ended.max(end.0));
+            (part.last_sent, part.last_done) = (part.last_sent.max(sent.0), part.last_done.max(end.0));
         }
-        part.of_one &= part.session.is_none_or(|session| session == event.session);
+        part.single_session &= part.session.is_none_or(|session| session == event.session);
         part.session = Some(event.session);
         part.rows += 1;
         row += 1;
     })?;
     parts.push(part);
-    let sorted_by_session = recording.sessions_known && parts.iter().all(|part| part.of_one);
+    let sorted_by_session = recording.sessions_known && parts.iter().all(|part| part.single_session);
     if parts.len() > MOST || parts.iter().any(|part| part.rows < LEAST) || sorted_by_session {
         return whole();
     }
     Ok(parts.iter().map(|part| part.start..part.start + part.rows).collect())
 }
 
-/// A silence that may be long enough to part two runs, or the beginning of all.
+/// A silence long enough to separate two runs, or the start of the first run.
 struct Silence {
-    /// The last launch before it, and the first after it.
+    /// The sent times of the last request before it and of the first one after it.
     before: u64,
     after: u64,
-    /// How many launches were before it.
+    /// Number of requests before it.
     launches: u64,
-    /// The last of the first launches after it.
+    /// The sent time of the last request that is searched for users.
     until: u64,
 }
 
-/// The launches of some rows as they come in order: their gaps, and the silences between them.
-struct Listening {
+/// Finds silences among requests in the order of their sent times.
+struct SilenceFinder {
     launches: u64,
     gaps: Values,
-    /// The first is the beginning of all.
+    /// The first entry is the start of the first run.
     silences: Vec<Silence>,
     last: u64,
 }
 
-impl Listening {
+impl SilenceFinder {
     fn add(&mut self, sent: u64) {
         let gap = sent - if self.launches == 0 { sent } else { self.last };
         if self.launches > 0 {
@@ -188,13 +192,13 @@ impl Listening {
     }
 }
 
-/// The runs in these rows. One may be of a few launches only: a trial before the run, forgotten in its file.
-fn by_silence(rows: Rows, evidence: &mut Evidence) -> io::Result<Vec<Run>> {
+/// The runs in these rows. One of them may have few requests: a trial whose data remained in the file.
+fn split_at_silences(rows: Rows, evidence: &mut Evidence) -> io::Result<Vec<RunRange>> {
     let source = |give: &mut dyn FnMut(u64)| rows.sent(|sent, _| give(sent));
-    let fresh = || Listening { launches: 0, gaps: Values::default(), silences: Vec::new(), last: 0 };
-    let Listening { launches, gaps, silences, last } = in_order(&source, fresh, Listening::add)?;
+    let fresh = || SilenceFinder { launches: 0, gaps: Values::default(), silences: Vec::new(), last: 0 };
+    let SilenceFinder { launches, gaps, silences, last } = in_order(&source, fresh, SilenceFinder::add)?;
     let Some(from) = silences.first().map(|beginning| beginning.after) else { return Ok(Vec::new()) };
-    let one = vec![Run { rows: rows.rows.clone(), from, to: last }];
+    let one = vec![RunRange { rows: rows.rows.clone(), from, to: last }];
     if launches < 2 * LEAST {
         return Ok(one);
     }
@@ -204,22 +208,22 @@ fn by_silence(rows: Rows, evidence: &mut Evidence) -> io::Result<Vec<Run>> {
     if beginnings.len() < 2 || beginnings.len() > MOST {
         return Ok(one);
     }
-    let found = Beginning::all(&rows, &beginnings)?;
-    let (mut runs, mut start): (Vec<Run>, usize) = (Vec::new(), 0);
+    let found = RunStart::all(&rows, &beginnings)?;
+    let (mut runs, mut start): (Vec<RunRange>, usize) = (Vec::new(), 0);
     for at in 1..beginnings.len() {
         let Silence { before, after, .. } = beginnings[at];
-        let place = format!("nothing for {} from {} on", span((after - before) as f64), span((before - from) as f64));
+        let place = format!("a silence of {} after {}", span((after - before) as f64), span((before - from) as f64));
         let first = found[start].users(before);
         match found[at].restart(&first, after - before) {
             Ok(why) => {
                 evidence.restarts.push(format!("{place}, {why}"));
-                runs.push(Run { rows: rows.rows.clone(), from: beginnings[start].after, to: before });
+                runs.push(RunRange { rows: rows.rows.clone(), from: beginnings[start].after, to: before });
                 start = at;
             }
             Err(why) => evidence.stalls.push(format!("{place}, {why}")),
         }
     }
-    runs.push(Run { rows: rows.rows, from: beginnings[start].after, to: last });
+    runs.push(RunRange { rows: rows.rows, from: beginnings[start].after, to: last });
     Ok(runs)
 }
 
@@ -233,17 +237,17 @@ fn has_many_users(rows: &Rows) -> io::Result<bool> {
     Ok(users.len() >= KNOWN.1)
 }
 
-/// What tells the beginning of a run from the end of a stall.
+/// What distinguishes the start of a run from the end of a stall.
 #[derive(Default)]
-struct Beginning {
-    /// Launches from before it that were answered only after it.
+struct RunStart {
+    /// Number of requests sent before it whose responses came after it.
     waiting: u64,
-    /// The first launches and their users, where these can be told apart.
+    /// The first requests and their users; `None` if users cannot be distinguished.
     first: Option<Vec<(u64, u64)>>,
 }
 
-impl Beginning {
-    /// Of all `beginnings` in `rows`.
+impl RunStart {
+    /// The starts of all `beginnings` in `rows`.
     fn all(rows: &Rows, beginnings: &[Silence]) -> io::Result<Vec<Self>> {
         let users_known = rows.recording.sessions_known && has_many_users(rows)?;
         let begin = |_: &Silence| Self { waiting: 0, first: users_known.then(Vec::new) };
@@ -263,7 +267,7 @@ impl Beginning {
         Ok(all)
     }
 
-    /// The users of the first launches up to `last`, each once, in the order in which they came.
+    /// The users of the first requests up to `last`, each once, in the order of their first requests.
     fn users(&self, last: u64) -> Vec<u64> {
         let mut users = Vec::new();
         for (_, user) in self.first.iter().flatten().take_while(|(sent, _)| *sent <= last) {
@@ -274,19 +278,19 @@ impl Beginning {
         users
     }
 
-    /// Why the silence of this length before it parts two runs, of which the other began with the users `first`; `Err`: why it does
-    /// not.
+    /// The evidence that a new run starts after a silence of this length; `first` are the users of the other run.
+    /// `Err`: the evidence against it.
     fn restart(&self, first: &[u64], silence: u64) -> Result<String, String> {
         let waiting = self.waiting;
         if waiting > 0 {
-            return Err(format!("and {waiting} launches from before it were answered only after it"));
+            return Err(format!("and {waiting} earlier requests completed only after it"));
         }
         if first.len() == KNOWN.0 && first == self.users(u64::MAX) {
-            return Ok("and then the same users begin in the same order as at first".into());
+            return Ok("then the same users start in the same order".into());
         }
         if silence >= LONG {
-            return Ok("longer than tools wait for an answer".into());
+            return Ok("longer than the timeouts of tools".into());
         }
-        Err("and nothing shows that another run begins there".into())
+        Err("and no evidence that another run starts there".into())
     }
 }

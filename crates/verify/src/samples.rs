@@ -1,8 +1,8 @@
-//! Samples: the raw gaps and response times of each label, for histograms and for other programs.
+//! Samples: the raw gaps and response times per label, for histograms and for other programs.
 
 use std::io;
 
-use offered_model::Recording;
+use offered_events::Recording;
 use offered_stats::summary::gaps;
 
 use crate::criteria::Criteria;
@@ -13,16 +13,16 @@ use crate::scope::Scope;
 pub struct Sample {
     /// The label, or `Total`.
     pub label: String,
-    /// The gaps between its launches in ns, in the order of time.
+    /// The gaps between its requests in nanoseconds, in the order of time.
     pub gaps: Vec<u64>,
-    /// Its response times in ns, in the order of the recording.
+    /// Its response times in nanoseconds, in the order of the recording.
     pub responses: Vec<i64>,
 }
 
-/// The samples behind the tables of a verdict: a [`Sample`] per label that launched something, then `Total`.
+/// The values behind the tables of a verdict: one [`Sample`] per label with sent requests, then `Total`.
 ///
 /// # Errors
-/// The recording can no longer be read.
+/// The recording cannot be read.
 pub fn samples(recording: &Recording, ask: &Criteria) -> io::Result<Vec<Sample>> {
     let Some(scope) = Scope::of(recording, ask) else { return Ok(Vec::new()) };
     let labels = recording.labels.iter().enumerate().map(|(at, name)| (name.as_str(), Some(at as u16)));
@@ -32,7 +32,7 @@ pub fn samples(recording: &Recording, ask: &Criteria) -> io::Result<Vec<Sample>>
     let mut samples = Vec::new();
     for (name, label) in labels {
         let (mut sent, mut responses) = (Vec::new(), Vec::new());
-        scope.launches(|at, event| {
+        scope.each_sent(|at, event| {
             if label.is_none_or(|label| label == event.label) {
                 sent.push(at);
                 responses.extend(event.response().map(|response| response.0));

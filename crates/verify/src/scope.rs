@@ -1,44 +1,45 @@
-//! The scope: which launches of a run are looked at.
+//! The scope: the requests of a run that are judged.
 
 use std::io;
 use std::ops::Range;
 
-use offered_model::{Event, Instant, Outcome, Place, Recording};
+use offered_base::Instant;
+use offered_events::{Event, Outcome, Place, Recording};
 use offered_stats::order::{Key, Source, ascending};
 
 use crate::criteria::{Criteria, Failures};
 use crate::ends::Ends;
-use crate::event_keys::Places;
+use crate::event_keys::KeyBuffer;
 use crate::verdict::Window;
 
-/// The launches of one run inside the window asked for.
+/// The requests of one run in the window.
 ///
-/// Launches of a run of ours count by the instant they were meant for, on the run's own clock, so that a launch that left late counts
-/// where it belongs and `run`, `verify` and every threshold look at the same ones. Of a file only the sendings are known to be
-/// there, and its window is laid from the first of them to the last.
+/// Requests of a run of `offered` belong to the window by their scheduled times on the clock of the run. So a late
+/// request counts where it belongs, and `run`, `verify` and all thresholds use the same requests. Files of other tools
+/// have only sent times; their window extends from the first to the last of them.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
     pub(crate) recording: &'a Recording,
-    /// The first and the last of its rows, and the first instant of them that counts and the last.
+    /// The first and the last row, and the first and the last sent time of the run.
     run: (u64, u64, u64, u64),
-    /// What the window is laid from.
+    /// The time from which the window is measured.
     origin: u64,
     from: u64,
-    /// The first instant behind it.
+    /// The end of the window (exclusive).
     to: u64,
     failures: Failures,
 }
 
-/// One run of a recording: these rows, as far as they were sent in this closed range of instants.
+/// One run of a recording: the requests in these rows that were sent in this closed interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct RunRange {
     pub(crate) rows: Range<u64>,
     pub(crate) from: u64,
     pub(crate) to: u64,
 }
 
-impl Run {
-    /// All of `recording` as one run; `None` when nothing was sent.
+impl RunRange {
+    /// The whole of `recording` as one run; `None` if no request was sent.
     pub(crate) fn whole(recording: &Recording) -> Option<Self> {
         let extent = recording.events.extent();
         let (first, last) = extent.sent?;
@@ -46,20 +47,20 @@ impl Run {
     }
 }
 
-/// What of a launch matters when launches are put in order.
+/// A sent request, as far as it matters for sorting by sent time.
 #[derive(Clone, Copy)]
-pub struct Launch {
-    /// When it was sent.
+pub struct SentRequest {
+    /// The sent time, in nanoseconds.
     pub sent: u64,
-    /// What it asked for.
+    /// The number of the label.
     pub label: u16,
-    /// Who sent it.
+    /// The number of the worker that sent it.
     pub worker: u16,
-    /// Whether it is the first of its session.
+    /// Whether it is the first request of its session.
     pub first: bool,
 }
 
-impl Key for Launch {
+impl Key for SentRequest {
     type Rank = u64;
 
     fn rank(&self) -> u64 {
@@ -67,19 +68,19 @@ impl Key for Launch {
     }
 }
 
-/// What of a launch matters when they are put in the order in which they were meant.
+/// A request, as far as it matters for sorting by scheduled time.
 #[derive(Clone, Copy)]
-pub(crate) struct Meant {
+pub(crate) struct ScheduledRequest {
     pub(crate) intended: u64,
-    /// When it was sent, if it is one of the launches.
+    /// The sent time, in nanoseconds; `None` if it was not sent in the window.
     pub(crate) sent: Option<u64>,
-    /// Whether it was meant for the window.
-    pub(crate) inside: bool,
-    /// Whether it is the first of its session.
+    /// Whether it was scheduled in the window.
+    pub(crate) in_window: bool,
+    /// Whether it is the first request of its session.
     pub(crate) first: bool,
 }
 
-impl Key for Meant {
+impl Key for ScheduledRequest {
     type Rank = u64;
 
     fn rank(&self) -> u64 {
@@ -87,10 +88,10 @@ impl Key for Meant {
     }
 }
 
-/// So many launches may be under way at a time before the order of a recording takes longer to find.
+/// Sorting slows down if more requests than this are in flight at a time.
 const WINDOW: usize = 1_000_000;
 
-/// What `fresh` makes, after `add` has given it all of `source` in order.
+/// Creates a collector with `fresh` and passes it everything from `source`, in ascending order.
 pub(crate) fn in_order<K: Key, C>(
     source: &Source<K, io::Error>,
     fresh: impl Fn() -> C,
@@ -100,15 +101,15 @@ pub(crate) fn in_order<K: Key, C>(
 }
 
 impl<'a> Scope<'a> {
-    /// What `ask` looks at of all of `recording`; `None` when nothing was sent.
+    /// The scope of `ask` over all of `recording`; `None` if no request was sent.
     pub fn of(recording: &'a Recording, ask: &Criteria) -> Option<Self> {
-        Some(Self::new(recording, &Run::whole(recording)?, ask))
+        Some(Self::new(recording, &RunRange::whole(recording)?, ask))
     }
 
-    /// The window of `ask` laid on `run`.
-    pub(crate) fn new(recording: &'a Recording, run: &Run, ask: &Criteria) -> Self {
+    /// The window of `ask` in `run`.
+    pub(crate) fn new(recording: &'a Recording, run: &RunRange, ask: &Criteria) -> Self {
         let (origin, end, open) = if recording.on_run_clock {
-            // A run of ours is all of its recording.
+            // A run of `offered` fills its recording.
             let last = || recording.events.extent().last_meant.map_or(0, |last| last.0.saturating_add(1));
             (0, ask.duration.map_or_else(last, |lasts| lasts.0), 0)
         } else {
@@ -128,15 +129,15 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The instants that are looked at, on the recording's clock.
+    /// The window, on the clock of the recording.
     pub fn range(self) -> Range<Instant> {
         Instant(self.from)..Instant(self.to)
     }
 
-    /// Gives `see` every row of the run with as much of it as [`Events::each_answer`](offered_model::events::Events::each_answer) does,
-    /// in the order of the recording.
+    /// Passes every row of the run to `see`, in the order of the recording, with the columns of
+    /// [`Events::each_answer`](offered_events::Events::each_answer).
     pub(crate) fn each(self, mut see: impl FnMut(&Event)) -> io::Result<()> {
-        let mut is_of_rows = self.rows();
+        let mut is_of_rows = self.row_filter();
         self.recording.events.each_answer(|event| {
             if is_of_rows() {
                 see(event);
@@ -144,9 +145,9 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// The same, of each its place.
-    pub(crate) fn each_place(self, mut see: impl FnMut(Place)) -> io::Result<()> {
-        let mut is_of_rows = self.rows();
+    /// Passes the key of every row of the run to `see`.
+    pub(crate) fn each_key(self, mut see: impl FnMut(Place)) -> io::Result<()> {
+        let mut is_of_rows = self.row_filter();
         self.recording.events.each_place(|place| {
             if is_of_rows() {
                 see(place);
@@ -154,8 +155,8 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// Asked at every row in turn, says whether it is one of the run.
-    fn rows(self) -> impl FnMut() -> bool {
+    /// A filter that is called once per row, in order, and returns whether the row belongs to the run.
+    fn row_filter(self) -> impl FnMut() -> bool {
         let (first, behind, ..) = self.run;
         let mut row = 0;
         move || {
@@ -164,66 +165,67 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// When this was sent, if it is one of the launches in the window.
+    /// The sent time of this request, if it is in the window.
     #[inline]
-    pub(crate) fn launched(self, place: Place) -> Option<u64> {
+    pub(crate) fn sent_time(self, place: Place) -> Option<u64> {
         let sent = place.sent?.0;
         let at = if self.recording.on_run_clock { place.intended.0 } else { sent };
         let counts = self.failures == Failures::Keep || place.outcome == Outcome::Ok;
         ((self.from..self.to).contains(&at) && counts).then_some(sent)
     }
 
-    /// The same, with what matters when launches are put in order.
+    /// The same, with the fields for sorting.
     #[inline]
-    pub(crate) fn launch(self, place: Place) -> Option<Launch> {
-        let sent = self.launched(place)?;
-        Some(Launch { sent, label: place.label, worker: place.worker, first: place.step == 0 })
+    pub(crate) fn sent_request(self, place: Place) -> Option<SentRequest> {
+        let sent = self.sent_time(place)?;
+        Some(SentRequest { sent, label: place.label, worker: place.worker, first: place.step == 0 })
     }
 
-    /// Whether this was meant for the window, sent or not. What a session had nothing to send with was not the generator's to send.
+    /// Whether this request was scheduled in the window, sent or not. A request for which its session lacked a value
+    /// could not be sent and does not count.
     #[inline]
-    pub(crate) fn is_meant(self, place: Place) -> bool {
+    pub(crate) fn is_scheduled_in_window(self, place: Place) -> bool {
         (self.from..self.to).contains(&place.intended.0) && place.outcome != Outcome::NoValue
     }
 
-    /// Whether `event` was sent while the run lasted.
-    pub(crate) fn is_of_run(self, event: &Event) -> bool {
+    /// Whether `event` was sent during the run.
+    pub(crate) fn was_sent_in_run(self, event: &Event) -> bool {
         let (.., first, last) = self.run;
         event.sent.is_some_and(|sent| (first..=last).contains(&sent.0))
     }
 
-    /// Gives `see` everything launched in the window, with the instant it was sent and as much of it as
-    /// [`Events::each_answer`](offered_model::events::Events::each_answer) gives, in the order of the recording.
+    /// Passes every sent request of the window to `see`, in the order of the recording, with its sent time and the
+    /// columns of [`Events::each_answer`](offered_events::Events::each_answer).
     ///
     /// # Errors
-    /// The recording can no longer be read.
-    pub fn launches(self, mut see: impl FnMut(u64, &Event)) -> io::Result<()> {
+    /// The recording cannot be read.
+    pub fn each_sent(self, mut see: impl FnMut(u64, &Event)) -> io::Result<()> {
         self.each(|event| {
-            if let Some(sent) = self.launched(event.place()) {
+            if let Some(sent) = self.sent_time(event.place()) {
                 see(sent, event);
             }
         })
     }
 
-    /// Gives `see` everything meant for the window, sent or not, in the order of the recording.
+    /// Passes every request scheduled in the window to `see`, sent or not, in the order of the recording.
     ///
     /// # Errors
-    /// The recording can no longer be read.
-    pub fn meant(self, mut see: impl FnMut(&Event)) -> io::Result<()> {
+    /// The recording cannot be read.
+    pub fn each_scheduled(self, mut see: impl FnMut(&Event)) -> io::Result<()> {
         self.each(|event| {
-            if self.is_meant(event.place()) {
+            if self.is_scheduled_in_window(event.place()) {
                 see(event);
             }
         })
     }
 
-    /// Of the launches for which `which` holds: how many there are, and when the first and the last were sent.
+    /// The number of sent requests that satisfy `which`, and the first and last sent time.
     ///
     /// # Errors
-    /// The recording can no longer be read.
+    /// The recording cannot be read.
     pub fn ends(self, which: impl Fn(&Event) -> bool) -> io::Result<Ends> {
         let mut ends = Ends::default();
-        self.launches(|sent, event| {
+        self.each_sent(|sent, event| {
             if which(event) {
                 ends.add(sent);
             }
@@ -231,35 +233,35 @@ impl<'a> Scope<'a> {
         Ok(ends)
     }
 
-    /// What `fresh` makes, after `add` has given it the launches in the order in which they were sent.
+    /// Creates a collector with `fresh` and passes it the sent requests, in the order of their sent times.
     ///
     /// # Errors
-    /// The recording can no longer be read.
-    pub fn in_order<C>(self, fresh: impl Fn() -> C, add: impl Fn(&mut C, Launch)) -> io::Result<C> {
-        Places::unheld(self).as_sent(fresh, add)
+    /// The recording cannot be read.
+    pub fn in_sent_order<C>(self, fresh: impl Fn() -> C, add: impl Fn(&mut C, SentRequest)) -> io::Result<C> {
+        KeyBuffer::unbuffered(self).in_sent_order(fresh, add)
     }
 
-    /// The same, of what `key` makes of each launch.
-    pub(crate) fn in_order_as<K: Key, C>(
+    /// Creates a collector with `fresh` and passes it the `key` of each sent request, in ascending order.
+    pub(crate) fn in_order_by<K: Key, C>(
         self,
         key: impl Fn(u64, &Event) -> K,
         fresh: impl Fn() -> C,
         add: impl Fn(&mut C, K),
     ) -> io::Result<C> {
-        let source = |give: &mut dyn FnMut(K)| self.launches(|sent, event| give(key(sent, event)));
+        let source = |give: &mut dyn FnMut(K)| self.each_sent(|sent, event| give(key(sent, event)));
         in_order(&source, fresh, add)
     }
 
-    /// The window as the verdict tells it: `launches` of the `all` of the run are looked at.
+    /// The window for the verdict: it contains `launches` of the `all` sent requests of the run.
     pub(crate) fn window(self, launches: u64, all: u64) -> Window {
         let since = |at: u64| Instant(self.origin).until(Instant(at)).as_secs_f64();
         let last = if self.recording.on_run_clock { self.to } else { self.to - 1 };
         Window { start_s: since(self.from), end_s: since(last), requests: launches, excluded: all - launches.min(all) }
     }
 
-    /// The time in which it is counted what arrives and what leaves; `None` where that is a single instant.
-    pub(crate) fn flows_between(self) -> Option<(Instant, Instant)> {
-        // Of a run that was stopped the rest of its time holds nothing.
+    /// The interval in which arrivals and completions are counted for stability; `None` if it is empty.
+    pub(crate) fn stability_interval(self) -> Option<(Instant, Instant)> {
+        // After a run was stopped, the rest of its time is empty.
         let stopped = self.recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
         let last = self.recording.events.extent().last_meant.map_or(0, |last| last.0.saturating_add(1));
         let to = if stopped { self.to.min(last) } else { self.to };

@@ -1,29 +1,31 @@
-//! Whether the system kept up with its load: does as much leave it as arrives?
+//! Stability: do completions follow arrivals?
 //!
-//! Let N(t) be the number in the system at t: meant to be launched by then, and not yet ended. A launch that was given up
-//! (timed out, or cut off by the end) never left: giving up shortens no queue that the load has made. The time that counts is
-//! cut into [`PARTS`] equal parts. The system does *not* keep up when the 99 % interval of the mean change of N lies above zero
-//! and the change is more than [`MATTERS`] of the launches; it keeps up when the change is below [`TELLS`] of them. In between,
-//! the run is too short to tell. An error is an end, as good as any: but where more than [`TELLS`] of those that left had failed (been
-//! refused, broken off, answered with an error) the load may have been turned away, and it is not said that the system kept up with it.
+//! N(t) is the number in flight at t: requests scheduled before t that have not completed. A request that timed out or
+//! was cut off by the end of the run never completed, because giving up does not shorten the server's queue. The
+//! measured time is divided into [`PARTS`] equal parts. The system is overloaded if the 99 % confidence interval of the
+//! mean change of N is above zero and the change exceeds [`SIGNIFICANT_GROWTH`] of the requests. It is stable if the
+//! change is below [`UNCLEAR_GROWTH`] of them. In between, the run is too short to tell. A failed request completes
+//! like any other. But if more than [`UNCLEAR_GROWTH`] of the completed requests failed (refused, aborted, or answered
+//! with an error), the server may have rejected load, so stability is not checked.
 //!
-//! Users of a closed system wait for their answers, so they cannot outrun it: nothing is checked there.
+//! Users of a closed system wait for responses and cannot overload it, so stability is not checked there.
 
-use offered_model::{Event, Instant, Outcome};
+use offered_base::Instant;
+use offered_events::{Event, Outcome};
 use offered_stats::growth::growth;
 
 use crate::verdict::{StabilityState, Stability, NotCheckedReason};
 
-/// The time that counts is cut into so many parts.
+/// Number of parts of the measured time.
 const PARTS: usize = 20;
-/// Growth by no more than this share of the launches is no overload.
-pub const MATTERS: f64 = 0.02;
-/// Below this share of the launches, growth that may be chance is taken for it.
-const TELLS: f64 = 0.05;
-/// Of fewer launches nothing is said.
-const FEWEST: u64 = 100;
+/// Growth by at most this share of the requests is not an overload.
+pub const SIGNIFICANT_GROWTH: f64 = 0.02;
+/// Growth below this share of the requests counts as chance if it is not significant.
+const UNCLEAR_GROWTH: f64 = 0.05;
+/// With fewer requests stability is not checked.
+const MIN_REQUESTS: u64 = 100;
 
-/// What arrives and what leaves, counted part by part of the time that counts: all that is needed to tell.
+/// Arrivals and completions per part of the measured time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowCounts {
     from: Instant,
@@ -37,14 +39,14 @@ pub struct FlowCounts {
 }
 
 impl FlowCounts {
-    /// Of a run whose time that counts is [`from`, `to`), before its first event.
+    /// Creates empty counts for the measured time [`from`, `to`).
     pub fn new(from: Instant, to: Instant) -> Self {
         Self { from, to, before: 0, arrived: [0; PARTS], left: [0; PARTS], answered: 0, well: 0, given_up: 0 }
     }
 
-    /// Counts an event in.
+    /// Adds an event.
     pub fn add(&mut self, event: &Event) {
-        // What the generator never sent, the system never saw.
+        // The system never received it.
         if event.sent.is_none() {
             return;
         }
@@ -72,7 +74,7 @@ impl FlowCounts {
         (self.from..self.to).contains(&at).then(|| (u128::from(self.from.until(at).0) * PARTS as u128 / span) as usize)
     }
 
-    /// Whether the system kept up; `closed` where users wait for their answers.
+    /// Whether the system is stable. `closed`: users wait for responses.
     pub fn stability(&self, closed: bool) -> Stability {
         let seconds = self.from.until(self.to).as_secs_f64();
         let changes: Vec<f64> =
@@ -82,13 +84,13 @@ impl FlowCounts {
         let growth = growth(&changes).expect("more than one part");
         let share = grown / launched as f64;
         let left: u64 = self.left.iter().sum();
-        let failed = (left - self.well) as f64 > TELLS * left as f64;
+        let failed = (left - self.well) as f64 > UNCLEAR_GROWTH * left as f64;
         let (judgement, not_checked) = match () {
             () if closed => (StabilityState::NotChecked, Some(NotCheckedReason::ClosedSystem)),
-            () if launched < FEWEST => (StabilityState::NotChecked, Some(NotCheckedReason::TooFewRequests)),
-            () if growth.interval.low > 0.0 && share > MATTERS => (StabilityState::Overloaded, None),
-            () if share < TELLS && failed => (StabilityState::NotChecked, Some(NotCheckedReason::TooManyFailures)),
-            () if share >= TELLS => (StabilityState::NotChecked, Some(NotCheckedReason::RunTooShort)),
+            () if launched < MIN_REQUESTS => (StabilityState::NotChecked, Some(NotCheckedReason::TooFewRequests)),
+            () if growth.interval.low > 0.0 && share > SIGNIFICANT_GROWTH => (StabilityState::Overloaded, None),
+            () if share < UNCLEAR_GROWTH && failed => (StabilityState::NotChecked, Some(NotCheckedReason::TooManyFailures)),
+            () if share >= UNCLEAR_GROWTH => (StabilityState::NotChecked, Some(NotCheckedReason::RunTooShort)),
             () => (StabilityState::Stable, None),
         };
         let a_second = PARTS as f64 / seconds;
@@ -109,22 +111,22 @@ impl FlowCounts {
 }
 
 impl Stability {
-    /// How many were in the system at the beginning and at the end: `in the system 0 -> 244, 17 of them given up`.
+    /// The number in flight at the start and at the end: `in flight 0 -> 244, 17 of them timed out`.
     pub fn in_flight_text(&self) -> String {
-        let given_up = match self.timed_out {
+        let timed_out = match self.timed_out {
             0 => String::new(),
-            n => format!(", {n} of them given up"),
+            n => format!(", {n} of them timed out"),
         };
-        format!("in the system {} -> {}{given_up}", self.in_flight_at_start, self.in_flight_at_end)
+        format!("in flight {} -> {}{timed_out}", self.in_flight_at_start, self.in_flight_at_end)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Instant, Nanos, Purpose, Seed};
+    use offered_base::{Instant, Nanos, Purpose, Seed};
 
-    /// Poisson arrivals at 100/s for a minute at one server of this load: FCFS, exponential work.
+    /// One minute of Poisson arrivals at 100/s at one FCFS server with exponential service times and this load.
     fn queue(load: f64, seed: u64) -> Vec<Event> {
         let mut stream = Seed(seed).stream(Purpose::Arrivals);
         let (mut at, mut free) = (0.0, 0f64);
@@ -155,7 +157,7 @@ mod tests {
             assert_eq!(judged(&queue(0.8, seed), false).state, StabilityState::Stable, "seed {seed}");
             let over = judged(&queue(1.5, seed), false);
             assert_eq!(over.state, StabilityState::Overloaded, "seed {seed}: {over:?}");
-            // 100 arrive and 67 leave a second, from the beginning on.
+            // 100 arrive and 67 complete per second, from the start.
             assert!((22.0..46.0).contains(&over.growth_per_s), "{over:?}");
             assert!((55.0..78.0).contains(&over.completed_rate_per_s), "{over:?}");
             assert!((150..600).contains(&over.in_flight_at_start), "{over:?}");
@@ -175,17 +177,17 @@ mod tests {
         }
         let given_up = judged(&events, false);
         assert_eq!(given_up.state, StabilityState::Overloaded);
-        // Who reads so many must know that nobody waits for most of them any more.
+        // Most of those in flight timed out; the text must say so.
         assert!(given_up.timed_out > 1000 && given_up.timed_out < given_up.in_flight_at_end, "{given_up:?}");
-        assert!(given_up.in_flight_text().ends_with(&format!(", {} of them given up", given_up.timed_out)));
-        assert!(!judged(&queue(1.5, 1), false).in_flight_text().contains("given up"));
-        // Whoever is refused has left.
+        assert!(given_up.in_flight_text().ends_with(&format!(", {} of them timed out", given_up.timed_out)));
+        assert!(!judged(&queue(1.5, 1), false).in_flight_text().contains("timed out"));
+        // A refused request has completed.
         for event in events.iter_mut().filter(|event| event.outcome == Outcome::Timeout) {
             event.outcome = Outcome::Refused;
         }
-        // And if nobody stays, there is nothing that could keep up.
+        // If all were refused, stability is unknown.
         assert_eq!(judged(&events, false).not_checked_reason, Some(NotCheckedReason::TooManyFailures));
-        // Nor does who turns one in ten away keep up, be it with an answer.
+        // Nor is a server stable that rejects one request in ten, even with a response.
         for (failing, expected) in [(10, Some(NotCheckedReason::TooManyFailures)), (30, None)] {
             for outcome in [Outcome::Refused, Outcome::HttpError] {
                 let mut events = queue(0.5, 1);
@@ -202,7 +204,7 @@ mod tests {
         let events = queue(0.5, 1);
         assert_eq!(judged(&events, true).not_checked_reason, Some(NotCheckedReason::ClosedSystem));
         assert_eq!(judged(&events[..1050], false).not_checked_reason, Some(NotCheckedReason::TooFewRequests));
-        // A burst at the end of a short run: more than a twentieth are still inside, and that may be chance.
+        // A burst at the end of a short run: more than 5 % are still in flight, which may be chance.
         let mut late = events.clone();
         let held = late.len() - 400;
         late[held..].iter_mut().for_each(|event| event.done = None);

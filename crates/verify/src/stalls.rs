@@ -1,42 +1,42 @@
-//! Stalls: times in which the generator stood still, told from the launches that were late together.
+//! Stalls: periods in which the generator did not run, recognised by requests that were late together.
 //!
-//! A thread that is not scheduled sends everything meant for that time when it wakes up. Such launches are late by much more
-//! than usual, and their spans from intended to sent overlap. A generator that is merely too slow has no usual lateness to
-//! stand out from, and no stalls.
+//! A thread that was not scheduled sends all overdue requests when it resumes. These requests are much later than
+//! usual, and their intervals from scheduled to sent overlap. If the generator is merely too slow, all requests are
+//! late, none stands out, and no stalls are reported.
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 
 use crate::verdict::Stalls;
 
-/// A launch is late when it is later than this,
+/// Requests with less lateness than this are not late.
 const LATE: Nanos = Nanos::from_millis(1);
-/// and later than so many times the median.
+/// Requests with less lateness than this multiple of the median are not late.
 const USUAL: u64 = 20;
 
-/// The stalls among launches that come in the order in which they were meant.
+/// Finds stalls in requests that come in the order of their scheduled times.
 #[derive(Default)]
-pub(crate) struct Stalling {
-    least: u64,
+pub(crate) struct StallDetector {
+    min_lateness: u64,
     count: u64,
-    launches: u64,
+    delayed_requests: u64,
     longest: u64,
     start: u64,
     end: u64,
 }
 
-impl Stalling {
-    /// Of launches whose median lateness is `usual`.
+impl StallDetector {
+    /// Creates a detector; `usual` is the median lateness.
     pub(crate) fn new(usual: Nanos) -> Self {
-        Self { least: LATE.0.max(usual.0.saturating_mul(USUAL)), ..Self::default() }
+        Self { min_lateness: LATE.0.max(usual.0.saturating_mul(USUAL)), ..Self::default() }
     }
 
-    /// Takes a launch.
+    /// Adds a request; both times are in nanoseconds.
     #[inline]
     pub(crate) fn add(&mut self, intended: u64, sent: u64) {
-        if sent.saturating_sub(intended) <= self.least {
+        if sent.saturating_sub(intended) <= self.min_lateness {
             return;
         }
-        self.launches += 1;
+        self.delayed_requests += 1;
         if self.count == 0 || intended > self.end {
             (self.start, self.count) = (intended, self.count + 1);
         }
@@ -44,9 +44,9 @@ impl Stalling {
         self.longest = self.longest.max(self.end - self.start);
     }
 
-    /// `None` when there are none.
+    /// The stalls found; `None` if there were none.
     pub(crate) fn finish(&self) -> Option<Stalls> {
-        let Self { count, launches, longest, .. } = *self;
+        let Self { count, delayed_requests: launches, longest, .. } = *self;
         (count > 0).then(|| Stalls { count, delayed_requests: launches, longest_ms: Nanos(longest).as_millis_f64() })
     }
 }

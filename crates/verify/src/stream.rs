@@ -1,10 +1,10 @@
-//! The stream that is judged: launch instants, ticks spread, and what the tests need of them.
+//! The stream of sent requests that is tested: sent times, spread within ticks, and everything the tests need of them.
 //!
-//! Its moments and its counts in windows are those of all launches. What needs single gaps looks at a sample: all of them up to
-//! [`Stream::SAMPLE`], and as many drawn by chance from more; bunches are looked for among as many neighbours.
+//! Moments and counts use all requests. Tests that need single gaps use a sample: all gaps up to [`Stream::SAMPLE`],
+//! beyond that as many, drawn at random. The search for bunches uses as many consecutive requests.
 
-use offered_model::Seed;
-use offered_model::random::Purpose;
+use offered_base::Seed;
+use offered_base::random::Purpose;
 use offered_stats::dispersion::Dispersion;
 use offered_stats::ticks::{CorrectedCov, Spread};
 use offered_stats::values::Moments;
@@ -14,72 +14,72 @@ use crate::ends::Ends;
 use crate::verdict::Pattern;
 use crate::windows::Ladder;
 
-/// Tests whose work grows faster than their sample look at so many neighbouring gaps from the middle of the stream.
+/// Number of consecutive gaps, from the middle of the stream, for tests that take more than linear time.
 const STRETCH: u64 = 50_000;
-/// Counts are looked at in windows of so many mean gaps.
+/// The length of the windows for counts, in mean gaps.
 const GAPS_A_WINDOW: f64 = 3.0;
-/// Blocks over which a trend is looked for, at most.
+/// Maximum number of blocks in which a trend is tested.
 const BLOCKS: u64 = 50;
 
-/// A stream of launches.
+/// A stream of sent requests.
 pub(crate) struct Stream {
     ends: Ends,
     moments: Moments,
-    /// The CoV of the gaps without what rounding added to it; `None` for fewer than two gaps.
+    /// The CoV of the gaps, corrected for rounding of timestamps; `None` with fewer than two gaps.
     pub(crate) corrected_cov: Option<f64>,
-    /// Gaps in order: all, or a sample.
+    /// Gaps in order, in nanoseconds: all, or a sample.
     pub(crate) sample: Vec<f64>,
-    /// And by size.
+    /// The same, sorted.
     pub(crate) sorted_sample: Vec<f64>,
-    /// Neighbouring gaps from the middle, no more than the slow tests can bear.
+    /// Consecutive gaps from the middle of the stream, for slow tests.
     pub(crate) stretch: Vec<f64>,
-    /// Neighbouring instants in ns, each put somewhere in its tick: all, or those of the middle.
+    /// Consecutive sent times in nanoseconds, each spread within its tick: all, or those from the middle.
     pub(crate) neighbours: Vec<u64>,
-    /// The dispersion of counts at every rung that the stream fills.
+    /// The dispersion of counts for each window length that the stream is long enough for.
     pub(crate) ladder: Vec<Dispersion>,
-    /// How many windows of three mean gaps had none, one, two, ... launches, and how many all of them had.
-    pub(crate) seen: (Vec<u64>, u64),
+    /// Number of windows of three mean gaps with 0, 1, 2, ... requests, and the number of requests in all of them.
+    pub(crate) window_counts: (Vec<u64>, u64),
     /// The counts in blocks of equal length.
     pub(crate) blocks: Vec<f64>,
-    /// The tick in ns.
+    /// The timestamp resolution, in nanoseconds.
     pub(crate) tick: f64,
 }
 
 impl Stream {
-    /// So many gaps, and neighbouring instants, are looked at one by one.
+    /// Maximum number of gaps, and of consecutive requests, that are examined individually.
     pub(crate) const SAMPLE: u64 = 1_000_000;
 
-    /// Whether a pattern can be named at all: enough gaps, over enough ticks of the clock.
+    /// Whether the stream is long enough for a pattern: enough gaps, over enough ticks of the clock.
     pub(crate) fn is_long_enough(&self) -> bool {
         is_long_enough(self.ends, self.tick)
     }
 
-    /// How many launches there are.
-    pub(crate) fn launches(&self) -> u64 {
+    /// Number of requests.
+    pub(crate) fn requests(&self) -> u64 {
         self.ends.n
     }
 
-    /// How many gaps there are.
+    /// Number of gaps.
     pub(crate) fn gaps(&self) -> usize {
         self.ends.gaps() as usize
     }
 
-    /// The CoV of the gaps; `None` with fewer than two, or when all are zero.
+    /// The CoV of the gaps; `None` with fewer than two gaps, or if all are zero.
     pub(crate) fn cov(&self) -> Option<f64> {
         (self.moments.n > 1 && self.moments.sum > 0).then(|| self.moments.sdev() / self.moments.mean())
     }
 
-    /// In ns.
+    /// The mean gap, in nanoseconds.
     pub(crate) fn mean_gap(&self) -> f64 {
         self.ends.mean_gap()
     }
 
-    /// Launches per second, from the gaps.
+    /// Requests per second: one over the mean gap.
     pub(crate) fn rate_per_s(&self) -> Option<f64> {
         (self.length() > 0).then(|| 1e9 / self.mean_gap())
     }
 
-    /// From the first launch to the last, in ns.
+    /// The time from the first request to the last, in nanoseconds.
     pub(crate) fn length(&self) -> u64 {
         self.ends.length()
     }
@@ -89,24 +89,24 @@ fn is_long_enough(ends: Ends, tick: f64) -> bool {
     ends.gaps() >= Pattern::FEWEST_GAPS as u64 && ends.length() as f64 >= Pattern::FEWEST_GAPS as f64 * tick.max(1.0)
 }
 
-/// The chance by which stamps are put into their ticks.
-fn chance(seed: Seed) -> impl FnMut() -> f64 {
+/// The random numbers that spread timestamps within their ticks.
+fn random(seed: Seed) -> impl FnMut() -> f64 {
     let mut chance = seed.stream(Purpose::Judge);
     move || chance.uniform()
 }
 
-/// The ends of stamps that come in order once each is put somewhere in its tick.
-pub(crate) struct Spreading<U> {
+/// The first and the last of ascending timestamps after spreading each within its tick.
+pub(crate) struct SpreadEnds<U> {
     spread: Spread<U>,
     ends: Ends,
 }
 
-/// Of a clock with this tick.
-pub(crate) fn spreading(tick: u64, seed: Seed) -> Spreading<impl FnMut() -> f64> {
-    Spreading { spread: Spread::new(tick, chance(seed)), ends: Ends::default() }
+/// For a clock with this resolution, in nanoseconds.
+pub(crate) fn spread_ends(tick: u64, seed: Seed) -> SpreadEnds<impl FnMut() -> f64> {
+    SpreadEnds { spread: Spread::new(tick, random(seed)), ends: Ends::default() }
 }
 
-impl<U: FnMut() -> f64> Spreading<U> {
+impl<U: FnMut() -> f64> SpreadEnds<U> {
     pub(crate) fn add(&mut self, stamp: u64) {
         self.spread.add(stamp, |at| self.ends.add(at));
     }
@@ -117,48 +117,48 @@ impl<U: FnMut() -> f64> Spreading<U> {
     }
 }
 
-/// A stream in the making, from stamps that come in order.
-pub(crate) struct Making<U> {
+/// Builds a [`Stream`] from ascending timestamps.
+pub(crate) struct StreamBuilder<U> {
     corrected_cov: Option<CorrectedCov>,
     spread: Spread<U>,
-    seen: Gathered,
+    collected: Collected,
 }
 
-/// Of the stamps of a clock with this tick that have these ends, and those when they are spread.
-pub(crate) fn making(stamps: Ends, spread: Ends, tick: u64, seed: Seed) -> Making<impl FnMut() -> f64> {
-    Making {
+/// For timestamps with these ends and this resolution; `spread` are their ends after spreading.
+pub(crate) fn builder(stamps: Ends, spread: Ends, tick: u64, seed: Seed) -> StreamBuilder<impl FnMut() -> f64> {
+    StreamBuilder {
         corrected_cov: CorrectedCov::new(stamps.n, stamps.first, stamps.last, tick),
-        spread: Spread::new(tick, chance(seed)),
-        seen: Gathered::new(spread, tick, seed),
+        spread: Spread::new(tick, random(seed)),
+        collected: Collected::new(spread, tick, seed),
     }
 }
 
-impl<U: FnMut() -> f64> Making<U> {
+impl<U: FnMut() -> f64> StreamBuilder<U> {
     #[inline]
     pub(crate) fn add(&mut self, stamp: u64) {
         if let Some(cov) = &mut self.corrected_cov {
             cov.add(stamp);
         }
-        self.spread.add(stamp, |at| self.seen.add(at));
+        self.spread.add(stamp, |at| self.collected.add(at));
     }
 
     pub(crate) fn finish(mut self) -> Stream {
-        self.spread.finish(|at| self.seen.add(at));
-        self.seen.finish(self.corrected_cov.map(|cov| cov.finish()))
+        self.spread.finish(|at| self.collected.add(at));
+        self.collected.finish(self.corrected_cov.map(|cov| cov.finish()))
     }
 }
 
-/// What is gathered of spread instants.
-struct Gathered {
+/// Everything collected from spread timestamps.
+struct Collected {
     ends: Ends,
     tick: u64,
-    /// The number of the next instant, and the instant before it.
+    /// The number of the next request, and the time of the one before it.
     next: u64,
     before: u64,
     moments: Moments,
-    /// Of the gaps to come so many are still to be drawn into the sample.
+    /// Number of gaps still to be drawn into the sample.
     to_draw: u64,
-    chance: offered_model::Stream,
+    chance: offered_base::Stream,
     sample: Vec<f64>,
     stretch: Vec<f64>,
     neighbours: Vec<u64>,
@@ -168,7 +168,7 @@ struct Gathered {
     counts: Vec<f64>,
 }
 
-impl Gathered {
+impl Collected {
     fn new(ends: Ends, tick: u64, seed: Seed) -> Self {
         let (first, to) = (ends.first, ends.last);
         let window = (GAPS_A_WINDOW * ends.mean_gap()).max(1.0) as u64;
@@ -198,7 +198,7 @@ impl Gathered {
         if self.next > 0 {
             self.gap(at - self.before);
         }
-        if middle(self.ends.n, Stream::SAMPLE).contains(&self.next) {
+        if middle_range(self.ends.n, Stream::SAMPLE).contains(&self.next) {
             self.neighbours.push(at);
         }
         self.ladder.add(at);
@@ -212,12 +212,12 @@ impl Gathered {
     fn gap(&mut self, gap: u64) {
         self.moments.add(gap, 1);
         let (number, left) = (self.next - 1, self.ends.n - self.next);
-        // Each set of so many gaps is as likely as any other (Knuth 1997, algorithm 3.4.2 S).
+        // Each subset of this size is equally likely (Knuth 1997, algorithm 3.4.2 S).
         if self.to_draw == left || self.to_draw > 0 && self.chance.uniform() * (left as f64) < self.to_draw as f64 {
             self.sample.push(gap as f64);
             self.to_draw -= 1;
         }
-        if middle(self.ends.gaps(), STRETCH).contains(&number) {
+        if middle_range(self.ends.gaps(), STRETCH).contains(&number) {
             self.stretch.push(gap as f64);
         }
     }
@@ -236,15 +236,15 @@ impl Gathered {
             stretch,
             neighbours,
             ladder: ladder.finish(),
-            seen: seen.finish(),
+            window_counts: seen.finish(),
             blocks: counts,
             tick: tick as f64,
         }
     }
 }
 
-/// The middle `most` of `n`, by their numbers.
-fn middle(n: u64, most: u64) -> std::ops::Range<u64> {
+/// The middle `most` of `n` indices.
+fn middle_range(n: u64, most: u64) -> std::ops::Range<u64> {
     let spare = n.saturating_sub(most);
     spare / 2..n - spare.div_ceil(2)
 }

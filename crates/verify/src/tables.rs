@@ -1,11 +1,12 @@
-//! The four tables of the web-generator-toolkit: gaps, responses, first bytes, sizes; a row per label, then `Total`.
+//! The four tables of the web-generator-toolkit: gaps, responses, first bytes, sizes. Each has one row per label, then
+//! `Total`.
 //!
-//! Times are those of good answers. A failure is often quick, and a table in which it counts gets better the more there are; so
-//! the failed have a table of their own.
+//! Times are those of successful requests. Failures are often fast, and including them would improve the statistics, so
+//! failed requests have their own table.
 
 use std::io;
 
-use offered_model::{Event, Outcome, Recording};
+use offered_events::{Event, Outcome, Recording};
 use offered_stats::cov::exponential_interval;
 use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::values::{Sorted, Values, Whole};
@@ -17,66 +18,66 @@ use crate::verdict::{SizeStats, TimeStats};
 
 const MS: f64 = 1e6;
 
-/// The four tables, and one of what failed.
+/// The four tables, and one of failed requests.
 pub struct Tables {
-    /// Gaps between launches.
-    pub launches: Vec<TimeStats>,
-    /// done - intended.
+    /// Gaps between sent requests.
+    pub gaps: Vec<TimeStats>,
+    /// Response times (done - scheduled).
     pub responses: Vec<TimeStats>,
-    /// The same of what failed, where that stands apart.
+    /// Response times of failed requests, if they are separate.
     pub failures: Vec<TimeStats>,
-    /// first byte - intended.
+    /// Times to first byte (first byte - scheduled).
     pub first_byte: Vec<TimeStats>,
-    /// Bytes read.
+    /// Received bytes.
     pub sizes: Vec<SizeStats>,
 }
 
-/// What the rows of one label have in common.
-struct Group {
+/// The values that all rows of one label share.
+struct RowInfo {
     name: String,
     label: Option<u16>,
-    /// From the first launch to the end of the answer to the last one, in ms.
+    /// The time from the first request to the end of the response to the last one, in milliseconds.
     span_ms: f64,
     error_percent: f64,
     kb_per_s: Option<f64>,
 }
 
-/// The tables as the web-generator-toolkit makes them: times of all answers, and the rate of gaps over the time to the end of the
-/// last answer; `None` when nothing was sent.
+/// The tables as the web-generator-toolkit computes them: times of all responses, and the rate of gaps over the time to
+/// the end of the last response. `None` if no request was sent.
 ///
 /// # Errors
-/// The recording can no longer be read.
+/// The recording cannot be read.
 pub fn toolkit(recording: &Recording, ask: &Criteria) -> io::Result<Option<Tables>> {
     let Some(scope) = Scope::of(recording, ask) else { return Ok(None) };
-    let mut columns = Columns::new(scope, Rule::Toolkit);
-    scope.launches(|sent, event| columns.add(sent, event))?;
+    let mut columns = TableCollector::new(scope, RateRule::Toolkit);
+    scope.each_sent(|sent, event| columns.add(sent, event))?;
     let labels = recording.labels.len();
-    let gaps = scope.in_order(|| Gaps::new(labels), |gaps, launch| gaps.add(launch.label.into(), launch.sent))?;
+    let gaps = scope.in_sent_order(|| GapCollector::new(labels), |gaps, launch| gaps.add(launch.label.into(), launch.sent))?;
     Ok(Some(columns.tables(&recording.labels, gaps)))
 }
 
-/// Whose rule it is.
+/// Whose definitions apply.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Rule {
+pub(crate) enum RateRule {
     Ours,
     Toolkit,
 }
 
-/// The row of every group that has one; the whole is in the last.
-fn rows<'a, T: Whole>(values: &SortedGroups<T>, groups: &'a [Group], per_unit: f64) -> Vec<(&'a Group, Summary)> {
-    let of = |group: &Group| group.label.map_or(Some(values.all()), |label| values.of(label.into()));
+/// The rows of all groups that have values; the last group is the total.
+fn rows<'a, T: Whole>(values: &SortedGroups<T>, groups: &'a [RowInfo], per_unit: f64) -> Vec<(&'a RowInfo, Summary)> {
+    let of = |group: &RowInfo| group.label.map_or(Some(values.all()), |label| values.of(label.into()));
     groups.iter().filter_map(|group| Some((group, of(group)?.summary(per_unit)?))).collect()
 }
 
-/// Gaps between launches that come in order: of each label, and of all.
-pub(crate) struct Gaps {
+/// Collects gaps between requests in the order of their sent times, by label and in total.
+pub(crate) struct GapCollector {
     before: Vec<Option<u64>>,
     last: Option<u64>,
     each: Groups,
     all: Values,
 }
 
-impl Gaps {
+impl GapCollector {
     pub(crate) fn new(labels: usize) -> Self {
         Self { before: vec![None; labels], last: None, each: Groups::default(), all: Values::default() }
     }
@@ -94,10 +95,10 @@ impl Gaps {
         }
     }
 
-    fn rows(self, groups: &[Group]) -> Vec<(&Group, Summary)> {
+    fn rows(self, groups: &[RowInfo]) -> Vec<(&RowInfo, Summary)> {
         let Self { before, each, all, .. } = self;
         let (each, all) = (each.sorted(), all.sorted());
-        let of = |group: &Group| match group.label {
+        let of = |group: &RowInfo| match group.label {
             Some(label) if before.len() > 1 => each.of(label.into()),
             _ => Some(&all),
         };
@@ -105,20 +106,20 @@ impl Gaps {
     }
 }
 
-/// What the launches that share a label, or all of them, came to.
+/// Sums over the requests of one label, or of all.
 #[derive(Clone, Default)]
 struct Sums {
-    launches: u64,
+    requests: u64,
     failed: u64,
     bytes: u64,
     first: Option<u64>,
     last: (u64, u64),
 }
 
-/// The columns of the tables but for gaps, in the making.
-pub(crate) struct Columns {
-    rule: Rule,
-    /// A label each, then all.
+/// Collects all tables except the gaps.
+pub(crate) struct TableCollector {
+    rule: RateRule,
+    /// One entry per label, then the total.
     sums: Vec<Sums>,
     sizes: Groups<u64>,
     responses: Groups<i64>,
@@ -126,8 +127,8 @@ pub(crate) struct Columns {
     first_byte: Groups<i64>,
 }
 
-impl Columns {
-    pub(crate) fn new(scope: Scope, rule: Rule) -> Self {
+impl TableCollector {
+    pub(crate) fn new(scope: Scope, rule: RateRule) -> Self {
         let labels = scope.recording.labels.len();
         let [responses, failures, first_byte] = [(); 3].map(|()| Groups::default());
         Self {
@@ -140,13 +141,13 @@ impl Columns {
         }
     }
 
-    /// Takes a launch of the window.
+    /// Adds a sent request of the window.
     pub(crate) fn add(&mut self, sent: u64, event: &Event) {
         let (label, total) = (usize::from(event.label), self.sums.len() - 1);
         let done = event.done.map_or(sent, |done| done.0);
         for at in [label.min(total), total] {
             let sums = &mut self.sums[at];
-            sums.launches += 1;
+            sums.requests += 1;
             sums.failed += u64::from(event.outcome != Outcome::Ok);
             sums.bytes += event.bytes_in;
             sums.first = Some(sums.first.map_or(sent, |first| first.min(sent)));
@@ -155,7 +156,7 @@ impl Columns {
                 break;
             }
         }
-        let good = event.outcome == Outcome::Ok || self.rule == Rule::Toolkit;
+        let good = event.outcome == Outcome::Ok || self.rule == RateRule::Toolkit;
         self.sizes.add(label, event.bytes_in);
         if let Some(response) = event.response() {
             if good { &mut self.responses } else { &mut self.failures }.add(label, response.0);
@@ -166,22 +167,22 @@ impl Columns {
     }
 
     /// The tables, with these gaps.
-    pub(crate) fn tables(self, labels: &[String], gaps: Gaps) -> Tables {
+    pub(crate) fn tables(self, labels: &[String], gaps: GapCollector) -> Tables {
         self.with_responses(labels, gaps).0
     }
 
-    /// The same, and the responses that they are of.
-    pub(crate) fn with_responses(self, labels: &[String], gaps: Gaps) -> (Tables, Sorted<i64>) {
+    /// The tables, and the response times behind them.
+    pub(crate) fn with_responses(self, labels: &[String], gaps: GapCollector) -> (Tables, Sorted<i64>) {
         let Self { rule, sums, sizes, responses, failures, first_byte } = self;
         let groups = groups(&sums, labels);
         let launches = gaps.rows(&groups).into_iter().map(|(group, row)| {
-            // Gaps follow one another: n of them take n times their mean.
-            let span_ms = if rule == Rule::Ours { row.n as f64 * row.mean } else { group.span_ms };
-            times(group.name.clone(), &row, span_ms, Some(exponential_interval(row.cov, row.n)))
+            // Gaps are consecutive: n of them take n times their mean.
+            let span_ms = if rule == RateRule::Ours { row.n as f64 * row.mean } else { group.span_ms };
+            time_stats(group.name.clone(), &row, span_ms, Some(exponential_interval(row.cov, row.n)))
         });
         let launches = launches.collect();
-        let plain = |(group, row): (&Group, Summary)| times(group.name.clone(), &row, group.span_ms, None);
-        let answered = |(group, row): (&Group, Summary)| TimeStats {
+        let plain = |(group, row): (&RowInfo, Summary)| time_stats(group.name.clone(), &row, group.span_ms, None);
+        let answered = |(group, row): (&RowInfo, Summary)| TimeStats {
             error_percent: Some(group.error_percent),
             kb_per_s: group.kb_per_s,
             ..plain((group, row))
@@ -189,11 +190,11 @@ impl Columns {
         let responses = responses.sorted();
         let sizes = rows(&sizes.sorted(), &groups, 1.0);
         let tables = Tables {
-            launches,
+            gaps: launches,
             responses: rows(&responses, &groups, MS).into_iter().map(answered).collect(),
             failures: rows(&failures.sorted(), &groups, MS).into_iter().map(plain).collect(),
             first_byte: rows(&first_byte.sorted(), &groups, MS).into_iter().map(plain).collect(),
-            // A format without sizes leaves them all zero.
+            // If a format has no sizes, all of them are zero.
             sizes: match sizes.last() {
                 Some((_, total)) if total.max > 0.0 => sizes.iter().map(|(group, row)| group.sizes(row)).collect(),
                 _ => Vec::new(),
@@ -203,7 +204,7 @@ impl Columns {
     }
 }
 
-impl Group {
+impl RowInfo {
     fn sizes(&self, row: &Summary) -> SizeStats {
         SizeStats {
             label: self.name.clone(),
@@ -222,13 +223,13 @@ impl Group {
     }
 }
 
-/// So many in so many milliseconds; `None` where they took no time.
+/// `n` per second in a span in milliseconds; `None` if the span is zero.
 fn per_second(n: f64, span_ms: f64) -> Option<f64> {
     (span_ms > 0.0).then(|| n * 1e3 / span_ms)
 }
 
-/// A summary as a row.
-pub(crate) fn times(label: String, row: &Summary, span_ms: f64, cov: Option<Interval>) -> TimeStats {
+/// The row of a summary; `span_ms` is the time for its rate.
+pub(crate) fn time_stats(label: String, row: &Summary, span_ms: f64, cov: Option<Interval>) -> TimeStats {
     TimeStats {
         label,
         n: row.n as u64,
@@ -250,20 +251,20 @@ pub(crate) fn times(label: String, row: &Summary, span_ms: f64, cov: Option<Inte
     }
 }
 
-/// The labels that launched something in the order of their names, then all of them together.
-fn groups(sums: &[Sums], labels: &[String]) -> Vec<Group> {
+/// The labels with sent requests, sorted by name, then the total.
+fn groups(sums: &[Sums], labels: &[String]) -> Vec<RowInfo> {
     let total = labels.len();
-    let mut groups: Vec<Group> = sums
+    let mut groups: Vec<RowInfo> = sums
         .iter()
         .enumerate()
         .filter_map(|(at, sums)| {
             let span_ms = sums.last.1.saturating_sub(sums.first?) as f64 / MS;
             let label = (at < total).then_some(at as u16);
-            Some(Group {
+            Some(RowInfo {
                 name: labels.get(at).map_or_else(|| "Total".into(), Clone::clone),
                 label,
                 span_ms,
-                error_percent: sums.failed as f64 * 100.0 / sums.launches as f64,
+                error_percent: sums.failed as f64 * 100.0 / sums.requests as f64,
                 kb_per_s: per_second(sums.bytes as f64 / 1e3, span_ms),
             })
         })

@@ -6,7 +6,9 @@ mod runs;
 
 use std::ops::{Deref, DerefMut};
 
-use offered_model::{Event, Instant, Law, Nanos, Outcome, Purpose, Recording, Seed};
+use offered_base::{Instant, Nanos, Purpose, Seed};
+use offered_distributions::Law;
+use offered_events::{Event, Outcome, Recording};
 use serde_json::Value;
 
 use crate::{Check, CheckResult, Criteria, ExpectedArrivals, Failures, Pattern, Validity, Verdict, WarningKind};
@@ -338,16 +340,16 @@ fn the_document_has_the_agreed_keys() {
         "schema",
         "source",
         "window",
-        "launches",
+        "gaps",
         "responses",
         "first_byte",
         "sizes",
         "by_threads",
         "queue",
-        "tests",
+        "findings",
         "dispersion",
         "pattern",
-        "judgement",
+        "validity",
         "warnings",
         "runs",
     ] {
@@ -357,7 +359,7 @@ fn the_document_has_the_agreed_keys() {
         "label",
         "n",
         "rate_per_s",
-        "median_ms",
+        "p50_ms",
         "mean_ms",
         "sdev_ms",
         "cov",
@@ -369,15 +371,15 @@ fn the_document_has_the_agreed_keys() {
         "min_ms",
         "max_ms",
     ] {
-        assert!(keys(&document["launches"][0]).contains(&key.to_owned()), "{key}");
+        assert!(keys(&document["gaps"][0]).contains(&key.to_owned()), "{key}");
     }
-    for key in ["name", "statistic", "p", "estimate", "low", "high", "judgement"] {
-        assert!(keys(&document["tests"][0]).contains(&key.to_owned()), "{key}");
+    for key in ["check", "statistic", "p_value", "estimate", "low", "high", "result"] {
+        assert!(keys(&document["findings"][0]).contains(&key.to_owned()), "{key}");
     }
     assert_eq!(keys(&document["dispersion"][0]).len(), 4);
     assert_eq!(document["pattern"], "poisson");
-    assert_eq!(document["judgement"], "holds");
-    assert_eq!(document["launches"].as_array().unwrap().last().unwrap()["label"], "Total");
+    assert_eq!(document["validity"], "valid");
+    assert_eq!(document["gaps"].as_array().unwrap().last().unwrap()["label"], "Total");
 }
 
 #[test]

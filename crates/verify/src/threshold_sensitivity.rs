@@ -1,36 +1,39 @@
-//! Whether thresholds come out the same, whatever the generator's unpunctuality did to the figures they look at.
+//! Threshold sensitivity: can the generator error change the result of a threshold?
 //!
-//! Between two ends lies what a punctual generator would have measured. Waiting is known launch by launch: without it a response
-//! is a service; and a service holds at most as much lateness again, of the thread that read its answer. Company is known as a proportion, in which a time grows at most ([`Effect`]): with `more` the largest share by
-//! which launches had more company than was meant, and `less` the largest by which they had less, a response lies between
-//! (service - lateness) / (1 + more) and response / (1 - less).
+//! A range is computed that contains the value which a punctual generator would have measured. Lateness is known for
+//! each request: without it, a response time is a service time, and a service time contains at most the same lateness
+//! again, from the thread that reads the response. Bunching is known as a proportion ([`GeneratorError`]). If `more`
+//! and `less` are the largest increase and decrease of bunching, a response time is between (service - lateness) / (1 +
+//! more) and response / (1 - less).
 //!
-//! A threshold that both ends keep is kept, and one that neither keeps is not: of neither need the figure be known more exactly. One
-//! that lies between them is not judged: there the generator, and not the system, might have the last word.
+//! A threshold passes if both ends of the range pass, and fails if both fail. Otherwise it is not checked, because the
+//! generator rather than the system may decide it.
 
 use std::io;
 
-use offered_model::threshold::{Metric, Quantity};
-use offered_model::{Recording, Threshold};
+use offered_workload::threshold::{Metric, Quantity};
+use offered_events::Recording;
+use offered_workload::Threshold;
 
 use crate::criteria::Criteria;
 use crate::generator_error::GeneratorError;
-use crate::measured::Measured;
+use crate::measured::Measurements;
 use crate::verdict::{TimeStats, Window};
 
-/// How many of a run's thresholds have an answer that its generator's lateness may have decided.
+/// The number of thresholds by their sensitivity to the generator error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Decided {
-    /// They come out the same without it.
-    pub(crate) same: usize,
-    /// They may not.
-    pub(crate) open: usize,
-    /// There was nothing to measure.
-    pub(crate) nothing: usize,
+pub(crate) struct ThresholdSensitivity {
+    /// Thresholds with the same result at both ends of the range.
+    pub(crate) unaffected: usize,
+    /// Thresholds with different results at the two ends.
+    pub(crate) affected: usize,
+    /// Thresholds for which nothing was measured.
+    pub(crate) unmeasured: usize,
 }
 
-impl Decided {
-    /// Of a run that owes its generator more than is tolerated; none of any other, and of a file that is no run of ours.
+impl ThresholdSensitivity {
+    /// Examines the thresholds of a run of `offered` whose generator error exceeds its tolerance. For other recordings
+    /// all counts are zero.
     pub(crate) fn of(
         recording: &Recording,
         ask: &Criteria,
@@ -38,55 +41,55 @@ impl Decided {
         judged: &Window,
         effect: Option<&GeneratorError>,
     ) -> io::Result<Self> {
-        let effect = effect.filter(|effect| effect.is_beyond_tolerance());
+        let effect = effect.filter(|effect| effect.exceeds_tolerance());
         let (Some(effect), Some(counted), mut of) = (effect, ask.measured_interval(), Self::default()) else {
             return Ok(Self::default());
         };
-        let measured = Measured::new(recording, launches, judged, counted).with_pages(ask.pages.clone());
+        let measured = Measurements::new(recording, launches, judged, counted).with_pages(ask.pages.clone());
         for threshold in &ask.thresholds {
-            match ends(threshold, &measured, effect)? {
-                None => of.nothing += 1,
-                Some(ends) if is_open(threshold, ends) => of.open += 1,
-                Some(_) => of.same += 1,
+            match possible_range(threshold, &measured, effect)? {
+                None => of.unmeasured += 1,
+                Some(ends) if is_affected(threshold, ends) => of.affected += 1,
+                Some(_) => of.unaffected += 1,
             }
         }
         Ok(of)
     }
 
-    /// Whether all come out the same, and there are any.
-    pub(crate) const fn all(&self) -> bool {
-        self.same > 0 && self.open == 0 && self.nothing == 0
+    /// Whether there are thresholds and none can change.
+    pub(crate) const fn all_unaffected(&self) -> bool {
+        self.unaffected > 0 && self.affected == 0 && self.unmeasured == 0
     }
 }
 
-/// Between which values the figure lies, where only the generator's lateness decides whether the threshold is kept.
-pub(crate) fn open(threshold: &Threshold, measured: &Measured, effect: &GeneratorError) -> io::Result<Option<[f64; 2]>> {
-    if !effect.is_beyond_tolerance() {
+/// The possible range of the value, if the generator error can change the result of the threshold; otherwise `None`.
+pub(crate) fn affected_range(threshold: &Threshold, measured: &Measurements, effect: &GeneratorError) -> io::Result<Option<[f64; 2]>> {
+    if !effect.exceeds_tolerance() {
         return Ok(None);
     }
-    Ok(ends(threshold, measured, effect)?.filter(|ends| is_open(threshold, *ends)))
+    Ok(possible_range(threshold, measured, effect)?.filter(|ends| is_affected(threshold, *ends)))
 }
 
-fn is_open(threshold: &Threshold, [low, high]: [f64; 2]) -> bool {
+fn is_affected(threshold: &Threshold, [low, high]: [f64; 2]) -> bool {
     threshold.bound.holds(low) != threshold.bound.holds(high)
 }
 
-/// Between which ends a punctual generator would have found the figure; `None` where there is nothing to measure.
-fn ends(threshold: &Threshold, measured: &Measured, effect: &GeneratorError) -> io::Result<Option<[f64; 2]>> {
-    let [less, more] = effect.company();
+/// The range of the value with a punctual generator; `None` if nothing was measured.
+fn possible_range(threshold: &Threshold, measured: &Measurements, effect: &GeneratorError) -> io::Result<Option<[f64; 2]>> {
+    let [less, more] = effect.bunching_range();
     let (fewer, bunched) = (less > effect.tolerance, more > effect.tolerance);
     let of = |quantity| {
         let metric = Metric { quantity, ..threshold.metric.clone() };
         Ok::<_, io::Error>(measured.estimate(&metric)?.map(|estimate| estimate.value))
     };
-    // A thread that is late to launch is as late to read an answer. Where none came, one might have come in no time.
+    // A thread that sends late also reads late. Without a successful response, one might have come in no time.
     let unread = |service, statistic| {
         let [service, late] = [of(service)?, of(Quantity::Lateness(statistic))?];
         Ok::<_, io::Error>((service.unwrap_or(0.0) - late.unwrap_or(0.0).max(0.0)).max(0.0))
     };
     let Some(value) = of(threshold.metric.quantity)? else { return Ok(None) };
     let least = match threshold.metric.quantity {
-        // What failed in a bunch might not have failed without it.
+        // A request that failed in a bunch might have succeeded without it.
         Quantity::Response(statistic) | Quantity::Service(statistic) if bunched => {
             unread(Quantity::ServiceOk(statistic), statistic)?
         }
@@ -96,18 +99,18 @@ fn ends(threshold: &Threshold, measured: &Measured, effect: &GeneratorError) -> 
         Quantity::ResponseOk(statistic) | Quantity::ServiceOk(statistic) => {
             unread(Quantity::ServiceOk(statistic), statistic)?
         }
-        // Of the waiting for its objects a page may hold as much lateness again; theirs is the waiting alone.
+        // The time for objects is waiting time only; that of a page can contain the lateness twice.
         Quantity::Page(statistic) | Quantity::Objects(statistic) => {
             let late = of(Quantity::Lateness(statistic))?.unwrap_or(0.0).max(0.0);
             let twice = if matches!(threshold.metric.quantity, Quantity::Page(_)) { 2.0 } else { 1.0 };
             let failed = bunched && value.is_infinite();
             if failed { 0.0 } else { (value - twice * late).max(0.0) }
         }
-        // More company than it had might have made any of it fail.
+        // Stronger bunching might have made any of the requests fail.
         Quantity::ErrorsRate | Quantity::PageErrors | Quantity::ObjectsErrors => {
             return Ok(Some([if bunched { 0.0 } else { value }, if fewer { 1.0 } else { value }]));
         }
-        // The load itself is what was asked, or the run fails for more than its lateness.
+        // The load is as specified; otherwise the run fails for other reasons than lateness.
         Quantity::Lateness(_) | Quantity::ThroughputRate | Quantity::ArrivalsRate | Quantity::ArrivalsCov => {
             return Ok(Some([value; 2]));
         }

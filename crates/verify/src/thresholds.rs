@@ -1,46 +1,45 @@
-//! Thresholds held against a run: each one judged by itself.
+//! The thresholds of a run, each with its result.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
-use offered_model::Threshold;
-use offered_model::threshold::Unit;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use offered_workload::Threshold;
+use offered_workload::threshold::Unit;
 use serde::de::Error;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::threshold_sensitivity;
-use crate::measured::Measured;
+use crate::measured::Measurements;
 use crate::verdict::{CheckResult, Validity, Verdict};
 
-/// A threshold, what it was held against, and what came of it.
+/// A threshold, its measured value and its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThresholdResult {
-    /// What was to be kept.
+    /// The threshold.
     pub threshold: Threshold,
-    /// The figure, in seconds, per second, or as a fraction; `None` when there was none.
+    /// The measured value, in seconds, per second, or as a fraction; infinite if too many requests failed for a
+    /// percentile; `None` if nothing was measured.
     pub value: Option<f64>,
-    /// Whether it keeps the bound.
+    /// Whether the value satisfies the bound.
     pub result: CheckResult,
-    /// Between which values a punctual generator would have found the figure, where it is not checked because its generator's lateness
-    /// would decide it; in the units of `value`.
+    /// The range of the value with a punctual generator, in the unit of `value`; only if the threshold is not checked
+    /// because the generator error could change its result.
     pub possible_range: Option<[f64; 2]>,
 }
 
 impl ThresholdResult {
-    /// `thresholds` held against what was `measured` in a run of this verdict: one that must not be believed passes nothing and fails
-    /// nothing, and where its generator did more to a figure than is tolerated only those are checked that it did not decide.
+    /// Checks `thresholds` against `measured`. If the run is invalid, no threshold is checked. If the generator error
+    /// exceeds its tolerance, only those thresholds are checked whose results it cannot change.
     ///
     /// # Errors
-    /// The recording can no longer be read.
-    pub fn check_all(thresholds: &[Threshold], measured: &Measured, verdict: &Verdict) -> io::Result<Vec<Self>> {
+    /// The recording cannot be read.
+    pub fn check_all(thresholds: &[Threshold], measured: &Measurements, verdict: &Verdict) -> io::Result<Vec<Self>> {
         let believable = verdict.validity != Validity::Invalid;
         let effect = verdict.generator_error.as_ref().filter(|_| believable);
         let check = |threshold: &Threshold| {
             let value = measured.estimate(&threshold.metric)?.map(|estimate| estimate.value);
-            let between = effect.map(|effect| threshold_sensitivity::open(threshold, measured, effect)).transpose()?.flatten();
+            let between = effect.map(|effect| threshold_sensitivity::affected_range(threshold, measured, effect)).transpose()?.flatten();
             let judgement = match value {
                 Some(value) if believable && between.is_none() => Self::compare(threshold, value),
                 _ => CheckResult::NotChecked,
@@ -50,7 +49,7 @@ impl ThresholdResult {
         thresholds.iter().map(check).collect()
     }
 
-    /// A threshold held against a figure that is not known yet, or for good.
+    /// Checks a threshold during a run; `None` if nothing has been measured yet.
     pub fn check_interim(threshold: &Threshold, value: Option<f64>) -> Self {
         let result = value.map_or(CheckResult::NotChecked, |value| Self::compare(threshold, value));
         Self { threshold: threshold.clone(), value, result, possible_range: None }
@@ -60,13 +59,12 @@ impl ThresholdResult {
         if threshold.bound.holds(value) { CheckResult::Passed } else { CheckResult::Failed }
     }
 
-    /// The figure as people read it: `212.4 ms`, `0.05 %`, `98.2/s`.
+    /// The value with its unit: `212.4 ms`, `0.05 %`, `98.2/s`.
     pub fn value_text(&self) -> String {
-        self.value.map_or_else(|| "nothing to measure".to_owned(), |value| self.format_value(value))
+        self.value.map_or_else(|| "not measured".to_owned(), |value| self.format_value(value))
     }
 
-    /// The figure, and where the generator's lateness would decide the threshold, between what it might have been: `2.8 ms, with a punctual
-    /// generator 1.9 ms to 2.8 ms`.
+    /// The value, and its possible range if there is one: `2.8 ms, with a punctual generator 1.9 ms to 2.8 ms`.
     pub fn value_and_range(&self) -> String {
         let found = self.value_text();
         match self.possible_range.map(|ends| ends.map(|end| self.format_value(end))) {
@@ -77,7 +75,7 @@ impl ThresholdResult {
 
     fn format_value(&self, value: f64) -> String {
         if value.is_infinite() {
-            return "never: too many failed".to_owned();
+            return "infinite: too many requests failed".to_owned();
         }
         let digits = |x: f64| if x >= 100.0 { format!("{x:.1}") } else { format!("{x:.3}") };
         match self.threshold.metric.quantity.unit() {
@@ -89,9 +87,9 @@ impl ThresholdResult {
     }
 }
 
-/// `metric`, `bound`, `value_ms` (or `value_percent`, `value_per_s`, `value`) and `judgement`. A percentile that is beyond all times
-/// (too many failed) is `null` and yet judged, which tells it from a figure that could not be had. `between`, where it is there, has two
-/// values of the same unit, `null` being beyond all times too.
+/// The keys are `metric`, `bound`, `value_ms` (or `value_percent`, `value_per_s`, `value`) and `result`. An infinite
+/// percentile (too many requests failed) is `null` with a result of `passed` or `failed`; a missing value is `null` and
+/// `not_checked`. `possible_range`, if present, has two values in the same unit, where `null` is infinite.
 impl Serialize for ThresholdResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (key, unit) = key(self.threshold.metric.quantity.unit());
@@ -99,15 +97,15 @@ impl Serialize for ThresholdResult {
         map.serialize_entry("metric", &self.threshold.metric.to_string())?;
         map.serialize_entry("bound", &self.threshold.bound.to_string())?;
         map.serialize_entry(key, &self.value.map(|value| value * unit))?;
-        map.serialize_entry("judgement", &self.result)?;
+        map.serialize_entry("result", &self.result)?;
         if let Some(between) = self.possible_range {
-            map.serialize_entry("between", &between.map(|value| value * unit))?;
+            map.serialize_entry("possible_range", &between.map(|value| value * unit))?;
         }
         map.end()
     }
 }
 
-/// What the value is called in JSON, and so many times what it is.
+/// The JSON key of a value, and the factor from its internal unit.
 const fn key(unit: Unit) -> (&'static str, f64) {
     match unit {
         Unit::Seconds => ("value_ms", 1e3),
@@ -123,60 +121,61 @@ impl<'de> Deserialize<'de> for ThresholdResult {
         struct Map {
             metric: String,
             bound: String,
-            judgement: CheckResult,
+            result: CheckResult,
             #[serde(default)]
-            between: Option<[Option<f64>; 2]>,
+            possible_range: Option<[Option<f64>; 2]>,
             #[serde(flatten)]
             values: BTreeMap<String, Option<f64>>,
         }
-        let Map { metric, bound, judgement, between, values } = Map::deserialize(deserializer)?;
+        let Map { metric, bound, result, possible_range, values } = Map::deserialize(deserializer)?;
         let threshold = Threshold::new(&metric, &bound).map_err(D::Error::custom)?;
         let (key, unit) = key(threshold.metric.quantity.unit());
         let value = values.get(key).ok_or_else(|| D::Error::missing_field(key))?;
-        let is_judged = judgement != CheckResult::NotChecked || between.is_some();
+        let is_judged = result != CheckResult::NotChecked || possible_range.is_some();
         let beyond = || is_judged.then_some(f64::INFINITY);
-        // A product with the unit is rounded, so the number that was printed may be that of the quotient's neighbour.
+        // The printed product with the factor is rounded, so a neighbouring value may print the same number.
         let exact = |printed: f64| {
             let value = printed / unit;
             let near = [value, value.next_up(), value.next_down()];
             near.into_iter().find(|value| value * unit == printed).unwrap_or(value)
         };
-        let between = between.map(|ends| ends.map(|end| end.map_or(f64::INFINITY, exact)));
-        Ok(Self { value: value.map(exact).or_else(beyond), threshold, result: judgement, possible_range: between })
+        let possible_range = possible_range.map(|ends| ends.map(|end| end.map_or(f64::INFINITY, exact)));
+        Ok(Self { value: value.map(exact).or_else(beyond), threshold, result, possible_range })
     }
 }
 
-impl JsonSchema for ThresholdResult {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ThresholdResult {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Checked".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let units = [Unit::Seconds, Unit::Fraction, Unit::PerSecond, Unit::Number];
-        let figure = |unit| json_schema!({ "required": [key(unit).0] });
-        let mut judgement = generator.subschema_for::<CheckResult>();
-        judgement.insert("description".to_owned(), "Whether it keeps the bound.".into());
-        json_schema!({
-            "description": "A threshold, what it was held against, and what came of it.",
+        let figure = |unit| schemars::json_schema!({ "required": [key(unit).0] });
+        let mut result = generator.subschema_for::<CheckResult>();
+        result.insert("description".to_owned(), "Whether the value satisfies the bound.".into());
+        schemars::json_schema!({
+            "description": "A threshold, its measured value and its result.",
             "type": "object",
             "properties": {
-                "metric": { "description": "What is looked at, such as `response.p99`.", "type": "string" },
-                "bound": { "description": "What it was to keep, such as `< 250ms`.", "type": "string" },
-                "value_ms": { "description": "The figure, where it is a time.", "type": ["number", "null"] },
-                "value_percent": { "description": "The figure, where it is a share.", "type": ["number", "null"] },
-                "value_per_s": { "description": "The figure, where it is a rate.", "type": ["number", "null"] },
-                "value": { "description": "The figure, where it has no unit.", "type": ["number", "null"] },
-                "judgement": judgement,
-                "between": {
-                    "description": "Between which values a punctual generator would have found the figure, in its unit, where it is not \
-                                    checked because the generator's lateness would decide it; `null` is beyond all times.",
+                "metric": { "description": "The metric, such as `response.p99`.", "type": "string" },
+                "bound": { "description": "The bound, such as `< 250ms`.", "type": "string" },
+                "value_ms": { "description": "The value, if it is a time; `null` if it is infinite or was not measured.", "type": ["number", "null"] },
+                "value_percent": { "description": "The value, if it is a share.", "type": ["number", "null"] },
+                "value_per_s": { "description": "The value, if it is a rate.", "type": ["number", "null"] },
+                "value": { "description": "The value, if it has no unit.", "type": ["number", "null"] },
+                "result": result,
+                "possible_range": {
+                    "description": "The range of the value with a punctual generator, in the unit of the value; only if the threshold is not checked \
+                                    because the generator error could change its result. `null` is infinite.",
                     "type": "array",
                     "items": { "type": ["number", "null"] },
                     "minItems": 2,
                     "maxItems": 2,
                 },
             },
-            "required": ["metric", "bound", "judgement"],
+            "required": ["metric", "bound", "result"],
             "oneOf": units.map(figure),
         })
     }
@@ -186,9 +185,11 @@ impl JsonSchema for ThresholdResult {
 mod tests {
     use super::*;
     use crate::{Criteria, verify};
-    use offered_model::{Event, Instant, Nanos, Outcome, Recording};
+    use offered_base::{Instant, Nanos};
+    use offered_events::{Event, Outcome, Recording};
 
-    /// A launch every 10 ms for 10 s; number i answers after i % 100 ms, every 50th is an error, and every other is `even`.
+    /// One request every 10 ms for 10 s. Request i completes after i % 100 ms; every 50th fails; every other one has
+    /// the label `even`.
     fn recording() -> Recording {
         let event = |i: u64| {
             let intended = Instant::from_millis(10 * i);
@@ -207,7 +208,7 @@ mod tests {
         let recording = recording();
         let verdict = verify(&recording, &Criteria::default()).unwrap();
         let measured =
-            Measured::new(&recording, &verdict.gaps, &verdict.window, Instant::ZERO..Instant::from_secs(10));
+            Measurements::new(&recording, &verdict.gaps, &verdict.window, Instant::ZERO..Instant::from_secs(10));
         let judgement = if believable { Validity::Valid } else { Validity::Invalid };
         ThresholdResult::check_all(&[text.parse().unwrap()], &measured, &Verdict { validity: judgement, ..verdict.clone() }).unwrap().remove(0)
     }
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn every_figure_is_what_it_says() {
         for (text, value) in [
-            // Every fiftieth failed: it never came back.
+            // Every 50th failed, which counts as infinite.
             ("p50 < 1s", 0.051),
             ("p90 < 1s", 0.091),
             ("p98.1 < 1s", f64::INFINITY),
@@ -239,15 +240,15 @@ mod tests {
             let found = read.value.unwrap();
             assert!(found == value || (found - value).abs() < 1e-9 + 0.001 * value, "{text}: {found}");
         }
-        // Ten of the last answers come after the end; at worst.
+        // At most ten of the last responses come after the end.
         let throughput = checked("throughput > 1/s", true).value.unwrap();
         assert!((99.0..100.0).contains(&throughput), "{throughput}");
     }
 
     #[test]
     fn pages_and_their_objects_have_figures_of_their_own() {
-        // A page every 10 ms, and every other launch is none. The page is there after 10 ms, its two objects come 10 ms and 30 ms
-        // later; of every tenth page the second is missing, and of every fiftieth the page.
+        // A page every 10 ms, each followed by another request. The page completes after 10 ms, its two objects 10 ms
+        // and 30 ms later. For every tenth page the second object fails, for every 50th the page itself.
         let mut events = Vec::new();
         for i in 0..1000u64 {
             let intended = Instant::from_millis(10 * i);
@@ -270,8 +271,8 @@ mod tests {
         let recording = Recording::of_run(events, vec!["page".to_owned(), "plain".to_owned()]);
         let verdict = verify(&recording, &Criteria::default()).unwrap();
         let measured =
-            Measured::new(&recording, &verdict.gaps, &verdict.window, Instant::ZERO..Instant::from_secs(10));
-        let of = |text: &str, measured: &Measured| {
+            Measurements::new(&recording, &verdict.gaps, &verdict.window, Instant::ZERO..Instant::from_secs(10));
+        let of = |text: &str, measured: &Measurements| {
             let threshold: Threshold = text.parse().unwrap();
             measured.estimate(&threshold.metric).unwrap().map(|estimate| estimate.value)
         };
@@ -289,8 +290,8 @@ mod tests {
         near("objects.p40 < 1s", 0.01);
         near("objects.p60 < 1s", 0.03);
         near("objects.p97 < 1s", f64::INFINITY);
-        assert_eq!(of("page.errors{plain} < 1%", &measured), None, "nothing to measure");
-        // Of a request whose objects never came it takes the workload to know that there were to be some.
+        assert_eq!(of("page.errors{plain} < 1%", &measured), None, "not measured");
+        // If no object of a request ever completed, only the workload shows that it has objects.
         let measured = measured.with_pages(vec!["plain".to_owned()]);
         assert_eq!(of("page.errors{plain} < 1%", &measured), Some(0.0));
         assert!((of("page.errors < 1%", &measured).unwrap() - 0.05).abs() < 1e-9);
@@ -310,7 +311,7 @@ mod tests {
         assert_eq!(json("p90 < 80ms")["value_ms"].as_f64().map(f64::round), Some(91.0));
         assert_eq!(json("p90 < 80ms")["metric"], "response.p90");
         assert_eq!(json("errors < 1%")["value_percent"], 2.0);
-        assert_eq!(json("errors < 1%")["judgement"], "fails");
+        assert_eq!(json("errors < 1%")["result"], "failed");
         assert_eq!(checked("errors < 1%", true).value_text(), "2.000 %");
     }
 
@@ -319,7 +320,7 @@ mod tests {
         let recording = recording();
         let verdict = verify(&recording, &Criteria::default()).unwrap();
         let measured =
-            Measured::new(&recording, &verdict.gaps, &verdict.window, Instant::ZERO..Instant::from_secs(10));
+            Measurements::new(&recording, &verdict.gaps, &verdict.window, Instant::ZERO..Instant::from_secs(10));
         let width = |text: &str| {
             let threshold: Threshold = text.parse().unwrap();
             measured.estimate(&threshold.metric).unwrap().unwrap().half_width()

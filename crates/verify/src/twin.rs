@@ -1,160 +1,168 @@
-//! The twin: a run beside a model of its server that was given the same launches, paired one by one.
+//! The twin: a run compared with a simulation of its server model under the same requests, pair by pair.
 //!
-//! A minute of load is short: a few long requests, or a burst, move its mean response by half. A simulation of the same workload
-//! and seed has the same long requests and the same burst, so the ratio of the two means is known much better than either
-//! of them (common random numbers; Law and Kelton, Simulation Modeling and Analysis, section 11.2).
+//! A minute of load is short: a few long requests, or a burst, change the mean response time by half. A simulation with
+//! the same workload and seed has the same long requests and the same burst, so the ratio of the two means is known
+//! much better than either mean (common random numbers; Law and Kelton, Simulation Modeling and Analysis, section
+//! 11.2).
 //!
 //! # Method
-//! Pairs stand in the order in which the run meant them, and are cut into batches of equally many. The ratio is that of the sums
-//! of all responses. Its interval is that of the classical ratio estimator (the delta method: residuals of the sums of
-//! batches, R - ratio M), and takes into account that batches that follow one another are alike, and skewed: see
-//! [`offered_stats::steady_state::ratio`]. How often it holds the truth is measured by `crates/experiment/tests/twin.rs` and told in
-//! book/src/concepts/twin.md.
+//! Pairs are sorted by scheduled time and divided into batches of equal size. The ratio is that of the sums of
+//! all response times. Its confidence interval is that of the classical ratio estimator (delta method: residuals of the
+//! batch sums, R - ratio M), corrected for autocorrelation and skewness of the batches; see
+//! [`offered_stats::steady_state::ratio`]. Its coverage is measured by `crates/experiment/tests/twin.rs` and reported
+//! in book/src/concepts/twin.md.
 //!
 //! # Limitations
-//! What is compared are the launches that both have answered: of a run that lost every tenth, the nine others.
+//! Only requests that succeeded in both are compared. If the run lost one request in ten, the comparison
+//! uses the other nine.
 
 use std::io;
 use std::ops::Range;
 
-use offered_model::{Difference, Event, Instant, Nanos, Outcome, Purpose, Recording, Seed};
+use offered_base::{Difference, Instant, Nanos, Purpose, Seed};
+use offered_events::{Event, Outcome, Recording};
 use offered_stats::steady_state::{Estimate, ratio};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::Window;
 
-/// About so many launches are compared at most.
+/// Approximate maximum number of requests that are compared.
 const MOST: u64 = 1_000_000;
-/// Pairs are cut into so many batches; an interval needs at least so many, of at least so many pairs each.
+/// Number of batches. A confidence interval needs at least `FEWEST` batches of at least `LEAST` pairs.
 const BATCHES: usize = 32;
 const FEWEST: usize = 16;
 const LEAST: usize = 8;
 
-/// A run beside a model of its server that was given the same launches.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A run compared with a simulation of its server model under the same requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Twin {
-    /// The model: its system and policy.
+    /// The server model: its system and its scheduling discipline.
     pub model: String,
-    /// One launch in so many was compared, drawn by session and step; 1: all of them.
-    pub one_in: u64,
-    /// Launches that both have answered.
+    /// One request in this number was compared, selected by session and step; 1: all.
+    pub sampled_one_in: u64,
+    /// Number of requests that succeeded in both.
     pub pairs: u64,
-    /// Those of them that both meant for the same instant: all of an open system, and only the first of each user of a closed one.
-    pub same_instant: u64,
-    /// Launches that have no pair, by what they lack.
+    /// Number of pairs with the same scheduled time in both: all in an open system, only the first request of each user
+    /// in a closed one.
+    pub same_time: u64,
+    /// Requests without a pair, by reason.
     pub unpaired: Unpaired,
     /// One row per label, then `Total`; empty without pairs.
-    pub requests: Vec<Paired>,
-    /// The same in stretches of equally many pairs, in the order of time; empty where they are too few for an interval.
-    pub over_time: Vec<Stretch>,
+    pub requests: Vec<PairedStats>,
+    /// Means over intervals with equal numbers of pairs, in the order of time; empty if there are too few pairs.
+    pub over_time: Vec<PairedInterval>,
 }
 
-/// Launches that could not be paired.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Requests without a pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unpaired {
-    /// Never sent by the generator.
+    /// The generator did not send them.
     pub unsent: u64,
-    /// Sent, and not answered well.
+    /// They were sent and failed.
     pub failed: u64,
-    /// Answered well in the run, and refused by the model, which had no room.
-    pub refused_by_model: u64,
-    /// Another request in the run than in the model.
-    pub other_request: u64,
-    /// In the run, and not in the model: there its session had not come so far when the time was over, or had ended.
+    /// They succeeded in the run, but the model rejected them because it was full.
+    pub rejected_by_model: u64,
+    /// They are of different labels in the run and in the model.
+    pub different_request: u64,
+    /// Only in the run: in the model, their session had not come that far when the time was over, or had ended.
     pub only_in_run: u64,
-    /// In the model, and not in the run.
+    /// Only in the model.
     pub only_in_model: u64,
 }
 
 impl Unpaired {
-    /// All of them.
+    /// The total number.
     pub fn all(&self) -> u64 {
-        let Self { unsent, failed, refused_by_model, other_request, only_in_run, only_in_model } = self;
+        let Self { unsent, failed, rejected_by_model: refused_by_model, different_request: other_request, only_in_run, only_in_model } = self;
         unsent + failed + refused_by_model + other_request + only_in_run + only_in_model
     }
 }
 
-/// The pairs of one kind of request. Responses are done - intended; intervals are of 95 %, and `None` where pairs are too few.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Paired {
+/// Statistics of the pairs of one label. Response times are done - scheduled. Confidence intervals are 95 %; `None` if
+/// there are too few pairs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PairedStats {
     /// The label, or `Total`.
     pub label: String,
-    /// How many.
+    /// Number of pairs.
     pub n: u64,
-    /// The mean response of the run.
+    /// The mean response time of the run.
     pub response_ms: f64,
-    /// The lower end of its interval, by the run alone.
+    /// The lower end of its confidence interval, computed from the run alone.
     pub response_low_ms: Option<f64>,
     /// The upper end.
     pub response_high_ms: Option<f64>,
-    /// The mean response of the model to the same launches.
+    /// The mean response time of the model for the same requests.
     pub model_ms: f64,
-    /// The one over the other; `None` where the model takes no time.
+    /// The ratio of run to model; `None` if the model takes no time.
     pub ratio: Option<f64>,
-    /// The lower end of its interval, by the pairs.
+    /// The lower end of its confidence interval, computed from pairs.
     pub ratio_low: Option<f64>,
     /// The upper end.
     pub ratio_high: Option<f64>,
-    /// How much the two responses of a launch go together: Pearson's correlation, -1 to 1. `None` where one of them is always the same.
+    /// Pearson's correlation of the two response times, -1 to 1; `None` if one of them is constant.
     pub correlation: Option<f64>,
 }
 
-/// Pairs that follow one another.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Stretch {
-    /// When the first of them was meant, seconds from the start of the run.
-    pub from_s: f64,
-    /// The mean response of the run.
+/// Consecutive pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PairedInterval {
+    /// The scheduled time of the first pair, in seconds since the start of the run.
+    pub start_s: f64,
+    /// The mean response time of the run.
     pub response_ms: f64,
-    /// The mean response of the model.
+    /// The mean response time of the model.
     pub model_ms: f64,
 }
 
-/// What a model made of a launch.
+/// A request in the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counterpart {
+pub struct SimulatedRequest {
     /// Its session.
     pub session: u64,
-    /// Which request of it, from 0.
+    /// Its number in the session, from 0.
     pub step: u32,
-    /// Which request of the workload.
+    /// The number of its label.
     pub label: u16,
-    /// When the model had it launched.
+    /// Its scheduled time in the simulation.
     pub intended: Instant,
-    /// done - intended; `None`: there was no room for it.
+    /// Its response time (done - scheduled); `None` if the model rejected it.
     pub response: Option<Nanos>,
 }
 
-/// Which launches are compared: a function of session and step, so that run and model agree on it.
+/// Selects the requests to compare, as a function of session and step, so that run and model select the same ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sieve {
+pub struct PairSampler {
     one_in: u64,
 }
 
-impl Sieve {
-    /// For a run of so many launches: all of up to a million, of more about a million.
+impl PairSampler {
+    /// For a run of this number of requests: all of up to a million, otherwise about a million.
     pub fn of(launches: u64) -> Self {
         Self { one_in: launches.div_ceil(MOST).max(1) }
     }
 
-    /// Whether this launch is compared.
-    pub fn keeps(self, session: u64, step: u32) -> bool {
+    /// Whether this request is compared.
+    pub fn includes(self, session: u64, step: u32) -> bool {
         self.one_in == 1 || Seed(self.one_in).at(Purpose::Judge, session, step).below(self.one_in) == 0
     }
 }
 
-/// A launch of the run.
-struct Deed {
+/// A request of the run.
+struct RunRequest {
     key: (u64, u32),
     label: u16,
     intended: Instant,
-    /// Of a good answer.
+    /// `None` if it failed.
     response_ms: Option<f64>,
     sent: bool,
 }
 
-impl Deed {
+impl RunRequest {
     fn of(event: &Event) -> Self {
         let good = event.response().filter(|_| event.outcome == Outcome::Ok);
         Self {
@@ -167,7 +175,7 @@ impl Deed {
     }
 }
 
-/// A launch that both have answered.
+/// A request that succeeded in both.
 #[derive(Clone, Copy)]
 struct Pair {
     intended: Instant,
@@ -177,90 +185,92 @@ struct Pair {
 }
 
 impl Twin {
-    /// Of the launches of `recording` that were meant for `window`, and what the model called `model` made of all that `sieve` keeps.
+    /// Compares the requests of `recording` scheduled in `window` with the requests of the simulation that `sieve`
+    /// selects. `model` is the name of the server model.
     ///
     /// # Errors
-    /// The recording can no longer be read.
+    /// The recording cannot be read.
     pub fn of(
         recording: &Recording,
         window: &Window,
-        sieve: Sieve,
+        sieve: PairSampler,
         model: String,
-        mut counterparts: Vec<Counterpart>,
+        mut counterparts: Vec<SimulatedRequest>,
     ) -> io::Result<Self> {
         let mut deeds = Vec::new();
         recording.events.each_answer(|event| {
-            if sieve.keeps(event.session, event.step) {
-                deeds.push(Deed::of(event));
+            if sieve.includes(event.session, event.step) {
+                deeds.push(RunRequest::of(event));
             }
         })?;
         deeds.sort_by_key(|deed| deed.key);
         counterparts.sort_unstable_by_key(|counterpart| (counterpart.session, counterpart.step));
         let at = |seconds: f64| Instant::ZERO + Nanos::from_secs_f64(seconds);
-        // Of a run that was stopped the rest of its time holds nothing.
+        // After a run was stopped, the rest of its time is empty.
         let last = recording.events.extent().last_meant.map_or(Instant::ZERO, |last| last + Nanos(1));
         let counted = at(window.start_s)..at(window.end_s).min(last);
-        let (mut pairs, same_instant, unpaired) = paired(&deeds, counterparts, &counted);
+        let (mut pairs, same_instant, unpaired) = pair_requests(&deeds, counterparts, &counted);
         pairs.sort_by_key(|pair| pair.intended);
         let mut by_label = pairs.clone();
         by_label.sort_by_key(|pair| pair.label);
         let alike = by_label.chunk_by(|one, next| one.label == next.label);
         let name = |label: u16| recording.labels.get(usize::from(label)).map_or("", String::as_str);
-        let mut requests: Vec<Paired> = alike.filter_map(|own| Paired::of(name(own[0].label), own)).collect();
+        let mut requests: Vec<PairedStats> = alike.filter_map(|own| PairedStats::of(name(own[0].label), own)).collect();
         requests.sort_unstable_by(|a, b| a.label.cmp(&b.label));
-        requests.extend(Paired::of("Total", &pairs));
+        requests.extend(PairedStats::of("Total", &pairs));
         Ok(Self {
             model,
-            one_in: sieve.one_in,
+            sampled_one_in: sieve.one_in,
             pairs: pairs.len() as u64,
-            same_instant,
+            same_time: same_instant,
             unpaired,
             requests,
-            over_time: batches(&pairs).map(Stretch::of).collect(),
+            over_time: batches(&pairs).map(PairedInterval::of).collect(),
         })
     }
 
-    /// All pairs together.
-    pub fn total(&self) -> Option<&Paired> {
+    /// The statistics of all pairs.
+    pub fn total(&self) -> Option<&PairedStats> {
         self.requests.last()
     }
 
-    /// What it says, in sentences: how run and model compare, what that is worth, and what was not compared.
-    pub fn in_words(&self) -> Vec<String> {
-        let compared = self.total().map(Paired::in_words);
-        compared.into_iter().flatten().chain([self.of_pairs()]).chain(self.of_sample()).collect()
+    /// A summary in sentences: how run and model compare, how precise this is, and what was not compared.
+    pub fn sentences(&self) -> Vec<String> {
+        let compared = self.total().map(PairedStats::sentences);
+        compared.into_iter().flatten().chain([self.pairs_sentence()]).chain(self.sample_sentence()).collect()
     }
 
-    fn of_pairs(&self) -> String {
-        let Unpaired { unsent, failed, refused_by_model, other_request, only_in_run, only_in_model } = self.unpaired;
+    fn pairs_sentence(&self) -> String {
+        let Unpaired { unsent, failed, rejected_by_model, different_request, only_in_run, only_in_model } = self.unpaired;
         let lacking = [
-            (unsent, "never sent"),
+            (unsent, "not sent"),
             (failed, "failed"),
-            (refused_by_model, "refused by the model"),
-            (other_request, "another request in the model"),
+            (rejected_by_model, "rejected by the model"),
+            (different_request, "of another label in the model"),
             (only_in_run, "only in the run"),
             (only_in_model, "only in the model"),
         ];
         let lacking = lacking.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
         let lacking = lacking.collect::<Vec<_>>().join(", ");
         let without = if lacking.is_empty() { String::new() } else { format!("; without a pair: {lacking}") };
-        let moved = if self.same_instant == self.pairs {
+        let moved = if self.same_time == self.pairs {
             String::new()
         } else {
-            format!(", {} of them meant for the same instant in both", self.same_instant)
+            format!(", {} of them with the same scheduled time in both", self.same_time)
         };
-        format!("{} launches have a pair{moved}{without}.", self.pairs)
+        format!("{} requests have a pair{moved}{without}.", self.pairs)
     }
 
-    fn of_sample(&self) -> Option<String> {
-        (self.one_in > 1)
-            .then(|| format!("Of so many launches one in {} was compared, drawn by session and step.", self.one_in))
+    fn sample_sentence(&self) -> Option<String> {
+        (self.sampled_one_in > 1)
+            .then(|| format!("One request in {} was compared, selected by session and step.", self.sampled_one_in))
     }
 }
 
-/// Those of both that are of one session and step, how many of them were meant for one instant, and the others; both in order.
-fn paired(deeds: &[Deed], counterparts: Vec<Counterpart>, counted: &Range<Instant>) -> (Vec<Pair>, u64, Unpaired) {
-    let key = |counterpart: &Counterpart| (counterpart.session, counterpart.step);
+/// Joins requests by session and step, sorted on both sides. Returns the pairs, how many of them have the same
+/// scheduled time, and the unpaired requests.
+fn pair_requests(deeds: &[RunRequest], counterparts: Vec<SimulatedRequest>, counted: &Range<Instant>) -> (Vec<Pair>, u64, Unpaired) {
+    let key = |counterpart: &SimulatedRequest| (counterpart.session, counterpart.step);
     let mut counterparts = counterparts.into_iter().peekable();
     let (mut pairs, mut same_instant, mut unpaired) = (Vec::new(), 0, Unpaired::default());
     for deed in deeds {
@@ -275,9 +285,9 @@ fn paired(deeds: &[Deed], counterparts: Vec<Counterpart>, counted: &Range<Instan
             (None, _) if !deed.sent => unpaired.unsent += 1,
             (None, _) => unpaired.failed += 1,
             (_, None) => unpaired.only_in_run += 1,
-            (_, Some(Counterpart { response: None, .. })) => unpaired.refused_by_model += 1,
-            (_, Some(counterpart)) if counterpart.label != deed.label => unpaired.other_request += 1,
-            (Some(run_ms), Some(Counterpart { intended, response: Some(response), .. })) => {
+            (_, Some(SimulatedRequest { response: None, .. })) => unpaired.rejected_by_model += 1,
+            (_, Some(counterpart)) if counterpart.label != deed.label => unpaired.different_request += 1,
+            (Some(run_ms), Some(SimulatedRequest { intended, response: Some(response), .. })) => {
                 let model_ms = response.as_millis_f64();
                 pairs.push(Pair { intended: deed.intended, label: deed.label, run_ms, model_ms });
                 same_instant += u64::from(intended == deed.intended);
@@ -288,27 +298,27 @@ fn paired(deeds: &[Deed], counterparts: Vec<Counterpart>, counted: &Range<Instan
     (pairs, same_instant, unpaired)
 }
 
-/// `pairs` in stretches of equally many; none where they are too few for an interval.
+/// Divides `pairs` into batches of equal size; none if they are too few for a confidence interval.
 fn batches(pairs: &[Pair]) -> impl Iterator<Item = &[Pair]> {
     let n = pairs.len();
     let batches = Some(BATCHES.min(n / LEAST)).filter(|batches| *batches >= FEWEST).unwrap_or(0);
     (0..batches).map(move |i| &pairs[i * n / batches..(i + 1) * n / batches])
 }
 
-/// The sums of the responses of the run and of the model.
+/// The sums of the response times of run and model.
 fn sums(pairs: &[Pair]) -> (f64, f64) {
     pairs.iter().fold((0.0, 0.0), |(run, model), pair| (run + pair.run_ms, model + pair.model_ms))
 }
 
-impl Stretch {
+impl PairedInterval {
     fn of(pairs: &[Pair]) -> Self {
         let ((run, model), n) = (sums(pairs), pairs.len() as f64);
-        Self { from_s: Instant::ZERO.until(pairs[0].intended).as_secs_f64(), response_ms: run / n, model_ms: model / n }
+        Self { start_s: Instant::ZERO.until(pairs[0].intended).as_secs_f64(), response_ms: run / n, model_ms: model / n }
     }
 }
 
-impl Paired {
-    /// Of these pairs, in the order of time; `None` without any.
+impl PairedStats {
+    /// The statistics of these pairs, in the order of time; `None` without pairs.
     fn of(label: &str, pairs: &[Pair]) -> Option<Self> {
         if pairs.is_empty() {
             return None;
@@ -336,15 +346,15 @@ impl Paired {
     }
 }
 
-impl Paired {
-    /// How run and model compare, and how well that is known.
-    fn in_words(&self) -> Vec<String> {
+impl PairedStats {
+    /// How run and model compare, and how precise this is.
+    fn sentences(&self) -> Vec<String> {
         let (Some(ratio), Some(low), Some(high)) = (self.ratio, self.ratio_low, self.ratio_high) else {
-            return vec![format!("These are too few for an interval: {} pairs would give one.", FEWEST * LEAST)];
+            return vec![format!("These are too few pairs for a confidence interval; {} would suffice.", FEWEST * LEAST)];
         };
         let percent = |part: f64| format!("{:.1}", 100.0 * part);
         let compared = if low <= 1.0 && high >= 1.0 {
-            "Run and model agree as far as these launches tell.".to_owned()
+            "Run and model do not differ significantly.".to_owned()
         } else {
             let (least, most, how) =
                 if low > 1.0 { (low - 1.0, high - 1.0, "slower") } else { (1.0 - high, 1.0 - low, "faster") };
@@ -353,7 +363,7 @@ impl Paired {
         let of_mean = self.response_low_ms.zip(self.response_high_ms).map(|(low, high)| (high - low) / 2.0);
         let known = of_mean.map(|half| {
             format!(
-                "The mean response is known to {} % by the run alone, its ratio to the model to {} %.",
+                "The mean response time is known to ±{} % from the run alone, its ratio to the model to ±{} %.",
                 percent(half / self.response_ms),
                 percent((high - low) / 2.0 / ratio)
             )
@@ -362,7 +372,7 @@ impl Paired {
     }
 }
 
-/// Pearson's correlation of the two responses.
+/// Pearson's correlation of the two response times.
 fn correlation(pairs: &[Pair]) -> Option<f64> {
     let ((run, model), n) = (sums(pairs), pairs.len() as f64);
     let (run, model) = (run / n, model / n);
@@ -370,7 +380,7 @@ fn correlation(pairs: &[Pair]) -> Option<f64> {
         pairs.iter().map(|pair| of(pair.run_ms - run, pair.model_ms - model)).sum()
     };
     let spread = (product(|x, _| x * x) * product(|_, y| y * y)).sqrt();
-    // What differs by rounding only does not differ.
+    // Differences by rounding do not count.
     (spread > 1e-12 * n * run * model).then(|| product(|x, y| x * y) / spread)
 }
 

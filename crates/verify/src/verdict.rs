@@ -8,9 +8,8 @@ mod warning_kind;
 
 use std::collections::BTreeMap;
 
-use offered_model::System;
-use offered_model::document::{Document, Schema};
-use schemars::JsonSchema;
+use offered_events::document::{Document, Schema};
+use offered_schedule::System;
 use serde::{Deserialize, Serialize};
 
 use crate::generator_error::GeneratorError;
@@ -21,7 +20,8 @@ pub use enums::{Check, CheckResult, NotCheckedReason, Pattern, StabilityState, V
 pub use warning_kind::WarningKind;
 
 /// The verdict on a recording: whether its results are valid, and the statistics that show it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// The name and version of this document type.
     pub schema: Schema<Verdict>,
@@ -93,7 +93,8 @@ impl Document for Verdict {
 }
 
 /// The verdicts on several files, each judged separately.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdicts {
     /// The name and version of this document type.
     pub schema: Schema<Verdicts>,
@@ -114,7 +115,8 @@ impl Verdict {
 
 /// Counts and response times of the requests of one label. Times are done - scheduled of successful requests, in milliseconds; `None` if
 /// none succeeded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestStats {
     /// The label, or `Total`.
     pub label: String,
@@ -135,7 +137,8 @@ pub struct RequestStats {
 }
 
 /// The clock of a worker, compared with the clock of worker 1.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Clock {
     /// The worker and its machine.
     pub label: String,
@@ -153,7 +156,8 @@ pub struct Clock {
 }
 
 /// The recording that was read.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
     /// The path, as the caller gave it.
     pub path: String,
@@ -173,7 +177,8 @@ pub struct Source {
 ///
 /// For a recording of `offered`: the requests scheduled in [start, end), in seconds from the start of the run. For the file of another
 /// tool: the requests sent in [start, end], in seconds from the first request.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Window {
     /// The start of the window.
     pub start_s: f64,
@@ -186,7 +191,8 @@ pub struct Window {
 }
 
 /// The specified load. In a partly-open system it describes the arrivals of sessions, that is, the first request of each session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expected {
     /// The name of the specified arrivals.
     pub arrivals: String,
@@ -203,7 +209,8 @@ pub struct Expected {
 }
 
 /// The arrivals of the sessions of a partly-open system, measured by the first request of each session.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sessions {
     /// Number of sessions that sent their first request.
     pub n: u64,
@@ -222,7 +229,8 @@ pub struct Sessions {
 }
 
 /// Statistics of times: one row of a table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeStats {
     /// The label, or `Total`.
     pub label: String,
@@ -266,7 +274,8 @@ pub struct TimeStats {
 }
 
 /// Statistics of response sizes: one row of a table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SizeStats {
     /// The label, or `Total`.
     pub label: String,
@@ -295,7 +304,8 @@ pub struct SizeStats {
 }
 
 /// Whether the system is stable under the load, that is, whether completions follow arrivals.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stability {
     /// The result.
     pub state: StabilityState,
@@ -321,7 +331,8 @@ pub struct Stability {
 }
 
 /// The gaps between the requests of the first `threads` threads (Figure 15 of Brady's paper on bunched requests).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadStats {
     /// Number of threads.
     pub threads: u64,
@@ -338,7 +349,8 @@ pub struct ThreadStats {
 }
 
 /// Lateness: sent time minus scheduled time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lateness {
     /// Number of sent requests.
     pub n: u64,
@@ -359,7 +371,8 @@ pub struct Lateness {
 }
 
 /// Stalls: periods in which the generator did not run. After a stall it sends all overdue requests at once.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stalls {
     /// Number of stalls.
     pub count: u64,
@@ -370,7 +383,8 @@ pub struct Stalls {
 }
 
 /// Little's law applied to the run: one row of Table 3 of Brady and Gunther.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Queue {
     /// The arrival rate lambda: one over the mean gap.
     pub rate_per_s: Option<f64>,
@@ -391,7 +405,8 @@ pub struct Queue {
 }
 
 /// The finding of one test or check.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The test or check.
     pub check: Check,
@@ -417,7 +432,8 @@ impl Finding {
 }
 
 /// The index of dispersion for counts (variance over mean) for one window length.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Dispersion {
     /// The length of the windows.
     pub window_s: f64,
@@ -435,7 +451,8 @@ fn is_false(flag: &bool) -> bool {
 }
 
 /// A warning about a result, with a fix.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Warning {
     /// The kind of the warning, with its numbers. `None` if the warning has no kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]

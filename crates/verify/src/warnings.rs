@@ -1,31 +1,32 @@
-//! Which doubts there are about a recording, in the terms of Brady and Gunther's principles.
+//! Finds the warnings about a recording, in the terms of Brady and Gunther's principles.
 
-use offered_model::recording::Evidence;
-use offered_model::{Nanos, Recording};
+use offered_events::recording::Evidence;
+use offered_base::Nanos;
+use offered_events::Recording;
 use offered_stats::dispersion::Dispersion;
 
 use crate::criteria::Criteria;
 use crate::judge::SATURATED;
 use crate::expected_arrivals::ExpectedArrivals;
-use crate::pattern::Look;
+use crate::pattern::Classification;
 use crate::stream::Stream;
 use crate::verdict::{WarningKind, Lateness, Pattern, Queue};
 use crate::windows;
 
-/// R / (R + Z) above this: the users spend so much of their time waiting that they launch in step with the server.
+/// With a larger R / (R + Z), users wait so long that their requests follow the server.
 const HIGH_RORT: f64 = 0.1;
-/// The counts of users who come back are too even in windows of so many of their cycles.
+/// The counts of returning users are under-dispersed in windows of this number of user cycles.
 const CYCLES: f64 = 3.0;
-/// Ticks coarser than this share of the mean gap hide what happens inside them.
+/// Ticks above this share of the mean gap hide what happens within them.
 const COARSE: f64 = 0.2;
 
-/// That the generator had no time left, where it had none.
+/// A warning if a sending thread was saturated.
 pub(crate) fn of_saturation(generator: &Evidence) -> Option<WarningKind> {
     let (thread, busy) = generator.busiest().filter(|(_, busy)| *busy > SATURATED)?;
     Some(WarningKind::GeneratorSaturated { thread, busy })
 }
 
-/// Doubts about a run that did not come to its end, and about a generator of which much was asked.
+/// Warnings about a run that was stopped early, and about a generator near its limit.
 pub(crate) fn of_generator(generator: &Evidence) -> Vec<WarningKind> {
     let why = generator.halted.as_ref().map(|halted| halted.why.clone());
     let stopped = generator.stopped.then_some(WarningKind::StoppedEarly { reason: why });
@@ -38,7 +39,7 @@ pub(crate) fn of_generator(generator: &Evidence) -> Vec<WarningKind> {
     stopped.into_iter().chain(near).collect()
 }
 
-/// Doubts about the file itself, and about who answered.
+/// Warnings about the file and about the identity of the server.
 pub(crate) fn of_source(ask: &Criteria, recording: &Recording) -> Vec<WarningKind> {
     let mut all: Vec<WarningKind> = recording.notes.iter().map(|note| WarningKind::ReaderNote { note: note.clone() }).collect();
     if recording.unreadable > 0 {
@@ -48,13 +49,13 @@ pub(crate) fn of_source(ask: &Criteria, recording: &Recording) -> Vec<WarningKin
     all
 }
 
-/// Doubts about the launches.
-pub(crate) fn of_launches(ask: &Criteria, stream: &Stream, look: &Look, sessions_known: bool) -> Vec<WarningKind> {
+/// Warnings about the number of requests and the resolution of their timestamps.
+pub(crate) fn of_launches(ask: &Criteria, stream: &Stream, look: &Classification, sessions_known: bool) -> Vec<WarningKind> {
     let gaps = stream.gaps();
     let mut all = Vec::new();
     let (to_within, needed) = (ask.cov_tolerance, (1.96 / ask.cov_tolerance).powi(2).ceil());
     if !stream.is_long_enough() {
-        all.push(WarningKind::TooFewRequests { reason: look.because.clone(), needed_gaps: needed, half_width: to_within });
+        all.push(WarningKind::TooFewRequests { reason: look.reason.clone(), needed_gaps: needed, half_width: to_within });
     } else if (gaps as f64) < needed {
         all.push(WarningKind::FewGaps { gaps, needed_gaps: needed, half_width: to_within });
     }
@@ -65,15 +66,15 @@ pub(crate) fn of_launches(ask: &Criteria, stream: &Stream, look: &Look, sessions
     all
 }
 
-/// A doubt about launches that are no Poisson process.
-pub(crate) fn of_pattern(look: &Look) -> Option<WarningKind> {
+/// A warning if the requests are not a Poisson process.
+pub(crate) fn of_pattern(look: &Classification) -> Option<WarningKind> {
     let plain =
         matches!(look.pattern, Pattern::Poisson | Pattern::PoissonFixedCount | Pattern::TooFewRequests | Pattern::SeveralRuns);
     let ticking = look.bunches.is_some_and(|found| found.spacing_cov < 0.5);
-    (!plain).then(|| WarningKind::NotPoisson { pattern: look.pattern, regular: ticking, reason: look.because.clone() })
+    (!plain).then(|| WarningKind::NotPoisson { pattern: look.pattern, regular: ticking, reason: look.reason.clone() })
 }
 
-/// Doubts about the queue: users who wait rather than think.
+/// Warnings about users who wait rather than think.
 pub(crate) fn of_queue(ask: &Criteria, queue: &Queue) -> Vec<WarningKind> {
     let waiting = queue.rort.filter(|&rort| rort > HIGH_RORT).map(|rort| WarningKind::UsersMostlyWaiting { rort });
     let asked = match &ask.expected {
@@ -85,7 +86,8 @@ pub(crate) fn of_queue(ask: &Criteria, queue: &Queue) -> Vec<WarningKind> {
     waiting.into_iter().chain(other.map(|(seen, by_little)| WarningKind::UserCountMismatch { littles_law: by_little, observed: seen })).collect()
 }
 
-/// Doubts about a run too short to show that its users come back: their evenness is in windows of several cycles.
+/// A warning if the run is too short to show returning users: their under-dispersion appears in windows of several
+/// cycles.
 pub(crate) fn of_length(ask: &Criteria, queue: &Queue, ladder: &[Dispersion]) -> Option<WarningKind> {
     let (rtt_ms, window_ms) = (queue.rtt_ms?, ladder.last()?.window as f64 / 1e6);
     let short = window_ms < CYCLES * rtt_ms && matches!(ask.expected, ExpectedArrivals::Poisson | ExpectedArrivals::FixedCount);
@@ -93,19 +95,19 @@ pub(crate) fn of_length(ask: &Criteria, queue: &Queue, ladder: &[Dispersion]) ->
     short.then_some(WarningKind::RunTooShortForUsers { rtt_ms, window_ms, needed_ms })
 }
 
-/// Doubts about a rate that chance made another than the one asked for, in the schedule already.
+/// A warning if a rate that changes at random differs from its target in this schedule.
 pub(crate) fn of_schedule(ask: &Criteria, scheduled_per_s: Option<f64>) -> Option<WarningKind> {
     let (asked_per_s, scheduled_per_s) = (ask.target_rate_per_s?, scheduled_per_s?);
     let far = (scheduled_per_s / asked_per_s - 1.0).abs() > ask.cov_tolerance;
     far.then_some(WarningKind::RandomRateDiffers { target_rate_per_s: asked_per_s, scheduled_rate_per_s: scheduled_per_s })
 }
 
-/// Doubts about launches that left too early, by more than the tick of their stamps: no generator does that, a clock may.
+/// A warning if requests were early by more than the timestamp resolution: a clock error, not a generator error.
 pub(crate) fn of_early((launches, most): (u64, Nanos)) -> Option<WarningKind> {
     (launches > 0).then(|| WarningKind::EarlyRequests { requests: launches, max_us: most.as_micros_f64() })
 }
 
-/// Doubts about the generator's punctuality; that it `stalled` is a doubt of its own.
+/// Warnings about lateness; if the generator `stalled`, that is a separate warning.
 pub(crate) fn of_lateness(ask: &Criteria, lateness: &Lateness, stalled: bool) -> Vec<WarningKind> {
     let late = lateness.p99_us > ask.late_after.as_micros_f64() && !stalled;
     let late = late.then_some(WarningKind::LateRequests { p99_us: lateness.p99_us });

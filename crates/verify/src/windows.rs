@@ -1,27 +1,27 @@
-//! The dispersion of counts at a ladder of windows, from a millisecond to a twentieth of the run.
+//! The dispersion of counts for a ladder of window lengths, from a millisecond to a twentieth of the run.
 
 use offered_stats::dispersion::Dispersion;
 use offered_stats::windows::Dispersed;
 
 use crate::ends::Ends;
-use crate::finding::{Size, Strictness};
+use crate::finding::{EffectSize, Strictness};
 use crate::verdict::{Check, Finding};
 
-/// What this finding has of the level; the other shares are in poisson.rs.
+/// The share of the significance level; the other shares are in `poisson.rs`.
 const SHARE: f64 = 0.12;
-/// A rung needs so many windows.
+/// Minimum number of windows of a length.
 pub(crate) const FEWEST: u64 = 20;
-/// And in each so many launches on average.
+/// Minimum mean number of requests in a window.
 const LEAST: f64 = 0.25;
 
-/// Counts at every rung (1, 2, 5 times a power of ten) that a stream fills, as its instants come.
+/// Counts for every window length (1, 2, 5 times a power of ten) that a stream is long enough for.
 #[derive(Default)]
 pub(crate) struct Ladder(Vec<Dispersed>);
 
 impl Ladder {
-    /// Of a stream with these ends.
+    /// For a stream with these ends.
     pub(crate) fn new(ends: Ends, tick: u64) -> Self {
-        // Windows begin with a tick, so that no tick is torn.
+        // Windows start at a tick, so that no tick is divided.
         let (from, length) = (ends.first / tick * tick, ends.length());
         let decades = (6..15).map(|power| 10u64.pow(power));
         let rungs = decades
@@ -31,7 +31,7 @@ impl Ladder {
         Self(rungs.map(|window| Dispersed::new(from, from + length, window)).collect())
     }
 
-    /// Takes an instant.
+    /// Adds a sent time, in nanoseconds.
     #[inline]
     pub(crate) fn add(&mut self, at: u64) {
         self.0.iter_mut().for_each(|rung| rung.add(at));
@@ -42,14 +42,15 @@ impl Ladder {
     }
 }
 
-/// Is the index 1 at every rung? The worst rung that matters speaks, its p-value multiplied by the number of rungs.
+/// Is the index of dispersion 1 for every window length? The most significant length whose effect matters decides; its
+/// p-value is multiplied by the number of lengths.
 pub(crate) fn finding(ladder: &[Dispersion], strictness: Strictness) -> Finding {
-    // Counts of independent gaps have the square of the gaps' CoV as their index, so the tolerance is twice that of a CoV.
+    // With independent gaps the index is the squared CoV of the gaps, so its tolerance is twice that of a CoV.
     let matters = |rung: &&Dispersion| (rung.idc - 1.0).abs() > 2.0 * strictness.tolerance;
     let worst = |a: &&Dispersion, b: &&Dispersion| a.test.p.total_cmp(&b.test.p);
     let rung = ladder.iter().filter(matters).min_by(worst).or_else(|| ladder.iter().min_by(worst));
     let test = rung.map(|rung| offered_stats::Test { p: (rung.test.p * ladder.len() as f64).min(1.0), ..rung.test });
     let effect = rung
-        .map_or_else(Size::default, |rung| Size::of(rung.idc, 1.0, 2.0 * strictness.tolerance).within(rung.interval));
+        .map_or_else(EffectSize::default, |rung| EffectSize::of(rung.idc, 1.0, 2.0 * strictness.tolerance).with_interval(rung.interval));
     strictness.finding(Check::Dispersion, test, SHARE, effect)
 }

@@ -1,7 +1,7 @@
-//! Gaps of the launches of each worker, and of each of the nodes that were merged.
+//! Gaps between the requests of each worker, and of each merged node.
 //!
-//! Every n-th launch of a Poisson stream comes after the sum of n gaps: of n equal workers each has a CoV of 1/sqrt(n), and
-//! that is as it should be. A worker that differs from the others is what to look for.
+//! In a Poisson process divided equally among n workers, each gap of a worker is the sum of n gaps, so its CoV is
+//! 1/sqrt(n). Look for a worker that differs from the others.
 
 use offered_stats::cov::exponential_interval;
 use offered_stats::groups::Groups;
@@ -10,14 +10,14 @@ use crate::scope::Scope;
 use crate::tables;
 use crate::verdict::TimeStats;
 
-/// The launches of each worker, and of each node, which come in order.
+/// Collects the gaps of each worker and of each node, from requests in the order of their sent times.
 pub(crate) struct Workers {
     nodes: Vec<(String, u16)>,
     by_worker: Rows,
     by_node: Rows,
 }
 
-/// The first and the last launch of each, and the gaps between them.
+/// The first and the last request of each, and the gaps.
 #[derive(Default)]
 struct Rows {
     ends: Vec<Option<(u64, u64)>>,
@@ -43,7 +43,7 @@ impl Rows {
         let row = |(number, ends): (usize, Option<(u64, u64)>)| {
             let (row, (first, last)) = (gaps.of(number)?.summary(1e6)?, ends?);
             let span_ms = (last - first) as f64 / 1e6;
-            Some(tables::times(name(number), &row, span_ms, Some(exponential_interval(row.cov, row.n))))
+            Some(tables::time_stats(name(number), &row, span_ms, Some(exponential_interval(row.cov, row.n))))
         };
         self.ends.into_iter().enumerate().filter_map(row).collect()
     }
@@ -54,7 +54,7 @@ impl Workers {
         Self { nodes: scope.recording.nodes.clone(), by_worker: Rows::default(), by_node: Rows::default() }
     }
 
-    /// Takes a launch.
+    /// Adds a sent request.
     #[inline]
     pub(crate) fn add(&mut self, worker: u16, sent: u64) {
         self.by_worker.add(worker.into(), sent);
@@ -64,7 +64,8 @@ impl Workers {
         }
     }
 
-    /// A row per worker when there are several, and they are not the nodes; and a row per node when several were merged.
+    /// One row per worker, if there are several and they are not the nodes; and one row per node, if several were
+    /// merged.
     pub(crate) fn finish(self) -> (Vec<TimeStats>, Vec<TimeStats>) {
         let Self { nodes, by_worker, by_node } = self;
         let workers = by_worker.finish(|worker| format!("worker {worker}"));

@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use offered_model::{Law, Wrong};
+use offered_base::Wrong;
+use offered_distributions::Law;
 
 use super::ExpectedArrivals;
 

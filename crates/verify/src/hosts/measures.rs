@@ -1,142 +1,142 @@
-//! What was measured of a machine: shares of time, rates and levels, made of its counters.
+//! Measurements of a machine: utilisations, rates and levels, computed from its counters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Course;
+use super::CounterHistory;
 
-/// Processor times in which a processor works for somebody here, and all of them.
+/// Processor times in which a processor is busy, and those in which it is not.
 pub(super) const BUSY: [&str; 5] = ["user_ticks", "nice_ticks", "system_ticks", "irq_ticks", "softirq_ticks"];
 const IDLE: [&str; 3] = ["idle_ticks", "iowait_ticks", "steal_ticks"];
-/// Interfaces, and disks, that are shown: the busiest.
+/// Maximum number of interfaces, and of disks, to report: the busiest.
 const SHOWN: usize = 6;
-/// Series of one that was asked that are shown.
+/// Maximum number of scraped series to report.
 const MOST_SERIES: usize = 60;
-/// Below such a share of the time a virtual machine's processors are its own.
+/// A smaller share of stolen processor time is not reported.
 const STOLEN: f64 = 0.001;
 const SECTOR: f64 = 512.0;
 
-offered_model::named! {
-    /// What a number is of.
+offered_base::named! {
+    /// The resource or series that a measurement is of.
     pub enum Resource {
-        /// All processors: the share of their time in which they worked.
+        /// All processors: their utilisation.
         Processors = "processors",
-        /// The busiest processor: the same.
+        /// The busiest processor: its utilisation.
         Core = "core",
-        /// All processors: the share of their time that the machine beneath gave to others.
+        /// All processors: the share of time that the hypervisor gave to other machines.
         Stolen = "stolen",
-        /// A control group: processors at work.
+        /// A control group: its busy processors.
         Group = "group",
-        /// A control group whose processors are limited: the share of its limit.
-        GroupLimit = "group-limit",
-        /// A process: processors at work.
+        /// A control group with a processor limit: its utilisation of the limit.
+        GroupLimit = "group_limit",
+        /// A process: its busy processors.
         Process = "process",
-        /// Processes that ran or wanted to, without the observer.
+        /// Number of runnable processes, without the observer.
         Running = "running",
-        /// Processes that waited for a disk.
+        /// Number of processes waiting for a disk.
         Blocked = "blocked",
-        /// A disk: the share of the time in which it had something to do.
+        /// A disk: the share of time in which it was busy.
         Disk = "disk",
-        /// A disk: requests that it had, on average.
-        DiskQueue = "disk-queue",
-        /// A disk: bytes read a second.
-        DiskRead = "disk-read",
-        /// A disk: bytes written a second.
-        DiskWritten = "disk-written",
-        /// An interface: bytes received a second.
-        NetworkIn = "network-in",
-        /// An interface: bytes sent a second.
-        NetworkOut = "network-out",
-        /// The share of the time in which somebody was held up for want of it.
+        /// A disk: the mean number of requests in its queue.
+        DiskQueue = "disk_queue",
+        /// A disk: bytes read per second.
+        DiskRead = "disk_read",
+        /// A disk: bytes written per second.
+        DiskWritten = "disk_written",
+        /// An interface: bytes received per second.
+        NetworkIn = "network_in",
+        /// An interface: bytes sent per second.
+        NetworkOut = "network_out",
+        /// The share of time in which some task was stalled for lack of the resource.
         Pressure = "pressure",
-        /// The share of memory that could not be had.
+        /// The share of memory that is not available.
         Memory = "memory",
-        /// A series that somebody counts: its rise per second.
-        SeriesRate = "series-rate",
-        /// A series that somebody tells: what it was.
-        SeriesLevel = "series-level",
+        /// A scraped counter: its increase per second.
+        SeriesRate = "series_rate",
+        /// A scraped gauge: its value.
+        SeriesLevel = "series_level",
     }
 }
 
 impl Resource {
-    /// Whether it is what somebody told of itself, and no figure of a machine.
+    /// Whether it is a scraped series rather than a resource of the machine.
     pub fn is_series(self) -> bool {
         matches!(self, Self::SeriesRate | Self::SeriesLevel)
     }
 
-    /// Whether 1 is all that there is of it, and who asks for more waits.
+    /// Whether it is a utilisation: at 1 the resource is exhausted, and tasks wait.
     pub fn is_utilisation(self) -> bool {
         matches!(self, Self::Processors | Self::Core | Self::GroupLimit | Self::Disk)
     }
 }
 
-/// Something that was measured of a machine, over windows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A measurement over windows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measure {
-    /// What it is.
+    /// The resource.
     pub resource: Resource,
-    /// Of which of them: `sda`, `eth0`, `cpu3`; empty where there is only one.
-    pub of: String,
-    /// On average over the time that was judged; `None` where that is not known. Shares are from 0 to 1, rates per second.
+    /// Its instance, such as `sda`, `eth0`, `cpu3`; empty if there is only one.
+    pub instance: String,
+    /// The mean over the judged time; `None` if it is unknown. Utilisations are 0 to 1, rates per second.
     pub mean: Option<f64>,
-    /// In each window; `None` where it was not observed from end to end.
+    /// The value by window; `None` if the window was not observed completely.
     pub over_time: Vec<Option<f64>>,
 }
 
 impl Measure {
-    /// What it is, as a sentence names it.
-    pub fn words(&self) -> String {
-        let of = group(&self.of);
+    /// Its name, for a sentence.
+    pub fn text(&self) -> String {
+        let of = group(&self.instance);
         match self.resource {
             Resource::Processors => "the processors".to_owned(),
             Resource::Core => format!("one processor ({of})"),
-            Resource::Stolen => "processor time given to others".to_owned(),
+            Resource::Stolen => "stolen processor time".to_owned(),
             Resource::Group => format!("control group {of}"),
             Resource::GroupLimit => format!("the limit of control group {of}"),
             Resource::Process => format!("process {of}"),
-            Resource::Running => "wanted to run".to_owned(),
-            Resource::Blocked => "waited for a disk".to_owned(),
+            Resource::Running => "runnable processes".to_owned(),
+            Resource::Blocked => "processes waiting for a disk".to_owned(),
             Resource::Disk => format!("disk {of}"),
             Resource::DiskQueue => format!("requests at disk {of}"),
             Resource::DiskRead => format!("read from {of}"),
             Resource::DiskWritten => format!("written to {of}"),
             Resource::NetworkIn => format!("received at {of}"),
             Resource::NetworkOut => format!("sent from {of}"),
-            Resource::Pressure => match self.of.split_once(":cgroup:") {
-                Some((kind, own)) => format!("held up for {kind}, control group {}", group(own)),
-                None => format!("held up for {of}"),
+            Resource::Pressure => match self.instance.split_once(":cgroup:") {
+                Some((kind, own)) => format!("stalled for {kind}, control group {}", group(own)),
+                None => format!("stalled for {of}"),
             },
             Resource::Memory => "memory in use".to_owned(),
-            Resource::SeriesRate => format!("{}, per second", self.of),
-            Resource::SeriesLevel => self.of.clone(),
+            Resource::SeriesRate => format!("{}, per second", self.instance),
+            Resource::SeriesLevel => self.instance.clone(),
         }
     }
 }
 
-/// A control group as people name it: without where all of them are.
+/// The short name of a control group, without common parent directories.
 fn group(path: &str) -> &str {
     path.strip_prefix("/sys/fs/cgroup/").unwrap_or(path)
 }
 
-/// Whether this is a processor by itself: `cpu3`.
+/// Whether this is a single processor, such as `cpu3`.
 pub(super) fn is_core(source: &str) -> bool {
     source.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-/// What was measured of a machine; means are of the windows in `judged`.
-pub(super) fn of(course: &Course, ticks_per_s: u64, judged: &Range<usize>) -> Vec<Measure> {
-    let making = Making { course, judged };
+/// All measurements of a machine; means are over the windows `judged`.
+pub(super) fn of(course: &CounterHistory, ticks_per_s: u64, judged: &Range<usize>) -> Vec<Measure> {
+    let making = MeasureBuilder { course, judged };
     let named = |prefix: &str| -> Vec<String> {
         let sources = course.sources().filter(|source| source.starts_with(prefix));
         sources.map(str::to_owned).collect()
     };
     let bare = |source: &str| source.split_once(':').map_or(source, |(_, name)| name).to_owned();
     let share = |source: &str, of: &[&str], all: &[&str], from: usize, to: usize| {
-        let part = course.rises(source, of, from, to)?;
-        let whole = course.rises(source, all, from, to)?;
+        let part = course.total_increase(source, of, from, to)?;
+        let whole = course.total_increase(source, all, from, to)?;
         (whole > 0.0).then(|| part / whole)
     };
     let all: Vec<&str> = BUSY.iter().chain(&IDLE).copied().collect();
@@ -146,11 +146,11 @@ pub(super) fn of(course: &Course, ticks_per_s: u64, judged: &Range<usize>) -> Ve
             share(core, &["busy_ticks"], &["busy_ticks", "idle_ticks"], from, to)
         })
     });
-    measures.extend(busiest(cores.collect(), 1));
+    measures.extend(keep_busiest(cores.collect(), 1));
     let stolen = making.rate(Resource::Stolen, "", |from, to| share("cpu", &["steal_ticks"], &all, from, to));
     measures.extend(Some(stolen).filter(|stolen| stolen.mean.is_some_and(|mean| mean > STOLEN)));
     let per_s = |source: &str, metrics: &[&str], unit: f64, from: usize, to: usize| {
-        Some(course.rises(source, metrics, from, to)? * unit / course.seconds(from, to))
+        Some(course.total_increase(source, metrics, from, to)? * unit / course.seconds(from, to))
     };
     for source in named("cgroup:") {
         let used = |from, to| per_s(&source, &["cpu_us"], 1e-6, from, to);
@@ -163,20 +163,20 @@ pub(super) fn of(course: &Course, ticks_per_s: u64, judged: &Range<usize>) -> Ve
         let used = |from, to| per_s(&source, &["user_ticks", "system_ticks"], unit, from, to);
         measures.push(making.rate(Resource::Process, &bare(&source), used));
     }
-    // It looks while it runs, and is not what anybody waits for.
+    // The observer is runnable while it samples, and nobody waits for it.
     let running = |from: usize, to: usize| Some((course.level("system", "running", from..to)? - 1.0).max(0.0));
     measures.push(making.rate(Resource::Running, "", running));
     measures.push(making.rate(Resource::Blocked, "", |from, to| course.level("system", "blocked", from..to)));
-    measures.extend(making.of_each(&named("disk:"), &bare, &|source| {
+    measures.extend(making.rate_of_each(&named("disk:"), &bare, &|source| {
         vec![
-            // A tick more may fall into a window than it is long.
+            // A window may contain one more tick than its length.
             (Resource::Disk, Box::new(move |from, to| Some(per_s(source, &["busy_ms"], 1e-3, from, to)?.min(1.0)))),
             (Resource::DiskQueue, Box::new(move |from, to| per_s(source, &["queue_ms"], 1e-3, from, to))),
             (Resource::DiskRead, Box::new(move |from, to| per_s(source, &["read_sectors"], SECTOR, from, to))),
             (Resource::DiskWritten, Box::new(move |from, to| per_s(source, &["written_sectors"], SECTOR, from, to))),
         ]
     }));
-    measures.extend(making.of_each(&named("net:"), &bare, &|source| {
+    measures.extend(making.rate_of_each(&named("net:"), &bare, &|source| {
         vec![
             (Resource::NetworkIn, Box::new(move |from, to| per_s(source, &["in_bytes"], 1.0, from, to))),
             (Resource::NetworkOut, Box::new(move |from, to| per_s(source, &["out_bytes"], 1.0, from, to))),
@@ -195,10 +195,10 @@ pub(super) fn of(course: &Course, ticks_per_s: u64, judged: &Range<usize>) -> Ve
     measures
 }
 
-/// What somebody told of itself, those of a name together and of many the busiest; and how many more there are. The names of `counters`
-/// only rise.
-pub(super) fn series(course: &Course, counters: &BTreeSet<String>, judged: &Range<usize>) -> (Vec<Measure>, u64) {
-    let making = Making { course, judged };
+/// The measurements of scraped series, sorted by name; of many the busiest, and the number of the others. `counters`
+/// are the names of the series that are counters.
+pub(super) fn series(course: &CounterHistory, counters: &BTreeSet<String>, judged: &Range<usize>) -> (Vec<Measure>, u64) {
+    let making = MeasureBuilder { course, judged };
     let mut by_name: BTreeMap<&str, Vec<Measure>> = BTreeMap::new();
     let mut all = 0;
     for source in course.sources().filter(|source| source.starts_with('{')) {
@@ -206,7 +206,7 @@ pub(super) fn series(course: &Course, counters: &BTreeSet<String>, judged: &Rang
             all += 1;
             let of = if source == "{}" { name.to_owned() } else { format!("{name}{source}") };
             let measure = if counters.contains(name) {
-                let rise = |from, to| Some(course.rise(source, name, from, to)? / course.seconds(from, to));
+                let rise = |from, to| Some(course.increase(source, name, from, to)? / course.seconds(from, to));
                 making.rate(Resource::SeriesRate, &of, rise)
             } else {
                 making.rate(Resource::SeriesLevel, &of, |from, to| course.level(source, name, from..to))
@@ -216,34 +216,34 @@ pub(super) fn series(course: &Course, counters: &BTreeSet<String>, judged: &Rang
             }
         }
     }
-    let shown = by_name.into_values().flat_map(|measures| busiest(measures, SHOWN)).take(MOST_SERIES);
+    let shown = by_name.into_values().flat_map(|measures| keep_busiest(measures, SHOWN)).take(MOST_SERIES);
     let shown: Vec<Measure> = shown.collect();
     let rest = all - shown.len() as u64;
     (shown, rest)
 }
 
-/// What is made of the counters between two ends.
+/// Computes a value from the counters between two edges.
 type Rate<'a> = Box<dyn Fn(usize, usize) -> Option<f64> + 'a>;
 
-struct Making<'a> {
-    course: &'a Course,
+struct MeasureBuilder<'a> {
+    course: &'a CounterHistory,
     judged: &'a Range<usize>,
 }
 
-impl Making<'_> {
+impl MeasureBuilder<'_> {
     fn rate(&self, resource: Resource, of: &str, rate: impl Fn(usize, usize) -> Option<f64>) -> Measure {
         let windows = self.course.edges().len().saturating_sub(1);
         let finite = |rate: Option<f64>| rate.filter(|rate| rate.is_finite());
         Measure {
             resource,
-            of: of.to_owned(),
+            instance: of.to_owned(),
             mean: (!self.judged.is_empty()).then(|| finite(rate(self.judged.start, self.judged.end))).flatten(),
             over_time: (0..windows).map(|window| finite(rate(window, window + 1))).collect(),
         }
     }
 
-    /// Several measures of each of these; of many the busiest, and none that did nothing.
-    fn of_each<'b>(
+    /// Several measurements of each of these instances; of many the busiest, and none that was idle.
+    fn rate_of_each<'b>(
         &self,
         sources: &'b [String],
         bare: &dyn Fn(&str) -> String,
@@ -264,7 +264,7 @@ impl Making<'_> {
 }
 
 /// Those with the largest means.
-fn busiest(mut measures: Vec<Measure>, most: usize) -> Vec<Measure> {
+fn keep_busiest(mut measures: Vec<Measure>, most: usize) -> Vec<Measure> {
     measures.sort_by(|a, b| b.mean.unwrap_or(0.0).total_cmp(&a.mean.unwrap_or(0.0)));
     measures.truncate(most);
     measures

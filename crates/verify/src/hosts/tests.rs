@@ -1,4 +1,6 @@
-use offered_model::{Event, Law, Nanos, Outcome, Purpose, Seed};
+use offered_base::{Nanos, Purpose, Seed};
+use offered_distributions::Law;
+use offered_events::{Event, Outcome};
 
 use super::*;
 
@@ -8,16 +10,16 @@ fn window(from_s: f64, to_s: f64) -> Window {
     Window { start_s: from_s, end_s: to_s, requests: 0, excluded: 0 }
 }
 
-fn origin() -> Origin {
-    Origin {
+fn origin() -> SampleInfo {
+    SampleInfo {
         name: "db".to_owned(),
         path: "db.parquet".to_owned(),
-        clock: HostClock { known_by: KnownBy::SameClock, ahead_ms: Some(0.0), within_ms: Some(0.0) },
-        every_ns: 200_000_000,
+        clock: HostClock { source: ClockSource::SameClock, offset_ms: Some(0.0), offset_uncertainty_ms: Some(0.0) },
+        interval_ns: 200_000_000,
         ticks_per_s: 100,
-        own_cost: 0.001,
-        has_generator: false,
-        scraped: None,
+        observer_cpu_share: 0.001,
+        runs_generator: false,
+        scrape: None,
     }
 }
 
@@ -28,15 +30,15 @@ fn rates() -> impl Iterator<Item = u64> {
 
 /// A machine of four processors, seen every fifth of a second from one second before the run until one after its minute: each answer takes 8 ms of
 /// processor time in a control group, something else uses half a processor, and all of it is on the first two.
-fn course(with_group: bool) -> Course {
-    let mut course = Course::new(edges(&window(0.0, 60.0), 200_000_000));
+fn course(with_group: bool) -> CounterHistory {
+    let mut course = CounterHistory::new(window_edges(&window(0.0, 60.0), 200_000_000));
     let rates: Vec<u64> = rates().collect();
     let (mut used, mut other) = (1e6, 0.0);
     for sample in 0..=310i64 {
         let at = (sample - 5) * SECOND / 5;
         let rate = usize::try_from(at / SECOND).ok().filter(|_| at >= 0).and_then(|second| rates.get(second));
         let elapsed = sample as f64 / 5.0;
-        let mut see = |source: &str, metric: &str, value| course.see(at, source, metric, value);
+        let mut see = |source: &str, metric: &str, value| course.add(at, source, metric, value);
         if with_group {
             see("cgroup:/db", "cpu_us", used * 1e6);
             see("cgroup:/db", "cpu_limit", 1.0);
@@ -81,14 +83,14 @@ fn recording() -> Recording {
 
 fn host(with_group: bool) -> Host {
     let course = course(with_group);
-    let counted = answers(&recording(), course.edges()).unwrap();
+    let counted = count_responses(&recording(), course.edges()).unwrap();
     Host::of(origin(), &course, &counted, &window(2.0, 58.0))
 }
 
 #[test]
 fn counters_become_shares_rates_and_levels_over_the_time_that_was_judged() {
     let host = host(true);
-    assert_eq!((host.processors, host.samples, host.edges_s.len()), (4, 300, 121));
+    assert_eq!((host.processors, host.samples, host.window_edges_s.len()), (4, 300, 121));
     let mean = |resource| host.measure(resource).unwrap().mean.unwrap();
     let near = |found: f64, told: f64| assert!((found - told).abs() < 1e-6 * told.max(1.0), "{found} {told}");
     // From second 2 to 58 the rates are those of 28 even seconds and of 18 that are multiples of three.
@@ -103,43 +105,43 @@ fn counters_become_shares_rates_and_levels_over_the_time_that_was_judged() {
     near(mean(Resource::Pressure), 0.25);
     near(mean(Resource::Memory), 0.25);
     let disks: Vec<&str> =
-        host.measures.iter().filter(|m| m.resource == Resource::Disk).map(|m| m.of.as_str()).collect();
+        host.measures.iter().filter(|m| m.resource == Resource::Disk).map(|m| m.instance.as_str()).collect();
     assert_eq!(disks, ["sda"], "the other did nothing");
     assert!(host.measure(Resource::Stolen).is_none() && host.measure(Resource::Process).is_none());
 }
 
 #[test]
 fn the_utilisation_law_finds_the_work_of_an_answer_and_what_is_used_without() {
-    let law = host(true).law.unwrap();
+    let law = host(true).utilisation_law.unwrap();
     assert_eq!(law.counter, Counter::Groups);
-    assert!((law.work_ms - 8.0).abs() < 0.1, "{law:?}");
-    let line = law.line.unwrap();
+    assert!((law.demand_ms - 8.0).abs() < 0.1, "{law:?}");
+    let line = law.regression.unwrap();
     assert!(
-        line.work_low_ms < 8.0 && 8.0 < line.work_high_ms && line.work_high_ms - line.work_low_ms < 1.0,
+        line.demand_low_ms < 8.0 && 8.0 < line.demand_high_ms && line.demand_high_ms - line.demand_low_ms < 1.0,
         "{line:?}"
     );
-    assert!(line.idle_low < 0.0 + 0.02 && line.idle_high > -0.02, "{line:?}");
+    assert!(line.idle_low_processors < 0.0 + 0.02 && line.idle_high_processors > -0.02, "{line:?}");
     let host = host(false);
-    let law = host.law.unwrap();
+    let law = host.utilisation_law.unwrap();
     assert_eq!(law.counter, Counter::Machine);
-    assert!(law.work_ms > 15.0, "all of it is put on the answers: {law:?}");
-    let line = law.line.unwrap();
-    assert!((line.work_ms - 8.0).abs() < 0.5 && (line.idle_processors - 0.5).abs() < 0.05, "{line:?}");
-    assert!(host.notes.contains(&HostNote::WholeMachine), "{:?}", host.notes);
+    assert!(law.demand_ms > 15.0, "all of it is put on the answers: {law:?}");
+    let line = law.regression.unwrap();
+    assert!((line.demand_ms - 8.0).abs() < 0.5 && (line.idle_processors - 0.5).abs() < 0.05, "{line:?}");
+    assert!(host.notes.contains(&HostNote::WholeMachineCounter), "{:?}", host.notes);
 }
 
 #[test]
 fn a_line_is_not_drawn_where_it_says_nothing() {
     let course = course(true);
-    let counted = answers(&recording(), course.edges()).unwrap();
-    let short = Host::of(origin(), &course, &counted, &window(2.0, 8.0)).law.unwrap();
-    assert!(short.line.is_none() && short.no_line.as_deref().unwrap().contains("6 of 10 windows"), "{short:?}");
-    let level = Answers { per_window: vec![25; counted.per_window.len()], ..counted.clone() };
-    let law = Host::of(origin(), &course, &level, &window(2.0, 58.0)).law.unwrap();
-    assert!(law.line.is_none() && law.no_line.unwrap().contains("did not change"));
-    let none = Answers { per_window: vec![0; counted.per_window.len()], ..Answers::default() };
+    let counted = count_responses(&recording(), course.edges()).unwrap();
+    let short = Host::of(origin(), &course, &counted, &window(2.0, 8.0)).utilisation_law.unwrap();
+    assert!(short.regression.is_none() && short.no_regression_reason.as_deref().unwrap().contains("6 of 10 windows"), "{short:?}");
+    let level = ResponseCounts { per_window: vec![25; counted.per_window.len()], ..counted.clone() };
+    let law = Host::of(origin(), &course, &level, &window(2.0, 58.0)).utilisation_law.unwrap();
+    assert!(law.regression.is_none() && law.no_regression_reason.unwrap().contains("did not change"));
+    let none = ResponseCounts { per_window: vec![0; counted.per_window.len()], ..ResponseCounts::default() };
     let host = Host::of(origin(), &course, &none, &window(2.0, 58.0));
-    assert!(host.law.is_none() && host.notes[0].words().contains("none came"), "{:?}", host.notes);
+    assert!(host.utilisation_law.is_none() && host.notes[0].text().contains("none came"), "{:?}", host.notes);
 }
 
 #[test]
@@ -174,27 +176,27 @@ fn what_was_saturated_is_named_and_a_lone_thread_too() {
 
 #[test]
 fn a_counter_that_begins_anew_goes_on_and_a_time_that_was_not_observed_is_a_gap() {
-    let mut course = Course::new((0..=10).map(|second| second * SECOND).collect());
+    let mut course = CounterHistory::new((0..=10).map(|second| second * SECOND).collect());
     for (second, ticks) in [(1, 100.0), (3, 300.0), (5, 10.0), (8, 40.0)] {
-        course.see(second * SECOND, "cpu", "user_ticks", ticks);
+        course.add(second * SECOND, "cpu", "user_ticks", ticks);
     }
-    let rise = |from, to| course.rise("cpu", "user_ticks", from, to);
+    let rise = |from, to| course.increase("cpu", "user_ticks", from, to);
     assert_eq!((rise(1, 2), rise(2, 3), rise(0, 1)), (Some(100.0), Some(100.0), None));
     assert_eq!((rise(3, 4), rise(4, 5), rise(5, 8), rise(8, 9)), (Some(5.0), Some(5.0), Some(30.0), None));
     assert_eq!(rise(1, 8), Some(240.0), "what it counted since it began from zero is added to what it was");
     // The kernel's own go back a little at times.
-    course.see(9 * SECOND, "cpu", "user_ticks", 39.0);
-    course.see(10 * SECOND, "cpu", "user_ticks", 41.0);
+    course.add(9 * SECOND, "cpu", "user_ticks", 39.0);
+    course.add(10 * SECOND, "cpu", "user_ticks", 41.0);
     assert_eq!(
-        (course.rise("cpu", "user_ticks", 8, 9), course.rise("cpu", "user_ticks", 9, 10)),
+        (course.increase("cpu", "user_ticks", 8, 9), course.increase("cpu", "user_ticks", 9, 10)),
         (Some(0.0), Some(1.0))
     );
-    assert_eq!(course.judged(&window(0.0, 10.0)), 1..10);
+    assert_eq!(course.judged_windows(&window(0.0, 10.0)), 1..10);
     assert_eq!(course.samples(), 5);
     let host = Host::of(
         origin(),
-        &Course::new(vec![0, SECOND]),
-        &Answers { per_window: vec![0], ..Answers::default() },
+        &CounterHistory::new(vec![0, SECOND]),
+        &ResponseCounts { per_window: vec![0], ..ResponseCounts::default() },
         &window(0.0, 1.0),
     );
     assert!(host.notes == [HostNote::NotObserved] && host.measures.is_empty());
@@ -202,10 +204,10 @@ fn a_counter_that_begins_anew_goes_on_and_a_time_that_was_not_observed_is_a_gap(
 
 #[test]
 fn windows_are_few_round_and_no_shorter_than_two_samples() {
-    assert_eq!(edges(&window(0.0, 60.0), 200_000_000)[1], 500_000_000);
-    assert_eq!(edges(&window(0.0, 3.0), 1_000_000_000), [0, 2 * SECOND, 4 * SECOND]);
+    assert_eq!(window_edges(&window(0.0, 60.0), 200_000_000)[1], 500_000_000);
+    assert_eq!(window_edges(&window(0.0, 3.0), 1_000_000_000), [0, 2 * SECOND, 4 * SECOND]);
     for to_s in [0.0, 0.1, 1e5, 1e7] {
-        let found = edges(&window(0.0, to_s), 200_000_000);
+        let found = window_edges(&window(0.0, to_s), 200_000_000);
         assert!((2..=121).contains(&found.len()) && *found.last().unwrap() as f64 >= to_s * 1e9, "{to_s}");
     }
 }
@@ -215,10 +217,10 @@ fn a_machine_that_works_for_others_is_told() {
     let mut host = host(true);
     let busy = host.measures.iter_mut().find(|measure| measure.resource == Resource::Processors).unwrap();
     busy.mean = Some(0.9);
-    let said = of_others(&host.measures, 4, host.law.as_ref()).unwrap().words();
+    let said = other_load_note(&host.measures, 4, host.utilisation_law.as_ref()).unwrap().text();
     assert!(said.starts_with("of 3.60 processors at work 0.4"), "{said}");
-    let law = host.law.map(|law| UtilisationLaw { counter: Counter::Machine, ..law });
-    assert_eq!(of_others(&host.measures, 4, law.as_ref()), None, "nobody knows");
+    let law = host.utilisation_law.map(|law| UtilisationLaw { counter: Counter::Machine, ..law });
+    assert_eq!(other_load_note(&host.measures, 4, law.as_ref()), None, "nobody knows");
 }
 
 /// A server of one processor in order of arrival, seen as it is: what labels `small` and `large` need, told by what it did in 120 s, and how busy
@@ -248,7 +250,7 @@ fn demands_of(seed: u64, utilisation: f64) -> Result<Demands, Option<String>> {
         let (sent, done) = (instant(at), Some(instant(free)));
         events.push(Event { sent: Some(sent), done, outcome: Outcome::Ok, label, ..Event::at(sent) });
     }
-    let mut course = Course::new(edges(&window(0.0, RUN), 200_000_000));
+    let mut course = CounterHistory::new(window_edges(&window(0.0, RUN), 200_000_000));
     let mut passed = 0;
     for sample in 0..=605i64 {
         let now = sample as f64 / 5.0;
@@ -258,12 +260,12 @@ fn demands_of(seed: u64, utilisation: f64) -> Result<Demands, Option<String>> {
         let (since, done) = busy[passed];
         let is_at_work = busy.get(passed + 1).is_some_and(|(_, used)| *used > done);
         let used = if is_at_work { done + now - since } else { done };
-        course.see(sample * SECOND / 5, "cgroup:/web", "cpu_us", (1.0 + used) * 1e6);
-        course.see(sample * SECOND / 5, "cpu0", "busy_ticks", used * 100.0);
+        course.add(sample * SECOND / 5, "cgroup:/web", "cpu_us", (1.0 + used) * 1e6);
+        course.add(sample * SECOND / 5, "cpu0", "busy_ticks", used * 100.0);
     }
     let recording = Recording::of_run(events, vec!["small".to_owned(), "large".to_owned()]);
-    let counted = answers(&recording, course.edges()).unwrap();
-    let judged = course.judged(&window(0.0, RUN));
+    let counted = count_responses(&recording, course.edges()).unwrap();
+    let judged = course.judged_windows(&window(0.0, RUN));
     demands::of(&course, 100, &counted, &judged, 1)
 }
 
@@ -273,7 +275,7 @@ fn held(seeds: std::ops::Range<u64>, utilisation: f64) -> [(usize, usize, f64); 
     let mut held = [(0, 0, 0.0); 2];
     for found in seeds.filter_map(|seed| demands_of(seed, utilisation).ok()) {
         for ((told, within, off), (of, truth)) in held.iter_mut().zip(found.labels.iter().zip([4.0, 20.0])) {
-            let (Some(work), Some(low), Some(high)) = (of.work_ms, of.work_low_ms, of.work_high_ms) else { continue };
+            let (Some(work), Some(low), Some(high)) = (of.demand_ms, of.demand_low_ms, of.demand_high_ms) else { continue };
             *told += 1;
             *within += usize::from((low..=high).contains(&truth));
             *off += (work / truth - 1.0).abs();

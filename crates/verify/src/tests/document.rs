@@ -1,7 +1,9 @@
 //! The document of a verdict: what is printed is read as what was printed.
 
-use offered_model::document::Schema;
-use offered_model::{Event, Instant, Law, Nanos, Outcome, Recording};
+use offered_events::document::Schema;
+use offered_base::{Instant, Nanos};
+use offered_distributions::Law;
+use offered_events::{Event, Outcome, Recording};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

@@ -1,10 +1,13 @@
 //! Runs of our own: what their workload meant, what their generator did, and who of them did it.
 
-use offered_model::recording::{Calibrated, Evidence};
-use offered_model::{Agenda, Event, Instant, Law, Nanos, Outcome, Recording, Seed, Share, Workload};
+use offered_events::recording::{Calibrated, Evidence};
+use offered_base::{Instant, Nanos, Seed, Share};
+use offered_distributions::Law;
+use offered_events::{Event, Outcome, Recording};
+use offered_workload::Workload;
 
 use super::{Edit as _, closed, launched, merge, pattern, poisson, renewal, verify};
-use crate::{Check, CheckResult, Criteria, ExpectedArrivals, Measured, Pattern, ThresholdResult, Validity, WarningKind};
+use crate::{Check, CheckResult, Criteria, ExpectedArrivals, Measurements, Pattern, ThresholdResult, Validity, WarningKind};
 
 fn workload(arrivals: &str) -> Workload {
     let text = format!(
@@ -194,7 +197,7 @@ fn what_lateness_alone_would_decide_is_not_checked_though_launches_are_as_meant(
         let (thresholds, lasts) = (vec![text.parse().unwrap()], Some(Nanos::from_secs(100)));
         let ask = Criteria { duration: lasts, generator_error_tolerance: effect_tolerance, thresholds, ..Criteria::default() };
         let verdict = verify(run, &ask);
-        let measured = Measured::new(run, &verdict.gaps, &verdict.window, ask.measured_interval().unwrap());
+        let measured = Measurements::new(run, &verdict.gaps, &verdict.window, ask.measured_interval().unwrap());
         let mut checked = ThresholdResult::check_all(&ask.thresholds, &measured, &verdict).unwrap();
         (verdict.validity, checked.remove(0))
     };
@@ -333,7 +336,7 @@ fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
         ("rate = \"40/s\"", 1.0, ExpectedArrivals::Poisson),
         ("rate = \"40/s\"", 0.25, ExpectedArrivals::Renewal { cov: 0.5 }),
         ("rate = \"40/s\", process = \"constant\"", 1.0, ExpectedArrivals::Constant),
-        (steps, 1.0, ExpectedArrivals::Other { what: "a changing rate".into(), system: Some(offered_model::System::Open) }),
+        (steps, 1.0, ExpectedArrivals::Other { what: "a changing rate".into(), system: Some(offered_schedule::System::Open) }),
     ] {
         let ask = Criteria::from_workload(&partly(process), fraction);
         assert_eq!(ask.expected, ExpectedArrivals::PartlyOpen(Box::new(meant)), "{process}");
@@ -349,8 +352,8 @@ fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
         for (session, at) in firsts.step_by(slow as usize).enumerate() {
             for step in 0..2 {
                 let sent = Instant::from_millis(at + u64::from(step));
-                let event = offered_model::Event::at(sent);
-                events.push(offered_model::Event { sent: Some(sent), session: session as u64, step, ..event });
+                let event = offered_events::Event::at(sent);
+                events.push(offered_events::Event { sent: Some(sent), session: session as u64, step, ..event });
             }
         }
         ours(Recording { events: events.into(), ..poisson(1, 1.0, 1) })
@@ -376,13 +379,13 @@ fn a_rate_that_changes_at_random_is_held_to_what_its_schedule_held() {
     let far = |seed: &u64| {
         let asked = Criteria::from_workload(&workload(text).with_seed(Seed(*seed)), 1.0);
         let (drawn, (from, to)) = (asked.random_rate.unwrap(), asked.rate_interval.unwrap());
-        drawn.per_s(from, to) < 85.0
+        drawn.rate_per_s(from, to) < 85.0
     };
     let seed = (1..1000).find(far).unwrap();
     let workload = workload(text).with_seed(Seed(seed));
     let run = |left_out: usize| {
         let mut events = Vec::new();
-        let mut agenda = Agenda::new(&workload, Share::ALL);
+        let mut agenda = workload.agenda(Share::ALL);
         while let Some(launch) = agenda.due_before(Instant::MAX) {
             let sent = Some(launch.intended).filter(|_| left_out == 0 || events.len() % left_out > 0);
             events.push(Event { sent, session: launch.session, ..Event::at(launch.intended) });

@@ -1,6 +1,8 @@
 //! Several runs in one file, and one run that stood still.
 
-use offered_model::{Instant, Law, Nanos, Recording};
+use offered_base::{Instant, Nanos};
+use offered_distributions::Law;
+use offered_events::Recording;
 
 use super::{Edit as _, S, closed, launched, poisson, verify};
 use crate::{Criteria, Validity, Pattern, Verdict};

@@ -17,15 +17,15 @@ fn launch(session: u64, step: u32, at: u64, took: u64) -> Event {
 }
 
 /// What the model makes of the same launch, at the same instant.
-fn modelled(event: &Event, took: Option<u64>) -> Counterpart {
+fn modelled(event: &Event, took: Option<u64>) -> SimulatedRequest {
     let Event { session, step, label, intended, .. } = *event;
-    Counterpart { session, step, label, intended, response: took.map(Nanos::from_millis) }
+    SimulatedRequest { session, step, label, intended, response: took.map(Nanos::from_millis) }
 }
 
-fn twin(events: Vec<Event>, counterparts: Vec<Counterpart>) -> Twin {
+fn twin(events: Vec<Event>, counterparts: Vec<SimulatedRequest>) -> Twin {
     let labels = vec!["short".to_owned(), "long".to_owned()];
     let recording = Recording::of_run(events, labels);
-    Twin::of(&recording, &WINDOW, Sieve::of(1), "open, fcfs".to_owned(), counterparts).unwrap()
+    Twin::of(&recording, &WINDOW, PairSampler::of(1), "open, fcfs".to_owned(), counterparts).unwrap()
 }
 
 #[test]
@@ -42,12 +42,12 @@ fn launches_are_paired_by_session_and_step_and_what_lacks_a_pair_says_why() {
     let counterparts = vec![
         modelled(&last, Some(10)),
         // Sessions stand in any order; that of a closed user drifts.
-        Counterpart { intended: Instant::from_millis(3007), ..modelled(&again, Some(10)) },
+        SimulatedRequest { intended: Instant::from_millis(3007), ..modelled(&again, Some(10)) },
         modelled(&pair, Some(20)),
         modelled(&unsent, Some(1)),
         modelled(&failed, Some(1)),
         modelled(&refused, None),
-        Counterpart { label: 1, ..modelled(&other, Some(1)) },
+        SimulatedRequest { label: 1, ..modelled(&other, Some(1)) },
         modelled(&early, Some(1)),
         modelled(&launch(9, 0, 4000, 0), Some(1)),
         // After the last launch of the run nothing is compared, and outside of its window neither.
@@ -56,12 +56,12 @@ fn launches_are_paired_by_session_and_step_and_what_lacks_a_pair_says_why() {
     ];
     let found = twin(vec![last, pair, again, unsent, failed, refused, other, alone, early], counterparts);
     let unpaired =
-        Unpaired { unsent: 1, failed: 1, refused_by_model: 1, other_request: 1, only_in_run: 1, only_in_model: 1 };
-    assert_eq!((found.pairs, found.same_instant, found.unpaired), (3, 2, unpaired));
+        Unpaired { unsent: 1, failed: 1, rejected_by_model: 1, different_request: 1, only_in_run: 1, only_in_model: 1 };
+    assert_eq!((found.pairs, found.same_time, found.unpaired), (3, 2, unpaired));
     assert_eq!(unpaired.all(), 6);
     let total = found.total().unwrap();
     assert_eq!((total.response_ms, total.ratio, total.ratio_low), (20.0, Some(60.0 / 40.0), None));
-    let words = found.in_words();
+    let words = found.sentences();
     assert_eq!(words[0], "These are too few for an interval: 128 pairs would give one.");
     assert!(words[1].contains("2 of them meant for the same instant in both; without a pair: 1 never sent, 1 failed"));
 }
@@ -79,8 +79,8 @@ fn the_ratio_is_known_where_the_means_are_not() {
     let alone = (total.response_high_ms.unwrap() - total.response_low_ms.unwrap()) / 2.0 / total.response_ms;
     assert!(alone > 0.3, "{alone}");
     assert!(total.correlation.unwrap() > 0.999);
-    assert_eq!((found.over_time.len(), found.over_time[0].from_s, found.unpaired.all()), (32, 1.0, 0));
-    assert!(found.in_words()[0].starts_with("The run is 9."), "{:?}", found.in_words());
+    assert_eq!((found.over_time.len(), found.over_time[0].start_s, found.unpaired.all()), (32, 1.0, 0));
+    assert!(found.sentences()[0].starts_with("The run is 9."), "{:?}", found.sentences());
 }
 
 #[test]
@@ -105,17 +105,17 @@ fn a_run_is_its_own_twin() {
     let total = found.total().unwrap();
     assert_eq!((total.ratio, total.ratio_low, total.ratio_high), (Some(1.0), Some(1.0), Some(1.0)));
     assert!((total.correlation.unwrap() - 1.0).abs() < 1e-12);
-    assert_eq!(found.in_words()[0], "Run and model agree as far as these launches tell.");
+    assert_eq!(found.sentences()[0], "Run and model agree as far as these launches tell.");
 }
 
 #[test]
 fn of_many_launches_about_a_million_are_compared() {
-    assert_eq!((Sieve::of(0).one_in, Sieve::of(1_000_000).one_in, Sieve::of(3_000_000).one_in), (1, 1, 3));
-    let sieve = Sieve::of(10_000_000);
-    let kept = (0..100_000).filter(|session| sieve.keeps(*session, 0)).count();
+    assert_eq!((PairSampler::of(0).one_in, PairSampler::of(1_000_000).one_in, PairSampler::of(3_000_000).one_in), (1, 1, 3));
+    let sieve = PairSampler::of(10_000_000);
+    let kept = (0..100_000).filter(|session| sieve.includes(*session, 0)).count();
     assert!((9_500..10_500).contains(&kept), "{kept}");
     // A user of a closed system is not left out or taken whole.
-    let kept = (0..100_000).filter(|step| sieve.keeps(3, *step)).count();
+    let kept = (0..100_000).filter(|step| sieve.includes(3, *step)).count();
     assert!((9_500..10_500).contains(&kept), "{kept}");
 }
 
@@ -123,5 +123,5 @@ fn of_many_launches_about_a_million_are_compared() {
 fn without_a_pair_nothing_is_said_of_a_ratio() {
     let found = twin(vec![launch(1, 0, 2000, 5)], Vec::new());
     assert_eq!((found.requests.len(), found.over_time.len(), found.unpaired.only_in_run), (0, 0, 1));
-    assert_eq!(found.in_words(), ["0 launches have a pair; without a pair: 1 only in the run."]);
+    assert_eq!(found.sentences(), ["0 launches have a pair; without a pair: 1 only in the run."]);
 }

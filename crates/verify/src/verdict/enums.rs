@@ -1,9 +1,8 @@
 //! The enumerations of the verdict. Their JSON names are snake_case.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-offered_model::named! {
+offered_base::named! {
     /// Whether the results of a run are valid: its arrivals are as specified and its measurement is good.
     pub enum Validity {
         /// Arrivals are as specified.
@@ -40,7 +39,7 @@ impl Validity {
     }
 }
 
-offered_model::named! {
+offered_base::named! {
     /// The result of a single check or threshold. A check that was not made never passes.
     pub enum CheckResult {
         /// The check passed.
@@ -63,7 +62,7 @@ impl CheckResult {
     }
 }
 
-offered_model::named! {
+offered_base::named! {
     /// Whether the system is stable under the load.
     pub enum StabilityState {
         /// Completions follow arrivals.
@@ -87,7 +86,8 @@ impl StabilityState {
 }
 
 /// The reason why stability was not checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NotCheckedReason {
     /// The system is closed: users wait for responses, so they cannot overload it.
@@ -100,7 +100,7 @@ pub enum NotCheckedReason {
     RunTooShort,
 }
 
-offered_model::named! {
+offered_base::named! {
     /// A test or check.
     #[derive(Hash)]
     pub enum Check {
@@ -156,7 +156,7 @@ impl Check {
     }
 }
 
-offered_model::named! {
+offered_base::named! {
     /// The arrival pattern of the sent requests.
     pub enum Pattern {
         /// Indistinguishable from a Poisson process.

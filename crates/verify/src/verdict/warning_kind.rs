@@ -2,15 +2,15 @@
 //!
 //! Programs identify a warning by its kind. The texts name no flags, because a library does not know which program uses it.
 
-use offered_model::Note;
-use offered_model::time::span;
-use schemars::JsonSchema;
+use offered_base::time::span;
+use offered_events::Note;
 use serde::{Deserialize, Serialize};
 
 use super::{Pattern, Stalls, Warning};
 
 /// The kind of a warning, with its numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum WarningKind {
     /// A sending thread was busy almost all the time.

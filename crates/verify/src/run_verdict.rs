@@ -1,0 +1,467 @@
+//! The verdict on a single run, in three steps: prepare (counts in the order of the recording), measure (statistics in the order of
+//! time), judge (findings, validity and reason).
+
+use std::io;
+
+use offered_events::document::Schema;
+use offered_base::Nanos;
+use offered_events::Recording;
+use offered_stats::cov::exponential_interval;
+use offered_stats::dispersion::Dispersion as CountDispersion;
+use offered_stats::values::{Moments, Sorted};
+
+use crate::counts::Counts;
+use crate::criteria::Criteria;
+use crate::finding::Strictness;
+use crate::generator_error::{BunchingCounter, BunchingCounts, GeneratorError, bunching_window};
+use crate::judge::Observed;
+use crate::pattern::{self, Classification};
+use crate::queue::{Users, queue};
+use crate::reason::{ReasonInput, reason};
+use crate::scope::{RunRange, ScheduledRequest, Scope};
+use crate::stalls::StallDetector;
+use crate::stream::{self, Stream, StreamBuilder};
+use crate::tables::{GapCollector, Tables};
+use crate::threshold_sensitivity::ThresholdSensitivity;
+use crate::verdict::{
+    CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Pattern, Queue, RequestStats, Sessions, Source, Stability, Stalls,
+    TimeStats, Validity, Verdict, Warning, WarningKind, Window,
+};
+use crate::workers::Workers;
+use crate::{by_threads, clocks, judge, lateness, poisson, policies, warnings, windows};
+
+/// The verdict on one run of a recording.
+pub(crate) fn verdict_on_run(recording: &Recording, run: &RunRange, criteria: &Criteria) -> io::Result<Verdict> {
+    let prepared = Prepared::new(recording, run, criteria)?;
+    let measured = Measured::new(prepared)?;
+    let judged = Judged::new(&measured)?;
+    assemble(measured, judged)
+}
+
+/// Counts and sums of a run, independent of the order of requests.
+struct Prepared<'a> {
+    scope: Scope<'a>,
+    criteria: &'a Criteria,
+    counts: Counts<'a>,
+    /// Lateness of sent requests, in nanoseconds.
+    lateness: Sorted<i64>,
+    /// Service times of successful requests, in nanoseconds.
+    service: Sorted<i64>,
+    users: Option<Users>,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(recording: &'a Recording, run: &RunRange, criteria: &'a Criteria) -> io::Result<Self> {
+        let scope = Scope::new(recording, run, criteria);
+        let mut counts = Counts::of(scope, criteria)?;
+        let lateness = std::mem::take(&mut counts.lateness).sorted();
+        let service = std::mem::take(&mut counts.service).sorted();
+        let users = std::mem::take(&mut counts.sessions).users();
+        Ok(Self { scope, criteria, counts, lateness, service, users })
+    }
+}
+
+/// The statistics of a run.
+struct Measured<'a> {
+    scope: Scope<'a>,
+    criteria: &'a Criteria,
+    counts: Counts<'a>,
+    stream: Stream,
+    by_worker: Vec<TimeStats>,
+    by_node: Vec<TimeStats>,
+    tables: Tables,
+    requests: Vec<RequestStats>,
+    statuses: std::collections::BTreeMap<u16, u64>,
+    stability: Option<Stability>,
+    queue: Queue,
+    lateness: Option<Lateness>,
+    generator_error: Option<GeneratorError>,
+    /// The CoV of the gaps between scheduled times, if those are known.
+    scheduled_cov: Option<f64>,
+    /// The rate of the schedule, for a rate that changes at random.
+    realised_rate_per_s: Option<f64>,
+    /// The findings of the tests of a Poisson process.
+    poisson: Vec<Finding>,
+    classification: Classification,
+}
+
+impl<'a> Measured<'a> {
+    fn new(prepared: Prepared<'a>) -> io::Result<Self> {
+        let Prepared { scope, criteria, mut counts, lateness, service, users } = prepared;
+        let recording = scope.recording;
+        let window = bunching_window(&service);
+
+        let InSentOrder { gaps, workers, bunching, stream } = in_sent_order(scope, criteria, &counts, window)?;
+        let (stream, (by_worker, by_node)) = (stream.finish(), workers.finish());
+        let stability = counts.stability(criteria);
+        let response_ms = counts.responses.mean_ms();
+        let (columns, requests) = counts.take_tables(scope);
+        let (tables, responses) = columns.with_responses(&recording.labels, gaps);
+        let (requests, statuses) = requests.finish(&recording.labels);
+        let (poisson, classification) = test_and_classify(&stream, scope, criteria);
+        let total_rate = tables.gaps.last().map(|total| 1e3 / total.mean_ms).filter(|rate| rate.is_finite());
+        let queue = queue(response_ms, users, total_rate, stability.as_ref());
+
+        let lateness = recording.intent_known.then(|| lateness.summary(1e3)).flatten();
+        let usual = Nanos(lateness.map_or(0, |lateness| (lateness.median * 1e3) as u64));
+        let scheduled = match recording.intent_known {
+            true => Some(in_scheduled_order(scope, criteria, &counts, window, usual)?),
+            false => None,
+        };
+        let scheduled_cov = scheduled.as_ref().and_then(|scheduled| scheduled.gaps.cov());
+        let stalls = scheduled.as_ref().and_then(|scheduled| scheduled.stalls.finish());
+        let lateness = lateness.map(|summary| lateness::lateness(&summary, counts.unsent, stalls));
+        let generator_error = scheduled.and_then(|scheduled| {
+            let bunching = BunchingCounts { sent: bunching.finish(), scheduled: scheduled.bunching.finish() };
+            GeneratorError::of(&responses, &service, &bunching, criteria.generator_error_tolerance)
+        });
+        Ok(Self {
+            scope,
+            criteria,
+            stream,
+            by_worker,
+            by_node,
+            tables,
+            requests,
+            statuses,
+            stability,
+            queue,
+            lateness,
+            generator_error,
+            scheduled_cov,
+            realised_rate_per_s: criteria.realised_rate_per_s(recording),
+            poisson,
+            classification,
+            counts,
+        })
+    }
+
+    fn observed(&self) -> Observed<'_> {
+        Observed {
+            counts: &self.counts,
+            stream: &self.stream,
+            queue: &self.queue,
+            lateness: self.lateness.as_ref(),
+            scheduled_cov: self.scheduled_cov,
+            realised_rate_per_s: self.realised_rate_per_s,
+        }
+    }
+
+    /// Whether the requests deviate from the specification, but would not if they had been sent on schedule.
+    fn is_badly_sent(&self, failed: &[&Finding]) -> io::Result<bool> {
+        let Self { scope, criteria, counts, .. } = self;
+        let may_be = scope.recording.intent_known && failed.iter().any(|finding| finding.check.depends_on_send_times());
+        if !may_be {
+            return Ok(false);
+        }
+        let scheduled = scheduled_stream(*scope, criteria, counts)?;
+        let (poisson, _) = test_and_classify(&scheduled, *scope, criteria);
+        let observed = Observed { stream: &scheduled, ..self.observed() };
+        Ok(judge::matches_expected(*scope, criteria, &observed, &poisson))
+    }
+
+    /// All warnings, except that the order of requests is uncertain.
+    fn warnings(&self, stalled: Option<Stalls>) -> Vec<WarningKind> {
+        let Self { criteria, classification, queue, .. } = self;
+        let recording = self.scope.recording;
+        let generator = recording.generator.as_ref();
+        let mut all: Vec<WarningKind> = generator.and_then(warnings::of_saturation).into_iter().collect();
+        all.extend(warnings::of_source(criteria, recording));
+        all.extend(stalled.map(WarningKind::GeneratorStalled));
+        all.extend(warnings::of_launches(criteria, &self.stream, classification, recording.sessions_known));
+        // Stalls are not a pattern of the workload and have their own fix.
+        let blames_pattern = criteria.expected.is_poisson() && stalled.is_none();
+        all.extend(warnings::of_pattern(classification).filter(|_| blames_pattern));
+        all.extend(warnings::of_queue(criteria, queue));
+        all.extend(warnings::of_length(criteria, queue, &self.stream.ladder));
+        let lateness = self.lateness.iter();
+        all.extend(lateness.flat_map(|lateness| warnings::of_lateness(criteria, lateness, stalled.is_some())));
+        all.extend(warnings::of_schedule(criteria, self.realised_rate_per_s));
+        all.extend(warnings::of_early(self.counts.early));
+        all.extend(generator.into_iter().flat_map(warnings::of_generator));
+        all.extend(policies::warning(recording));
+        all
+    }
+}
+
+/// The findings of a run, and what follows from them.
+struct Judged {
+    window: Window,
+    clocks: Vec<Clock>,
+    findings: Vec<Finding>,
+    validity: Validity,
+    reason: String,
+    warnings: Vec<Warning>,
+}
+
+impl Judged {
+    fn new(measured: &Measured) -> io::Result<Self> {
+        let Measured { scope, criteria, stream, poisson, classification, .. } = measured;
+        let recording = scope.recording;
+        let against_expected = judge::check_against_expected(*scope, criteria, &measured.observed());
+        let failed: Vec<&Finding> = {
+            let poisson = poisson.iter().filter(|_| criteria.expected.is_poisson());
+            against_expected.iter().chain(poisson).filter(|finding| finding.failed()).collect()
+        };
+        let badly_sent = measured.is_badly_sent(&failed)?;
+        let only_badly_sent = badly_sent && failed.iter().all(|finding| finding.check.depends_on_send_times());
+
+        let strict = judge::overall(criteria, poisson, &against_expected, stream);
+        let sent = measured.tables.gaps.last().map_or(stream.requests(), |total| total.n + 1);
+        let window = scope.window(sent, measured.counts.sent_in_run);
+        let error = measured.generator_error.as_ref();
+        let relevant_error = error.filter(|_| only_badly_sent || strict != Validity::Invalid);
+        let thresholds =
+            ThresholdSensitivity::of(recording, criteria, &measured.tables.gaps, &window, relevant_error)?;
+        let (clocks, order_uncertain) = clocks::clocks_and_warning(recording, stream.mean_gap(), criteria);
+        let validity =
+            error.map_or(strict, |error| judge::with_generator_error(strict, only_badly_sent, thresholds, error));
+        let validity = judge::with_clock_uncertainty(validity, order_uncertain.as_ref());
+
+        let stalls = measured.lateness.as_ref().and_then(|lateness| lateness.stalls);
+        let stalled = stalls.filter(|_| badly_sent);
+        let reason_input = ReasonInput {
+            criteria,
+            classification,
+            findings: &against_expected,
+            validity,
+            generator: recording.generator.as_ref(),
+            badly_sent,
+            stalled,
+            lateness: measured.lateness.as_ref(),
+            scheduled_cov: measured.scheduled_cov,
+            generator_error: error.filter(|_| only_badly_sent || validity != Validity::Invalid),
+            thresholds_unaffected: badly_sent && thresholds.all_unaffected(),
+            order_uncertain: order_uncertain.as_ref(),
+        };
+        let reason = reason(&reason_input);
+        let warnings = measured.warnings(stalled).into_iter().chain(order_uncertain.clone());
+        let warnings =
+            warnings.map(|kind| Warning { in_reason: reason_input.states(&kind), ..kind.into() }).collect();
+        let poisson = if_compared_with_poisson(poisson.clone(), criteria);
+        let bootstrap = bootstrap(classification, criteria, stream);
+        let findings = poisson.into_iter().chain(bootstrap).chain(against_expected.iter().copied()).collect();
+        Ok(Self { window, clocks, findings, validity, reason, warnings })
+    }
+}
+
+/// Assembles the document.
+fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
+    let Measured { scope, criteria, stream, tables, .. } = measured;
+    let applies_to_sessions = criteria.expected.applies_to_sessions();
+    Ok(Verdict {
+        schema: Schema::new(),
+        source: source(scope.recording, criteria),
+        window: judged.window,
+        expected: expected(criteria, measured.scheduled_cov, measured.realised_rate_per_s),
+        sessions: applies_to_sessions.then(|| sessions(criteria, &stream, measured.scheduled_cov)),
+        gaps: tables.gaps,
+        requests: measured.requests,
+        statuses: measured.statuses,
+        stability: measured.stability,
+        responses: tables.responses,
+        failures: tables.failures,
+        first_byte: tables.first_byte,
+        sizes: tables.sizes,
+        by_threads: if criteria.by_threads { by_threads::by_threads(scope)? } else { Vec::new() },
+        by_worker: measured.by_worker,
+        by_node: measured.by_node,
+        clocks: judged.clocks,
+        lateness: measured.lateness,
+        generator_error: measured.generator_error,
+        queue: measured.queue,
+        dispersion: stream.ladder.iter().map(dispersion).collect(),
+        policies: policies::policies(scope.recording, criteria, &judged.window)?,
+        twin: None,
+        server_side: None,
+        reason: judged.reason,
+        pattern: measured.classification.pattern,
+        validity: judged.validity,
+        findings: judged.findings,
+        warnings: judged.warnings,
+        runs: Vec::new(),
+    })
+}
+
+/// Arrivals that were not specified as Poisson are tested to name the pattern; the results do not count.
+fn if_compared_with_poisson(mut poisson: Vec<Finding>, criteria: &Criteria) -> Vec<Finding> {
+    if !criteria.expected.is_poisson() {
+        for finding in &mut poisson {
+            finding.result = CheckResult::NotChecked;
+        }
+    }
+    poisson
+}
+
+/// The CoV with its bootstrap interval, if the requests are not a Poisson process.
+fn bootstrap(classification: &Classification, criteria: &Criteria, stream: &Stream) -> Option<Finding> {
+    match classification.pattern {
+        Pattern::Poisson | Pattern::PoissonFixedCount | Pattern::TooFewRequests => None,
+        _ => judge::bootstrap_finding(criteria, stream),
+    }
+}
+
+fn source(recording: &Recording, criteria: &Criteria) -> Source {
+    Source {
+        path: criteria.path.clone(),
+        format: recording.format.clone(),
+        requests: recording.events.launches(),
+        unreadable_rows: recording.unreadable,
+        timestamps: recording.stamps.clone(),
+        resolution_ms: recording.resolution.as_millis_f64(),
+    }
+}
+
+fn expected(criteria: &Criteria, scheduled_cov: Option<f64>, scheduled_rate_per_s: Option<f64>) -> Expected {
+    Expected {
+        arrivals: criteria.expected.name(),
+        system: criteria.expected.system(),
+        target_rate_per_s: criteria.target_rate_per_s,
+        scheduled_rate_per_s,
+        expected_cov: criteria.expected.expected_cov(),
+        scheduled_cov,
+    }
+}
+
+/// The arrivals of sessions; `stream` contains the first request of each.
+fn sessions(criteria: &Criteria, stream: &Stream, scheduled_cov: Option<f64>) -> Sessions {
+    let interval = stream.corrected_cov.map(|cov| exponential_interval(cov, stream.gaps()));
+    Sessions {
+        n: stream.requests(),
+        target_rate_per_s: criteria.target_rate_per_s,
+        sent_rate_per_s: stream.rate_per_s(),
+        scheduled_cov,
+        measured_cov: stream.corrected_cov,
+        cov_low: interval.map(|interval| interval.low),
+        cov_high: interval.map(|interval| interval.high),
+    }
+}
+
+fn dispersion(of_window: &CountDispersion) -> Dispersion {
+    let CountDispersion { window, idc, interval, .. } = of_window;
+    Dispersion { window_s: *window as f64 / 1e9, idc: *idc, low: interval.low, high: interval.high }
+}
+
+/// The tests of a Poisson process, and the arrival pattern.
+fn test_and_classify(stream: &Stream, scope: Scope, criteria: &Criteria) -> (Vec<Finding>, Classification) {
+    let strictness = Strictness::new(scope.recording.intent_known, criteria.cov_tolerance);
+    let mut poisson = poisson::findings(stream, strictness);
+    poisson.push(windows::finding(&stream.ladder, strictness));
+    let classification = pattern::classify(stream, &poisson, &criteria.expected);
+    (poisson, classification)
+}
+
+/// Collectors that need requests in the order of their sent times.
+struct InSentOrder<U> {
+    gaps: GapCollector,
+    workers: Workers,
+    bunching: BunchingCounter,
+    stream: StreamBuilder<U>,
+}
+
+/// Collectors that need requests in the order of their scheduled times.
+struct InScheduledOrder {
+    bunching: BunchingCounter,
+    stalls: StallDetector,
+    before: Option<u64>,
+    gaps: Moments,
+}
+
+/// Whether bunching can be compared with the schedule. In a closed system responses determine when requests are sent.
+fn compares_bunching(scope: Scope, criteria: &Criteria) -> bool {
+    scope.recording.intent_known && !criteria.is_closed()
+}
+
+/// Scans the sent requests; `window` is the length of the bunching window in nanoseconds.
+fn in_sent_order(
+    scope: Scope,
+    criteria: &Criteria,
+    counts: &Counts,
+    window: u64,
+) -> io::Result<InSentOrder<impl FnMut() -> f64>> {
+    let (labels, tick, ends) = (scope.recording.labels.len(), scope.recording.resolution.0, counts.sent);
+    let (first_only, compares) = (criteria.expected.applies_to_sessions(), compares_bunching(scope, criteria));
+    let spread = if tick > 1 {
+        let fresh = || stream::spread_ends(tick, criteria.seed);
+        let spread = counts.keys.in_sent_order(fresh, |spread, request| {
+            if !first_only || request.first {
+                spread.add(request.sent);
+            }
+        });
+        spread?.finish()
+    } else {
+        ends
+    };
+    let fresh = || InSentOrder {
+        gaps: GapCollector::new(labels),
+        workers: Workers::new(scope),
+        bunching: BunchingCounter::new(window),
+        stream: stream::builder(ends, spread, tick, criteria.seed),
+    };
+    counts.keys.in_sent_order(fresh, |all, request| {
+        all.gaps.add(request.label.into(), request.sent);
+        all.workers.add(request.worker, request.sent);
+        if compares && request.first {
+            all.bunching.add(request.sent);
+        }
+        if !first_only || request.first {
+            all.stream.add(request.sent);
+        }
+    })
+}
+
+/// Scans the scheduled requests; `usual` is their median lateness.
+fn in_scheduled_order(
+    scope: Scope,
+    criteria: &Criteria,
+    counts: &Counts,
+    window: u64,
+    usual: Nanos,
+) -> io::Result<InScheduledOrder> {
+    let (first_only, compares) = (criteria.expected.applies_to_sessions(), compares_bunching(scope, criteria));
+    let fresh = || InScheduledOrder {
+        bunching: BunchingCounter::new(window),
+        stalls: StallDetector::new(usual),
+        before: None,
+        gaps: Moments::default(),
+    };
+    counts.keys.in_scheduled_order(fresh, |all, request| {
+        if let Some(sent) = request.sent {
+            all.stalls.add(request.intended, sent);
+            if compares && request.first {
+                all.bunching.add(request.intended);
+            }
+        }
+        if request.in_window
+            && (!first_only || request.first)
+            && let Some(before) = all.before.replace(request.intended)
+        {
+            all.gaps.add(request.intended - before, 1);
+        }
+    })
+}
+
+/// The stream of requests as if all had been sent at their scheduled times.
+fn scheduled_stream(scope: Scope, criteria: &Criteria, counts: &Counts) -> io::Result<Stream> {
+    let (tick, ends) = (scope.recording.resolution.0, counts.scheduled);
+    let first_only = criteria.expected.applies_to_sessions();
+    let is_included = |request: &ScheduledRequest| request.in_window && (!first_only || request.first);
+    let spread = if tick > 1 {
+        let fresh = || stream::spread_ends(tick, criteria.seed);
+        let spread = counts.keys.in_scheduled_order(fresh, |spread, request| {
+            if is_included(&request) {
+                spread.add(request.intended);
+            }
+        });
+        spread?.finish()
+    } else {
+        ends
+    };
+    let fresh = || stream::builder(ends, spread, tick, criteria.seed);
+    let builder = counts.keys.in_scheduled_order(fresh, |builder, request| {
+        if is_included(&request) {
+            builder.add(request.intended);
+        }
+    });
+    Ok(builder?.finish())
+}
