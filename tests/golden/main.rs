@@ -1,8 +1,8 @@
-//! What the whole program prints, to the letter: each file beside this one is a command with its exit code, stdout and stderr.
+//! The exact output of the program: each file in this directory is a command with its exit code, stdout and stderr.
 //!
-//! Runs are dry (the virtual clock), so they are exact. Masked are only the processor's time and the folder of temporary files;
-//! numbers in JSON are rounded to nine digits, since no two mathematical libraries agree on all seventeen. After a change that
-//! was meant, `UPDATE_GOLDEN=1 cargo test --test golden` writes the files anew; read their diff before committing it.
+//! Runs are dry runs on the virtual clock, so they are reproducible. CPU times and the temporary directory are masked. Numbers in
+//! JSON are rounded to nine digits, as mathematical libraries differ in the last ones. After an intended change,
+//! `UPDATE_GOLDEN=1 cargo test --test golden` rewrites the files; read the diff before committing it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const URL: &str = "http://127.0.0.1:8080/";
 
-/// The name of the file, and the arguments; `@` stands for a folder with the workload `w.toml`.
+/// File name and arguments; `@` is a directory with the workload `w.toml`.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("help", &["--help"]),
     ("help-run", &["run", "--help"]),
@@ -146,7 +146,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("error-discipline", &["serve", "--discipline", "psj"]),
 ];
 
-/// Ninety visits in two hours: a page, its picture, and zero to three articles a minute apart; and one line that is none.
+/// Ninety visits in two hours: a page, its image, and zero to three articles a minute apart; and one invalid line.
 fn access_log() -> String {
     let mut lines: Vec<(u32, String)> = vec![(4000, "<script>\u{1b}[2J\n".to_owned())];
     for visit in 0..90u32 {

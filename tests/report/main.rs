@@ -1,5 +1,4 @@
-//! The page as its reader has it: its words to the letter, its numbers those of the JSON document, and nothing in it that runs
-//! but our own scripts.
+//! The HTML page: its exact text, its numbers equal to the JSON document, and no scripts but its own.
 
 mod hostile;
 mod verdicts;
@@ -45,7 +44,7 @@ fn offered(folder: &Path, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A folder with a simulated run `run`.
+/// A directory with a simulated run `run`.
 fn simulated() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("w.toml"), WORKLOAD).unwrap();
@@ -53,7 +52,7 @@ fn simulated() -> tempfile::TempDir {
     folder
 }
 
-/// The words of a page: without scripts, styles, and the data behind links.
+/// The text of a page, without scripts, styles and link data.
 fn words(page: &str) -> String {
     let mut rest = page;
     let mut words = String::new();
@@ -71,19 +70,19 @@ fn words(page: &str) -> String {
     words + rest
 }
 
-/// The contents of every attribute of this name.
+/// The values of all attributes with this name.
 fn attributes<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
     let open = format!(" {name}=\"");
     page.split(open.as_str()).skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
 }
 
-/// Every number in a JSON text, bit by bit.
+/// All numbers in a JSON text, as bits.
 fn numbers(json: &str) -> HashSet<u64> {
     let tokens = json.split(|c: char| c.is_whitespace() || ",:[]{}\"".contains(c));
     tokens.filter_map(|token| token.parse::<f64>().ok()).map(f64::to_bits).collect()
 }
 
-/// Compares with the file beside this one, or writes it anew.
+/// Compares with a golden file, or rewrites it.
 fn golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/report").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -102,7 +101,7 @@ fn golden(name: &str, text: &str) {
     );
 }
 
-/// A text in which long fractions are cut to nine digits: no two mathematical libraries agree on the last.
+/// The text with fractions cut to nine digits, as mathematical libraries differ in the last ones.
 fn rounded(text: &str) -> String {
     let mut out = String::new();
     let mut digits = 0;
@@ -122,7 +121,7 @@ fn rounded(text: &str) -> String {
 }
 
 #[test]
-fn the_page_the_summary_and_the_test_cases_say_what_they_said() {
+fn page_summary_and_test_cases_equal_the_golden_files() {
     let folder = simulated();
     offered(folder.path(), &["report", "run", "-o", "page.html"]);
     let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
@@ -133,7 +132,7 @@ fn the_page_the_summary_and_the_test_cases_say_what_they_said() {
 }
 
 #[test]
-fn every_number_of_the_page_is_one_of_the_document() {
+fn every_number_of_the_page_is_in_the_document() {
     let folder = simulated();
     offered(folder.path(), &["report", "run", "run", "-o", "page.html"]);
     let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
@@ -150,14 +149,14 @@ fn every_number_of_the_page_is_one_of_the_document() {
         );
     }
     let document: Value = serde_json::from_str(&json).unwrap();
-    // And the verdict in it is the one of `verify`.
+    // The verdict is that of `verify`.
     let verdict: Value =
         serde_json::from_str(&offered(folder.path(), &["verify", "run", "--by-threads", "--json"])).unwrap();
     assert_eq!(document["runs"][0]["verdict"], verdict);
 }
 
 #[test]
-fn what_comes_from_outside_is_text_everywhere() {
+fn external_text_is_escaped_everywhere() {
     let folder = tempfile::tempdir().unwrap();
     let file = hostile(folder.path());
     let file = file.file_name().unwrap().to_str().unwrap();
@@ -176,7 +175,7 @@ fn what_comes_from_outside_is_text_everywhere() {
 }
 
 #[test]
-fn every_chart_can_be_had_as_a_file_without_a_browser() {
+fn every_chart_is_written_as_svg() {
     let folder = simulated();
     let file = hostile(folder.path());
     let file = file.file_name().unwrap().to_str().unwrap();
@@ -194,11 +193,11 @@ fn every_chart_can_be_had_as_a_file_without_a_browser() {
         assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"), "{file}");
         assert!(!text.contains("<img") && !text.contains("<script"), "{file}");
     }
-    // Alone, and over what is there.
+    // Without a page, and over existing files.
     offered(folder.path(), &["report", "run", "--svg", "charts"]);
 }
 
-/// Visits of three pages each, half a minute between pages, as a web server logs them.
+/// An access log of visits of three pages each, half a minute apart.
 fn access_log(folder: &Path) {
     let mut lines = Vec::new();
     for visit in 0..200u64 {
@@ -246,7 +245,7 @@ fn a_log_analysis_and_a_sweep_have_their_own_sections() {
         "kept": [{ "fixed": { "think": "5ms" }, "field": "users", "value": 41.5, "low": 40.0, "high": 43.0, "note": null }],
     });
     fs::create_dir(folder.path().join("sweep")).unwrap();
-    // Its schema stands first, as the verb writes it.
+    // The schema comes first, as the command writes it.
     let text = sweep
         .to_string()
         .replacen('{', "{\"schema\":\"offered.sweep/1\",", 1)
@@ -276,7 +275,7 @@ fn a_log_analysis_and_a_sweep_have_their_own_sections() {
     assert!(other.contains("is a document offered.capacity/1") && other.contains("run directories"), "{other}");
 }
 
-/// What the program says of a file `broken.json` with this content.
+/// Stderr of the program for a file `broken.json` with this content.
 fn offered_fails(folder: &Path, args: &[&str], content: &str) -> String {
     fs::write(folder.join("broken.json"), content).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_offered")).current_dir(folder).args(args).output().unwrap();
@@ -285,7 +284,7 @@ fn offered_fails(folder: &Path, args: &[&str], content: &str) -> String {
 }
 
 #[test]
-fn wrong_use_says_what_to_do() {
+fn errors_have_a_fix() {
     let folder = simulated();
     for (args, why) in [
         (&["report", "run"][..], "-o report.html"),

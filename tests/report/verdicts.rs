@@ -1,4 +1,4 @@
-//! One directory, one verdict: `run`, `verify`, `report` and `sweep` say the same of it.
+//! `run`, `verify`, `report` and `sweep` give the same verdict on a run directory.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// A run that nothing is wrong with.
+/// A valid run.
 const GOOD: &str = "\
 seed = 7
 duration = \"60s\"
@@ -21,7 +21,7 @@ target.url = \"http://127.0.0.1:1/\"
 discipline = \"ps\"
 service = { exponential = \"10ms\" }
 ";
-/// What stops itself when its data are used up, long before its end.
+/// A run that stops early because its data are used up.
 const STOPS: &str = "\
 seed = 7
 duration = \"60s\"
@@ -32,7 +32,7 @@ variables.who = { file = \"people.csv\", per = \"request\", at_end = \"stop\" }
 [[request]]
 get = \"/{{who.name}}\"
 ";
-/// Fifty million launches a second: whatever the machine, its one thread has 20 ns for each, and none left.
+/// Fifty million requests/s: one thread is saturated on any machine.
 const SATURATES: &str = "\
 seed = 7
 duration = \"4ms\"
@@ -42,17 +42,17 @@ arrivals.open = { rate = \"50000000/s\" }
 target = { url = \"http://ADDRESS/\", connections = 1 }
 generator.threads = 1
 ";
-/// The only cell of the sweep of the one seed.
+/// The only cell of the sweep.
 const RUN: &str = "sweep/cells/seed=7";
 
-/// What a verb prints as JSON, and its exit code.
+/// JSON output and exit code of a command.
 fn asked(folder: &Path, args: &[&str]) -> (Value, i32) {
     let output = Command::new(env!("CARGO_BIN_EXE_offered")).current_dir(folder).args(args).output().unwrap();
     let document = serde_json::from_slice(&output.stdout);
     (document.unwrap_or_else(|_| panic!("{args:?}: {output:?}")), output.status.code().unwrap())
 }
 
-/// A server that answers everything with nothing, for as long as the program of the test lives.
+/// A server with empty responses, for the lifetime of the test program.
 fn server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -73,7 +73,7 @@ fn server() -> SocketAddr {
     address
 }
 
-/// A sweep whose only cell is there already, and what the verb that made it said, with its exit code.
+/// A sweep whose only cell exists already, with the output and exit code of the command that made it.
 fn made(workload: &str, make: &[&str]) -> (tempfile::TempDir, Value, i32) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
@@ -87,7 +87,7 @@ fn made(workload: &str, make: &[&str]) -> (tempfile::TempDir, Value, i32) {
     (folder, said, code)
 }
 
-/// What every verb judges; that they agree, the exit codes with them, is asserted.
+/// The common verdict of all commands; asserts that they agree, with their exit codes.
 fn agreed(folder: &Path, simulated: bool) -> Value {
     let (verified, strict) = asked(folder, &["verify", RUN, "--strict", "--json"]);
     let (report, _) = asked(folder, &["report", RUN, "--json"]);
@@ -101,7 +101,7 @@ fn agreed(folder: &Path, simulated: bool) -> Value {
     verified
 }
 
-/// That two documents judge alike: the judgement, its reason, and every doubt.
+/// Asserts that two documents have the same verdict, reason and warnings.
 fn same(one: &Value, other: &Value) {
     for key in ["validity", "reason", "warnings"] {
         assert!(!one[key].is_null(), "{key} is missing in {one}");
@@ -109,8 +109,8 @@ fn same(one: &Value, other: &Value) {
     }
 }
 
-/// Makes a run, and compares what it says itself with what every verb says of its directory.
-fn run_and_all_verbs(workload: &str, how: &[&str]) -> (tempfile::TempDir, Value) {
+/// Makes a run, and compares its verdict with that of every command on its directory.
+fn run_and_all_commands(workload: &str, how: &[&str]) -> (tempfile::TempDir, Value) {
     let (folder, run, code) = made(workload, &[&["run", "w.toml", "--quiet"], how].concat());
     let verified = agreed(folder.path(), false);
     same(&run, &verified);
@@ -118,14 +118,14 @@ fn run_and_all_verbs(workload: &str, how: &[&str]) -> (tempfile::TempDir, Value)
     (folder, verified)
 }
 
-/// The kinds of doubt there are.
+/// The kinds of its warnings.
 fn kinds(verdict: &Value) -> Vec<&str> {
     verdict["warnings"].as_array().unwrap().iter().map(|warning| warning["details"]["kind"].as_str().unwrap()).collect()
 }
 
 #[test]
-fn every_verb_says_the_same_of_a_good_run() {
-    let (_folder, verdict) = run_and_all_verbs(GOOD, &["--dry-run", "exponential:20ms"]);
+fn all_commands_agree_on_a_valid_run() {
+    let (_folder, verdict) = run_and_all_commands(GOOD, &["--dry-run", "exponential:20ms"]);
     assert_eq!(verdict["validity"], "valid");
     assert_eq!(
         verdict["reason"],
@@ -134,20 +134,20 @@ fn every_verb_says_the_same_of_a_good_run() {
 }
 
 #[test]
-fn every_verb_says_the_same_of_a_stopped_run() {
-    let (_folder, verdict) = run_and_all_verbs(&STOPS.replace("ADDRESS", &server().to_string()), &[]);
+fn all_commands_agree_on_a_stopped_run() {
+    let (_folder, verdict) = run_and_all_commands(&STOPS.replace("ADDRESS", &server().to_string()), &[]);
     assert!(kinds(&verdict).contains(&"stopped_early"), "{verdict}");
 }
 
 #[test]
-fn every_verb_says_the_same_of_a_saturated_run() {
-    let (_folder, verdict) = run_and_all_verbs(&SATURATES.replace("ADDRESS", &server().to_string()), &[]);
+fn all_commands_agree_on_a_saturated_run() {
+    let (_folder, verdict) = run_and_all_commands(&SATURATES.replace("ADDRESS", &server().to_string()), &[]);
     assert_eq!(verdict["validity"], "invalid");
     assert!(kinds(&verdict).contains(&"generator_saturated"), "{verdict}");
 }
 
 #[test]
-fn every_verb_says_the_same_of_a_simulated_run() {
+fn all_commands_agree_on_a_simulated_run() {
     let (folder, ..) = made(GOOD, &["simulate", "w.toml"]);
     agreed(folder.path(), true);
 }

@@ -1,4 +1,4 @@
-//! `offered calibrate`, the whole program, and the warning of `run` that follows from it.
+//! `offered calibrate`, and the warning of `run` that uses its result.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,7 +14,7 @@ fn stdout(output: &Output) -> String {
 }
 
 #[test]
-fn what_is_found_is_kept_and_told() {
+fn the_result_is_saved_and_printed() {
     let state = tempfile::tempdir().unwrap();
     let output = offered(state.path(), &["calibrate", "--quick", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -33,7 +33,7 @@ fn what_is_found_is_kept_and_told() {
     assert!(found["cpu_us_per_request"].as_f64().unwrap() > 0.0);
 }
 
-/// What `offered run` says of a dry run at 1,000/s on a machine of that name that was found to sustain `rate`.
+/// Stderr of a dry run at 1,000/s on a machine of that name, calibrated to `rate`.
 fn warned(machine: &str, rate: f64) -> String {
     let state = tempfile::tempdir().unwrap();
     let folder = state.path().join("offered");
@@ -49,7 +49,7 @@ fn warned(machine: &str, rate: f64) -> String {
 }
 
 #[test]
-fn run_warns_when_more_than_half_is_asked_of_this_machine() {
+fn run_warns_above_half_of_the_calibrated_rate() {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let doubt = "more than half of the 1900/s that calibration found possible here";
     assert!(warned(&name, 1900.0).contains(doubt), "{}", warned(&name, 1900.0));

@@ -17,7 +17,7 @@ fn capacity(text: &str, args: &[&str]) -> Value {
 }
 
 #[test]
-fn the_capacity_of_an_m_m_1_is_where_its_99_percent_point_meets_the_bound() {
+fn the_capacity_of_an_m_m_1_is_where_its_p99_reaches_the_limit() {
     // ln(100) / (mu - lambda) = 250 ms
     let truth = 100.0 - 100f64.ln() / 0.25;
     let text = "seed = 1\nduration = \"5m\"\nskip_first = \"10s\"\narrivals.open.rate = \"50/s\"\nserver.service = { exponential = \"10ms\" }\n";
@@ -29,12 +29,12 @@ fn the_capacity_of_an_m_m_1_is_where_its_99_percent_point_meets_the_bound() {
     assert!(found["trials"].as_u64().unwrap() <= 100);
 }
 
-/// The number that the guide states.
+/// The number in the guide.
 #[test]
 #[ignore = "takes minutes: cargo test --release -p offered --test verbs capacity -- --ignored --nocapture"]
-fn the_interval_holds_the_truth_for_most_seeds() {
+fn the_interval_contains_the_true_value_for_most_seeds() {
     let truth = 100.0 - 100f64.ln() / 0.25;
-    // `OFFERED_RUNS=10` is CI's short form.
+    // CI uses `OFFERED_RUNS=10`.
     let seeds =
         std::env::var("OFFERED_RUNS").map_or(100, |seeds| seeds.parse().expect("OFFERED_RUNS is a number of seeds"));
     let (mut held, mut widths, mut trials) = (0, Vec::new(), 0);
@@ -57,7 +57,7 @@ fn the_interval_holds_the_truth_for_most_seeds() {
 }
 
 #[test]
-fn users_who_fit_under_a_mean_are_those_of_the_machine_repair_model() {
+fn the_number_of_users_agrees_with_the_machine_repair_model() {
     use offered_plan::closed::machine_repair::MachineRepair;
     let text = "seed = 1\nduration = \"1m\"\nskip_first = \"2s\"\narrivals.closed = { users = 5, think = { exponential = \"100ms\" } }\nserver.service = { exponential = \"5ms\" }\n";
     let found = capacity(text, &["--vary", "users", "--slo", "mean < 50ms"]);
@@ -67,7 +67,7 @@ fn users_who_fit_under_a_mean_are_those_of_the_machine_repair_model() {
 }
 
 #[test]
-fn trials_are_bounded() {
+fn the_number_of_trials_is_limited() {
     let text = "seed = 1\nduration = \"1m\"\nskip_first = \"2s\"\narrivals.open.rate = \"10/s\"\nserver.service = { exponential = \"5ms\" }\n";
     let text = text.replace("10/s", "50/s");
     let found = capacity(&text, &["--vary", "rate", "--slo", "p99 < 250ms", "--trials", "4"]);

@@ -1,4 +1,4 @@
-//! `[[request]] catalogue`, the whole program: what is drawn is the same for whoever asks, and what is wrong is said with file and line.
+//! `[[request]] catalogue`: slices of a run draw the same files, and errors name file and line.
 
 use std::fs;
 use std::path::Path;
@@ -20,20 +20,20 @@ fn offered(folder: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_offered")).current_dir(folder).args(args).output().unwrap()
 }
 
-fn told(output: &Output) -> (Option<i32>, String, String) {
+fn result(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
 #[test]
-fn figures_are_by_class_and_a_run_knows_where_its_files_are_and_what_they_were() {
+fn results_are_by_class_and_a_run_finds_its_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     fs::write(path.join("w.toml"), workload("closed = { users = 20, think = { exponential = \"100ms\" } }")).unwrap();
     fs::write(path.join("files.csv"), FILES).unwrap();
-    let (code, _, told_of) = told(&offered(path, &["simulate", "w.toml", "--output", "runs/1"]));
+    let (code, _, told_of) = result(&offered(path, &["simulate", "w.toml", "--output", "runs/1"]));
     assert_eq!(code, Some(0), "{told_of}");
-    let (code, verdict, _) = told(&offered(path, &["verify", "runs/1", "--twin", "--json"]));
+    let (code, verdict, _) = result(&offered(path, &["verify", "runs/1", "--twin", "--json"]));
     let verdict: Value = serde_json::from_str(&verdict).unwrap();
     let rows = verdict["twin"]["requests"].as_array().unwrap();
     let seen: Vec<_> =
@@ -41,7 +41,7 @@ fn figures_are_by_class_and_a_run_knows_where_its_files_are_and_what_they_were()
     assert_eq!(seen, [("film", 1.0), ("image", 1.0), ("page", 1.0), ("Total", 1.0)]);
     assert_eq!(code, Some(0));
     let refused = |said: &str| {
-        let (code, _, why) = told(&offered(path, &["verify", "runs/1"]));
+        let (code, _, why) = result(&offered(path, &["verify", "runs/1"]));
         assert_eq!(code, Some(2));
         assert!(why.contains("runs/1/workload.toml:9: request[0].catalogue: cannot read `files.csv`"), "{why}");
         assert!(why.contains(said), "{why}");
@@ -51,15 +51,15 @@ fn figures_are_by_class_and_a_run_knows_where_its_files_are_and_what_they_were()
     fs::write(path.join("files.csv"), FILES.replace("120ms", "130ms")).unwrap();
     refused("it is not what it was: its SHA-256 begins with");
     fs::copy(path.join("elsewhere.csv"), path.join("runs/1/files.csv")).unwrap();
-    assert_eq!(told(&offered(path, &["verify", "runs/1"])).0, Some(0));
-    // By another workload it may be judged, whatever it was made of.
-    assert_eq!(told(&offered(path, &["verify", "runs/1", "--workload", "w.toml"])).0, Some(0));
+    assert_eq!(result(&offered(path, &["verify", "runs/1"])).0, Some(0));
+    // It can be verified against another workload.
+    assert_eq!(result(&offered(path, &["verify", "runs/1", "--workload", "w.toml"])).0, Some(0));
     let page = offered(path, &["report", "runs/1", "-o", "report.html"]);
-    assert_eq!(told(&page).0, Some(0), "{page:?}");
+    assert_eq!(result(&page).0, Some(0), "{page:?}");
 }
 
 #[test]
-fn shares_of_a_run_ask_for_what_the_whole_asks_for() {
+fn slices_of_a_run_send_the_requests_of_the_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     fs::write(path.join("w.toml"), workload("open = { rate = \"50/s\" }")).unwrap();
@@ -68,7 +68,7 @@ fn shares_of_a_run_ask_for_what_the_whole_asks_for() {
         let run =
             offered(path, &["run", "w.toml", "--dry-run", "constant:1ms", "--share", share, "--output", out, "--quiet"]);
         assert!(matches!(run.status.code(), Some(0 | 3)), "{run:?}");
-        let (_, rows, why) = told(&offered(path, &["export", out, "--format", "csv"]));
+        let (_, rows, why) = result(&offered(path, &["export", out, "--format", "csv"]));
         let rows: Vec<String> =
             rows.lines().skip(1).map(|row| row.split(',').take(7).collect::<Vec<_>>().join(",")).collect();
         assert!(rows.len() > 100, "{why}");
@@ -82,7 +82,7 @@ fn shares_of_a_run_ask_for_what_the_whole_asks_for() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_file_and_line() {
+fn errors_name_file_and_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     fs::write(path.join("w.toml"), workload("open = { rate = \"50/s\" }")).unwrap();
@@ -104,12 +104,12 @@ fn what_is_wrong_is_said_with_file_and_line() {
             &["serve", "w.toml"],
             &["plan", "solve", "w.toml"],
         ] {
-            let (code, _, told_of) = told(&offered(path, verb));
+            let (code, _, told_of) = result(&offered(path, verb));
             assert!(code == Some(2) && told_of.contains(why), "{verb:?}: {told_of}");
         }
     }
     fs::write(path.join("files.csv"), FILES).unwrap();
     let emulate = ["plan", "emulate", "--rate", "10/s", "--response", "100ms", "--for", "k6", "w.toml"];
-    let (code, _, why) = told(&offered(path, &emulate));
+    let (code, _, why) = result(&offered(path, &emulate));
     assert!(code == Some(2) && why.contains("asks for the files of a catalogue"), "{why}");
 }

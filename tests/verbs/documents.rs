@@ -1,4 +1,4 @@
-//! Documents: whatever a verb prints as JSON, or keeps, is read by its type, and printed again as it was.
+//! Every JSON document can be read by its type and written again unchanged.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,24 +8,24 @@ use offered_plan::document as plan;
 use offered_experiment::{Summary, calibrate::Calibration};
 use offered_import::document::ImportDocument;
 use offered_logs::document as logs;
-use offered_model::document::Document;
+use offered_events::document::Document;
 use offered_report::Report;
 use offered_verify::{Verdict, Verdicts};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Reads the text of a document as what it says it is, and finds all of it.
-pub(crate) fn whole<D: Serialize + DeserializeOwned>(text: &str) {
+/// Checks that reading and writing the document keeps all of it.
+pub(crate) fn round_trip<D: Serialize + DeserializeOwned>(text: &str) {
     let document: D = serde_json::from_str(text).unwrap_or_else(|why| panic!("{why} in\n{text}"));
     let printed = serde_json::to_value(document).unwrap();
     assert_eq!(printed, serde_json::from_str::<Value>(text).unwrap());
 }
 
-/// The same of one with a name, which stands first.
+/// The same for a document with a schema, which must come first.
 fn named<D: Document + Serialize + DeserializeOwned>(text: &str) {
     assert!(text.starts_with(&format!("{{\n  \"schema\": \"{}\",\n", D::SCHEMA)), "{text}");
-    whole::<D>(text);
+    round_trip::<D>(text);
     let other = text.replacen(D::SCHEMA, "offered.other/1", 1);
     let Err(why) = serde_json::from_str::<D>(&other) else { panic!("{} is taken for another", D::SCHEMA) };
     assert!(why.to_string().contains("it is a document `offered.other/1`"), "{why}");
@@ -78,14 +78,14 @@ request = \"home\"
 repeat = 3
 ";
 
-/// Has an infinite second moment, so means that are infinite under some disciplines.
+/// Infinite second moment: infinite means under some disciplines.
 const HEAVY: &str = "\
 duration = \"10s\"
 arrivals.open.rate = \"1/s\"
 server.service = { pareto = { min = \"1ms\", shape = 1.5 } }
 ";
 
-/// What the program prints for `args` in `folder`.
+/// Stdout of the program for `args` in `folder`.
 fn printed(folder: &Path, args: &str) -> String {
     let output =
         Command::new(env!("CARGO_BIN_EXE_offered")).current_dir(folder).args(args.split_whitespace()).output().unwrap();
@@ -141,7 +141,7 @@ fn simulations_sweeps_and_searches() {
 }
 
 #[test]
-fn plans_of_ours_and_of_others() {
+fn plans_and_imports() {
     let folder = folder();
     let here = folder.path();
     let plan = |args: &str| printed(here, &format!("plan {args} --json"));
@@ -188,7 +188,7 @@ fn sites_and_reports() {
 }
 
 #[test]
-fn what_was_calibrated() {
+fn calibrations() {
     let text = "{\n  \"schema\": \"offered.calibrate/1\",\n  \"version\": \"0\", \"measured_unix_s\": 7, \"machine\": \"a\", \"cores\": 2,
         \"launches\": [{ \"precision\": \"spin\", \"rate_per_s\": 1000, \"sent_per_s\": 999.5, \"lateness_p50_us\": 0.1,
         \"lateness_p99_us\": 0.3, \"lateness_max_us\": 12.7, \"cpu\": 0.99 }],
@@ -197,7 +197,7 @@ fn what_was_calibrated() {
 }
 
 #[test]
-fn a_run_keeps_no_secret_of_its_workload_and_does_not_run_the_blanked_copy() {
+fn a_run_records_no_secrets_and_refuses_the_blanked_workload() {
     let folder = tempfile::tempdir().unwrap();
     let text = "duration = \"1s\"\narrivals.open.rate = \"20/s\"\n[target]\nurl = \"http://127.0.0.1:9/\"\nauth.bearer = \"hunter2\"\n\
                 [[request]]\nget = \"/a?key=hunter2\"\n[[request]]\nget = \"/a?key=hunter3\"\n";

@@ -1,4 +1,4 @@
-//! `offered import` from end to end: what it writes is what `offered run` takes, and its dry run launches what the plan meant.
+//! `offered import` end to end: `offered run` accepts its output, and a dry run sends what the plan specifies.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -10,24 +10,24 @@ fn offered(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_offered")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-fn said(output: &Output) -> (String, String) {
+fn text(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }
 
 fn succeeds(folder: &Path, arguments: &[&str]) -> String {
     let output = offered(folder, arguments);
-    let (stdout, stderr) = said(&output);
+    let (stdout, stderr) = text(&output);
     assert!(output.status.success(), "{arguments:?}: {stdout}{stderr}");
     stdout
 }
 
-/// How often each request is launched in the dry run of a workload.
-fn launched(folder: &Path, workload: &str) -> HashMap<String, f64> {
+/// Number of requests by name in a dry run of a workload.
+fn request_counts(folder: &Path, workload: &str) -> HashMap<String, f64> {
     let out = format!("{workload}.run");
     let run = offered(folder, &["run", workload, "--seed", "7", "--dry-run", "--output", &out, "--quiet"]);
-    // Too few launches, or constant ones, may leave a verdict open (3); the launches are there all the same.
-    assert!([Some(0), Some(3)].contains(&run.status.code()), "{workload}: {:?}", said(&run));
+    // Too few requests may end with exit code 3; they are recorded nevertheless.
+    assert!([Some(0), Some(3)].contains(&run.status.code()), "{workload}: {:?}", text(&run));
     let table = succeeds(folder, &["export", &out, "--format", "csv"]);
     let mut lines = table.lines();
     let label = lines.next().unwrap().split(',').position(|column| column == "label").unwrap();
@@ -38,8 +38,8 @@ fn launched(folder: &Path, workload: &str) -> HashMap<String, f64> {
     often
 }
 
-/// The shape of the plan of Brady and Gunther's runs (9:15): 200 threads over 100 s, a random one of fifteen pages after a uniform
-/// thought of up to 12.5 s, who and what from a file.
+/// A plan like that of Brady and Gunther (9:15): 200 threads started over 100 s, one of fifteen pages at random after a uniform
+/// think time of up to 12.5 s, with data from a file.
 fn brady() -> String {
     let text = |name: &str, value: &str| format!("<stringProp name=\"{name}\">{value}</stringProp>");
     let pages: String = (1..=15).fold(String::new(), |mut pages, n| {
@@ -73,16 +73,16 @@ fn brady() -> String {
 }
 
 #[test]
-fn the_plan_of_brady_launches_its_mix_with_its_data() {
+fn the_plan_of_brady_sends_its_mix_with_its_data() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("data")).unwrap();
     std::fs::write(folder.path().join("data/people.csv"), "ann,1\nbob,2\n").unwrap();
     std::fs::write(folder.path().join("brady.jmx"), brady()).unwrap();
     let summary = succeeds(folder.path(), &["import", "brady.jmx", "-o", "brady.toml"]);
     assert_eq!(summary, "brady.toml: closed, 200 users, 25m, 15 requests\n", "nothing is left untranslated");
-    let often = launched(folder.path(), "brady.toml");
+    let often = request_counts(folder.path(), "brady.toml");
     let all: f64 = often.values().sum();
-    // 200 users, a thought of 6.25 s in the mean, 25 min; the ramp of 100 s misses half of its own.
+    // 200 users, mean think time 6.25 s, 25 min, minus half of the ramp of 100 s.
     assert!((all / (32.0 * 1450.0) - 1.0).abs() < 0.02, "{all}");
     let expected = all / 15.0;
     let chi2: f64 = often.values().map(|count| (count - expected).powi(2) / expected).sum();
@@ -90,7 +90,7 @@ fn the_plan_of_brady_launches_its_mix_with_its_data() {
 }
 
 #[test]
-fn what_is_imported_of_each_format_can_be_run() {
+fn imports_of_every_format_can_be_run() {
     let folder = tempfile::tempdir().unwrap();
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/src/tests/seeds");
     std::fs::write(folder.path().join("people.csv"), "ann,x\nbob,y\n").unwrap();
@@ -107,20 +107,20 @@ fn what_is_imported_of_each_format_can_be_run() {
         let workload = format!("{file}.toml");
         let place = ["--set", "PGHOST=127.0.0.1", "--set", "PGUSER=me"];
         succeeds(folder.path(), &[&["import", file, "-o", &workload][..], &place].concat());
-        // The key of the commands comes from the environment.
+        // The commands read a key from the environment.
         let written = std::fs::read_to_string(folder.path().join(&workload)).unwrap();
         std::fs::write(folder.path().join(&workload), written.replace("{ env = \"KEY\" }", "\"key\"")).unwrap();
-        let often = launched(folder.path(), &workload);
+        let often = request_counts(folder.path(), &workload);
         let all: f64 = often.values().sum();
         let seen = often.get(share.0).copied().unwrap_or(0.0) / all;
-        // Four standard deviations of so many draws, and no less than what a session cut off at the end can shift.
+        // Four standard deviations, at least the effect of one session cut off at the end.
         let bound = 4.0 * (share.1 * (1.0 - share.1) / all).sqrt() + 4.0 / all;
         assert!((seen - share.1).abs() < bound, "{file}: {} of {all}: {often:?}", share.0);
     }
 }
 
 #[test]
-fn files_are_found_from_where_the_workload_stands() {
+fn files_are_found_relative_to_the_workload() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["plans", "loads"] {
         std::fs::create_dir(folder.path().join(name)).unwrap();
@@ -147,7 +147,7 @@ fn commands_come_from_stdin_too() {
         .unwrap();
     child.stdin.take().unwrap().write_all(b"curl http://127.0.0.1:8080/a -d x=1").unwrap();
     let output = child.wait_with_output().unwrap();
-    let (stdout, _) = said(&output);
+    let (stdout, _) = text(&output);
     assert!(
         output.status.success() && stdout.contains("from stdin: curl.") && stdout.contains("post = \"/a\""),
         "{stdout}"
@@ -155,12 +155,12 @@ fn commands_come_from_stdin_too() {
 }
 
 #[test]
-fn what_is_no_plan_is_one_line_and_exit_2() {
+fn other_files_are_refused_with_one_line_and_exit_code_2() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |name: &str, bytes: &[u8], says: &str| {
         std::fs::write(folder.path().join(name), bytes).unwrap();
         let output = offered(folder.path(), &["import", name]);
-        let (stdout, stderr) = said(&output);
+        let (stdout, stderr) = text(&output);
         assert_eq!(
             (output.status.code(), stdout.as_str(), stderr.lines().count()),
             (Some(2), "", 1),
@@ -173,11 +173,11 @@ fn what_is_no_plan_is_one_line_and_exit_2() {
     refused("binary.jmx", b"<jmeterTestPlan>\xff\xfe", "is not a text file in UTF-8");
     refused("cut.har", b"{\"log\": {\"entries\": [{", "cut.har:1: the file ends within its JSON; it is cut off");
     refused("other.json", b"{}", "not a plan that offered knows");
-    // A hundred megabytes of blanks take no room on the disk.
+    // A sparse file of a hundred megabytes.
     let file = std::fs::File::create(folder.path().join("large.jmx")).unwrap();
     file.set_len(100 << 20).unwrap();
     let output = offered(folder.path(), &["import", "large.jmx"]);
-    let (_, stderr) = said(&output);
+    let (_, stderr) = text(&output);
     assert_eq!(
         (output.status.code(), stderr.as_str()),
         (Some(2), "error: large.jmx is larger than 64 MiB; no plan is\n")

@@ -1,4 +1,4 @@
-//! The manifests of `offered kubernetes`, held to the API of Kubernetes itself: `tests/oracle/kubernetes.json`, made of its documents.
+//! The manifests of `offered kubernetes`, checked against the Kubernetes API in `tests/oracle/kubernetes.json`.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ const WORKLOAD: &str = "seed = 3\nduration = \"10m\"\narrivals.open.rate = \"200
     tls = { certificate = \"own.pem\", key = \"own.key\" }\n[variables]\ntoken = { env = \"TOKEN\" }\n\
     [[request]]\nget = \"/\"\nauth.bearer = \"{{token}}\"\n";
 
-/// What is wrong with a document, by the API's own description of its kind.
+/// Violations of the API's schema of this kind.
 fn wrong(document: &Value) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/oracle/kubernetes.json");
     let mut schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -25,7 +25,7 @@ fn wrong(document: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_api_knows_every_field_that_is_printed() {
+fn every_printed_field_is_in_the_api() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, content: &[u8]| fs::write(folder.path().join(name), content).unwrap();
     write("shop.toml", WORKLOAD.as_bytes());

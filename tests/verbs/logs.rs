@@ -1,4 +1,4 @@
-//! `offered logs`, the whole program.
+//! `offered logs`.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -41,12 +41,12 @@ fn line(second: u32, client: &str, request: &str, status: u16, agent: &str) -> S
 
 const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 
-/// A site of two hours: a new client every 20 s, who asks for a page, its picture, and an article 30 s later.
+/// A site of two hours: a new client every 20 s, with a page, its image, and an article 30 s later.
 fn site() -> String {
     site_of(360)
 }
 
-/// So many visits, one every 20 seconds.
+/// `visits` visits, one every 20 s.
 fn site_of(visits: u32) -> String {
     let mut lines: Vec<(u32, String)> = Vec::new();
     for i in 0..visits {
@@ -83,13 +83,13 @@ fn piped(folder: &Path, args: &[&str], input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A verb that refuses closes the pipe.
+    // A command that fails closes the pipe.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
 }
 
 #[test]
-fn packed_cut_into_files_or_from_a_pipe_a_log_says_the_same() {
+fn compressed_split_or_piped_logs_give_the_same_result() {
     let site = site();
     let middle = site[..site.len() / 2].rfind('\n').unwrap() + 1;
     let (first, second) = site.as_bytes().split_at(middle);
@@ -101,7 +101,7 @@ fn packed_cut_into_files_or_from_a_pipe_a_log_says_the_same() {
     let folder = folder(&[
         ("plain.log", site.as_bytes()),
         ("whole.gz", &gz(site.as_bytes())),
-        // The names' order is not that of time.
+        // The order of names is not the order of time.
         ("part-b.zst", &zstd::encode_all(first, 1).unwrap()),
         ("part-a.bz2", &bz2),
         // Two members, as `cat a.gz b.gz` and logrotate make them.
@@ -125,12 +125,12 @@ fn packed_cut_into_files_or_from_a_pipe_a_log_says_the_same() {
     }
 }
 
-/// One file is cut from 16 MiB a thread on: agents of a kilobyte make it large without making it slow.
+/// A file is split from 16 MiB per thread on: long user agents make it large enough.
 #[test]
-fn a_file_cut_among_threads_says_what_one_thread_says() {
+fn a_file_split_among_threads_gives_the_same_result() {
     let (agent, mut log) = ("x".repeat(1000), String::new());
     for i in 0..50_000u32 {
-        // Displaced by some lines, and sessions across every cut; some lines are unreadable.
+        // Some lines out of order or unreadable, and sessions across every split.
         let at = i / 3 + i * 7919 % 50;
         log.push_str(&line(at, &format!("10.0.{}.{}", i * 31 % 7, i * 17 % 251), "GET /", 200, &agent));
         if i % 4000 == 0 {
@@ -152,7 +152,7 @@ fn a_file_cut_among_threads_says_what_one_thread_says() {
 }
 
 #[test]
-fn filters_leave_out_what_they_name_and_say_how_much() {
+fn filters_exclude_lines_and_report_their_number() {
     let mut log = site();
     for i in 0..50 {
         log.push_str(&line(7300 + i, "10.0.0.1", "GET /robots", 200, "Mozilla/5.0 (compatible; Googlebot/2.1)"));
@@ -189,7 +189,7 @@ fn a_user_is_a_client_an_agent_or_a_field() {
 }
 
 #[test]
-fn the_timeout_at_the_knee_parts_thinking_from_coming_back() {
+fn the_knee_timeout_separates_think_times_from_new_visits() {
     let mut log = Vec::new();
     for client in 0..200u32 {
         for (visit, step) in (0..3u32).flat_map(|visit| (0..5u32).map(move |step| (visit, step))) {
@@ -206,7 +206,7 @@ fn the_timeout_at_the_knee_parts_thinking_from_coming_back() {
 }
 
 #[test]
-fn the_three_models_stand_side_by_side_at_the_same_load() {
+fn the_three_models_are_compared_at_the_same_load() {
     let folder = folder(&[("a.log", site().as_bytes())]);
     let found = json(folder.path(), &["a.log", "--load", "0.5", "--service-from", "bytes"]);
     let others = &found["other_models"];
@@ -234,7 +234,7 @@ fn the_three_models_stand_side_by_side_at_the_same_load() {
     assert!(shown.contains("one server at load 0.7 (--load)") && !shown.contains("fcfs "), "{shown}");
 }
 
-/// Eight visitors of 40 requests each, whose answers are of 100 bytes but for one of a gigabyte.
+/// Eight visitors with 40 requests each; responses have 100 bytes, except one of a gigabyte.
 fn long_visits() -> String {
     let mut lines: Vec<(u32, String)> = Vec::new();
     for i in 0..320u32 {
@@ -247,7 +247,7 @@ fn long_visits() -> String {
 }
 
 #[test]
-fn the_size_of_answers_recommends_nothing_unless_it_is_asked_to_stand_for_their_work() {
+fn response_sizes_are_used_only_with_service_from_bytes() {
     let folder = folder(&[("a.log", long_visits().as_bytes())]);
     let found = json(folder.path(), &["a.log", "--session-timeout", "60s"]);
     assert!(found["bytes_scv"].as_f64().unwrap() > 300.0 && found["scv"].is_null(), "{found}");
@@ -258,7 +258,7 @@ fn the_size_of_answers_recommends_nothing_unless_it_is_asked_to_stand_for_their_
     let bytes = json(folder.path(), &["a.log", "--session-timeout", "60s", "--service-from", "bytes"]);
     assert_eq!((&bytes["paper_rule"]["model"], &bytes["scv_of"]), (&"closed".into(), &"bytes".into()));
     assert_eq!(bytes["paper_rule"]["cut_offs"], serde_json::json!([20.0, 40.0]));
-    // What is recommended behaves like the site's own model in every cell of the table.
+    // The recommended model agrees with the partly-open one in every cell of the table.
     for found in [&found, &bytes] {
         let recommended = &found["recommendation"]["model"];
         let models = found["other_models"]["models"].as_array().unwrap();
@@ -270,8 +270,8 @@ fn the_size_of_answers_recommends_nothing_unless_it_is_asked_to_stand_for_their_
 }
 
 #[test]
-fn a_log_on_which_the_models_cannot_be_compared_is_analysed_all_the_same() {
-    // Four requests in a century: the virtual clock ends before there are enough answers.
+fn a_log_whose_models_cannot_be_compared_is_analysed() {
+    // Four requests in a century: the virtual clock ends before there are enough responses.
     let stamp =
         |year: u32, client: &str| format!("{client} - - [01/Jan/{year}:00:00:00 +0000] \"GET / HTTP/1.1\" 200 9\n");
     let century = [stamp(1971, "a"), stamp(1971, "a"), stamp(2001, "b"), stamp(2070, "a")].concat();
@@ -292,7 +292,7 @@ fn a_log_on_which_the_models_cannot_be_compared_is_analysed_all_the_same() {
 }
 
 #[test]
-fn of_few_sessions_the_model_is_one_of_these_few() {
+fn few_sessions_give_a_warning() {
     let one = line(0, "10.0.0.1", "GET /", 200, FIREFOX);
     let five: String = (0..12).map(|i| line(i * 7, &format!("10.0.0.{}", i % 5), "GET /", 200, FIREFOX)).collect();
     let folder = folder(&[("one.log", one.as_bytes()), ("five.log", five.as_bytes()), ("site.log", site().as_bytes())]);
@@ -312,7 +312,7 @@ fn of_few_sessions_the_model_is_one_of_these_few() {
 }
 
 #[test]
-fn what_is_written_is_run_and_simulated() {
+fn written_workloads_and_traces_can_be_run_and_simulated() {
     let folder = folder(&[("a.log", site_of(2000).as_bytes())]);
     for model in ["open", "partly-open", "closed"] {
         let args = ["logs", "a.log", "--workload", "w.toml", "--model", model, "--trace", "day.trace"];
@@ -329,7 +329,7 @@ fn what_is_written_is_run_and_simulated() {
         for args in [&["run", "r.toml", "--dry-run"][..], &["simulate", "r.toml"]] {
             let output = offered(folder.path(), args);
             assert_eq!(output.status.code(), Some(0), "{way}: {args:?}: {}", text(&output.stderr));
-            // Judged by the trace, not as if a Poisson process had been meant.
+            // Verified against the trace, not against a Poisson process.
             let judged = text(&output.stdout).contains("HOLDS: every launch came at the instant it was meant for");
             assert_eq!(judged, args[0] == "run", "{way}: {}", text(&output.stdout));
         }
@@ -337,11 +337,11 @@ fn what_is_written_is_run_and_simulated() {
 }
 
 #[test]
-fn the_jobs_of_a_parallel_machine_bring_their_run_times_as_work() {
+fn jobs_of_a_parallel_machine_have_their_run_times_as_work() {
     let job = |submit: &str, run: &str, processors: u8, user: u8| {
         format!("1 {submit} -1 {run} {processors} -1 -1 -1 -1 -1 1 {user} 1 -1 -1 -1 -1 -1\n")
     };
-    // User 7 comes back after more than half an hour; of a job of user 8 it is not known how long it ran.
+    // User 7 returns after more than half an hour; the run time of a job of user 8 is unknown.
     let jobs = [
         job("0", "10", 1, 7),
         job("0.5", "100", 32, 7),
@@ -350,7 +350,7 @@ fn the_jobs_of_a_parallel_machine_bring_their_run_times_as_work() {
         job("2002", "5", 32, 7),
     ];
     let few = format!("; Version: 2.2\n; UnixStartTime: 749458803\n{}", jobs.concat());
-    // One after another, so that nobody waits: half of them run 4 s, half 6 s.
+    // One after another, without waiting: half of them run 4 s, half 6 s.
     let many: String =
         (0..2000).map(|i| job(&(10 * i).to_string(), if i % 2 == 0 { "4" } else { "6" }, 1, 1)).collect();
     let toml = "seed = 1\nduration = \"20000s\"\n[arrivals]\nreplay = { trace = \"many.trace\" }\n[server]\ndiscipline = \"fcfs\"\n";
@@ -376,7 +376,7 @@ fn the_jobs_of_a_parallel_machine_bring_their_run_times_as_work() {
 }
 
 #[test]
-fn of_too_many_requests_the_first_of_their_label_stand_for_the_rest() {
+fn too_many_requests_are_replaced_by_the_first_of_their_label() {
     let mut log = String::new();
     for i in 0..60_600u32 {
         log.push_str(&line(i / 10, "10.0.0.1", &format!("GET /{}?q={i}", ["a", "b"][i as usize % 2]), 200, "-"));
@@ -392,7 +392,7 @@ fn of_too_many_requests_the_first_of_their_label_stand_for_the_rest() {
 }
 
 #[test]
-fn wrong_use_is_told_in_one_line() {
+fn wrong_use_is_reported_in_one_line() {
     let folder =
         folder(&[("a.log", site().as_bytes()), ("empty.log", b""), ("prose.txt", b"Dear reader,\nthis is no log.\n")]);
     std::fs::create_dir(folder.path().join("logs")).unwrap();
@@ -413,9 +413,9 @@ fn wrong_use_is_told_in_one_line() {
     }
 }
 
-/// What an attacker writes into a log reaches no terminal, page or workload as it stands.
+/// Hostile text in a log is escaped in the terminal, the page and the workload.
 #[test]
-fn hostile_lines_are_harmless_wherever_they_are_shown() {
+fn hostile_lines_are_escaped_everywhere() {
     let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J<script>alert(1)</script>\u{9b}31m\0";
     let mut log = site();
     for i in 0..10 {
@@ -423,7 +423,7 @@ fn hostile_lines_are_harmless_wherever_they_are_shown() {
         log.push_str(&line(7300 + i, "10.0.0.9", &format!("{evil} /"), 200, evil));
         let _ = writeln!(log, "{evil}");
     }
-    // Places of templates, and names that differ in what cannot be printed.
+    // Placeholders, and names that differ only in control characters.
     for target in ["/{shop}", "/{session}", "/\"", "/%22"] {
         log.push_str(&line(7310, "10.0.0.7", &format!("GET {target}"), 200, "-"));
     }
@@ -447,7 +447,7 @@ fn hostile_lines_are_harmless_wherever_they_are_shown() {
 }
 
 #[test]
-fn of_too_many_clients_a_fair_sample_is_followed_the_same_on_any_number_of_threads() {
+fn too_many_clients_are_sampled_independently_of_the_number_of_threads() {
     let (agent, mut log) = ("x".repeat(1000), String::new());
     for i in 0..40_000u32 {
         let client = i % 20_000;

@@ -1,4 +1,4 @@
-//! Each verb, the whole program: what it answers, writes and refuses.
+//! Every command: its output, its files and its errors.
 
 mod calibrate;
 mod capacity;

@@ -1,4 +1,4 @@
-//! Memory: three million launches take no more than the book promises, and so would any number of them.
+//! Memory use does not grow with the length of a recording: three million requests stay below the limit in the book.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// What a verb may take at most; three million events in memory would be 500 MB.
+/// Memory limit of a command; three million events in memory would take 500 MB.
 const MOST_KB: u64 = 300_000;
 
-/// The most memory that the program has held, in kB, as the kernel counts it; looked at until it ends.
+/// Peak memory of the program in kB, polled until it ends.
 #[expect(clippy::disallowed_methods, reason = "it is another process that is waited for")]
 fn peak_kb(folder: &Path, args: &[&str]) -> u64 {
     let mut program = Command::new(env!("CARGO_BIN_EXE_offered"));
@@ -29,7 +29,7 @@ fn peak_kb(folder: &Path, args: &[&str]) -> u64 {
 }
 
 #[test]
-fn three_million_launches_are_never_held() {
+fn three_million_requests_are_streamed() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let workload = "seed = 5\nduration = \"100s\"\ntarget.url = \"http://127.0.0.1:9/\"\n[arrivals]\nopen = { rate = \"30000/s\" }\n";
@@ -52,7 +52,7 @@ fn three_million_launches_are_never_held() {
 }
 
 #[test]
-fn a_rate_that_no_machine_has_is_played_in_little_memory() {
+fn a_dry_run_at_an_extreme_rate_takes_little_memory() {
     let folder = tempfile::tempdir().unwrap();
     let run = ["run", "http://127.0.0.1:9/", "--open", "10000000/s", "-d", "200ms", "--seed", "1", "--dry-run"];
     let bounded = |args: &[&str]| {

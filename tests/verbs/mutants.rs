@@ -1,7 +1,7 @@
-//! Hostile files, through the program as a person starts it: samples of everything that is read, changed at random (bits, lengths,
-//! pieces of each other), each within ten seconds of processor time and a gigabyte. None may end in a panic, by a signal, or not at all.
+//! Damaged input files: samples of every kind of input, changed at random (bits, lengths, pieces of each other). Every command must
+//! end within ten seconds of CPU time and a gigabyte, without a panic or a signal.
 //!
-//! The changes follow from the number of the mutant, so that one that is found can be made again. `OFFERED_MUTANTS=20000` asks for as many.
+//! The changes depend only on the number of the mutant, so failures are reproducible. `OFFERED_MUTANTS=20000` sets the number.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -12,17 +12,17 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-/// How many mutants where nobody asks for another number.
+/// Default number of mutants.
 const USUAL: u64 = 2000;
-/// The bounds of a process: processor time in seconds, and kB of memory. It is asked after every so often, and so often at most.
+/// Limits of a process: CPU time in seconds, memory in kB; polling interval and maximum number of polls.
 const SECONDS: u64 = 10;
 const KILOBYTES: u64 = 1 << 20;
 const ASKED: Duration = Duration::from_millis(2);
 const MOST_ASKED: u32 = 60_000;
-/// A file that grows beyond this is cut.
+/// Maximum size of a mutant; larger ones are truncated.
 const LONGEST: usize = 1 << 20;
 
-/// What attacks numbers, texts and trees.
+/// Values that often break parsers of numbers, texts and trees.
 const HOSTILE: [&[u8]; 24] = [
     b"0",
     b"-1",
@@ -50,7 +50,7 @@ const HOSTILE: [&[u8]; 24] = [
     b"1970-01-01T00:00:00Z",
 ];
 
-/// Numbers that look random, and are the same every time (`SplitMix64`).
+/// Reproducible pseudo-random numbers (`SplitMix64`).
 struct Numbers(u64);
 
 impl Numbers {
@@ -61,12 +61,12 @@ impl Numbers {
         z ^ (z >> 31)
     }
 
-    /// Below `n`, which may be 0.
+    /// A number below `n`; 0 for `n` = 0.
     fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// A piece of `length` bytes, mostly a short one.
+    /// A range within `length` bytes, usually short.
     fn range(&mut self, length: usize) -> std::ops::Range<usize> {
         let from = self.below(length + 1);
         let most = if self.below(4) == 0 { length } else { 40 };
@@ -74,7 +74,7 @@ impl Numbers {
     }
 }
 
-/// `bytes`, changed in one to four places; `others` are where pieces come from.
+/// `bytes` with one to four changes; pieces are taken from `others`.
 fn mutant(mut bytes: Vec<u8>, others: &[Sample], numbers: &mut Numbers) -> Vec<u8> {
     for _ in 0..=numbers.below(4) {
         let place = numbers.range(bytes.len());
@@ -100,7 +100,7 @@ fn mutant(mut bytes: Vec<u8>, others: &[Sample], numbers: &mut Numbers) -> Vec<u
                 bytes.splice(place, other[numbers.range(other.len())].to_vec());
             }
             _ => {
-                // Where a number stands, if one does, another.
+                // Replace a number, if there is one.
                 let digits = (place.start..bytes.len()).find(|at| bytes[*at].is_ascii_digit());
                 let from = digits.filter(|_| numbers.below(2) == 0).unwrap_or(place.start);
                 let until = (from..bytes.len()).find(|at| !bytes[*at].is_ascii_digit()).unwrap_or(from);
@@ -112,14 +112,14 @@ fn mutant(mut bytes: Vec<u8>, others: &[Sample], numbers: &mut Numbers) -> Vec<u
     bytes
 }
 
-/// A file that one or more verbs read.
+/// A file that one or more commands read.
 struct Sample {
-    /// Its name in a folder of its own.
+    /// File name in its own directory.
     name: String,
     bytes: Vec<u8>,
-    /// What is asked of it; `FILE` is where it is.
+    /// The commands; `FILE` is its path.
     asked: &'static [&'static [&'static str]],
-    /// The folder it lies in, where it does not lie alone.
+    /// The directory with its other files, if any.
     among: Option<PathBuf>,
 }
 
@@ -130,7 +130,7 @@ const WORKLOADS: &[&[&str]] = &[&["plan", "solve", "FILE"], &["plan", "flows", "
 const RUNS: &[&[&str]] = &[&["verify", "."], &["report", ".", "-o", "../page.html"], &["export", ".", "--format", "csv"]];
 const SITES: &[&[&str]] = &[&["report", "FILE", "-o", "page.html"]];
 
-/// Every file of this folder of the repository, under its name.
+/// Every file in this directory of the repository.
 fn of_folder(folder: &str, asked: &'static [&'static [&'static str]]) -> Vec<Sample> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let entries = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
@@ -175,7 +175,7 @@ name = \"look\"
 step = [{ request = \"home\", repeat = 3 }, { request = \"buy\" }]
 ";
 
-/// What is read: result files, logs, plans, workloads, a site's document, and a run directory file by file.
+/// Samples: result files, logs, plans, workloads, a document of a site, and every file of a run directory.
 fn samples(here: &Path) -> Vec<Sample> {
     let mut samples = of_folder("tests/samples/results", RESULTS);
     samples.extend(of_folder("tests/samples/logs", LOGS));
@@ -206,7 +206,7 @@ fn files(run: &Path) -> Vec<PathBuf> {
     parts.chain(["run.json".into(), "workload.toml".into()]).collect()
 }
 
-/// How a process ended that should not have.
+/// A forbidden end of a process.
 enum Bad {
     Panic(String),
     Signal(String),
@@ -223,7 +223,7 @@ impl fmt::Display for Bad {
     }
 }
 
-/// Runs the program with these arguments in `folder`, within its bounds.
+/// Runs the program with these arguments in `folder`, within the limits.
 fn bounded(folder: &Path, args: &[&str]) -> Result<(), Bad> {
     let memory = if cfg!(target_os = "linux") { format!("ulimit -v {KILOBYTES} && ") } else { String::new() };
     let mut command = Command::new("sh");
@@ -276,7 +276,7 @@ fn try_one(number: u64, samples: &[Sample], folder: &Path) -> Result<(), String>
         for name in files(among) {
             fs::copy(among.join(&name), folder.join(name)).unwrap();
         }
-        // Of a killed run nobody knows what its parts must be.
+        // Parts of a killed run may be missing.
         if numbers.below(3) == 0 {
             fs::remove_file(folder.join("run.json")).unwrap();
         }
@@ -291,7 +291,7 @@ fn try_one(number: u64, samples: &[Sample], folder: &Path) -> Result<(), String>
 }
 
 #[test]
-fn no_mutant_of_a_file_ends_a_verb_otherwise_than_it_should() {
+fn damaged_files_never_crash_a_command() {
     let wanted = std::env::var("OFFERED_MUTANTS").map_or(USUAL, |wanted| wanted.parse().expect("a number"));
     let folder = tempfile::tempdir().unwrap();
     let samples = samples(folder.path());

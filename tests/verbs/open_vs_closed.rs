@@ -1,5 +1,5 @@
-//! The study studies/open-vs-closed in small: one command makes the tables of figure 2. (That its figures can be drawn of them:
-//! `.ci/run`, and the tests of report's example `figure`.)
+//! The study studies/open-vs-closed, shortened: one command makes the tables of figure 2. (`.ci/run` and the tests of the example
+//! `figure` of offered-report check the figures.)
 
 use std::fs;
 use std::path::Path;

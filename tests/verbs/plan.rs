@@ -1,11 +1,12 @@
-//! `offered plan` as a person uses it: what it prints, what it refuses, and what its JSON is called.
+//! `offered plan`: its output, its errors, and the keys of its JSON.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p offered --test verbs plan` rewrites tests/golden/plan after a change that was meant.
+//! `UPDATE_GOLDEN=1 cargo test -p offered --test verbs plan` rewrites tests/golden/plan after an intended change.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome};
 use serde_json::Value;
 
 fn plan(args: &str) -> Output {
@@ -26,7 +27,7 @@ fn json(args: &str) -> Value {
     serde_json::from_str(&done(&format!("{args} --json"))).unwrap()
 }
 
-/// What these commands print, one on each line, against a file.
+/// Compares the output of these commands, one per line, with a file.
 fn golden(name: &str, args: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/plan").join(name);
     let found: String = args.lines().map(done).collect();
@@ -37,7 +38,7 @@ fn golden(name: &str, args: &str) {
     assert_eq!(found, expected, "plan {args} against {}", path.display());
 }
 
-/// A file of this content in a directory of its own that is removed with the guard.
+/// A file with this content in a temporary directory.
 fn file(name: &str, content: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -94,7 +95,7 @@ fn the_scripts_for_other_tools_are_written() {
 }
 
 #[test]
-fn what_is_written_for_ourselves_is_read_back_as_it_was_meant() {
+fn a_written_workload_is_read_back_unchanged() {
     let (folder, requests) = workload(
         "open = { rate = \"1/s\" }",
         "[target]\nurl = \"http://127.0.0.1:8080/\"\n[[request]]\nname = \"a \\\"b\\\"\"\npost = \"/a?x=1\"\nbody = \"n={{sequence}}\"\nweight = 3\n\
@@ -103,15 +104,15 @@ fn what_is_written_for_ourselves_is_read_back_as_it_was_meant() {
     let out = folder.path().join("closed.toml");
     done(&format!("emulate {} --rate 31.73/s --response 53ms --users 200 --output {}", requests.display(), out.display()));
     let written = std::fs::read_to_string(&out).unwrap();
-    let parsed = offered_model::workload::Workload::parse(&written, "out", &|_| Err(String::new())).unwrap();
-    let offered_model::workload::Sessions::Closed(closed) = parsed.sessions() else { panic!("{written}") };
+    let parsed = offered_workload::Workload::parse(&written, "out", &|_| Err(String::new())).unwrap();
+    let offered_schedule::Sessions::Closed(closed) = parsed.sessions() else { panic!("{written}") };
     assert_eq!((closed.users(), parsed.requests().len()), (200, 2));
     assert!((closed.think().mean() - 200.0 / 31.73).abs() < 1e-9);
     assert_eq!((parsed.requests()[0].name(), parsed.requests()[0].weight()), ("a \"b\"", 3.0));
 }
 
 #[test]
-fn the_json_is_what_the_documentation_says() {
+fn the_json_has_the_documented_keys() {
     let table = json("table --stations 50ms --think 10s --users 100");
     let row = &table["rows"][0];
     for key in ["users", "think_s", "ratio_per_s", "rate_per_s", "concurrency", "q_over_z", "response_s", "rort"] {
@@ -142,7 +143,7 @@ fn the_json_is_what_the_documentation_says() {
 }
 
 #[test]
-fn every_model_of_the_literature_is_solved_or_honestly_not() {
+fn models_without_a_formula_are_reported_as_such() {
     let mm = "[server]\nservice = { exponential = \"10s\" }\n";
     let think = "think = { exponential = \"1s\" }";
     for (arrivals, server, load, response) in [
@@ -230,9 +231,9 @@ fn models_are_compared_at_equal_load() {
 }
 
 #[test]
-fn where_there_is_no_formula_the_comparison_simulates_and_says_so() {
-    // Principle (viii) and its limit: partly-open, FCFS, C2 = 8, load 0.6, p = 0.75, Z = 100: with exponential think times a chain has 47.6. These
-    // are nearly so, and have no chain.
+fn models_without_a_formula_are_simulated_and_marked() {
+    // Principle (viii) and its limit: partly-open, FCFS, C2 = 8, load 0.6, p = 0.75, Z = 100: 47.6 by a Markov chain with exponential
+    // think times. These think times are nearly exponential, but have no chain.
     let think = "think = { gamma = { mean = \"100s\", scv = 0.99 } }";
     let (_folder, path) = workload(&format!("partly_open = {{ rate = \"1/s\", stay = 0.5, {think} }}"), H2);
     let ask = format!("compare {} --load 0.6 --users 4 --stay 0.75 --jobs 1000000", path.display());
@@ -249,7 +250,7 @@ fn where_there_is_no_formula_the_comparison_simulates_and_says_so() {
     let marks: Vec<usize> = shown.lines().map(|line| line.matches('±').count()).collect();
     assert_eq!(marks, [0, 0, 0, 1, 1, 0, 0, 1], "{shown}");
     assert!(shown.contains("simulated, 1000000 requests each"), "{shown}");
-    // What cannot be is told, and the rest is still compared.
+    // Impossible cells are reported; the others are still compared.
     let (_folder, path) =
         workload("open = { rate = \"1/s\" }", "[server]\nservers = 4\nservice = { exponential = \"10s\" }");
     let shown = done(&format!("compare {} --load 0.9 --users 3,100 --stay 0", path.display()));
@@ -258,7 +259,7 @@ fn where_there_is_no_formula_the_comparison_simulates_and_says_so() {
 
 #[test]
 fn web_users_are_read_from_a_recording() {
-    // 100 s of 20 requests a second, each answered in 250 ms.
+    // 100 s of 20 requests/s with a response time of 250 ms.
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let mut writer = offered_store::Writer::create(&run, "", vec!["a".to_owned()]).unwrap();
@@ -274,7 +275,7 @@ fn web_users_are_read_from_a_recording() {
 }
 
 #[test]
-fn wrong_questions_get_one_line_that_says_what_to_write() {
+fn wrong_use_is_one_line_with_a_fix() {
     let (_folder, over) = workload("open = { rate = \"1/s\" }", H2);
     let (_folder2, none) = workload("open = { rate = \"1/s\" }", "");
     for (args, part) in [

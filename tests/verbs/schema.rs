@@ -1,4 +1,4 @@
-//! `offered schema`: the schemas that are kept are those of the types, and documents are what they say.
+//! `offered schema`: the schemas in `schemas/` are those of the types, and documents conform to them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +18,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../schemas")
 }
 
-/// Finds `document`, which calls itself `schema`, to be what the schema of that name says.
+/// Checks `document` against the schema with this name.
 pub(crate) fn holds(schema: &str, document: &Value) {
     static READ: Mutex<Vec<(String, jsonschema::Validator)>> = Mutex::new(Vec::new());
     let mut read = READ.lock().unwrap();
@@ -30,7 +30,7 @@ pub(crate) fn holds(schema: &str, document: &Value) {
     let errors: Vec<String> =
         validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
     assert!(errors.is_empty(), "{schema}: {errors:?}\n{document:#}");
-    // One that lacks a key, or has something else under it, is refused.
+    // A document with a missing or changed key must be refused.
     for key in document.as_object().unwrap().keys() {
         let mut other = document.clone();
         other[key] = serde_json::json!({ "another": ["thing"] });
@@ -42,7 +42,7 @@ pub(crate) fn holds(schema: &str, document: &Value) {
 }
 
 #[test]
-fn the_schemas_that_are_kept_are_those_of_the_types() {
+fn the_committed_schemas_are_those_of_the_types() {
     let names: Vec<String> =
         offered(&[]).lines().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect();
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
@@ -62,11 +62,11 @@ fn the_schemas_that_are_kept_are_those_of_the_types() {
 }
 
 #[test]
-fn every_key_of_a_document_says_what_it_is() {
+fn every_key_has_a_description() {
     fn walk(schema: &Value, place: &str) {
         let Some(fields) = schema.as_object() else { return };
         for (name, key) in fields.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            // The names of statistics say it themselves.
+            // Names of statistics need no description.
             let said =
                 key.get("description").or(key.get("const")).is_some() || key["type"] == "number" || name.len() < 5;
             assert!(said, "{place}.{name}");
@@ -83,7 +83,7 @@ fn every_key_of_a_document_says_what_it_is() {
 }
 
 #[test]
-fn a_name_may_be_that_of_the_document_and_another_is_told_the_names() {
+fn names_and_schema_ids_are_accepted_and_others_list_the_names() {
     assert_eq!(offered(&["run"]), offered(&["offered.run/1"]));
     let output = Command::new(env!("CARGO_BIN_EXE_offered")).args(["schema", "rnu"]).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();

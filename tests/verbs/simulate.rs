@@ -1,4 +1,4 @@
-//! `offered simulate`, the whole program.
+//! `offered simulate`.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -24,7 +24,7 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 #[test]
-fn one_answer_is_a_small_table() {
+fn one_result_is_a_small_table() {
     let folder = folder(&[("w.toml", OPEN)]);
     let output = offered(folder.path(), &["w.toml"]);
     let table = text(&output.stdout);
@@ -77,14 +77,14 @@ fn a_sweep_gives_the_same_numbers_on_any_number_of_threads() {
 }
 
 #[test]
-fn a_run_directory_is_left_like_a_real_runs() {
+fn the_run_directory_is_like_that_of_a_run() {
     let folder = folder(&[("w.toml", OPEN)]);
     let output = offered(folder.path(), &["w.toml", "--jobs", "5000", "--output", "run"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let run = folder.path().join("run");
     let recording = offered_store::read(&run, &offered_store::ReadOptions::default()).unwrap();
     let answered =
-        recording.events.to_vec().unwrap().iter().filter(|e| e.outcome == offered_model::Outcome::Ok).count();
+        recording.events.to_vec().unwrap().iter().filter(|e| e.outcome == offered_events::Outcome::Ok).count();
     assert_eq!(answered, 5000);
     assert!(recording.events.to_vec().unwrap().iter().all(|e| e.sent == Some(e.intended) && e.done >= e.sent));
     assert_eq!(recording.notes, []);
@@ -108,7 +108,7 @@ fn a_csv_has_a_row_per_result() {
 }
 
 #[test]
-fn classes_go_by_the_names_of_their_requests() {
+fn classes_have_the_names_of_their_requests() {
     let requests = "[[request]]\nname = \"a\"\nget = \"/a\"\n[[request]]\nname = \"b\\u001b[2J\"\nget = \"/b\"\n";
     let folder = folder(&[("w.toml", &format!("{OPEN}{requests}"))]);
     let output = offered(folder.path(), &["w.toml"]);
@@ -120,7 +120,7 @@ fn classes_go_by_the_names_of_their_requests() {
 }
 
 #[test]
-fn a_supercomputers_log_is_a_service_law_and_its_broken_lines_are_told() {
+fn a_supercomputer_log_is_a_service_distribution_and_invalid_lines_are_reported() {
     let job = "1 0 -1 60 128 -1 -1 -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1\n";
     let log = format!("; a log\n{job}{}broken\n", job.replace(" 60 ", " 20 "));
     let workload = OPEN.replace("{ exponential = \"10ms\" }", "{ empirical = \"log.swf\" }");
@@ -199,7 +199,7 @@ fn a_simulation_that_failed_leaves_nothing_behind() {
     assert!(!folder.path().join("run").exists(), "{}", text(&output.stderr));
 }
 
-/// Three jobs of 100, 300 and 200 ms that come at one instant are done after 100, 400 and 600 ms: by the work of the trace, in its order.
+/// Three simultaneous jobs of 100, 300 and 200 ms complete after 100, 400 and 600 ms: work and order are those of the trace.
 #[test]
 fn the_work_of_a_trace_is_served_in_the_order_it_was_recorded() {
     let group =
@@ -217,7 +217,7 @@ fn the_work_of_a_trace_is_served_in_the_order_it_was_recorded() {
         .lines()
         .map(|line| line.strip_suffix("00ms").map_or(line, |line| &line[..line.len() - 2]).to_owned() + "\n")
         .collect();
-    // Without the work of its entries the server must say what they bring.
+    // Without work in the trace, the server needs a service distribution.
     std::fs::write(folder.path().join("day.trace"), plain).unwrap();
     let output = offered(folder.path(), &["w.toml"]);
     assert_eq!(output.status.code(), Some(2));

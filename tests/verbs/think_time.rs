@@ -1,4 +1,4 @@
-//! The study studies/think-time in small: the simulated grid against theory.
+//! The study studies/think-time, shortened: the simulated grid against theory.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ fn theory(users: u32, think: f64) -> MachineRepair {
 }
 
 #[test]
-fn the_grid_is_what_the_machine_repair_model_says() {
+fn the_grid_agrees_with_the_machine_repair_model() {
     let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/think-time/workload.toml");
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_offered"))
@@ -37,12 +37,12 @@ fn the_grid_is_what_the_machine_repair_model_says() {
             (&response["p99"], model.percentiles().p99 * 1e3),
         ] {
             let value = measured["value"].as_f64().unwrap();
-            // Three times the 95 % interval: all 24 figures together are outside by chance once in some thousand seeds.
+            // Three times the 95 % interval: a false alarm among 24 figures once in some thousand seeds.
             let sure = (measured["high"].as_f64().unwrap() - value) * 3.0;
             assert!((value - exact).abs() < sure, "{}: {value} +- {sure}, not {exact}", cell["values"]);
         }
     }
-    // 90 % below 31 ms: how many users? By theory's own values at the same cells, and the same straight line between them.
+    // Number of users with p90 below 31 ms, from theory at the same cells with the same interpolation.
     for kept in document["kept"].as_array().unwrap() {
         let p90 = |users| theory(users, think(&kept["fixed"])).percentiles().p90;
         let Some(above) = [50, 75].into_iter().find(|users| p90(*users) > 0.031) else {

@@ -1,11 +1,11 @@
-//! Clocks that tick more slowly than their stamps are written: `offered verify`, the whole program.
+//! `offered verify` with clocks that are coarser than their timestamps.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use offered_model::{Purpose, Seed};
+use offered_base::{Purpose, Seed};
 use serde_json::Value;
 
 fn verify(folder: &Path, more: &[&str]) -> Output {
@@ -13,7 +13,7 @@ fn verify(folder: &Path, more: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_offered")).current_dir(folder).args(command).output().unwrap()
 }
 
-/// What `verify` calls the pattern of these stamps.
+/// The pattern of these timestamps by `verify`.
 fn pattern(folder: &Path, stamps: &[String], more: &[&str]) -> (String, f64) {
     fs::write(folder.join("launches.txt"), stamps.join("\n")).unwrap();
     let output = verify(folder, more);
@@ -40,9 +40,9 @@ fn six_decimals(ns: u64) -> String {
     text
 }
 
-/// Of twenty true Poisson processes a test at 5 % refuses one. Taken by their notation, all twenty are refused.
+/// A test at the 5 % level rejects one of twenty Poisson processes. With the resolution of the notation, it would reject all twenty.
 #[test]
-fn a_poisson_process_is_one_whatever_clock_has_stamped_it() {
+fn a_poisson_process_is_recognised_with_any_clock() {
     let dir = tempfile::tempdir().unwrap();
     let (mut exact, mut ms, mut windows, mut by_notation) = (0, 0, 0, 0);
     for seed in 101..=120 {
@@ -67,7 +67,7 @@ fn a_poisson_process_is_one_whatever_clock_has_stamped_it() {
 }
 
 #[test]
-fn the_tick_can_be_said_and_what_was_found_is() {
+fn the_tick_can_be_given_and_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let stamps: Vec<String> = poisson(1).iter().map(|ns| six_decimals(ns / 1_000_000 * 1_000_000)).collect();
     assert_eq!(pattern(dir.path(), &stamps, &["--tick", "1us"]).1, 0.001);

@@ -1,4 +1,4 @@
-//! `offered verify --twin`, the whole program: simulations stand for runs, so all is exact.
+//! `offered verify --twin`, with simulations instead of runs, so that results are exact.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -60,7 +60,7 @@ fn a_simulation_is_its_own_twin_in_every_system() {
             }
             assert_eq!(twin["same_instant"], twin["pairs"]);
             assert!(twin["pairs"].as_u64().unwrap() > 1000, "{twin}");
-            // What a simulation that had seen enough left under way is answered here.
+            // Requests that the simulation left in flight complete here.
             let cut = twin["unpaired"]["failed"].as_u64().unwrap();
             let all: u64 = twin["unpaired"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
             assert!(all == cut && cut < 20, "{system} {flags:?}: {twin}");
@@ -69,13 +69,13 @@ fn a_simulation_is_its_own_twin_in_every_system() {
 }
 
 #[test]
-fn two_policies_are_compared_on_the_same_launches() {
+fn two_policies_are_compared_on_the_same_requests() {
     let (_, open) = ARRIVALS[0];
     let folder = simulated(&workload(open, "fcfs"), &workload(open, "srpt").replace("seed = 3", "seed = 8"), &[]);
     let twin = twin(folder.path(), &["--workload", "other.toml"]);
     let total = twin["requests"].as_array().unwrap().last().unwrap();
     let number = |key: &str| total[key].as_f64().unwrap();
-    // The seed is that of the run, so all launches are the same.
+    // The seed is that of the run, so all requests are the same.
     assert_eq!((&twin["same_instant"], &twin["model"]), (&twin["pairs"], &Value::from("open, srpt")));
     assert!(number("ratio_low") > 1.0 && number("ratio") > number("ratio_low"), "{total}");
     let page = text(&offered(folder.path(), &["verify", "run", "--twin", "--workload", "other.toml"]).stdout);
@@ -84,7 +84,7 @@ fn two_policies_are_compared_on_the_same_launches() {
 }
 
 #[test]
-fn what_has_no_twin_says_why() {
+fn runs_without_a_twin_get_an_error() {
     let (_, open) = ARRIVALS[0];
     let folder =
         simulated(&workload(open, "ps"), "duration = \"30s\"\narrivals.open.rate = \"80/s\"\n", &["--load", "0.5"]);

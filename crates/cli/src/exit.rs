@@ -54,8 +54,8 @@ impl Failure {
     }
 }
 
-impl From<offered_model::Wrong> for Failure {
-    fn from(wrong: offered_model::Wrong) -> Self {
+impl From<offered_base::Wrong> for Failure {
+    fn from(wrong: offered_base::Wrong) -> Self {
         Self::input(wrong)
     }
 }
@@ -89,20 +89,20 @@ impl From<Error> for Failure {
                 "stopped; a search cannot be resumed, start a new one near its last value (--vary FIELD=START)"
                     .to_owned()
             }
-            Error::Run(Run::Certificate { address: place, reason: why }) => format!(
-                "the certificate of {place} does not hold: {why}; give its root (target.tls.roots) or its name \
-                 (target.tls.server_name), or take any with --insecure (target.tls.insecure = true)"
+            Error::Run(Run::Certificate { address, reason }) => format!(
+                "the certificate of {address} is not valid: {reason}; set its root (target.tls.roots) or its name \
+                 (target.tls.server_name), or accept any with --insecure (target.tls.insecure = true)"
             ),
-            Error::Run(Run::NoHttp2 { address: place, reason: why }) => {
-                format!("{place} does not speak HTTP/2: {why}; leave --protocol h2 (target.protocol) out")
+            Error::Run(Run::NoHttp2 { address, reason }) => {
+                format!("{address} does not support HTTP/2: {reason}; remove --protocol h2 (target.protocol)")
             }
-            Error::Unjudged { counts, out, .. } => {
-                let Counts { requests: launched, ok, failed, unsent, in_flight } = counts;
+            Error::NotVerified { counts, directory, .. } => {
+                let Counts { requests, ok, failed, unsent, in_flight } = counts;
                 let cut = if *in_flight > 0 { format!(", {in_flight} cut") } else { String::new() };
-                let again = out.as_ref().map_or_else(String::new, |out| {
+                let again = directory.as_ref().map_or_else(String::new, |out| {
                     format!("; verify the recorded part with: offered verify {}", out.display())
                 });
-                format!("{error}; {launched} launched, {ok} ok, {failed} failed, {unsent} not sent{cut}{again}")
+                format!("{error}; {requests} requests, {ok} ok, {failed} failed, {unsent} not sent{cut}{again}")
             }
             Error::NoObjects { .. } => format!("{error} (cargo build --release --features objects)"),
             Error::Read(error) => messages::read_error(error),
@@ -115,11 +115,11 @@ impl From<Error> for Failure {
 impl Exit {
     /// The exit code of a run with this result.
     pub(crate) fn of(made: &FinishedRun) -> Self {
-        match made.summary.believable() {
+        match made.summary.is_valid() {
             // All sent requests failed, however late they were.
             _ if !made.summary.succeeded() && made.summary.unsent < made.summary.launched => Self::Failed,
-            true if made.passes() => Self::Done,
-            true if !made.is_open() => Self::Failed,
+            true if made.passed() => Self::Done,
+            true if !made.is_undecided() => Self::Failed,
             _ => Self::Doubtful,
         }
     }
@@ -156,10 +156,10 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::from(2);
     }
     // clap prints the error, hints and the usage: keep the first two, in one line.
-    let told = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    let told: Vec<&str> = told.map(str::trim).filter(|line| !line.is_empty()).collect();
-    let told = REWORDED.iter().fold(told.join(" "), |told, (theirs, ours)| told.replace(theirs, ours));
-    status!("{told}; see --help");
+    let lines = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let lines: Vec<&str> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
+    let message = REWORDED.iter().fold(lines.join(" "), |message, (old, new)| message.replace(old, new));
+    status!("{message}; see --help");
     ExitCode::from(2)
 }
 
@@ -167,23 +167,25 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 mod tests {
     use std::sync::Arc;
 
+    use offered_base::Share;
+    use offered_distributions::Law;
     use offered_experiment::RunPlan;
-    use offered_model::{Law, Share, Workload};
     use offered_run::Load;
     use offered_verify::{CheckResult, Validity};
+    use offered_workload::Workload;
 
     use super::*;
 
     #[test]
     fn an_invalid_certificate_names_the_flag_that_accepts_it() {
-        let why = "it is signed by nobody but itself".to_owned();
-        let of_run = Run::Certificate { address: "shop.example:443".to_owned(), reason: why };
-        let Failure::Stopped(said) = Failure::from(Error::Run(of_run)) else { panic!("no wrong input") };
+        let reason = "it is self-signed".to_owned();
+        let error = Run::Certificate { address: "shop.example:443".to_owned(), reason };
+        let Failure::Stopped(message) = Failure::from(Error::Run(error)) else { panic!("not an input error") };
         assert!(
-            said.starts_with("the certificate of shop.example:443 does not hold: it is signed by nobody"),
-            "{said}"
+            message.starts_with("the certificate of shop.example:443 is not valid: it is self-signed"),
+            "{message}"
         );
-        assert!(said.contains("--insecure"), "{said}");
+        assert!(message.contains("--insecure"), "{message}");
     }
 
     /// A run on a virtual clock whose thresholds pass.
@@ -197,9 +199,9 @@ mod tests {
             load: Load::Mock(Law::constant(0.02).unwrap()),
             start_at: None,
             run_id: None,
-            out: None,
+            directory: None,
             name: "a run".to_owned(),
-            see_failures: false,
+            capture_failures: false,
         };
         let made = plan.prepare(Arc::default()).unwrap().run(Vec::new()).unwrap();
         (made, workload)

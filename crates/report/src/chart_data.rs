@@ -19,10 +19,10 @@ pub use over_time::OverTime;
 use std::io;
 use std::ops::Range;
 
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome, Recording};
 use offered_experiment::{Failure, failures};
-use offered_model::{Event, Instant, Nanos, Outcome, Recording};
 use offered_verify::{Criteria, Pages, Scope, Window};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The analysed time, on the recording's clock.
@@ -53,7 +53,8 @@ fn whole_ticks(ns: u64, tick: u64) -> u64 {
 }
 
 /// The data of all charts of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChartData {
     /// The whole run over time, including the excluded ends.
     pub over_time: OverTime,

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::io;
 
-use offered_model::workload::Request;
-use offered_model::{Outcome, Recording, Workload};
+use offered_events::{Outcome, Recording};
 use offered_verify::CheckResult;
-use schemars::JsonSchema;
+use offered_workload::Request;
+use offered_workload::Workload;
 use serde::{Deserialize, Serialize};
 
 /// A response check of one request, over the whole run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckCounts {
     /// Name of the request.
     pub request: String,
@@ -62,7 +63,8 @@ impl CheckCounts {
 
 #[cfg(test)]
 mod tests {
-    use offered_model::{Event, Instant};
+    use offered_base::Instant;
+    use offered_events::Event;
 
     use super::*;
 

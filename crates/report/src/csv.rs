@@ -2,7 +2,7 @@
 
 use std::io;
 
-use offered_model::csv::Table;
+use offered_events::csv::Table;
 
 use crate::chart::{Axis, Chart, Scale, Series, Shape};
 use crate::figure::seven;

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::chart_data::{ConfidenceInterval, TimeDistribution};
@@ -10,7 +9,8 @@ use crate::format::number;
 use crate::report::Run;
 
 /// The difference of a figure between a run and the first run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// Name of the run.
     pub run: String,

@@ -1,12 +1,14 @@
 //! Builds a `Run` from its recording and verdict and, for a run directory, its workload and record.
 
+use offered_base::{Nanos, Share};
+use offered_events::Recording;
 use offered_experiment::{
     BadLineHandler, Error, FinishedRun, LocalRun, RecordedRun, VerifiedRun, VerifyOptions, prediction, twin,
 };
-use offered_model::workload::{Call, Request};
-use offered_model::{Nanos, Recording, Share, Workload};
 use offered_store::{EndCondition, Machine, ReadOptions, RunKind, RunRecord, read_failures};
 use offered_verify::{Measurements, ThresholdResult, Verdict};
+use offered_workload::Workload;
+use offered_workload::{Call, Request};
 
 use crate::chart_data::ChartData;
 use crate::check_counts::CheckCounts;
@@ -49,13 +51,13 @@ impl Run {
     /// # Errors
     /// The recording cannot be read, or no formula applies to the workload.
     pub fn of_made(made: &FinishedRun, workload: &Workload) -> Result<Self, Error> {
-        let FinishedRun { summary, verdict, ask, recording, record, failures, .. } = made;
-        let chart_data = ChartData::of(recording, ask, &verdict.window)?;
+        let FinishedRun { summary, verdict, criteria, recording, record, failures, .. } = made;
+        let chart_data = ChartData::of(recording, criteria, &verdict.window)?;
         let mut run = Self {
             thresholds: summary.thresholds.clone(),
             checks: CheckCounts::all(workload, recording)?,
             failed_exchanges: failures.clone(),
-            ..Self::new(ask.path.clone(), verdict.clone(), chart_data)
+            ..Self::new(criteria.path.clone(), verdict.clone(), chart_data)
         };
         run.verdict.twin = twin::compare_measured(workload, Some(record), recording, &verdict.window)?;
         run.add_setup_and_predictions(workload, Some(record))?;

@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
+use offered_events::document::{Document as _, schema};
 use offered_experiment::Error;
 use offered_experiment::document::sweep::Document as Sweep;
 use offered_logs::document::Document as Site;
-use offered_model::document::{Document as _, schema};
 
 /// A JSON document other than a run.
 pub enum InputDocument {
@@ -36,7 +36,7 @@ impl InputDocument {
             return Ok(None);
         }
         let wrong = |source| Error::Document { path: file.clone(), source };
-        let text = || fs::read_to_string(&file).map_err(Error::unread(&file));
+        let text = || fs::read_to_string(&file).map_err(Error::unreadable(&file));
         Ok(match schema(&head) {
             Some(Sweep::SCHEMA) => Some(Self::Sweep(serde_json::from_str(&text()?).map_err(wrong)?)),
             Some(Site::SCHEMA) => Some(Self::Site(serde_json::from_str(&text()?).map_err(wrong)?)),

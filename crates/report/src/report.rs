@@ -1,12 +1,11 @@
 //! The report: the JSON document `offered.report/1`.
 
+use offered_events::Exchange;
+use offered_events::document::{Document, Schema};
 use offered_experiment::document::sweep::Document as Sweep;
 use offered_experiment::prediction::{Prediction, ServerLimits, WebUsers};
 use offered_logs::document::Document as Site;
-use offered_model::Exchange;
-use offered_model::document::{Document, Schema};
 use offered_verify::{ThresholdResult, Verdict};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::chart_data::ChartData;
@@ -15,7 +14,8 @@ use crate::difference::{Difference, differences};
 use crate::test_setup::TestSetup;
 
 /// Runs, sweeps and sites, with every number of the page.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// Schema of this document.
     pub schema: Schema<Report>,
@@ -42,7 +42,8 @@ impl Report {
 }
 
 /// A run with its verdict and the data of its charts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// Name of the run.
     pub name: String,

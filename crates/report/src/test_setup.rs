@@ -1,11 +1,11 @@
 //! The setup of a test: target, requests, time, seed, machine.
 
-use offered_model::Count;
-use schemars::JsonSchema;
+use offered_schedule::Count;
 use serde::{Deserialize, Serialize};
 
 /// The setup of a run. Most fields are unknown for another tool's file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestSetup {
     /// Target URL.
     pub target: Option<String>,

@@ -1,8 +1,9 @@
-//! From a recording to the document: what the charts show is what the verdict says.
+//! From a recording to the document: charts and verdict agree.
 
 mod mutants;
 
-use offered_model::{Event, Instant, Nanos, Outcome, Purpose, Recording, Seed};
+use offered_base::{Instant, Nanos, Purpose, Seed};
+use offered_events::{Event, Outcome, Recording};
 use offered_verify::{CheckResult, Criteria, ThresholdResult, Validity, verify};
 
 use crate::chart::{Chart, Scale, Shape};
@@ -11,7 +12,7 @@ use offered_experiment::prediction::ServerLimits;
 
 use crate::{ChartData, Report, Run, document};
 
-/// 4000 Poisson launches at 100/s, each answered after an exponential time of this mean; every tenth fails.
+/// 4000 Poisson requests at 100/s with exponential response times of this mean; every tenth fails.
 fn run(name: &str, mean_ms: f64) -> Run {
     let mut chance = Seed(3).stream(Purpose::Arrivals);
     let mut at = 0.0;
@@ -76,11 +77,11 @@ fn the_portrait_counts_what_the_verdict_counts() {
 }
 
 #[test]
-fn no_launch_is_lost_between_recording_and_chart() {
+fn charts_contain_every_request() {
     let all = charts(&Report::new(vec![run("r", 20.0)]));
-    // Cells of half a second count what was in them: that is no rate per second.
+    // Bins of half a second show counts, not rates per second.
     let rate = chart(&all, "rate");
-    assert_eq!(rate.y.title, "launches in 0.5 s");
+    assert_eq!(rate.y.title, "requests in 0.5 s");
     for series in rate.series {
         let launches = area(points(&series.shape), |from, to| (to - from) / 0.5);
         assert!((launches - 4000.0).abs() < 2.0, "{}: {launches}", series.name);
@@ -114,16 +115,16 @@ fn a_poisson_stream_lies_on_its_theory() {
 }
 
 #[test]
-fn the_test_and_the_answer_come_first_and_how_launches_arrived_last() {
+fn setup_and_verdict_come_first_and_arrivals_last() {
     let ids: Vec<String> = document(&Report::new(vec![run("r", 20.0)])).sections.into_iter().map(|s| s.id).collect();
-    assert_eq!(ids, ["tested", "answer", "responses", "failures", "times", "queue", "arrivals"]);
+    assert_eq!(ids, ["test", "verdict", "responses", "failures", "times", "queue", "arrivals"]);
 }
 
 #[test]
-fn what_failed_stands_above_what_did_not() {
+fn failures_come_first() {
     let banners = |run: &Run| -> Vec<(Status, String)> {
         let sections = document(&Report::new(vec![run.clone()])).sections;
-        let answer = sections.into_iter().find(|section| section.id == "answer").unwrap();
+        let answer = sections.into_iter().find(|section| section.id == "verdict").unwrap();
         let banner = |block| if let Block::Banner(banner) = block { Some(banner) } else { None };
         answer.blocks.into_iter().filter_map(banner).map(|banner| (banner.status, banner.headline)).collect()
     };
@@ -137,27 +138,27 @@ fn what_failed_stands_above_what_did_not() {
     assert_eq!(run.verdict.validity, Validity::Valid, "{}", run.verdict.reason);
     run.thresholds = vec![checked(CheckResult::Passed), checked(CheckResult::Failed)];
     let all = banners(&run);
-    assert_eq!(all[0], (Status::Failed, "10 % of the launches failed.".to_owned()));
+    assert_eq!(all[0], (Status::Failed, "10 % of the requests failed.".to_owned()));
     assert_eq!(all[1], (Status::Failed, "1 of 2 thresholds failed.".to_owned()));
-    // Where one in ten failed, whether the system kept up is not known; that the load arrived as meant is.
+    // With 10 % failures, stability is not checked; the run is valid.
     let rest: Vec<Status> = all[2..].iter().map(|banner| banner.0).collect();
     assert_eq!(rest, [Status::NotChecked, Status::Passed], "{all:?}");
-    // A run that must not be believed keeps no threshold and fails none.
+    // In an invalid run, thresholds are not checked.
     run.thresholds = vec![checked(CheckResult::NotChecked)];
     run.verdict.validity = Validity::Invalid;
     let all = banners(&run);
     assert_eq!((all[1].0, all[2].0), (Status::Failed, Status::NotChecked));
-    assert!(all[1].1.contains("do not believe"), "{all:?}");
+    assert!(all[1].1.contains("do not use"), "{all:?}");
 }
 
 #[test]
-fn failures_are_told_by_request() {
+fn failures_are_listed_by_request() {
     let all = document(&Report::new(vec![run("r", 20.0)])).sections;
     let failures = all.iter().find(|section| section.id == "failures").unwrap();
     let Block::Table(table) = &failures.blocks[0] else { panic!("no table") };
     let rows: Vec<(String, String, String)> =
         table.rows.iter().map(|row| (row[0].text(), row[1].text(), row[3].text())).collect();
-    // Every tenth of 4000 launches that take the three requests in turn.
+    // Every tenth of 4000 requests, of three labels in turn.
     assert_eq!(rows.len(), 3);
     for (label, n) in [("a", "134"), ("b", "133"), ("c", "133")] {
         assert!(rows.contains(&(label.to_owned(), n.to_owned(), "500".to_owned())), "{rows:?}");
@@ -165,43 +166,44 @@ fn failures_are_told_by_request() {
 }
 
 #[test]
-fn runs_that_differ_tenfold_are_seen_on_logarithmic_axes() {
+fn wide_ranges_have_logarithmic_axes() {
     let scale = |means: [f64; 2]| {
         let runs = means.map(|mean| run(&mean.to_string(), mean)).to_vec();
-        chart(&charts(&Report::new(runs)), "hockey-sticks").y.scale
+        chart(&charts(&Report::new(runs)), "response-by-load").y.scale
     };
     assert_eq!((scale([20.0, 25.0]), scale([2.0, 200.0])), (Scale::Linear, Scale::Log));
 }
 
 #[test]
-fn a_difference_is_told_from_chance() {
+fn only_large_differences_are_significant() {
     let report = Report::new(vec![run("a", 20.0), run("b", 20.5), run("c", 40.0)]);
-    let of = |name: &str| report.differences.iter().find(|d| d.run == name && d.measure == "mean response").unwrap();
-    assert!(!of("b").beyond_chance && of("b").words().contains("may be by chance"));
+    let of =
+        |name: &str| report.differences.iter().find(|d| d.run == name && d.measure == "mean response time").unwrap();
+    assert!(!of("b").significant && of("b").text().contains("not significant"));
     let c = of("c");
-    assert!(c.beyond_chance && c.low_ms > 10.0 && c.high_ms < 30.0, "{c:?}");
-    assert!(c.words().contains("longer than that of a"), "{}", c.words());
+    assert!(c.significant && c.low_ms > 10.0 && c.high_ms < 30.0, "{c:?}");
+    assert!(c.text().contains("longer than that of a"), "{}", c.text());
 }
 
 #[test]
-fn runs_of_unlike_users_have_a_bound_each() {
+fn different_think_times_have_separate_bounds() {
     let closed = |users: u64, think_ms: f64| {
         let mut run = run(&users.to_string(), 20.0);
-        run.verdict.expected.system = Some(offered_model::System::Closed);
+        run.verdict.expected.system = Some(offered_schedule::System::Closed);
         run.verdict.queue.users_observed = Some(users);
         run.verdict.queue.think_ms = Some(think_ms);
         run.server = Some(ServerLimits { capacity_per_s: 20.0, service_ms: 50.0 });
         run
     };
     let bound = |runs: Vec<Run>| {
-        let stick = chart(&charts(&Report::new(runs)), "hockey-sticks");
+        let stick = chart(&charts(&Report::new(runs)), "response-by-load");
         points(&stick.series.iter().find(|series| series.name == "asymptote").unwrap().shape).to_vec()
     };
-    // Who think alike meet one knee, at (50 + 4950) ms * 20/s = 100 users, and 20 s less 5 s at 400.
+    // Equal think times: one knee at (50 + 4950) ms * 20/s = 100 users; 20 s - 5 s at 400 users.
     let alike = bound(vec![closed(10, 4950.0), closed(400, 4950.0)]);
     // Loads that differ auto_scale stand on a logarithmic axis, which has no zero.
     assert_eq!(alike, [[10.0, 50.0], [100.0, 50.0], [400.0, 15_050.0]]);
-    // Along Principle A (N / Z = 20/s) nobody need wait for more than the service.
+    // Along Principle A (N / Z = 20/s), the bound is the service time.
     let unlike = bound(vec![closed(400, 20_000.0), closed(10, 500.0)]);
     assert_eq!(unlike, [[10.0, 50.0], [400.0, 50.0]]);
 }
@@ -213,16 +215,16 @@ fn a_run_too_short_for_an_interval_is_shown_without_one() {
     (spread.mean_interval_ms, spread.p95_interval_ms) = (None, None);
     let report = Report::new(vec![run("long", 20.0), short]);
     let all = charts(&report);
-    let stick = chart(&all, "hockey-sticks");
+    let stick = chart(&all, "response-by-load");
     let names: Vec<&str> = stick.series.iter().map(|series| series.name.as_str()).collect();
-    let unsure = ["R mean, too short for an interval", "R p95, too short for an interval"];
-    assert_eq!(names, ["R mean, 95 %", unsure[0], "R p95, 95 %", unsure[1]]);
+    let unsure = ["mean, run too short for an interval", "p95, run too short for an interval"];
+    assert_eq!(names, ["mean, 95 %", unsure[0], "p95, 95 %", unsure[1]]);
     let page = crate::html::html(&document(&report), "").unwrap();
-    assert!(page.contains("short: the mean response cannot be held against that of long"));
+    assert!(page.contains("short: the mean response time cannot be compared with that of long"));
 }
 
 #[test]
-fn a_recording_without_launches_has_a_page_that_says_so() {
+fn an_empty_recording_has_a_page() {
     let recording = Recording::of_run(Vec::new(), Vec::new());
     let verdict = verify(&recording, &Criteria::default()).unwrap();
     let chart_data = ChartData::of(&recording, &Criteria::default(), &verdict.window).unwrap();

@@ -1,10 +1,10 @@
-//! Draws the figures of a study: of each description an SVG, and of all of them one page with the paper's claim and a table.
+//! Draws the figures of a study: an SVG per description, and one page of all figures with the paper's claim and a table.
 //!
-//! `cargo run --release -p offered-report --example figure -- FIGURE.toml... FOLDER`; the study's CSV files are in FOLDER, and there
-//! the figures are written to: `FIGURE.svg` of each, and `figures.html`. What a description says is in studies/README.md.
+//! `cargo run --release -p offered-report --example figure -- FIGURE.toml... FOLDER`; FOLDER contains the study's CSV files.
+//! The figures are written there: `FIGURE.svg` and `figures.html`. studies/README.md documents the descriptions.
 
-mod drawn;
-mod sheet;
+mod description;
+mod draw;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -18,26 +18,26 @@ use offered_report::document::Document;
 use offered_report::html::html;
 use offered_report::svg::svg;
 
-use crate::sheet::Sheet;
+use crate::description::Description;
 
-/// Why figures could not be drawn. Each message says where.
+/// Why figures could not be drawn.
 #[derive(Debug, thiserror::Error)]
-enum Wrong {
+enum Error {
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
-    /// A description says what it may not, or leaves out what it must say.
+    /// A description is not valid.
     #[error("{}: {why}", path.display())]
-    Sheet { path: PathBuf, why: String },
-    /// A table has not what a description asks it for.
+    Description { path: PathBuf, why: String },
+    /// A table lacks what a description refers to.
     #[error("{}: {why}", path.display())]
     Table { path: PathBuf, why: String },
-    /// A picture could not be made.
+    /// A figure could not be drawn.
     #[error("{}: cannot be drawn: {why}", path.display())]
     Drawing { path: PathBuf, why: String },
 }
 
-impl Wrong {
+impl Error {
     fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File { path: path.to_owned(), source }
     }
@@ -49,42 +49,42 @@ impl Wrong {
 
 fn main() -> ExitCode {
     let args: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
-    let Some((folder, sheets)) = args.split_last().filter(|(_, sheets)| !sheets.is_empty()) else {
-        eprintln!("usage: figure FIGURE.toml... FOLDER     (the folder holds the CSV files and takes the figures)");
+    let Some((folder, descriptions)) = args.split_last().filter(|(_, descriptions)| !descriptions.is_empty()) else {
+        eprintln!("usage: figure FIGURE.toml... FOLDER     (FOLDER: CSV files in, figures out)");
         return ExitCode::from(2);
     };
-    match draw(sheets, folder) {
+    match draw(descriptions, folder) {
         Ok(page) => {
             println!("the figures are in {}", page.display());
             ExitCode::SUCCESS
         }
-        Err(wrong) => {
-            eprintln!("error: {wrong}");
+        Err(error) => {
+            eprintln!("error: {error}");
             ExitCode::from(2)
         }
     }
 }
 
-/// Draws all of them, and answers where the page is. Nothing is written unless everything can be drawn.
-fn draw(sheets: &[PathBuf], folder: &Path) -> Result<PathBuf, Wrong> {
+/// Draws all figures and returns the path of the page. Nothing is written if one of them fails.
+fn draw(descriptions: &[PathBuf], folder: &Path) -> Result<PathBuf, Error> {
     let (mut names, mut pictures, mut sections) = (BTreeSet::new(), Vec::new(), Vec::new());
-    for path in sheets {
-        let sheet = Sheet::read(path)?;
+    for path in descriptions {
+        let description = Description::read(path)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if !names.insert(name.clone()) {
-            let why = format!("another description is named {name} too, and would take its place");
-            return Err(Wrong::Sheet { path: path.clone(), why });
+            let why = format!("another description is named {name}, too; rename one of them");
+            return Err(Error::Description { path: path.clone(), why });
         }
-        let (chart, section) = drawn::drawn(&sheet, &name, path, folder)?;
-        pictures.push((folder.join(format!("{name}.svg")), svg(&chart).map_err(Wrong::drawing(path))?));
+        let (chart, section) = draw::chart_and_section(&description, &name, path, folder)?;
+        pictures.push((folder.join(format!("{name}.svg")), svg(&chart).map_err(Error::drawing(path))?));
         sections.push(section);
     }
     let page = folder.join("figures.html");
     let title = "Figures".to_owned();
-    let source = "Numbers in tables are those of the CSV files that lie beside this page.";
-    let text = html(&Document { title, sections, source }, "").map_err(Wrong::drawing(&page))?;
+    let source = "The numbers are from the CSV files next to this page.";
+    let text = html(&Document { title, sections, source }, "").map_err(Error::drawing(&page))?;
     for (path, text) in pictures.into_iter().chain([(page.clone(), text)]) {
-        fs::write(&path, text).map_err(Wrong::file(&path))?;
+        fs::write(&path, text).map_err(Error::file(&path))?;
     }
     Ok(page)
 }

@@ -1,20 +1,20 @@
-//! A CSV file of a study, and the points in it.
+//! A CSV file of a study.
 
 use std::path::Path;
 
-use offered_model::csv::unguarded;
+use offered_events::csv::unguarded;
 
-use crate::Wrong;
-use crate::sheet::{Series, Wanted};
+use crate::Error;
+use crate::description::{CellFilter, Series};
 
-/// A table with a head.
+/// A table with column headings.
 pub(crate) struct Table<'a> {
     path: &'a Path,
-    heads: Vec<String>,
+    headings: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
-/// A point with its interval, where the table knows it.
+/// A point with its interval, if known.
 pub(crate) struct Point {
     pub(crate) x: f64,
     pub(crate) y: f64,
@@ -22,33 +22,33 @@ pub(crate) struct Point {
 }
 
 impl<'a> Table<'a> {
-    /// The table in a file.
-    pub(crate) fn read(path: &'a Path) -> Result<Self, Wrong> {
+    /// Reads a table.
+    pub(crate) fn read(path: &'a Path) -> Result<Self, Error> {
         let wrong = |error: csv::Error| match error.into_kind() {
-            csv::ErrorKind::Io(source) => Wrong::File { path: path.to_owned(), source },
-            kind => Wrong::Table { path: path.to_owned(), why: format!("no table: {kind:?}") },
+            csv::ErrorKind::Io(source) => Error::File { path: path.to_owned(), source },
+            kind => Error::Table { path: path.to_owned(), why: format!("not a CSV table: {kind:?}") },
         };
         let text = |cell: &[u8]| String::from_utf8_lossy(unguarded(cell)).into_owned();
         let mut reader = csv::Reader::from_path(path).map_err(wrong)?;
-        let heads = reader.byte_headers().map_err(wrong)?.iter().map(text).collect();
+        let headings = reader.byte_headers().map_err(wrong)?.iter().map(text).collect();
         let row = |row: Result<csv::ByteRecord, _>| Ok(row.map_err(wrong)?.iter().map(text).collect());
-        let rows = reader.byte_records().map(row).collect::<Result<_, Wrong>>()?;
-        Ok(Self { path, heads, rows })
+        let rows = reader.byte_records().map(row).collect::<Result<_, Error>>()?;
+        Ok(Self { path, headings, rows })
     }
 
-    fn wrong(&self, why: String) -> Wrong {
-        Wrong::Table { path: self.path.to_owned(), why }
+    fn wrong(&self, why: String) -> Error {
+        Error::Table { path: self.path.to_owned(), why }
     }
 
-    fn column(&self, name: &str) -> Result<usize, Wrong> {
-        self.heads
+    fn column(&self, name: &str) -> Result<usize, Error> {
+        self.headings
             .iter()
             .position(|head| head == name)
-            .ok_or_else(|| self.wrong(format!("no column {name:?} among {}", self.heads.join(", "))))
+            .ok_or_else(|| self.wrong(format!("no column {name:?} among {}", self.headings.join(", "))))
     }
 
-    /// The points of a series that names its columns, in the order of the file; a row without x or y is none.
-    pub(crate) fn points(&self, series: &Series) -> Result<Vec<Point>, Wrong> {
+    /// The points of a series, in the order of the file; rows without x or y are skipped.
+    pub(crate) fn points(&self, series: &Series) -> Result<Vec<Point>, Error> {
         let mut rows: Vec<(usize, &Vec<String>)> = self.rows.iter().enumerate().collect();
         for (name, wanted) in &series.only {
             let column = self.column(name)?;
@@ -63,11 +63,11 @@ impl<'a> Table<'a> {
         }
         let find = |column: &Option<String>| column.as_ref().map(|name| self.column(name)).transpose();
         let [x, y, low, high] = [find(&series.x)?, find(&series.y)?, find(&series.low)?, find(&series.high)?];
-        let cell = |number: usize, row: &[String], column: Option<usize>| -> Result<Option<f64>, Wrong> {
+        let cell = |number: usize, row: &[String], column: Option<usize>| -> Result<Option<f64>, Error> {
             let Some(column) = column.filter(|column| !row[*column].is_empty()) else { return Ok(None) };
             let value: Option<f64> = row[column].parse().ok().filter(|value: &f64| value.is_finite());
-            let (row, text, name) = (number + 1, &row[column], &self.heads[column]);
-            value.map(Some).ok_or_else(|| self.wrong(format!("row {row}, column {name}: {text:?} is no number")))
+            let (row, text, name) = (number + 1, &row[column], &self.headings[column]);
+            value.map(Some).ok_or_else(|| self.wrong(format!("row {row}, column {name}: {text:?} is not a number")))
         };
         let mut points = Vec::new();
         for (number, row) in rows {
@@ -83,7 +83,7 @@ impl<'a> Table<'a> {
     }
 }
 
-impl Wanted {
+impl CellFilter {
     fn is(&self, cell: &str) -> bool {
         match self {
             Self::Number(number) => cell.parse() == Ok(*number),
@@ -92,7 +92,7 @@ impl Wanted {
     }
 }
 
-impl std::fmt::Display for Wanted {
+impl std::fmt::Display for CellFilter {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         match self {
             Self::Number(number) => number.fmt(f),

@@ -28,10 +28,10 @@ points = [[0, 500], [1, 500]]
 "#;
 
 /// The description and the table in a folder, drawn.
-fn figures(sheet: &str, table: &str) -> Result<(TempDir, PathBuf), Wrong> {
+fn figures(description: &str, table: &str) -> Result<(TempDir, PathBuf), Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("load.toml");
-    fs::write(&path, sheet).unwrap();
+    fs::write(&path, description).unwrap();
     fs::write(folder.path().join("table.csv"), table).unwrap();
     let page = draw(&[path], folder.path())?;
     Ok((folder, page))
@@ -60,8 +60,8 @@ fn a_figure_is_a_picture_and_a_page_with_the_claim_and_the_table() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
-    // What is changed in the description, to what, and what is said of it.
+fn errors_name_the_mistake() {
+    // Text in the description, its replacement, and the error.
     let cases = [
         ("printed", "printid", "unknown field `printid`"),
         ("title", "titel", "unknown field `titel`"),
@@ -69,12 +69,12 @@ fn what_is_wrong_is_named() {
         ("\"log\"", "\"lag\"", "unknown variant `lag`, expected `linear` or `log`"),
         ("\"mean_s\"", "\"mean\"", "table.csv: no column \"mean\" among load, policy, mean_s, low_s, high_s"),
         ("\"fcfs\"", "\"lifo\"", "table.csv: series \"FCFS\": no row with policy = lifo among fcfs, ps"),
-        ("\"load\"\ny", "\"policy\"\ny", "table.csv: row 1, column policy: \"fcfs\" is no number"),
-        ("x = \"load\"\n", "", "series \"FCFS\": `file` wants the names of its columns, `x` and `y`"),
-        ("low = \"low_s\"\n", "", "series \"FCFS\": `low` and `high` go together"),
+        ("\"load\"\ny", "\"policy\"\ny", "table.csv: row 1, column policy: \"fcfs\" is not a number"),
+        ("x = \"load\"\n", "", "series \"FCFS\": `file` needs the column names `x` and `y`"),
+        ("low = \"low_s\"\n", "", "series \"FCFS\": `low` and `high` must be given together"),
         ("table.csv", "none.csv", "none.csv: No such file"),
-        ("file = \"table.csv\"\n", "", "series \"FCFS\": columns without a `file`"),
-        ("[1, 500]", "", "line \"limit\": two `points` or more, or a `slope`"),
+        ("file = \"table.csv\"\n", "", "series \"FCFS\": columns need a `file`"),
+        ("[1, 500]", "", "line \"limit\": needs two or more `points`, or a `slope`"),
     ];
     for (from, to, message) in cases {
         assert!(SHEET.contains(from), "{from}");
@@ -84,12 +84,12 @@ fn what_is_wrong_is_named() {
     let said = figures(SHEET, "").unwrap_err().to_string();
     assert!(said.contains("no column \"policy\""), "{said}");
     let said = figures(&SHEET.replace("times = 1000", "times = 0").replace("450.0", "0").replace("800.0", "0"), TABLE);
-    assert!(said.unwrap_err().to_string().contains("a logarithmic axis wants numbers above zero"));
+    assert!(said.unwrap_err().to_string().contains("a logarithmic axis needs positive numbers"));
 }
 
 #[test]
-fn a_line_is_straight_on_linear_axes_and_reaches_over_a_logarithmic_one() {
-    let sheet = r#"
+fn a_line_is_correct_on_linear_and_logarithmic_axes() {
+    let description = r#"
 title = "t"
 x = { label = "users", scale = "log" }
 y = { label = "rate" }
@@ -98,34 +98,34 @@ line = [{ name = "diagonal", slope = 1 }, { name = "falling", intercept = 10000,
 "#;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("l.toml");
-    fs::write(&path, sheet).unwrap();
-    let (chart, _) = drawn::drawn(&Sheet::read(&path).unwrap(), "l", &path, folder.path()).unwrap();
+    fs::write(&path, description).unwrap();
+    let (chart, _) = draw::chart_and_section(&Description::read(&path).unwrap(), "l", &path, folder.path()).unwrap();
     let points = |i: usize| match &chart.series[i].shape {
         offered_report::chart::Shape::Line(points) => points.clone(),
         other => panic!("{other:?}"),
     };
     assert!(points(1).iter().all(|[x, y]| (x - y).abs() < 1e-6) && points(1).len() > 200);
-    assert!(points(1).iter().filter(|point| point[0] < 100.0).count() > 100, "the small ones are seen too");
+    assert!(points(1).iter().filter(|point| point[0] < 100.0).count() > 100, "small values are shown");
     assert!(points(2).iter().all(|[x, y]| (x + y - 10000.0).abs() < 1e-6));
 }
 
 #[test]
-fn two_descriptions_of_one_name_would_overwrite_each_other() {
+fn two_descriptions_with_one_name_are_an_error() {
     let (folder, _) = figures(SHEET, TABLE).unwrap();
     let path = folder.path().join("load.toml");
     let said = draw(&[path.clone(), path], folder.path()).unwrap_err().to_string();
-    assert!(said.contains("another description is named load too"), "{said}");
+    assert!(said.contains("another description is named load, too"), "{said}");
 }
 
 #[test]
-fn the_descriptions_of_our_studies_are_read() {
+fn the_descriptions_of_the_studies_are_valid() {
     let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
     let mut read = 0;
     for study in fs::read_dir(studies).unwrap().map(|study| study.unwrap().path()).filter(|study| study.is_dir()) {
         for file in fs::read_dir(study).unwrap().map(|file| file.unwrap().path()) {
             let is_toml = file.extension().is_some_and(|extension| extension == "toml");
             if is_toml && fs::read_to_string(&file).unwrap().starts_with("title = ") {
-                Sheet::read(&file).unwrap();
+                Description::read(&file).unwrap();
                 read += 1;
             }
         }

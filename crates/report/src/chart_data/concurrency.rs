@@ -3,7 +3,6 @@
 use std::io;
 
 use offered_verify::Scope;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::grid::{GridBuilder, Percentiles};
@@ -12,7 +11,8 @@ use super::grid::{GridBuilder, Percentiles};
 const MAX_RANGES: usize = 40;
 
 /// Response times by the number of requests in flight at arrival.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConcurrencyAtArrival {
     /// Smallest and largest number in flight of each range; empty ranges are omitted.
     pub ranges: Vec<[u64; 2]>,
@@ -48,7 +48,8 @@ impl ConcurrencyAtArrival {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Event, Instant, Nanos, Outcome, Recording};
+    use offered_base::{Instant, Nanos};
+    use offered_events::{Event, Outcome, Recording};
     use offered_verify::Criteria;
 
     #[test]

@@ -2,12 +2,12 @@
 
 use std::io;
 
-use offered_model::{Difference, Event};
+use offered_base::Difference;
+use offered_events::Event;
 use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::values::Sorted;
 use offered_verify::{self as verify, Scope};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Points of the percentile curve per nine.
@@ -20,7 +20,8 @@ const PER_DECADE: i32 = 20;
 const BATCHES: usize = 10;
 
 /// The distribution of a time, in ms. Percentiles are observed values, as in the tables of the verdict.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeDistribution {
     /// Number of values.
     pub n: u64,
@@ -53,7 +54,8 @@ pub struct TimeDistribution {
 }
 
 /// A 95 % confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfidenceInterval {
     /// Lower end.
     pub low: f64,

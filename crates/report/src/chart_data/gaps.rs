@@ -6,7 +6,6 @@ use std::io;
 use offered_stats::histogram::Histogram;
 use offered_stats::windows::Seen;
 use offered_verify::{Ends, Scope};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Histogram of gaps: bins per mean gap, and range in mean gaps.
@@ -18,7 +17,8 @@ const EXPECTED: f64 = 5.0;
 const SHOWN: usize = 60;
 
 /// The histogram of gaps.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gaps {
     /// What the gaps are between: `requests` or `session starts`.
     pub events: Cow<'static, str>,
@@ -35,7 +35,8 @@ pub struct Gaps {
 }
 
 /// Counts of requests or session starts in intervals of equal length.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// What is counted: `requests` or `session starts`.
     pub events: Cow<'static, str>,
@@ -48,7 +49,8 @@ pub struct Counts {
 }
 
 /// Some consecutive requests from the middle of the run, in ms since the first of them.
-#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Excerpt {
     /// Start of the excerpt, in seconds since the first analysed request.
     pub start_s: f64,
@@ -142,7 +144,8 @@ impl Excerpt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Event, Instant, Recording};
+    use offered_base::Instant;
+    use offered_events::{Event, Recording};
     use offered_verify::Criteria;
 
     #[test]

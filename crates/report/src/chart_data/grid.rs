@@ -1,7 +1,6 @@
 //! A two-dimensional histogram: columns of time (or another quantity), logarithmic rows.
 
-use offered_model::Difference;
-use schemars::JsonSchema;
+use offered_base::Difference;
 use serde::{Deserialize, Serialize};
 
 /// Rows per decade.
@@ -12,7 +11,8 @@ const ROWS: usize = 120;
 const FINE: usize = 8;
 
 /// Number of values per row and column.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grid {
     /// Row edges in ms, in ascending order.
     pub edges_ms: Vec<f64>,
@@ -21,7 +21,8 @@ pub struct Grid {
 }
 
 /// Percentiles of each column, in ms; `None` for too few values.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Percentiles {
     /// Number of values per column.
     pub n: Vec<u64>,

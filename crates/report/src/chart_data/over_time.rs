@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
-use offered_model::{Event, Instant, Outcome, Recording};
-use schemars::JsonSchema;
+use offered_base::Instant;
+use offered_events::{Event, Outcome, Recording};
 use serde::{Deserialize, Serialize};
 
 use super::grid::{Grid, GridBuilder, Percentiles};
@@ -21,7 +21,8 @@ const RESPONSES_FOR_P99: usize = 200;
 const MIN_BINS: usize = 12;
 
 /// Counts per time bin. Times are seconds since the start of a run, or since the first request of a file. A list has a number per bin.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OverTime {
     /// Bin edges: one more than bins.
     pub edges_s: Vec<f64>,

@@ -1,7 +1,7 @@
 //! Several runs side by side (Brady and Gunther, Figures 10, 12, 16 and 17).
 
 use offered_experiment::prediction::{PredictionMethod, ServerLimits};
-use offered_model::System;
+use offered_schedule::System;
 use offered_verify::CheckResult;
 
 use crate::chart::{Axis, Chart, Scale, Series, Shape, Style};

@@ -1,6 +1,6 @@
 //! Recorded failures with request and response.
 
-use offered_model::{Exchange, Said};
+use offered_events::{Exchange, Said};
 
 use crate::document::{Block, Cell, Section, Table};
 use crate::report::Run;
@@ -62,7 +62,7 @@ fn clipped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Failed, Recording};
+    use offered_events::{Failed, Recording};
     use offered_verify::{Criteria, verify};
 
     #[test]

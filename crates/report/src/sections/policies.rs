@@ -10,7 +10,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
     let first = policies.first()?;
     let hosts = run.verdict.server_side.iter().flat_map(|side| &side.hosts);
     let work = hosts.filter(|host| !host.policies.is_empty()).map(|host| {
-        let each = host.policies.iter().map(|under| format!("{} {:.3}", under.policy, under.processors));
+        let each = host.policies.iter().map(|under| format!("{} {:.3}", under.policy, under.busy_processors));
         let counter = host.policies[0].counter.name();
         format!("Busy CPUs at {} ({counter}): {}.", host.name, each.collect::<Vec<_>>().join(", "))
     });

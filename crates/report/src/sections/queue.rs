@@ -160,7 +160,7 @@ fn web_users(rows: &[WebUsers]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::Recording;
+    use offered_events::Recording;
     use offered_verify::{Criteria, Stability, verify};
 
     #[test]

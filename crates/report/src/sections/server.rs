@@ -20,8 +20,8 @@ pub(super) fn section(run: &Run) -> Option<Section> {
     blocks.extend(side.hosts.iter().filter_map(demands).map(Block::Table));
     blocks.extend(scraped(side).map(Block::Table));
     for host in &side.hosts {
-        let law = host.utilisation_law.iter().map(UtilisationLaw::in_words);
-        let said = law.chain([host.observation_text()]).chain(host.notes.iter().map(HostNote::words)).map(sentence);
+        let law = host.utilisation_law.iter().map(UtilisationLaw::text);
+        let said = law.chain([host.observation_text()]).chain(host.notes.iter().map(HostNote::text)).map(sentence);
         blocks.push(Block::Paragraph(format!("{}: {}", host.name, said.collect::<Vec<_>>().join(" "))));
     }
     let over_time = run.chart_data.as_ref().map(|chart_data| &chart_data.over_time);
@@ -30,7 +30,9 @@ pub(super) fn section(run: &Run) -> Option<Section> {
     blocks.extend(above.into_iter().flatten().chain(charts(side)).map(Block::Chart));
     blocks.extend(usage_by_throughput(side).map(Block::Chart));
     blocks.extend(side.hosts.iter().flat_map(scraped_over_time).map(Block::Chart));
-    blocks.extend(side.hosts.iter().filter_map(|host| utilisation_law(host, host.utilisation_law.as_ref()?)).map(Block::Chart));
+    blocks.extend(
+        side.hosts.iter().filter_map(|host| utilisation_law(host, host.utilisation_law.as_ref()?)).map(Block::Chart),
+    );
     Some(Section {
         id: "server-side".into(),
         level: 2,
@@ -77,8 +79,8 @@ fn split(side: &ServerSide) -> Option<Table> {
 fn demands(host: &Host) -> Option<Table> {
     let demands = host.demands.as_ref()?;
     let rows = demands.labels.iter().map(|of| {
-        let [work, low, high] = [of.work_ms, of.work_low_ms, of.work_high_ms].map(Cell::from);
-        let (share, rate) = (Cell::from(Some(100.0 * of.share)), Cell::from(Some(of.answers_per_s)));
+        let [work, low, high] = [of.demand_ms, of.demand_low_ms, of.demand_high_ms].map(Cell::from);
+        let (share, rate) = (Cell::from(Some(100.0 * of.share)), Cell::from(Some(of.completed_rate_per_s)));
         vec![Cell::from(&of.label), work, low, high, share, rate]
     });
     Some(Table {
@@ -100,7 +102,7 @@ fn scraped(side: &ServerSide) -> Option<Table> {
         let all = || measure.over_time.iter().flatten().copied();
         let extremes = [all().reduce(f64::min), all().reduce(f64::max)];
         let values = [measure.mean, extremes[0], extremes[1]].map(Cell::from);
-        [Cell::from(&host.name), Cell::from(&measure.words())].into_iter().chain(values).collect::<Vec<_>>()
+        [Cell::from(&host.name), Cell::from(&measure.text())].into_iter().chain(values).collect::<Vec<_>>()
     };
     let all = side.hosts.iter().flat_map(|host| host.series().map(move |measure| (host, measure)));
     let rows: Vec<_> = all.map(row).collect();
@@ -114,14 +116,14 @@ fn scraped(side: &ServerSide) -> Option<Table> {
 /// The scraped metrics of a host over time, a chart per metric name.
 fn scraped_over_time(host: &Host) -> Vec<Chart> {
     fn name(measure: &Measure) -> &str {
-        measure.of.split('{').next().unwrap_or_default()
+        measure.instance.split('{').next().unwrap_or_default()
     }
     let all: Vec<&Measure> = host.series().collect();
     let charts = all.chunk_by(|one, other| name(one) == name(other)).filter_map(|of_name| {
         let rises = of_name[0].resource == Resource::SeriesRate;
         let series = of_name.iter().enumerate().map(|(n, measure)| {
-            let labels = measure.of.strip_prefix(name(measure)).unwrap_or_default();
-            let labels = if labels.is_empty() { measure.of.as_str() } else { labels };
+            let labels = measure.instance.strip_prefix(name(measure)).unwrap_or_default();
+            let labels = if labels.is_empty() { measure.instance.as_str() } else { labels };
             Series::new(labels, Style::Nth(n), line_over_time(host, measure, 1.0))
         });
         let plain = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
@@ -174,7 +176,7 @@ fn usage_by_throughput(side: &ServerSide) -> impl Iterator<Item = Chart> {
                 "MB/s",
                 &|host, window| {
                     let kinds = [Resource::NetworkIn, Resource::NetworkOut];
-                    let all = host.measures.iter().filter(|m| kinds.contains(&m.resource) && m.of != "lo");
+                    let all = host.measures.iter().filter(|m| kinds.contains(&m.resource) && m.instance != "lo");
                     all.filter_map(|measure| at(Some(measure), window)).reduce(|a, b| a + b).map(|bytes| bytes / 1e6)
                 },
             ),
@@ -210,7 +212,7 @@ fn charts(side: &ServerSide) -> impl Iterator<Item = Chart> {
         let all = all.filter(|(_, measure)| kinds.contains(&measure.resource));
         all.enumerate()
             .map(|(n, (host, measure))| {
-                let words = measure.words();
+                let words = measure.text();
                 let name = if alone { words } else { format!("{}: {words}", host.name) };
                 Series::new(name, Style::Nth(n), line_over_time(host, measure, per))
             })
@@ -285,8 +287,8 @@ fn line_over_time(host: &Host, measure: &Measure, per: f64) -> Shape {
 /// Busy CPUs by completed rate, with the utilisation law.
 fn utilisation_law(host: &Host, law: &UtilisationLaw) -> Option<Chart> {
     let most = law.windows.iter().map(|point| point[0]).fold(0.0, f64::max);
-    let line = law.line.map(|line| {
-        let ends = [0.0, most].map(|x| [x, line.idle_processors + line.work_ms / 1e3 * x]);
+    let line = law.regression.map(|line| {
+        let ends = [0.0, most].map(|x| [x, line.idle_processors + line.demand_ms / 1e3 * x]);
         Series::new("linear fit", Style::Theory, Shape::Line(ends.to_vec()))
     });
     let windows = Series::new("windows", Style::Measured, Shape::Points(law.windows.clone()));

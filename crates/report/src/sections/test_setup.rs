@@ -1,6 +1,6 @@
 //! The test setup: target, load, time, seed, machine.
 
-use offered_model::Count;
+use offered_schedule::Count;
 use offered_verify::Source;
 
 use crate::document::{Block, Cell, Section, Table};

@@ -1,6 +1,6 @@
 //! The run beside a simulation of the same requests on the workload's server model.
 
-use offered_verify::{PairedStats, PairedInterval, Twin};
+use offered_verify::{PairedInterval, PairedStats, Twin};
 
 use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::document::{Block, Cell, Section, Table};
@@ -82,7 +82,7 @@ fn over_time(twin: &Twin, end: f64) -> Chart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::Recording;
+    use offered_events::Recording;
     use offered_verify::{Criteria, Unpaired, verify};
 
     #[test]

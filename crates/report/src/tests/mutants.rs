@@ -1,19 +1,19 @@
-//! Damaged result files, from the reader to the page: whatever a row says, there is a verdict and a report, or one error.
+//! Damaged result files, from the reader to the page: each gives a verdict and a report, or one error.
 //!
-//! A panic fails the test where it happens, and so does an allocation that no machine can make: it ends the whole test program.
+//! A panic fails the test; an impossible allocation aborts the test program.
 
 use std::io::Cursor;
 
-use offered_model::{Purpose, Seed};
+use offered_base::{Purpose, Seed};
 use offered_store::{ReadOptions, read_from};
 
 use super::*;
 use crate::{html, junit, markdown, summary, svg};
 
-/// Of each sample.
+/// Number of mutants per sample.
 const MUTANTS: u64 = 60;
 
-/// A small file of each shape: milliseconds and responses, intended instants beside those of sending, nanoseconds, instants only.
+/// A small file of each kind: times and durations in ms, scheduled and sent times, nanoseconds, send times only.
 fn samples() -> [String; 5] {
     let rows = |row: &dyn Fn(u64) -> String| (0..40).map(row).collect::<String>();
     let at = |i: u64| 1_500_000_000_000 + i * 97 % 7 + i * 250;
@@ -38,7 +38,7 @@ fn samples() -> [String; 5] {
     ]
 }
 
-/// `sample` with one to three accidents: a digit changed, added or lost, a row twice, a row lost, two rows exchanged.
+/// `sample` with one to three changes: a digit changed, added or removed, a row duplicated or removed, two rows swapped.
 fn mutant(sample: &str, seed: u64) -> String {
     let mut chance = Seed(seed).stream(Purpose::Arrivals);
     let mut below = |n: usize| ((chance.uniform() * n as f64) as usize).min(n - 1);
@@ -70,7 +70,7 @@ fn mutant(sample: &str, seed: u64) -> String {
     text
 }
 
-/// Every word and chart of the report of `text`; `false` where the file was refused.
+/// Makes every output of the report of `text`; `false` if the file is refused.
 fn reported(text: &str) -> bool {
     let Ok(recording) = read_from("mutant", Cursor::new(text.to_owned()), &ReadOptions::default()) else {
         return false;
@@ -95,13 +95,13 @@ fn reported(text: &str) -> bool {
 #[test]
 fn every_mutant_has_a_report_or_one_error() {
     for (which, sample) in samples().iter().enumerate() {
-        assert!(reported(sample), "sample {which} is no good itself");
+        assert!(reported(sample), "sample {which} is not readable");
         let read = (0..MUTANTS).filter(|seed| reported(&mutant(sample, *seed))).count();
-        assert!(read as u64 > MUTANTS / 2, "sample {which}: only {read} mutants came as far as the report");
+        assert!(read as u64 > MUTANTS / 2, "sample {which}: only {read} mutants were readable");
     }
 }
 
 #[test]
-fn a_stamp_with_a_digit_more_is_counted_in_as_few_intervals_as_any() {
+fn an_outlier_does_not_increase_the_number_of_intervals() {
     assert!(reported("1500000000000\n1500000000250\n15000000005000\n1500000000750\n1500000001000\n1500000001250\n"));
 }

@@ -1,4 +1,4 @@
-//! The description of a figure, as a study keeps it: a TOML file in which unknown keys are errors.
+//! The description of a figure: a TOML file; unknown keys are errors.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,29 +6,29 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::Wrong;
+use crate::Error;
 
-/// A figure: what it shows, and where the numbers are.
+/// A figure.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Sheet {
-    /// Its title.
+pub(crate) struct Description {
+    /// The title.
     pub(crate) title: String,
-    /// What the paper says that it shows.
+    /// The claim of the paper.
     pub(crate) claim: Option<String>,
-    /// What is true of it here.
+    /// The result of this study.
     pub(crate) found: Option<String>,
-    /// How to read it, below the picture.
+    /// How to read the figure.
     #[serde(default)]
     pub(crate) reading: String,
     /// The horizontal axis.
     pub(crate) x: Axis,
     /// The vertical axis.
     pub(crate) y: Axis,
-    /// What was measured, and what was printed of it.
+    /// Measured and published points.
     #[serde(default)]
     pub(crate) series: Vec<Series>,
-    /// Lines laid over it.
+    /// Additional lines.
     #[serde(default)]
     pub(crate) line: Vec<Line>,
 }
@@ -37,77 +37,77 @@ pub(crate) struct Sheet {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Axis {
-    /// What it measures.
+    /// The quantity.
     label: String,
-    /// In which unit; none for a plain number.
+    /// The unit; `None` for a plain number.
     unit: Option<String>,
-    /// How its values lie.
+    /// The scale.
     #[serde(default)]
     pub(crate) scale: Scale,
-    /// What the tables' numbers are multiplied by to have that unit.
+    /// Factor that converts the numbers of the table to this unit.
     #[serde(default = "one")]
     pub(crate) times: f64,
 }
 
 impl Axis {
-    /// Its title.
+    /// The title with the unit.
     pub(crate) fn title(&self) -> String {
         let unit = self.unit.as_ref().map(|unit| format!(" ({unit})"));
         format!("{}{}", self.label, unit.unwrap_or_default())
     }
 }
 
-/// How values lie on an axis.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Scale {
-    /// From zero, in equal steps.
+    /// Linear, from zero.
     #[default]
     Linear,
-    /// In equal factors.
+    /// Logarithmic.
     Log,
 }
 
-/// Some points: of a table, as somebody printed them, or both.
+/// A series of points: from a table, published, or both.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Series {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub(crate) name: String,
-    /// The CSV file, in the folder of the study's results.
+    /// The CSV file, in the directory of the study's results.
     pub(crate) file: Option<PathBuf>,
-    /// The rows that belong to it: what stands in which columns.
+    /// Selects rows by the values of columns.
     #[serde(default, rename = "where")]
-    pub(crate) only: BTreeMap<String, Wanted>,
-    /// The columns of a point.
+    pub(crate) only: BTreeMap<String, CellFilter>,
+    /// The columns of x and y.
     pub(crate) x: Option<String>,
     pub(crate) y: Option<String>,
-    /// The columns of its interval: both or none.
+    /// The columns of the interval: both or none.
     pub(crate) low: Option<String>,
     pub(crate) high: Option<String>,
-    /// Whether lines join the points.
+    /// Whether to join the points by lines.
     #[serde(default = "yes")]
     pub(crate) joined: bool,
-    /// The points that the paper prints, in the units of the axes.
+    /// The points published in the paper, in the units of the axes.
     #[serde(default)]
     pub(crate) printed: Vec<[f64; 2]>,
 }
 
-/// What must stand in a column.
+/// The required value of a column.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Wanted {
-    /// A number, however it is written.
+pub(crate) enum CellFilter {
+    /// A number, compared as a number.
     Number(f64),
     /// A text.
     Text(String),
 }
 
-/// A line over the figure, in the units of its axes: through points, or y = intercept + slope x.
+/// A line in the units of the axes: through points, or y = intercept + slope x.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Line {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub(crate) name: String,
     #[serde(default)]
     pub(crate) points: Vec<[f64; 2]>,
@@ -124,30 +124,31 @@ fn yes() -> bool {
     true
 }
 
-impl Sheet {
-    /// The description in a file.
-    pub(crate) fn read(path: &Path) -> Result<Self, Wrong> {
-        let text = fs::read_to_string(path).map_err(Wrong::file(path))?;
-        let wrong = |why: String| Wrong::Sheet { path: path.to_owned(), why };
-        let sheet: Self = toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
-        sheet.whole().map_err(wrong)?;
-        Ok(sheet)
+impl Description {
+    /// Reads a description.
+    pub(crate) fn read(path: &Path) -> Result<Self, Error> {
+        let text = fs::read_to_string(path).map_err(Error::file(path))?;
+        let wrong = |why: String| Error::Description { path: path.to_owned(), why };
+        let description: Self =
+            toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+        description.check().map_err(wrong)?;
+        Ok(description)
     }
 
-    /// What keys alone do not say: which of them go together.
-    fn whole(&self) -> Result<(), String> {
+    /// Checks that the keys fit together.
+    fn check(&self) -> Result<(), String> {
         if self.series.is_empty() {
-            return Err("no [[series]]: a figure shows one at least".into());
+            return Err("no [[series]]; a figure needs at least one".into());
         }
         for series in &self.series {
             let of_table = [("x", &series.x), ("y", &series.y), ("low", &series.low), ("high", &series.high)];
             let has = |key| of_table.iter().any(|(name, column)| *name == key && column.is_some());
             let why = match &series.file {
-                Some(_) if !has("x") || !has("y") => "`file` wants the names of its columns, `x` and `y`",
-                Some(_) if has("low") != has("high") => "`low` and `high` go together",
-                None if series.printed.is_empty() => "neither `file` nor `printed`: it has no points",
+                Some(_) if !has("x") || !has("y") => "`file` needs the column names `x` and `y`",
+                Some(_) if has("low") != has("high") => "`low` and `high` must be given together",
+                None if series.printed.is_empty() => "needs `file` or `printed`",
                 None if !series.only.is_empty() || of_table.iter().any(|(_, column)| column.is_some()) => {
-                    "columns without a `file`"
+                    "columns need a `file`"
                 }
                 _ => continue,
             };
@@ -155,7 +156,7 @@ impl Sheet {
         }
         for line in &self.line {
             if line.points.is_empty() == line.slope.is_none() || line.points.len() == 1 {
-                return Err(format!("line {:?}: two `points` or more, or a `slope`", line.name));
+                return Err(format!("line {:?}: needs two or more `points`, or a `slope`", line.name));
             }
         }
         Ok(())

@@ -1,61 +1,66 @@
-//! A description with its tables as a chart, and as a section of a page.
+//! Draws a description and its tables as a chart and a section of the page.
 
 use std::path::Path;
 
-use offered_report::chart::{self, Chart, Style, Shape};
+use offered_report::chart::{self, Chart, Shape, Style};
 use offered_report::document::{Block, Cell, Section, Table as Rows};
 
-use crate::Wrong;
-use crate::sheet::{Axis, Line, Scale, Series, Sheet};
+use crate::Error;
+use crate::description::{Axis, Description, Line, Scale, Series};
 use crate::table::{Point, Table};
 
-/// Into so many pieces a line is cut, so that it is right on a logarithmic axis too.
+/// Number of pieces of a line, so that it is correct on a logarithmic axis.
 const PIECES: usize = 256;
 
-/// The figure `name`, described in `path`, of tables in `folder`.
-pub(crate) fn drawn(sheet: &Sheet, name: &str, path: &Path, folder: &Path) -> Result<(Chart, Section), Wrong> {
+/// The figure `name`, described in `path`, from tables in `folder`.
+pub(crate) fn chart_and_section(
+    description: &Description,
+    name: &str,
+    path: &Path,
+    folder: &Path,
+) -> Result<(Chart, Section), Error> {
     let mut all = Vec::new();
-    for series in &sheet.series {
+    for series in &description.series {
         let mut points = match &series.file {
             Some(file) => Table::read(&folder.join(file))?.points(series)?,
             None => Vec::new(),
         };
         for point in &mut points {
-            point.x *= sheet.x.times;
-            point.y *= sheet.y.times;
-            point.ends = point.ends.map(|(low, high)| (low * sheet.y.times, high * sheet.y.times));
+            point.x *= description.x.times;
+            point.y *= description.y.times;
+            point.ends = point.ends.map(|(low, high)| (low * description.y.times, high * description.y.times));
         }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         all.push((series, points));
     }
     let mut chart = Chart {
         id: "figure".into(),
-        title: sheet.title.clone(),
-        caption: sheet.reading.clone(),
-        x: sheet.x.drawn(),
-        y: sheet.y.drawn(),
+        title: description.title.clone(),
+        caption: description.reading.clone(),
+        x: description.x.drawn(),
+        y: description.y.drawn(),
         series: all.iter().enumerate().flat_map(|(i, (series, points))| shapes(i, series, points)).collect(),
     };
     let (x, y) = (chart.x_range(), chart.y_range());
     if !(x.0 <= x.1 && y.0 <= y.1) {
-        let why = "no point can be shown: a logarithmic axis wants numbers above zero".into();
-        return Err(Wrong::Sheet { path: path.to_owned(), why });
+        let why = "no point can be shown: a logarithmic axis needs positive numbers".into();
+        return Err(Error::Description { path: path.to_owned(), why });
     }
     let shown = (y.0.min(0.0), y.1);
-    let lines = sheet.line.iter().zip(all.len()..);
+    let lines = description.line.iter().zip(all.len()..);
     chart.series.extend(lines.map(|(line, i)| {
         let points = line
-            .points_at(x, sheet.x.scale)
+            .points_at(x, description.x.scale)
             .filter(|point| line.slope.is_none() || (shown.0..=shown.1).contains(&point[1]));
         chart::Series::new(&line.name, Style::Nth(i), Shape::Line(points.collect()))
     }));
     let mut blocks = Vec::new();
-    blocks.extend(sheet.claim.iter().map(|claim| Block::Paragraph(format!("The paper: {claim}"))));
-    blocks.extend(sheet.found.iter().map(|found| Block::Paragraph(format!("Here: {found}"))));
+    blocks.extend(description.claim.iter().map(|claim| Block::Paragraph(format!("The paper: {claim}"))));
+    blocks.extend(description.found.iter().map(|found| Block::Paragraph(format!("Here: {found}"))));
     blocks.push(Block::Chart(chart.clone()));
-    blocks.push(Block::Table(rows(sheet, &all)));
+    blocks.push(Block::Table(rows(description, &all)));
     let section =
-        Section { id: name.to_owned(), level: 2, title: sheet.title.clone(), intro: "", page: None, blocks };
+        Section { id: name.to_owned(), level: 2, title: description.title.clone(), intro: "", book_page: None, blocks };
     Ok((chart, section))
 }
 
@@ -68,7 +73,7 @@ impl Axis {
     }
 }
 
-/// What is drawn of the `i`-th series: its points, and what was printed of them.
+/// The `i`-th series: its points, and the published ones.
 fn shapes(i: usize, series: &Series, points: &[Point]) -> impl Iterator<Item = chart::Series> {
     let bare = || points.iter().map(|point| [point.x, point.y]).collect();
     let ended = || points.iter().map(ended).collect();
@@ -79,19 +84,22 @@ fn shapes(i: usize, series: &Series, points: &[Point]) -> impl Iterator<Item = c
         (false, false) => Shape::Points(bare()),
     };
     let measured = chart::Series::new(&series.name, Style::Nth(i), shape);
-    let printed =
-        chart::Series::new(format!("{}, printed", series.name), Style::Published(i), Shape::Points(series.printed.clone()));
+    let printed = chart::Series::new(
+        format!("{}, published", series.name),
+        Style::Published(i),
+        Shape::Points(series.printed.clone()),
+    );
     [measured, printed].into_iter().filter(|series| !series.shape.is_empty())
 }
 
-/// A point with its interval; without one it is as wide as itself.
+/// A point with its interval; an unknown interval has zero width.
 fn ended(point: &Point) -> [f64; 4] {
     let (low, high) = point.ends.unwrap_or((point.y, point.y));
     [point.x, point.y, low, high]
 }
 
 impl Line {
-    /// Points of it, as far as its own reach, or over what the figure shows.
+    /// Points of the line, over its own range or the range of the figure.
     fn points_at(&self, (from, to): (f64, f64), scale: Scale) -> impl Iterator<Item = [f64; 2]> {
         let through = match self.slope {
             Some(slope) => {
@@ -110,8 +118,8 @@ impl Line {
     }
 }
 
-/// Every point, measured and printed side by side where they lie at the same x.
-fn rows(sheet: &Sheet, all: &[(&Series, Vec<Point>)]) -> Rows {
+/// A row per point, with measured and published values side by side at the same x.
+fn rows(description: &Description, all: &[(&Series, Vec<Point>)]) -> Rows {
     let mut rows = Vec::new();
     for (series, points) in all {
         let name = Cell::from(&series.name);
@@ -124,22 +132,20 @@ fn rows(sheet: &Sheet, all: &[(&Series, Vec<Point>)]) -> Rows {
         }
         let alone = series.printed.iter().filter(|printed| !points.iter().any(|point| near(point.x, printed[0])));
         rows.extend(
-            alone.map(|[x, y]| {
-                vec![name.clone(), (*x).into(), Cell::Empty, Cell::Empty, (*y).into(), Cell::Empty]
-            }),
+            alone.map(|[x, y]| vec![name.clone(), (*x).into(), Cell::Empty, Cell::Empty, (*y).into(), Cell::Empty]),
         );
     }
-    let mut heads = vec!["series", "x", "y", "95 %", "y as printed", "y / printed"];
+    let mut headings = vec!["series", "x", "y", "95 %", "y published", "y / published"];
     if all.iter().all(|(series, _)| series.printed.is_empty()) {
-        heads.truncate(4);
+        headings.truncate(4);
         for row in &mut rows {
             row.truncate(4);
         }
     }
-    Rows { caption: format!("x is {}, y is {}", sheet.x.title(), sheet.y.title()), heads, rows }
+    Rows { caption: format!("x is {}, y is {}", description.x.title(), description.y.title()), headings, rows }
 }
 
-/// Whether two numbers are one, but for how they were written.
+/// Whether two numbers are equal up to rounding.
 fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
