@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use offered_model::Outcome;
+use offered_events::Outcome;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -264,7 +264,7 @@ fn whoever_may_log_in_does() -> Tested {
         let wrong = cluster.refused(&format!("url = \"{}\"", cluster.url(&format!("{user}:wrong"))));
         assert!(wrong.contains("SQLSTATE 28P01: password authentication failed"), "{wrong}");
         let lacking = cluster.refused(&format!("url = \"{}\"", cluster.url(user)));
-        assert!(lacking.contains("the server asks for a password"), "{lacking}");
+        assert!(lacking.contains("the server demands a password"), "{lacking}");
     }
     let tls = |url: String, is: &str, more: &str| {
         let check = format!("check = [{{ column = \"ssl\", is = \"{is}\" }}]\n");

@@ -88,10 +88,10 @@ impl ChunkError {
         match self {
             Self::NoSize => "a chunk without a size",
             Self::NotNumber => "a chunk size that is not a number",
-            Self::TooLarge => "a chunk size beyond all bounds",
+            Self::TooLarge => "a chunk size that is too large",
             Self::TooLong => "a chunk longer than its size",
             Self::Line => "a line of a chunked body that does not end with CR LF",
-            Self::Trailer => "a trailer that is no header",
+            Self::Trailer => "an invalid trailer",
             Self::NoRoom => "too many chunk extensions or trailers",
         }
     }
@@ -210,7 +210,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_not_strictly_chunked_is_refused_however_it_is_cut() {
+    fn invalid_bodies_are_rejected_in_pieces_of_any_size() {
         for (bytes, wrong) in [
             ("\r\n", ChunkError::NoSize),
             (";x\r\n", ChunkError::NoSize),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn extensions_and_trailers_have_one_bound_together() {
+    fn extensions_and_trailers_share_a_limit() {
         let body = b"1;ab\r\nx\r\n1 \r\ny\r\n0\r\nT: 1\r\n\r\nrest";
         assert_eq!(read(body, 5, 10), Ok((b"xy".to_vec(), Some(4))));
         assert_eq!(read(body, 5, 9), Err(ChunkError::NoRoom));
@@ -252,7 +252,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_cut_into_chunks_is_decode_in_pieces(
+        fn encoded_bodies_are_decoded(
             parts in proptest::collection::vec((proptest::collection::vec(any::<u8>(), 1..300), "(;[a-z]{0,9})?", 0usize..4), 0..12),
             trailers in proptest::collection::vec("[A-Za-z-]{1,9}: [ -~]{0,20}", 0..3),
             cut in 1usize..97,
@@ -273,7 +273,7 @@ mod tests {
         }
 
         #[test]
-        fn cuts_change_nothing(bytes in "[0-9a-f\r\n;: x]{0,60}", cut in 1usize..9) {
+        fn the_size_of_pieces_does_not_matter(bytes in "[0-9a-f\r\n;: x]{0,60}", cut in 1usize..9) {
             let whole = read(bytes.as_bytes(), bytes.len().max(1), 20);
             prop_assert_eq!(read(bytes.as_bytes(), cut, 20), whole);
         }

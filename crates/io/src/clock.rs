@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{self, Duration, SystemTime, UNIX_EPOCH};
 
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::wall_clock::WallClock;
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_start_ahead_reads_zero_until_it_comes() {
+    fn a_clock_reads_zero_before_its_start() {
         let wall = WallClock::read();
         let clock = Clock::starting_at(&wall, wall.now() + Nanos::from_secs(3600));
         assert_eq!(clock.now(), Instant::ZERO);

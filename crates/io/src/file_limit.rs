@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_soft_limit_becomes_the_hard_one() {
+    fn the_soft_limit_is_raised_to_the_hard_limit() {
         raise_file_limit();
         let limit = getrlimit(Resource::Nofile);
         assert_eq!(limit.current, limit.maximum);
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn the_table_of_files_need_not_grow() {
+    fn the_file_table_is_preallocated() {
         raise_file_limit();
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let size = status.lines().find_map(|line| line.strip_prefix("FDSize:")).unwrap();

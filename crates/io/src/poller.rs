@@ -23,7 +23,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
 
 use crate::Clock;
 
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_is_told_once_per_edge() {
+    fn a_socket_is_reported_once_per_edge() {
         let mut poller = Poller::new().unwrap();
         let (mut near, mut far) = UnixStream::pair().unwrap();
         near.set_nonblocking(true).unwrap();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_is_never_met_early_whether_sleeping_or_spinning() {
+    fn waits_never_end_early() {
         let clock = Clock::start();
         let mut poller = Poller::new().unwrap();
         let mut ready = Vec::new();

@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 
 use crate::clock::unix_now;
 
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_is_ahead_is_of_no_known_kernel_and_shows_an_instant_earlier() {
+    fn a_clock_that_is_ahead_has_no_boot_id_and_reaches_an_instant_earlier() {
         let (wall, by) = (WallClock::read(), Nanos::from_millis(50));
         let ahead = wall.ahead_by(by);
         assert_eq!(ahead.boot_id(), None);
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn linux_says_whether_its_clock_is_kept_right() {
+    fn linux_reports_the_state_of_its_clock() {
         // A container may lack permission. If there is a status, it has an error bound.
         assert!(kernel_clock_status().is_none_or(|status| status.error > Nanos::ZERO || status.synchronised));
         assert!(WallClock::read().boot_id().is_some());

@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 
+use offered_base::{Instant, Nanos};
 use offered_io::Clock;
-use offered_model::{Instant, Nanos};
 
 /// Interval at which the end of the command is polled.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(5);
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_told_its_places_and_says_why_it_failed() {
+    fn placeholders_are_replaced_and_failures_reported() {
         assert_eq!(sh("test $0 = 7"), Ok(()));
         let reason = sh("echo; echo no such process >&2; echo more >&2; exit 3").unwrap_err();
         assert!(reason.starts_with("hook `sh -c") && reason.ends_with(": no such process"), "{reason}");
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_end_is_ended() {
+    fn a_command_that_takes_too_long_is_killed() {
         let reason = run(&["sleep", "60"].map(str::to_owned), &[], &|_| true).unwrap_err();
         assert!(reason.contains("was killed"), "{reason}");
     }

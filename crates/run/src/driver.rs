@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_model::workload::{Late, Mix};
-use offered_model::{After, Agenda, Event, Instant, Launch, Nanos, Outcome, Reason, Visit};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome, Reason};
+use offered_schedule::{After, Agenda, Launch, Visit};
+use offered_workload::{Late, Mix};
 
-use crate::live::{Counts, LiveCounters};
 use crate::Sink;
+use crate::live::{Counts, LiveCounters};
 use crate::transport::Transport;
 
 /// Maximum number of consecutive sends before responses are polled again, so that overdue requests do not starve them.

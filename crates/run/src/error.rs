@@ -2,7 +2,7 @@
 
 use std::io;
 
-use offered_model::workload::Single;
+use offered_workload::Single;
 
 /// Why a run cannot start. Failures of single requests are outcomes of their events, not errors.
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +106,9 @@ pub enum Error {
         reason: String,
     },
     /// A limit smaller than the number of threads, so that a thread would get nothing.
-    #[error("{what} = {limit} is less than the number of threads ({threads}); raise it, or set generator.threads = {limit}")]
+    #[error(
+        "{what} = {limit} is less than the number of threads ({threads}); raise it, or set generator.threads = {limit}"
+    )]
     Limit {
         /// The key of the limit, such as `connections` or `in_flight`.
         what: &'static str,

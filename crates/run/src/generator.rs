@@ -5,10 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::{io, thread};
 
+use offered_base::{Instant, Nanos, Share};
+use offered_distributions::Law;
+use offered_events::recording::Block;
+use offered_events::{Event, RunId};
 use offered_io::{Clock, Poller, raise_file_limit, thread_cpu_time};
-use offered_model::recording::Block;
-use offered_model::workload::{Policies, Precision, Sessions, Target};
-use offered_model::{Agenda, Event, Instant, Law, Nanos, RunId, Share, Workload};
+use offered_schedule::Agenda;
+use offered_schedule::Sessions;
+use offered_workload::Workload;
+use offered_workload::{Policies, Precision, Target};
 
 use crate::driver::Driver;
 use crate::halt::{End, Halt, Halted};
@@ -16,8 +21,8 @@ use crate::live::{Counts, LiveCounters, looks_like_tls};
 use crate::policies::PolicySwitcher;
 use crate::script::{self, Script};
 use crate::transport::{
-    Mock, PreparedTarget, ProtocolClient, ProtocolSetup, Requests, SPIN, Scripted, ThreadResources, Transport, prepare_requests,
-    with_protocol_setup,
+    Mock, PreparedTarget, ProtocolClient, ProtocolSetup, Requests, SPIN, Scripted, ThreadResources, Transport,
+    prepare_requests, with_protocol_setup,
 };
 use crate::walk::walk;
 use crate::{Error, ExchangeObserver, Sink};
@@ -157,7 +162,7 @@ impl Generator {
     /// Starts at `from`; see [`Agenda::from`]. `None` if the workload cannot be started there.
     #[must_use]
     pub fn from(self, from: Instant) -> Option<Self> {
-        Agenda::new(&self.workload, self.share).from(from)?;
+        self.workload.agenda(self.share).from(from)?;
         Some(Self { from, ..self })
     }
 
@@ -364,7 +369,7 @@ impl Generator {
     }
 
     fn agenda(&self, thread: u16) -> Agenda {
-        let agenda = Agenda::new(&self.workload, self.share.part(u64::from(thread), u64::from(self.threads)));
+        let agenda = self.workload.agenda(self.share.part(u64::from(thread), u64::from(self.threads)));
         agenda.from(self.from).expect("a workload that can be taken up")
     }
 

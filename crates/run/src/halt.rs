@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-pub use offered_model::recording::{End, Halted};
+pub use offered_events::recording::{End, Halted};
 
 use crate::script::MissingValue;
 

@@ -8,7 +8,10 @@
 //! A run against a mock server on a virtual clock: ten seconds of requests, with exponential response times of 20 ms on
 //! average.
 //! ```
-//! use offered_model::{Event, Law, Share, Workload};
+//! use offered_base::Share;
+//! use offered_distributions::Law;
+//! use offered_events::Event;
+//! use offered_workload::Workload;
 //! use offered_run::{Generator, Load};
 //!
 //! let text = r#"
@@ -48,7 +51,7 @@ pub use preview::preview;
 pub use script::secrets_in;
 pub use transport::read_response;
 
-use offered_model::Event;
+use offered_events::Event;
 
 /// Receives the events of one thread while a run is under way. The run never waits for it.
 pub trait Sink: Send {

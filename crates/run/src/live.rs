@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use offered_model::{Event, Outcome};
+use offered_events::{Event, Outcome};
 
 /// Counters of one thread. Only that thread writes; any thread may read at any time.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 
 /// Maximum number of bytes kept of one response body, and of all of them together over all threads.
 pub(crate) const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_says_how_long_it_waits_in_grpcs_units() {
+    fn grpc_timeouts_are_parsed() {
         for (text, nanos) in [
             ("1H", 3_600_000_000_000),
             ("2M", 120_000_000_000),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_kept_within_bounds_each_and_together() {
+    fn body_sizes_are_limited_each_and_in_total() {
         let mut reply = Response { body_limit: usize::MAX, ..Response::default() };
         let piece = vec![0; 1 << 20];
         for _ in 0..17 {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
-use offered_model::{Event, Exchange, Outcome, Reason};
+use offered_events::{Event, Exchange, Outcome, Reason};
 
 /// Receives the exchanges of all threads and forwards those that are wanted. Forwarding never blocks.
 pub struct ExchangeObserver {
@@ -82,14 +82,14 @@ impl ExchangeObserver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::Instant;
+    use offered_base::Instant;
 
     fn failed(label: u16, reason: &'static str) -> Event {
         Event { label, outcome: Outcome::CheckFailed, error: Some(Reason::words(reason)), ..Event::at(Instant(1)) }
     }
 
     #[test]
-    fn of_each_kind_of_failure_the_first_few_are_seen_and_not_too_many_in_all() {
+    fn failures_are_limited_per_kind_and_in_total() {
         let (observer, _) = ExchangeObserver::failures_only();
         let count = |label, reason| (0..20).filter(|_| observer.accepts(&failed(label, reason))).count();
         assert_eq!(
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sees_everything_is_never_full() {
+    fn an_observer_of_everything_has_no_limit() {
         let (observer, _) = ExchangeObserver::all();
         assert!((0..100).all(|_| observer.accepts(&Event { outcome: Outcome::Ok, ..failed(0, "a") })));
         assert!(observer.body_limit() > 0);

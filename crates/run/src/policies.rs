@@ -3,10 +3,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use offered_base::{Instant, Nanos};
+use offered_events::recording::Block;
 use offered_io::Clock;
-use offered_model::recording::Block;
-use offered_model::workload::{Policies, Turn};
-use offered_model::{Instant, Nanos};
+use offered_workload::{Policies, Turn};
 
 use crate::{Error, command};
 

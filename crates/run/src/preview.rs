@@ -1,6 +1,7 @@
 //! Preview of the requests of a workload, without sending them.
 
-use offered_model::{Exchange, RunId, Workload};
+use offered_events::{Exchange, RunId};
+use offered_workload::Workload;
 
 use crate::Error;
 use crate::halt::Halt;
@@ -55,7 +56,7 @@ mod tests {
     const AGENT: &str = concat!("User-Agent: offered/", env!("CARGO_PKG_VERSION"), "|Accept: */*");
 
     #[test]
-    fn values_are_filled_as_far_as_they_are_known_and_secrets_are_not_told() {
+    fn known_values_are_filled_in_and_secrets_hidden() {
         let text = "arrivals.partly_open.rate = \"1/s\"\ntarget = { url = \"http://h/\", auth = { bearer = \"{{token}}\" } }\n\
             variables = { user = { file = \"u.csv\" }, n = { sequence = 70 } }\n\
             request = [{ name = \"in\", post = \"/in?n={{n}}\", body = \"{{user.name}} {{user.pin}}\", auth = false, \
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_under_the_name_of_a_secret_is_not_told() {
+    fn values_with_secret_names_are_hidden() {
         let text = "arrivals.open.rate = \"1/s\"\ntarget = { url = \"http://h/\" }\nvariables = { api_token = \"tok4\" }\n\
             request = [{ post = \"/in?password=abc&n=1\", body = '{\"secret\": \"s\", \"a\": \"tok4\"}' }]";
         let [(head, body)] = previewed(text).try_into().unwrap();
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn each_protocol_says_it_in_its_own_way_and_no_descriptors_are_needed() {
+    fn each_protocol_shows_its_own_text_without_descriptors() {
         let load = "arrivals.open.rate = \"1/s\"\n";
         let call = previewed(&format!(
             "{load}target = {{ url = \"http://h:1\", protocol = \"h2\", descriptors = \"none.binpb\" }}\n\

@@ -17,11 +17,13 @@ pub use redactor::secrets_in;
 pub(crate) use redactor::{REDACTED, Redactor};
 pub(crate) use value::MissingValue;
 
+use offered_base::Instant;
+use offered_events::RunId;
 use offered_io::unix_now;
-use offered_model::catalogue::OneOf;
-use offered_model::workload::script::{Auth, Objects, OnFailure, Per, Source, Variable};
-use offered_model::workload::{Call, Target, Workload};
-use offered_model::{Instant, RunId, Template};
+use offered_workload::Template;
+use offered_workload::catalogue::OneOf;
+use offered_workload::script::{Auth, Objects, OnFailure, Per, Source, Variable};
+use offered_workload::{Call, Target, Workload};
 
 use self::body::Body;
 use self::checks::{Check, Extraction};

@@ -45,7 +45,9 @@ pub(crate) use protocol_client::ProtocolClient;
 pub(crate) use scripted::{Scripted, learn_secrets, sent_text};
 pub(crate) use unscripted::{Requests, prepare_requests};
 
-use offered_model::{Event, Instant, Launch, Nanos, Outcome, Reason};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome, Reason};
+use offered_schedule::Launch;
 
 /// How long before a scheduled request a precise wait stops sleeping: longer than nearly all wake-up delays of an idle
 /// machine.

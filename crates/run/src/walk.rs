@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_model::{Event, Launch, Nanos};
+use offered_base::Nanos;
+use offered_events::Event;
+use offered_schedule::Launch;
 
 use crate::transport::Transport;
 
@@ -54,7 +56,9 @@ pub(crate) fn walk(
 mod tests {
     use super::*;
     use crate::transport::Mock;
-    use offered_model::{Law, Outcome, Workload};
+    use offered_distributions::Law;
+    use offered_events::Outcome;
+    use offered_workload::Workload;
 
     fn workload(text: &str) -> Workload {
         let text = format!("duration = \"10s\"\nseed = 3\ntarget.url = \"http://h/\"\n{text}");
@@ -71,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn without_flows_a_session_asks_everything_once_in_order() {
+    fn without_flows_a_session_sends_all_requests_once_in_order() {
         let requests = "request = [{ get = \"/a\", weight = 9 }, { get = \"/b\" }, { get = \"/c\" }]";
         for model in ["closed.users = 2", "open.rate = \"1/s\"", "partly_open = { rate = \"1/s\", stay = 0.9 }"] {
             let workload = workload(&format!("arrivals.{model}\n{requests}"));
@@ -84,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_walks_its_flow_once_and_without_its_pauses() {
+    fn a_session_follows_its_flow_once_without_pauses() {
         let flow = "request = [{ get = \"/a\" }, { get = \"/b\" }]\n\
             flow = [{ name = \"f\", step = [{ request = \"/b\", repeat = 2 }, { request = \"/a\" }] }]";
         for model in [
@@ -97,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_stopped_ends_with_what_is_under_way() {
+    fn a_stop_cancels_the_request_in_flight() {
         let workload = workload("arrivals.closed.users = 1\nrequest = [{ get = \"/a\" }, { get = \"/b\" }]");
         let mock = Mock::new(workload.seed(), Law::constant(1000.0).unwrap(), 0);
         let events = walk(mock, workload.walk(0), &AtomicBool::new(true));

@@ -4,7 +4,7 @@ use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};

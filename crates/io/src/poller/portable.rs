@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 use polling::{Event, Events, PollMode};
 
 use super::Ready;

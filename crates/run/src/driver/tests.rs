@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use offered_model::{Law, Share, Workload};
+use offered_base::Share;
+use offered_distributions::Law;
+use offered_workload::Workload;
 
 use super::*;
 use crate::transport::Client;
@@ -32,7 +34,7 @@ fn keys(events: &[Event]) -> BTreeSet<Key> {
 const MIXED: &str = "\n[[request]]\nget = \"/a\"\nweight = 2\n[[request]]\nget = \"/b\"\n";
 
 #[test]
-fn any_threads_and_shares_launch_the_identical_set() {
+fn any_number_of_threads_and_shares_sends_the_same_requests() {
     for model in [
         "duration = \"30s\"\narrivals.open = { rate = \"200/s\" }",
         "duration = \"30s\"\narrivals.closed = { users = 40, think = { exponential = \"300ms\" } }",
@@ -50,7 +52,7 @@ fn any_threads_and_shares_launch_the_identical_set() {
 }
 
 #[test]
-fn sessions_walk_through_their_flow_whoever_launches_them() {
+fn sessions_follow_their_flow_on_any_thread() {
     // The flow is a, b, b, c; three in four sessions start again at a. So the step of a session determines the label.
     let text = "duration = \"30s\"\narrivals.partly_open = { rate = \"20/s\", think = { exponential = \"1s\" } }\n\
         target = { url = \"http://127.0.0.1:9/\", in_flight = 30 }\n\
@@ -71,7 +73,7 @@ fn sessions_walk_through_their_flow_whoever_launches_them() {
 }
 
 #[test]
-fn every_launch_is_one_event_with_times_in_order() {
+fn every_request_is_one_event_with_ordered_times() {
     let events = events("duration = \"20s\"\narrivals.open = { rate = \"300/s\" }", 2, Share::ALL, "exponential:500ms");
     assert!(events.iter().all(|event| {
         let (sent, done) = (event.sent.unwrap(), event.done.unwrap());
@@ -83,7 +85,7 @@ fn every_launch_is_one_event_with_times_in_order() {
 }
 
 #[test]
-fn a_limit_leaves_unsent_events_with_their_reason() {
+fn requests_above_the_limit_are_unsent_events_with_a_reason() {
     let text = "duration = \"10s\"\narrivals.open = { rate = \"100/s\", process = \"constant\" }\n\
                 target = { url = \"http://127.0.0.1:9/\", in_flight = 5 }";
     let events = events(text, 1, Share::ALL, "constant:100ms");
@@ -94,7 +96,7 @@ fn a_limit_leaves_unsent_events_with_their_reason() {
 }
 
 #[test]
-fn a_closed_user_that_finds_no_place_pauses_instead_of_spinning() {
+fn a_closed_user_whose_request_is_not_sent_pauses() {
     let text =
         "duration = \"2s\"\narrivals.closed.users = 2\ntarget = { url = \"http://127.0.0.1:9/\", in_flight = 1 }";
     let events = events(text, 1, Share::ALL, "constant:10s");
@@ -142,7 +144,7 @@ fn drive_slow(rate: u64, late: Late, stop_first: bool) -> Vec<Event> {
     let stop = AtomicBool::new(stop_first);
     let law = Law::constant(0.001).unwrap();
     Driver {
-        agenda: Agenda::new(&workload, Share::ALL),
+        agenda: workload.agenda(Share::ALL),
         mix: workload.mix(),
         positions: workload.flows().map(|_| HashMap::new()),
         late,
@@ -161,7 +163,7 @@ fn drive_slow(rate: u64, late: Late, stop_first: bool) -> Vec<Event> {
 }
 
 #[test]
-fn catching_up_is_a_choice() {
+fn late_requests_are_sent_or_skipped_as_configured() {
     // Two requests a millisecond from a thread that can send one: it falls behind, and either way every request is
     // counted.
     let sent = drive_slow(2000, Late::Send, false);
@@ -175,7 +177,7 @@ fn catching_up_is_a_choice() {
 }
 
 #[test]
-fn catching_up_ends_soon_after_the_run() {
+fn late_requests_are_sent_until_shortly_after_the_end() {
     // Ten requests a millisecond from a thread that can send one: without a limit it would go on for ten seconds.
     let events = drive_slow(10_000, Late::Send, false);
     assert_eq!(events.len(), 10_000);
@@ -185,6 +187,6 @@ fn catching_up_ends_soon_after_the_run() {
 }
 
 #[test]
-fn a_stop_before_the_start_launches_nothing() {
+fn a_stop_before_the_start_sends_nothing() {
     assert_eq!(drive_slow(2000, Late::Send, true), []);
 }

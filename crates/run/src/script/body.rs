@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use offered_model::template::{Format, in_form};
-use offered_model::workload::script::{self, Content};
+use offered_workload::script::{self, Content};
+use offered_workload::template::{Format, in_form};
 
 use super::value::{MissingValue, Text, Values};
 use super::{RequestContext, SessionState};
@@ -125,7 +125,9 @@ impl Part {
                 Content::Text(values.text_of(text, Format::of(Some(media_type), text)))
             }
             Content::Raw(bytes) if bytes.windows(BOUNDARY.len()).any(|piece| piece == BOUNDARY.as_bytes()) => {
-                return Err(format!("{file} contains `{BOUNDARY}`, the separator of multipart bodies; send another file"));
+                return Err(format!(
+                    "{file} contains `{BOUNDARY}`, the separator of multipart bodies; send another file"
+                ));
             }
             Content::Raw(bytes) => Content::Raw(bytes.clone()),
         };

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use offered_model::Failed;
-use offered_model::workload::digest;
-use offered_model::workload::script::{self, Otherwise, Sizes, Which};
+use offered_events::Failed;
+use offered_workload::digest;
+use offered_workload::script::{self, Otherwise, Sizes, Which};
 use regex::bytes::Regex;
 
 use super::locator::{Locator, ParsedResponse, regex};

@@ -2,7 +2,7 @@
 //! (`lib/cookie.h`), so that a server that keeps setting new ones cannot fill memory and requests.
 
 use cookie::Cookie;
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
 
 /// Maximum number of cookies taken from one response (`MAX_SET_COOKIE_AMOUNT`).
 pub(super) const MAX_COOKIES_PER_RESPONSE: usize = 50;
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cookies_are_kept_replaced_and_thrown_away() {
+    fn cookies_are_stored_replaced_and_expired() {
         let mut jar = CookieJar::default();
         let now = Instant::from_secs(10);
         let mut set = |line: &str, now| {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_sets_ever_new_cookies_fills_neither_memory_nor_requests() {
+    fn the_number_and_size_of_cookies_are_limited() {
         let mut jar = CookieJar::default();
         let mut set = |line: &str| jar.set(line.as_bytes(), "shop.test", false, "/", Instant::ZERO, || Nanos::ZERO);
         set(&format!("long={}", "x".repeat(MAX_LINE)));

@@ -23,7 +23,11 @@ pub(super) fn decoded<'a>(body: &'a [u8], codings: &str) -> Result<Cow<'a, [u8]>
             "deflate" => all(coding, ZlibDecoder::new(&*body)).or_else(|_| all(coding, DeflateDecoder::new(&*body)))?,
             "br" => all(coding, brotli_decompressor::Decompressor::new(&*body, 4096))?,
             "zstd" => all(coding, zstd::Decoder::with_buffer(&*body).map_err(|reason| reason.to_string())?)?,
-            _ => return Err(format!("the response has the unknown content coding `{coding}`; known are gzip, deflate, br and zstd")),
+            _ => {
+                return Err(format!(
+                    "the response has the unknown content coding `{coding}`; known are gzip, deflate, br and zstd"
+                ));
+            }
         }
         .into();
     }
@@ -51,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn every_coding_is_undone_and_lies_are_found() {
+    fn every_coding_is_decoded_and_invalid_data_detected() {
         let text = b"hello hello hello".as_slice();
         let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
         zlib.write_all(text).unwrap();
@@ -78,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_refused_in_bounded_memory() {
+    fn a_decompression_bomb_is_rejected() {
         let mut bomb = vec![0; 10 << 20];
         bomb = gzip(&bomb);
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -9,7 +9,7 @@ mod html;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use offered_model::workload::script;
+use offered_workload::script;
 use regex::bytes::Regex;
 use serde_json::Value;
 use serde_json_path::JsonPath;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use offered_model::secret::is_secret;
-use offered_model::template::{Way, in_form, in_url};
+use offered_workload::secret::is_secret;
+use offered_workload::template::{Way, in_form, in_url};
 use percent_encoding::percent_decode_str;
 use regex::Regex;
 
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_blanked_in_every_way_it_is_written() {
+    fn secrets_are_redacted_in_every_encoding() {
         let redactor = Redactor::new(["p\u{e4} \"ss&", "abc", "p\u{e4} \"ss&word"]);
         for text in ["p\u{e4} \"ss&", "p%C3%A4%20%22ss%26", "p%C3%A4+%22ss%26", "p\u{e4} \\\"ss&", "p\u{e4} \"ss&word"]
         {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_says_is_secret_is_blanked_however_short() {
+    fn values_with_secret_names_are_redacted_at_any_length() {
         let redactor = Redactor::default();
         for (text, redacted) in [
             ("GET /in?api_key=abc&page=2&Password=x%26y HTTP/1.1", "GET /in?api_key=***&page=2&Password=*** HTTP/1.1"),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_under_such_a_name_is_blanked_everywhere() {
+    fn sent_values_with_secret_names_are_redacted_everywhere() {
         let mut redactor = Redactor::default();
         redactor.learn_named("GET /in?sig=1&signature=a%2Fbcd HTTP/1.1");
         redactor.learn_named("password=hunter22");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_heads_say_of_somebody_is_blanked_and_then_everywhere() {
+    fn credentials_in_headers_are_redacted_everywhere() {
         let mut redactor = Redactor::default();
         let lines = [
             ("Authorization: Bearer t0ken.1", "Authorization: Bearer ***"),

@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use offered_model::Instant;
-use offered_model::template::in_url;
+use offered_base::Instant;
+use offered_workload::template::in_url;
 
 use super::cookies::MAX_COOKIES_PER_RESPONSE;
 use super::value::{MissingValue, Text};

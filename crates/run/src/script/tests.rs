@@ -1,4 +1,5 @@
-use offered_model::{Instant, Law, Nanos, Purpose, Seed};
+use offered_base::{Instant, Nanos, Purpose, Seed};
+use offered_distributions::Law;
 use proptest::prelude::*;
 
 use super::*;
@@ -45,7 +46,7 @@ fn response(headers: &[(&str, &str)], body: &[u8]) -> Response {
 }
 
 #[test]
-fn values_stand_where_they_are_asked_for() {
+fn placeholders_are_replaced_by_values() {
     let asked = request(
         "[variables]\nuser.file = \"users.csv\"\nn.sequence = 100\nodd = \"a b&c\"\n[[request]]\npost = \"/{{session}}/{{sequence}}?q={{odd}}&u={{user.name}}\"\nheaders = { X-N = \"{{n}}\" }\nbody_file = \"order.json\"",
     );
@@ -55,7 +56,7 @@ fn values_stand_where_they_are_asked_for() {
 }
 
 #[test]
-fn who_asks_forms_and_parts() {
+fn credentials_forms_and_multipart_bodies() {
     let asked = request(
         "[target]\nurl = \"http://h/\"\nauth.basic = \"{{user.name}}:{{user.password}}\"\n[variables]\nuser.file = \"users.csv\"\n[[request]]\npost = \"/\"\nform = { a = \"1 & 2\", b = \"{{user.name}}\" }",
     );
@@ -76,7 +77,7 @@ fn who_asks_forms_and_parts() {
 }
 
 #[test]
-fn a_value_that_would_break_the_request_is_a_lack() {
+fn a_value_that_would_break_the_request_is_rejected() {
     let script = script("[variables]\nodd = { file = \"users.csv\", columns = [\"a\", \"b\"] }\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"t\", regex = \"(?s)(.*)\" }]\n[[request]]\nname = \"b\"\nget = \"/{{odd.a}}\"\nheaders = { X = \"{{t}}\" }\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
     let mut state = SessionState::default();
     let missing = script.request(1, AT, Some(&state), Instant::ZERO).unwrap_err();
@@ -90,7 +91,7 @@ fn a_value_that_would_break_the_request_is_a_lack() {
 }
 
 #[test]
-fn rows_are_functions_of_the_session_whoever_holds_it() {
+fn rows_depend_on_the_session_alone() {
     let of = |per: &str, at: RequestContext| {
         let text =
             format!("[variables]\nuser = {{ file = \"users.csv\", {per} }}\n[[request]]\nget = \"/{{{{user.name}}}}\"");
@@ -114,7 +115,7 @@ fn rows_are_functions_of_the_session_whoever_holds_it() {
 }
 
 #[test]
-fn a_visit_of_a_closed_user_has_its_own_values_and_no_two_visits_the_same_row() {
+fn each_visit_of_a_closed_user_has_its_own_values() {
     let text = "[variables]\nuser = { file = \"users.csv\", per = \"visit\" }\nid = { uuid = true, per = \"visit\" }\n\
                 n = { sequence = 1, per = \"visit\" }\n[[request]]\nget = \"/{{user.name}}/{{n}}/{{id}}\"";
     let script = script(text).unwrap();
@@ -159,7 +160,7 @@ fn uuids_are_of_version_4_and_each_their_own() {
 }
 
 #[test]
-fn what_is_to_be_there_once_differs_between_runs_and_is_repeated_by_the_id_of_one() {
+fn uuids_and_run_ids_differ_between_runs_unless_the_id_is_given() {
     let text = "[variables]\nid.uuid = true\ndice = { random = \"uniform:1..1000000\" }\n[[request]]\npost = \"/{{run}}/{{dice}}/{{id}}\"\n\
                 headers = { X-Run = \"of {{ run }}\" }\nbody = \"{{run}}\"";
     let of = |run: &str| {
@@ -178,7 +179,7 @@ fn what_is_to_be_there_once_differs_between_runs_and_is_repeated_by_the_id_of_on
 }
 
 #[test]
-fn now_is_written_as_asked_and_once_for_each_text() {
+fn now_has_formats_and_is_the_same_within_a_text() {
     let text = "[[request]]\npost = \"/{{now|%Y-%m-%d}}?at={{now}}\"\n\
                 body = '{\"ms\": {{now|unix_ms}}, \"s\": {{ now | unix }}, \"iso\": \"{{now|iso}}\", \"q\": \"{{now|\"%%\"%H}}\"}'";
     let before = unix_now();
@@ -223,7 +224,7 @@ fn heard_within(
 }
 
 #[test]
-fn one_at_random_is_each_as_likely_and_what_is_not_found_may_stay() {
+fn random_matches_are_uniform_and_missing_ones_may_be_kept() {
     let text = "[variables]\nt = \"first\"\n[[request]]\nget = \"/{{t}}\"\n\
                 extract = [{ name = \"t\", regex = '\\d', nth = \"random\", keep = true }]";
     let script = script(text).unwrap();
@@ -247,7 +248,7 @@ const HTML: &[u8] = b"<!doctype html><title>Shop</title><form><input name=csrf v
     <div class=menu><p>no</p><a class='logout big' href=\"/out?x=1&amp;y=2\"> Bye </a></div>";
 
 #[test]
-fn html_is_read_to_a_depth_and_for_a_time() {
+fn html_is_limited_in_depth_and_time() {
     let check = "check = [{ css = \"#x\" }]";
     let page = |depth| response(&[], format!("{}<p id=x>", "<div>".repeat(depth)).as_bytes());
     assert_eq!(completions(check, 200, &page(400)).0, Ok(()));
@@ -262,7 +263,7 @@ fn html_is_read_to_a_depth_and_for_a_time() {
 }
 
 #[test]
-fn values_are_found_wherever_they_stand() {
+fn values_are_extracted_from_all_parts() {
     let json = response(
         &[("Location", "/next"), ("location", "/other")],
         br#"{"token": "t1", "n": 7, "items": [{"id": 3}, {"id": 4}]}"#,
@@ -300,7 +301,7 @@ fn values_are_found_wherever_they_stand() {
 }
 
 #[test]
-fn every_check_holds_when_it_should_and_fails_by_its_name() {
+fn checks_pass_and_fail_by_name() {
     let json = || response(&[("Content-Type", "application/json")], br#"{"ok": true, "who": "bob", "list": [1, 2]}"#);
     let html = || response(&[], HTML);
     let sum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"; // printf hello | sha256sum
@@ -341,7 +342,7 @@ fn every_check_holds_when_it_should_and_fails_by_its_name() {
 }
 
 #[test]
-fn a_coded_answer_is_read_and_a_lie_is_told() {
+fn compressed_responses_are_decoded_and_invalid_ones_reported() {
     let mut coded = response(&[("Content-Encoding", "zstd")], &zstd::encode_all(&b"hello bob"[..], 1).unwrap());
     let check = "check = [{ body = true, contains = \"bob\" }]";
     assert_eq!(completions(check, 200, &coded).0, Ok(()));
@@ -356,7 +357,7 @@ fn a_coded_answer_is_read_and_a_lie_is_told() {
 }
 
 #[test]
-fn what_cannot_be_compiled_is_an_error_with_its_place() {
+fn invalid_expressions_are_errors_with_their_location() {
     for (rest, parts) in [
         (
             "check = [{ regex = \"(\" }]",
@@ -378,7 +379,7 @@ fn what_cannot_be_compiled_is_an_error_with_its_place() {
 }
 
 #[test]
-fn redirects_go_where_a_browser_goes() {
+fn redirects_are_resolved_as_in_a_browser() {
     let script =
         script("[target]\nurl = \"http://h:81/\"\nredirects = 3\n[[request]]\npost = \"/a/b?c\"\nform = { x = \"1\" }")
             .unwrap();
@@ -410,14 +411,14 @@ fn redirects_go_where_a_browser_goes() {
 
 proptest! {
     #[test]
-    fn no_answer_makes_the_listener_panic(body in proptest::collection::vec(any::<u8>(), 0..300), coding in "(gzip|br|zstd|deflate|)") {
+    fn no_response_makes_the_evaluation_panic(body in proptest::collection::vec(any::<u8>(), 0..300), coding in "(gzip|br|zstd|deflate|)") {
         let answer = response(&[("Content-Encoding", &coding)], &body);
         let rest = "extract = [{ name = \"t\", css = \"a b\", default = \"x\" }]\ncheck = [{ json = \"$..a\" }, { regex = \"a+b\" }]";
         let _ = completions(rest, 200, &answer);
     }
 
     #[test]
-    fn whatever_is_extracted_makes_one_request_line(value in "\\PC{0,40}") {
+    fn an_extracted_value_cannot_break_the_request_line(value in "\\PC{0,40}") {
         let script = script("[variables]\nv = \"x\"\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"v\", regex = \"(?s).*\" }]\n[[request]]\nname = \"b\"\nget = \"/p/{{v}}?q={{v}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
         let mut state = SessionState::default();
         let _ = script.evaluate(0, AT, 200, &response(&[], value.as_bytes()), &mut state, &|| false);
@@ -427,7 +428,7 @@ proptest! {
 }
 
 #[test]
-fn values_are_written_as_they_must_be_where_they_stand() {
+fn values_are_encoded_for_their_context() {
     let said = |request: &str| {
         let text =
             format!("[variables]\nw = \"say \\\"hi\\\" & go\"\nn.sequence = 5\n[[request]]\npost = \"/\"\n{request}");
@@ -450,7 +451,7 @@ fn values_are_written_as_they_must_be_where_they_stand() {
 }
 
 #[test]
-fn each_visit_of_who_is_somebody_new_has_the_values_of_a_session_of_its_own() {
+fn each_visit_of_a_new_visitor_has_the_values_of_a_new_session() {
     let text = "arrivals.closed.visitor = \"WHO\"\n[target]\nurl = \"http://h/\"\n[variables]\nuser = { file = \"users.csv\" }\n\
                 id.uuid = true\nn = { sequence = 1, per = \"session\" }\n[[request]]\nname = \"a\"\nget = \"/{{session}}/{{n}}/{{user.name}}/{{id}}\"\n\
                 [[flow]]\nname = \"f\"\nstep = [{ request = \"a\" }]\n";
@@ -470,7 +471,7 @@ fn each_visit_of_who_is_somebody_new_has_the_values_of_a_session_of_its_own() {
 }
 
 #[test]
-fn a_request_says_the_work_that_a_simulation_draws_for_it() {
+fn requests_contain_the_work_that_a_simulation_draws() {
     let text = "seed = 9\nduration = \"10s\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"http://h/\"\n\
                 server.service.exponential = \"10ms\"\n[variables]\nms = { work = \"ms\" }\ns = { work = \"s\" }\n\
                 [[request]]\nget = \"/a?{{ms}}&{{s}}\"\n[[request]]\nget = \"/b?{{ms}}\"\nservice = { constant = \"7.5ms\" }\n";

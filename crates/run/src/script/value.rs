@@ -5,13 +5,16 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use jiff::fmt::strtime;
+use offered_base::{Nanos, Seed, Stream};
+use offered_events::RunId;
 use offered_io::unix_now;
-use offered_model::catalogue::OneOf;
-use offered_model::secret::is_secret;
-use offered_model::template::{self, Format, Stamp, Template, Way, in_form};
-use offered_model::workload::script::{AtEnd, Extraction, Feeder, Order, Per, Source, Variable, data};
-use offered_model::workload::{Request, Sessions, Works};
-use offered_model::{Nanos, RunId, Seed, Stream, Workload};
+use offered_schedule::Sessions;
+use offered_workload::Workload;
+use offered_workload::catalogue::OneOf;
+use offered_workload::script::{AtEnd, Extraction, Feeder, Order, Per, Source, Variable, data};
+use offered_workload::secret::is_secret;
+use offered_workload::template::{self, Format, Stamp, Template, Way, in_form};
+use offered_workload::{Request, Works};
 
 use super::{RequestContext, SessionState};
 
@@ -358,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_conversion_that_a_workload_may_have_is_known() {
+    fn every_time_format_is_supported() {
         for letter in Stamp::CONVERSIONS.chars() {
             let text = format_now(Nanos(1_795_447_560_123_456_789), &Stamp::Format(format!("%{letter}").into()));
             assert!(text.as_ref().is_ok_and(|text| !text.is_empty()), "%{letter}: {text:?}");

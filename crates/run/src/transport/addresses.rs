@@ -6,8 +6,8 @@ use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use offered_model::Outcome;
-use offered_model::workload::Address;
+use offered_events::Outcome;
+use offered_workload::Address;
 
 use super::socket::Endpoint;
 use crate::Error;
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_cannot_be_is_told_before_launch() {
+    fn an_unusable_source_address_is_an_error_before_the_run() {
         let target = Address::Tcp { host: "127.0.0.1".to_owned(), port: 9 };
         for source in ["::1", "192.0.2.1"] {
             let error = Addresses::resolve(&target, &[source.parse().unwrap()]).unwrap_err().to_string();

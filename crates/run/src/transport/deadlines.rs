@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
 
 /// Stale entries are removed when they are more than half of a queue that is longer than this.
 const SWEEP: usize = 1024;
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_who_still_waits_is_the_first_whose_time_is_over() {
+    fn deadlines_expire_in_order_unless_stale() {
         let mut deadlines = Deadlines::new(Nanos(10));
         for start in 0..4 {
             deadlines.push(Instant(start), start as usize, start, 4, |_, _| true);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_long_is_told_once_whoever_is_forgotten_meanwhile() {
+    fn long_waits_are_visited_once() {
         let mut deadlines = Deadlines::new(Nanos(1000));
         for start in 0..6 {
             deadlines.push(Instant(start), start as usize, start, 6, |_, _| true);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_does_not_pile_up_behind_one_that_waits_long() {
+    fn stale_deadlines_are_removed() {
         let mut deadlines = Deadlines::new(Nanos(10));
         for start in 0..100_000 {
             deadlines.push(Instant(start), start as usize, start, 2, |key, _| key == 0 || key as u64 == start);

@@ -4,8 +4,9 @@
 //! An iteration is bounded. Whatever the peers send, scheduled requests get their turn after [`MAX_TURN`] plus the one
 //! socket being handled. Sockets that were not reached are handled first in the next iteration.
 
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome, Reason};
 use offered_io::{Clock, Poller, Ready};
-use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use slab::Slab;
 
 use super::Failure;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue};
-use offered_model::workload::{Call, Descriptors, Target, Workload};
-use offered_model::{Outcome, Reason};
+use offered_events::{Outcome, Reason};
+use offered_workload::{Call, Descriptors, Target, Workload};
 use percent_encoding::percent_decode;
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
@@ -110,9 +110,7 @@ impl Method {
             return Err(format!("{service} has no method `{name}`; it has {}", known.join(", ")));
         };
         if method.is_client_streaming() || method.is_server_streaming() {
-            return Err(format!(
-                "{service}/{name} is a streaming method; only unary methods are supported"
-            ));
+            return Err(format!("{service}/{name} is a streaming method; only unary methods are supported"));
         }
         Ok(Self { path: path.to_owned(), method })
     }
@@ -160,8 +158,8 @@ impl Method {
             let mut messages = messages(&response.body);
             let message =
                 messages.next().and_then(|message| DynamicMessage::decode(self.method.output(), message.ok()?).ok());
-            let message =
-                message.ok_or_else(|| malformed(format!("the response is not a {}", self.method.output().full_name())))?;
+            let message = message
+                .ok_or_else(|| malformed(format!("the response is not a {}", self.method.output().full_name())))?;
             if messages.next().is_some() {
                 return Err(malformed("the response has more than one message".to_owned()));
             }
@@ -244,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_cut_where_their_lengths_say() {
+    fn messages_are_split_by_their_lengths() {
         let body = [&[0, 0, 0, 0, 2][..], b"ab", &[0, 0, 0, 0, 0]].concat();
         assert_eq!(messages(&body).collect::<Vec<_>>(), [Ok(&b"ab"[..]), Ok(&b""[..])]);
         for broken in [&body[..4], &body[..6], &[1, 0, 0, 0, 0]] {
@@ -253,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_has_a_name_and_words() {
+    fn a_status_has_a_name_and_a_message() {
         let told = |status: &'static str, message: &'static str| {
             let trailers = [("grpc-status", status), ("grpc-message", message)];
             let trailers =

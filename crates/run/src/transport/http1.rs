@@ -11,9 +11,11 @@ mod setup;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome, Reason};
 use offered_io::{Clock, Ready};
-use offered_model::workload::Reuse;
-use offered_model::{Event, Instant, Launch, Nanos, Outcome, Reason};
+use offered_schedule::Launch;
+use offered_workload::Reuse;
 use slab::Slab;
 
 use self::connection::{Connection, Exchange};

@@ -17,8 +17,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
 
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome, Reason};
 use offered_io::{Clock, Ready};
-use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use slab::Slab;
 
 use self::connection::Connection;

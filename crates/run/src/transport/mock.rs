@@ -5,7 +5,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use offered_model::{Event, Instant, Launch, Law, Nanos, Outcome, Purpose, Seed};
+use offered_base::{Instant, Nanos, Purpose, Seed};
+use offered_distributions::Law;
+use offered_events::{Event, Outcome};
+use offered_schedule::Launch;
 
 use super::{Client, Transport, new_event};
 

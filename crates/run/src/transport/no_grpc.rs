@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use http::HeaderMap;
-use offered_model::Outcome;
-use offered_model::workload::{Call, Target, Workload};
+use offered_events::Outcome;
+use offered_workload::{Call, Target, Workload};
 
 use super::Failure;
 use crate::Error;

@@ -22,18 +22,19 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome, Reason};
 use offered_io::{Clock, Ready};
-use offered_model::{Event, Instant, Nanos, Outcome, Reason};
 use slab::Slab;
 
 use self::connection::{Connection, Exchange, State};
 use self::hook::Hook;
 use self::pools::Pool;
 pub(crate) use self::setup::Setup;
-use super::unscripted::{Requests, Unscripted};
-use super::{Client, Failure, ProtocolSetup, ThreadResources};
 use super::event_loop::{EventLoop, PendingExchange, SocketHandler, in_flight_since, run_once};
 use super::protocol_client::{Completion, ProtocolClient, RequestText};
+use super::unscripted::{Requests, Unscripted};
+use super::{Client, Failure, ProtocolSetup, ThreadResources};
 use crate::Error;
 use crate::message::{OutgoingRequest, Response};
 
@@ -114,7 +115,6 @@ impl Postgres {
         }
         Ok(own)
     }
-
 }
 
 impl SocketHandler<Vec<Completion>> for Postgres {

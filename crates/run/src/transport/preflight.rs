@@ -6,8 +6,9 @@
 
 use std::io;
 
+use offered_base::{Instant, Nanos};
+use offered_events::{Outcome, Reason};
 use offered_io::{Clock, Poller};
-use offered_model::{Instant, Nanos, Outcome, Reason};
 
 use super::Failure;
 use super::route::Route;
@@ -145,7 +146,9 @@ impl Probe {
         match self.read(&mut [0; 16 * 1024], self.clock.now() + VERDICT_TIMEOUT)? {
             Some(Read::End) => Err((
                 Outcome::Tls,
-                Reason::words("the server closed the connection because of the client certificate, or because there is none; check target.tls.certificate"),
+                Reason::words(
+                    "the server closed the connection because of the client certificate, or because there is none; check target.tls.certificate",
+                ),
             )),
             _ => Ok(()),
         }

@@ -4,9 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use offered_base::Nanos;
 use offered_io::Poller;
-use offered_model::Nanos;
-use offered_model::workload::{Call, Protocol, Request, Reuse, Target, Workload};
+use offered_workload::{Call, Protocol, Request, Reuse, Target, Workload};
 
 use super::protocol_client::{ProtocolClient, RequestText};
 use super::route::Route;
@@ -118,10 +118,7 @@ impl PreparedTarget {
                 return Err(invalid(grpc.name(), "gRPC needs HTTP/2; set target.protocol = \"h2\""));
             }
             (_, Some(websocket_request), Protocol::Http2 | Protocol::Auto) => {
-                return Err(invalid(
-                    websocket_request.name(),
-                    "a WebSocket needs HTTP/1.1; remove target.protocol",
-                ));
+                return Err(invalid(websocket_request.name(), "a WebSocket needs HTTP/1.1; remove target.protocol"));
             }
             _ => {}
         }

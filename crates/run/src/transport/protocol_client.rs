@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use offered_base::Instant;
+use offered_events::Event;
 use offered_io::Clock;
-use offered_model::{Event, Instant};
 
 use super::Client;
 use crate::message::{OutgoingRequest, Response};

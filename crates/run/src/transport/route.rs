@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use offered_model::workload::{Address, Proxy, Target};
+use offered_workload::{Address, Proxy, Target};
 
 use super::addresses::Addresses;
 use super::tls::TlsClient;

@@ -7,8 +7,10 @@ mod observed;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use offered_model::workload::script::{Objects, OnFailure, When};
-use offered_model::{Event, Instant, Launch, Nanos, Outcome, Reason};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome, Reason};
+use offered_schedule::Launch;
+use offered_workload::script::{Objects, OnFailure, When};
 
 use self::observed::ObservedExchange;
 pub(crate) use self::observed::{learn_secrets, sent_text};
@@ -360,10 +362,7 @@ impl<W: ProtocolClient> Transport for Scripted<W> {
                 let reason =
                     event.error.as_ref().map_or_else(|| format!("status {}", event.status), ToString::to_string);
                 let name = self.script.name(event.label);
-                self.halt.stop(
-                    format!("request `{name}` failed: {} ({reason})", event.outcome.name()),
-                    End::Failed,
-                );
+                self.halt.stop(format!("request `{name}` failed: {} ({reason})", event.outcome.name()), End::Failed);
                 true
             }
         }

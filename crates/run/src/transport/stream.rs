@@ -5,8 +5,9 @@ use std::io::{self, Read as _, Write as _};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use offered_base::{Instant, Nanos};
+use offered_events::{Outcome, Reason};
 use offered_io::{Clock, Poller};
-use offered_model::{Instant, Nanos, Outcome, Reason};
 use rustix::net::{SendFlags, send, sockopt};
 
 use super::Failure;

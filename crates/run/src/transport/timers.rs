@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
 
 /// How long a body is held back if the server neither asks for it nor refuses it (RFC 9110, section 10.1.1); the
 /// default of curl (`--expect100-timeout`).
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_goes_off_in_its_time_and_for_who_still_waits() {
+    fn timers_expire_in_order_unless_stale() {
         let mut timers = Timers::default();
         for (at, key) in [(30, 0), (10, 1), (20, 2), (10, 3)] {
             timers.push(Instant(at), key, key as u64, 4, |_, _| true);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_does_not_pile_up_behind_one_that_is_far_away() {
+    fn stale_timers_are_removed() {
         let mut timers = Timers::default();
         timers.push(Instant(1), 0, 0, 1, |_, _| true);
         for n in 1..100_000 {

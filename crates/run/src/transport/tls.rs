@@ -10,7 +10,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_model::{Outcome, Reason};
+use offered_events::{Outcome, Reason};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use rustls::client::ClientConnection;
@@ -59,7 +59,10 @@ impl TlsStream {
             self.flush(socket).map_err(read_failure)?;
             match self.0.read_tls(&mut Socket(socket)) {
                 Ok(0) => {
-                    return Err((Outcome::Tls, Reason::words("the server closed the connection during the TLS handshake")));
+                    return Err((
+                        Outcome::Tls,
+                        Reason::words("the server closed the connection during the TLS handshake"),
+                    ));
                 }
                 Ok(_) => self.process_packets(socket)?,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),

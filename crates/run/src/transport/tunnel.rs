@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use offered_model::{Outcome, Reason};
+use offered_events::{Outcome, Reason};
 
 use super::Failure;
 use super::socket::{Socket, reset_failure};
@@ -38,7 +38,9 @@ impl Tunnel {
         let mut piece = [0; 1024];
         loop {
             match socket.read(&mut piece) {
-                Ok(0) => return Err((Outcome::Refused, Reason::words("the proxy closed the connection without a response"))),
+                Ok(0) => {
+                    return Err((Outcome::Refused, Reason::words("the proxy closed the connection without a response")));
+                }
                 Ok(read) => self.response.extend_from_slice(&piece[..read]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(reset_failure(error)),
@@ -56,14 +58,14 @@ impl Tunnel {
         let mut response = httparse::Response::new(&mut headers);
         match response.parse(&self.response) {
             Ok(httparse::Status::Partial) if self.response.len() < LONGEST => None,
-            Ok(httparse::Status::Complete(_)) => {
-                Some(match response.code.unwrap_or_default() {
-                    200..=299 => Ok(()),
-                    407 => Err("the proxy demands credentials (407); set target.proxy = \"http://user:password@host:port\""
-                        .to_owned()),
-                    code => Err(format!("the proxy refused the tunnel: {code} {}", response.reason.unwrap_or_default())),
-                })
-            }
+            Ok(httparse::Status::Complete(_)) => Some(match response.code.unwrap_or_default() {
+                200..=299 => Ok(()),
+                407 => {
+                    Err("the proxy demands credentials (407); set target.proxy = \"http://user:password@host:port\""
+                        .to_owned())
+                }
+                code => Err(format!("the proxy refused the tunnel: {code} {}", response.reason.unwrap_or_default())),
+            }),
             _ => Some(Err("the proxy does not speak HTTP".to_owned())),
         }
     }

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use offered_model::catalogue::OneOf;
-use offered_model::template::{Piece, Template};
-use offered_model::workload::script::{Auth, Body, Content};
-use offered_model::workload::{Call, Request, Target, Workload};
-use offered_model::{Event, Instant, Launch, Nanos, Seed};
+use offered_base::{Instant, Nanos, Seed};
+use offered_events::Event;
+use offered_schedule::Launch;
+use offered_workload::catalogue::OneOf;
+use offered_workload::script::{Auth, Body, Content};
+use offered_workload::template::{Piece, Template};
+use offered_workload::{Call, Request, Target, Workload};
 
 use super::protocol_client::{Completion, ProtocolClient};
 use super::{Client, Transport, new_event};

@@ -1,4 +1,4 @@
-//! gRPC: what stands behind the body decides.
+//! gRPC: the trailers decide about the outcome.
 
 use std::io;
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use prost_reflect::prost_types::{
 
 use crate::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, Peer, STATUS_200};
 
-/// A service `Desk` of package `shop` with one method: `Order` takes an `Item` and gives one back, which has a `name`.
+/// A service `Desk` of package `shop` with one method: `Order` takes and returns an `Item`, which has a `name`.
 pub(crate) fn descriptors() -> Vec<u8> {
     let text = |text: &str| Some(text.to_owned());
     let name = FieldDescriptorProto {
@@ -39,15 +39,15 @@ pub(crate) fn descriptors() -> Vec<u8> {
     FileDescriptorSet { file: vec![file] }.encode_to_vec()
 }
 
-/// A header as HPACK has it where its table is not used.
+/// A literal header in HPACK.
 fn header(name: &str, value: &str) -> Vec<u8> {
     [&[0, name.len() as u8], name.as_bytes(), &[value.len() as u8], value.as_bytes()].concat()
 }
 
-/// What is said to each call: the bytes of the body, and the trailers.
+/// The response to each call: the bytes of the body, and the trailers.
 pub(crate) type Said = (&'static [u8], &'static [(&'static str, &'static str)]);
 
-/// An `Item` whose name is `tea`, as a message.
+/// An `Item` named `tea`, as a message.
 pub(crate) const TEA: &[u8] = &[0, 0, 0, 0, 5, 0x0a, 3, b't', b'e', b'a'];
 
 pub(crate) fn serve(stream: TcpStream, (body, trailers): Said) -> io::Result<()> {

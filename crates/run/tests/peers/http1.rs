@@ -1,28 +1,28 @@
-//! HTTP/1.1: answers that never end, and who is kept waiting by them.
+//! HTTP/1.1: the end of connections, and values that could inject headers.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use offered_model::Outcome;
+use offered_events::Outcome;
 
 use crate::{listen, run};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// Answers the requests that come over `stream`, as long as any do.
+/// Responds to the requests on `stream`, as long as there are any.
 pub(crate) fn well(stream: TcpStream) {
     answers(stream, OK);
 }
 
-/// Answers each of them with these bytes.
+/// Responds to each of them with these bytes.
 pub(crate) fn answers(mut stream: TcpStream, bytes: &[u8]) {
     let mut buffer = [0; 4096];
     while stream.read(&mut buffer).is_ok_and(|read| read > 0) && stream.write_all(bytes).is_ok() {}
 }
 
-/// The end of a connection that need not be kept may be told together with its answer; that used to end the launching thread.
+/// The end of a connection may be reported together with the response; that once ended the sending thread.
 #[test]
-fn an_answer_and_the_end_of_its_connection_may_come_together() {
+fn a_response_and_the_end_of_its_connection_may_arrive_together() {
     let address = listen(|_, mut stream| {
         let _ = stream.read(&mut [0; 4096]);
         let _ = stream.write_all(OK);
@@ -32,7 +32,7 @@ fn an_answer_and_the_end_of_its_connection_may_come_together() {
 }
 
 #[test]
-fn no_value_begins_another_header_or_request() {
+fn no_value_injects_a_header_or_request() {
     let address = listen(|_, stream| well(stream));
     let target = format!("url = \"http://{address}\"");
     for (mode, request) in [
@@ -42,12 +42,14 @@ fn no_value_begins_another_header_or_request() {
         let text = format!(
             "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[target]\n{target}\n[[request]]\nname = \"r\"\n{request}\n"
         );
-        let Ok(workload) = offered_model::Workload::parse(&text, "w.toml", &|_| Err(String::new())) else { continue };
-        let made = offered_run::Generator::new(workload, offered_model::Share::ALL, offered_run::Load::Target);
+        let Ok(workload) = offered_workload::Workload::parse(&text, "w.toml", &|_| Err(String::new())) else {
+            continue;
+        };
+        let made = offered_run::Generator::new(workload, offered_base::Share::ALL, offered_run::Load::Target);
         let why = made.err().map(|why| why.to_string()).unwrap_or_default();
         assert!(why.starts_with("request `r`: the value of the header"), "{mode}: {why}");
     }
-    // A value that comes with an answer is refused when it is put in.
+    // A value from a response is rejected when it is used.
     let address = listen(|_, mut stream| {
         let mut buffer = [0; 4096];
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx\r\nX-B: 2";
@@ -59,11 +61,10 @@ fn no_value_begins_another_header_or_request() {
          [[request]]\nname = \"b\"\nget = \"/\"\nheaders = {{ X-A = \"{{{{t}}}}\" }}\n\
          [[flow]]\nname = \"f\"\nstep = [{{ request = \"a\" }}, {{ request = \"b\" }}]\n"
     );
-    let workload = offered_model::Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
-    let generator =
-        offered_run::Generator::new(workload, offered_model::Share::ALL, offered_run::Load::Target).unwrap();
+    let workload = offered_workload::Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
+    let generator = offered_run::Generator::new(workload, offered_base::Share::ALL, offered_run::Load::Target).unwrap();
     let (_, sinks) = generator.run(None, Vec::new, |_| ()).unwrap();
-    let events: Vec<offered_model::Event> = sinks.into_iter().flatten().collect();
+    let events: Vec<offered_events::Event> = sinks.into_iter().flatten().collect();
     let second: Vec<_> = events.iter().filter(|event| event.label == 1).collect();
     assert!(!second.is_empty());
     assert!(

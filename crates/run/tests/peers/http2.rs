@@ -1,11 +1,11 @@
-//! HTTP/2, frame by frame: what a server may say about requests it does not answer, and floods of frames that say nothing.
+//! HTTP/2, frame by frame: requests that the server does not process, and flow control.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use offered_model::{Event, Outcome};
+use offered_events::{Event, Outcome};
 
-use crate::{first, listen, run};
+use crate::{assert_first_events, listen, run};
 
 /// Types of frames (RFC 9113, section 6).
 pub(crate) const DATA: u8 = 0;
@@ -22,15 +22,15 @@ pub(crate) const CONTINUATION: u8 = 9;
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
 pub(crate) const ACK: u8 = 1;
-/// A code of errors.
+/// An error code.
 const REFUSED_STREAM: u32 = 7;
-/// `:status: 200` as HPACK has it: an entry of its table.
+/// `:status: 200` in HPACK: an entry of the static table.
 pub(crate) const STATUS_200: &[u8] = &[0x88];
 
 /// The server's end of a connection.
 pub(crate) struct Peer(pub(crate) TcpStream);
 
-/// A frame that came.
+/// A received frame.
 pub(crate) struct Frame {
     pub(crate) kind: u8,
     pub(crate) flags: u8,
@@ -80,7 +80,7 @@ impl Peer {
         }
     }
 
-    /// Reads up to the end of a request; its stream.
+    /// Reads to the end of a request; returns its stream.
     pub(crate) fn request(&mut self) -> io::Result<u32> {
         loop {
             let frame = self.next()?;
@@ -94,7 +94,7 @@ impl Peer {
         self.send(HEADERS, END_STREAM | END_HEADERS, stream, STATUS_200)
     }
 
-    /// Answers everything.
+    /// Responds to everything.
     pub(crate) fn well(mut self) -> io::Result<()> {
         loop {
             let stream = self.request()?;
@@ -103,26 +103,26 @@ impl Peer {
     }
 }
 
-/// What is done with one connection.
+/// Handles one connection.
 type Act = fn(Peer) -> io::Result<()>;
 
-/// Serves connections with these numbers by `act`, all others well.
+/// A server that handles connections with these numbers by `act`, and is well-behaved on all others.
 fn server(odd: std::ops::RangeTo<usize>, act: Act) -> SocketAddr {
     listen(move |nth, stream| {
         let Ok(peer) = Peer::greet(stream, &[]) else { return };
-        // That the other side is gone is how these end.
+        // These end when the client closes.
         let _ = if odd.contains(&nth) { act(peer) } else { peer.well() };
     })
 }
 
-fn asked(address: SocketAddr, rest: &str) -> Vec<Event> {
+fn get_events(address: SocketAddr, rest: &str) -> Vec<Event> {
     run(&format!("url = \"http://{address}\"\nprotocol = \"h2\"\n{rest}"), "get = \"/\"")
 }
 
-/// Answers two requests and goes away on the third, which it has not looked at.
+/// Responds to two requests, and sends GOAWAY for the third, which it has not processed.
 fn go_away(mut peer: Peer) -> io::Result<()> {
-    let (first, second) = (peer.request()?, peer.request()?);
-    peer.answer(first)?;
+    let (assert_first_events, second) = (peer.request()?, peer.request()?);
+    peer.answer(assert_first_events)?;
     peer.answer(second)?;
     peer.request()?;
     peer.go_away(second, 0)?;
@@ -143,13 +143,13 @@ fn refuse_all(mut peer: Peer) -> io::Result<()> {
 }
 
 #[test]
-fn what_was_not_processed_is_sent_again_and_meant_when_it_was() {
+fn unprocessed_requests_are_sent_again_with_their_scheduled_time() {
     for (mode, act) in [("GOAWAY", go_away as Act), ("REFUSED_STREAM", refuse_first)] {
-        let again = asked(server(..1, act), "response_timeout = \"20s\"");
-        first(&again, 0, Outcome::Ok, mode);
+        let again = get_events(server(..1, act), "response_timeout = \"20s\"");
+        assert_first_events(&again, 0, Outcome::Ok, mode);
         assert!(again.iter().any(|event| event.connection == 1), "{mode}: on another connection");
         assert!(again.iter().all(|event| event.intended <= event.sent.unwrap()), "{mode}");
-        let strict = asked(server(..1, act), "response_timeout = \"20s\"\nresend = false");
+        let strict = get_events(server(..1, act), "response_timeout = \"20s\"\nresend = false");
         let not: Vec<_> = strict.iter().filter(|event| event.outcome == Outcome::Unprocessed).collect();
         assert!(!not.is_empty() && not.iter().all(|event| event.connection == 0), "{mode}: {strict:?}");
         let others = strict.iter().filter(|event| event.outcome != Outcome::Unprocessed);
@@ -158,14 +158,14 @@ fn what_was_not_processed_is_sent_again_and_meant_when_it_was() {
 }
 
 #[test]
-fn a_server_that_processes_nothing_is_not_asked_for_ever() {
-    let events = asked(server(..usize::MAX, refuse_all), "response_timeout = \"20s\"");
-    first(&events, 30, Outcome::Unprocessed, "always");
+fn resending_is_limited() {
+    let events = get_events(server(..usize::MAX, refuse_all), "response_timeout = \"20s\"");
+    assert_first_events(&events, 30, Outcome::Unprocessed, "always");
     assert!(events.iter().all(|event| event.why().contains("REFUSED_STREAM")), "{:?}", events[0]);
 }
 
 #[test]
-fn only_what_a_window_lets_out_counts_as_sent() {
+fn only_bytes_allowed_by_flow_control_count_as_sent() {
     /// `SETTINGS_INITIAL_WINDOW_SIZE`.
     const INITIAL_WINDOW: u16 = 4;
     let request = format!("post = \"/\"\nbody = \"{}\"", "x".repeat(1000));
@@ -181,17 +181,17 @@ fn only_what_a_window_lets_out_counts_as_sent() {
             peer.next()?;
         }
     });
-    // Before it knows better a client may use the window of the protocol; the last one knows.
+    // Before a client knows better it may use the default window; the last one knows.
     let last = closed.last().unwrap();
     assert_eq!((last.outcome, last.bytes_out), (Outcome::Timeout, 0), "{closed:?}");
     let open = ask("20s", "per-session", |mut peer| {
-        // The head; the body has still to come, or its end.
+        // The headers; the body or its end is still to come.
         let stream = peer.next()?.stream;
         peer.send(WINDOW_UPDATE, 0, stream, &4000_u32.to_be_bytes())?;
         let stream = peer.request()?;
         peer.answer(stream)?;
         peer.request().map(drop)
     });
-    first(&open, 0, Outcome::Ok, "opened");
+    assert_first_events(&open, 0, Outcome::Ok, "opened");
     assert!(open.iter().all(|event| event.bytes_out == 1000), "{open:?}");
 }

@@ -1,22 +1,22 @@
-//! TLS: handshakes that come to nothing, and connections that end without a goodbye.
+//! TLS: a certificate that is not trusted.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use offered_model::Outcome;
+use offered_events::Outcome;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use crate::{first, listen, run};
+use crate::{assert_first_events, listen, run};
 
-/// A certificate that nobody has signed, and its key.
+/// A self-signed certificate and its key.
 pub(crate) fn own() -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
     let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     (own.cert.der().clone(), PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap())
 }
 
-/// A server's settings, with a certificate that nobody has signed.
+/// A server configuration with a self-signed certificate.
 pub(crate) fn config() -> Arc<ServerConfig> {
     let (certificate, key) = own();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -24,14 +24,14 @@ pub(crate) fn config() -> Arc<ServerConfig> {
     Arc::new(builder.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap())
 }
 
-/// What is done with the first connection.
+/// Handles the first connection.
 type Act = fn(TcpStream, Arc<ServerConfig>);
 
 fn well(stream: TcpStream, config: Arc<ServerConfig>) {
     answer(stream, config, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
 }
 
-/// Answers each request with these bytes.
+/// Responds to each request with these bytes.
 fn answer(stream: TcpStream, config: Arc<ServerConfig>, bytes: &[u8]) {
     let mut stream = StreamOwned::new(ServerConnection::new(config).unwrap(), stream);
     let mut buffer = [0; 4096];
@@ -44,7 +44,7 @@ fn server(act: Act) -> SocketAddr {
 }
 
 #[test]
-fn who_is_not_trusted_is_not_spoken_to() {
+fn an_untrusted_certificate_is_rejected() {
     let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("another.pem");
@@ -52,6 +52,6 @@ fn who_is_not_trusted_is_not_spoken_to() {
     let target = format!("url = \"https://{}\"\nresponse_timeout = \"20s\"", server(well));
     let target = format!("{target}\ntls = {{ roots = {:?}, server_name = \"localhost\" }}", root.to_str().unwrap());
     let events = run(&target, "get = \"/\"");
-    first(&events, 30, Outcome::Tls, "another root");
+    assert_first_events(&events, 30, Outcome::Tls, "another root");
     assert!(events[0].why().contains("certificate"), "{}", events[0].why());
 }

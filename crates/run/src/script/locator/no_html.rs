@@ -16,9 +16,7 @@ impl CssQuery {
     /// # Errors
     /// Always.
     pub(super) fn new(selector: &str, _attribute: Option<&str>) -> Result<Self, String> {
-        Err(format!(
-            "`{selector}` needs HTML support, and this program is built without the feature `html`"
-        ))
+        Err(format!("`{selector}` needs HTML support, and this program is built without the feature `html`"))
     }
 
     pub(super) fn texts<'h>(

@@ -2,7 +2,8 @@
 
 use std::io::{self, ErrorKind};
 
-use offered_model::{Event, Instant};
+use offered_base::Instant;
+use offered_events::Event;
 
 use super::response::ResponseReader;
 use crate::transport::event_loop::{ConnectionSlot, PendingExchange};

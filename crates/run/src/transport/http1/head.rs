@@ -2,7 +2,7 @@
 //! come from: a constant, the environment, a file or a response. (RFC 9112, section 11.1: a line break in a value ends
 //! the head, and the rest becomes another request.)
 
-use offered_model::template::{self, Template};
+use offered_workload::template::{self, Template};
 
 /// The bytes of a request, with placeholders for parts known only when it is sent.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_ends_a_line_before_its_time() {
+    fn line_breaks_and_control_characters_are_rejected() {
         let path = |path: &str| Head::new("GET", "", [Piece::text(path)]).map(drop);
         assert_eq!(path("/a?b=%20"), Ok(()));
         for reset_failure in ["/a b", "/a\r\nX: 1", "/a\n", "/\0", "/\x7f"] {

@@ -1,8 +1,9 @@
 //! Handling ready sockets: connecting, writing what is left, reading responses, and closing connections.
 
+use offered_base::Instant;
+use offered_events::{Event, Outcome, Reason};
 use offered_io::Ready;
-use offered_model::workload::Reuse;
-use offered_model::{Event, Instant, Outcome, Reason};
+use offered_workload::Reuse;
 
 use super::Http1;
 use super::connection::Exchange;

@@ -4,10 +4,10 @@
 use std::io::Write;
 
 use base64::Engine as _;
-use offered_model::Seed;
-use offered_model::catalogue::OneOf;
-use offered_model::workload::script::{Auth, Body, Content};
-use offered_model::workload::{Request, Reuse, Target};
+use offered_base::Seed;
+use offered_workload::catalogue::OneOf;
+use offered_workload::script::{Auth, Body, Content};
+use offered_workload::{Request, Reuse, Target};
 
 use super::head::{Head, Piece};
 use crate::Error;
@@ -181,7 +181,7 @@ pub(crate) fn bytes(outgoing: &OutgoingRequest, host: &Host, close: bool) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::Workload;
+    use offered_workload::Workload;
 
     fn compiled(request: &str, target: &str) -> Vec<Result<Compiled, Error>> {
         let text = format!(
@@ -203,7 +203,7 @@ mod tests {
     const AGENT: &str = concat!("User-Agent: offered/", env!("CARGO_PKG_VERSION"), "\r\nAccept: */*\r\n");
 
     #[test]
-    fn a_plain_get_is_prepared_whole() {
+    fn a_get_without_placeholders_is_compiled_completely() {
         assert_eq!(bytes("", ""), format!("GET /start HTTP/1.1\r\nHost: h:8080\r\n{AGENT}\r\n"));
         assert_eq!(
             bytes("", "reuse = \"fresh\""),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_are_filled_and_the_length_fits() {
+    fn placeholders_are_filled_and_the_length_is_right() {
         let request = "[[request]]\npost = \"/u/{{session}}?n={{sequence}}\"\nbody = '{\"user\": {{session}}, \"deep\": {\"a\": {}}}'";
         let body = "{\"user\": 17, \"deep\": {\"a\": {}}}";
         let expected =
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_told_the_whole_url_and_who_asks() {
+    fn a_proxy_gets_the_whole_url_and_credentials() {
         let whole = bytes("", "proxy = \"http://me:secret@127.0.0.1:3128\"");
         let next_due =
             "GET http://h:8080/start HTTP/1.1\r\nHost: h:8080\r\nProxy-Authorization: Basic bWU6c2VjcmV0\r\n";
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_requests_own_headers_stand_in_for_the_targets() {
+    fn headers_of_a_request_override_those_of_the_target() {
         let request = "[[request]]\nget = \"/\"\nheaders = { accept = \"a/b\", Host = \"other\" }";
         let text = bytes(request, "headers = { Accept = \"text/html\", X-A = \"1\" }");
         assert!(
@@ -240,12 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn a_post_without_a_body_says_so() {
+    fn a_post_without_a_body_has_length_zero() {
         assert!(bytes("[[request]]\npost = \"/\"", "").ends_with("Content-Length: 0\r\n\r\n"));
     }
 
     #[test]
-    fn who_asks_is_told_in_one_header() {
+    fn credentials_are_one_header() {
         for (auth, header) in [
             ("{ basic = \"me:pass\" }", "Authorization: Basic bWU6cGFzcw==\r\n"),
             ("{ bearer = \"t0ken\" }", "Authorization: Bearer t0ken\r\n"),

@@ -8,8 +8,8 @@
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Status};
-use offered_io::chunked::{Decoder, Piece, ChunkError};
-use offered_model::Reason;
+use offered_events::Reason;
+use offered_io::chunked::{ChunkError, Decoder, Piece};
 
 use crate::message::Response;
 
@@ -361,7 +361,7 @@ mod tests {
     const LAST: Progress = Progress::Done { keep: false };
 
     #[test]
-    fn every_framing_ends_where_it_should_however_it_is_cut() {
+    fn every_framing_is_parsed_in_pieces_of_any_size() {
         for (bytes, expected) in [
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", (DONE, 200)),
             ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", (DONE, 200)),
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_malformed() {
+    fn contradictory_responses_are_malformed() {
         for bytes in [
             "SSH-2.0-OpenSSH_9.2\r\n",
             "HTTP/2 200 OK\r\n\r\n",
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_begins_for_ever_ends() {
+    fn endless_heads_are_rejected() {
         let wide = |size: usize| format!("X: {}\r\n", "a".repeat(size - 5));
         let interim = format!("HTTP/1.1 103 Early Hints\r\n{}\r\n", wide(9972));
         assert_eq!(interim.len(), 10_000);
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_ends_early_says_how_early() {
+    fn an_early_end_of_the_connection_is_explained() {
         let ended = |bytes: &str| {
             let mut response = ResponseReader::new(false);
             response.read::<false>(bytes.as_bytes()).unwrap();
@@ -483,7 +483,7 @@ mod tests {
         }
 
         #[test]
-        fn chunks_of_any_sizes_are_counted_to_the_end(sizes in proptest::collection::vec(1usize..300, 0..20), cut in 1usize..97) {
+        fn chunks_of_any_size_are_parsed(sizes in proptest::collection::vec(1usize..300, 0..20), cut in 1usize..97) {
             let mut bytes = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
             for size in sizes {
                 bytes.extend(format!("{size:X}\r\n").into_bytes());

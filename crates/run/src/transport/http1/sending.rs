@@ -1,7 +1,8 @@
 //! Starting exchanges: choosing or opening a connection, and writing the request.
 
-use offered_model::workload::Reuse;
-use offered_model::{Event, Instant, Outcome, Reason};
+use offered_base::Instant;
+use offered_events::{Event, Outcome, Reason};
+use offered_workload::Reuse;
 use slab::Slab;
 
 use super::Http1;

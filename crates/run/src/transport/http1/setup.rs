@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use offered_model::Nanos;
-use offered_model::workload::{Reuse, Workload};
+use offered_base::Nanos;
+use offered_workload::{Reuse, Workload};
 
 use super::Http1;
 use super::request::{Compiled, Host};

@@ -8,9 +8,10 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use h2::client::{self, SendRequest};
+use offered_base::Instant;
+use offered_events::{Outcome, Reason};
 use offered_io::Ready;
-use offered_model::workload::Reuse;
-use offered_model::{Instant, Outcome, Reason};
+use offered_workload::Reuse;
 
 use super::Http2;
 use super::exchange::{CLOSED, failure};

@@ -9,8 +9,9 @@ use bytes::Bytes;
 use h2::client::ResponseFuture;
 use h2::{RecvStream, SendStream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
+use offered_base::Instant;
+use offered_events::{Event, Outcome, Reason};
 use offered_io::Clock;
-use offered_model::{Event, Instant, Outcome, Reason};
 
 use crate::message::{OutgoingRequest, Response};
 use crate::transport::Failure;

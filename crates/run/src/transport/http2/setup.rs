@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use offered_model::workload::{Reuse, Workload};
-use offered_model::{Event, Instant, Nanos};
+use offered_base::{Instant, Nanos};
+use offered_events::Event;
+use offered_workload::{Reuse, Workload};
 
 use super::Http2;
 use crate::Error;

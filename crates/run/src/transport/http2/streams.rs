@@ -2,12 +2,13 @@
 
 use std::task::{Context, Poll};
 
-use offered_model::workload::Reuse;
-use offered_model::{Instant, Outcome, Reason};
+use offered_base::Instant;
+use offered_events::{Outcome, Reason};
+use offered_workload::Reuse;
 
+use super::Http2;
 use super::exchange::{self, CLOSED, Exchange, State};
 use super::tasks::Task;
-use super::Http2;
 use crate::transport::Failure;
 use crate::transport::event_loop::PendingExchange;
 use crate::transport::protocol_client::Completion;

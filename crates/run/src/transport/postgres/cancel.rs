@@ -1,6 +1,6 @@
 //! Cancelling requests that are no longer awaited, over a connection of its own.
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 use postgres_protocol::message::frontend;
 use slab::Slab;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::{Buf, BytesMut};
-use offered_model::{Event, Reason};
+use offered_events::{Event, Reason};
 use postgres_protocol::message::frontend;
 
 use super::login::Login;

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
-use offered_model::Outcome;
+use offered_events::Outcome;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::backend::Message;
@@ -94,9 +94,9 @@ impl Login {
                 encoded(frontend::sasl_response(scram.message(), out))?;
             }
             (Stage::Scram(scram), Message::AuthenticationSaslFinal(proof)) => {
-                scram
-                    .finish(proof.data())
-                    .map_err(|_| login_failure("the server did not prove that it knows the password (SCRAM)".to_owned()))?;
+                scram.finish(proof.data()).map_err(|_| {
+                    login_failure("the server did not prove that it knows the password (SCRAM)".to_owned())
+                })?;
                 self.stage = Stage::Authenticating;
             }
             (Stage::OnConnect(_), Message::BackendKeyData(key)) => self.backend = (key.process_id(), key.secret_key()),
@@ -167,7 +167,10 @@ pub(super) fn login_failure(reason: String) -> Failure {
 }
 
 fn unsupported_auth() -> Failure {
-    login_failure("the server demands an unsupported authentication method; supported are trust, password, md5 and scram-sha-256".to_owned())
+    login_failure(
+        "the server demands an unsupported authentication method; supported are trust, password, md5 and scram-sha-256"
+            .to_owned(),
+    )
 }
 
 /// The result of encoding a message, which fails for a text with a zero byte.

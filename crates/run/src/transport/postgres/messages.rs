@@ -4,7 +4,7 @@ use std::mem;
 
 use bytes::{BufMut, BytesMut};
 use fallible_iterator::FallibleIterator;
-use offered_model::{Outcome, Reason};
+use offered_events::{Outcome, Reason};
 use postgres_protocol::message::backend::{ErrorFields, Message};
 
 use crate::transport::Failure;
@@ -174,7 +174,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_they_are_cut_the_messages_are_the_same(
+        fn messages_are_the_same_in_pieces_of_any_size(
             messages in prop::collection::vec((prop::sample::select(TAGS.to_vec()), prop::collection::vec(any::<u8>(), 0..40)), 1..12),
             cut in 1_usize..50,
         ) {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_nobody_wants_and_rows_too_long_to_keep_are_counted() {
+    fn unwanted_and_oversized_rows_are_counted() {
         let mut reader = MessageReader::default();
         let (short, long) = (vec![1; 100], vec![2; MAX_MESSAGE + 1]);
         let bytes = encoded(&[(b'D', short.clone()), (b'D', long.clone()), (b'N', long), (b'Z', vec![b'I'])]);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_speak_it_is_told_by_the_first_head() {
+    fn other_protocols_are_detected_by_the_first_message_head() {
         for (said, reason) in [
             (&b"HTTP/1.1 400 Bad Request\r\n"[..], "not PostgreSQL: a message `H` of 1414811695 bytes"),
             (b"\x16\x03\x01\x02\x00", "not PostgreSQL: a message `\\u{16}` of 50397696 bytes"),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_its_code_and_its_words() {
+    fn an_error_has_a_code_and_a_message() {
         let body = b"SERROR\0VERROR\0C23505\0Mduplicate key\0Dit is 7\0\0";
         let raw = RawMessage { tag: b'E', body, size: body.len() };
         assert_eq!(raw.error().unwrap().text(), "SQLSTATE 23505: duplicate key");

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use bytes::BytesMut;
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome};
 use postgres_protocol::message::frontend;
 
 use super::Postgres;

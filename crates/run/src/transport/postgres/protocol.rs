@@ -2,8 +2,9 @@
 
 use std::mem;
 
+use offered_base::Instant;
+use offered_events::{Event, Outcome, Reason};
 use offered_io::Ready;
-use offered_model::{Event, Instant, Outcome, Reason};
 
 use super::connection::{Connection, Exchange, State, roll_back};
 use super::hook::{Hook, HookCall};
@@ -238,7 +239,8 @@ impl Postgres {
                 return self.execute(key, exchange);
             }
             if !is_idle {
-                const LEFT: &str = "the request left its transaction open, and it was rolled back; write transaction = [...]";
+                const LEFT: &str =
+                    "the request left its transaction open, and it was rolled back; write transaction = [...]";
                 carried.error = Some(Reason::words(LEFT));
             }
         }

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_an_object_of_texts() {
+    fn a_row_is_an_object_of_strings() {
         let columns: [Box<str>; 3] = ["id".into(), "na\"me".into(), "none".into()];
         let row = b"\0\x03\0\0\0\x0242\0\0\0\x05a\"\n\xc3\xa9\xff\xff\xff\xff";
         let mut out = Vec::new();
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_say_how_many_rows() {
+    fn command_tags_contain_row_counts() {
         for (tag, rows) in [(&b"SELECT 5\0"[..], 5), (b"INSERT 0 3\0", 3), (b"BEGIN\0", 0), (b"", 0), (b"UPDATE 1", 1)]
         {
             assert_eq!(of_command(tag), rows);

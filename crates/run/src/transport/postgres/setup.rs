@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use offered_model::workload::{Address, Encryption, Target, Workload};
-use offered_model::{Nanos, Outcome};
+use offered_base::Nanos;
+use offered_events::Outcome;
+use offered_workload::{Address, Encryption, Target, Workload};
 
 use super::statements::Statements;
 use crate::Error;

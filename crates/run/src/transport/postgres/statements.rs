@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use bytes::BytesMut;
-use offered_model::workload::script::{Find, Test};
-use offered_model::workload::{Call, Target, Workload};
+use offered_workload::script::{Find, Test};
+use offered_workload::{Call, Target, Workload};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 
@@ -145,7 +145,8 @@ impl Statements {
             let names = || request.steps.iter().filter_map(|(number, _)| columns.get(*number)).flatten();
             if let Some(missing) = request.columns_used.iter().find(|column| names().all(|name| **name != ***column)) {
                 let known: Vec<&str> = names().map(|name| &**name).collect();
-                let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+                let known =
+                    if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
                 return Err(format!("request `{}`: its result has no column `{missing}`; {known}", request.name));
             }
         }

@@ -1,7 +1,7 @@
 //! Converts an exchange to the form that an observer receives.
 
-use offered_model::secret::is_secret;
-use offered_model::{Event, Exchange, Outcome, Said};
+use offered_events::{Event, Exchange, Outcome, Said};
+use offered_workload::secret::is_secret;
 
 use crate::message::{OutgoingRequest, Response};
 use crate::observer::ExchangeObserver;
@@ -72,7 +72,7 @@ impl ObservedExchange<'_> {
                     (name, value)
                 })
                 .collect(),
-            failed: failed.map(|failed| offered_model::Failed {
+            failed: failed.map(|failed| offered_events::Failed {
                 check: failed.check,
                 wanted: redact(failed.wanted),
                 found: failed.found.map(redact),

@@ -1,12 +1,14 @@
 use std::sync::atomic::AtomicBool;
 
-use offered_model::{Agenda, Share, Visit, Workload};
+use offered_base::Share;
+use offered_schedule::Visit;
+use offered_workload::Workload;
 
 use super::*;
-use offered_io::Clock;
 use crate::driver::Driver;
 use crate::live::LiveCounters;
 use crate::transport::protocol_client::RequestText;
+use offered_io::Clock;
 
 /// Status, headers, body.
 type Said = (u16, Vec<(&'static str, &'static str)>, &'static str);
@@ -137,7 +139,7 @@ fn launch(sessions: &mut Scripted<Fake>, label: u16, session: u64) -> Vec<Event>
 const PAGE: &str = "[[request]]\nget = \"/page\"\nobjects = [\"/1\", \"/2\", \"/3\", \"/4\", \"/5\"]\n";
 
 #[test]
-fn a_page_is_over_with_its_last_object() {
+fn a_page_is_complete_with_its_last_object() {
     let mut sessions = sessions(&format!("{PAGE}connections = 2"));
     let events = launch(&mut sessions, 0, 8);
     let objects: Vec<u16> = events.iter().map(|event| event.object).collect();
@@ -155,7 +157,7 @@ fn a_page_is_over_with_its_last_object() {
 }
 
 #[test]
-fn objects_may_come_while_the_page_does() {
+fn objects_may_be_fetched_while_the_page_arrives() {
     let mut sessions = sessions(&format!("{PAGE}objects_when = \"while\"\nconnections = 3"));
     let events = launch(&mut sessions, 0, 0);
     assert_eq!(events.len(), 6);
@@ -164,14 +166,14 @@ fn objects_may_come_while_the_page_does() {
 }
 
 #[test]
-fn a_page_that_fails_brings_no_objects() {
+fn a_failed_page_fetches_no_objects() {
     let mut sessions = sessions(&PAGE.replace("/page", "/missing"));
     let events = launch(&mut sessions, 0, 0);
     assert_eq!((events.len(), events[0].outcome), (1, Outcome::HttpError));
 }
 
 #[test]
-fn a_page_fails_with_an_object_of_it_unless_they_may() {
+fn a_failed_object_fails_its_page_unless_allowed() {
     let page = "[[request]]\nget = \"/page\"\nobjects = [\"/1\", \"/missing\", \"/broken\"]\n";
     for (more, outcome, reason) in
         [("", Outcome::ObjectFailed, "object /missing: http_error 404"), ("objects_may_fail = true", Outcome::Ok, "")]
@@ -188,7 +190,7 @@ fn a_page_fails_with_an_object_of_it_unless_they_may() {
 }
 
 #[test]
-fn redirects_are_one_launch_and_cookies_go_along() {
+fn redirects_are_one_request_and_keep_cookies() {
     let mut sessions = sessions("[[request]]\npost = \"/login\"");
     let [event] = &launch(&mut sessions, 0, 4)[..] else { panic!("one event") };
     assert_eq!((event.outcome, event.status), (Outcome::Ok, 200));
@@ -205,7 +207,7 @@ fn redirects_are_one_launch_and_cookies_go_along() {
 }
 
 #[test]
-fn redirects_that_lead_nowhere_fail_by_name() {
+fn failed_redirects_have_reasons() {
     for (path, outcome, error) in [
         ("/loop", Outcome::CheckFailed, "more than 2 redirects"),
         ("/away", Outcome::CheckFailed, "redirect: http://elsewhere/ is not on http://h"),
@@ -219,7 +221,7 @@ fn redirects_that_lead_nowhere_fail_by_name() {
 }
 
 #[test]
-fn what_is_extracted_is_said_and_what_is_missing_fails_the_session() {
+fn extracted_values_are_used_and_missing_ones_fail_the_request() {
     let mut sessions = sessions(
         "[[request]]\nname = \"home\"\nget = \"/home\"\nextract = [{ name = \"id\", json = \"$.id\" }]\n[[request]]\nname = \"item\"\nget = \"/item/{{id}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"home\"\n[[flow.step]]\nrequest = \"item\"",
     );
@@ -232,13 +234,13 @@ fn what_is_extracted_is_said_and_what_is_missing_fails_the_session() {
 }
 
 #[test]
-fn a_status_that_is_wanted_is_no_failure() {
+fn an_expected_status_is_a_success() {
     let mut sessions = sessions("[[request]]\nget = \"/missing\"\ncheck = [{ status = 404 }]");
     assert_eq!(launch(&mut sessions, 0, 0)[0].outcome, Outcome::Ok);
 }
 
 #[test]
-fn failures_end_sessions_or_the_run_where_the_workload_says_so() {
+fn failures_end_sessions_or_the_run_as_configured() {
     let request = |more: &str| format!("[[request]]\nget = \"/missing\"\n{more}");
     let mut goes_on = sessions(&request(""));
     let event = launch(&mut goes_on, 0, 0).remove(0);
@@ -268,7 +270,7 @@ fn cookies(visitor: &str) -> Vec<Option<String>> {
         Fake { now: Instant::ZERO, answers, under_way: Vec::new(), most: 0, sent_text: Vec::new(), left: Vec::new() };
     let (mut sink, stop): (Vec<Event>, _) = (Vec::new(), AtomicBool::new(false));
     let mut driver = Driver {
-        agenda: Agenda::new(&workload, Share::ALL),
+        agenda: workload.agenda(Share::ALL),
         mix: workload.mix(),
         late: workload.late(),
         end: workload.end(),
@@ -287,7 +289,7 @@ fn cookies(visitor: &str) -> Vec<Option<String>> {
 }
 
 #[test]
-fn a_new_visitor_has_no_cookies_and_the_same_one_keeps_them() {
+fn cookies_are_kept_only_for_the_same_visitor() {
     let id = || Some("sid=7".to_owned());
     assert_eq!(cookies("new"), [None, id(), None, id()]);
     assert_eq!(cookies("same"), [None, id(), id(), id()]);
@@ -304,7 +306,7 @@ fn the_end_of_the_data_stops_the_run() {
 }
 
 #[test]
-fn what_is_given_up_has_its_events_too() {
+fn cancelled_exchanges_have_events() {
     let mut sessions = sessions(&format!("{PAGE}connections = 2"));
     let mut events = Vec::new();
     sessions.send(

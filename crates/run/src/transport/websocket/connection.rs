@@ -4,8 +4,8 @@ use std::io::{self, ErrorKind};
 
 use http::Request;
 use http::header::SEC_WEBSOCKET_EXTENSIONS;
+use offered_events::{Event, Outcome, Reason};
 use offered_io::{Clock, Ready};
-use offered_model::{Event, Outcome, Reason};
 use regex::bytes::Regex;
 use tungstenite::handshake::MidHandshake;
 use tungstenite::handshake::client::ClientHandshake;
@@ -188,10 +188,7 @@ impl Connection {
         match greeted {
             Ok((_, response)) if response.headers().contains_key(SEC_WEBSOCKET_EXTENSIONS) => {
                 // What follows could not be decoded (RFC 6455, section 4.1).
-                Err((
-                    Outcome::Malformed,
-                    Reason::words("the server uses an unsupported WebSocket extension"),
-                ))
+                Err((Outcome::Malformed, Reason::words("the server uses an unsupported WebSocket extension")))
             }
             Ok((socket, _)) => {
                 self.state = State::Open(Box::new(socket));

@@ -3,8 +3,8 @@
 use std::io::ErrorKind;
 
 use http::{HeaderName, HeaderValue, Request, Uri};
-use offered_model::workload::{Chat, bytes_of_hex};
-use offered_model::{Outcome, Reason};
+use offered_events::{Outcome, Reason};
+use offered_workload::{Chat, bytes_of_hex};
 use regex::bytes::Regex;
 use tungstenite::Message;
 
@@ -37,7 +37,8 @@ pub(super) fn handshake_request(outgoing: &OutgoingRequest, origin: &str, key: &
     let named =
         outgoing.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, host)| host.as_str());
     let uri = format!("{origin}{}", outgoing.path);
-    *request.uri_mut() = Uri::try_from(uri).map_err(|reason| format!("`{}` is not a valid path: {reason}", outgoing.path))?;
+    *request.uri_mut() =
+        Uri::try_from(uri).map_err(|reason| format!("`{}` is not a valid path: {reason}", outgoing.path))?;
     let host = named.or_else(|| origin.split_once("://").map(|(_, host)| host)).unwrap_or_default();
     let own = [
         ("Host", host),
@@ -87,7 +88,9 @@ pub(super) fn failure(error: tungstenite::Error) -> Failure {
         E::Http(response) if response.status().as_u16() >= 400 => {
             (Outcome::HttpError, response.status().as_u16().to_string().into())
         }
-        E::Http(response) => (Outcome::Malformed, format!("the response was {} instead of 101", response.status()).into()),
+        E::Http(response) => {
+            (Outcome::Malformed, format!("the response was {} instead of 101", response.status()).into())
+        }
         E::Io(error) => (Outcome::Reset, error.into()),
         E::ConnectionClosed | E::AlreadyClosed => (Outcome::Reset, Reason::words("closed by the server")),
         E::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {

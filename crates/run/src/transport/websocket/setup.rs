@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use offered_model::Nanos;
-use offered_model::template::{Piece, Template};
-use offered_model::workload::{Call, Chat, Reuse, Workload};
+use offered_base::Nanos;
+use offered_workload::template::{Piece, Template};
+use offered_workload::{Call, Chat, Reuse, Workload};
 use regex::bytes::Regex;
 
 use super::WebSocket;
@@ -46,9 +46,9 @@ impl ExpectedMessage {
             Regex::new(&own.pieces().iter().map(piece).collect::<String>()).map_err(no_regex)?;
         }
         match chat.listen {
-            Some(listen) if listen >= patience => Err(format!(
-                "listens for {listen}, but target.response_timeout is {patience}; raise it"
-            )),
+            Some(listen) if listen >= patience => {
+                Err(format!("listens for {listen}, but target.response_timeout is {patience}; raise it"))
+            }
             _ => Ok(Self { pattern, chat: chat.clone() }),
         }
     }

@@ -1,20 +1,20 @@
-//! gRPC over HTTP/2: what a server may say of a call that is none, or two things.
+//! gRPC over HTTP/2: responses to a call that are invalid or contradictory.
 //!
-//! Read like this: the peer hears a call on stream 1 and answers with these frames.
+//! The peer receives a call on stream 1 and responds with these frames.
 
 use std::sync::Arc;
 
-use offered_model::Outcome;
+use offered_events::Outcome;
 
-use super::Do::{self, Stall};
-use super::http2::{OWN, frame, header, mode};
-use super::{Ends, Mode, Peer, check_failed, ends, malformed, meet, ok, reset, say, timeout};
+use super::Step::{self, Stall};
+use super::http2::{OWN, case, frame, header};
+use super::{Case, Expected, Peer, check_failed, expected, malformed, ok, reset, run_cases, say, timeout};
 use crate::grpc::{TEA, descriptors, serve};
 use crate::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, STATUS_200};
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
-/// What every answer to a call says of itself.
+/// The header of every response to a call.
 const GRPC: Headers<'static> = &[("content-type", "application/grpc")];
 const FINE: Headers<'static> = &[("grpc-status", "0")];
 
@@ -22,34 +22,35 @@ fn block(status: &[u8], headers: Headers<'_>) -> Vec<u8> {
     [status.to_vec()].into_iter().chain(headers.iter().map(|(name, value)| header(name, value))).flatten().collect()
 }
 
-/// A head, a body, and trailers.
-fn answer(head: Headers<'_>, body: &[u8], trailers: Headers<'_>) -> Do {
+/// Headers, a body, and trailers.
+fn answer(headers: Headers<'_>, body: &[u8], trailers: Headers<'_>) -> Step {
     let frames = [
-        frame(HEADERS, END_HEADERS, 1, &block(STATUS_200, head)),
+        frame(HEADERS, END_HEADERS, 1, &block(STATUS_200, headers)),
         frame(DATA, 0, 1, body),
         frame(HEADERS, END_STREAM | END_HEADERS, 1, &block(&[], trailers)),
     ];
-    Do::Say(frames.concat())
+    Step::Send(frames.concat())
 }
 
-/// A head and nothing else.
-fn only(status: &[u8], head: Headers<'_>) -> Do {
-    say(frame(HEADERS, END_STREAM | END_HEADERS, 1, &block(status, head)))
+/// Headers only.
+fn only(status: &[u8], headers: Headers<'_>) -> Step {
+    say(frame(HEADERS, END_STREAM | END_HEADERS, 1, &block(status, headers)))
 }
 
-/// A call that ended with a status of gRPC's.
-fn failed(why: &'static str) -> Ends {
-    Ends::new(Outcome::GrpcError, 200, why)
+/// A call that ended with a gRPC status other than OK.
+fn failed(why: &'static str) -> Expected {
+    Expected::new(Outcome::GrpcError, 200, why)
 }
 
-fn modes() -> Vec<Mode> {
+fn cases() -> Vec<Case> {
     let no_status = || malformed("the response has no grpc-status");
     let no_item = || malformed("the response is not a shop.Item");
-    let head = || frame(HEADERS, END_HEADERS, 1, &block(STATUS_200, GRPC));
-    let statused = |name: &str, trailers: Headers<'_>, ends| mode(name, [answer(GRPC, &[], trailers), Stall], ends);
-    let bodied = |name: &str, body: &[u8], ends| mode(name, [answer(GRPC, body, FINE), Stall], ends);
+    let headers = || frame(HEADERS, END_HEADERS, 1, &block(STATUS_200, GRPC));
+    let statused =
+        |name: &str, trailers: Headers<'_>, expected| case(name, [answer(GRPC, &[], trailers), Stall], expected);
+    let bodied = |name: &str, body: &[u8], expected| case(name, [answer(GRPC, body, FINE), Stall], expected);
     vec![
-        mode("well", [answer(GRPC, TEA, FINE), Stall], ok(200)),
+        case("well", [answer(GRPC, TEA, FINE), Stall], ok(200)),
         statused("no status", &[], no_status()),
         statused("an empty status", &[("grpc-status", "")], no_status()),
         statused("status abc", &[("grpc-status", "abc")], no_status()),
@@ -62,43 +63,47 @@ fn modes() -> Vec<Mode> {
             failed("NOT_FOUND: no tea"),
         ),
         statused(
-            "words that are no UTF-8",
+            "a message that is not UTF-8",
             &[("grpc-status", "13"), ("grpc-message", "%ff%fe%")],
             failed("INTERNAL: "),
         ),
         statused("two statuses", &[("grpc-status", "0"), ("grpc-status", "13")], malformed("no message")),
-        mode(
+        case(
             "a status in the head alone",
             [only(STATUS_200, &[GRPC[0], ("grpc-status", "14")]), Stall],
             failed("UNAVAILABLE"),
         ),
-        mode(
-            "fine in the head, bad behind",
+        case(
+            "fine in the head, bad after",
             [answer(&[GRPC[0], FINE[0]], &[], &[("grpc-status", "13")]), Stall],
             failed("INTERNAL"),
         ),
-        mode("a head and no end", [say(head()), Stall], timeout()),
-        mode(
+        case("a head and no end", [say(headers()), Stall], timeout()),
+        case(
             "a message and no trailers",
-            [say([head(), frame(DATA, END_STREAM, 1, TEA)].concat()), Stall],
+            [say([headers(), frame(DATA, END_STREAM, 1, TEA)].concat()), Stall],
             no_status(),
         ),
-        mode(
+        case(
             "a message and a reset",
-            [say([head(), frame(DATA, 0, 1, TEA), frame(RST_STREAM, 0, 1, &[0, 0, 0, 8])].concat()), Stall],
+            [say([headers(), frame(DATA, 0, 1, TEA), frame(RST_STREAM, 0, 1, &[0, 0, 0, 8])].concat()), Stall],
             reset("RST_STREAM, CANCEL"),
         ),
-        mode("hangs up behind its message", [say([head(), frame(DATA, 0, 1, TEA)].concat())], reset("closed before")),
+        case(
+            "closes after its message",
+            [say([headers(), frame(DATA, 0, 1, TEA)].concat())],
+            reset("closed before"),
+        ),
         bodied("half a prefix", &TEA[..3], no_item()),
         bodied("half a message", &TEA[..8], no_item()),
         bodied("a message that says it is compressed", &[1, 0, 0, 0, 0], no_item()),
-        bodied("a flag nobody knows", &[2, 0, 0, 0, 0], no_item()),
+        bodied("a flag that is unknown", &[2, 0, 0, 0, 0], no_item()),
         bodied("a length beyond all bounds", &[0, 255, 255, 255, 255], no_item()),
         bodied("a message that is no message", &[0, 0, 0, 0, 2, 0xff, 0xff], no_item()),
         bodied("a text that is no UTF-8", &[0, 0, 0, 0, 4, 0x0a, 2, 0xff, 0xfe], no_item()),
         bodied("two messages to one call", &[TEA, TEA].concat(), malformed("the response has more than one message")),
         bodied("no message", &[], malformed("the response is OK and has no message")),
-        mode(
+        case(
             "HTML instead",
             [
                 say([
@@ -110,17 +115,17 @@ fn modes() -> Vec<Mode> {
             ],
             malformed(""),
         ),
-        mode("another type, and a status", [answer(&[("content-type", "text/html")], TEA, FINE), Stall], ok(200)),
-        mode("503 of a proxy", [only(&header(":status", "503"), &[]), Stall], check_failed(503, "json")),
-        mode(
+        case("another type, and a status", [answer(&[("content-type", "text/html")], TEA, FINE), Stall], ok(200)),
+        case("503 of a proxy", [only(&header(":status", "503"), &[]), Stall], check_failed(503, "json")),
+        case(
             "404 of a proxy",
             [only(&header(":status", "404"), &[("content-type", "text/html")]), Stall],
             check_failed(404, "json"),
         ),
-        mode(
+        case(
             "refused",
             [say(frame(RST_STREAM, 0, 1, &[0, 0, 0, 7])), Stall],
-            ends(Outcome::Unprocessed, "REFUSED_STREAM"),
+            expected(Outcome::Unprocessed, "REFUSED_STREAM"),
         ),
     ]
 }
@@ -133,5 +138,5 @@ fn each_fault_of_a_call_is_one_event() {
     let target = format!("{OWN}\ndescriptors = {:?}", file.to_str().unwrap());
     let well: Peer = Arc::new(|stream| drop(serve(stream, (TEA, FINE))));
     let request = "grpc = \"shop.Desk/Order\"\nbody = '{\"name\": \"tea\"}'\ncheck = [{ json = \"$.name\" }]";
-    meet("http", &target, request, (well, ok(200)), modes());
+    run_cases("http", &target, request, (well, ok(200)), cases());
 }

@@ -1,42 +1,42 @@
-//! Answers of HTTP/1 that are complete, and attack whoever looks into them: sessions with checks, cookies and redirects.
+//! Complete HTTP/1 responses that attack their evaluation: checks, cookies and redirects.
 //!
-//! Read like this: the peer hears a request, says this, and hangs up; where it goes on, it says the same to every request.
+//! The peer receives a request, sends this response, and closes; or it sends the same response to every request.
 
 use std::io::Write;
 use std::sync::Arc;
 
-use super::Do::Pour;
-use super::http1::mode;
-use super::{Ends, Mode, check_failed, meet, ok, play, say};
+use super::Step::SendMany;
+use super::http1::case;
+use super::{Case, Expected, check_failed, ok, perform, run_cases, say};
 
 use crate::http1::answers;
 
 const OWN: &str = "reuse = \"per-session\"\nresponse_timeout = \"10s\"\ncookies = true\nredirects = 5";
 
-/// A whole answer: its head has these lines behind the first.
+/// A complete response with these headers.
 fn answer(lines: &str, body: &[u8]) -> Vec<u8> {
-    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{lines}\r\n", body.len());
-    [head.as_bytes(), body].concat()
+    let headers = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{lines}\r\n", body.len());
+    [headers.as_bytes(), body].concat()
 }
 
-/// A redirect to this place.
+/// A redirect to this location.
 fn redirect(place: impl AsRef<[u8]>) -> Vec<u8> {
     [b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: ", place.as_ref(), b"\r\n\r\n"].concat()
 }
 
-/// A peer that gives this answer once.
-fn once(name: &str, bytes: Vec<u8>, ends: Ends) -> Mode {
-    mode(name, [say(bytes)], ends)
+/// A peer that sends this response once.
+fn once(name: &str, bytes: Vec<u8>, expected: Expected) -> Case {
+    case(name, [say(bytes)], expected)
 }
 
-/// A peer that gives this answer to every request.
-fn always(name: &str, bytes: Vec<u8>, ends: Ends) -> Mode {
-    Mode::new(name, move |stream| answers(stream, &bytes), ends)
+/// A peer that sends this response to every request.
+fn always(name: &str, bytes: Vec<u8>, expected: Expected) -> Case {
+    Case::new(name, move |stream| answers(stream, &bytes), expected)
 }
 
-/// A peer that gives these answers, one after the other.
-fn then(name: &str, first: Vec<u8>, second: Vec<u8>, ends: Ends) -> Mode {
-    mode(name, [say(first), super::Do::Hear, say(second)], ends)
+/// A peer that sends these responses, one after the other.
+fn then(name: &str, first: Vec<u8>, second: Vec<u8>, expected: Expected) -> Case {
+    case(name, [say(first), super::Step::Receive, say(second)], expected)
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -45,46 +45,46 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn codings() -> Vec<Mode> {
-    let coded = |name: &str, coding: &str, body: &[u8], ends| {
-        once(name, answer(&format!("Content-Encoding: {coding}\r\n"), body), ends)
+fn codings() -> Vec<Case> {
+    let coded = |name: &str, coding: &str, body: &[u8], expected| {
+        once(name, answer(&format!("Content-Encoding: {coding}\r\n"), body), expected)
     };
     let bomb = gzip(&vec![b'x'; 64 << 20]);
-    let whole = gzip(b"ok");
+    let headers_only = gzip(b"ok");
     vec![
-        coded("gzip", "gzip", &whole, ok(200)),
-        coded("a bomb: 64 MB in 64 KB", "gzip", &bomb, check_failed(200, "unpacks to more than 16 MB")),
-        coded("a bomb within a bomb", "gzip, gzip", &gzip(&bomb), check_failed(200, "unpacks to more than 16 MB")),
-        coded("gzip that is none", "gzip", b"ok", check_failed(200, "says it is gzip and is not")),
-        coded("gzip that is cut", "gzip", &whole[..12], check_failed(200, "says it is gzip and is not")),
+        coded("gzip", "gzip", &headers_only, ok(200)),
+        coded("a bomb: 64 MB in 64 KB", "gzip", &bomb, check_failed(200, "decompresses to more than 16 MB")),
+        coded("a bomb within a bomb", "gzip, gzip", &gzip(&bomb), check_failed(200, "decompresses to more than 16 MB")),
+        coded("gzip that is invalid", "gzip", b"ok", check_failed(200, "is not valid gzip")),
+        coded("gzip that is cut", "gzip", &headers_only[..12], check_failed(200, "is not valid gzip")),
         coded(
             "gzip with a wrong sum",
             "gzip",
-            &[&whole[..whole.len() - 8], &[0; 8]].concat(),
-            check_failed(200, "and is not"),
+            &[&headers_only[..headers_only.len() - 8], &[0; 8]].concat(),
+            check_failed(200, "is not valid"),
         ),
-        coded("deflate that is none", "deflate", b"ok", check_failed(200, "says it is deflate and is not")),
-        coded("br that is none", "br", b"ok", check_failed(200, "says it is br and is not")),
-        coded("zstd that is none", "zstd", b"ok", check_failed(200, "and is not")),
-        coded("a coding nobody knows", "lzma", b"ok", check_failed(200, "coded as `lzma`")),
-        coded("a thousand codings", &["gzip"; 1000].join(", "), &whole, check_failed(200, "and is not")),
+        coded("deflate that is invalid", "deflate", b"ok", check_failed(200, "is not valid deflate")),
+        coded("br that is invalid", "br", b"ok", check_failed(200, "is not valid br")),
+        coded("zstd that is invalid", "zstd", b"ok", check_failed(200, "is not valid")),
+        coded("a coding that is unknown", "lzma", b"ok", check_failed(200, "content coding `lzma`")),
+        coded("a thousand codings", &["gzip"; 1000].join(", "), &headers_only, check_failed(200, "is not valid")),
         once("no UTF-8, and what is wanted", answer("", b"\xff\xfe ok \xed\xa0\x80"), ok(200)),
         once("not what is wanted", answer("", b"ko"), check_failed(200, "")),
-        mode(
-            "64 MB that should be looked at",
-            [say(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 64 << 20)), Pour(64 << 20)],
+        case(
+            "64 MB that must be evaluated",
+            [say(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 64 << 20)), SendMany(64 << 20)],
             check_failed(200, "16 MB"),
         ),
     ]
 }
 
-fn cookies() -> Vec<Mode> {
+fn cookies() -> Vec<Case> {
     let many: String = (0..4000).map(|n| format!("Set-Cookie: c{n}={n}; Path=/\r\n")).collect();
     let large = format!("Set-Cookie: c={}\r\n", "x".repeat(100_000));
     vec![
         once("4000 cookies", answer(&many, b"ok"), ok(200)),
         once("a cookie of 100 KB", answer(&large, b"ok"), ok(200)),
-        once("a cookie that is none", answer("Set-Cookie: ;;;=\r\n", b"ok"), ok(200)),
+        once("a cookie that is invalid", answer("Set-Cookie: ;;;=\r\n", b"ok"), ok(200)),
         once(
             "a cookie of a date beyond all",
             answer("Set-Cookie: a=b; Max-Age=99999999999999999999\r\n", b"ok"),
@@ -104,8 +104,8 @@ fn cookies() -> Vec<Mode> {
     ]
 }
 
-fn redirects() -> Vec<Mode> {
-    let other = || check_failed(302, "is not of http://");
+fn redirects() -> Vec<Case> {
+    let other = || check_failed(302, "is not on http://");
     vec![
         then("one", redirect("/b"), answer("", b"ok"), ok(200)),
         always("without end", redirect("/b"), check_failed(302, "more than 5 redirects")),
@@ -127,15 +127,15 @@ fn redirects() -> Vec<Mode> {
     ]
 }
 
-/// What a peer does that behaves.
-fn well() -> (super::Peer, Ends) {
-    (Arc::new(|stream| play(&mut { stream }, &[super::Do::Hear, say(answer("", b"ok"))])), ok(200))
+/// The well-behaved peer.
+fn well() -> (super::Peer, Expected) {
+    (Arc::new(|stream| perform(&mut { stream }, &[super::Step::Receive, say(answer("", b"ok"))])), ok(200))
 }
 
 #[test]
-fn each_answer_that_attacks_who_looks_into_it_is_one_event() {
-    let modes = [codings(), cookies(), redirects()].into_iter().flatten().collect();
-    meet("http", OWN, "get = \"/\"\ncheck = [{ body = true, contains = \"ok\" }]", well(), modes);
+fn each_response_that_attacks_its_evaluation_is_one_event() {
+    let cases = [codings(), cookies(), redirects()].into_iter().flatten().collect();
+    run_cases("http", OWN, "get = \"/\"\ncheck = [{ body = true, contains = \"ok\" }]", well(), cases);
 }
 
 /// Trees that are deep, wide or endless.
@@ -144,8 +144,8 @@ fn each_tree_is_one_event() {
     let deep = |open: &str, close: &str, n: usize| answer("", (open.repeat(n) + "ok" + &close.repeat(n)).as_bytes());
     let html = "get = \"/\"\ncheck = [{ css = \"p\", contains = \"ok\" }]";
     let paragraph: super::Peer =
-        Arc::new(|stream| play(&mut { stream }, &[super::Do::Hear, say(answer("", b"<p>ok</p>"))]));
-    let modes = vec![
+        Arc::new(|stream| perform(&mut { stream }, &[super::Step::Receive, say(answer("", b"<p>ok</p>"))]));
+    let cases = vec![
         once("500 deep", answer("", ("<div>".repeat(500) + "<p>ok").as_bytes()), ok(200)),
         once("100,000 deep", deep("<div>", "</div>", 100_000), check_failed(200, "")),
         once(
@@ -164,11 +164,11 @@ fn each_tree_is_one_event() {
             check_failed(200, ""),
         ),
     ];
-    meet("http", OWN, html, (paragraph, ok(200)), modes);
+    run_cases("http", OWN, html, (paragraph, ok(200)), cases);
     let json = "get = \"/\"\ncheck = [{ json = \"$..name\", is = \"ok\" }]";
     let object: super::Peer =
-        Arc::new(|stream| play(&mut { stream }, &[super::Do::Hear, say(answer("", b"{\"name\": \"ok\"}"))]));
-    let modes = vec![
+        Arc::new(|stream| perform(&mut { stream }, &[super::Step::Receive, say(answer("", b"{\"name\": \"ok\"}"))]));
+    let cases = vec![
         once("no JSON", answer("", b"ok"), check_failed(200, "")),
         once("100 deep", deep("[", "]", 100), check_failed(200, "")),
         once("100,000 arrays deep", deep("[", "]", 100_000), check_failed(200, "")),
@@ -181,5 +181,5 @@ fn each_tree_is_one_event() {
         once("a text without end", answer("", b"{\"name\": \"ok"), check_failed(200, "")),
         once("the same name twice", answer("", b"{\"name\": \"ko\", \"name\": \"ok\"}"), ok(200)),
     ];
-    meet("http", OWN, json, (object, ok(200)), modes);
+    run_cases("http", OWN, json, (object, ok(200)), cases);
 }

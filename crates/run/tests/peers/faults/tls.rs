@@ -1,19 +1,20 @@
-//! TLS (RFC 8446): handshakes that come to nothing, certificates that do not hold, and connections that end without a goodbye.
+//! TLS (RFC 8446): handshakes that fail, certificates that are not trusted, and connections that end without
+//! `close_notify`.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use offered_model::Outcome;
+use offered_events::Outcome;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use super::Do::{self, Hear, Pause, Reset, Stall};
-use super::{Ends, Mode, drip, ends, flood, meet, ok, play, reset, say, timeout, until_gone};
+use super::Step::{self, Pause, Receive, Reset, Stall};
+use super::{Case, Expected, drip, expected, flood, ok, perform, read_to_end, reset, run_cases, say, timeout};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-/// What is told in TLS when something is wrong (RFC 8446, section 6.2): fatal, and its number.
+/// Fatal alerts (RFC 8446, section 6.2), by number.
 const ALERTS: [(u8, &str); 12] = [
     (10, "UnexpectedMessage"),
     (20, "BadRecordMac"),
@@ -26,10 +27,10 @@ const ALERTS: [(u8, &str); 12] = [
     (70, "ProtocolVersion"),
     (80, "InternalError"),
     (112, "UnrecognisedName"),
-    (120, "none of the protocols"),
+    (120, "none of the offered protocols"),
 ];
 
-/// An authority, and what it signs.
+/// A certificate authority.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -39,7 +40,7 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// A server with a certificate for `localhost`, changed like this.
+    /// A server with a certificate for `localhost`, modified by `change`.
     fn server(&self, change: impl Fn(&mut CertificateParams)) -> Arc<ServerConfig> {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         change(&mut params);
@@ -56,41 +57,41 @@ fn config(certificate: CertificateDer<'static>, key: &KeyPair) -> Arc<ServerConf
     Arc::new(builder.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap())
 }
 
-/// A connection after the handshake, with a request heard.
+/// A connection after the handshake, with a request received.
 type Secure = StreamOwned<ServerConnection, TcpStream>;
 
-fn hear(stream: TcpStream, config: &Arc<ServerConfig>) -> Option<Secure> {
+fn accept_request(stream: TcpStream, config: &Arc<ServerConfig>) -> Option<Secure> {
     let mut stream = StreamOwned::new(ServerConnection::new(config.clone()).unwrap(), stream);
     stream.read(&mut [0; 4096]).ok().map(|_| stream)
 }
 
-/// A peer that hears the first words of a handshake and does this.
-fn raw(name: impl Into<String>, steps: impl IntoIterator<Item = Do>, ends: Ends) -> Mode {
-    let steps: Vec<Do> = [Hear].into_iter().chain(steps).collect();
-    Mode::new(name, move |mut stream| play(&mut stream, &steps), ends)
+/// A peer that receives a ClientHello and then performs these steps below TLS.
+fn raw(name: impl Into<String>, steps: impl IntoIterator<Item = Step>, expected: Expected) -> Case {
+    let steps: Vec<Step> = [Receive].into_iter().chain(steps).collect();
+    Case::new(name, move |mut stream| perform(&mut stream, &steps), expected)
 }
 
-fn failed(why: &'static str) -> Ends {
-    ends(Outcome::Tls, why).bytes(0)
+fn failed(why: &'static str) -> Expected {
+    expected(Outcome::Tls, why).bytes(0)
 }
 
-/// A record: its type, its version, and how long it says it is.
+/// The head of a record: type, version, and length.
 fn record(kind: u8, length: u16) -> Vec<u8> {
     [&[kind, 3, 3][..], &length.to_be_bytes()].concat()
 }
 
-/// Handshakes that come to nothing.
-fn handshakes() -> Vec<Mode> {
+/// Handshakes that fail.
+fn handshakes() -> Vec<Case> {
     let no_tls = || failed("the server does not speak TLS on this port");
-    let mut modes = vec![
-        raw("hangs up", [], failed("the server closed the connection during the TLS handshake")),
-        raw("breaks", [Reset], reset("")),
-        raw("says nothing", [Stall], timeout()),
+    let mut cases = vec![
+        raw("closes", [], failed("the server closed the connection during the TLS handshake")),
+        raw("resets", [Reset], reset("")),
+        raw("sends nothing", [Stall], timeout()),
         raw("HTTP in the clear", [say("HTTP/1.1 400 Bad Request\r\n\r\n"), Stall], no_tls()),
         raw("SSH", [say("SSH-2.0-OpenSSH_9.2\r\n"), Stall], no_tls()),
         raw("garbage", [say([0xff; 4096]), Stall], no_tls()),
         raw("half a record", [say([22, 3, 3, 0]), Stall], timeout()),
-        raw("half a record, and hangs up", [say([22, 3, 3, 0])], failed("the server closed in the middle")),
+        raw("half a record, and closes", [say([22, 3, 3, 0])], failed("the server closed the connection")),
         raw("a record that never fills", [say(record(22, 16_000)), Stall], timeout()),
         raw("a record too long", [say(record(22, 0xffff)), say([0; 1 << 16]), Stall], no_tls()),
         raw("byte by byte, too slowly", [say(record(22, 200)), drip([0; 200])], timeout().or(failed(""))),
@@ -98,18 +99,22 @@ fn handshakes() -> Vec<Mode> {
         raw("an empty record", [say(record(22, 0)), Stall], failed("")),
         raw("records of nothing without end", [flood([20, 3, 3, 0, 1, 1])], failed("")),
         raw("a hello of the client's kind", [say(record(22, 4)), say([1, 0, 0, 0]), Stall], failed("")),
-        raw("a hello that is none", [say(record(22, 6)), say([2, 0, 0, 2, 3, 3]), Stall], no_tls()),
+        raw("a hello that is invalid", [say(record(22, 6)), say([2, 0, 0, 2, 3, 3]), Stall], no_tls()),
     ];
-    modes.extend(ALERTS.map(|(number, name)| {
+    cases.extend(ALERTS.map(|(number, name)| {
         raw(format!("alert {number}"), [say(record(21, 2)), say([2, number]), Stall], failed(name))
     }));
-    modes
+    cases
 }
 
-/// Certificates that do not hold, for who asks for `localhost` and trusts one authority.
-fn certificates(authority: &Authority) -> Vec<Mode> {
-    let shows = |name: &str, config: Arc<ServerConfig>, ends| {
-        Mode::new(name, move |stream| drop(hear(stream, &config).map(|mut stream| stream.write_all(OK))), ends)
+/// Certificates that a client of `localhost` with one trusted authority must reject.
+fn certificates(authority: &Authority) -> Vec<Case> {
+    let shows = |name: &str, config: Arc<ServerConfig>, expected| {
+        Case::new(
+            name,
+            move |stream| drop(accept_request(stream, &config).map(|mut stream| stream.write_all(OK))),
+            expected,
+        )
     };
     let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     vec![
@@ -133,75 +138,75 @@ fn certificates(authority: &Authority) -> Vec<Mode> {
         shows(
             "a certificate of an authority",
             authority.server(|it| it.is_ca = IsCa::Ca(BasicConstraints::Unconstrained)),
-            failed("that of an authority, used as a server's"),
+            failed("the certificate of an authority, not of a server"),
         ),
     ]
 }
 
-/// Says this below TLS, and goes on.
-fn below(stream: &mut Secure, bytes: &[u8], steps: &[Do]) {
+/// Sends this below TLS, and continues.
+fn below(stream: &mut Secure, bytes: &[u8], steps: &[Step]) {
     let _ = stream.sock.write_all(bytes);
-    play(&mut stream.sock, steps);
+    perform(&mut stream.sock, steps);
 }
 
-/// What happens behind a good handshake.
-fn connections(config: &Arc<ServerConfig>) -> Vec<Mode> {
-    let then = |name: &str, act: fn(Secure), ends| {
+/// What happens after a successful handshake.
+fn connections(config: &Arc<ServerConfig>) -> Vec<Case> {
+    let then = |name: &str, act: fn(Secure), expected| {
         let config = config.clone();
-        Mode::new(name, move |stream| hear(stream, &config).map_or((), act), ends)
+        Case::new(name, move |stream| accept_request(stream, &config).map_or((), act), expected)
     };
     vec![
         then(
-            "an answer and a goodbye",
+            "a response and a close_notify",
             |mut stream| {
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nall of it");
                 stream.conn.send_close_notify();
                 let _ = stream.flush();
-                until_gone(&mut stream.sock);
+                read_to_end(&mut stream.sock);
             },
             ok(200),
         ),
-        then("an answer without a goodbye, whole by its length", |mut stream| drop(stream.write_all(OK)), ok(200)),
+        then("a response without a close_notify, whole by its length", |mut stream| drop(stream.write_all(OK)), ok(200)),
         then(
-            "an answer to the end, without a goodbye",
+            "a response to the end, without a close_notify",
             |mut stream| {
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nmore was to co");
-                play(&mut stream.sock, &[]);
+                perform(&mut stream.sock, &[]);
             },
             reset("closed without TLS close_notify"),
         ),
         then(
-            "a goodbye in the body",
+            "a close_notify in the body",
             |mut stream| {
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello");
                 stream.conn.send_close_notify();
                 let _ = stream.flush();
-                until_gone(&mut stream.sock);
+                read_to_end(&mut stream.sock);
             },
             reset("closed with 4 bytes"),
         ),
         then(
-            "hangs up in the body",
+            "closes in the body",
             |mut stream| {
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello");
-                play(&mut stream.sock, &[]);
+                perform(&mut stream.sock, &[]);
             },
             reset("close_notify"),
         ),
         then(
-            "breaks in the body",
+            "resets in the body",
             |mut stream| {
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello");
-                play(&mut stream.sock, &[Pause, Reset]);
+                perform(&mut stream.sock, &[Pause, Reset]);
             },
             reset("reset"),
         ),
         then(
-            "a record nobody encrypted",
+            "a record that is not encrypted",
             |mut stream| below(&mut stream, &[&record(23, 32)[..], &[0; 32]].concat(), &[Stall]),
             failed(""),
         ),
-        then("words in the clear", |mut stream| below(&mut stream, OK, &[Stall]), failed("")),
+        then("plain text", |mut stream| below(&mut stream, OK, &[Stall]), failed("")),
         then(
             "a record too long",
             |mut stream| below(&mut stream, &[&record(23, 0xffff)[..], &[0; 1 << 16]].concat(), &[Stall]),
@@ -213,17 +218,17 @@ fn connections(config: &Arc<ServerConfig>) -> Vec<Mode> {
             timeout(),
         ),
         then(
-            "half a record, and hangs up",
+            "half a record, and closes",
             |mut stream| below(&mut stream, &[&record(23, 32)[..], &[0; 3]].concat(), &[]),
             reset("close_notify"),
         ),
         then(
-            "an answer a byte a record",
+            "a response with a byte per record",
             |mut stream| {
                 for byte in OK.chunks(1) {
                     let _ = stream.write_all(byte).and_then(|()| stream.flush());
                 }
-                until_gone(&mut stream.sock);
+                read_to_end(&mut stream.sock);
             },
             ok(200),
         ),
@@ -246,7 +251,7 @@ fn each_fault_is_one_event() {
         "reuse = \"per-session\"\nresponse_timeout = \"3s\"\ntls = {{ roots = {:?}, server_name = \"localhost\" }}",
         root.to_str().unwrap()
     );
-    let modes = [handshakes(), certificates(&authority), connections(&config)].into_iter().flatten().collect();
-    let well = move |stream| drop(hear(stream, &config).map(|mut stream| stream.write_all(OK)));
-    meet("https", &target, "get = \"/\"", (Arc::new(well), ok(200)), modes);
+    let cases = [handshakes(), certificates(&authority), connections(&config)].into_iter().flatten().collect();
+    let well = move |stream| drop(accept_request(stream, &config).map(|mut stream| stream.write_all(OK)));
+    run_cases("https", &target, "get = \"/\"", (Arc::new(well), ok(200)), cases);
 }

@@ -1,12 +1,15 @@
-//! The target's door: what does not fit is one error before anything is launched, and what fits is asked for nothing.
+//! The preflight check: a target that does not fit is one error before any request, and a target that fits gets no
+//! request.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use offered_model::{Event, Share, Workload};
+use offered_base::Share;
+use offered_events::Event;
 use offered_run::{Error, Generator, Load};
+use offered_workload::Workload;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
@@ -28,13 +31,13 @@ fn run(target: &str) -> Result<Vec<Event>, Error> {
     Ok(sinks.into_iter().flatten().collect())
 }
 
-/// Makes the handshake, then waits for the other side to go.
+/// Completes the handshake, then waits for the client to close.
 fn secure(stream: TcpStream, config: Arc<ServerConfig>) {
     let mut stream = StreamOwned::new(ServerConnection::new(config).unwrap(), stream);
     while stream.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {}
 }
 
-/// Reads, says this, and hangs up.
+/// Reads, sends these bytes, and closes.
 fn says(stream: &mut TcpStream, words: &[u8]) {
     let _ = stream.read(&mut [0; 4096]);
     let _ = stream.write_all(words);
@@ -43,7 +46,7 @@ fn says(stream: &mut TcpStream, words: &[u8]) {
 const NO_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
 #[test]
-fn http2_is_heard_before_it_is_relied_on() {
+fn the_preflight_check_requires_http2() {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     let peer = listen(move |_, stream| {
@@ -66,29 +69,34 @@ fn http2_is_heard_before_it_is_relied_on() {
     let secured = listen(|_, stream| secure(stream, config()));
     let plainly = generator(&format!("url = \"http://{secured}\"\nprotocol = \"h2\"")).preflight().unwrap_err();
     assert!(matches!(plainly, Error::SpeaksTls { .. }), "{plainly}");
-    // A server that knows nothing of protocols agrees to none.
-    let error =
-        generator(&format!("url = \"https://{secured}\"\nprotocol = \"h2\"\ntls.insecure = true")).preflight().unwrap_err();
+    // A server without ALPN agrees on no protocol.
+    let error = generator(&format!("url = \"https://{secured}\"\nprotocol = \"h2\"\ntls.insecure = true"))
+        .preflight()
+        .unwrap_err();
     assert!(matches!(error, Error::NoHttp2 { .. }), "{error}");
-    // One that knows another breaks off the handshake.
+    // A server that knows only other protocols aborts the handshake.
     let mut http1 = Arc::unwrap_or_clone(config());
     http1.alpn_protocols = vec![b"http/1.1".to_vec()];
     let http1 = Arc::new(http1);
     let secured = listen(move |_, stream| secure(stream, http1.clone()));
-    let error =
-        generator(&format!("url = \"https://{secured}\"\nprotocol = \"h2\"\ntls.insecure = true")).preflight().unwrap_err();
+    let error = generator(&format!("url = \"https://{secured}\"\nprotocol = \"h2\"\ntls.insecure = true"))
+        .preflight()
+        .unwrap_err();
     assert!(matches!(&error, Error::NoHttp2 { reason: why, .. } if why.starts_with("it rejected all")), "{error}");
 }
 
 #[test]
-fn a_certificate_is_told_about_by_whoever_does_not_take_it() {
+fn the_preflight_check_verifies_both_certificates() {
     let server = listen(|_, stream| secure(stream, config()));
     let error = generator(&format!("url = \"https://{server}\"")).preflight().unwrap_err();
-    assert!(matches!(&error, Error::Certificate { reason: why, .. } if why.contains("not signed by a trusted root")), "{error}");
+    assert!(
+        matches!(&error, Error::Certificate { reason: why, .. } if why.contains("not signed by a trusted root")),
+        "{error}"
+    );
     assert!(error.to_string().contains("target.tls.insecure"), "{error}");
     generator(&format!("url = \"https://{server}\"\ntls.insecure = true")).preflight().unwrap();
 
-    // Under TLS 1.3 the client is through with the handshake before the server has seen that it shows none.
+    // Under TLS 1.3 the client completes the handshake before the server has seen that there is no certificate.
     let (certificate, key) = own();
     let mut roots = RootCertStore::empty();
     roots.add(certificate.clone()).unwrap();
@@ -109,7 +117,7 @@ fn a_certificate_is_told_about_by_whoever_does_not_take_it() {
     generator(&format!("url = \"https://{server}\"\ntls.insecure = true")).preflight().unwrap();
 }
 
-/// A server that meets plain words as servers of TLS do, and TLS as they do too.
+/// A TLS server that responds to plain text as such servers do.
 fn secured(plain: &'static [u8]) -> SocketAddr {
     listen(move |_, mut stream| {
         let mut first = [0];
@@ -121,14 +129,17 @@ fn secured(plain: &'static [u8]) -> SocketAddr {
 }
 
 #[test]
-fn plain_words_to_who_speaks_tls_end_the_run_at_its_first_answer() {
+fn plain_text_to_a_tls_server_ends_the_run_at_its_first_response() {
     const ALERT: &[u8] = &[21, 3, 3, 0, 2, 2, 40];
     for plain in [&b""[..], ALERT, NO_HTTP] {
         let address = secured(plain);
         let error = run(&format!("url = \"http://{address}\"")).unwrap_err();
-        assert!(matches!(&error, Error::SpeaksTls { address: place } if *place == address.to_string()), "{plain:?}: {error}");
+        assert!(
+            matches!(&error, Error::SpeaksTls { address: place } if *place == address.to_string()),
+            "{plain:?}: {error}"
+        );
     }
-    // Whoever breaks off, or says 400, and speaks no TLS either is a server with failures.
+    // A server that closes or responds with 400 and does not speak TLS is a server with failures.
     for plain in [&b""[..], NO_HTTP] {
         let events =
             run(&format!("url = \"http://{}\"", listen(move |_, mut stream| says(&mut stream, plain)))).unwrap();

@@ -1,30 +1,33 @@
-//! What a witness sees of an exchange, over every protocol: what was sent, what came back, what was made of it, and no secret.
+//! What an observer receives of an exchange over every protocol: the request, the response, its evaluation, and no
+//! secrets.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-use offered_model::{Exchange, Outcome, Share, Workload};
-use offered_run::{Generator, Load, ExchangeObserver};
+use offered_base::Share;
+use offered_events::{Exchange, Outcome};
+use offered_run::{ExchangeObserver, Generator, Load};
+use offered_workload::Workload;
 
 use crate::grpc::{TEA, descriptors, serve as serve_call};
 use crate::listen;
 use crate::websocket::{echo, server as chat};
 
 /// The exchanges of one session of this workload.
-fn walked(text: &str) -> Vec<Exchange> {
+fn exchanges_of(text: &str) -> Vec<Exchange> {
     let text = format!("duration = \"1s\"\narrivals.closed.users = 1\n{text}");
     let users = b"name,password\nann,pass&word\n";
     let workload = Workload::parse(&text, "w.toml", &|_| Ok(users.to_vec())).unwrap_or_else(|why| panic!("{why}"));
-    let (witness, seen) = ExchangeObserver::all();
+    let (witness, exchanges) = ExchangeObserver::all();
     let generator = Generator::new(workload, Share::ALL, Load::Target).unwrap_or_else(|why| panic!("{why}"));
     let events = generator.observed_by(witness).unwrap().walk(1).unwrap();
-    let exchanges: Vec<Exchange> = seen.into_iter().collect();
+    let exchanges: Vec<Exchange> = exchanges.into_iter().collect();
     let last = events.last().map(|event| event.outcome.name());
     assert_eq!(exchanges.last().map(|exchange| exchange.outcome.as_str()), last);
     exchanges
 }
 
-/// Reads a request and answers it with what it said, and a cookie.
+/// Reads requests and responds to each with its own text, and a cookie.
 fn mirror(stream: TcpStream) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     loop {
@@ -47,9 +50,9 @@ fn mirror(stream: TcpStream) -> std::io::Result<()> {
 }
 
 #[test]
-fn over_http1_both_sides_are_seen_and_nobody_learns_a_secret() {
+fn http1_exchanges_are_observed_without_secrets() {
     let address = listen(|_, stream| drop(mirror(stream)));
-    let seen = walked(&format!(
+    let exchanges = exchanges_of(&format!(
         "[target]\nurl = \"http://{address}\"\ncookies = true\nredirects = 1\nheaders = {{ X-Pass = \"{{{{user.password}}}}\" }}\n\
          auth.basic = \"{{{{user.name}}}}:{{{{user.password}}}}\"\n[variables]\nuser.file = \"users.csv\"\n\
          [[request]]\nname = \"in\"\npost = \"/in?p={{{{user.password}}}}\"\nform = {{ p = \"{{{{user.password}}}}\" }}\n\
@@ -57,42 +60,42 @@ fn over_http1_both_sides_are_seen_and_nobody_learns_a_secret() {
          [[request]]\nname = \"gone\"\nget = \"/gone\"\nobjects = [\"/o\"]\n\
          [[request]]\nname = \"wrong\"\nget = \"/x\"\ncheck = [{{ status = 404 }}, {{ name = \"pass\", body = true, contains = \"no {{{{user.password}}}}\" }}]\n"
     ));
-    let told = format!("{seen:?}");
+    let told = format!("{exchanges:?}");
     for secret in ["pass&word", "pass%26word", "YW5u", "abcdef"] {
         assert!(!told.contains(secret), "{secret} is in {told}");
     }
-    let names: Vec<_> = seen.iter().map(|e| (e.request.as_str(), e.redirects, e.object, e.status)).collect();
+    let names: Vec<_> = exchanges.iter().map(|e| (e.request.as_str(), e.redirects, e.object, e.status)).collect();
     assert_eq!(
         names,
         [("in", 0, 0, 200), ("gone", 0, 0, 302), ("gone", 1, 0, 200), ("gone", 1, 1, 200), ("wrong", 0, 0, 200)]
     );
-    let asked = seen[0].asked.as_ref().unwrap();
+    let asked = exchanges[0].asked.as_ref().unwrap();
     assert_eq!(asked.head[0], "POST /in?p=*** HTTP/1.1");
     for line in ["X-Pass: ***", "Authorization: Basic ***", "Content-Length: 13"] {
         assert!(asked.head.iter().any(|said| said == line), "{line}: {asked:?}");
     }
     assert_eq!((asked.body.as_deref(), asked.bytes), (Some("p=***"), 13));
-    let answered = seen[0].answered.as_ref().unwrap();
+    let answered = exchanges[0].answered.as_ref().unwrap();
     assert_eq!(answered.head[0], "Set-Cookie: sid=***; Path=/");
     assert!(answered.body.as_deref().unwrap().contains("Authorization: Basic ***\r\n"), "{answered:?}");
-    assert!(seen[0].extracted[0].1.as_deref().unwrap().starts_with("offered/"), "{:?}", seen[0].extracted);
-    assert!(seen[2].asked.as_ref().unwrap().head.contains(&"Cookie: sid=***".to_owned()), "{:?}", seen[2]);
-    let failed = seen[4].failed.as_ref().unwrap();
-    assert_eq!((seen[4].outcome.as_str(), failed.check.as_str()), (Outcome::CheckFailed.name(), "status = 404"));
+    assert!(exchanges[0].extracted[0].1.as_deref().unwrap().starts_with("offered/"), "{:?}", exchanges[0].extracted);
+    assert!(exchanges[2].asked.as_ref().unwrap().head.contains(&"Cookie: sid=***".to_owned()), "{:?}", exchanges[2]);
+    let failed = exchanges[4].failed.as_ref().unwrap();
+    assert_eq!((exchanges[4].outcome.as_str(), failed.check.as_str()), (Outcome::CheckFailed.name(), "status = 404"));
     assert_eq!((failed.wanted.as_str(), failed.found.as_deref()), ("the status is 404", Some("200")));
 }
 
 #[test]
-fn a_call_is_seen_as_json_and_a_chat_as_its_messages() {
+fn grpc_and_websocket_exchanges_are_observed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.binpb");
     std::fs::write(&file, descriptors()).unwrap();
     let address = listen(|_, stream| drop(serve_call(stream, (TEA, &[("grpc-status", "0")]))));
-    let seen = walked(&format!(
+    let exchanges = exchanges_of(&format!(
         "[target]\nurl = \"http://{address}\"\nprotocol = \"h2\"\ndescriptors = {file:?}\n\
          [[request]]\ngrpc = \"shop.Desk/Order\"\nbody = '{{\"name\": \"tea\"}}'\n"
     ));
-    let (asked, answered) = (seen[0].asked.as_ref().unwrap(), seen[0].answered.as_ref().unwrap());
+    let (asked, answered) = (exchanges[0].asked.as_ref().unwrap(), exchanges[0].answered.as_ref().unwrap());
     assert!(asked.head.contains(&":path: /shop.Desk/Order".to_owned()), "{asked:?}");
     assert_eq!(
         (asked.body.as_deref(), answered.body.as_deref()),
@@ -100,12 +103,12 @@ fn a_call_is_seen_as_json_and_a_chat_as_its_messages() {
     );
     assert!(answered.head.contains(&"content-type: application/grpc".to_owned()), "{answered:?}");
 
-    let seen = walked(&format!(
+    let exchanges = exchanges_of(&format!(
         "[target]\nurl = \"http://{}\"\n[[request]]\nname = \"one\"\nwebsocket = {{ send = \"hi\" }}\n\
          [[request]]\nname = \"two\"\nwebsocket = {{ send = \"ho\" }}\n",
         chat(echo)
     ));
-    let bodies: Vec<_> = seen.iter().map(|e| (e.asked.as_ref().unwrap(), e.answered.as_ref().unwrap())).collect();
+    let bodies: Vec<_> = exchanges.iter().map(|e| (e.asked.as_ref().unwrap(), e.answered.as_ref().unwrap())).collect();
     assert_eq!(bodies[0].0.head[0], "GET / HTTP/1.1");
     assert_eq!((bodies[0].0.body.as_deref(), bodies[0].1.body.as_deref()), (Some("hi"), Some("hi")));
     assert!(bodies[1].0.head.is_empty(), "{:?}", bodies[1]);
