@@ -1,5 +1,5 @@
--- A bookshop after TPC-W: 10^5 items, and its fourteen interactions as functions of one random number, so that every
--- run asks for the same. Orders favour few items, as sales do.
+-- A bookshop after TPC-W: 10^5 items, and its fourteen interactions as functions of one random number, so that all runs
+-- request the same. Orders concentrate on few items, as sales do.
 
 create table author (id int primary key, first_name text, last_name text, bio text);
 create table item (
@@ -78,7 +78,7 @@ begin
     );
 end $$;
 
--- Of a subject, by what was sold in the last 20,000 orders.
+-- Best sellers of a subject in the last 20,000 orders.
 create function best_sellers(r bigint) returns bigint language plpgsql as $$
 begin
     return (
@@ -192,13 +192,13 @@ begin
     );
 end $$;
 
--- The gate of Schroeder et al. (ICDE 2006): so many interactions are let in at a time, the short before the long; no
--- limit where mpl is 0. Made of advisory locks: slots from 100 on, and
---   1  the door, where the first of the queue stands until there is a slot,
---   2  shared by every short one that waits for the door,
---   3  the turn of a long one: no other stands at the door meanwhile.
--- A long one that comes to the door while a short one waits steps back behind it. Who stands at the door waits for the one
--- slot, or looks each millisecond for one of several.
+-- The multiprogramming limit of Schroeder et al. (ICDE 2006): at most mpl interactions run at a time, short ones before long
+-- ones; mpl 0 means no limit. It consists of advisory locks: slots from 100 on, and
+--   1  the head of the queue, held by the first waiting interaction until it gets a slot,
+--   2  shared by all short interactions that wait for lock 1,
+--   3  held by the long interaction whose turn it is.
+-- A long interaction that reaches the head while a short one waits goes back behind it. The head of the queue waits for the
+-- slot if there is one, and polls every millisecond if there are several.
 
 create table gate (mpl int not null);
 insert into gate values (0);
@@ -253,7 +253,7 @@ begin
     return mine;
 end $$;
 
--- An interaction, through the gate.
+-- Runs an interaction under the limit.
 create function shop(interaction text, is_short boolean, r bigint) returns bigint language plpgsql as $$
 declare
     slots int := (select mpl from gate);
@@ -281,7 +281,7 @@ begin
             when 'admin_confirm' then answer := admin_confirm(r);
         end case;
     exception when others then
-        -- A lock of the session outlives what failed.
+        -- A session-level lock is not released by an error.
         if mine is not null then
             perform pg_advisory_unlock(mine);
         end if;

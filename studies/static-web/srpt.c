@@ -1,5 +1,5 @@
-// SRPT for a web server that does not know of it: preloaded, this gives the socket the priority of what is left of its answer
-// before every sendfile, and the link (htb, a class for each priority) sends the shortest rests first. Nothing of the server is changed.
+// SRPT for an unmodified web server: this preloaded library sets the socket's priority by the remaining bytes of the response before
+// every sendfile. The link (htb, one class per priority) sends the responses with the fewest remaining bytes first.
 //   cc -O2 -shared -fPIC -o srpt.so srpt.c -ldl && LD_PRELOAD=./srpt.so nginx ...
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -7,12 +7,12 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-// An answer with at most so many bytes left is of the first, second, ... class; the last class takes all others.
+// Maximum remaining bytes of the first, second, ... class; the last class takes all other responses.
 static const size_t LIMITS[] = {1600, 2500, 4000, 8000, 20000, 60000, 200000};
 enum { CLASSES = sizeof LIMITS / sizeof *LIMITS };
-// SO_PRIORITY is the class of htb itself: 1:10 to 1:17.
+// SO_PRIORITY selects the htb class directly: 1:10 to 1:17.
 enum { FIRST_CLASS = 0x10010 };
-// The class that each socket has, so that it is told only of a new one: 0, not known.
+// Class + 1 of each socket, to call setsockopt only on changes; 0: unknown.
 enum { SOCKETS = 65536 };
 static unsigned char known[SOCKETS];
 
@@ -41,7 +41,7 @@ ssize_t sendfile64(int to, int from, off64_t *offset, size_t left) {
   return real(to, from, offset, left);
 }
 
-// A number that is given back may become another connection.
+// A closed descriptor may be reused by another connection.
 int close(int number) {
   static int (*real)(int);
   if (!real) real = next("close");
