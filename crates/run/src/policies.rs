@@ -25,11 +25,11 @@ impl<'a> PolicySwitcher<'a> {
     /// # Errors
     /// The command failed.
     pub(crate) fn start(policies: &'a Policies, event_loop: Vec<Turn>, stop: &AtomicBool) -> Result<Self, Error> {
-        let own = Self { policies, event_loop };
-        if let Some(first) = own.event_loop.first().filter(|turn| turn.begins == Instant::ZERO) {
-            own.apply(first, &|took| took >= policies.block || stop.load(Relaxed)).map_err(Error::Policy)?;
+        let switcher = Self { policies, event_loop };
+        if let Some(first) = switcher.event_loop.first().filter(|turn| turn.begins == Instant::ZERO) {
+            switcher.apply(first, &|took| took >= policies.block || stop.load(Relaxed)).map_err(Error::Policy)?;
         }
-        Ok(own)
+        Ok(switcher)
     }
 
     /// Puts one policy after another in place until the run has `ended`. A command that is still running at the end of

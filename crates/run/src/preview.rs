@@ -48,9 +48,9 @@ mod tests {
         let text = format!("duration = \"1s\"\nseed = 1\n{text}");
         let users = b"name,pin\nann smith,12345\n";
         let workload = Workload::parse(&text, "w", &|_| Ok(users.to_vec())).unwrap_or_else(|reason| panic!("{reason}"));
-        let asked =
+        let requests =
             preview(&workload, &"r7".parse().unwrap(), 2).unwrap().into_iter().map(|exchange| exchange.asked.unwrap());
-        asked.map(|said| (said.head.join("|"), said.body)).collect()
+        requests.map(|request| (request.head.join("|"), request.body)).collect()
     }
 
     const AGENT: &str = concat!("User-Agent: offered/", env!("CARGO_PKG_VERSION"), "|Accept: */*");
@@ -93,10 +93,13 @@ mod tests {
         );
         assert!(call[0].0.contains("content-type: application/grpc|te: trailers"), "{call:?}");
         assert_eq!(call[0].1.as_deref(), Some("{\"name\": \"tea\"}"));
-        let chat = previewed(&format!(
+        let websocket = previewed(&format!(
             "{load}target.url = \"http://h:1\"\nrequest = [{{ name = \"c\", websocket = {{ send = \"hi {{{{session}}}}\" }} }}]"
         ));
-        assert!(chat[0].0.starts_with("GET / HTTP/1.1|host: h:1|connection: Upgrade|upgrade: websocket|"), "{chat:?}");
-        assert_eq!(chat[0].1.as_deref(), Some("hi 0"));
+        assert!(
+            websocket[0].0.starts_with("GET / HTTP/1.1|host: h:1|connection: Upgrade|upgrade: websocket|"),
+            "{websocket:?}"
+        );
+        assert_eq!(websocket[0].1.as_deref(), Some("hi 0"));
     }
 }

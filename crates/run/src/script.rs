@@ -149,11 +149,11 @@ impl Script {
         check_variables(workload.variables())?;
         let values = Values::new(workload, RunId::of(unix_now()));
         let requests = workload.requests().iter().map(|request| {
-            let wrong = |reason: String| Error::Request { name: request.name().to_owned(), reason };
+            let invalid = |reason: String| Error::Request { name: request.name().to_owned(), reason };
             let sets_cookies = request.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
             if target.cookies() && sets_cookies {
                 let reason = "has a Cookie header, and target.cookies = true; remove one of the two";
-                return Err(wrong(reason.to_owned()));
+                return Err(invalid(reason.to_owned()));
             }
             let headers = request.headers_to(target).map(|(name, value)| (name.clone(), values.text(value))).collect();
             let auth = match request.auth_to(target) {
@@ -162,13 +162,13 @@ impl Script {
                 Some(Auth::Nobody) | None => None,
             };
             let checks: Vec<Check> =
-                request.checks().iter().map(|c| Check::new(c, &values)).collect::<Result<_, _>>().map_err(wrong)?;
+                request.checks().iter().map(|c| Check::new(c, &values)).collect::<Result<_, _>>().map_err(invalid)?;
             let extract: Vec<Extraction> = request
                 .extract()
                 .iter()
                 .map(|e| Extraction::new(e, &values))
                 .collect::<Result<_, _>>()
-                .map_err(wrong)?;
+                .map_err(invalid)?;
             let paths = request.objects().into_iter().flat_map(|objects| &objects.paths);
             Ok(ScriptedRequest {
                 name: request.name().to_owned(),
@@ -179,7 +179,7 @@ impl Script {
                 },
                 headers,
                 auth,
-                body: Body::new(request.body(), request.format(Some(target)), &values).map_err(wrong)?,
+                body: Body::new(request.body(), request.format(Some(target)), &values).map_err(invalid)?,
                 parameters: match request.call() {
                     Call::Sql(sql) => {
                         let given = sql.statements.iter().flat_map(|statement| &statement.parameters);

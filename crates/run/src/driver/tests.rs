@@ -60,7 +60,10 @@ fn sessions_follow_their_flow_on_any_thread() {
         flow = [{ name = \"abbc\", step = [{ request = \"/a\" }, { request = \"/b\", repeat = 2 }, \
                                        { request = \"/c\", next = { \"/a\" = 3, leave = 1 } }] }]";
     let events = events(text, 1, Share::ALL, "exponential:200ms");
-    assert!(events.iter().any(|event| event.outcome == Outcome::Unsent), "some find no place, and go on all the same");
+    assert!(
+        events.iter().any(|event| event.outcome == Outcome::Unsent),
+        "some requests are not sent, and their sessions continue"
+    );
     let mut longest = 0;
     for event in &events {
         assert_eq!(event.label, [0, 1, 1, 2][event.step as usize % 4], "step {} of {}", event.step, event.session);

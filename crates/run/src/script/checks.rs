@@ -56,7 +56,7 @@ impl Check {
     /// # Errors
     /// An invalid regular expression, JSONPath or CSS selector.
     pub(super) fn new(check: &script::Check, values: &Values) -> Result<Self, String> {
-        let wrong = |reason| format!("check `{}`: {reason}", check.name);
+        let invalid = |reason| format!("check `{}`: {reason}", check.name);
         let test = match &check.test {
             script::Test::Status(ranges) => Test::Status(ranges.clone()),
             script::Test::Size(sizes) => Test::Size(*sizes),
@@ -67,9 +67,9 @@ impl Check {
                     script::Wanted::There => Expected::There,
                     script::Wanted::Is(text) => Expected::Is(values.text(text)),
                     script::Wanted::Contains(text) => Expected::Contains(values.text(text)),
-                    script::Wanted::Matches(pattern) => Expected::Matches(regex(pattern).map_err(wrong)?),
+                    script::Wanted::Matches(pattern) => Expected::Matches(regex(pattern).map_err(invalid)?),
                 };
-                Test::Text(Locator::new(find).map_err(wrong)?, wanted)
+                Test::Text(Locator::new(find).map_err(invalid)?, wanted)
             }
         };
         let location = match &check.test {

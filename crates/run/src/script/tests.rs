@@ -47,28 +47,28 @@ fn response(headers: &[(&str, &str)], body: &[u8]) -> Response {
 
 #[test]
 fn placeholders_are_replaced_by_values() {
-    let asked = request(
+    let built = request(
         "[variables]\nuser.file = \"users.csv\"\nn.sequence = 100\nodd = \"a b&c\"\n[[request]]\npost = \"/{{session}}/{{sequence}}?q={{odd}}&u={{user.name}}\"\nheaders = { X-N = \"{{n}}\" }\nbody_file = \"order.json\"",
     );
-    assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/1/9?q=a%20b%26c&u=bob"));
-    assert_eq!((header(&asked, "X-N"), header(&asked, "Accept")), (Some("109"), Some("*/*")));
-    assert_eq!(asked.body.as_deref(), Some(br#"{"who": "bob"}"#.as_slice()));
+    assert_eq!((built.method.as_str(), built.path.as_str()), ("POST", "/1/9?q=a%20b%26c&u=bob"));
+    assert_eq!((header(&built, "X-N"), header(&built, "Accept")), (Some("109"), Some("*/*")));
+    assert_eq!(built.body.as_deref(), Some(br#"{"who": "bob"}"#.as_slice()));
 }
 
 #[test]
 fn credentials_forms_and_multipart_bodies() {
-    let asked = request(
+    let built = request(
         "[target]\nurl = \"http://h/\"\nauth.basic = \"{{user.name}}:{{user.password}}\"\n[variables]\nuser.file = \"users.csv\"\n[[request]]\npost = \"/\"\nform = { a = \"1 & 2\", b = \"{{user.name}}\" }",
     );
-    assert_eq!(header(&asked, "Authorization"), Some("Basic Ym9iOnMy"));
-    assert_eq!(header(&asked, "Content-Type"), Some("application/x-www-form-urlencoded"));
-    assert_eq!(asked.body.as_deref(), Some(b"a=1+%26+2&b=bob".as_slice()));
-    let asked = request(
+    assert_eq!(header(&built, "Authorization"), Some("Basic Ym9iOnMy"));
+    assert_eq!(header(&built, "Content-Type"), Some("application/x-www-form-urlencoded"));
+    assert_eq!(built.body.as_deref(), Some(b"a=1+%26+2&b=bob".as_slice()));
+    let built = request(
         "[[request]]\nput = \"/\"\nmultipart = [{ name = \"p\", file = \"a.png\", type = \"image/png\" }, { name = \"t\", value = \"x{{session}}\" }]",
     );
-    let kind = header(&asked, "Content-Type").unwrap();
+    let kind = header(&built, "Content-Type").unwrap();
     let boundary = kind.strip_prefix("multipart/form-data; boundary=").unwrap();
-    let body = String::from_utf8_lossy(asked.body.as_deref().unwrap()).into_owned();
+    let body = String::from_utf8_lossy(built.body.as_deref().unwrap()).into_owned();
     let expected = format!(
         "--{boundary}\r\nContent-Disposition: form-data; name=\"p\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\n\u{fffd}P\u{fffd}\0\r\n\
          --{boundary}\r\nContent-Disposition: form-data; name=\"t\"\r\n\r\nx1\r\n--{boundary}--\r\n"
@@ -136,7 +136,7 @@ fn each_visit_of_a_closed_user_has_its_own_values() {
         .map(|(user, visit)| of(user, 0, visit).split('/').nth(2).unwrap().parse().unwrap())
         .collect();
     numbers.sort_unstable();
-    assert!(numbers.into_iter().eq(1..=4 * users), "rows are taken one after another, whoever takes them");
+    assert!(numbers.into_iter().eq(1..=4 * users), "rows are taken in order over all users");
 }
 
 #[test]
@@ -201,26 +201,26 @@ fn now_has_formats_and_is_the_same_within_a_text() {
 }
 
 /// Evaluates a response to request 0: the failed check, and the path of a request that uses the extracted `t`.
-fn completions(rest: &str, status: u16, answer: &Response) -> (Result<(), String>, String) {
-    heard_within(rest, status, answer, &|| false)
+fn evaluate(settings: &str, status: u16, response: &Response) -> (Result<(), String>, String) {
+    evaluate_within(settings, status, response, &|| false)
 }
 
 /// The same with a time limit.
-fn heard_within(
-    rest: &str,
+fn evaluate_within(
+    settings: &str,
     status: u16,
-    answer: &Response,
+    response: &Response,
     is_over: &dyn Fn() -> bool,
 ) -> (Result<(), String>, String) {
     let text = format!(
-        "[[request]]\nname = \"a\"\nget = \"/\"\n{rest}\n[[request]]\nname = \"b\"\nget = \"/{{{{t}}}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\""
+        "[[request]]\nname = \"a\"\nget = \"/\"\n{settings}\n[[request]]\nname = \"b\"\nget = \"/{{{{t}}}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\""
     );
-    let text = if rest.contains("\"t\"") { text } else { format!("{text}\n[variables]\nt = \"-\"") };
+    let text = if settings.contains("\"t\"") { text } else { format!("{text}\n[variables]\nt = \"-\"") };
     let script = script(&text).unwrap_or_else(|reason| panic!("{reason}"));
     let mut state = SessionState::default();
-    let result = script.evaluate(0, AT, status, answer, &mut state, is_over);
-    let told = script.request(1, AT, Some(&state), Instant::ZERO);
-    (result, told.map_or_else(|missing| format!("{missing:?}"), |request| request.path))
+    let result = script.evaluate(0, AT, status, response, &mut state, is_over);
+    let rendered = script.request(1, AT, Some(&state), Instant::ZERO);
+    (result, rendered.map_or_else(|missing| format!("{missing:?}"), |request| request.path))
 }
 
 #[test]
@@ -232,13 +232,13 @@ fn random_matches_are_uniform_and_missing_ones_may_be_kept() {
     for session in 0..3_000 {
         let at = RequestContext { session, ..AT };
         let mut state = SessionState::default();
-        let mut told = |body: &[u8]| {
+        let mut rendered = |body: &[u8]| {
             assert_eq!(script.evaluate(0, at, 200, &response(&[], body), &mut state, &|| false), Ok(()));
             script.request(0, at, Some(&state), Instant::ZERO).unwrap().path
         };
-        assert_eq!(told(b"none"), "/first");
-        let drawn = told(b"0, 1 or 2");
-        assert_eq!((told(b"0, 1 or 2"), told(b"none")), (drawn.clone(), drawn.clone()));
+        assert_eq!(rendered(b"none"), "/first");
+        let drawn = rendered(b"0, 1 or 2");
+        assert_eq!((rendered(b"0, 1 or 2"), rendered(b"none")), (drawn.clone(), drawn.clone()));
         counts[drawn[1..].parse::<usize>().unwrap()] += 1;
     }
     assert!(counts.iter().all(|n| (850..1_150).contains(n)), "{counts:?}");
@@ -251,14 +251,14 @@ const HTML: &[u8] = b"<!doctype html><title>Shop</title><form><input name=csrf v
 fn html_is_limited_in_depth_and_time() {
     let check = "check = [{ css = \"#x\" }]";
     let page = |depth| response(&[], format!("{}<p id=x>", "<div>".repeat(depth)).as_bytes());
-    assert_eq!(completions(check, 200, &page(400)).0, Ok(()));
+    assert_eq!(evaluate(check, 200, &page(400)).0, Ok(()));
     let flat = response(&[], format!("{}<p id=x>", "<div></div><br>".repeat(50_000)).as_bytes());
-    assert_eq!(completions(check, 200, &flat).0, Ok(()), "long is not deep");
-    assert!(completions(check, 200, &page(100_000)).0.unwrap_err().contains("deeper than 512"));
-    assert!(heard_within(check, 200, &flat, &|| true).0.unwrap_err().contains("too long to evaluate"));
+    assert_eq!(evaluate(check, 200, &flat).0, Ok(()), "long is not deep");
+    assert!(evaluate(check, 200, &page(100_000)).0.unwrap_err().contains("deeper than 512"));
+    assert!(evaluate_within(check, 200, &flat, &|| true).0.unwrap_err().contains("too long to evaluate"));
     let looks = std::cell::Cell::new(0);
     let soon = || looks.replace(looks.get() + 1) > 200;
-    assert!(heard_within(check, 200, &flat, &soon).0.unwrap_err().contains("too long to evaluate"), "in the middle");
+    assert!(evaluate_within(check, 200, &flat, &soon).0.unwrap_err().contains("too long to evaluate"), "in the middle");
     assert!(looks.get() < 300, "and then no more");
 }
 
@@ -269,7 +269,7 @@ fn values_are_extracted_from_all_parts() {
         br#"{"token": "t1", "n": 7, "items": [{"id": 3}, {"id": 4}]}"#,
     );
     let html = response(&[], HTML);
-    for (extract, answer, told) in [
+    for (extract, response, rendered) in [
         ("json = \"$.token\"", &json, "/t1"),
         ("json = \"$.n\"", &json, "/7"),
         ("json = \"$.items[*].id\", nth = 2", &json, "/4"),
@@ -284,19 +284,19 @@ fn values_are_extracted_from_all_parts() {
         ("json = \"$.none\", default = \"d\"", &json, "/d"),
         ("json = \"$.none\", nth = \"random\", default = \"d\"", &json, "/d"),
     ] {
-        let (result, path) = completions(&format!("extract = [{{ name = \"t\", {extract} }}]"), 200, answer);
-        assert_eq!((result, path.as_str()), (Ok(()), told), "{extract}");
+        let (result, path) = evaluate(&format!("extract = [{{ name = \"t\", {extract} }}]"), 200, response);
+        assert_eq!((result, path.as_str()), (Ok(()), rendered), "{extract}");
     }
-    for (extract, answer) in [
+    for (extract, response) in [
         ("json = \"$.none\"", &json),
         ("json = \"$.a\"", &html),
         ("css = \"b\"", &html),
         ("regex = 'zz'", &json),
         ("header = \"X\"", &json),
     ] {
-        let (result, told) = completions(&format!("extract = [{{ name = \"t\", {extract} }}]"), 200, answer);
+        let (result, rendered) = evaluate(&format!("extract = [{{ name = \"t\", {extract} }}]"), 200, response);
         assert_eq!(result, Err("extract t".to_owned()), "{extract}");
-        assert!(told.contains("{{t}} has no value"), "{told}");
+        assert!(rendered.contains("{{t}} has no value"), "{rendered}");
     }
 }
 
@@ -306,7 +306,7 @@ fn checks_pass_and_fail_by_name() {
     let html = || response(&[], HTML);
     let sum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"; // printf hello | sha256sum
     let sum = |check: &str| format!("sha256 = \"{sum}\"{check}");
-    for (check, answer, holds, name) in [
+    for (check, response, passes, name) in [
         ("status = 200", json(), true, "status = 200"),
         ("status = [404, \"2xx\"]", json(), true, ""),
         ("status = 404", json(), false, "status = 404"),
@@ -329,36 +329,36 @@ fn checks_pass_and_fail_by_name() {
         (&sum(", name = \"as it was\""), response(&[], b"hallo"), false, "as it was"),
         ("regex = 'wh.'", json(), true, ""),
     ] {
-        let (result, _) = completions(&format!("check = [{{ {check} }}]"), 200, &answer);
-        assert_eq!(result, if holds { Ok(()) } else { Err(name.to_owned()) }, "{check}");
+        let (result, _) = evaluate(&format!("check = [{{ {check} }}]"), 200, &response);
+        assert_eq!(result, if passes { Ok(()) } else { Err(name.to_owned()) }, "{check}");
     }
     // The first failed check is reported.
     let checks = "check = [{ status = 200 }, { size = \"> 99\" }, { json = \"$.x\" }]";
-    assert_eq!(completions(checks, 200, &json()).0, Err("size > 99".to_owned()));
+    assert_eq!(evaluate(checks, 200, &json()).0, Err("size > 99".to_owned()));
     // A check may use a value extracted from the same response.
-    let own =
+    let uses_own =
         "extract = [{ name = \"t\", json = \"$.who\" }]\ncheck = [{ body = true, contains = \"who\\\": \\\"{{t}}\" }]";
-    assert_eq!(completions(own, 200, &json()).0, Ok(()));
+    assert_eq!(evaluate(uses_own, 200, &json()).0, Ok(()));
 }
 
 #[test]
 fn compressed_responses_are_decoded_and_invalid_ones_reported() {
     let mut coded = response(&[("Content-Encoding", "zstd")], &zstd::encode_all(&b"hello bob"[..], 1).unwrap());
     let check = "check = [{ body = true, contains = \"bob\" }]";
-    assert_eq!(completions(check, 200, &coded).0, Ok(()));
+    assert_eq!(evaluate(check, 200, &coded).0, Ok(()));
     let mut broken = coded.body.to_vec();
     broken[0] ^= 1;
     coded.body = broken.into();
-    assert_eq!(completions(check, 200, &coded).0, Err("the response is not valid zstd".to_owned()));
+    assert_eq!(evaluate(check, 200, &coded).0, Err("the response is not valid zstd".to_owned()));
     // If nothing examines the body, its encoding does not matter.
-    assert_eq!(completions("check = [{ status = 200 }]", 200, &coded).0, Ok(()));
+    assert_eq!(evaluate("check = [{ status = 200 }]", 200, &coded).0, Ok(()));
     coded.size = 20 << 20;
-    assert!(completions(check, 200, &coded).0.unwrap_err().contains("too large to be evaluated"));
+    assert!(evaluate(check, 200, &coded).0.unwrap_err().contains("too large to be evaluated"));
 }
 
 #[test]
 fn invalid_expressions_are_errors_with_their_location() {
-    for (rest, parts) in [
+    for (settings, parts) in [
         (
             "check = [{ regex = \"(\" }]",
             &["request `/`", "check `regex (`", "not a valid regular expression", "unclosed group"][..],
@@ -368,12 +368,12 @@ fn invalid_expressions_are_errors_with_their_location() {
         ("extract = [{ name = \"t\", regex = \"a\", group = 2 }]", &["extract `t`", "no group 2"]),
         ("body_file = \"none.json\"", &["cannot read none.json"]),
     ] {
-        let told = script(&format!("[[request]]\nget = \"/\"\n{rest}")).unwrap_err().to_string();
-        assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+        let rendered = script(&format!("[[request]]\nget = \"/\"\n{settings}")).unwrap_err().to_string();
+        assert!(parts.iter().all(|part| rendered.contains(part)), "{rendered}");
     }
-    let told =
+    let rendered =
         script("[variables]\nk.env = \"OFFERED_NOT_SET\"\n[[request]]\nget = \"/{{k}}\"").unwrap_err().to_string();
-    assert!(told.contains("variable `k`") && told.contains("OFFERED_NOT_SET is not set"), "{told}");
+    assert!(rendered.contains("variable `k`") && rendered.contains("OFFERED_NOT_SET is not set"), "{rendered}");
     let both = "[target]\nurl = \"http://h/\"\ncookies = true\nheaders = { Cookie = \"a=1\" }";
     assert!(script(both).unwrap_err().to_string().contains("remove one of the two"));
 }
@@ -383,11 +383,11 @@ fn redirects_are_resolved_as_in_a_browser() {
     let script =
         script("[target]\nurl = \"http://h:81/\"\nredirects = 3\n[[request]]\npost = \"/a/b?c\"\nform = { x = \"1\" }")
             .unwrap();
-    let asked = script.request(0, AT, None, Instant::ZERO).unwrap();
-    let go = |status, place: &str| {
-        script.redirect(&asked, status, &response(&[("Location", place)], b""), None, Instant::ZERO)
+    let built = script.request(0, AT, None, Instant::ZERO).unwrap();
+    let go = |status, location: &str| {
+        script.redirect(&built, status, &response(&[("Location", location)], b""), None, Instant::ZERO)
     };
-    for (place, path) in [
+    for (location, path) in [
         ("/x", "/x"),
         ("x?y=z", "/a/x?y=z"),
         ("../x/./y", "/x/y"),
@@ -397,24 +397,24 @@ fn redirects_are_resolved_as_in_a_browser() {
         ("//h:81/w", "/w"),
         ("/sp ace", "/sp%20ace"),
     ] {
-        let next = go(302, place).unwrap().unwrap();
-        assert_eq!((next.method.as_str(), next.path.as_str(), next.body.as_ref()), ("GET", path, None), "{place}");
+        let next = go(302, location).unwrap().unwrap();
+        assert_eq!((next.method.as_str(), next.path.as_str(), next.body.as_ref()), ("GET", path, None), "{location}");
         assert_eq!(header(&next, "Content-Type"), None);
     }
     let kept = go(307, "/x").unwrap().unwrap();
     assert_eq!((kept.method.as_str(), kept.body.as_deref()), ("POST", Some(b"x=1".as_slice())));
     assert!(go(301, "http://other/").unwrap_err().contains("is not on http://h:81"));
-    assert!(go(301, "https://h:81/").is_err(), "another scheme is another door");
+    assert!(go(301, "https://h:81/").is_err(), "another scheme is another target");
     assert_eq!(go(304, "/x"), Ok(None));
-    assert_eq!(script.redirect(&asked, 302, &response(&[], b""), None, Instant::ZERO), Ok(None));
+    assert_eq!(script.redirect(&built, 302, &response(&[], b""), None, Instant::ZERO), Ok(None));
 }
 
 proptest! {
     #[test]
     fn no_response_makes_the_evaluation_panic(body in proptest::collection::vec(any::<u8>(), 0..300), coding in "(gzip|br|zstd|deflate|)") {
-        let answer = response(&[("Content-Encoding", &coding)], &body);
-        let rest = "extract = [{ name = \"t\", css = \"a b\", default = \"x\" }]\ncheck = [{ json = \"$..a\" }, { regex = \"a+b\" }]";
-        let _ = completions(rest, 200, &answer);
+        let response = response(&[("Content-Encoding", &coding)], &body);
+        let settings = "extract = [{ name = \"t\", css = \"a b\", default = \"x\" }]\ncheck = [{ json = \"$..a\" }, { regex = \"a+b\" }]";
+        let _ = evaluate(settings, 200, &response);
     }
 
     #[test]
@@ -429,21 +429,21 @@ proptest! {
 
 #[test]
 fn values_are_encoded_for_their_context() {
-    let said = |request: &str| {
+    let body_of = |request: &str| {
         let text =
             format!("[variables]\nw = \"say \\\"hi\\\" & go\"\nn.sequence = 5\n[[request]]\npost = \"/\"\n{request}");
         String::from_utf8(self::request(&text).body.unwrap()).unwrap()
     };
     let json = r#"{"w": "say \"hi\" & go", "n": 14}"#;
-    assert_eq!(said("body = '{\"w\": \"{{w}}\", \"n\": {{n}}}'"), json);
-    assert_eq!(said("body = '<w n=\"{{n}}\">{{w}}</w>'"), "<w n=\"14\">say &quot;hi&quot; &amp; go</w>");
+    assert_eq!(body_of("body = '{\"w\": \"{{w}}\", \"n\": {{n}}}'"), json);
+    assert_eq!(body_of("body = '<w n=\"{{n}}\">{{w}}</w>'"), "<w n=\"14\">say &quot;hi&quot; &amp; go</w>");
     assert_eq!(
-        said("form = { w = \"{{w}}\", r = \"a&b={{w|raw}}\" }"),
+        body_of("form = { w = \"{{w}}\", r = \"a&b={{w|raw}}\" }"),
         "w=say+%22hi%22+%26+go&r=a%26b%3Dsay \"hi\" & go"
     );
     let form = "headers = { Content-Type = \"application/x-www-form-urlencoded\" }\nbody = \"w={{w}}&n={{n}}\"";
-    assert_eq!(said(form), "w=say+%22hi%22+%26+go&n=14");
-    assert_eq!(said("body = '{\"w\": \"{{w|raw}}\"}'"), "{\"w\": \"say \"hi\" & go\"}");
+    assert_eq!(body_of(form), "w=say+%22hi%22+%26+go&n=14");
+    assert_eq!(body_of("body = '{\"w\": \"{{w|raw}}\"}'"), "{\"w\": \"say \"hi\" & go\"}");
     let path =
         request("[variables]\nw = \"a/b?c\"\nn.sequence = 1\n[[request]]\nget = \"/x?w={{w}}&r={{w|raw}}&n={{n}}\"")
             .path;
@@ -455,8 +455,8 @@ fn each_visit_of_a_new_visitor_has_the_values_of_a_new_session() {
     let text = "arrivals.closed.visitor = \"WHO\"\n[target]\nurl = \"http://h/\"\n[variables]\nuser = { file = \"users.csv\" }\n\
                 id.uuid = true\nn = { sequence = 1, per = \"session\" }\n[[request]]\nname = \"a\"\nget = \"/{{session}}/{{n}}/{{user.name}}/{{id}}\"\n\
                 [[flow]]\nname = \"f\"\nstep = [{ request = \"a\" }]\n";
-    let of = |who: &str, session, visit| {
-        let script = script(&text.replace("WHO", who)).unwrap();
+    let of = |visitor: &str, session, visit| {
+        let script = script(&text.replace("WHO", visitor)).unwrap();
         let context = RequestContext { session, step: 3, visit, sequence: 99, label: 0 };
         let path = script.request(0, context, None, Instant::ZERO).unwrap().path;
         path.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>()
@@ -482,7 +482,7 @@ fn requests_contain_the_work_that_a_simulation_draws() {
     let ns = Nanos::from_secs_f64(drawn).0;
     assert_eq!(path(0), format!("/a?{}.{:06}&0.{ns:09}", ns / 1_000_000, ns % 1_000_000));
     assert_eq!(path(1), "/b?7.500000");
-    let lost = text.replace("server.service.exponential = \"10ms\"\n", "");
-    let wrong = Workload::parse(&lost, "w.toml", &|_| Err(String::new())).unwrap_err().to_string();
-    assert!(wrong.contains("nothing says how much that is"), "{wrong}");
+    let without_service = text.replace("server.service.exponential = \"10ms\"\n", "");
+    let error = Workload::parse(&without_service, "w.toml", &|_| Err(String::new())).unwrap_err().to_string();
+    assert!(error.contains("nothing says how much that is"), "{error}");
 }

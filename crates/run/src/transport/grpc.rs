@@ -40,7 +40,7 @@ impl Methods {
         target: &Target,
         outgoing: impl Fn(&OutgoingRequest) -> Result<Box<Response>, String>,
     ) -> Result<Self, Error> {
-        let wrong = |name: &str, reason: String| Error::Request { name: name.to_owned(), reason };
+        let invalid = |name: &str, reason: String| Error::Request { name: name.to_owned(), reason };
         let is_call = |call: &Call| matches!(call, Call::Grpc);
         let Some(first) = workload.requests().iter().find(|request| is_call(request.call())) else {
             return Ok(Self::default());
@@ -48,7 +48,7 @@ impl Methods {
         let mut calls = workload.requests().iter().filter(|request| is_call(request.call()));
         let pool = match target.descriptors() {
             None => {
-                return Err(wrong(
+                return Err(invalid(
                     first.name(),
                     "a gRPC call needs descriptors; set target.descriptors = \"file.binpb\" (protoc \
                      --include_imports --descriptor_set_out=file.binpb) or target.reflection = true"
@@ -64,13 +64,13 @@ impl Methods {
         let methods = workload.requests().iter().map(|request| match request.call() {
             Call::Grpc => {
                 let method =
-                    Method::find(&pool, request.path().as_str()).map_err(|reason| wrong(request.name(), reason))?;
-                let patience = request.headers_to(target).find(|(name, _)| name.eq_ignore_ascii_case(GRPC_TIMEOUT));
-                if let Some(text) = patience.and_then(|(_, value)| value.text()) {
-                    grpc_timeout(text).map_err(|reason| wrong(request.name(), reason))?;
+                    Method::find(&pool, request.path().as_str()).map_err(|reason| invalid(request.name(), reason))?;
+                let timeout = request.headers_to(target).find(|(name, _)| name.eq_ignore_ascii_case(GRPC_TIMEOUT));
+                if let Some(text) = timeout.and_then(|(_, value)| value.text()) {
+                    grpc_timeout(text).map_err(|reason| invalid(request.name(), reason))?;
                 }
                 if let Some(body) = request.body().text().and_then(|body| body.text()) {
-                    method.encode(body.as_bytes()).map_err(|reason| wrong(request.name(), reason))?;
+                    method.encode(body.as_bytes()).map_err(|reason| invalid(request.name(), reason))?;
                 }
                 Ok::<_, Error>(Some(method))
             }
@@ -91,10 +91,10 @@ fn named(path: &str) -> Option<(&str, &str)> {
 }
 
 fn from_file(file: &Path) -> Result<DescriptorPool, Error> {
-    let wrong = |reason: String| Error::Descriptors(format!("{}: {reason}", file.display()));
-    let bytes = std::fs::read(file).map_err(|reason| wrong(format!("cannot read it: {reason}")))?;
+    let invalid = |reason: String| Error::Descriptors(format!("{}: {reason}", file.display()));
+    let bytes = std::fs::read(file).map_err(|reason| invalid(format!("cannot read it: {reason}")))?;
     DescriptorPool::decode(bytes.as_slice()).map_err(|reason| {
-        wrong(format!("{reason}; create it with protoc --include_imports --descriptor_set_out={}", file.display()))
+        invalid(format!("{reason}; create it with protoc --include_imports --descriptor_set_out={}", file.display()))
     })
 }
 
@@ -220,17 +220,18 @@ const STATUSES: [&str; 17] = [
 
 /// Checks that the status is OK. It is in the trailers or, without a body, in the headers.
 fn status(response: &Response, trailers: Option<&HeaderMap>) -> Result<(), Failure> {
-    let said = |name: &str| {
+    let field = |name: &str| {
         let behind = trailers.and_then(|trailers| trailers.get(name)).map(HeaderValue::as_bytes);
         behind.or_else(|| response.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice()))
     };
-    let code = said("grpc-status").and_then(|code| std::str::from_utf8(code).ok()?.parse::<usize>().ok());
+    let code = field("grpc-status").and_then(|code| std::str::from_utf8(code).ok()?.parse::<usize>().ok());
     match code {
         None => Err((Outcome::Malformed, Reason::words("the response has no grpc-status"))),
         Some(0) => Ok(()),
         Some(code) => {
             let name = STATUSES.get(code).map_or_else(|| format!("status {code}"), ToString::to_string);
-            let message = said("grpc-message").map(|text| percent_decode(text).decode_utf8_lossy()).unwrap_or_default();
+            let message =
+                field("grpc-message").map(|text| percent_decode(text).decode_utf8_lossy()).unwrap_or_default();
             let reason = if message.is_empty() { name } else { format!("{name}: {message}") };
             Err((Outcome::GrpcError, reason.into()))
         }
@@ -252,15 +253,15 @@ mod tests {
 
     #[test]
     fn a_status_has_a_name_and_a_message() {
-        let told = |status: &'static str, message: &'static str| {
+        let parsed = |status: &'static str, message: &'static str| {
             let trailers = [("grpc-status", status), ("grpc-message", message)];
             let trailers =
                 trailers.map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)));
             super::status(&Response::default(), Some(&HeaderMap::from_iter(trailers)))
         };
-        assert_eq!(told("0", ""), Ok(()));
-        assert_eq!(told("5", "no%20such order"), Err((Outcome::GrpcError, "NOT_FOUND: no such order".into())));
-        assert_eq!(told("99", ""), Err((Outcome::GrpcError, "status 99".into())));
+        assert_eq!(parsed("0", ""), Ok(()));
+        assert_eq!(parsed("5", "no%20such order"), Err((Outcome::GrpcError, "NOT_FOUND: no such order".into())));
+        assert_eq!(parsed("99", ""), Err((Outcome::GrpcError, "status 99".into())));
         let in_head = Response { headers: vec![("grpc-status".to_owned(), b"14".to_vec())], ..Response::default() };
         assert_eq!(super::status(&in_head, None), Err((Outcome::GrpcError, "UNAVAILABLE".into())));
         assert!(matches!(super::status(&Response::default(), None), Err((Outcome::Malformed, _))));

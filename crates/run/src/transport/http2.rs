@@ -219,9 +219,9 @@ impl ProtocolClient for Http2 {
         on.carried += 1;
         on.under_way += 1;
         // A truncated message could not be decoded.
-        let wanted = if is_call && outgoing.body_limit > 0 { MAX_BODY_BYTES } else { outgoing.body_limit };
+        let body_limit = if is_call && outgoing.body_limit > 0 { MAX_BODY_BYTES } else { outgoing.body_limit };
         let key =
-            self.exchanges.insert(Exchange::new(event, connection, self.serial, request, outgoing.clone(), wanted));
+            self.exchanges.insert(Exchange::new(event, connection, self.serial, request, outgoing.clone(), body_limit));
         if key == self.wakers.len() {
             self.wakers.push(self.wake_queue.waker(Task::Exchange(key)));
         }

@@ -88,7 +88,7 @@ impl Postgres {
             queue: VecDeque::new(),
             retry_at: None,
         };
-        let mut own = Self {
+        let mut client = Self {
             hook: setup.hook.clone().map(|command| Hook::new(command, poller.waker())).transpose()?,
             event_loop: EventLoop::new(Clock::start(), poller, spin, setup.connect_timeout, setup.response_timeout),
             pools: setup.pools.iter().map(pool).collect(),
@@ -101,19 +101,19 @@ impl Postgres {
             refused: None,
         };
         let mut completions = Vec::new();
-        (0..own.pools.len()).for_each(|pool| own.fill(pool, &mut completions));
-        while own.pools.iter().any(|pool| pool.idle.len() < pool.size as usize) && !stop.load(Relaxed) {
-            if let Some(((outcome, reason), was_open)) = own.refused.take() {
-                let (address, reason) = (own.setup.route.addresses.first(), reason.to_string());
+        (0..client.pools.len()).for_each(|pool| client.fill(pool, &mut completions));
+        while client.pools.iter().any(|pool| pool.idle.len() < pool.size as usize) && !stop.load(Relaxed) {
+            if let Some(((outcome, reason), was_open)) = client.refused.take() {
+                let (address, reason) = (client.setup.route.addresses.first(), reason.to_string());
                 return Err(match was_open {
                     true => Error::Database { address, reason },
-                    false => own.setup.route.addresses.connect_error(outcome, reason),
+                    false => client.setup.route.addresses.connect_error(outcome, reason),
                 });
             }
-            let deadline = own.event_loop.clock.now() + POLL_INTERVAL;
-            own.wait(deadline, &mut completions);
+            let deadline = client.event_loop.clock.now() + POLL_INTERVAL;
+            client.wait(deadline, &mut completions);
         }
-        Ok(own)
+        Ok(client)
     }
 }
 

@@ -42,10 +42,10 @@ struct Probe {
 /// it does not speak HTTP/2.
 pub(super) fn check(route: &Route, http2: bool, timeout: Nanos) -> Result<(), Error> {
     let mut probe = open(route, timeout)?;
-    let wrong = |(outcome, reason): Failure| route.addresses.connect_error(outcome, reason.to_string());
+    let to_error = |(outcome, reason): Failure| route.addresses.connect_error(outcome, reason.to_string());
     if let Some(client) = &route.tls {
         if client.client_certificate_requested() {
-            probe.await_certificate_verdict().map_err(wrong)?;
+            probe.await_certificate_verdict().map_err(to_error)?;
         }
         return match http2 && !probe.stream.agreed_on_http2() {
             true => Err(Error::NoHttp2 {
@@ -82,8 +82,8 @@ pub(super) fn speaks_tls(route: &Route, timeout: Nanos) -> bool {
 
 /// Opens a connection.
 fn open(route: &Route, timeout: Nanos) -> Result<Probe, Error> {
-    let wrong = |(outcome, reason): Failure| route.addresses.connect_error(outcome, reason.to_string());
-    let mut probe = Probe::new(route).map_err(wrong)?;
+    let to_error = |(outcome, reason): Failure| route.addresses.connect_error(outcome, reason.to_string());
+    let mut probe = Probe::new(route).map_err(to_error)?;
     match probe.open(route, timeout) {
         Ok(()) => Ok(probe),
         Err(failure) => Err(match probe.stream.certificate_error() {
@@ -92,7 +92,7 @@ fn open(route: &Route, timeout: Nanos) -> Result<Probe, Error> {
                 address: route.addresses.first(),
                 reason: "it rejected all offered protocols in the TLS handshake",
             },
-            None => wrong(failure),
+            None => to_error(failure),
         }),
     }
 }

@@ -147,7 +147,7 @@ impl<W: ProtocolClient> Scripted<W> {
         let Some(page) = self.pages.get_mut(&session) else { return };
         let now = self.client.now();
         // The observer sees each exchange by itself, without its redirects.
-        let own = self.observer.is_some().then(|| event.clone());
+        let exchange_event = self.observer.is_some().then(|| event.clone());
         page.request = merge_redirects(&page.request, event, page.redirects, now);
         if let Some(response) = response {
             let state = state_of(&mut self.session_states, session);
@@ -167,8 +167,8 @@ impl<W: ProtocolClient> Scripted<W> {
                 Ok(Some(outgoing)) => {
                     let sent_text = std::mem::replace(&mut page.outgoing, Arc::new(outgoing));
                     let next = (page.outgoing.clone(), new_event(page.launch, page.label, self.worker));
-                    if let Some(own) = own {
-                        self.observe(Some(&sent_text), &own, Some(response));
+                    if let Some(exchange_event) = exchange_event {
+                        self.observe(Some(&sent_text), &exchange_event, Some(response));
                     }
                     self.pages.entry(session).and_modify(|page| page.redirects += 1);
                     self.client.begin(&next.0, next.1, &mut self.completions);
@@ -192,9 +192,9 @@ impl<W: ProtocolClient> Scripted<W> {
             // Like a browser, do not fetch the objects of a page that failed.
             page.next = u16::MAX;
         }
-        if let Some(own) = own {
+        if let Some(exchange_event) = exchange_event {
             let (outgoing, Event { outcome, error, .. }) = (page.outgoing.clone(), page.request.clone());
-            self.observe(Some(&outgoing), &Event { outcome, error, ..own }, response);
+            self.observe(Some(&outgoing), &Event { outcome, error, ..exchange_event }, response);
         }
         self.fetch_objects(session, events);
     }
@@ -220,14 +220,14 @@ impl<W: ProtocolClient> Scripted<W> {
     fn fetch_objects(&mut self, session: u64, events: &mut Vec<Event>) {
         let Some(page) = self.pages.get_mut(&session) else { return };
         let count = self.script.objects(page.label).map_or(0, |objects| objects.paths.len() as u16);
-        while let Some(wanted) = page.objects_wanted
+        while let Some(scheduled) = page.objects_wanted
             && page.next <= count
             && page.free_lanes != 0
         {
             let object = page.next;
             page.next += 1;
             let new_event = new_event(page.launch, page.label, self.worker);
-            let event = Event { intended: wanted, object, ..new_event };
+            let event = Event { intended: scheduled, object, ..new_event };
             let lane = page.free_lanes.trailing_zeros() as u8;
             let state = self.session_states.get(&session);
             match self.script.object((page.label, object), lane, page.context, state, self.client.now()) {

@@ -80,7 +80,7 @@ impl TlsStream {
     pub(super) fn certificate_error(&mut self) -> Option<String> {
         // rustls returns the first error again.
         match self.0.process_new_packets() {
-            Err(TlsError::InvalidCertificate(wrong)) => Some(certificate_problem(&wrong)),
+            Err(TlsError::InvalidCertificate(error)) => Some(certificate_problem(&error)),
             _ => None,
         }
     }
@@ -90,7 +90,7 @@ impl TlsStream {
         let refusal = AlertDescription::NoApplicationProtocol;
         match self.0.process_new_packets() {
             Err(TlsError::AlertReceived(alert)) => alert == refusal,
-            Err(wrong) => wrong == TlsError::NoApplicationProtocol,
+            Err(error) => error == TlsError::NoApplicationProtocol,
             Ok(_) => false,
         }
     }
@@ -99,7 +99,7 @@ impl TlsStream {
     pub(super) fn received_tls(&mut self) -> bool {
         match self.0.process_new_packets() {
             Ok(_) => !self.0.is_handshaking(),
-            Err(wrong) => !matches!(wrong, TlsError::InvalidMessage(_)),
+            Err(error) => !matches!(error, TlsError::InvalidMessage(_)),
         }
     }
 
@@ -196,8 +196,8 @@ fn read_failure(error: io::Error) -> Failure {
 }
 
 /// What is wrong with a certificate, for messages.
-fn certificate_problem(wrong: &CertificateError) -> String {
-    match wrong {
+fn certificate_problem(error: &CertificateError) -> String {
+    match error {
         CertificateError::UnknownIssuer => "it is not signed by a trusted root".to_owned(),
         CertificateError::BadSignature => {
             "it is not signed by the root that it names; a self-signed certificate is trusted only as a root".to_owned()
@@ -213,11 +213,11 @@ fn certificate_problem(wrong: &CertificateError) -> String {
 #[allow(clippy::needless_pass_by_value)] // shaped for map_err
 fn tls_failure(error: TlsError) -> Failure {
     let reason = match &error {
-        TlsError::InvalidCertificate(wrong) => {
+        TlsError::InvalidCertificate(error) => {
             format!(
                 "the certificate of the server is not trusted: {}; set target.tls.roots or \
                  target.tls.server_name, or accept any certificate with target.tls.insecure = true",
-                certificate_problem(wrong)
+                certificate_problem(error)
             )
         }
         TlsError::AlertReceived(AlertDescription::CertificateRequired) => {

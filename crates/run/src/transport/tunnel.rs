@@ -39,7 +39,10 @@ impl Tunnel {
         loop {
             match socket.read(&mut piece) {
                 Ok(0) => {
-                    return Err((Outcome::Refused, Reason::words("the proxy closed the connection without a response")));
+                    return Err((
+                        Outcome::Refused,
+                        Reason::words("the proxy closed the connection without a response"),
+                    ));
                 }
                 Ok(read) => self.response.extend_from_slice(&piece[..read]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),

@@ -130,7 +130,7 @@ impl WebSocket {
                 }
                 Err(failure) => return self.fail(key, failure, completions),
             };
-            let said = match &message {
+            let payload = match &message {
                 Message::Text(text) => text.as_bytes(),
                 Message::Binary(bytes) => bytes,
                 Message::Close(_) if connection.closing => continue,
@@ -147,7 +147,7 @@ impl WebSocket {
             let Some(exchange) = connection.exchange.as_mut().filter(|exchange| !exchange.only_connects) else {
                 continue;
             };
-            exchange.event.bytes_in += said.len() as u64;
+            exchange.event.bytes_in += payload.len() as u64;
             if exchange.event.first_byte.is_none() {
                 exchange.event.first_byte = Some(self.event_loop.clock.now());
                 let Event { session, object, .. } = exchange.event;
@@ -155,7 +155,7 @@ impl WebSocket {
             }
             let expected = &self.setup.expected[usize::from(exchange.event.label)];
             let pattern = exchange.pattern.as_ref().or(expected.pattern.as_ref());
-            if pattern.is_none_or(|pattern| pattern.is_match(said)) {
+            if pattern.is_none_or(|pattern| pattern.is_match(payload)) {
                 exchange.response = Some(message);
                 exchange.remaining = exchange.remaining.map(|remaining| remaining - 1);
                 if exchange.remaining == Some(0) {
@@ -237,8 +237,8 @@ impl WebSocket {
         let now = self.event_loop.clock.now();
         loop {
             let connections = &self.connections;
-            let listens = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial));
-            let Some(key) = self.listen_deadlines.pop_expired(now, listens) else { break };
+            let is_pending = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial));
+            let Some(key) = self.listen_deadlines.pop_expired(now, is_pending) else { break };
             if self.connections[key].is_open() {
                 self.complete(key, completions);
             } else {
@@ -306,9 +306,9 @@ impl Client<Vec<Completion>> for WebSocket {
 
     fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
         let connections = &self.connections;
-        let listens = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial));
-        let farewell = self.close_deadlines.next_due(|key, number| is_closing(connections, key, number));
-        let alarm = farewell.min(self.listen_deadlines.next_due(listens));
+        let is_pending = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial));
+        let next_close = self.close_deadlines.next_due(|key, number| is_closing(connections, key, number));
+        let alarm = next_close.min(self.listen_deadlines.next_due(is_pending));
         run_once(self, deadline.min(alarm), completions);
         if alarm < Instant::MAX {
             self.fire_timers(completions);
@@ -364,21 +364,22 @@ impl ProtocolClient for WebSocket {
         let is_own = |(key, number): &&(usize, u32)| {
             connections.get(*key).is_some_and(|connection| connection.number == *number && !connection.closing)
         };
-        let own = self.by_session.get(&session).filter(is_own);
-        let own = own.map(|(key, _)| *key);
-        if own.is_none() && self.connections.len() - self.closing >= self.limit {
+        let existing = self.by_session.get(&session).filter(is_own);
+        let existing = existing.map(|(key, _)| *key);
+        if existing.is_none() && self.connections.len() - self.closing >= self.limit {
             let reason = Reason::Connections(self.limit as u64);
             completions.push(Completion::Done(Event { error: Some(reason), ..event }, None));
             return self.event_loop.clock.now();
         }
         let ExpectedMessage { chat, .. } = &self.setup.expected[usize::from(event.label)];
-        let (unsent_message, pattern) = match message(outgoing, chat).and_then(|said| Ok((said, pattern(outgoing)?))) {
-            Ok(made) => made,
-            Err(reason) => {
-                completions.push(Completion::Done(Event { error: Some(reason.into()), ..event }, None));
-                return self.event_loop.clock.now();
-            }
-        };
+        let (unsent_message, pattern) =
+            match message(outgoing, chat).and_then(|payload| Ok((payload, pattern(outgoing)?))) {
+                Ok(made) => made,
+                Err(reason) => {
+                    completions.push(Completion::Done(Event { error: Some(reason.into()), ..event }, None));
+                    return self.event_loop.clock.now();
+                }
+            };
         let only_connects = chat.only_connects(unsent_message.is_some());
         let (listen, remaining) = (chat.listen, chat.count.or(chat.listen.is_none().then_some(1)));
         self.serial += 1;
@@ -394,7 +395,7 @@ impl ProtocolClient for WebSocket {
             response: None,
             body_limit: outgoing.body_limit,
         };
-        let (key, fresh) = match own {
+        let (key, fresh) = match existing {
             Some(key) => {
                 let connection = &mut self.connections[key];
                 (exchange.event.connection, exchange.event.reused) = (connection.number, true);

@@ -143,11 +143,11 @@ impl Http1 {
             }
             // With a held-back body the first bytes may be an interim response, which is not the first byte of the
             // response.
-            let holds = E::KEEPS_RESPONSE && connection.held.is_some();
-            if E::KEEPS_RESPONSE && !holds && exchange.event.first_byte.is_none() {
+            let holds_body = E::KEEPS_RESPONSE && connection.held.is_some();
+            if E::KEEPS_RESPONSE && !holds_body && exchange.event.first_byte.is_none() {
                 sink.first_byte(&exchange.event);
             }
-            if holds {
+            if holds_body {
                 exchange.event.bytes_in += read as u64;
             } else {
                 exchange.received(read, now);
@@ -159,10 +159,10 @@ impl Http1 {
             } else {
                 exchange.response.read::<false>(bytes)
             };
-            if holds && exchange.response.status() > 0 {
+            if holds_body && exchange.response.status() > 0 {
                 exchange.event.first_byte = Some(now);
                 sink.first_byte(&exchange.event);
-            } else if holds
+            } else if holds_body
                 && exchange.response.saw_continue()
                 && let Err(error) = connection.release_body()
             {
@@ -174,8 +174,8 @@ impl Http1 {
                 Ok(Progress::More) => {}
                 Ok(Progress::Done { keep }) => {
                     // The server would take the next request for the rest of the body.
-                    let lacks = connection.is_unwritten() || E::KEEPS_RESPONSE && connection.held.is_some();
-                    let keep = keep && !lacks && self.setup.reuse != Reuse::Fresh;
+                    let is_incomplete = connection.is_unwritten() || E::KEEPS_RESPONSE && connection.held.is_some();
+                    let keep = keep && !is_incomplete && self.setup.reuse != Reuse::Fresh;
                     self.finish(key, keep, now, sink);
                     if !keep || (drained && !to_the_end) {
                         return taken;

@@ -61,8 +61,9 @@ impl Http1 {
         match self.setup.reuse {
             Reuse::Fresh => None,
             Reuse::PerSession => {
-                let mine = if lane == 0 { self.by_session.get(&session) } else { self.extra.get(&(session, lane)) };
-                mine.and_then(|mine| live(&self.connections, *mine))
+                let own_connection =
+                    if lane == 0 { self.by_session.get(&session) } else { self.extra.get(&(session, lane)) };
+                own_connection.and_then(|own_connection| live(&self.connections, *own_connection))
             }
             Reuse::Pool => {
                 while let Some(candidate) = self.idle.pop() {

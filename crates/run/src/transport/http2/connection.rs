@@ -90,8 +90,8 @@ impl Http2 {
             Reuse::Fresh => None,
             Reuse::PerSession => {
                 let (key, number) = *self.by_session.get(&session)?;
-                let mine = self.connections.get_mut(key).filter(|connection| connection.number == number)?;
-                mine.has_room().then_some(key)
+                let own_connection = self.connections.get_mut(key).filter(|connection| connection.number == number)?;
+                own_connection.has_room().then_some(key)
             }
             // With a limit, all connections share the streams. Without one, a new connection is opened only when all
             // are full.

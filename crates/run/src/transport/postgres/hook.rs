@@ -32,12 +32,12 @@ impl Hook {
     /// The thread cannot be started.
     pub(super) fn new(command: Arc<[String]>, waker: Waker) -> io::Result<Self> {
         let (calls, requests) = channel::<HookCall>();
-        let (tell, results) = channel();
+        let (sender, results) = channel();
         thread::Builder::new().spawn(move || {
             for HookCall { connection, pid, class } in requests {
-                let places = [("{{pid}}", pid.to_string()), ("{{class}}", class)];
-                let places = places.each_ref().map(|(endpoint, value)| (*endpoint, value.as_str()));
-                if tell.send((connection, command::run(&command, &places, &|_| false))).is_err() {
+                let placeholders = [("{{pid}}", pid.to_string()), ("{{class}}", class)];
+                let placeholders = placeholders.each_ref().map(|(endpoint, value)| (*endpoint, value.as_str()));
+                if sender.send((connection, command::run(&command, &placeholders, &|_| false))).is_err() {
                     break;
                 }
                 waker.wake();

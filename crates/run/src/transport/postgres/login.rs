@@ -36,9 +36,9 @@ enum Stage {
 impl Login {
     /// Writes the startup message.
     pub(super) fn begin(setup: &Setup, out: &mut BytesMut) -> Result<Self, Failure> {
-        let own = [("user", setup.user.as_str()), ("database", &setup.database), ("client_encoding", "UTF8")];
+        let parameters = [("user", setup.user.as_str()), ("database", &setup.database), ("client_encoding", "UTF8")];
         let settings = setup.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        encoded(frontend::startup_message(own.into_iter().chain(settings), out))?;
+        encoded(frontend::startup_message(parameters.into_iter().chain(settings), out))?;
         Ok(Self { stage: Stage::Authenticating, backend: (0, 0) })
     }
 
@@ -65,13 +65,13 @@ impl Login {
             (Stage::Authenticating, Message::AuthenticationCleartextPassword) => {
                 encoded(frontend::password_message(setup.password()?.as_bytes(), out))?;
             }
-            (Stage::Authenticating, Message::AuthenticationMd5Password(asked)) => {
-                let hash = md5_hash(setup.user.as_bytes(), setup.password()?.as_bytes(), asked.salt());
+            (Stage::Authenticating, Message::AuthenticationMd5Password(demand)) => {
+                let hash = md5_hash(setup.user.as_bytes(), setup.password()?.as_bytes(), demand.salt());
                 encoded(frontend::password_message(hash.as_bytes(), out))?;
             }
-            (Stage::Authenticating, Message::AuthenticationSasl(asked)) => {
+            (Stage::Authenticating, Message::AuthenticationSasl(demand)) => {
                 let mut known = false;
-                let mut mechanisms = asked.mechanisms();
+                let mut mechanisms = demand.mechanisms();
                 while let Ok(Some(name)) = mechanisms.next() {
                     known |= name == SCRAM_SHA_256;
                 }
@@ -82,15 +82,15 @@ impl Login {
                 encoded(frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), out))?;
                 self.stage = Stage::Scram(Box::new(scram));
             }
-            (Stage::Scram(scram), Message::AuthenticationSaslContinue(asked)) => {
-                let rounds = String::from_utf8_lossy(asked.data());
+            (Stage::Scram(scram), Message::AuthenticationSaslContinue(demand)) => {
+                let rounds = String::from_utf8_lossy(demand.data());
                 let rounds = rounds.split(',').find_map(|part| part.strip_prefix("i=")?.parse::<u32>().ok());
                 if rounds.is_none_or(|rounds| rounds > MAX_SCRAM_ROUNDS) {
                     return Err(login_failure(format!(
                         "the server demands more than {MAX_SCRAM_ROUNDS} SCRAM iterations"
                     )));
                 }
-                scram.update(asked.data()).map_err(|reason| malformed(&reason.to_string()))?;
+                scram.update(demand.data()).map_err(|reason| malformed(&reason.to_string()))?;
                 encoded(frontend::sasl_response(scram.message(), out))?;
             }
             (Stage::Scram(scram), Message::AuthenticationSaslFinal(proof)) => {
@@ -100,9 +100,9 @@ impl Login {
                 self.stage = Stage::Authenticating;
             }
             (Stage::OnConnect(_), Message::BackendKeyData(key)) => self.backend = (key.process_id(), key.secret_key()),
-            (Stage::OnConnect(said), Message::ReadyForQuery(_)) => {
-                if let Some(next) = setup.on_connect.get(*said) {
-                    *said += 1;
+            (Stage::OnConnect(sent), Message::ReadyForQuery(_)) => {
+                if let Some(next) = setup.on_connect.get(*sent) {
+                    *sent += 1;
                     encoded(frontend::query(next, out))?;
                 } else {
                     encoded(setup.statements.prepare(out))?;
@@ -114,17 +114,17 @@ impl Login {
                 Message::CommandComplete(_) | Message::RowDescription(_) | Message::EmptyQueryResponse,
             ) => {}
             (Stage::Preparing(_), Message::ParseComplete) => {}
-            (Stage::Preparing(told), Message::ParameterDescription(takes)) => {
+            (Stage::Preparing(described), Message::ParameterDescription(takes)) => {
                 let takes = takes.parameters().count().map_err(|reason| malformed(&reason.to_string()))?;
-                setup.statements.takes(told.len(), takes).map_err(login_failure)?;
+                setup.statements.takes(described.len(), takes).map_err(login_failure)?;
             }
-            (Stage::Preparing(told), Message::NoData) => told.push(Columns::default()),
-            (Stage::Preparing(told), Message::RowDescription(row)) => {
+            (Stage::Preparing(described), Message::NoData) => described.push(Columns::default()),
+            (Stage::Preparing(described), Message::RowDescription(row)) => {
                 let names = row.fields().map(|field| Ok(Box::from(field.name()))).collect::<Vec<_>>();
-                told.push(names.map_err(|reason| malformed(&reason.to_string()))?.into());
+                described.push(names.map_err(|reason| malformed(&reason.to_string()))?.into());
             }
-            (Stage::Preparing(told), Message::ReadyForQuery(_)) => {
-                setup.statements.described(std::mem::take(told)).map_err(login_failure)?;
+            (Stage::Preparing(described), Message::ReadyForQuery(_)) => {
+                setup.statements.described(std::mem::take(described)).map_err(login_failure)?;
                 return Ok(Some(self.backend));
             }
             (
@@ -144,8 +144,10 @@ impl Login {
         let reason = raw.error()?;
         Ok(match &self.stage {
             Stage::Authenticating | Stage::Scram(_) | Stage::OnConnect(0) => (Outcome::Refused, reason),
-            Stage::OnConnect(said) => login_failure(format!("on_connect `{}`: {reason}", setup.on_connect[said - 1])),
-            Stage::Preparing(told) => login_failure(format!("`{}`: {reason}", setup.statements.text(told.len()))),
+            Stage::OnConnect(sent) => login_failure(format!("on_connect `{}`: {reason}", setup.on_connect[sent - 1])),
+            Stage::Preparing(described) => {
+                login_failure(format!("`{}`: {reason}", setup.statements.text(described.len())))
+            }
         })
     }
 }

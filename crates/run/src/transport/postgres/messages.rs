@@ -183,8 +183,8 @@ mod tests {
             for piece in encoded(&messages).chunks(cut) {
                 all.extend(read(&mut reader, piece, true).unwrap());
             }
-            let meant: Vec<_> = messages.into_iter().map(|(tag, body)| (tag, body.clone(), body.len())).collect();
-            prop_assert_eq!(all, meant);
+            let expected: Vec<_> = messages.into_iter().map(|(tag, body)| (tag, body.clone(), body.len())).collect();
+            prop_assert_eq!(all, expected);
         }
     }
 
@@ -193,7 +193,7 @@ mod tests {
         let mut reader = MessageReader::default();
         let (short, long) = (vec![1; 100], vec![2; MAX_MESSAGE + 1]);
         let bytes = encoded(&[(b'D', short.clone()), (b'D', long.clone()), (b'N', long), (b'Z', vec![b'I'])]);
-        let meant = |kept: Vec<u8>| {
+        let expected = |kept: Vec<u8>| {
             vec![
                 (b'D', kept, 100),
                 (b'D', vec![], MAX_MESSAGE + 1),
@@ -203,21 +203,21 @@ mod tests {
         };
         for (wanted, kept) in [(true, short), (false, vec![])] {
             let read: Vec<_> = bytes.chunks(9000).flat_map(|b| read(&mut reader, b, wanted).unwrap()).collect();
-            assert_eq!(read, meant(kept));
+            assert_eq!(read, expected(kept));
             assert!(reader.pieces.capacity() + reader.whole.capacity() <= 2 * MAX_BUFFER);
         }
     }
 
     #[test]
     fn other_protocols_are_detected_by_the_first_message_head() {
-        for (said, reason) in [
+        for (bytes_in, reason) in [
             (&b"HTTP/1.1 400 Bad Request\r\n"[..], "not PostgreSQL: a message `H` of 1414811695 bytes"),
             (b"\x16\x03\x01\x02\x00", "not PostgreSQL: a message `\\u{16}` of 50397696 bytes"),
             (b"Z\0\0\0\x03", "not PostgreSQL: a message `Z` of 3 bytes"),
             (b"E\0\x20\0\0", "not PostgreSQL: a message `E` of 2097152 bytes"),
         ] {
-            let (outcome, told) = read(&mut MessageReader::default(), said, true).unwrap_err();
-            assert_eq!((outcome, told.text()), (Outcome::Malformed, reason.into()));
+            let (outcome, reason_text) = read(&mut MessageReader::default(), bytes_in, true).unwrap_err();
+            assert_eq!((outcome, reason_text.text()), (Outcome::Malformed, reason.into()));
         }
     }
 

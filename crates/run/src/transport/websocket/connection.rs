@@ -205,7 +205,7 @@ impl Connection {
     /// Sends what is pending.
     pub(super) fn send_pending(&mut self) -> Result<(), Failure> {
         let State::Open(socket) = &mut self.state else { return Ok(()) };
-        let said = match &mut self.exchange {
+        let sent = match &mut self.exchange {
             None if !self.closing => return Ok(()),
             None => socket.flush(),
             Some(exchange) => match exchange.unsent_message.take() {
@@ -218,15 +218,15 @@ impl Connection {
                 None => socket.flush(),
             },
         };
-        said.or_else(|error| if would_block(&error) { Ok(()) } else { Err(failure(error)) })
+        sent.or_else(|error| if would_block(&error) { Ok(()) } else { Err(failure(error)) })
     }
 
     /// Sends a Close frame; returns whether that was possible.
     pub(super) fn send_close(&mut self, code: CloseCode) -> bool {
         let State::Open(socket) = &mut self.state else { return false };
-        let goodbye = CloseFrame { code, reason: Utf8Bytes::default() };
-        let said = socket.close(Some(goodbye)).and_then(|()| socket.flush());
-        said.map_or_else(|error| would_block(&error), |()| true)
+        let frame = CloseFrame { code, reason: Utf8Bytes::default() };
+        let sent = socket.close(Some(frame)).and_then(|()| socket.flush());
+        sent.map_or_else(|error| would_block(&error), |()| true)
     }
 
     /// Sends the Close frame that answers the peer's; the library has it ready.

@@ -36,7 +36,7 @@ pub(super) struct ExpectedMessage {
 
 impl ExpectedMessage {
     /// Compiles what `chat` waits for, as far as it is known before the run.
-    fn new(chat: &Chat, patience: Nanos) -> Result<Self, String> {
+    fn new(chat: &Chat, response_timeout: Nanos) -> Result<Self, String> {
         let no_regex = |reason| format!("websocket.await is not a valid regular expression: {reason}");
         let known = chat.awaited.as_ref().and_then(Template::text);
         let pattern = known.map(Regex::new).transpose().map_err(no_regex)?;
@@ -46,8 +46,8 @@ impl ExpectedMessage {
             Regex::new(&own.pieces().iter().map(piece).collect::<String>()).map_err(no_regex)?;
         }
         match chat.listen {
-            Some(listen) if listen >= patience => {
-                Err(format!("listens for {listen}, but target.response_timeout is {patience}; raise it"))
+            Some(listen) if listen >= response_timeout => {
+                Err(format!("listens for {listen}, but target.response_timeout is {response_timeout}; raise it"))
             }
             _ => Ok(Self { pattern, chat: chat.clone() }),
         }
@@ -62,10 +62,10 @@ impl Setup {
     pub(crate) fn new(workload: &Workload, route: Arc<Route>) -> Result<Self, Error> {
         let target = workload.target().ok_or(Error::NoTarget)?;
         let expected = workload.requests().iter().map(|request| {
-            let wrong = |reason: String| Error::Request { name: request.name().to_owned(), reason };
+            let invalid = |reason: String| Error::Request { name: request.name().to_owned(), reason };
             match request.call() {
-                Call::WebSocket(chat) => ExpectedMessage::new(chat, target.response_timeout()).map_err(wrong),
-                _ => Err(wrong(
+                Call::WebSocket(chat) => ExpectedMessage::new(chat, target.response_timeout()).map_err(invalid),
+                _ => Err(invalid(
                     "is not a WebSocket request, but others are; put them into a workload of their own and run both at once"
                         .to_owned(),
                 )),

@@ -53,7 +53,7 @@ fn ends_of_connections() -> Vec<Case> {
     vec![
         case("closes before a response", [], reset("closed before a response")),
         case("resets before a response", [Reset], reset("reset")),
-        unprompted("resets before it was asked", [Reset], reset("reset").or(expected(Outcome::Refused, "reset"))),
+        unprompted("resets before the request", [Reset], reset("reset").or(expected(Outcome::Refused, "reset"))),
         case("half a status line", [say("HTTP/1.1 2")], reset("closed within the response head")),
         case("half a head", [say("HTTP/1.1 200 OK\r\nContent-Le")], reset("closed within the response head")),
         case("resets in the head", [say("HTTP/1.1 200 OK\r\nContent-Le"), Pause, Reset], reset("reset")),
@@ -76,11 +76,7 @@ fn ends_of_connections() -> Vec<Case> {
         case("half a chunk", [chunked("5\r\nhe")], reset("closed within a chunked body")),
         case("no last chunk", [chunked("5\r\nhello\r\n")], reset("closed within a chunked body")),
         case("no end after the last chunk", [chunked("0\r\n")], reset("closed within a chunked body")),
-        case(
-            "a chunk that never fills",
-            [chunked("7fffffffffffffff\r\nhello")],
-            reset("closed within a chunk"),
-        ),
+        case("a chunk that never fills", [chunked("7fffffffffffffff\r\nhello")], reset("closed within a chunk")),
         case(
             "a length that never fills",
             [answer("Content-Length: 9223372036854775807\r\n", "x")],
@@ -99,7 +95,7 @@ fn ends_of_connections() -> Vec<Case> {
         case("stalls in a body to the end", [answer("", "hello"), Stall], timeout()),
         case("byte by byte, in time", [drip(OK)], ok(200).bytes(OK.len() as u64)),
         case("byte by byte, too slowly", [drip(format!("HTTP/1.1 200 OK\r\nX: {}", "a".repeat(1000)))], timeout()),
-        unprompted("responds before it was asked", [say(OK)], ok(200)),
+        unprompted("responds before the request", [say(OK)], ok(200)),
     ]
 }
 

@@ -86,7 +86,7 @@ fn cookies() -> Vec<Case> {
         once("a cookie of 100 KB", answer(&large, b"ok"), ok(200)),
         once("a cookie that is invalid", answer("Set-Cookie: ;;;=\r\n", b"ok"), ok(200)),
         once(
-            "a cookie of a date beyond all",
+            "a cookie with an age that is too large",
             answer("Set-Cookie: a=b; Max-Age=99999999999999999999\r\n", b"ok"),
             ok(200),
         ),

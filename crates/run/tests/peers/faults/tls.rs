@@ -166,7 +166,11 @@ fn connections(config: &Arc<ServerConfig>) -> Vec<Case> {
             },
             ok(200),
         ),
-        then("a response without a close_notify, whole by its length", |mut stream| drop(stream.write_all(OK)), ok(200)),
+        then(
+            "a response without a close_notify, whole by its length",
+            |mut stream| drop(stream.write_all(OK)),
+            ok(200),
+        ),
         then(
             "a response to the end, without a close_notify",
             |mut stream| {

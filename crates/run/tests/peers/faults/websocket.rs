@@ -223,14 +223,22 @@ fn close_frames() -> Vec<Case> {
             reset("closed by the server (1001 closing time)"),
         ),
         case("a Close frame without a code", [say(frame(CLOSE, "")), Stall], reset("closed by the server")),
-        case("a Close frame with a code of its own", [say(close(4711, "")), Stall], reset("closed by the server (4711)")),
+        case(
+            "a Close frame with a code of its own",
+            [say(close(4711, "")), Stall],
+            reset("closed by the server (4711)"),
+        ),
         case("a Close frame after a response", [all([matching_message(), close(1000, "")]), Stall], ok(101)),
         case(
             "a response after a Close frame",
             [all([close(1000, ""), matching_message()]), Stall],
             reset("closed by the server (1000)"),
         ),
-        case("two Close frames", [all([close(1000, ""), close(1001, "")]), Stall], reset("closed by the server (1000)")),
+        case(
+            "two Close frames",
+            [all([close(1000, ""), close(1001, "")]), Stall],
+            reset("closed by the server (1000)"),
+        ),
         case(
             "a Close frame in a message",
             [all([frame(TEXT, "hi"), close(1000, "")]), Stall],
