@@ -109,7 +109,7 @@ fn the_samples_of_other_tools() -> Tested {
     let hey = real("samples/hey_c10_q10_5s.csv")?;
     let hey = verdict(&hey, &[]);
     near(&total(&hey, "gaps")["cov"], 2.99, 1e-2);
-    assert_eq!(hey["reason"], "launches come in bunches of 10, every 100 ms");
+    assert_eq!(hey["reason"], "requests come in bunches of 10, every 100 ms");
     let pgbench = verdict(&real("samples/pgbench_rate50.log")?, &[]);
     near(&total(&pgbench, "gaps")["cov"], 0.945, 5e-4);
     near(&pgbench["expected"]["scheduled_cov"], 0.935, 5e-4);

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_that_is_not_small_beside_the_mean_gap_is_a_doubt_with_numbers() {
+    fn clock_uncertainty_near_the_mean_gap_is_a_warning() {
         let (ask, fine) = (Criteria { duration: Some(Nanos::from_secs(30)), ..Criteria::default() }, recording(10_000));
         let verdict = verify(&fine, &ask).unwrap();
         assert_eq!(verdict.validity, Validity::Valid, "{}", verdict.reason);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_clocks_do_within_their_bounds_the_cov_is_no_further_off_than_is_said() {
+    fn the_cov_uncertainty_is_an_upper_bound() {
         let (bounds, gap) = ([0.0, 0.4, 1.7], 1.0);
         let clock = |within: &f64| Clock { offset_uncertainty_ms: Some(*within), ..Clock::default() };
         let clocks: Vec<Clock> = bounds.iter().map(clock).collect();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_nobody_knows_leave_nothing_to_reckon_with() {
+    fn unknown_clocks_give_no_warning() {
         assert_eq!(order_warning(&[], 1e6, &Criteria::default()), None);
         assert_eq!(order_warning(&[Clock::default(), Clock::default()], 1e6, &Criteria::default()), None);
     }

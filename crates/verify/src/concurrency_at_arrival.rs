@@ -79,7 +79,7 @@ mod tests {
     use offered_events::{Event, Recording};
 
     #[test]
-    fn who_goes_at_an_instant_is_gone_before_anybody_comes() {
+    fn departures_come_before_arrivals_at_the_same_time() {
         let event = |sent: u64, stay: u64, outcome| {
             let sent = Instant::from_millis(sent);
             Event { sent: Some(sent), done: Some(sent + Nanos::from_millis(stay)), outcome, ..Event::at(sent) }

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_punctual_run_owes_nothing_to_its_generator() {
+    fn a_punctual_run_has_no_generator_error() {
         let effect = effect(&stalled(20 * MS, 0, 1));
         assert_eq!((effect.window_ms, effect.worst().upper_bound(), effect.is_within_tolerance()), (20.0, 0.0, true));
         assert!(!GeneratorError { tolerance: 0.0, ..effect }.is_within_tolerance(), "of nothing nothing is tolerated");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_weighs_as_much_as_the_responses_are_short() {
+    fn stalls_matter_more_for_short_responses() {
         // A stall of 8.5 ms once a second is negligible for responses of 3.4 s and large for responses of 0.2 ms.
         let of = |service, stall, every| effect(&stalled(service, stall, every)).worst().upper_bound();
         assert!(of(3400 * MS, 17 * MS / 2, 1) < 0.01);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn where_answers_decide_when_users_launch_only_waiting_is_known() {
+    fn closed_systems_have_lateness_only() {
         let times = stalled(20 * MS, 40 * MS, 1);
         let closed = of(&times, &[]).unwrap();
         assert!(closed.needs_warning() && !GeneratorError { tolerance: 0.0, ..closed.clone() }.needs_warning());
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn company_is_counted_in_the_window_before() {
+    fn bunching_counts_requests_in_the_window_before() {
         let mut company = BunchingCounter::new(10);
         for at in [0, 5, 9, 10, 30] {
             company.add(at);

@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_that_reaches_below_zero_is_none() {
+    fn intervals_below_zero_become_infinite() {
         let of = |low, high| drop_uninformative_interval(Estimate { value: 962.0, low, high });
         assert_eq!(of(950.0, 980.0).high, 980.0);
         // A measured throughput of 962.2/s had this interval.

@@ -173,7 +173,7 @@ mod tests {
     use offered_events::Event;
 
     #[test]
-    fn a_page_is_there_with_its_last_object() {
+    fn a_page_completes_with_its_last_object() {
         let ms = Instant::from_millis;
         let event = |session, object, intended: u64, done: u64, outcome| Event {
             session,

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn each_policy_counts_for_what_came_while_it_was_settled() {
+    fn policies_count_settled_parts_of_blocks() {
         let ask = Criteria { classes: vec![("buy".to_owned(), "long".to_owned())], ..Criteria::default() };
         let found = policies(&run(|_, _| {}), &ask, &window(0.0, 24.0)).unwrap();
         let [a, b] = &found[..] else { panic!("{found:?}") };
@@ -318,7 +318,7 @@ mod tests {
         let names: Vec<(RowKind, &str)> = a.rows.iter().map(|row| (row.kind, row.label.as_str())).collect();
         let labels = [(RowKind::Label, "find"), (RowKind::Label, "buy")];
         assert_eq!(names, [&[(RowKind::Class, "long")], &labels[..], &[(RowKind::Total, "Total")]].concat());
-        assert_eq!(a.shown_rows().count(), 2, "of classes where there are any");
+        assert_eq!(a.shown_rows().count(), 2, "classes are preferred over labels");
         let [a, b] = [a, b].map(|policy| policy.rows.last().unwrap());
         assert_eq!((a.requests, a.ok, a.rate_per_s, a.mean_ms, b.mean_ms), (90, 90, 10.0, Some(20.0), Some(10.0)));
         assert_eq!((b.p50_ms, b.max_ms, a.max_ms), (Some(10.0), Some(15.0), Some(30.0)));
@@ -326,23 +326,23 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_was_none_counts_for_nobody_and_is_told() {
+    fn blocks_without_their_policy_are_excluded_with_a_warning() {
         let failed = run(|number, block| block.failed = (number == 3).then(|| "hook `x`: no".to_owned()));
         let found = policies(&failed, &Criteria::default(), &window(0.0, 24.0)).unwrap();
         assert_eq!([found[0].blocks, found[1].blocks], [2, 3]);
-        assert_eq!(found[0].rows.last().unwrap().mean_low_ms, None, "two blocks tell no interval");
+        assert_eq!(found[0].rows.last().unwrap().mean_low_ms, None, "two blocks are too few for an interval");
         let told = warning(&failed).unwrap();
         let expected = WarningKind::PolicyNotApplied { policy: "a".to_owned(), reason: "hook `x`: no".to_owned(), blocks: 1, total_blocks: 6 };
         assert_eq!(told, expected);
         let slow = run(|number, block| block.ended_ns += if number == 5 { 1_500_000_000 } else { 0 });
         assert_eq!(policies(&slow, &Criteria::default(), &window(0.0, 24.0)).unwrap()[1].blocks, 2);
         let Some(WarningKind::PolicyNotApplied { reason: why, .. }) = warning(&slow) else { panic!() };
-        assert_eq!(why, "the command took 1.5 s, which is longer than the settling time");
+        assert_eq!(why, "the command took 1.5 s, longer than the settling time");
         assert_eq!(warning(&run(|_, _| {})), None);
     }
 
     #[test]
-    fn only_the_time_that_is_judged_counts() {
+    fn only_the_judged_time_counts() {
         let found = policies(&run(|_, _| {}), &Criteria::default(), &window(6.0, 17.0)).unwrap();
         assert_eq!((found[0].duration_s, found[1].duration_s, found[0].blocks), (3.0, 5.0, 1));
         let plain = Recording { generator: None, ..run(|_, _| {}) };

@@ -99,7 +99,7 @@ mod tests {
     use offered_base::{Instant, Nanos};
 
     #[test]
-    fn one_failure_in_a_hundred_is_worth_telling() {
+    fn failures_are_notable_from_one_percent() {
         let of = |failed, launches| {
             let (ok, label) = (launches - failed, String::new());
             RequestStats { label, requests: launches, ok, failed, p50_ms: None, p95_ms: None, p99_ms: None, max_ms: None }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn each_launch_is_counted_once_and_failures_have_no_time() {
+    fn each_request_counts_once_and_failures_have_no_time() {
         let event = |i: u64, outcome, status| {
             let at = Instant::from_millis(i);
             let (sent, done) = (Some(at), Some(at + Nanos::from_millis(i + 1)));

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_below_its_capacity_keeps_up_and_one_above_does_not() {
+    fn a_queue_is_stable_below_capacity_and_overloaded_above() {
         for seed in 0..20 {
             assert_eq!(judged(&queue(0.8, seed), false).state, StabilityState::Stable, "seed {seed}");
             let over = judged(&queue(1.5, seed), false);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn giving_up_is_no_keeping_up() {
+    fn timeouts_do_not_make_a_server_stable() {
         let mut events = queue(1.5, 1);
         for event in &mut events {
             let limit = event.intended + Nanos::from_secs(1);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_says_why() {
+    fn not_checked_has_a_reason() {
         let events = queue(0.5, 1);
         assert_eq!(judged(&events, true).not_checked_reason, Some(NotCheckedReason::ClosedSystem));
         assert_eq!(judged(&events[..1050], false).not_checked_reason, Some(NotCheckedReason::TooFewRequests));

@@ -1,4 +1,4 @@
-//! The verdict on streams whose nature is known.
+//! Verdicts on streams with known properties.
 
 mod document;
 mod own;
@@ -30,7 +30,7 @@ struct Edited<'a> {
 }
 
 trait Edit {
-    /// Its events; what is made of them are its events afterwards.
+    /// Its events, for editing; they are written back afterwards.
     fn edit(&mut self) -> Edited<'_>;
 }
 
@@ -61,7 +61,7 @@ impl Drop for Edited<'_> {
     }
 }
 
-/// A recording of launches at these instants (ns), each answered after a millisecond.
+/// A recording of requests sent at these times (ns), each completed after a millisecond.
 fn launched(at: impl IntoIterator<Item = f64>) -> Recording {
     let events = at.into_iter().map(|at| {
         let sent = Instant(at as u64);
@@ -76,7 +76,7 @@ fn launched(at: impl IntoIterator<Item = f64>) -> Recording {
     }
 }
 
-/// `n` launches whose gaps have this law in seconds.
+/// `n` requests whose gaps have this distribution, in seconds.
 fn renewal(n: usize, law: &Law, seed: u64) -> Recording {
     let mut stream = Seed(seed).stream(Purpose::Arrivals);
     let mut at = 0.0;
@@ -90,7 +90,7 @@ fn poisson(n: usize, rate: f64, seed: u64) -> Recording {
     renewal(n, &Law::exponential(1.0 / rate).unwrap(), seed)
 }
 
-/// The same with stamps of whole milliseconds.
+/// The same with timestamps in whole milliseconds.
 fn in_ms(mut recording: Recording) -> Recording {
     for event in recording.edit().iter_mut() {
         let sent = Instant(event.intended.0 / 1_000_000 * 1_000_000);
@@ -100,12 +100,12 @@ fn in_ms(mut recording: Recording) -> Recording {
     recording
 }
 
-/// `users` who think by `think` (seconds) and are answered in 1 ms, for `secs` seconds, without ramp.
+/// `users` with think times `think` (seconds) and responses of 1 ms, for `secs` seconds, without ramp.
 fn closed(users: u64, think: &Law, secs: f64, seed: u64) -> Recording {
     let mut events = Vec::new();
     for user in 0..users {
         let mut stream = Seed(seed).at(Purpose::Think, user, 0);
-        // A stationary start: the first wait is what is left of a think time.
+        // A stationary start: the first wait is a residual think time.
         let mut at = think.sample_residual(&mut stream);
         while at < secs {
             events.push((at, user));
@@ -127,8 +127,8 @@ fn pattern(recording: &Recording) -> (Pattern, Validity) {
 }
 
 #[test]
-fn poisson_streams_hold_at_every_size_and_tick() {
-    // 5 % of foreign files may be rejected; more than 16 of 120 has a chance of one in ten thousand.
+fn poisson_streams_pass_at_every_size_and_resolution() {
+    // 5 % of the files of other tools may be rejected; more than 16 of 120 has a probability of 0.0001.
     for (n, rate) in [(60, 10.0), (400, 30.0), (1500, 5000.0)] {
         for ms in [false, true] {
             let rejected = (0..120)
@@ -143,7 +143,7 @@ fn poisson_streams_hold_at_every_size_and_tick() {
 }
 
 #[test]
-fn a_gamma_stream_of_400_gaps_with_a_cov_of_nine_tenths_is_rejected() {
+fn a_gamma_stream_with_400_gaps_and_cov_0_9_is_rejected() {
     let law = Law::gamma(1.0 / 30.0, 0.81).unwrap();
     for ms in [false, true] {
         let rejected = (0..200)
@@ -157,7 +157,7 @@ fn a_gamma_stream_of_400_gaps_with_a_cov_of_nine_tenths_is_rejected() {
 }
 
 #[test]
-fn every_pattern_has_its_name() {
+fn patterns_are_recognised() {
     let gamma = |scv| Law::gamma(0.01, scv).unwrap();
     assert_eq!(pattern(&poisson(20, 10.0, 1)), (Pattern::TooFewRequests, Validity::NotChecked));
     for gap in [1e8, 1e6, 1.3e6, 2e5] {
@@ -174,14 +174,14 @@ fn every_pattern_has_its_name() {
     let verdict = verify(&launched(hey), &Criteria::default());
     assert_eq!((verdict.pattern, verdict.validity), (Pattern::Bunched, Validity::Invalid));
     assert!(verdict.reason.contains("bunches of 10, every 100 ms"), "{}", verdict.reason);
-    // The number was fixed beforehand: only the workload knows.
+    // Only the workload shows that the number was fixed in advance.
     let fixed = Criteria { expected: ExpectedArrivals::FixedCount, ..Criteria::default() };
     assert_eq!(verify(&poisson(2000, 100.0, 1), &fixed).pattern, Pattern::PoissonFixedCount);
 }
 
 #[test]
-fn an_unsteady_rate_is_over_dispersed() {
-    // The rate doubles in the course of the run: t goes as the square root.
+fn a_varying_rate_is_over_dispersed() {
+    // The rate doubles during the run: times are square roots.
     let mut flat: Vec<f64> =
         poisson(4000, 100.0, 2).events.to_vec().unwrap().iter().map(|event| event.intended.0 as f64).collect();
     for at in &mut flat {
@@ -192,7 +192,7 @@ fn an_unsteady_rate_is_over_dispersed() {
 }
 
 #[test]
-fn closed_users_show_in_the_counts_though_the_cov_is_near_one() {
+fn closed_users_are_under_dispersed_in_counts_with_a_cov_near_one() {
     for (think, scv) in [(Law::uniform(0.0, 2.0).unwrap(), 1.0 / 3.0), (Law::constant(1.0).unwrap(), 0.0)] {
         let recording = closed(200, &think, 200.0, 1);
         let verdict = verify(&recording, &Criteria::default());
@@ -201,27 +201,27 @@ fn closed_users_show_in_the_counts_though_the_cov_is_near_one() {
         assert_eq!((verdict.pattern, verdict.validity), (Pattern::UnderDispersed, Validity::Invalid), "{}", verdict.reason);
         let long = verdict.dispersion.last().unwrap();
         assert!((long.idc - scv).abs() < 0.3, "{long:?}");
-        // It is what a closed system is meant to do.
+        // A closed system is specified.
         let ask = Criteria { expected: ExpectedArrivals::Closed { users: 200, think }, ..Criteria::default() };
         let meant = verify(&recording, &ask);
         assert_eq!(meant.validity, Validity::Valid, "{:?}", meant.findings);
         assert!((meant.queue.users.unwrap() - 200.0).abs() < 4.0, "{:?}", meant.queue);
         assert!((meant.queue.think_ms.unwrap() - 1000.0).abs() < 20.0, "{:?}", meant.queue);
     }
-    // Users who think exponentially and are answered at once are Poisson in every respect.
+    // Users with exponential think times and instant responses are a Poisson process.
     let quiet = closed(200, &Law::exponential(1.0).unwrap(), 100.0, 1);
     assert_eq!(pattern(&quiet), (Pattern::Poisson, Validity::Valid));
 }
 
 #[test]
-fn fixed_timers_are_named() {
+fn fixed_timers_are_recognised() {
     let verdict = verify(&closed(50, &Law::constant(0.999).unwrap(), 100.0, 4), &Criteria::default());
     let repeat = verdict.finding(Check::RepeatedPattern).unwrap();
     assert_eq!((repeat.estimate, repeat.result), (Some(50.0), CheckResult::Failed));
 }
 
 #[test]
-fn what_was_meant_decides() {
+fn validity_depends_on_the_specification() {
     let even = launched((0..1000).map(|i| f64::from(i) * 1e6));
     let constant = Criteria { expected: ExpectedArrivals::Constant, target_rate_per_s: Some(1000.0), ..Criteria::default() };
     assert_eq!(verify(&even, &constant).validity, Validity::Valid);
@@ -230,10 +230,10 @@ fn what_was_meant_decides() {
     let renewal_ask = Criteria { expected: ExpectedArrivals::Renewal { cov: 1.5 }, ..Criteria::default() };
     assert_eq!(verify(&renewal(4000, &burst, 1), &renewal_ask).validity, Validity::Valid);
     assert_eq!(verify(&poisson(4000, 100.0, 1), &renewal_ask).validity, Validity::Invalid);
-    // Half the rate that was asked for.
+    // Half the target rate.
     let slow = Criteria { target_rate_per_s: Some(200.0), ..Criteria::default() };
     assert_eq!(verify(&poisson(4000, 100.0, 1), &slow).validity, Validity::Invalid);
-    // Nothing is known of a replay but its own schedule.
+    // For a replay, only its schedule is known.
     let replay = Criteria { expected: ExpectedArrivals::Other { what: "replay".into(), system: None }, ..Criteria::default() };
     assert_eq!(verify(&even, &replay).validity, Validity::NotChecked);
     assert_eq!(verify(&Recording { intent_known: true, ..even }, &replay).validity, Validity::Valid);
@@ -261,7 +261,7 @@ fn partly_open_sessions_are_judged_by_their_arrivals() {
     let ask = Criteria { expected: ExpectedArrivals::PartlyOpen(Box::new(ExpectedArrivals::Poisson)), target_rate_per_s: Some(20.0), ..Criteria::default() };
     let verdict = verify(&recording, &ask);
     assert_eq!((verdict.pattern, verdict.validity), (Pattern::Poisson, Validity::Valid), "{}", verdict.reason);
-    // Sessions have a rate and a CoV of their own, requests theirs.
+    // Sessions and requests each have their own rate and CoV.
     let sessions = verdict.sessions.unwrap();
     assert_eq!((sessions.n, sessions.target_rate_per_s), (1500, Some(20.0)));
     assert!((sessions.sent_rate_per_s.unwrap() / 20.0 - 1.0).abs() < 0.1, "{sessions:?}");
@@ -272,7 +272,7 @@ fn partly_open_sessions_are_judged_by_their_arrivals() {
 }
 
 #[test]
-fn late_and_unsent_launches_are_not_believed() {
+fn late_and_unsent_requests_are_invalid() {
     let mut run = Recording { intent_known: true, format: "run".into(), ..poisson(1000, 100.0, 1) };
     for event in run.edit().iter_mut().step_by(50) {
         event.sent = event.sent.map(|sent| sent + Nanos::from_millis(30));
@@ -298,7 +298,7 @@ fn late_and_unsent_launches_are_not_believed() {
 }
 
 #[test]
-fn windows_and_failures_leave_out_what_they_say() {
+fn windows_and_failures_exclude_requests() {
     let mut recording = launched((0..=100).map(|i| f64::from(i) * S));
     recording.edit()[50].outcome = Outcome::HttpError;
     let ask = Criteria {
@@ -317,7 +317,7 @@ fn windows_and_failures_leave_out_what_they_say() {
 }
 
 #[test]
-fn nothing_and_nonsense_get_a_verdict() {
+fn empty_and_damaged_recordings_get_a_verdict() {
     for recording in [
         Recording::default(),
         Recording { events: vec![Event::at(Instant(5))].into(), ..Recording::default() },
@@ -333,7 +333,7 @@ fn nothing_and_nonsense_get_a_verdict() {
 }
 
 #[test]
-fn the_document_has_the_agreed_keys() {
+fn the_document_has_the_documented_keys() {
     let document = serde_json::to_value(verify(&poisson(500, 10.0, 1), &Criteria::default())).unwrap();
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     for key in [
@@ -391,7 +391,7 @@ fn the_same_seed_gives_the_same_verdict() {
 
 #[test]
 fn merged_generators_are_one_stream() {
-    // Two even generators out of step are one even generator of twice the rate.
+    // Two generators with constant gaps, out of phase, are one with twice the rate.
     let part = |from: f64| Recording {
         sessions_known: true,
         labels: vec![format!("from {from}")],
@@ -420,7 +420,7 @@ fn samples_are_what_the_tables_summarise() {
 }
 
 #[test]
-fn what_was_meant_can_be_said_on_a_command_line() {
+fn expected_arrivals_are_parsed_from_text() {
     let think = Law::uniform(0.0, 12.5).unwrap();
     assert_eq!("closed:200:uniform:0s,12.5s".parse::<ExpectedArrivals>().unwrap(), ExpectedArrivals::Closed { users: 200, think });
     assert_eq!("gamma:1.5".parse::<ExpectedArrivals>().unwrap(), ExpectedArrivals::Renewal { cov: 1.5 });
@@ -437,7 +437,7 @@ fn what_was_meant_can_be_said_on_a_command_line() {
 }
 
 #[test]
-fn a_list_of_launches_says_nothing_of_keeping_up() {
+fn stability_needs_completion_times() {
     let mut recording = launched((0..200).map(|i| f64::from(i) * 1e7));
     assert!(verify(&recording, &Criteria::default()).stability.is_some());
     for event in recording.edit().iter_mut() {
@@ -447,8 +447,8 @@ fn a_list_of_launches_says_nothing_of_keeping_up() {
 }
 
 #[test]
-fn a_million_launches_and_a_few_more_have_the_same_verdict() {
-    // One verdict has every value, the other no more than cells; the few more change no printed digit.
+fn just_over_a_million_requests_have_the_same_verdict() {
+    // One verdict has all values, the other only histogram bins; the additional requests change no printed digit.
     let of = |n: usize| {
         let mut stream = Seed(3).stream(Purpose::Size);
         let mut run =
@@ -473,7 +473,7 @@ fn a_million_launches_and_a_few_more_have_the_same_verdict() {
     assert_eq!(words(&whole), words(&coarse));
     for (one, other) in whole.findings.iter().zip(&coarse.findings) {
         assert_eq!((one.check, one.result), (other.check, other.result));
-        // The middle of the gaps lies a gap further, and windows of three mean gaps are a nanosecond shorter.
+        // The middle of the gaps is shifted by one gap, and windows of three mean gaps are a nanosecond shorter.
         let apart = (one.estimate.unwrap_or(0.0) - other.estimate.unwrap_or(0.0)).abs();
         assert!(apart < 5e-3, "{}: {:?} and {:?}", one.check.name(), one.estimate, other.estimate);
     }
@@ -504,7 +504,7 @@ fn a_million_launches_and_a_few_more_have_the_same_verdict() {
 }
 
 #[test]
-fn the_rate_of_launches_is_over_the_time_of_launches_however_late_the_last_answer_comes() {
+fn the_sent_rate_does_not_depend_on_the_last_response() {
     let mut recording = launched((0..1000).map(|i| f64::from(i) * 1e7));
     let mut events = recording.events.to_vec().unwrap();
     for event in &mut events {

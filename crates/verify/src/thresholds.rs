@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn every_figure_is_what_it_says() {
+    fn every_metric_has_the_documented_value() {
         for (text, value) in [
             // Every 50th failed, which counts as infinite.
             ("p50 < 1s", 0.051),
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_and_their_objects_have_figures_of_their_own() {
+    fn pages_and_objects_have_their_own_metrics() {
         // A page every 10 ms, each followed by another request. The page completes after 10 ms, its two objects 10 ms
         // and 30 ms later. For every tenth page the second object fails, for every 50th the page itself.
         let mut events = Vec::new();
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_holds_or_fails_or_was_not_checked() {
+    fn thresholds_pass_fail_or_are_not_checked() {
         assert_eq!(checked("p90 < 95ms", true).result, CheckResult::Passed);
         assert_eq!(checked("p90 < 80ms", true).result, CheckResult::Failed);
         assert_eq!(checked("p90 < 80ms", false).result, CheckResult::NotChecked);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn units_stand_in_the_names() {
+    fn json_keys_contain_units() {
         let json = |text| serde_json::to_value(checked(text, true)).unwrap();
         assert_eq!(json("p90 < 80ms")["value_ms"].as_f64().map(f64::round), Some(91.0));
         assert_eq!(json("p90 < 80ms")["metric"], "response.p90");
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_values_make_no_interval() {
+    fn too_few_values_have_an_infinite_interval() {
         let recording = recording();
         let verdict = verify(&recording, &Criteria::default()).unwrap();
         let measured =

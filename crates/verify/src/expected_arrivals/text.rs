@@ -1,4 +1,4 @@
-//! What was meant, as text on a command line.
+//! Parses expected arrivals from the text of a command line.
 
 use std::str::FromStr;
 
@@ -7,8 +7,8 @@ use offered_distributions::Law;
 
 use super::ExpectedArrivals;
 
-/// `poisson`, `poisson-fixed-count`, `constant`, `gamma:COV` (gaps of that CoV), `closed:USERS:THINK` (a law, as in
-/// `closed:200:uniform:0s,12.5s`), `partly-open`, and `other` for what cannot be said here.
+/// `poisson`, `poisson-fixed-count`, `constant`, `gamma:COV` (gamma-distributed gaps with that CoV), `closed:USERS:THINK` (a distribution, as in
+/// `closed:200:uniform:0s,12.5s`), `partly-open`, and `other` for anything else.
 impl FromStr for ExpectedArrivals {
     type Err = Wrong;
 
@@ -25,20 +25,20 @@ impl FromStr for ExpectedArrivals {
             ("poisson-fixed-count", None) => Ok(Self::FixedCount),
             ("constant", None) => Ok(Self::Constant),
             ("partly-open", None) => Ok(Self::PartlyOpen(Box::new(Self::Poisson))),
-            ("other", None) => Ok(Self::Other { what: "something else".into(), system: None }),
+            ("other", None) => Ok(Self::Other { what: "unspecified arrivals".into(), system: None }),
             ("gamma", Some(cov)) => match cov.parse::<f64>() {
                 Ok(cov) if cov.is_finite() && cov > 0.0 => Ok(Self::Renewal { cov }),
                 _ => Err(wrong("needs a CoV above zero")),
             },
             ("closed", Some(rest)) => {
                 let (users, think) =
-                    rest.split_once(':').ok_or_else(|| wrong("needs users and a law of think times"))?;
+                    rest.split_once(':').ok_or_else(|| wrong("needs a number of users and a think-time distribution"))?;
                 match users.parse() {
                     Ok(users) if users > 0 => Ok(Self::Closed { users, think: think.parse::<Law>()? }),
                     _ => Err(wrong("needs a number of users above zero")),
                 }
             }
-            _ => Err(wrong("is no pattern of launches")),
+            _ => Err(wrong("is not a known kind of arrivals")),
         }
     }
 }

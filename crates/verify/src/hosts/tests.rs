@@ -23,13 +23,14 @@ fn origin() -> SampleInfo {
     }
 }
 
-/// Answers in each second of a minute, rising and falling around 50.
+/// Responses in each second of a minute, varying around 50.
 fn rates() -> impl Iterator<Item = u64> {
     (0..60).map(|second| 50 + 20 * u64::from(second % 2 == 0) - 10 * u64::from(second % 3 == 0))
 }
 
-/// A machine of four processors, seen every fifth of a second from one second before the run until one after its minute: each answer takes 8 ms of
-/// processor time in a control group, something else uses half a processor, and all of it is on the first two.
+/// A machine with four processors, sampled every 0.2 s from one second before the run until one second after its
+/// minute. Each response takes 8 ms of processor time in a control group, something else uses half a processor, and all
+/// of it is on the first two cores.
 fn course(with_group: bool) -> CounterHistory {
     let mut course = CounterHistory::new(window_edges(&window(0.0, 60.0), 200_000_000));
     let rates: Vec<u64> = rates().collect();
@@ -68,7 +69,7 @@ fn course(with_group: bool) -> CounterHistory {
     course
 }
 
-/// The answers, spread evenly over their seconds, each 5 ms after it was sent.
+/// The responses, spread evenly over their seconds, each 5 ms after it was sent.
 fn recording() -> Recording {
     let mut events = Vec::new();
     for (second, rate) in rates().enumerate() {
@@ -88,12 +89,12 @@ fn host(with_group: bool) -> Host {
 }
 
 #[test]
-fn counters_become_shares_rates_and_levels_over_the_time_that_was_judged() {
+fn counters_become_utilisations_rates_and_levels() {
     let host = host(true);
     assert_eq!((host.processors, host.samples, host.window_edges_s.len()), (4, 300, 121));
     let mean = |resource| host.measure(resource).unwrap().mean.unwrap();
     let near = |found: f64, told: f64| assert!((found - told).abs() < 1e-6 * told.max(1.0), "{found} {told}");
-    // From second 2 to 58 the rates are those of 28 even seconds and of 18 that are multiples of three.
+    // From second 2 to 58 there are 28 even seconds and 18 multiples of three.
     let work = (56.0 * 50.0 + 28.0 * 20.0 - 19.0 * 10.0) * 0.008 / 56.0;
     near(mean(Resource::Group), work);
     near(mean(Resource::GroupLimit), work);
@@ -106,12 +107,12 @@ fn counters_become_shares_rates_and_levels_over_the_time_that_was_judged() {
     near(mean(Resource::Memory), 0.25);
     let disks: Vec<&str> =
         host.measures.iter().filter(|m| m.resource == Resource::Disk).map(|m| m.instance.as_str()).collect();
-    assert_eq!(disks, ["sda"], "the other did nothing");
+    assert_eq!(disks, ["sda"], "the other one was idle");
     assert!(host.measure(Resource::Stolen).is_none() && host.measure(Resource::Process).is_none());
 }
 
 #[test]
-fn the_utilisation_law_finds_the_work_of_an_answer_and_what_is_used_without() {
+fn the_utilisation_law_finds_service_demand_and_idle_usage() {
     let law = host(true).utilisation_law.unwrap();
     assert_eq!(law.counter, Counter::Groups);
     assert!((law.demand_ms - 8.0).abs() < 0.1, "{law:?}");
@@ -124,28 +125,28 @@ fn the_utilisation_law_finds_the_work_of_an_answer_and_what_is_used_without() {
     let host = host(false);
     let law = host.utilisation_law.unwrap();
     assert_eq!(law.counter, Counter::Machine);
-    assert!(law.demand_ms > 15.0, "all of it is put on the answers: {law:?}");
+    assert!(law.demand_ms > 15.0, "responses account for all processor time: {law:?}");
     let line = law.regression.unwrap();
     assert!((line.demand_ms - 8.0).abs() < 0.5 && (line.idle_processors - 0.5).abs() < 0.05, "{line:?}");
     assert!(host.notes.contains(&HostNote::WholeMachineCounter), "{:?}", host.notes);
 }
 
 #[test]
-fn a_line_is_not_drawn_where_it_says_nothing() {
+fn no_regression_without_enough_windows_or_variation() {
     let course = course(true);
     let counted = count_responses(&recording(), course.edges()).unwrap();
     let short = Host::of(origin(), &course, &counted, &window(2.0, 8.0)).utilisation_law.unwrap();
     assert!(short.regression.is_none() && short.no_regression_reason.as_deref().unwrap().contains("6 of 10 windows"), "{short:?}");
     let level = ResponseCounts { per_window: vec![25; counted.per_window.len()], ..counted.clone() };
     let law = Host::of(origin(), &course, &level, &window(2.0, 58.0)).utilisation_law.unwrap();
-    assert!(law.regression.is_none() && law.no_regression_reason.unwrap().contains("did not change"));
+    assert!(law.regression.is_none() && law.no_regression_reason.unwrap().contains("was the same in all windows"));
     let none = ResponseCounts { per_window: vec![0; counted.per_window.len()], ..ResponseCounts::default() };
     let host = Host::of(origin(), &course, &none, &window(2.0, 58.0));
-    assert!(host.utilisation_law.is_none() && host.notes[0].text().contains("none came"), "{:?}", host.notes);
+    assert!(host.utilisation_law.is_none() && host.notes[0].text().contains("no response completed"), "{:?}", host.notes);
 }
 
 #[test]
-fn what_was_saturated_is_named_and_a_lone_thread_too() {
+fn saturated_resources_and_single_threads_are_named() {
     let said = |change: &dyn Fn(&mut Host)| {
         let mut host = host(true);
         change(&mut host);
@@ -156,7 +157,7 @@ fn what_was_saturated_is_named_and_a_lone_thread_too() {
         found.unwrap().mean = Some(mean);
     };
     let quiet = said(&|host| set(host, Resource::GroupLimit, 0.42));
-    assert_eq!(quiet, "nothing that was observed was saturated; the busiest: one processor (cpu0) of db at 0.48");
+    assert_eq!(quiet, "no observed resource was saturated; the busiest: one processor (cpu0) of db at 0.48");
     let lone = said(&|host| {
         set(host, Resource::GroupLimit, 0.42);
         set(host, Resource::Core, 0.97);
@@ -169,13 +170,13 @@ fn what_was_saturated_is_named_and_a_lone_thread_too() {
     });
     assert_eq!(
         all, "saturated: the processors of db at 0.96; everything else at 0.42 or below",
-        "the core says nothing new"
+        "the core adds nothing"
     );
-    assert_eq!(ServerSide::of(Vec::new()).saturation, "nothing was observed in the time that was judged");
+    assert_eq!(ServerSide::of(Vec::new()).saturation, "nothing was observed in the judged time");
 }
 
 #[test]
-fn a_counter_that_begins_anew_goes_on_and_a_time_that_was_not_observed_is_a_gap() {
+fn counter_resets_continue_and_unobserved_time_is_a_gap() {
     let mut course = CounterHistory::new((0..=10).map(|second| second * SECOND).collect());
     for (second, ticks) in [(1, 100.0), (3, 300.0), (5, 10.0), (8, 40.0)] {
         course.add(second * SECOND, "cpu", "user_ticks", ticks);
@@ -183,8 +184,8 @@ fn a_counter_that_begins_anew_goes_on_and_a_time_that_was_not_observed_is_a_gap(
     let rise = |from, to| course.increase("cpu", "user_ticks", from, to);
     assert_eq!((rise(1, 2), rise(2, 3), rise(0, 1)), (Some(100.0), Some(100.0), None));
     assert_eq!((rise(3, 4), rise(4, 5), rise(5, 8), rise(8, 9)), (Some(5.0), Some(5.0), Some(30.0), None));
-    assert_eq!(rise(1, 8), Some(240.0), "what it counted since it began from zero is added to what it was");
-    // The kernel's own go back a little at times.
+    assert_eq!(rise(1, 8), Some(240.0), "the value after the reset is added to the one before");
+    // Kernel counters sometimes decrease a little.
     course.add(9 * SECOND, "cpu", "user_ticks", 39.0);
     course.add(10 * SECOND, "cpu", "user_ticks", 41.0);
     assert_eq!(
@@ -203,7 +204,7 @@ fn a_counter_that_begins_anew_goes_on_and_a_time_that_was_not_observed_is_a_gap(
 }
 
 #[test]
-fn windows_are_few_round_and_no_shorter_than_two_samples() {
+fn windows_are_few_round_and_at_least_two_samples_long() {
     assert_eq!(window_edges(&window(0.0, 60.0), 200_000_000)[1], 500_000_000);
     assert_eq!(window_edges(&window(0.0, 3.0), 1_000_000_000), [0, 2 * SECOND, 4 * SECOND]);
     for to_s in [0.0, 0.1, 1e5, 1e7] {
@@ -213,18 +214,18 @@ fn windows_are_few_round_and_no_shorter_than_two_samples() {
 }
 
 #[test]
-fn a_machine_that_works_for_others_is_told() {
+fn other_load_is_noted() {
     let mut host = host(true);
     let busy = host.measures.iter_mut().find(|measure| measure.resource == Resource::Processors).unwrap();
     busy.mean = Some(0.9);
     let said = other_load_note(&host.measures, 4, host.utilisation_law.as_ref()).unwrap().text();
-    assert!(said.starts_with("of 3.60 processors at work 0.4"), "{said}");
+    assert!(said.starts_with("the server used 0.4") && said.contains("of 3.60 busy processors"), "{said}");
     let law = host.utilisation_law.map(|law| UtilisationLaw { counter: Counter::Machine, ..law });
-    assert_eq!(other_load_note(&host.measures, 4, law.as_ref()), None, "nobody knows");
+    assert_eq!(other_load_note(&host.measures, 4, law.as_ref()), None, "unknown");
 }
 
-/// A server of one processor in order of arrival, seen as it is: what labels `small` and `large` need, told by what it did in 120 s, and how busy
-/// it was. Small ones come four times as often; both have exponential service.
+/// An FCFS server with one processor, observed for 120 s: the estimated demands of the labels `small` and `large` at
+/// this utilisation. Small requests are four times as frequent; both service times are exponential.
 fn demands_of(seed: u64, utilisation: f64) -> Result<Demands, Option<String>> {
     const SMALL: f64 = 0.004;
     const LARGE: f64 = 0.02;
@@ -269,8 +270,8 @@ fn demands_of(seed: u64, utilisation: f64) -> Result<Demands, Option<String>> {
     demands::of(&course, 100, &counted, &judged, 1)
 }
 
-/// Of the runs with these seeds in which each demand is told: how many, in how many it is in its interval, and by how much the estimates are off on
-/// average, as a part of the truth.
+/// For runs with these seeds and each demand: in how many it is reported, in how many of those its interval covers the
+/// truth, and the mean relative error.
 fn held(seeds: std::ops::Range<u64>, utilisation: f64) -> [(usize, usize, f64); 2] {
     let mut held = [(0, 0, 0.0); 2];
     for found in seeds.filter_map(|seed| demands_of(seed, utilisation).ok()) {
@@ -285,11 +286,11 @@ fn held(seeds: std::ops::Range<u64>, utilisation: f64) -> [(usize, usize, f64); 
 }
 
 #[test]
-fn demands_by_label_are_told_with_intervals_that_hold() {
+fn demand_intervals_cover_the_true_demands() {
     for utilisation in [0.2, 0.4, 0.6] {
         let held = held(1000..1100, utilisation);
-        println!("U {utilisation}: told, within, off by: {held:.3?}");
+        println!("U {utilisation}: reported, covered, half-width: {held:.3?}");
         assert!(held.iter().all(|(told, within, _)| *told >= 95 && within * 10 >= told * 9), "{utilisation}: {held:?}");
     }
-    assert!(demands_of(1, 0.85).unwrap_err().unwrap().contains("above 0.7 work waits"));
+    assert!(demands_of(1, 0.85).unwrap_err().unwrap().contains("above 70 % responses wait"));
 }

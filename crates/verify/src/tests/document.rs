@@ -32,7 +32,7 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn what_is_printed_is_read(
+    fn documents_survive_a_round_trip(
         events in vec(event(), 0..40),
         (intent_known, sessions_known, on_run_clock) in any::<(bool, bool, bool)>(),
         (closed, drop, by_threads) in any::<(bool, bool, bool)>(),

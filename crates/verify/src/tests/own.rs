@@ -1,4 +1,4 @@
-//! Runs of our own: what their workload meant, what their generator did, and who of them did it.
+//! Runs of `offered`: their specification, the behaviour of their generator, and the cause of deviations.
 
 use offered_events::recording::{Calibrated, Evidence};
 use offered_base::{Instant, Nanos, Seed, Share};
@@ -21,7 +21,7 @@ fn ours(recording: Recording) -> Recording {
 }
 
 #[test]
-fn what_no_event_shows_is_judged_too() {
+fn thread_usage_and_early_stops_are_judged() {
     let run = |generator| Recording { generator: Some(generator), ..ours(poisson(2000, 100.0, 1)) };
     let judged = |generator| verify(&run(generator), &Criteria::default());
     let easy = Evidence { busy: vec![0.2, 0.9], ..Evidence::default() };
@@ -44,9 +44,9 @@ fn what_no_event_shows_is_judged_too() {
 }
 
 #[test]
-fn launches_of_our_runs_count_by_the_instant_they_were_meant_for() {
+fn requests_belong_to_the_window_by_scheduled_time() {
     let mut run = ours(launched((0..10).map(|i| f64::from(i) * 1e9)));
-    // The last one that counts leaves late, behind the end of what counts.
+    // The last request of the measured time is sent late, after the end of the measured time.
     run.edit()[7].sent = Some(Instant::from_secs(8) + Nanos::from_millis(1));
     let (lasts, two) = (Some(Nanos::from_secs(10)), Nanos::from_secs(2));
     let ask = Criteria { duration: lasts, skip_first: two, skip_last: two, ..Criteria::default() };
@@ -54,12 +54,12 @@ fn launches_of_our_runs_count_by_the_instant_they_were_meant_for() {
     let window = verdict.window;
     assert_eq!((window.start_s, window.end_s, window.requests, window.excluded), (2.0, 8.0, 6, 4));
     assert_eq!(verdict.gaps.last().unwrap().max_ms, 2001.0);
-    // Of a file the same instants count by the sending, from the first to the last.
+    // In the file of another tool the sent times count, from the first to the last.
     let file = verify(&Recording { on_run_clock: false, ..run }, &ask);
     assert_eq!((file.window.start_s, file.window.end_s, file.window.requests), (2.0, 7.0, 5));
 }
 
-/// Everything meant for these spans of ms leaves at their end.
+/// All requests scheduled in these intervals (ms) are sent at their ends.
 fn stalled(mut run: Recording, stalls: &[(u64, u64)]) -> Recording {
     for event in run.edit().iter_mut() {
         let inside = |(from, to): &&(u64, u64)| {
@@ -73,7 +73,7 @@ fn stalled(mut run: Recording, stalls: &[(u64, u64)]) -> Recording {
 }
 
 #[test]
-fn a_machine_that_stalled_the_generator_is_named_before_what_that_did() {
+fn a_stall_is_the_first_part_of_the_reason() {
     let stalls: Vec<(u64, u64)> = (0..40).map(|i| (i * 2000 + 500, i * 2000 + 580)).collect();
     let run = stalled(ours(poisson(20_000, 250.0, 1)), &stalls);
     let verdict = verify(&run, &Criteria::default());
@@ -82,15 +82,15 @@ fn a_machine_that_stalled_the_generator_is_named_before_what_that_did() {
     assert!(seen.delayed_requests > 600 && seen.longest_ms > 60.0 && seen.longest_ms <= 80.0, "{seen:?}");
     assert_eq!(verdict.validity, Validity::Invalid);
     assert!(verdict.reason.starts_with("the machine stalled the generator: "), "{}", verdict.reason);
-    assert!(verdict.reason.contains("in 40 stalls of up to "), "{}", verdict.reason);
-    // The remedy is that of stalls, and nobody is told to lower the rate.
+    assert!(verdict.reason.contains("40 stalls of up to "), "{}", verdict.reason);
+    // The fix is that for stalls; lowering the rate would not help.
     assert_eq!(verdict.warnings[0].details, Some(WarningKind::GeneratorStalled(seen)));
     assert!(!verdict.warnings.iter().any(|warning| matches!(warning.details, Some(WarningKind::LateRequests { .. }))));
 }
 
 #[test]
-fn a_stall_that_hardly_touches_the_responses_leaves_a_doubt_and_no_more() {
-    // Stalls of 8.5 ms, 15 in 80 s. A server that takes 3.4 s does not notice, one that takes 0.2 ms does.
+fn a_stall_with_a_small_generator_error_is_a_warning() {
+    // 15 stalls of 8.5 ms in 80 s: negligible for a server that takes 3.4 s, not for one that takes 0.2 ms.
     let stalls: Vec<(u64, u64)> = (0..80).map(|i| (i * 1000 + 500, i * 1000 + 515)).collect();
     let run = |service: Nanos| {
         let mut run = stalled(ours(poisson(24_000, 300.0, 1)), &stalls);
@@ -106,26 +106,26 @@ fn a_stall_that_hardly_touches_the_responses_leaves_a_doubt_and_no_more() {
     let because = &verdict.reason;
     assert!(because.starts_with("the machine stalled the generator: "), "{because}");
     assert!(
-        because.ends_with("of the p50 is the generator's") || because.ends_with("of the p99 is the generator's"),
+        because.contains("; the generator error of the p50 is at most") || because.contains("; the generator error of the p99 is at most"),
         "{because}"
     );
     assert_eq!(verify(&slow, &strict).validity, Validity::Invalid);
 
-    // The launches are as meant, and still a figure owes them more than is tolerated.
+    // The arrivals are as specified, but the generator error of a percentile exceeds the tolerance.
     let mut late = ours(poisson(5000, 100.0, 1));
     late.edit().iter_mut().for_each(|event| event.sent = event.sent.map(|sent| sent + Nanos::from_millis(2)));
     late.edit().iter_mut().for_each(|event| event.done = event.sent.map(|sent| sent + Nanos::from_millis(10)));
     let verdict = verify(&late, &Criteria::default());
     assert_eq!(verdict.validity, Validity::ValidWithWarnings);
-    assert_eq!(verdict.reason, "launches came 2.0 ms late at worst; at most 17 % of the p99 is the generator's");
+    assert_eq!(verdict.reason, "requests were at most 2.0 ms late; the generator error of the p99 is at most 17 %");
     assert_eq!(verify(&late, &strict).validity, Validity::Valid);
 
     let quick = run(Nanos::from_micros(200));
     let verdict = verify(&quick, &Criteria::default());
     assert_eq!(verdict.validity, Validity::Invalid);
-    assert!(verdict.reason.ends_with("of the p99 is the generator's"), "{}", verdict.reason);
+    assert!(verdict.reason.contains("the generator error of the p99 is"), "{}", verdict.reason);
 
-    // What is not about the instants of sending is not forgiven.
+    // Only errors of send times are tolerated.
     let busy = Evidence { busy: vec![0.95], ..Evidence::default() };
     let saturated = Recording { generator: Some(busy), ..slow.clone() };
     assert_eq!(verify(&saturated, &Criteria::default()).validity, Validity::Invalid);
@@ -133,7 +133,7 @@ fn a_stall_that_hardly_touches_the_responses_leaves_a_doubt_and_no_more() {
     let mut unsent = slow.clone();
     unsent.edit().iter_mut().step_by(50).for_each(|event| (event.sent, event.done) = (None, None));
     assert_eq!(verify(&unsent, &Criteria::default()).validity, Validity::Invalid);
-    // Nor is a schedule that was no Poisson process to begin with, nor a file that does not tell what was meant.
+    // Nor is a schedule that was not Poisson tolerated, nor a file without scheduled times.
     let even = stalled(ours(launched((0..20_000).map(|i| f64::from(i) * 4e6))), &stalls);
     assert_eq!(verify(&even, &Criteria::default()).validity, Validity::Invalid);
     let foreign = verify(&Recording { intent_known: false, ..slow }, &Criteria::default());
@@ -141,8 +141,8 @@ fn a_stall_that_hardly_touches_the_responses_leaves_a_doubt_and_no_more() {
 }
 
 #[test]
-fn a_run_is_not_refused_for_lateness_that_changes_no_answer() {
-    // Stalls of up to 15 ms make most of the p99 where a server takes 0.2 ms; a tenth of the requests fail.
+fn lateness_that_changes_no_threshold_is_a_warning() {
+    // Stalls of up to 15 ms dominate the p99 of a server that takes 0.2 ms; 10 % of the requests fail.
     let stalls: Vec<(u64, u64)> = (0..80).map(|i| (i * 1000 + 500, i * 1000 + 515)).collect();
     let mut run = stalled(ours(poisson(24_000, 300.0, 1)), &stalls);
     let done = |event: &Event| event.sent.map(|sent| sent + Nanos::from_micros(200));
@@ -159,11 +159,11 @@ fn a_run_is_not_refused_for_lateness_that_changes_no_answer() {
             &["response.ok.mean < 5ms", "service.p50 < 1ms", "p99.9 < 1s", "throughput > 100/s"],
             Validity::ValidWithWarnings,
         ),
-        // It is missed in any case.
+        // It fails in any case.
         (&["p50 < 100us"], Validity::ValidWithWarnings),
-        // Who is late to launch may be late to read.
+        // A thread that sends late may also read late.
         (&["p99 < 100us"], Validity::Invalid),
-        // A punctual generator might have kept it.
+        // With a punctual generator it might have passed.
         (&["p99 < 1ms"], Validity::Invalid),
         (&["p99 < 250ms", "p99 < 1ms"], Validity::Invalid),
         (&["errors < 1%"], Validity::ValidWithWarnings),
@@ -171,11 +171,11 @@ fn a_run_is_not_refused_for_lateness_that_changes_no_answer() {
     ] {
         let verdict = judged(&run, thresholds, 0.05);
         assert_eq!(verdict.validity, judgement, "{thresholds:?}: {}", verdict.reason);
-        let told = verdict.reason.ends_with("is the generator's; every threshold comes out the same without that");
+        let told = verdict.reason.ends_with("; no threshold depends on that");
         assert_eq!(told, judgement == Validity::ValidWithWarnings, "{}", verdict.reason);
         assert_eq!(judged(&run, thresholds, 0.0).validity, Validity::Invalid, "strictly");
     }
-    // What failed in a bunch might not have failed without it.
+    // A request that failed in a bunch might have succeeded without it.
     run.edit().iter_mut().step_by(10).for_each(|event| event.outcome = Outcome::HttpError);
     assert_eq!(judged(&run, &["errors < 20%"], 0.05).validity, Validity::ValidWithWarnings);
     assert_eq!(judged(&run, &["errors < 1%"], 0.05).validity, Validity::Invalid);
@@ -183,8 +183,9 @@ fn a_run_is_not_refused_for_lateness_that_changes_no_answer() {
 }
 
 #[test]
-fn what_lateness_alone_would_decide_is_not_checked_though_launches_are_as_meant() {
-    // Each launch leaves `late` after its instant, which no test of launches minds, at a server that takes `takes`.
+fn thresholds_that_lateness_could_change_are_not_checked() {
+    // Each request is sent `late` after its scheduled time, which no test of arrivals detects; the server takes
+    // `takes`.
     let run = |late: Nanos, takes: Nanos| {
         let mut run = ours(poisson(5000, 100.0, 1));
         for event in run.edit().iter_mut() {
@@ -204,10 +205,10 @@ fn what_lateness_alone_would_decide_is_not_checked_though_launches_are_as_meant(
     let doubt = Validity::ValidWithWarnings;
     let late = run(Nanos::from_millis(2), Nanos::from_millis(10));
     for (text, judgement, between) in [
-        // A server that is as quick as meant, and a threshold that only the generator breaks.
+        // The server is fast enough, and only the generator breaks the threshold.
         ("p95 < 11ms", CheckResult::NotChecked, Some([0.008, 0.012])),
         ("service.p95 < 9ms", CheckResult::NotChecked, Some([0.008, 0.010])),
-        // It is kept, or missed, in any case.
+        // It passes, or fails, in any case.
         ("p95 < 13ms", CheckResult::Passed, None),
         ("p95 < 5ms", CheckResult::Failed, None),
         ("errors < 1%", CheckResult::Passed, None),
@@ -216,7 +217,8 @@ fn what_lateness_alone_would_decide_is_not_checked_though_launches_are_as_meant(
         let (of_run, checked) = judged(&late, text, 0.05);
         let found = checked.possible_range.map(|ends| ends.map(|end| (end * 1e3).round() / 1e3));
         assert_eq!((of_run, checked.result, found), (doubt, judgement, between), "{text}");
-        // Judged strictly only launches count, and they hold: the figure is what was measured, lateness and all.
+        // With zero tolerance only arrivals count, and they are valid; the value is what was measured, lateness
+        // included.
         let (of_run, checked) = judged(&late, text, 0.0);
         let strictly = if between.is_some() { CheckResult::Failed } else { judgement };
         assert_eq!(
@@ -225,28 +227,28 @@ fn what_lateness_alone_would_decide_is_not_checked_though_launches_are_as_meant(
             "{text}, strictly"
         );
     }
-    // What is tolerated decides nothing; what is a matter of microseconds raises no doubt, but where it decides.
+    // A tolerated error is ignored; an error of microseconds causes a warning only if it can change a threshold.
     assert_eq!(judged(&late, "p95 < 11ms", 0.25), (Validity::Valid, judged(&late, "p95 < 11ms", 0.0).1));
     let quick = run(Nanos::from_micros(50), Nanos::from_micros(200));
     assert_eq!(judged(&quick, "p95 < 1ms", 0.05).0, Validity::Valid);
     let (of_run, checked) = judged(&quick, "p95 < 220us", 0.05);
     assert_eq!((of_run, checked.result), (doubt, CheckResult::NotChecked));
     assert_eq!(checked.value_and_range(), "0.250 ms, with a punctual generator 0.150 ms to 0.250 ms");
-    // The document says between what it lies, and is read again.
+    // The range is in the document and survives a round trip.
     let printed = serde_json::to_string(&checked).unwrap();
-    assert!(printed.contains("\"between\":[0.1"), "{printed}");
+    assert!(printed.contains("\"possible_range\":[0.1"), "{printed}");
     assert_eq!(serde_json::to_string(&serde_json::from_str::<ThresholdResult>(&printed).unwrap()).unwrap(), printed);
 }
 
 #[test]
-fn stalls_are_not_blamed_for_what_was_meant_otherwise() {
-    // Even gaps with one short stall, held to a Poisson process: they would have failed without it.
+fn stalls_are_not_the_reason_for_wrong_schedules() {
+    // Constant gaps with one short stall, compared with a Poisson process: they would have failed without the stall.
     let even = ours(super::launched((0..5000).map(|i| f64::from(i) * 4e6)));
     let verdict = verify(&stalled(even, &[(500, 520)]), &Criteria::default());
     assert!(verdict.lateness.unwrap().stalls.is_some());
     assert_eq!(verdict.validity, Validity::Invalid);
     assert!(!verdict.reason.contains("stalled"), "{}", verdict.reason);
-    // A generator that is always late by about as much is too slow; it does not stand still.
+    // A generator that is always equally late is too slow; it has no stalls.
     let mut slow = ours(poisson(5000, 250.0, 1));
     for event in slow.edit().iter_mut() {
         event.sent = event.sent.map(|sent| sent + Nanos::from_millis(30));
@@ -256,13 +258,13 @@ fn stalls_are_not_blamed_for_what_was_meant_otherwise() {
     assert_eq!((verdict.lateness.unwrap().stalls, verdict.validity), (None, Validity::Invalid));
     assert_eq!(
         verdict.reason,
-        "one launch in a hundred left 30 ms late or more; at most 97 % of the p99 is the generator's"
+        "1 % of the requests were 30 ms late or more; the generator error of the p99 is at most 97 %"
     );
 }
 
 #[test]
-fn what_left_before_it_was_meant_is_seen() {
-    // Every launch leaves 3 ms before its instant, and is answered 10 ms after it left.
+fn early_requests_are_detected() {
+    // Every request is sent 3 ms early and completes 10 ms after it was sent.
     let mut early = ours(poisson(5000, 250.0, 1));
     for event in early.edit().iter_mut() {
         event.intended += Nanos::from_millis(10);
@@ -275,38 +277,38 @@ fn what_left_before_it_was_meant_is_seen() {
     assert_eq!((verdict.responses[0].min_ms, verdict.responses[0].max_ms), (7.0, 7.0));
     let doubts: Vec<&WarningKind> = verdict.warnings.iter().filter_map(|warning| warning.details.as_ref()).collect();
     assert_eq!(doubts, [&WarningKind::EarlyRequests { requests: 5001, max_us: 3000.0 }]);
-    // Three of the seven milliseconds that are missing are as doubtful as three too many.
+    // A response time that is 3 of 7 ms too short is as wrong as one that is too long.
     let worst = *verdict.generator_error.as_ref().unwrap().worst();
     assert_eq!((worst.response_ms, worst.service_ms, worst.lateness_share), (7.0, 10.0, -3.0 / 7.0));
     assert_eq!(verdict.validity, Validity::ValidWithWarnings);
     assert_eq!(
         verdict.reason,
-        "no launch came late, and some left before they were meant; at most 43 % of the p99 is the generator's"
+        "no request was late, and some were sent before their scheduled times; the generator error of the p99 is at most 43 %"
     );
-    // One that came back before it was meant to leave has a response below zero, which no mean may hide.
+    // A request that completed before its scheduled time has a negative response time, which the mean must not hide.
     early.edit().iter_mut().take(1).for_each(|event| event.done = event.sent.map(|sent| sent + Nanos::from_millis(1)));
     assert_eq!(verify(&early, &Criteria::default()).responses[0].min_ms, -2.0);
-    // A tick of the stamps is no evidence.
+    // Within the resolution of the timestamps there is no evidence.
     let coarse = Recording { resolution: Nanos::from_millis(3), ..early };
     let verdict = verify(&coarse, &Criteria::default());
     assert!(!verdict.warnings.iter().any(|warning| matches!(warning.details, Some(WarningKind::EarlyRequests { .. }))));
 }
 
 #[test]
-fn what_was_not_meant_to_be_poisson_is_not_told_how_it_differs() {
+fn other_arrivals_are_not_compared_with_poisson() {
     let ask = Criteria { expected: ExpectedArrivals::Closed { users: 20, think: Law::constant(0.999).unwrap() }, ..Criteria::default() };
     let run = ours(closed(20, &Law::constant(0.999).unwrap(), 60.0, 1));
     let verdict = verify(&run, &ask);
     assert_eq!(verdict.validity, Validity::Valid, "{:?}", verdict.findings);
-    // The phases that 20 users drew make a CoV of 1.10 that stays what it is, round after round.
-    let punctual = "every launch came at the instant it was meant for; nothing of the p99 is the generator's";
+    // The initial phases of 20 users give a CoV of 1.10 that persists round after round.
+    let punctual = "every request was sent at its scheduled time; the generator error of the p99 is 0 %";
     assert_eq!(verdict.reason, punctual);
     let few = ours(Recording { events: run.events.to_vec().unwrap()[..99].to_vec().into(), ..run.clone() });
-    let meant = "the launches are what was meant";
+    let meant = "requests were sent as specified";
     assert!(verify(&few, &ask).reason.ends_with(meant), "{}", verify(&few, &ask).reason);
     let verdict = verify(&run, &Criteria { target_rate_per_s: Some(40.0), ..ask });
-    assert_eq!(verdict.reason, "50 % of the load asked for was launched");
-    // A replayed trace is uneven as it may be, whether it was kept, missed, or cannot be held to anything.
+    assert_eq!(verdict.reason, "the sent rate was 50 % of the target rate");
+    // A replayed trace may be over-dispersed: replayed correctly, replayed late, and without scheduled times.
     let bursts =
         |intent_known| Recording { intent_known, ..renewal(5000, &Law::hyperexponential(0.01, 4.0).unwrap(), 1) };
     let replay = Criteria { expected: ExpectedArrivals::Other { what: "a replayed trace".into(), system: None }, ..Criteria::default() };
@@ -316,7 +318,7 @@ fn what_was_not_meant_to_be_poisson_is_not_told_how_it_differs() {
             bursts(false),
             replay.clone(),
             Validity::NotChecked,
-            "the launches cannot be held to what was meant (a replayed trace)",
+            "there is no test for the specified arrivals (a replayed trace)",
         ),
         (stalled(ours(bursts(true)), &[(0, 20_000)]), replay, Validity::Invalid, "stalls of up to 20"),
     ] {
@@ -327,7 +329,7 @@ fn what_was_not_meant_to_be_poisson_is_not_told_how_it_differs() {
 }
 
 #[test]
-fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
+fn the_rate_of_sessions_is_checked_for_all_arrivals() {
     let partly = |process: &str| {
         workload(&format!("partly_open = {{ {process}, stay = 0.5, think = {{ constant = \"1ms\" }} }}"))
     };
@@ -340,11 +342,11 @@ fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
     ] {
         let ask = Criteria::from_workload(&partly(process), fraction);
         assert_eq!(ask.expected, ExpectedArrivals::PartlyOpen(Box::new(meant)), "{process}");
-        // Of the steps: 40 s at 20/s and 50 s at 60/s after the first 10 s.
+        // The steps: 40 s at 20/s and 50 s at 60/s, after the first 10 s.
         let rate = if process == steps { 3800.0 / 90.0 } else { 40.0 * fraction };
         assert!((ask.target_rate_per_s.unwrap() - rate).abs() < 1e-9, "{process}: {ask:?}");
     }
-    // Sessions at 20/s, then at 60/s, each of two launches: as meant; at half of that: not.
+    // Sessions at 20/s, then at 60/s, with two requests each: as specified; at half the rate: not.
     let ask = Criteria::from_workload(&partly(steps), 1.0);
     let sessions = |slow: u64| {
         let mut events = Vec::new();
@@ -365,15 +367,16 @@ fn the_rate_of_sessions_is_held_to_whatever_else_was_meant() {
     };
     assert!((rate(1).0 - 1.0).abs() < 0.01 && rate(1).1 == CheckResult::Passed, "{:?}", rate(1));
     assert!((rate(2).0 - 0.5).abs() < 0.01 && rate(2).1 == CheckResult::Failed, "{:?}", rate(2));
-    // Of a run that was stopped nothing is said: half of its time is not half of its rate.
+    // If a run was stopped, its rate is not checked: half its duration is not half its rate.
     let mut stopped = sessions(1);
     stopped.edit().truncate(4000);
     assert!(verify(&stopped, &ask).finding(Check::RateAgainstTarget).is_none());
 }
 
-/// A minute of arrivals whose rate changes at random was refused for `rate against asked 0.839`, though every launch was as scheduled.
+/// A minute of arrivals at a random rate was rejected for a rate ratio of 0.839, although every request was sent on
+/// schedule.
 #[test]
-fn a_rate_that_changes_at_random_is_held_to_what_its_schedule_held() {
+fn a_random_rate_is_compared_with_its_schedule() {
     let text =
         "open = { rate = \"100/s\", process = { mmpp = { factors = [0.4, 1.6], sojourns = [\"2s\", \"2s\"] } } }";
     let far = |seed: &u64| {
@@ -398,14 +401,14 @@ fn a_rate_that_changes_at_random_is_held_to_what_its_schedule_held() {
     let scheduled_per_s = whole.expected.scheduled_rate_per_s.unwrap();
     let doubt = WarningKind::RandomRateDiffers { target_rate_per_s: 100.0, scheduled_rate_per_s: scheduled_per_s };
     assert!(scheduled_per_s < 85.0 && whole.warnings.iter().any(|warning| warning.details.as_ref() == Some(&doubt)));
-    // A third that was not sent is missed all the same.
+    // A third that was not sent is detected nevertheless.
     let partly = run(3);
     let missed = partly.finding(Check::RateAgainstTarget).unwrap();
     assert!(missed.failed() && (0.65..0.68).contains(&missed.estimate.unwrap()), "{missed:?}");
 }
 
 #[test]
-fn users_who_have_not_settled_are_not_held_to_theory() {
+fn unsettled_users_are_not_compared_with_theory() {
     let closed = |more: &str| {
         Criteria::from_workload(&workload(&format!("closed = {{ users = 20, think = {{ uniform = [\"0s\", \"2s\"] }}{more} }}")), 1.0)
             .expected
@@ -416,10 +419,10 @@ fn users_who_have_not_settled_are_not_held_to_theory() {
     assert!(!settled(&closed(", ramp = \"11s\"")) && !settled(&closed(", ramp = \"6s\", start = \"at-once\"")));
 }
 
-/// A server that answers within a millisecond for a second and a half and then not at all: launches are of the one part, waiting is of
-/// the other, and their product would have 400 requests of five users under way.
+/// A server that responds within a millisecond for 1.5 s and then hangs. Requests are of the first part and waiting
+/// times of the second; their product would be 400 requests in flight of five users.
 #[test]
-fn five_users_never_have_more_than_five_requests_under_way() {
+fn five_users_never_have_more_than_five_requests_in_flight() {
     let event = |sent_ns: u64, took_ns: u64, session| {
         let at = Instant(sent_ns);
         let done = Some(at + Nanos(took_ns));
@@ -439,8 +442,8 @@ fn five_users_never_have_more_than_five_requests_under_way() {
 }
 
 #[test]
-fn launches_that_pass_for_closed_gap_by_gap_are_told_by_their_counts() {
-    // A Poisson stream dealt out to 200 users, who so think 2 s on average as users of a closed system would.
+fn counts_distinguish_poisson_from_closed_users_with_the_same_gaps() {
+    // A Poisson process divided among 200 users, whose mean think time is then 2 s, like that of closed users.
     let mut open = poisson(20_000, 100.0, 1);
     for (event, user) in open.edit().iter_mut().zip((0..200).cycle()) {
         event.session = user;
@@ -452,7 +455,7 @@ fn launches_that_pass_for_closed_gap_by_gap_are_told_by_their_counts() {
     assert_eq!(judgement(Check::ClosedCov), CheckResult::Passed);
     assert_eq!(judgement(Check::ClosedDispersion), CheckResult::Failed);
     assert_eq!(judgement(Check::ThinkTime), CheckResult::Passed);
-    // And real ones hold, as often as is promised of our own runs; too short a run is not checked.
+    // Real closed users pass as often as promised for runs of `offered`; too short a run is not checked.
     let dispersion = |secs, seed| {
         let run = ours(closed(50, &Law::uniform(0.0, 2.0).unwrap(), secs, seed));
         let ask = Criteria { expected: "closed:50:uniform:0s,2s".parse().unwrap(), ..Criteria::default() };
@@ -464,7 +467,7 @@ fn launches_that_pass_for_closed_gap_by_gap_are_told_by_their_counts() {
 }
 
 #[test]
-fn workers_and_nodes_have_rows_of_their_own() {
+fn workers_and_nodes_have_their_own_rows() {
     let node = |seed| {
         let mut run = ours(poisson(2000, 100.0, seed));
         for (event, worker) in run.edit().iter_mut().zip((0..2).cycle()) {
@@ -474,22 +477,22 @@ fn workers_and_nodes_have_rows_of_their_own() {
     };
     let alone = verify(&node(1), &Criteria::default());
     assert_eq!((alone.by_worker.len(), alone.by_node.len()), (2, 0));
-    // Every second launch of a Poisson stream.
+    // Every second request of a Poisson process.
     assert!(alone.by_worker.iter().all(|row| (row.cov - 0.5f64.sqrt()).abs() < 0.06), "{:?}", alone.by_worker);
     let both = verify(&merge(vec![("east".into(), node(1)), ("west".into(), node(2))]), &Criteria::default());
     let names = |rows: &[crate::TimeStats]| rows.iter().map(|row| row.label.clone()).collect::<Vec<_>>();
     assert_eq!(names(&both.by_node), ["east", "west"]);
     assert_eq!(names(&both.by_worker), ["worker 0", "worker 1", "worker 2", "worker 3"]);
     assert_eq!(both.by_node[0].n, alone.gaps.last().unwrap().n);
-    // Workers that are the nodes are not shown twice.
+    // Workers that equal the nodes are not listed twice.
     let single = |seed| ours(poisson(200, 100.0, seed));
     let verdict = verify(&merge(vec![("a".into(), single(1)), ("b".into(), single(2))]), &Criteria::default());
     assert_eq!((verdict.by_worker.len(), verdict.by_node.len()), (0, 2));
 }
 
 #[test]
-fn one_share_of_a_poisson_run_is_held_to_what_it_is() {
-    // Every fourth arrival: Erlang gaps of four stages, CoV 1/2.
+fn one_share_of_a_poisson_run_has_erlang_gaps() {
+    // Every fourth arrival: Erlang gaps with four stages, CoV 1/2.
     let workload = workload("open = { rate = \"100/s\" }");
     let (whole, share) = (Criteria::from_workload(&workload, 1.0), Criteria::from_workload(&workload, 0.25));
     assert_eq!((&whole.expected, &share.expected), (&ExpectedArrivals::Poisson, &ExpectedArrivals::Renewal { cov: 0.5 }));
@@ -499,7 +502,7 @@ fn one_share_of_a_poisson_run_is_held_to_what_it_is() {
 }
 
 #[test]
-fn our_own_poisson_runs_are_not_thrown_away_by_chance() {
+fn poisson_runs_are_rarely_rejected() {
     let rejected = (0..300)
         .filter(|&seed| pattern(&ours(poisson(1000, 100.0, seed))) != (Pattern::Poisson, Validity::Valid))
         .count();
@@ -507,7 +510,7 @@ fn our_own_poisson_runs_are_not_thrown_away_by_chance() {
 }
 
 #[test]
-fn few_launches_of_users_are_not_thrown_away_for_the_phases_they_drew() {
+fn few_closed_requests_are_rarely_rejected() {
     let think = Law::exponential(0.2).unwrap();
     let ask = Criteria { expected: ExpectedArrivals::Closed { users: 5, think: think.clone() }, ..Criteria::default() };
     let refused = |secs: f64| {
@@ -515,7 +518,7 @@ fn few_launches_of_users_are_not_thrown_away_for_the_phases_they_drew() {
         (0..300).filter(|seed| of(*seed)).count()
     };
     assert_eq!(refused(4.0), 0);
-    // In a longer run the interval is what it says.
+    // In a longer run the interval has its nominal coverage.
     assert!(refused(40.0) <= 2);
     let short = verify(&ours(closed(5, &think, 4.0, 1)), &ask);
     assert_eq!(short.finding(Check::ClosedCov).unwrap().result, CheckResult::NotChecked);

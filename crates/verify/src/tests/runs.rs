@@ -1,4 +1,4 @@
-//! Several runs in one file, and one run that stood still.
+//! Several runs in one file, and one run that paused.
 
 use offered_base::{Instant, Nanos};
 use offered_distributions::Law;
@@ -7,7 +7,7 @@ use offered_events::Recording;
 use super::{Edit as _, S, closed, launched, poisson, verify};
 use crate::{Criteria, Validity, Pattern, Verdict};
 
-/// Both, the second one `silence` seconds after the end of the first; sessions stay what they were.
+/// Both runs, the second one `silence` seconds after the end of the first, with the same sessions.
 fn appended(first: Recording, second: Recording, silence: f64) -> Recording {
     let end = first.events.to_vec().unwrap().iter().filter_map(|event| event.sent).max().unwrap();
     let mut both = first;
@@ -25,15 +25,15 @@ fn judged(recording: &Recording) -> Verdict {
 }
 
 #[track_caller]
-fn is_one_run_that_stood_still(verdict: &Verdict, why: &str) {
+fn assert_single_paused_run(verdict: &Verdict, why: &str) {
     assert_eq!(verdict.runs.len(), 0, "{:?}", verdict.warnings);
     let doubts: Vec<&str> = verdict.warnings.iter().map(|warning| warning.message.as_str()).collect();
-    assert!(doubts.iter().any(|doubt| doubt.contains("stood still") && doubt.contains(why)), "{doubts:?}");
+    assert!(doubts.iter().any(|doubt| doubt.contains("the run paused") && doubt.contains(why)), "{doubts:?}");
     assert_eq!(verdict.validity, Validity::Invalid, "{}", verdict.reason);
 }
 
 #[test]
-fn appended_runs_are_judged_one_by_one() {
+fn several_runs_are_judged_separately() {
     let run = |seed, from: f64| {
         let mut run = poisson(1000, 50.0, seed);
         for event in run.edit().iter_mut() {
@@ -48,20 +48,20 @@ fn appended_runs_are_judged_one_by_one() {
         assert_eq!((verdict.pattern, verdict.runs.len()), (Pattern::SeveralRuns, 2), "{first} {second}");
         assert!(verdict.runs.iter().all(|run| run.validity == Validity::Valid));
         assert_eq!(verdict.validity, Validity::Valid);
-        let evidence = if second > first { "longer than tools wait" } else { "the clock jumps back 1 times" };
+        let evidence = if second > first { "longer than the timeouts of tools" } else { "the clock jumps back 1 times" };
         assert!(verdict.warnings.iter().any(|warning| warning.message.contains(evidence)), "{:?}", verdict.warnings);
     }
 }
 
 #[test]
-fn three_launches_of_a_trial_before_a_long_silence_spoil_no_run() {
+fn a_short_trial_before_a_silence_does_not_count() {
     let trial = launched([0.0, 0.4, 1.1].map(|at| at * S));
     let days = 60.0 * 86_400.0;
     let verdict = judged(&appended(trial, poisson(5000, 100.0, 1), days));
     let of_runs: Vec<_> = verdict.runs.iter().map(|run| (run.pattern, run.validity)).collect();
     assert_eq!(of_runs, [(Pattern::TooFewRequests, Validity::NotChecked), (Pattern::Poisson, Validity::Valid)]);
     assert_eq!(verdict.validity, Validity::Valid, "{}", verdict.reason);
-    // Sixty days between two runs are no gap of either, and nothing is said of a rate through them.
+    // Sixty days between two runs are not a gap of either, and there is no common rate.
     assert!(verdict.gaps.is_empty() && verdict.findings.is_empty(), "{:?}", verdict.gaps);
     assert_eq!((verdict.queue.rate_per_s, verdict.stability), (None, None));
     assert_eq!(verdict.responses.last().unwrap().n, 5004);
@@ -70,19 +70,19 @@ fn three_launches_of_a_trial_before_a_long_silence_spoil_no_run() {
 
 #[test]
 fn a_busy_run_with_one_stall_is_one_run() {
-    // 100 launches a second, nothing for 15 s, and on as before: nothing says that another run begins.
+    // 100 requests per second, nothing for 15 s, and 100 per second again: no evidence of another run.
     let stalled = appended(poisson(5000, 100.0, 1), poisson(5000, 100.0, 2), 15.0);
-    is_one_run_that_stood_still(&judged(&stalled), "nothing shows that another run begins");
-    // However long: what was sent before it was answered after it.
+    assert_single_paused_run(&judged(&stalled), "no evidence that another run starts");
+    // Of any length, if a request sent before it completed after it.
     let mut waiting = appended(poisson(5000, 100.0, 1), poisson(5000, 100.0, 2), 300.0);
     let end = waiting.events.to_vec().unwrap().last().unwrap().done;
     waiting.edit()[4990].done = end;
-    is_one_run_that_stood_still(&judged(&waiting), "1 launches from before it were answered only after it");
+    assert_single_paused_run(&judged(&waiting), "1 earlier requests completed only after it");
 }
 
 #[test]
-fn users_who_begin_anew_are_another_run() {
-    // 40 users who begin one after another, as JMeter's threads do; twice.
+fn users_who_start_again_are_another_run() {
+    // 40 users who start one after another, like JMeter threads; twice.
     let run = || {
         let mut run = closed(40, &Law::exponential(1.0).unwrap(), 60.0, 1);
         for event in run.edit().iter_mut() {
@@ -94,15 +94,15 @@ fn users_who_begin_anew_are_another_run() {
     };
     let verdict = judged(&appended(run(), run(), 20.0));
     assert_eq!((verdict.pattern, verdict.runs.len()), (Pattern::SeveralRuns, 2), "{:?}", verdict.warnings);
-    assert!(verdict.warnings[0].message.contains("the same users begin in the same order"), "{:?}", verdict.warnings);
-    // The same users, as they come, after a stall.
+    assert!(verdict.warnings[0].message.contains("the same users start in the same order"), "{:?}", verdict.warnings);
+    // The same users, in any order, after a stall.
     let mut on = closed(40, &Law::exponential(1.0).unwrap(), 120.0, 3);
     for event in on.edit().iter_mut().filter(|event| event.intended > Instant::from_secs(60)) {
         let later = |at: Instant| at + Nanos::from_secs(20);
         (event.intended, event.sent, event.done) =
             (later(event.intended), event.sent.map(later), event.done.map(later));
     }
-    is_one_run_that_stood_still(&judged(&on), "nothing shows that another run begins");
+    assert_single_paused_run(&judged(&on), "no evidence that another run starts");
 }
 
 #[test]

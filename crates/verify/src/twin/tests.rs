@@ -1,9 +1,9 @@
 use super::*;
 
-/// The window from the first second to the ninth.
+/// The window from second 1 to second 9.
 const WINDOW: Window = Window { start_s: 1.0, end_s: 9.0, requests: 0, excluded: 0 };
 
-/// A launch of the run, in ms since its start; answered well after so many more.
+/// A request of the run, sent `at` ms after its start; it succeeds after `took` ms.
 fn launch(session: u64, step: u32, at: u64, took: u64) -> Event {
     let at = Instant::from_millis(at);
     Event {
@@ -16,7 +16,7 @@ fn launch(session: u64, step: u32, at: u64, took: u64) -> Event {
     }
 }
 
-/// What the model makes of the same launch, at the same instant.
+/// The same request in the simulation, at the same time.
 fn modelled(event: &Event, took: Option<u64>) -> SimulatedRequest {
     let Event { session, step, label, intended, .. } = *event;
     SimulatedRequest { session, step, label, intended, response: took.map(Nanos::from_millis) }
@@ -29,7 +29,7 @@ fn twin(events: Vec<Event>, counterparts: Vec<SimulatedRequest>) -> Twin {
 }
 
 #[test]
-fn launches_are_paired_by_session_and_step_and_what_lacks_a_pair_says_why() {
+fn requests_are_paired_by_session_and_step() {
     let pair = launch(1, 0, 2000, 30);
     let again = launch(1, 1, 3000, 10);
     let unsent = Event { sent: None, done: None, outcome: Outcome::Unsent, ..launch(2, 0, 2000, 0) };
@@ -41,7 +41,7 @@ fn launches_are_paired_by_session_and_step_and_what_lacks_a_pair_says_why() {
     let last = launch(8, 0, 8000, 20);
     let counterparts = vec![
         modelled(&last, Some(10)),
-        // Sessions stand in any order; that of a closed user drifts.
+        // Sessions are in any order; that of a closed user drifts.
         SimulatedRequest { intended: Instant::from_millis(3007), ..modelled(&again, Some(10)) },
         modelled(&pair, Some(20)),
         modelled(&unsent, Some(1)),
@@ -50,7 +50,7 @@ fn launches_are_paired_by_session_and_step_and_what_lacks_a_pair_says_why() {
         SimulatedRequest { label: 1, ..modelled(&other, Some(1)) },
         modelled(&early, Some(1)),
         modelled(&launch(9, 0, 4000, 0), Some(1)),
-        // After the last launch of the run nothing is compared, and outside of its window neither.
+        // Nothing is compared after the last request of the run, or outside its window.
         modelled(&launch(10, 0, 8500, 0), Some(1)),
         modelled(&launch(11, 0, 100, 0), Some(1)),
     ];
@@ -62,13 +62,13 @@ fn launches_are_paired_by_session_and_step_and_what_lacks_a_pair_says_why() {
     let total = found.total().unwrap();
     assert_eq!((total.response_ms, total.ratio, total.ratio_low), (20.0, Some(60.0 / 40.0), None));
     let words = found.sentences();
-    assert_eq!(words[0], "These are too few for an interval: 128 pairs would give one.");
-    assert!(words[1].contains("2 of them meant for the same instant in both; without a pair: 1 never sent, 1 failed"));
+    assert_eq!(words[0], "These are too few pairs for a confidence interval; 128 would suffice.");
+    assert!(words[1].contains("2 of them with the same scheduled time in both; without a pair: 1 not sent, 1 failed"));
 }
 
 #[test]
-fn the_ratio_is_known_where_the_means_are_not() {
-    // A burst in the middle takes both to ten times as long; the run is always a tenth slower, and a little noise.
+fn the_ratio_is_more_precise_than_the_means() {
+    // A burst in the middle makes both ten times slower; the run is always 10 % slower, plus a little noise.
     let took = |i: u64| if (400..600).contains(&i) { 1000 } else { 100 } + i * 7 % 13;
     let run: Vec<Event> = (0..1000).map(|i| launch(i, 0, 1000 + 8 * i, took(i) * 11 / 10 + i * 5 % 3)).collect();
     let model = run.iter().map(|event| modelled(event, Some(took(event.session)))).collect();
@@ -84,44 +84,44 @@ fn the_ratio_is_known_where_the_means_are_not() {
 }
 
 #[test]
-fn each_kind_of_request_has_its_row() {
+fn each_label_has_a_row() {
     let run: Vec<Event> =
         (0..300).map(|i| Event { label: u16::from(i % 10 == 0), ..launch(i, 0, 1000 + 10 * i, 40 + i % 7) }).collect();
     let model = run.iter().map(|event| modelled(event, Some(if event.label == 1 { 20 } else { 40 }))).collect();
     let found = twin(run, model);
     let rows: Vec<(&str, u64, bool)> =
         found.requests.iter().map(|row| (row.label.as_str(), row.n, row.ratio_low.is_some())).collect();
-    // The thirty long ones are too few for an interval.
+    // The thirty long requests are too few for an interval.
     assert_eq!(rows, [("long", 30, false), ("short", 270, true), ("Total", 300, true)]);
     assert!(found.requests[0].ratio.unwrap() > 2.0);
-    assert_eq!(found.requests[0].correlation, None, "the model is always the same");
+    assert_eq!(found.requests[0].correlation, None, "the model is constant");
 }
 
 #[test]
-fn a_run_is_its_own_twin() {
+fn a_run_compared_with_itself_has_ratio_one() {
     let run: Vec<Event> = (0..200).map(|i| launch(i, 0, 1000 + 10 * i, 1 + i % 50)).collect();
     let model = run.iter().map(|event| modelled(event, Some(1 + event.session % 50))).collect();
     let found = twin(run, model);
     let total = found.total().unwrap();
     assert_eq!((total.ratio, total.ratio_low, total.ratio_high), (Some(1.0), Some(1.0), Some(1.0)));
     assert!((total.correlation.unwrap() - 1.0).abs() < 1e-12);
-    assert_eq!(found.sentences()[0], "Run and model agree as far as these launches tell.");
+    assert_eq!(found.sentences()[0], "Run and model do not differ significantly.");
 }
 
 #[test]
-fn of_many_launches_about_a_million_are_compared() {
+fn at_most_about_a_million_requests_are_compared() {
     assert_eq!((PairSampler::of(0).one_in, PairSampler::of(1_000_000).one_in, PairSampler::of(3_000_000).one_in), (1, 1, 3));
     let sieve = PairSampler::of(10_000_000);
     let kept = (0..100_000).filter(|session| sieve.includes(*session, 0)).count();
     assert!((9_500..10_500).contains(&kept), "{kept}");
-    // A user of a closed system is not left out or taken whole.
+    // A user of a closed system is sampled like any other.
     let kept = (0..100_000).filter(|step| sieve.includes(3, *step)).count();
     assert!((9_500..10_500).contains(&kept), "{kept}");
 }
 
 #[test]
-fn without_a_pair_nothing_is_said_of_a_ratio() {
+fn no_ratio_without_pairs() {
     let found = twin(vec![launch(1, 0, 2000, 5)], Vec::new());
     assert_eq!((found.requests.len(), found.over_time.len(), found.unpaired.only_in_run), (0, 0, 1));
-    assert_eq!(found.sentences(), ["0 launches have a pair; without a pair: 1 only in the run."]);
+    assert_eq!(found.sentences(), ["0 requests have a pair; without a pair: 1 only in the run."]);
 }
