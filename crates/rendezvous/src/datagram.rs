@@ -1,33 +1,33 @@
-//! The datagrams by which workers compare their clocks. A question is as long as its answer, so that nobody is flooded through us.
+//! The datagrams of clock comparison. A query is as long as its response, so that the server cannot be used for amplification attacks.
 
-/// How long each is.
+/// The length of all datagrams in bytes.
 pub(crate) const LENGTH: usize = 48;
-/// In a question: to whoever is there, who answers with what it is itself.
-pub(crate) const ANYBODY: u64 = 0;
+/// The token of a query to any server; the response has the token of the server.
+pub(crate) const ANY_SERVER: u64 = 0;
 const MAGIC: &[u8; 7] = b"offered";
 
-/// What one is.
+/// The type of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// What does your clock show?
-    Question,
-    /// This.
-    Answer,
-    /// I shall ask no more.
+    /// Asks for the time.
+    Query,
+    /// The time.
+    Response,
+    /// No further query follows.
     Thanks,
 }
 
-/// One of them.
+/// A datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram {
     pub(crate) kind: Kind,
-    /// Of the run: others are not answered.
+    /// Identifies the server; it ignores queries with another token.
     pub(crate) token: u64,
-    /// Who asks, from 1.
+    /// The number of the querying worker, from 1.
     pub(crate) worker: u64,
-    /// The number of the question.
+    /// The number of the query.
     pub(crate) number: u64,
-    /// When the question was received and answered, since the Unix epoch; of an answer.
+    /// In a response: when the query was received and when the response was sent, in ns since the Unix epoch.
     pub(crate) received: u64,
     pub(crate) answered: u64,
 }
@@ -38,19 +38,19 @@ impl Datagram {
         let mut bytes = [0; LENGTH];
         bytes[..7].copy_from_slice(MAGIC);
         bytes[7] = kind as u8;
-        for (place, number) in bytes[8..].chunks_exact_mut(8).zip([token, worker, number, received, answered]) {
-            place.copy_from_slice(&number.to_be_bytes());
+        for (slot, number) in bytes[8..].chunks_exact_mut(8).zip([token, worker, number, received, answered]) {
+            slot.copy_from_slice(&number.to_be_bytes());
         }
         bytes
     }
 
-    /// The one that these bytes are, if they are one.
+    /// Decodes a datagram; `None` if the bytes are not one.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; LENGTH] = bytes.try_into().ok()?;
-        let kind = [Kind::Question, Kind::Answer, Kind::Thanks].into_iter().find(|kind| *kind as u8 == bytes[7])?;
-        let number = |place: usize| u64::from_be_bytes(bytes[8 * place..][..8].try_into().expect("eight of them"));
-        let [token, worker, told, received, answered] = [1, 2, 3, 4, 5].map(number);
-        bytes.starts_with(MAGIC).then_some(Self { kind, token, worker, number: told, received, answered })
+        let kind = [Kind::Query, Kind::Response, Kind::Thanks].into_iter().find(|kind| *kind as u8 == bytes[7])?;
+        let number = |slot: usize| u64::from_be_bytes(bytes[8 * slot..][..8].try_into().expect("eight of them"));
+        let [token, worker, number_of_query, received, answered] = [1, 2, 3, 4, 5].map(number);
+        bytes.starts_with(MAGIC).then_some(Self { kind, token, worker, number: number_of_query, received, answered })
     }
 }
 
@@ -59,8 +59,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_nothing_else() {
-        for kind in [Kind::Question, Kind::Answer, Kind::Thanks] {
+    fn datagrams_are_decoded_and_other_bytes_are_not() {
+        for kind in [Kind::Query, Kind::Response, Kind::Thanks] {
             let one = Datagram { kind, token: u64::MAX, worker: 2, number: 3, received: 4, answered: 5 };
             let bytes = one.bytes();
             assert_eq!(Datagram::read(&bytes), Some(one));

@@ -1,41 +1,41 @@
-//! A folder as the place where workers meet: a file is made once and never changed.
+//! A directory as rendezvous: each file is created once and never changed.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 
 use crate::error::Error;
-use crate::rendezvous::Place;
+use crate::rendezvous::Rendezvous;
 
-/// From one look at the folder to the next; and so much more for every other worker, so that many of them do not besiege it.
-const LOOK: Nanos = Nanos::from_millis(100);
-const LOOK_EACH: Nanos = Nanos::from_millis(1);
+/// Interval between two polls, and the addition per worker, which limits the load by many workers.
+const POLL_INTERVAL: Nanos = Nanos::from_millis(100);
+const POLL_INTERVAL_PER_WORKER: Nanos = Nanos::from_millis(1);
 
-/// A folder that all workers reach.
+/// A directory that all workers reach, for example on NFS.
 #[derive(Clone, Debug)]
-pub struct Folder(PathBuf);
+pub struct Directory(PathBuf);
 
-impl Folder {
-    /// The one at `path`, which need not be there yet.
+impl Directory {
+    /// The directory at `path`, which need not exist yet.
     pub fn new(path: &Path) -> Self {
         Self(path.to_owned())
     }
 }
 
-impl Place for Folder {
+impl Rendezvous for Directory {
     fn name(&self) -> String {
         self.0.display().to_string()
     }
 
-    /// Makes the file unless it is there (`O_EXCL`: on NFS too, from version 3 on).
-    fn put_new(&self, name: &str, content: &[u8]) -> Result<bool, Error> {
+    /// Creates the file with `O_EXCL`, which is atomic on NFS from version 3 on too.
+    fn put_if_absent(&self, name: &str, content: &[u8]) -> Result<bool, Error> {
         let path = self.0.join(name);
-        let folder = path.parent().unwrap_or(&self.0);
-        fs::create_dir_all(folder).map_err(Error::file("create", folder))?;
+        let directory = path.parent().unwrap_or(&self.0);
+        fs::create_dir_all(directory).map_err(Error::file("create", directory))?;
         let mut file = match File::create_new(&path) {
-            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
             made => made.map_err(Error::file("create", &path))?,
         };
         file.write_all(content).and_then(|()| file.sync_all()).map_err(Error::file("write", &path))?;
@@ -47,14 +47,14 @@ impl Place for Folder {
             let path = self.0.join(name);
             match fs::read(&path) {
                 Ok(text) => Ok(Some(text)),
-                Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
-                Err(why) => Err(Error::file("read", &path)(why)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(Error::file("read", &path)(error)),
             }
         };
         names.iter().map(read).collect()
     }
 
-    fn look_every(&self, workers: u64) -> Nanos {
-        LOOK + LOOK_EACH * workers
+    fn poll_interval(&self, workers: u64) -> Nanos {
+        POLL_INTERVAL + POLL_INTERVAL_PER_WORKER * workers
     }
 }

@@ -1,103 +1,105 @@
-//! Why workers do not begin together.
+//! Why workers do not start together.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use offered_model::{Nanos, Share};
+use offered_base::{Nanos, Share};
 
-/// Why a worker does not begin with the others.
+/// Why a worker does not start with the others.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Its number has been taken.
+    /// Another worker has the same number.
     #[error(
-        "worker {share} is there already, on {host}: {place} is of an earlier run, or two workers were given one number; give each run a \
-         folder of its own, and each worker its own number"
+        "worker {share} exists already, on {host}: {rendezvous} belongs to an earlier run, or two workers have the same number; use a new \
+         directory for each run, and give each worker its own number"
     )]
-    Twice {
+    DuplicateWorker {
         /// The number.
         share: Share,
-        /// Where who has it runs.
+        /// The host of the existing worker.
         host: String,
-        /// Where they meet.
-        place: String,
+        /// The name of the rendezvous.
+        rendezvous: String,
     },
-    /// Another worker would make another run.
-    #[error("worker {share} on {host} has another {what} ({theirs}, here {ours}): all workers of a run need the same")]
-    Differs {
-        /// The other worker.
+    /// Another worker was started for a different run.
+    #[error(
+        "worker {share} on {host} has another {property} ({theirs}, here {ours}); start all workers of a run with the same"
+    )]
+    WorkerMismatch {
+        /// The number of the other worker.
         share: Share,
-        /// Where it runs.
+        /// Its host.
         host: String,
-        /// `workload`, `version` or `number of workers`.
-        what: &'static str,
-        /// What it has.
+        /// `workload`, `version`, `run ID` or `number of workers`.
+        property: &'static str,
+        /// Its value.
         theirs: String,
-        /// What this one has.
+        /// The value of this worker.
         ours: String,
     },
-    /// Not everybody came.
-    #[error("after {wait} there is no worker {}", list(missing))]
-    Missing {
-        /// Who did not, from 1.
+    /// Some workers did not arrive in time.
+    #[error("after {wait} these workers are missing: {}", list(missing))]
+    MissingWorkers {
+        /// Their numbers, from 1.
         missing: Vec<u64>,
-        /// How long they were waited for.
+        /// The waiting time.
         wait: Nanos,
     },
-    /// The others began without this one.
-    #[error("too late: the others have begun {by} ago")]
+    /// The others started without this worker.
+    #[error("too late: the other workers started {by} ago")]
     TooLate {
-        /// How long ago.
+        /// The time since the start.
         by: Nanos,
     },
-    /// Somebody has called the run off.
-    #[error("the run was called off: {why}; begin it again in another folder")]
-    CalledOff {
-        /// Why.
-        why: String,
+    /// Another worker cancelled the run.
+    #[error("the run was cancelled: {reason}; start it again with a new directory")]
+    Cancelled {
+        /// The reason.
+        reason: String,
     },
-    /// It was stopped while it waited.
+    /// The worker was stopped while it waited.
     #[error("stopped while waiting for the other workers")]
     Stopped,
-    /// Worker 1 cannot be asked there what its clock shows.
-    #[error("cannot tell the other workers at {at} what the clock shows: {source}")]
-    Telling {
-        /// Where.
+    /// Worker 1 cannot serve its clock.
+    #[error("cannot serve the clock to the other workers at {at}: {source}")]
+    ClockServer {
+        /// The address.
         at: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The place where they meet, which is no folder, cannot be used.
+    /// An error of a rendezvous that is not a directory.
     #[error("{0}")]
-    Place(String),
-    /// The folder cannot be used.
+    Backend(String),
+    /// An error of a rendezvous directory.
     #[error("cannot {action} {}: {source}", path.display())]
-    File {
+    Io {
         /// `read`, `write`, `create`.
         action: &'static str,
-        /// What.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// Whether the question is wrong, and not the answer missing.
+    /// Whether wrong input causes the error, rather than the environment.
     pub fn is_of_input(&self) -> bool {
-        matches!(self, Self::Twice { .. } | Self::Differs { .. })
+        matches!(self, Self::DuplicateWorker { .. } | Self::WorkerMismatch { .. })
     }
 
-    pub(crate) fn telling(at: SocketAddr) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Telling { at, source }
+    pub(crate) fn clock_server(at: SocketAddr) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::ClockServer { at, source }
     }
 
     pub(crate) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::File { action, path: path.into(), source }
+        move |source| Self::Io { action, path: path.into(), source }
     }
 }
 
-/// The first few numbers.
+/// The first few numbers, and how many more there are.
 fn list(numbers: &[u64]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<String> = numbers.iter().take(SHOWN).map(u64::to_string).collect();

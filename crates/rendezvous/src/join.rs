@@ -1,269 +1,298 @@
-//! The meeting: who is ready, and the one decision.
+//! Joining a run: workers report that they are ready, and one decision starts or cancels the run.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_clock::{Clock, Kept, Wall, kept};
-use offered_model::{Nanos, Offset, RunId, Share};
+use offered_base::{Nanos, Share};
+use offered_events::{Offset, RunId};
+use offered_io::{Clock, KernelClockStatus, WallClock, kernel_clock_status};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::clock_comparison::{Asker, Clocks, PLACING, Teller, Told, before, by_own};
+use crate::clock_comparison::{
+    ClockClient, ClockEndpoint, ClockRole, ClockServer, PREPARATION_TIME, local_time, query_until,
+};
 use crate::error::Error;
-use crate::rendezvous::{Place, document, put_new_document, read};
+use crate::rendezvous::{Rendezvous, document, parse, put_document_if_absent};
 
-/// From the decision to the beginning: time for everybody to see it, and to compare clocks.
-pub const LEAD: Nanos = Nanos::from_secs(4);
-/// Worker 1 decides, for it is by its clock that the run begins. Where all are there and it has said nothing for so long, others do.
+/// Time from the decision to the start: all workers must read it and compare clocks.
+pub const START_LEAD: Nanos = Nanos::from_secs(4);
+/// Worker 1 decides, because its clock is the reference. If all workers are ready and it has not decided after this time, another one does.
 const DEPUTY: Nanos = Nanos::from_secs(10);
 
-const DECISION: &str = "meeting/decision.json";
+const DECISION: &str = "rendezvous/decision.json";
 
-/// One of the workers of a run.
+/// A worker of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worker {
-    /// Its part of the run.
+    /// Its share of the run.
     #[serde(serialize_with = "to_text", deserialize_with = "from_text")]
     pub share: Share,
-    /// The machine it is on.
+    /// The host name of its machine.
     pub host: String,
-    /// Of the program.
+    /// The version of the program.
     pub version: String,
-    /// What tells its workload from others.
-    pub workload: String,
-    /// What it was told that the run is called.
+    /// A hash of the workload's text.
+    pub workload_hash: String,
+    /// The run ID that was given to this worker, if any.
     #[serde(default)]
-    pub run: Option<RunId>,
+    pub run_id: Option<RunId>,
 }
 
-/// What becomes of the run.
+/// The decision about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Decision {
-    /// Everybody begins when the clock of worker 1 shows this, since the Unix epoch.
-    Begin { unix_ns: u64 },
-    /// Nobody begins.
-    CalledOff { why: String },
+    /// All workers start when the clock of worker 1 shows this, since the Unix epoch.
+    Start { unix_ns: u64 },
+    /// No worker starts.
+    Cancelled { reason: String },
 }
 
-/// How a worker meets the others.
-pub struct Terms<'a> {
-    /// They are waited for so long at most.
+/// Options of [`join`].
+pub struct JoinOptions<'a> {
+    /// Maximum wait for the other workers.
     pub wait: Nanos,
-    /// Once it is set, no longer.
+    /// Setting this flag ends the wait.
     pub stop: &'a AtomicBool,
     /// The clock of this worker.
-    pub wall: Wall,
-    /// Where worker 1 can be asked what its clock shows; at all addresses of its machine where the address is no machine's. `None`: clocks
-    /// are not compared.
-    pub tell_at: Option<SocketAddr>,
+    pub wall: WallClock,
+    /// Where worker 1 serves its clock; an unspecified IP address stands for all addresses of its machine. `None`: clocks are not
+    /// compared.
+    pub clock_address: Option<SocketAddr>,
 }
 
-/// What the workers have agreed upon.
-pub struct Met {
-    /// When the run begins, by this worker's clock, since the Unix epoch.
-    pub begin: Nanos,
-    /// The same by the clock of worker 1: the same for all.
-    pub decided: Nanos,
-    /// How far that clock is ahead of worker 1's, by which everybody begins; `None` of worker 1, and where it could not be asked: then
-    /// clocks are believed.
-    pub before: Option<Offset>,
+/// The start that the workers agreed on.
+pub struct AgreedStart {
+    /// When the run starts, by this worker's clock, since the Unix epoch.
+    pub start: Nanos,
+    /// When the run starts, by the clock of worker 1, since the Unix epoch. Equal for all workers.
+    pub reference_start: Nanos,
+    /// How far this clock is ahead of worker 1's. `None` for worker 1, and if it did not respond: then the clocks are assumed to be
+    /// equal.
+    pub offset: Option<Offset>,
     /// Compares the clocks again after the end.
-    pub clocks: Clocks,
+    pub clock_role: ClockRole,
 }
 
-/// What a worker says of itself.
+/// What a ready worker publishes.
 #[derive(Serialize, Deserialize)]
 struct Ready {
     #[serde(flatten)]
     worker: Worker,
-    /// Which of all processes wrote this: of two that have one number, on one machine too, no two write the same.
+    /// The process ID: two workers with the same number never write the same file content, even on one machine.
     #[serde(default)]
     process: u32,
     #[serde(default)]
-    came_unix_ns: u64,
-    clock: Option<State>,
-    /// Where its clock can be asked; of worker 1.
-    time: Option<Told>,
+    ready_unix_ns: u64,
+    clock: Option<ClockStatus>,
+    /// Where its clock can be queried; only for worker 1.
+    clock_server: Option<ClockEndpoint>,
 }
 
-/// What the kernel says of a clock.
+/// The kernel's status of a clock.
 #[derive(Serialize, Deserialize)]
-struct State {
+struct ClockStatus {
     synchronised: bool,
     error_ns: u64,
 }
 
-/// Says at `place` that `me` is ready, waits for all others, lays its clock beside worker 1's, and says when everybody begins. `waiting` is
-/// told who is missing, from 1, whenever that changes.
+/// Reports at `rendezvous` that `me` is ready, waits for all other workers, compares clocks with worker 1, and returns the agreed start.
+/// Calls `on_waiting` with the numbers of missing workers, from 1, whenever they change.
 ///
 /// # Errors
-/// See [`Error`]. Where this worker is the reason, the run is called off for all.
-pub fn meet(place: &dyn Place, me: &Worker, terms: &Terms, waiting: &mut dyn FnMut(&[u64])) -> Result<Met, Error> {
-    let &Terms { wait, stop, ref wall, tell_at } = terms;
-    if let Some(decision) = document(place, DECISION)? {
-        return decided(decision).and_then(|begin| Err(too_late(begin, wall)));
+/// See [`Error`]. If this worker causes the error, the run is cancelled for all.
+pub fn join(
+    rendezvous: &dyn Rendezvous,
+    me: &Worker,
+    options: &JoinOptions,
+    on_waiting: &mut dyn FnMut(&[u64]),
+) -> Result<AgreedStart, Error> {
+    let &JoinOptions { wait, stop, ref wall, clock_address } = options;
+    if let Some(decision) = document(rendezvous, DECISION)? {
+        return start_of(decision).and_then(|start| Err(too_late(start, wall)));
     }
     let (is_first, has_others) = (me.share.index() == 0, me.share.parts() > 1);
-    let tell_at = tell_at.filter(|_| is_first && has_others);
-    let teller = tell_at.map(|at| Teller::new(*wall, at).map_err(Error::telling(at))).transpose()?;
-    let time =
-        tell_at.zip(teller.as_ref()).map(|(at, teller)| teller.told().map_err(Error::telling(at))).transpose()?;
-    let state = kept().map(|Kept { synchronised, error }| State { synchronised, error_ns: error.0 });
+    let clock_address = clock_address.filter(|_| is_first && has_others);
+    let server = clock_address.map(|at| ClockServer::new(*wall, at).map_err(Error::clock_server(at))).transpose()?;
+    let clock_server = clock_address
+        .zip(server.as_ref())
+        .map(|(at, server)| server.endpoint().map_err(Error::clock_server(at)))
+        .transpose()?;
+    let status = kernel_clock_status()
+        .map(|KernelClockStatus { synchronised, error }| ClockStatus { synchronised, error_ns: error.0 });
     let mine = ready(me.share.index() + 1);
-    let (process, came_unix_ns) = (std::process::id(), wall.now().0);
-    let said = Ready { worker: me.clone(), process, came_unix_ns, clock: state, time };
-    if !put_new_document(place, &mine, &said)? {
-        let host =
-            document::<Worker>(place, &mine)?.map_or_else(|| "an unknown machine".to_owned(), |worker| worker.host);
-        return Err(Error::Twice { share: me.share, host, place: place.name() });
+    let (process, ready_unix_ns) = (std::process::id(), wall.now().0);
+    let report = Ready { worker: me.clone(), process, ready_unix_ns, clock: status, clock_server };
+    if !put_document_if_absent(rendezvous, &mine, &report)? {
+        let host = document::<Worker>(rendezvous, &mine)?
+            .map_or_else(|| "an unknown machine".to_owned(), |worker| worker.host);
+        return Err(Error::DuplicateWorker { share: me.share, host, rendezvous: rendezvous.name() });
     }
     let clock = Clock::start();
     let until = clock.now() + wait;
-    let every = place.look_every(me.share.parts());
+    let every = rendezvous.poll_interval(me.share.parts());
     let mut missing: Vec<u64> = (1..=me.share.parts()).collect();
     let mut complete = None;
     loop {
-        let before = missing.len();
-        let mut odd = None;
+        let missing_before = missing.len();
+        let mut mismatched = None;
         let mut names: Vec<String> = missing.iter().map(|number| ready(*number)).collect();
         names.push(DECISION.to_owned());
-        let mut said = place.read(&names)?;
-        let mut decision: Option<Decision> = read(said.pop().flatten());
-        let mut said = said.into_iter();
+        let mut entries = rendezvous.read(&names)?;
+        let mut decision: Option<Decision> = parse(entries.pop().flatten());
+        let mut entries = entries.into_iter();
         missing.retain(|_| {
-            let worker: Option<Worker> = read(said.next().flatten());
-            odd = odd.take().or_else(|| differs(worker.as_ref()?, me));
+            let worker: Option<Worker> = parse(entries.next().flatten());
+            mismatched = mismatched.take().or_else(|| mismatch(worker.as_ref()?, me));
             worker.is_none()
         });
         let all_since = missing.is_empty().then(|| *complete.get_or_insert(clock.now()));
-        let ours = if let Some(why) = odd {
-            Some((Decision::CalledOff { why: why.to_string() }, Some(why)))
+        let proposal = if let Some(error) = mismatched {
+            Some((Decision::Cancelled { reason: error.to_string() }, Some(error)))
         } else if all_since.is_some_and(|since| is_first || clock.now() >= since + DEPUTY) {
-            Some((Decision::Begin { unix_ns: (wall.now() + LEAD).0 }, None))
+            Some((Decision::Start { unix_ns: (wall.now() + START_LEAD).0 }, None))
         } else if stop.load(Relaxed) {
-            let why = format!("worker {} on {} was stopped", me.share, me.host);
-            Some((Decision::CalledOff { why }, Some(Error::Stopped)))
+            let reason = format!("worker {} on {} was stopped", me.share, me.host);
+            Some((Decision::Cancelled { reason }, Some(Error::Stopped)))
         } else if clock.now() >= until && all_since.is_none() {
-            let why = Error::Missing { missing: missing.clone(), wait };
-            Some((Decision::CalledOff { why: why.to_string() }, Some(why)))
+            let error = Error::MissingWorkers { missing: missing.clone(), wait };
+            Some((Decision::Cancelled { reason: error.to_string() }, Some(error)))
         } else {
             None
         };
-        if let Some((ours, why)) = ours {
-            // Who was first has decided. A reason of our own is told better than the same from others.
-            let won = put_new_document(place, DECISION, &ours)?;
-            if let (true, Some(why)) = (won, why) {
-                return Err(why);
+        if let Some((proposal, error)) = proposal {
+            // The first decision counts. If it is ours, our own error says more than a cancellation read back.
+            let is_ours = put_document_if_absent(rendezvous, DECISION, &proposal)?;
+            if let (true, Some(error)) = (is_ours, error) {
+                return Err(error);
             }
-            decision = document(place, DECISION)?;
+            decision = document(rendezvous, DECISION)?;
         }
         if let Some(decision) = decision {
-            let met = compared(place, me, terms, decided(decision)?, teller)?;
-            return if wall.now() >= met.begin { Err(too_late(met.begin, wall)) } else { Ok(met) };
+            let agreed = compare_clocks(rendezvous, me, options, start_of(decision)?, server)?;
+            return if wall.now() >= agreed.start { Err(too_late(agreed.start, wall)) } else { Ok(agreed) };
         }
-        if missing.len() != before {
-            waiting(&missing);
+        if missing.len() != missing_before {
+            on_waiting(&missing);
         }
         clock.sleep_until(clock.now() + every);
     }
 }
 
-/// What was agreed upon once clocks were compared, of a run that begins when that of worker 1 shows `begin`: a second and a half before
-/// at the latest.
-fn compared(place: &dyn Place, me: &Worker, terms: &Terms, begin: Nanos, teller: Option<Teller>) -> Result<Met, Error> {
-    if let Some(mut teller) = teller {
-        teller.tell(begin.saturating_sub(PLACING), |_| terms.stop.load(Relaxed));
-        return Ok(Met { begin, decided: begin, before: None, clocks: Clocks::Tells(teller) });
-    }
-    let Some(asker) = asker(place, me, terms.wall)? else {
-        return Ok(Met { begin, decided: begin, before: None, clocks: Clocks::Alone });
-    };
-    let found = asker.ask(before(begin, terms.wall.now()), terms.stop);
-    let Some(offset) = found else {
-        return Ok(Met { begin, decided: begin, before: None, clocks: Clocks::Alone });
-    };
-    Ok(Met { begin: by_own(begin, &offset), decided: begin, before: found, clocks: Clocks::Asks(asker) })
-}
-
-/// Who asks worker 1 for `me`; nobody where this is worker 1, or that cannot be asked.
-fn asker(place: &dyn Place, me: &Worker, wall: Wall) -> Result<Option<Asker>, Error> {
-    let others = Some(me.share.index() + 1).filter(|number| *number > 1);
-    let Some(number) = others else { return Ok(None) };
-    let first: Option<Ready> = document(place, &ready(1))?;
-    Ok(first.and_then(|first| first.time).map(|told| Asker::new(wall, told, number)))
-}
-
-/// What the others agreed upon, where they have begun and a worker with the number of `me` was among them: then who comes with that number now
-/// was started again. Worker 1 does not answer during the run, so it begins by its own clock, `wall`.
-///
-/// # Errors
-/// That worker had another workload or version, or the place cannot be read.
-pub fn begun(place: &dyn Place, me: &Worker, wall: Wall) -> Result<Option<Met>, Error> {
-    let Some(Decision::Begin { unix_ns }) = document(place, DECISION)? else { return Ok(None) };
-    let Some(first) = document::<Worker>(place, &ready(me.share.index() + 1))? else { return Ok(None) };
-    if let Some(why) = differs(&first, me) {
-        return Err(why);
-    }
-    let clocks = asker(place, me, wall)?.map_or(Clocks::Alone, Clocks::Asks);
-    Ok(Some(Met { begin: Nanos(unix_ns), decided: Nanos(unix_ns), before: None, clocks }))
-}
-
-/// Where a worker with the number of `me` was here before anything was decided, and is gone as an engine knows that starts another in its place:
-/// waits until the others begin, with [`begun`]'s answer then; `None` where there was none.
-///
-/// # Errors
-/// That worker had another workload or version, the run is called off, nothing is decided within `wait`, `stop` is set, or the place cannot be read.
-pub fn begun_again(
-    place: &dyn Place,
+/// Compares clocks for a run that starts when worker 1's clock shows `reference_start`. Ends 1.5 s before the start at the
+/// latest.
+fn compare_clocks(
+    rendezvous: &dyn Rendezvous,
     me: &Worker,
-    &Terms { wait, stop, wall, .. }: &Terms,
-) -> Result<Option<Met>, Error> {
+    options: &JoinOptions,
+    reference_start: Nanos,
+    server: Option<ClockServer>,
+) -> Result<AgreedStart, Error> {
+    let without_offset = |clock_role| AgreedStart { start: reference_start, reference_start, offset: None, clock_role };
+    if let Some(mut server) = server {
+        server.serve(reference_start.saturating_sub(PREPARATION_TIME), |_| options.stop.load(Relaxed));
+        return Ok(without_offset(ClockRole::Server(server)));
+    }
+    let Some(client) = clock_client(rendezvous, me, options.wall)? else {
+        return Ok(without_offset(ClockRole::None));
+    };
+    match client.query(query_until(reference_start, options.wall.now()), options.stop) {
+        None => Ok(without_offset(ClockRole::None)),
+        Some(offset) => Ok(AgreedStart {
+            start: local_time(reference_start, &offset),
+            reference_start,
+            offset: Some(offset),
+            clock_role: ClockRole::Client(client),
+        }),
+    }
+}
+
+/// The client that queries worker 1 for `me`; `None` if `me` is worker 1, or worker 1 does not serve its clock.
+fn clock_client(rendezvous: &dyn Rendezvous, me: &Worker, wall: WallClock) -> Result<Option<ClockClient>, Error> {
+    let number = me.share.index() + 1;
+    if number == 1 {
+        return Ok(None);
+    }
+    let first: Option<Ready> = document(rendezvous, &ready(1))?;
+    Ok(first.and_then(|first| first.clock_server).map(|endpoint| ClockClient::new(wall, endpoint, number)))
+}
+
+/// The agreed start of a run in progress in which a worker with the number of `me` took part; `None` otherwise. Then `me` replaces it. Worker 1
+/// does not serve its clock during the run, so `me` uses its own clock, `wall`.
+///
+/// # Errors
+/// The previous worker had another workload or version, or the rendezvous is unreadable.
+pub fn rejoin_running(rendezvous: &dyn Rendezvous, me: &Worker, wall: WallClock) -> Result<Option<AgreedStart>, Error> {
+    let Some(Decision::Start { unix_ns }) = document(rendezvous, DECISION)? else { return Ok(None) };
+    let Some(previous) = document::<Worker>(rendezvous, &ready(me.share.index() + 1))? else { return Ok(None) };
+    if let Some(error) = mismatch(&previous, me) {
+        return Err(error);
+    }
+    let clock_role = clock_client(rendezvous, me, wall)?.map_or(ClockRole::None, ClockRole::Client);
+    let start = Nanos(unix_ns);
+    Ok(Some(AgreedStart { start, reference_start: start, offset: None, clock_role }))
+}
+
+/// For a worker that an engine restarted before the decision, so that its number is taken: waits until the run starts, and returns what
+/// [`rejoin_running`] returns. `None` if the number is not taken.
+///
+/// # Errors
+/// The previous worker had another workload or version, the run is cancelled, there is no decision within `wait`, `stop` is set, or the
+/// rendezvous is unreadable.
+pub fn rejoin_waiting(
+    rendezvous: &dyn Rendezvous,
+    me: &Worker,
+    &JoinOptions { wait, stop, wall, .. }: &JoinOptions,
+) -> Result<Option<AgreedStart>, Error> {
     let clock = Clock::start();
     let until = clock.now() + wait;
-    let Some(first) = document::<Worker>(place, &ready(me.share.index() + 1))? else { return Ok(None) };
+    let Some(previous) = document::<Worker>(rendezvous, &ready(me.share.index() + 1))? else { return Ok(None) };
     loop {
-        match document(place, DECISION)? {
-            Some(decision) => return decided(decision).and_then(|_| begun(place, me, wall)),
+        match document(rendezvous, DECISION)? {
+            Some(decision) => return start_of(decision).and_then(|_| rejoin_running(rendezvous, me, wall)),
             None if stop.load(Relaxed) => return Err(Error::Stopped),
             None if clock.now() >= until => {
-                return Err(Error::Twice { share: me.share, host: first.host, place: place.name() });
+                return Err(Error::DuplicateWorker {
+                    share: me.share,
+                    host: previous.host,
+                    rendezvous: rendezvous.name(),
+                });
             }
-            None => clock.sleep_until(clock.now() + place.look_every(me.share.parts())),
+            None => clock.sleep_until(clock.now() + rendezvous.poll_interval(me.share.parts())),
         }
     }
 }
 
-/// The file in which worker `number` says that it is ready.
+/// The file with which worker `number` reports that it is ready.
 fn ready(number: u64) -> String {
-    format!("meeting/ready-{number}.json")
+    format!("rendezvous/ready-{number}.json")
 }
 
-/// When to begin, by the clock of worker 1.
-fn decided(decision: Decision) -> Result<Nanos, Error> {
+/// The start in a decision, by the clock of worker 1.
+fn start_of(decision: Decision) -> Result<Nanos, Error> {
     match decision {
-        Decision::CalledOff { why } => Err(Error::CalledOff { why }),
-        Decision::Begin { unix_ns } => Ok(Nanos(unix_ns)),
+        Decision::Cancelled { reason } => Err(Error::Cancelled { reason }),
+        Decision::Start { unix_ns } => Ok(Nanos(unix_ns)),
     }
 }
 
-fn too_late(begin: Nanos, wall: &Wall) -> Error {
-    Error::TooLate { by: wall.now().saturating_sub(begin) }
+fn too_late(start: Nanos, wall: &WallClock) -> Error {
+    Error::TooLate { by: wall.now().saturating_sub(start) }
 }
 
-/// What keeps `worker` from making the same run as `me`.
-fn differs(worker: &Worker, me: &Worker) -> Option<Error> {
-    let of = |worker: &Worker| worker.share.parts().to_string();
-    let called =
-        |worker: &Worker| worker.run.as_ref().map_or_else(|| "none of its own".to_owned(), ToString::to_string);
-    let (what, theirs, ours) = [
-        ("number of workers", of(worker), of(me)),
+/// The first property in which `worker` differs from `me` so that they cannot take part in the same run.
+fn mismatch(worker: &Worker, me: &Worker) -> Option<Error> {
+    let workers = |worker: &Worker| worker.share.parts().to_string();
+    let run_id = |worker: &Worker| worker.run_id.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
+    let (property, theirs, ours) = [
+        ("number of workers", workers(worker), workers(me)),
         ("version", worker.version.clone(), me.version.clone()),
-        ("workload", worker.workload.clone(), me.workload.clone()),
-        ("run id", called(worker), called(me)),
+        ("workload", worker.workload_hash.clone(), me.workload_hash.clone()),
+        ("run ID", run_id(worker), run_id(me)),
     ]
     .into_iter()
     .find(|(_, theirs, ours)| theirs != ours)?;
-    Some(Error::Differs { share: worker.share, host: worker.host.clone(), what, theirs, ours })
+    Some(Error::WorkerMismatch { share: worker.share, host: worker.host.clone(), property, theirs, ours })
 }
 
 fn to_text<S: Serializer>(share: &Share, serializer: S) -> Result<S::Ok, S::Error> {

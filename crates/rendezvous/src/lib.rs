@@ -1,58 +1,60 @@
-//! Where the workers of one run meet: a folder that all of them reach, or any other [`Place`] where what is written is written once.
+//! The start of a run with several workers: a rendezvous in a shared directory or an object store.
 //!
-//! Every worker writes there that it is ready. Worker 1, once it sees all of them, writes the one decision: what its clock shows when everybody
-//! begins. Who cannot go on (another workload, nobody came, Ctrl-C) writes the same file with the reason, and a file is made only once, so
-//! that there is one decision and nobody begins alone. Before the start, and again after the end, the others ask worker 1 by datagrams what its
-//! clock shows: they begin by it, and know how well. There is no server.
+//! Every worker reports at the [`Rendezvous`] that it is ready. When all are ready, worker 1 writes the decision: the time on its clock at
+//! which all workers start. A worker that cannot take part (another workload, missing workers, Ctrl-C) writes a cancellation with the reason
+//! instead. A file is written at most once, so there is exactly one decision and no worker starts alone. Before the start, and again after
+//! the end, the other workers query the clock of worker 1 by UDP. They start by that clock and know how precisely. There is no server.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
-//! use offered_clock::Wall;
-//! use offered_rendezvous::{Folder, Terms, Worker, meet};
-//! use offered_model::Nanos;
+//! use offered_io::WallClock;
+//! use offered_base::Nanos;
+//! use offered_rendezvous::{Directory, JoinOptions, Worker, join};
 //!
-//! let folder = tempfile::tempdir()?;
+//! let directory = tempfile::tempdir()?;
 //! let worker = |share: &str| Worker {
 //!     share: share.parse().unwrap(),
 //!     host: "here".to_owned(),
 //!     version: "0.1.0".to_owned(),
-//!     workload: "the hash of its text".to_owned(),
-//!     run: None,
+//!     workload_hash: "0123456789abcdef".to_owned(),
+//!     run_id: None,
 //! };
-//! let wall = Wall::read();
-//! let begin = |share| {
+//! let wall = WallClock::read();
+//! let start = |share| {
 //!     let stop = AtomicBool::new(false);
-//!     let tell_at = Some("127.0.0.1:0".parse().unwrap());
-//!     let terms = Terms { wait: Nanos::from_secs(20), stop: &stop, wall, tell_at };
-//!     meet(&Folder::new(folder.path()), &worker(share), &terms, &mut |_| ())
+//!     let clock_address = Some("127.0.0.1:0".parse().unwrap());
+//!     let options = JoinOptions { wait: Nanos::from_secs(20), stop: &stop, wall, clock_address };
+//!     join(&Directory::new(directory.path()), &worker(share), &options, &mut |_| ())
 //! };
 //! let (other, one) = std::thread::scope(|scope| {
-//!     let one = scope.spawn(|| begin("1/2"));
-//!     (begin("2/2"), one.join().unwrap())
+//!     let one = scope.spawn(|| start("1/2"));
+//!     (start("2/2"), one.join().unwrap())
 //! });
 //! let (one, other) = (one?, other?);
-//! let offset = other.before.expect("an answer");
-//! assert_eq!(other.begin.0, one.begin.0.saturating_add_signed(offset.ahead_ns));
+//! let offset = other.offset.expect("a response");
+//! assert_eq!(other.start.0, one.start.0.saturating_add_signed(offset.ahead_ns));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Limitations
-//! Where no datagram comes back clocks are believed: everybody begins at the same instant of its own clock. Who is started again during the
-//! run begins by its own. What is compared is the workload's text, not the files of data beside it. A folder is for one run.
+//! If no datagram comes back, clocks are assumed to be equal: each worker starts by its own clock. A worker that is restarted during the run
+//! starts by its own clock too. Workers compare the text of the workload, not the data files beside it. A directory is for one run.
 
 mod clock_comparison;
 mod datagram;
-mod share;
-mod error;
 mod directory;
+mod error;
 mod join;
 #[cfg(feature = "objects")]
 pub mod objects;
 mod rendezvous;
+mod share;
 
-pub use clock_comparison::{Answerer, Asker, Clocks, STAY, Teller, ask};
-pub use share::{Engine, NoShare, share};
+pub use clock_comparison::{
+    ClockClient, ClockRole, ClockServer, FINAL_COMPARISON_LIMIT, PublicClockServer, query_clock,
+};
+pub use directory::Directory;
 pub use error::Error;
-pub use directory::Folder;
-pub use join::{LEAD, Met, Terms, Worker, begun, begun_again, meet};
-pub use rendezvous::Place;
+pub use join::{AgreedStart, JoinOptions, START_LEAD, Worker, join, rejoin_running, rejoin_waiting};
+pub use rendezvous::Rendezvous;
+pub use share::{Engine, ShareError, share_from_environment};

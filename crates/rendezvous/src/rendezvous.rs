@@ -1,43 +1,47 @@
-//! A place where workers meet, and its one rule: what is written there is written once.
+//! The storage in which workers synchronise. Its one rule: an entry is written at most once.
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 
-/// A place that all workers reach and where things are written once, under names such as `meeting/decision.json`.
-pub trait Place {
-    /// What errors call it.
+/// Storage that all workers reach, with entries such as `rendezvous/decision.json` that are written at most once.
+pub trait Rendezvous {
+    /// The name in error messages.
     fn name(&self) -> String;
 
-    /// Writes `content` under `name` unless something is there; whether it was written. Of several who try one does it.
+    /// Writes `content` under `name` unless the entry exists; returns whether it was written. Of several concurrent calls one succeeds.
     ///
     /// # Errors
-    /// The place cannot be written to.
-    fn put_new(&self, name: &str, content: &[u8]) -> Result<bool, Error>;
+    /// The storage cannot be written.
+    fn put_if_absent(&self, name: &str, content: &[u8]) -> Result<bool, Error>;
 
-    /// What is written under each of `names`; `None` where nothing is.
+    /// Reads the entries `names`; `None` for each that does not exist.
     ///
     /// # Errors
-    /// The place cannot be read.
+    /// The storage cannot be read.
     fn read(&self, names: &[String]) -> Result<Vec<Option<Vec<u8>>>, Error>;
 
-    /// From one look at the place to the next, where so many workers look.
-    fn look_every(&self, workers: u64) -> Nanos;
+    /// The interval between two polls when this number of workers polls.
+    fn poll_interval(&self, workers: u64) -> Nanos;
 }
 
-pub(crate) fn put_new_document(place: &dyn Place, name: &str, document: &impl Serialize) -> Result<bool, Error> {
+pub(crate) fn put_document_if_absent(
+    rendezvous: &dyn Rendezvous,
+    name: &str,
+    document: &impl Serialize,
+) -> Result<bool, Error> {
     let json = serde_json::to_string_pretty(document).expect("numbers and texts are JSON");
-    place.put_new(name, (json + "\n").as_bytes())
+    rendezvous.put_if_absent(name, (json + "\n").as_bytes())
 }
 
-/// What is written under `name`; `None` where nothing is, or not all of it yet.
-pub(crate) fn document<T: DeserializeOwned>(place: &dyn Place, name: &str) -> Result<Option<T>, Error> {
-    Ok(place.read(&[name.to_owned()])?.pop().and_then(read))
+/// Reads the document `name`; `None` if it does not exist or is still incomplete.
+pub(crate) fn document<T: DeserializeOwned>(rendezvous: &dyn Rendezvous, name: &str) -> Result<Option<T>, Error> {
+    Ok(rendezvous.read(&[name.to_owned()])?.pop().and_then(parse))
 }
 
-/// The same of what was read already.
-pub(crate) fn read<T: DeserializeOwned>(text: Option<Vec<u8>>) -> Option<T> {
-    serde_json::from_slice(&text?).ok()
+/// Parses the content of an entry; `None` if there is none or it is incomplete.
+pub(crate) fn parse<T: DeserializeOwned>(content: Option<Vec<u8>>) -> Option<T> {
+    serde_json::from_slice(&content?).ok()
 }

@@ -1,43 +1,43 @@
 use std::thread;
 
 use super::*;
-use crate::directory::Folder;
+use crate::directory::Directory;
 
 fn worker(share: &str) -> Worker {
     Worker {
-        run: None,
+        run_id: None,
         share: share.parse().unwrap(),
         host: format!("host-{share}"),
         version: "1.2.3".to_owned(),
-        workload: "abc".to_owned(),
+        workload_hash: "abc".to_owned(),
     }
 }
 
-/// Nobody compares clocks.
-fn terms(wait: Nanos, stop: &AtomicBool) -> Terms<'_> {
-    Terms { wait, stop, wall: Wall::read(), tell_at: None }
+/// Options without clock comparison.
+fn options(wait: Nanos, stop: &AtomicBool) -> JoinOptions<'_> {
+    JoinOptions { wait, stop, wall: WallClock::read(), clock_address: None }
 }
 
-/// One that is not stopped.
-fn alone(place: &Folder, me: &Worker, wait: Nanos) -> Result<Met, Error> {
-    meet(place, me, &terms(wait, &AtomicBool::new(false)), &mut |_| ())
+/// Joins without stopping and without clock comparison.
+fn join_without_clocks(rendezvous: &Directory, me: &Worker, wait: Nanos) -> Result<AgreedStart, Error> {
+    join(rendezvous, me, &options(wait, &AtomicBool::new(false)), &mut |_| ())
 }
 
-/// Why there is no run.
-fn why_not(met: Result<Met, Error>) -> Error {
-    met.err().expect("no run")
+/// The error of a worker that does not start.
+fn error_of(agreed: Result<AgreedStart, Error>) -> Error {
+    agreed.err().expect("an error")
 }
 
-/// All these in one folder at once, each with its clock; each ends by itself.
-fn together(workers: &[(Worker, Wall)], tell_at: Option<SocketAddr>) -> Vec<Result<Met, Error>> {
-    let folder = tempfile::tempdir().unwrap();
-    let (place, stop) = (&Folder::new(folder.path()), &AtomicBool::new(false));
+/// Joins all these workers concurrently in one directory, each with its own clock.
+fn join_all(workers: &[(Worker, WallClock)], clock_address: Option<SocketAddr>) -> Vec<Result<AgreedStart, Error>> {
+    let directory = tempfile::tempdir().unwrap();
+    let (rendezvous, stop) = (&Directory::new(directory.path()), &AtomicBool::new(false));
     thread::scope(|scope| {
-        let meet = |(worker, wall): &(Worker, Wall)| {
-            meet(place, worker, &Terms { wait: LONG, stop, wall: *wall, tell_at }, &mut |_| ())
+        let join_one = |(worker, wall): &(Worker, WallClock)| {
+            join(rendezvous, worker, &JoinOptions { wait: LONG, stop, wall: *wall, clock_address }, &mut |_| ())
         };
-        let met: Vec<_> = workers.iter().map(|worker| scope.spawn(move || meet(worker))).collect();
-        met.into_iter().map(|met| met.join().unwrap()).collect()
+        let agreed: Vec<_> = workers.iter().map(|worker| scope.spawn(move || join_one(worker))).collect();
+        agreed.into_iter().map(|agreed| agreed.join().unwrap()).collect()
     })
 }
 
@@ -45,134 +45,134 @@ const LONG: Nanos = Nanos::from_secs(40);
 const SHORT: Nanos = Nanos::from_millis(300);
 
 #[test]
-fn all_begin_at_one_instant_that_is_still_to_come() {
-    let wall = Wall::read();
+fn all_workers_start_at_one_time_in_the_future() {
+    let wall = WallClock::read();
     let workers: Vec<_> = (1..=5).map(|k| (worker(&format!("{k}/5")), wall)).collect();
     let before = wall.now();
-    let begin: Vec<Nanos> = together(&workers, None).into_iter().map(|met| met.unwrap().begin).collect();
+    let begin: Vec<Nanos> = join_all(&workers, None).into_iter().map(|agreed| agreed.unwrap().start).collect();
     assert!(begin.iter().all(|at| *at == begin[0]), "{begin:?}");
-    assert!(begin[0] >= before + LEAD);
+    assert!(begin[0] >= before + START_LEAD);
 }
 
 #[test]
-fn who_has_another_clock_begins_by_that_of_worker_1() {
-    let (wall, off) = (Wall::read(), Nanos::from_millis(50));
+fn workers_start_by_the_clock_of_worker_1() {
+    let (wall, off) = (WallClock::read(), Nanos::from_millis(50));
     let workers = [(worker("1/3"), wall), (worker("2/3"), wall.ahead_by(off)), (worker("3/3"), wall)];
-    let met = together(&workers, Some("127.0.0.1:0".parse().unwrap()));
+    let agreed = join_all(&workers, Some("127.0.0.1:0".parse().unwrap()));
     let [first, ahead, same] =
-        <[Met; 3]>::try_from(met.into_iter().map(Result::unwrap).collect::<Vec<_>>()).ok().unwrap();
-    assert!(first.before.is_none() && matches!(first.clocks, Clocks::Tells(_)));
-    let offset = ahead.before.unwrap();
+        <[AgreedStart; 3]>::try_from(agreed.into_iter().map(Result::unwrap).collect::<Vec<_>>()).ok().unwrap();
+    assert!(first.offset.is_none() && matches!(first.clock_role, ClockRole::Server(_)));
+    let offset = ahead.offset.unwrap();
     assert!(offset.ahead_ns.abs_diff(off.0 as i64) <= offset.bound_ns, "{offset:?}");
-    let late = (ahead.begin - off).0.abs_diff(first.begin.0);
-    assert!(late <= offset.bound_ns, "it begins when worker 1 does, as well as it knows");
-    let same_offset = same.before.unwrap();
+    let late = (ahead.start - off).0.abs_diff(first.start.0);
+    assert!(late <= offset.bound_ns, "it starts when worker 1 does, within the bound");
+    let same_offset = same.offset.unwrap();
     assert!(same_offset.ahead_ns.unsigned_abs() <= same_offset.bound_ns);
 }
 
 #[test]
-fn of_a_clock_that_cannot_be_asked_nothing_is_known_and_the_run_begins_by_ones_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let (place, wall) = (Folder::new(folder.path()), Wall::read());
+fn without_a_clock_response_the_worker_starts_by_its_own_clock() {
+    let directory = tempfile::tempdir().unwrap();
+    let (rendezvous, wall) = (Directory::new(directory.path()), WallClock::read());
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let time = format!("{{\"addresses\": [\"{}\"], \"token\": 1, \"kernel\": null}}", silent.local_addr().unwrap());
+    let time = format!("{{\"addresses\": [\"{}\"], \"token\": 1, \"boot_id\": null}}", silent.local_addr().unwrap());
     let time = Some(serde_json::from_str(&time).unwrap());
-    put_new_document(
-        &place,
+    put_document_if_absent(
+        &rendezvous,
         &ready(1),
-        &Ready { worker: worker("1/2"), process: 1, came_unix_ns: 1, clock: None, time },
+        &Ready { worker: worker("1/2"), process: 1, ready_unix_ns: 1, clock: None, clock_server: time },
     )
     .unwrap();
-    let begin = wall.now() + LEAD;
-    put_new_document(&place, DECISION, &Decision::Begin { unix_ns: begin.0 }).unwrap();
+    let begin = wall.now() + START_LEAD;
+    put_document_if_absent(&rendezvous, DECISION, &Decision::Start { unix_ns: begin.0 }).unwrap();
     let stop = AtomicBool::new(false);
-    let met = compared(&place, &worker("2/2"), &terms(LONG, &stop), begin, None).unwrap();
-    assert!(met.before.is_none() && met.begin == begin && matches!(met.clocks, Clocks::Alone));
+    let agreed = compare_clocks(&rendezvous, &worker("2/2"), &options(LONG, &stop), begin, None).unwrap();
+    assert!(agreed.offset.is_none() && agreed.start == begin && matches!(agreed.clock_role, ClockRole::None));
 }
 
 #[test]
-fn one_that_would_make_another_run_is_named_and_nobody_begins() {
+fn a_mismatching_worker_is_named_and_no_worker_starts() {
     let other = |change: fn(&mut Worker)| {
-        let mut odd = worker("2/2");
-        change(&mut odd);
-        let met = together(&[(worker("1/2"), Wall::read()), (odd, Wall::read())], None);
-        let said: Vec<String> = met.into_iter().map(|met| why_not(met).to_string()).collect();
+        let mut mismatched = worker("2/2");
+        change(&mut mismatched);
+        let agreed = join_all(&[(worker("1/2"), WallClock::read()), (mismatched, WallClock::read())], None);
+        let said: Vec<String> = agreed.into_iter().map(|agreed| error_of(agreed).to_string()).collect();
         said.join("\n")
     };
-    // Each may have been first, and the other then hears of it.
+    // Either worker may decide first; the other then reads the cancellation.
     let names = |said: &str, what: &str| {
         assert_eq!(said.matches(&format!("has another {what}")).count(), 2, "{said}");
     };
-    names(&other(|odd| odd.workload = "xyz".to_owned()), "workload");
-    names(&other(|odd| odd.version = "1.2.4".to_owned()), "version");
-    names(&other(|odd| odd.share = "2/3".parse().unwrap()), "number of workers");
-    names(&other(|odd| odd.run = Some("r7".parse().unwrap())), "run id");
+    names(&other(|mismatched| mismatched.workload_hash = "xyz".to_owned()), "workload");
+    names(&other(|mismatched| mismatched.version = "1.2.4".to_owned()), "version");
+    names(&other(|mismatched| mismatched.share = "2/3".parse().unwrap()), "number of workers");
+    names(&other(|mismatched| mismatched.run_id = Some("r7".parse().unwrap())), "run ID");
 }
 
 #[test]
-fn one_number_twice_is_an_error_of_the_second() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = Folder::new(folder.path());
-    put_new_document(&place, &ready(1), &worker("1/2")).unwrap();
-    let again = why_not(alone(&place, &Worker { host: "b".to_owned(), ..worker("1/2") }, LONG));
-    assert!(matches!(&again, Error::Twice { host, .. } if host == "host-1/2"), "{again:?}");
+fn the_second_worker_with_the_same_number_gets_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let rendezvous = Directory::new(directory.path());
+    put_document_if_absent(&rendezvous, &ready(1), &worker("1/2")).unwrap();
+    let again = error_of(join_without_clocks(&rendezvous, &Worker { host: "b".to_owned(), ..worker("1/2") }, LONG));
+    assert!(matches!(&again, Error::DuplicateWorker { host, .. } if host == "host-1/2"), "{again:?}");
     assert!(again.is_of_input());
 }
 
-/// It was ready, was killed, and its engine has started another.
+/// The worker was ready and was killed; its engine has restarted it.
 #[test]
-fn who_is_started_again_before_the_beginning_waits_for_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let (place, stop) = (Folder::new(folder.path()), AtomicBool::new(false));
-    let again = |me: &Worker, wait| begun_again(&place, me, &terms(wait, &stop));
-    assert!(again(&worker("2/2"), LONG).unwrap().is_none(), "there was none");
-    put_new_document(&place, &ready(2), &worker("2/2")).unwrap();
-    assert!(matches!(again(&worker("2/2"), SHORT), Err(Error::Twice { .. })), "the others do not come");
+fn a_worker_restarted_before_the_start_waits_for_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (rendezvous, stop) = (Directory::new(directory.path()), AtomicBool::new(false));
+    let again = |me: &Worker, wait| rejoin_waiting(&rendezvous, me, &options(wait, &stop));
+    assert!(again(&worker("2/2"), LONG).unwrap().is_none(), "the number is free");
+    put_document_if_absent(&rendezvous, &ready(2), &worker("2/2")).unwrap();
+    assert!(matches!(again(&worker("2/2"), SHORT), Err(Error::DuplicateWorker { .. })), "the others do not arrive");
     let (first, second) = thread::scope(|scope| {
         let second = scope.spawn(|| again(&worker("2/2"), LONG));
-        (alone(&place, &worker("1/2"), LONG).unwrap(), second.join().unwrap().unwrap().unwrap())
+        (join_without_clocks(&rendezvous, &worker("1/2"), LONG).unwrap(), second.join().unwrap().unwrap().unwrap())
     });
-    assert_eq!(first.begin, second.begin);
+    assert_eq!(first.start, second.start);
     let other = Worker { version: "1.2.4".to_owned(), ..worker("2/2") };
-    assert!(matches!(again(&other, LONG), Err(Error::Differs { .. })));
+    assert!(matches!(again(&other, LONG), Err(Error::WorkerMismatch { .. })));
 }
 
 #[test]
-fn who_does_not_come_is_named_and_who_comes_later_hears_that_it_was_called_off() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = Folder::new(folder.path());
+fn missing_workers_are_named_and_later_workers_learn_of_the_cancellation() {
+    let directory = tempfile::tempdir().unwrap();
+    let rendezvous = Directory::new(directory.path());
     let (stop, mut seen) = (AtomicBool::new(false), Vec::new());
-    let first = meet(&place, &worker("2/3"), &terms(SHORT, &stop), &mut |missing| seen.push(missing.to_vec()));
-    assert_eq!(why_not(first).to_string(), "after 300ms there is no worker 1, 3");
+    let first = join(&rendezvous, &worker("2/3"), &options(SHORT, &stop), &mut |missing| seen.push(missing.to_vec()));
+    assert_eq!(error_of(first).to_string(), "after 300ms these workers are missing: 1, 3");
     assert_eq!(seen, [[1, 3]]);
-    let later = why_not(alone(&place, &worker("1/3"), LONG));
-    assert!(matches!(&later, Error::CalledOff { why } if why.contains("no worker 1, 3")), "{later}");
+    let later = error_of(join_without_clocks(&rendezvous, &worker("1/3"), LONG));
+    assert!(matches!(&later, Error::Cancelled { reason } if reason.contains("missing: 1, 3")), "{later}");
 }
 
 #[test]
-fn who_is_stopped_while_waiting_stops_the_others_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = Folder::new(folder.path());
-    let stopped = why_not(meet(&place, &worker("1/3"), &terms(LONG, &AtomicBool::new(true)), &mut |_| ()));
+fn a_worker_stopped_while_waiting_cancels_the_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let rendezvous = Directory::new(directory.path());
+    let stopped = error_of(join(&rendezvous, &worker("1/3"), &options(LONG, &AtomicBool::new(true)), &mut |_| ()));
     assert!(matches!(stopped, Error::Stopped), "{stopped:?}");
-    let other = why_not(alone(&place, &worker("2/3"), LONG));
+    let other = error_of(join_without_clocks(&rendezvous, &worker("2/3"), LONG));
     assert!(other.to_string().contains("worker 1/3 on host-1/3 was stopped"), "{other}");
 }
 
 #[test]
-fn who_comes_after_the_decision_is_too_late() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = Folder::new(folder.path());
-    put_new_document(&place, DECISION, &Decision::Begin { unix_ns: 1_000_000_000 }).unwrap();
-    let late = why_not(alone(&place, &worker("1/2"), LONG));
+fn a_worker_after_the_decision_is_too_late() {
+    let directory = tempfile::tempdir().unwrap();
+    let rendezvous = Directory::new(directory.path());
+    put_document_if_absent(&rendezvous, DECISION, &Decision::Start { unix_ns: 1_000_000_000 }).unwrap();
+    let late = error_of(join_without_clocks(&rendezvous, &worker("1/2"), LONG));
     assert!(matches!(late, Error::TooLate { by } if by > Nanos::from_secs(1_000_000)), "{late:?}");
 }
 
 #[test]
-fn a_file_that_is_not_whole_yet_is_not_there_yet() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = Folder::new(folder.path());
-    place.put_new(&ready(2), b"{\"share\": \"2/2\", \"ho").unwrap();
-    let one = why_not(alone(&place, &worker("1/2"), SHORT));
-    assert!(matches!(one, Error::Missing { missing, .. } if missing == [2]));
+fn an_incomplete_file_does_not_count() {
+    let directory = tempfile::tempdir().unwrap();
+    let rendezvous = Directory::new(directory.path());
+    rendezvous.put_if_absent(&ready(2), b"{\"share\": \"2/2\", \"ho").unwrap();
+    let one = error_of(join_without_clocks(&rendezvous, &worker("1/2"), SHORT));
+    assert!(matches!(one, Error::MissingWorkers { missing, .. } if missing == [2]));
 }

@@ -1,10 +1,11 @@
-//! A folder of an object store, behind calls that wait for their answer.
+//! A folder of an object store, with blocking calls.
 
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::Rendezvous;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
@@ -15,31 +16,30 @@ use object_store::path::Path as Key;
 use object_store::{
     BackoffConfig, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme, PutMode, PutOptions, PutPayload, RetryConfig,
 };
-use crate::Place;
-use offered_model::Nanos;
+use offered_base::Nanos;
 use percent_encoding::percent_decode_str;
 use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
 use crate::objects::error::Error;
 
-/// A store that does not answer is asked again for so long.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// By who comes back to it anyway: for so long.
-const SHORT: Duration = Duration::from_secs(2);
-/// Between two tries at most.
-const PAUSE: Duration = Duration::from_secs(1);
-/// A put that must not overwrite is made so often where nobody knows what became of it.
-const TRIES: u32 = 5;
-/// So many requests are under way at once where many are to be made.
-pub(crate) const AT_ONCE: usize = 16;
-/// A body is handed to the connection in pieces of this size, so that no stretch of work on it is long.
+/// How long a failing request is retried.
+const RETRY_TIME: Duration = Duration::from_secs(60);
+/// The same for callers that retry themselves.
+const SHORT_RETRY_TIME: Duration = Duration::from_secs(2);
+/// Maximum pause between two attempts.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// Maximum number of attempts of a conditional put whose result is unknown.
+const MAX_ATTEMPTS: u32 = 5;
+/// Number of concurrent requests.
+pub(crate) const CONCURRENCY: usize = 16;
+/// A request body is sent in pieces of this size, so that each stretch of work is short.
 const PIECE: usize = 16 << 10;
-/// From one look at a meeting to the next: a request each, which costs something.
-const LOOK: Nanos = Nanos::from_millis(500);
-const LOOK_EACH: Nanos = Nanos::from_millis(1);
+/// Interval between two polls of a rendezvous. Longer than for a directory, because each poll is a paid request.
+const POLL_INTERVAL: Nanos = Nanos::from_millis(500);
+const POLL_INTERVAL_PER_WORKER: Nanos = Nanos::from_millis(1);
 
-/// A folder of a bucket (`s3://bucket/run7`). Names are those of the objects beneath it.
+/// A folder of a bucket (`s3://bucket/run7`). Object names are relative to it.
 pub struct Bucket {
     url: String,
     root: Key,
@@ -48,39 +48,39 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// The one that `url` names, with the credentials that are in the environment or the role of this machine. Nothing is asked of the
-    /// store yet.
+    /// Opens the folder at `url`, with the credentials from the environment or the role of this machine. Sends no
+    /// request.
     ///
     /// # Errors
-    /// It names none, or settings in the environment are wrong.
+    /// `url` is invalid, or settings in the environment are.
     pub fn open(url: &str) -> Result<Self, Error> {
-        Self::with(url, PATIENCE)
+        Self::with(url, RETRY_TIME)
     }
 
-    /// The same for who comes back to it anyway: what fails is not tried again for long.
-    pub(crate) fn impatient(&self) -> Result<Self, Error> {
-        Self::with(&self.url, SHORT)
+    /// The same folder, with a short retry time, for callers that retry themselves.
+    pub(crate) fn with_short_retries(&self) -> Result<Self, Error> {
+        Self::with(&self.url, SHORT_RETRY_TIME)
     }
 
-    fn with(url: &str, patience: Duration) -> Result<Self, Error> {
-        let wrong = |why: &str| Error::Url { url: url.to_owned(), why: why.to_owned() };
+    fn with(url: &str, retry_time: Duration) -> Result<Self, Error> {
+        let wrong = |why: &str| Error::Url { url: url.to_owned(), reason: why.to_owned() };
         let parsed = Url::parse(url).map_err(|why| wrong(&format!("is no URL: {why}")))?;
         let (scheme, root) =
             ObjectStoreScheme::parse(&parsed).map_err(|_| wrong("is no URL of an object store with a bucket"))?;
         if root.as_ref().is_empty() {
             return Err(wrong("names no folder in the bucket"));
         }
-        let backoff = BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: PAUSE, base: 2.0 };
-        let retry = RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: patience };
+        let backoff = BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: MAX_PAUSE, base: 2.0 };
+        let retry = RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: retry_time };
         let at = || Error::store("open", url);
-        // Of the two implementations of TLS that are known to rustls one is compiled in; another may have been chosen already.
+        // rustls needs a default TLS provider; only one is compiled in. Fails harmlessly if one is set already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let store: Box<dyn ObjectStore> = match scheme {
             ObjectStoreScheme::AmazonS3 => {
                 let builder = AmazonS3Builder::from_env().with_url(url).with_retry(retry);
                 let keys = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
                 let endpoint = keys.iter().find_map(|key| builder.get_config_value(key));
-                let builder = if is_plain(endpoint) { builder.with_allow_http(true) } else { builder };
+                let builder = if is_plain_http(endpoint) { builder.with_allow_http(true) } else { builder };
                 Box::new(builder.build().map_err(at())?)
             }
             ObjectStoreScheme::GoogleCloudStorage => {
@@ -90,7 +90,7 @@ impl Bucket {
             ObjectStoreScheme::MicrosoftAzure => {
                 let builder = MicrosoftAzureBuilder::from_env().with_url(url).with_retry(retry);
                 let endpoint = builder.get_config_value(&AzureConfigKey::Endpoint);
-                let builder = if is_plain(endpoint) { builder.with_allow_http(true) } else { builder };
+                let builder = if is_plain_http(endpoint) { builder.with_allow_http(true) } else { builder };
                 Box::new(builder.build().map_err(at())?)
             }
             _ => return Err(wrong("is no URL of an object store")),
@@ -99,7 +99,7 @@ impl Bucket {
         Ok(Self { url: url.trim_end_matches('/').to_owned(), root, store, runtime })
     }
 
-    /// Its URL, without a slash at the end.
+    /// The URL, without a trailing slash.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -113,15 +113,15 @@ impl Bucket {
         name.split('/').fold(self.root.clone(), Key::join)
     }
 
-    /// Writes `content` under `name` unless something is there; whether it was written. Who writes what is there already, to the byte,
-    /// has written it: the answer to an earlier try may have been lost.
+    /// Writes `content` under `name` unless the object exists; returns whether it was written. An object that holds exactly `content` counts
+    /// as written: the response to an earlier attempt may have been lost.
     ///
     /// # Errors
-    /// The store refused, or did not answer.
-    pub fn put_new(&self, name: &str, content: &[u8]) -> Result<bool, Error> {
+    /// The store refused, or did not respond.
+    pub fn put_if_absent(&self, name: &str, content: &[u8]) -> Result<bool, Error> {
         let key = self.key(name);
         let put = async {
-            let mut tries = 1;
+            let mut attempts = 1;
             loop {
                 let options = PutOptions::from(PutMode::Create);
                 match self.store.put_opts(&key, content.to_vec().into(), options).await {
@@ -129,33 +129,33 @@ impl Bucket {
                     Err(object_store::Error::AlreadyExists { .. }) => {
                         return Ok(self.get(&key).await?.is_some_and(|there| *there == *content));
                     }
-                    Err(why) if tries < TRIES && is_unknown(&why) => tokio::time::sleep(PAUSE).await,
+                    Err(why) if attempts < MAX_ATTEMPTS && is_unknown(&why) => tokio::time::sleep(MAX_PAUSE).await,
                     Err(why) => return Err(why),
                 }
-                tries += 1;
+                attempts += 1;
             }
         };
         self.runtime.block_on(put).map_err(Error::store("write", self.of(name)))
     }
 
-    /// Finds out whether the store heeds that what is there must not be overwritten, with what `name` holds already.
+    /// Checks that the store honours conditional puts, using an object `name` that holds `content`.
     ///
     /// # Errors
-    /// It does not.
-    fn heeds(&self, name: &str, content: &[u8]) -> Result<(), Error> {
+    /// It overwrites the object.
+    fn check_conditional_put(&self, name: &str, content: &[u8]) -> Result<(), Error> {
         let key = self.key(name);
         let put = self.store.put_opts(&key, content.to_vec().into(), PutOptions::from(PutMode::Create));
         match self.runtime.block_on(put) {
-            Ok(_) => Err(Error::Overwrites { url: self.url.clone() }),
-            // Whatever else it says, it has not written.
+            Ok(_) => Err(Error::NoConditionalPut { url: self.url.clone() }),
+            // Whatever the error, the store has not overwritten the object.
             Err(_) => Ok(()),
         }
     }
 
-    /// Writes `content` under `name`, in the place of what is there.
+    /// Writes `content` under `name`; overwrites.
     ///
     /// # Errors
-    /// The store refused, or did not answer.
+    /// The store refused, or did not respond.
     pub(crate) fn put(&self, name: &str, content: Bytes) -> Result<(), Error> {
         let pieces = (0..content.len()).step_by(PIECE).map(|at| content.slice(at..content.len().min(at + PIECE)));
         let payload: PutPayload = pieces.collect();
@@ -163,9 +163,9 @@ impl Bucket {
         self.runtime.block_on(self.store.put(&key, payload)).map(drop).map_err(Error::store("write", self.of(name)))
     }
 
-    /// Waits for what is asked of it.
-    pub(crate) fn wait<T>(&self, asked: impl Future<Output = T>) -> T {
-        self.runtime.block_on(asked)
+    /// Runs a future to completion.
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
     }
 
     async fn get(&self, key: &Key) -> object_store::Result<Option<Bytes>> {
@@ -176,18 +176,18 @@ impl Bucket {
         }
     }
 
-    /// What is under `name`; `None` where nothing is.
+    /// Reads the object `name`; `None` if it does not exist.
     ///
     /// # Errors
-    /// The store refused, or did not answer.
-    pub(crate) async fn small(&self, name: &str) -> Result<Option<Bytes>, Error> {
+    /// The store refused, or did not respond.
+    pub(crate) async fn read_object(&self, name: &str) -> Result<Option<Bytes>, Error> {
         self.get(&self.key(name)).await.map_err(Error::store("read", self.of(name)))
     }
 
-    /// All objects, or those in the folder `under`: their names, and how many bytes each has.
+    /// Lists all objects, or those in the folder `under`, with names and sizes in bytes.
     ///
     /// # Errors
-    /// The store refused, or did not answer.
+    /// The store refused, or did not respond.
     pub(crate) fn list(&self, under: Option<&str>) -> Result<Vec<(String, u64)>, Error> {
         let under = under.map_or_else(|| self.root.clone(), |under| self.key(under));
         let name = |key: &Key| {
@@ -198,10 +198,10 @@ impl Bucket {
         self.runtime.block_on(named.try_collect()).map_err(Error::store("list", &self.url))
     }
 
-    /// The names of the folders in it, or in the folder `under`.
+    /// Lists the names of the folders at the top, or in the folder `under`.
     ///
     /// # Errors
-    /// The store refused, or did not answer.
+    /// The store refused, or did not respond.
     pub(crate) fn folders(&self, under: Option<&str>) -> Result<Vec<String>, Error> {
         let under = under.map_or_else(|| self.root.clone(), |under| self.key(under));
         let listed = self.runtime.block_on(self.store.list_with_delimiter(Some(&under)));
@@ -209,10 +209,10 @@ impl Bucket {
         Ok(listed.common_prefixes.iter().filter_map(|key| key.filename().map(name)).collect())
     }
 
-    /// Copies an object to a file, which has its name when it is whole; whether there is such an object.
+    /// Copies an object to a file, which gets its name when it is complete. Returns whether the object exists.
     ///
     /// # Errors
-    /// The store refused, or did not answer; the file cannot be written.
+    /// The store refused or did not respond; the file cannot be written.
     pub(crate) async fn fetch(&self, name: &str, to: &Path) -> Result<bool, Error> {
         let store = |why| Error::store("read", self.of(name))(why);
         let found = match self.store.get(&self.key(name)).await {
@@ -231,18 +231,18 @@ impl Bucket {
         Ok(true)
     }
 
-    /// Removes every object in the folder `under`.
+    /// Removes all objects in the folder `under`.
     ///
     /// # Errors
-    /// The store refused, or did not answer.
+    /// The store refused, or did not respond.
     pub(crate) fn remove(&self, under: &str) -> Result<(), Error> {
         self.list(Some(under))?.iter().try_for_each(|(name, _)| self.delete(name))
     }
 
-    /// Removes the object `name`, if it is there.
+    /// Removes the object `name` if it exists.
     ///
     /// # Errors
-    /// The store refused, or did not answer.
+    /// The store refused, or did not respond.
     pub(crate) fn delete(&self, name: &str) -> Result<(), Error> {
         match self.runtime.block_on(self.store.delete(&self.key(name))) {
             Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -251,23 +251,23 @@ impl Bucket {
     }
 }
 
-impl Place for Bucket {
+impl Rendezvous for Bucket {
     fn name(&self) -> String {
         self.url.clone()
     }
 
-    fn put_new(&self, name: &str, content: &[u8]) -> Result<bool, crate::Error> {
-        let place = |why: Error| crate::Error::Place(why.to_string());
-        let is_new = Self::put_new(self, name, content).map_err(place)?;
+    fn put_if_absent(&self, name: &str, content: &[u8]) -> Result<bool, crate::Error> {
+        let place = |why: Error| crate::Error::Backend(why.to_string());
+        let is_new = Self::put_if_absent(self, name, content).map_err(place)?;
         if is_new {
-            self.heeds(name, content).map_err(place)?;
+            self.check_conditional_put(name, content).map_err(place)?;
         }
         Ok(is_new)
     }
 
-    /// Of many it is asked first which are there: who waits for a hundred workers shall not ask a hundred questions at every look.
+    /// For several names, lists the existing objects first: polling for a hundred workers must not take a hundred requests.
     fn read(&self, names: &[String]) -> Result<Vec<Option<Vec<u8>>>, crate::Error> {
-        let place = |why: Error| crate::Error::Place(why.to_string());
+        let place = |why: Error| crate::Error::Backend(why.to_string());
         let there = match names {
             [first, _, ..] => {
                 let under = first.rsplit_once('/').map(|(under, _)| under);
@@ -279,26 +279,27 @@ impl Place for Bucket {
             Some(there) if !there.iter().any(|(known, _)| known == name) => Ok(None),
             _ => self.get(&self.key(name)).await.map_err(Error::store("read", self.of(name))),
         };
-        let read = stream::iter(names).map(read).buffered(AT_ONCE).map_ok(|found| found.map(|found| found.to_vec()));
+        let read =
+            stream::iter(names).map(read).buffered(CONCURRENCY).map_ok(|found| found.map(|found| found.to_vec()));
         self.runtime.block_on(read.try_collect()).map_err(place)
     }
 
-    fn look_every(&self, workers: u64) -> Nanos {
-        LOOK + LOOK_EACH * workers
+    fn poll_interval(&self, workers: u64) -> Nanos {
+        POLL_INTERVAL + POLL_INTERVAL_PER_WORKER * workers
     }
 }
 
-/// What is called so in a key, where some characters are encoded (`~`, `%`, ...).
+/// Decodes a part of a key, in which some characters are percent-encoded (`~`, `%`, ...).
 fn name(part: &str) -> String {
     percent_decode_str(part).decode_utf8_lossy().into_owned()
 }
 
-/// Whether somebody has written an address without TLS: then that is meant.
-fn is_plain(endpoint: Option<String>) -> bool {
+/// Whether the configured endpoint is plain HTTP, so that connections without TLS are intended.
+fn is_plain_http(endpoint: Option<String>) -> bool {
     endpoint.is_some_and(|endpoint| endpoint.starts_with("http://"))
 }
 
-/// Whether nobody knows what became of a request.
+/// Whether it is unknown if a failed request took effect.
 fn is_unknown(error: &object_store::Error) -> bool {
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {

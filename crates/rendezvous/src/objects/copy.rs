@@ -1,46 +1,50 @@
-//! A run in an object store, copied to this machine's disk, where every verb reads it as any other.
+//! A local copy of a run in an object store, which all commands read like any run directory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use offered_store::{files, is_worker};
+use offered_store::{files, is_worker_directory};
 use tempfile::TempDir;
 
-use crate::objects::bucket::{AT_ONCE, Bucket};
+use crate::objects::bucket::{Bucket, CONCURRENCY};
 use crate::objects::error::Error;
 
 /// The document of a sweep.
 const SWEEP: &str = "sweep.json";
 
-/// A copy of the run of many workers, or of one of them, in a folder of its own among the temporary files; dropped, it is taken away.
-pub struct Copy {
+/// A local copy of a run, in a temporary directory that is removed on drop.
+pub struct LocalCopy {
     bucket: Bucket,
-    folder: TempDir,
+    directory: TempDir,
     root: PathBuf,
-    /// So many parts of each worker are here.
+    /// Number of copied parts per worker.
     parts: BTreeMap<String, u32>,
 }
 
-impl Copy {
-    /// Of everything that is there now. A worker that has said nothing yet is left out. `told` is told where to, how many objects will be copied and how many
-    /// bytes they have.
+impl LocalCopy {
+    /// Copies everything that exists now, except workers without a heartbeat and record. Calls `on_start` with the directory, the number of
+    /// objects and their size in bytes.
     ///
     /// # Errors
-    /// There is no run, the store refused or did not answer, or there is no room for it.
-    pub fn whole(bucket: Bucket, told: &mut dyn FnMut(&Path, u64, u64)) -> Result<Self, Error> {
-        Self::whole_in(&std::env::temp_dir(), bucket, told)
+    /// There is no run, the store refused or did not respond, or the disk is full.
+    pub fn fetch_all(bucket: Bucket, on_start: &mut dyn FnMut(&Path, u64, u64)) -> Result<Self, Error> {
+        Self::fetch_all_in(&std::env::temp_dir(), bucket, on_start)
     }
 
-    /// The same in a folder of its own in `among`.
+    /// The same, in a new directory inside `parent`.
     ///
     /// # Errors
-    /// The same.
-    pub fn whole_in(among: &Path, bucket: Bucket, told: &mut dyn FnMut(&Path, u64, u64)) -> Result<Self, Error> {
-        let copy = Self::new_in(among, bucket)?;
-        // In this order: of a worker whose record or last sign is here, the parts that they speak of are too.
+    /// Same as [`LocalCopy::fetch_all`].
+    pub fn fetch_all_in(
+        parent: &Path,
+        bucket: Bucket,
+        on_start: &mut dyn FnMut(&Path, u64, u64),
+    ) -> Result<Self, Error> {
+        let copy = Self::new_in(parent, bucket)?;
+        // Records and heartbeats first: the parts that they vouch for then exist in the store.
         let first = copy.bucket.list(None)?;
-        let is_said = |name: &str| name.ends_with(files::RECORD) || name.ends_with(files::ALIVE);
+        let is_said = |name: &str| name.ends_with(files::RECORD) || name.ends_with(files::HEARTBEAT);
         let said = |known: &[(String, u64)]| {
             known
                 .iter()
@@ -61,17 +65,17 @@ impl Copy {
         if !rest.iter().any(is_run) {
             return Err(Error::NoRun { url: copy.bucket.url().to_owned() });
         }
-        told(copy.folder.path(), rest.len() as u64, rest.iter().map(|(_, bytes)| bytes).sum());
+        on_start(copy.directory.path(), rest.len() as u64, rest.iter().map(|(_, bytes)| bytes).sum());
         copy.all(rest.into_iter().map(|(name, _)| name))?;
         copy.with_events(said.iter().map(|name| own(name)))?;
         Ok(copy)
     }
 
-    /// Of a run that goes on, as far as it was there at the last [`Copy::refresh`]; at first only its workload.
+    /// Starts to follow a run in progress: copies the workload; [`LocalCopy::refresh`] copies the rest.
     ///
     /// # Errors
-    /// The same.
-    pub fn begun(bucket: Bucket) -> Result<Self, Error> {
+    /// Same as [`LocalCopy::fetch_all`].
+    pub fn follow(bucket: Bucket) -> Result<Self, Error> {
         let copy = Self::new(bucket)?;
         if !copy.bucket.wait(copy.fetch(files::WORKLOAD))? {
             return Err(Error::NoRun { url: copy.bucket.url().to_owned() });
@@ -79,40 +83,41 @@ impl Copy {
         Ok(copy)
     }
 
-    /// Of what the workers with a name that begins with `worker` have said of themselves, and of nothing they launched.
+    /// Copies records and heartbeats, but no events, of the workers whose directory name starts with `worker`.
     ///
     /// # Errors
-    /// The same; but that nothing is there is no error.
-    pub fn signs(&self, worker: &str) -> Result<(), Error> {
-        let is_it =
-            |folder: &String| folder.strip_prefix(worker).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        for folder in self.bucket.folders(None)?.into_iter().filter(is_it) {
-            let names = [files::RECORD, files::ALIVE].map(|name| format!("{folder}/{name}"));
+    /// Same as [`LocalCopy::fetch_all`], but a missing run is no error.
+    pub fn fetch_status_of(&self, worker: &str) -> Result<(), Error> {
+        let is_it = |directory: &String| {
+            directory.strip_prefix(worker).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        for directory in self.bucket.folders(None)?.into_iter().filter(is_it) {
+            let names = [files::RECORD, files::HEARTBEAT].map(|name| format!("{directory}/{name}"));
             self.all(names)?;
-            self.with_events([folder.as_str()])?;
+            self.with_events([directory.as_str()])?;
         }
         Ok(())
     }
 
-    /// Of what the runs in `folders` have said of themselves, and of nothing they launched. Of one that has not begun to the sign of life is
-    /// what its `claim` holds. What is here of a run that has ended stays.
+    /// Copies workload, record and heartbeat, but no events, of the runs in `folders`. The object `claim` replaces a missing heartbeat. Copies of
+    /// finished runs are not refreshed.
     ///
     /// # Errors
-    /// The store refused or did not answer, or there is no room for it.
+    /// The store refused or did not respond, or the disk is full.
     pub fn said(&self, folders: &[String], claim: &str) -> Result<(), Error> {
-        let said = async |folder: &String| {
-            let of = |name: &str| format!("{folder}/{name}");
+        let said = async |directory: &String| {
+            let of = |name: &str| format!("{directory}/{name}");
             let here = |name: &str| self.root.join(of(name));
             if here(files::RECORD).exists() {
                 return Ok(());
             }
-            let sign = match self.bucket.small(&of(files::ALIVE)).await? {
-                None => self.bucket.small(&of(claim)).await?,
+            let sign = match self.bucket.read_object(&of(files::HEARTBEAT)).await? {
+                None => self.bucket.read_object(&of(claim)).await?,
                 sign => sign,
             };
-            self.with_events([folder.as_str()])?;
+            self.with_events([directory.as_str()])?;
             if let Some(sign) = sign {
-                std::fs::write(here(files::ALIVE), sign).map_err(Error::io("write", &here(files::ALIVE)))?;
+                std::fs::write(here(files::HEARTBEAT), sign).map_err(Error::io("write", &here(files::HEARTBEAT)))?;
             }
             for name in [files::WORKLOAD, files::RECORD] {
                 self.fetch(&of(name)).await?;
@@ -120,107 +125,108 @@ impl Copy {
             Ok(())
         };
         let said = stream::iter(folders).map(said);
-        self.bucket.wait(said.buffer_unordered(AT_ONCE).try_for_each(async |()| Ok(())))
+        self.bucket.wait(said.buffer_unordered(CONCURRENCY).try_for_each(async |()| Ok(())))
     }
 
-    /// Of what the runs beneath `under`, in the folders that `wanted` names, have launched; `told` as by [`Copy::whole`].
+    /// Copies the events of the runs below `under` whose folder names satisfy `is_wanted`. `on_start` as for [`LocalCopy::fetch_all`].
     ///
     /// # Errors
-    /// The store refused or did not answer, or there is no room for it.
-    pub fn launched(
+    /// The store refused or did not respond, or the disk is full.
+    pub fn fetch_events(
         &self,
         under: &str,
         wanted: &dyn Fn(&str) -> bool,
-        told: &mut dyn FnMut(&Path, u64, u64),
+        on_start: &mut dyn FnMut(&Path, u64, u64),
     ) -> Result<(), Error> {
         let is_launched = |name: &str| {
             let own = name.strip_prefix(under).and_then(|name| name.strip_prefix('/')?.split_once('/'));
-            own.is_some_and(|(folder, name)| wanted(folder) && (files::is_part(name) || name == files::FAILED))
+            own.is_some_and(|(directory, name)| wanted(directory) && (files::is_part(name) || name == files::FAILURES))
         };
         let mut missing = self.bucket.list(Some(under))?;
         missing.retain(|(name, _)| is_launched(name) && !self.root.join(name).exists());
         if missing.is_empty() {
             return Ok(());
         }
-        told(self.folder.path(), missing.len() as u64, missing.iter().map(|(_, bytes)| bytes).sum());
+        on_start(self.directory.path(), missing.len() as u64, missing.iter().map(|(_, bytes)| bytes).sum());
         self.all(missing.into_iter().map(|(name, _)| name))
     }
 
-    /// Brings a file that is here, and has been made anew, to where it belongs.
+    /// Uploads a file of the local copy that has been rewritten.
     ///
     /// # Errors
-    /// It cannot be read; the store refused, or did not answer.
-    pub fn bring(&self, name: &str) -> Result<(), Error> {
+    /// The file is unreadable; the store refused, or did not respond.
+    pub fn upload(&self, name: &str) -> Result<(), Error> {
         let path = self.root.join(name);
         let content = std::fs::read(&path).map_err(Error::io("read", &path))?;
         self.bucket.put(name, content.into())
     }
 
-    /// The names of the folders in the folder `under`.
+    /// The names of the folders in the folder `under` of the store.
     ///
     /// # Errors
-    /// The store refused, or did not answer.
+    /// The store refused, or did not respond.
     pub fn folders(&self, under: &str) -> Result<Vec<String>, Error> {
         self.bucket.folders(Some(under))
     }
 
-    /// An empty one.
+    /// An empty copy.
     ///
     /// # Errors
-    /// There is no place for temporary files.
+    /// The temporary directory cannot be created.
     pub fn new(bucket: Bucket) -> Result<Self, Error> {
         Self::new_in(&std::env::temp_dir(), bucket)
     }
 
-    fn new_in(among: &Path, bucket: Bucket) -> Result<Self, Error> {
-        let folder = tempfile::Builder::new().prefix("offered-").tempdir_in(among);
-        let folder = folder.map_err(Error::io("make a folder in", among))?;
-        let root = folder.path().join(bucket.url().rsplit('/').next().unwrap_or("run"));
+    fn new_in(parent: &Path, bucket: Bucket) -> Result<Self, Error> {
+        let directory = tempfile::Builder::new().prefix("offered-").tempdir_in(parent);
+        let directory = directory.map_err(Error::io("make a directory in", parent))?;
+        let root = directory.path().join(bucket.url().rsplit('/').next().unwrap_or("run"));
         std::fs::create_dir(&root).map_err(Error::io("create", &root))?;
-        Ok(Self { bucket, folder, root, parts: BTreeMap::new() })
+        Ok(Self { bucket, directory, root, parts: BTreeMap::new() })
     }
 
-    /// The bucket it is a copy of.
+    /// The copied bucket.
     pub fn bucket(&self) -> &Bucket {
         &self.bucket
     }
 
-    /// Where the run is on this machine.
+    /// The local directory of the run.
     pub fn path(&self) -> &Path {
         &self.root
     }
 
-    /// What is taken away when it is dropped.
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
+    /// The temporary directory that is removed on drop.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
-    /// Leaves it where it is.
+    /// Keeps the local copy and returns its path.
     pub fn keep(self) -> PathBuf {
-        let _ = self.folder.keep();
+        let _ = self.directory.keep();
         self.root
     }
 
-    /// Copies what has come since.
+    /// Copies what is new.
     ///
-    /// A request for each worker's sign of life, its record and its next part, and one for their names: it costs the same however
-    /// long the run is.
+    /// Costs one request for each worker's heartbeat, record and next part, and one for the list of workers, however long the
+    /// run is.
     ///
     /// # Errors
-    /// The store refused or did not answer, or there is no room for it.
+    /// The store refused or did not respond, or the disk is full.
     pub fn refresh(&mut self) -> Result<(), Error> {
         let folders = self.bucket.folders(None)?;
-        let mut workers: Vec<String> = folders.iter().filter(|name| is_worker(Path::new(name))).cloned().collect();
+        let mut workers: Vec<String> =
+            folders.iter().filter(|name| is_worker_directory(Path::new(name))).cloned().collect();
         if folders.iter().any(|name| name == "events") {
             workers.push(String::new());
         }
         let refreshed = stream::iter(&workers).map(async |worker| Ok((worker.clone(), self.worker(worker).await?)));
-        let parts: Vec<_> = self.bucket.wait(refreshed.buffer_unordered(AT_ONCE).try_collect())?;
+        let parts: Vec<_> = self.bucket.wait(refreshed.buffer_unordered(CONCURRENCY).try_collect())?;
         self.parts.extend(parts.into_iter().filter_map(|(worker, parts)| Some((worker, parts?))));
         Ok(())
     }
 
-    /// Copies what has come since of this worker; how many of its parts are here then, if it has said anything.
+    /// Copies what is new of this worker. Returns the number of its parts that are local; `None` if it has no heartbeat or record.
     async fn worker(&self, worker: &str) -> Result<Option<u32>, Error> {
         let of = |name: &str| if worker.is_empty() { name.to_owned() } else { format!("{worker}/{name}") };
         let here = |name: &str| self.root.join(of(name));
@@ -228,10 +234,10 @@ impl Copy {
         if here(files::RECORD).exists() {
             return Ok(known);
         }
-        // Read before the parts, and here after them: what it had kept when it said so is here.
+        // Read before the parts and written after them: the parts that they vouch for are then local.
         let mut said = Vec::new();
-        for name in [files::ALIVE, files::RECORD] {
-            said.extend(self.bucket.small(&of(name)).await?.map(|content| (name, content)));
+        for name in [files::HEARTBEAT, files::RECORD] {
+            said.extend(self.bucket.read_object(&of(name)).await?.map(|content| (name, content)));
         }
         if said.is_empty() && known.is_none() {
             return Ok(None);
@@ -245,7 +251,7 @@ impl Copy {
             parts += 1;
         }
         if said.iter().any(|(name, _)| *name == files::RECORD) {
-            self.fetch(&of(files::FAILED)).await?;
+            self.fetch(&of(files::FAILURES)).await?;
         }
         for (name, content) in said {
             let (path, new) = (here(name), here(name).with_extension("tmp"));
@@ -255,18 +261,18 @@ impl Copy {
         Ok(Some(parts))
     }
 
-    /// Copies an object to where it belongs; whether there is one.
+    /// Copies an object to its place in the local copy. Returns whether it exists.
     async fn fetch(&self, name: &str) -> Result<bool, Error> {
         self.bucket.fetch(name, &self.root.join(name)).await
     }
 
-    /// Copies objects, several at once.
+    /// Copies several objects concurrently.
     fn all(&self, names: impl IntoIterator<Item = String>) -> Result<(), Error> {
         let fetched = stream::iter(names).map(async |name: String| self.fetch(&name).await);
-        self.bucket.wait(fetched.buffer_unordered(AT_ONCE).try_for_each(async |_| Ok(())))
+        self.bucket.wait(fetched.buffer_unordered(CONCURRENCY).try_for_each(async |_| Ok(())))
     }
 
-    /// Makes the folders of these workers, with room for their parts.
+    /// Creates the directories for the parts of these workers.
     fn with_events<'a>(&self, workers: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
         workers.into_iter().try_for_each(|worker| {
             let events = self.root.join(worker).join("events");
@@ -275,23 +281,24 @@ impl Copy {
     }
 }
 
-/// The folder of the worker to whom an object belongs; empty of what belongs to the whole run, or to the run of one.
+/// The worker directory in the name of an object; empty for objects of the whole run, or of a run with one worker.
 fn own(name: &str) -> &str {
-    name.split_once('/').map_or("", |(folder, _)| if is_worker(Path::new(folder)) { folder } else { "" })
+    name.split_once('/')
+        .map_or("", |(directory, _)| if is_worker_directory(Path::new(directory)) { directory } else { "" })
 }
 
-/// The name of an object in the folder of its worker.
+/// The name of an object inside its worker directory.
 fn own_name(name: &str) -> &str {
     name.strip_prefix(own(name)).unwrap_or(name).trim_start_matches('/')
 }
 
-/// Whether an object is one of those that a run is made of, or the document of a sweep; whatever else lies there is nobody's business.
+/// Whether an object belongs to a run or a sweep; other objects are ignored.
 fn is_of_run(name: &str) -> bool {
     let name = own_name(name);
-    let is_under_way = name.strip_prefix(files::UNDER_WAY).is_some_and(|name| name.ends_with(".parquet"));
+    let is_under_way = name.strip_prefix(files::IN_FLIGHT).is_some_and(|name| name.ends_with(".parquet"));
     is_under_way
         || files::is_part(name)
-        || [files::WORKLOAD, files::RECORD, files::ALIVE, files::FAILED, SWEEP].contains(&name)
+        || [files::WORKLOAD, files::RECORD, files::HEARTBEAT, files::FAILURES, SWEEP].contains(&name)
 }
 
 #[cfg(test)]
@@ -299,18 +306,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_what_lies_in_a_bucket_only_a_run_is_copied() {
+    fn only_objects_of_a_run_are_copied() {
         for name in [
             "workload.toml",
-            "worker-3-of-8.2/alive.json",
+            "worker-3-of-8.2/heartbeat.json",
             "worker-1-of-8/events/part-0007.parquet",
-            "worker-1-of-8/under-way/part-0002.parquet",
+            "worker-1-of-8/in-flight/part-0002.parquet",
             "events/part-10000.parquet",
         ] {
             assert!(is_of_run(name), "{name}");
         }
         for name in [
-            "meeting/ready-1.json",
+            "rendezvous/ready-1.json",
             "diary.txt",
             "worker-1/run.json",
             "backup/worker-1-of-8/run.json",
@@ -319,7 +326,7 @@ mod tests {
             assert!(!is_of_run(name), "{name}");
         }
         assert_eq!(
-            (own("worker-3-of-8.2/alive.json"), own("workload.toml"), own("events/part-0000.parquet")),
+            (own("worker-3-of-8.2/heartbeat.json"), own("workload.toml"), own("events/part-0000.parquet")),
             ("worker-3-of-8.2", "", "")
         );
     }

@@ -1,89 +1,87 @@
-//! What can go wrong between a run and an object store.
+//! Errors of object stores.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why an object store cannot be used; one line that says what to do.
+/// Why an object store operation failed. The message is one line with the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The URL names no folder of a bucket.
-    #[error("{url} {why}; write for example s3://bucket/run7, gs://bucket/run7 or az://container/run7")]
+    /// The URL is not a folder of a bucket.
+    #[error("{url} {reason}; write for example s3://bucket/run7, gs://bucket/run7 or az://container/run7")]
     Url {
-        /// As it was given.
+        /// The URL as given.
         url: String,
         /// What is wrong with it.
-        why: String,
+        reason: String,
     },
-    /// The store refused, or did not answer for as long as it was tried.
-    #[error("cannot {action} {at}: {why}")]
+    /// The store refused, or did not respond within the retry time.
+    #[error("cannot {action} {object}: {reason}")]
     Store {
         /// `read`, `write`, `list`, `open`, `remove`.
         action: &'static str,
-        /// What.
-        at: String,
-        /// What it said, and what to do.
-        why: String,
+        /// The URL of the object or folder.
+        object: String,
+        /// The reply of the store, and what to do.
+        reason: String,
     },
-    /// The store overwrites where it was asked not to.
+    /// The store ignores the condition of conditional puts.
     #[error(
-        "{url}: this store overwrites what is there although it is asked not to (PUT with If-None-Match: *), so that workers cannot agree \
-         in it; take a newer version of it, or meet in a shared folder"
+        "{url}: this store overwrites existing objects despite `If-None-Match: *`, so workers cannot synchronise there; use a newer version of \
+         the store, or a shared directory"
     )]
-    Overwrites {
-        /// Where.
+    NoConditionalPut {
+        /// The URL.
         url: String,
     },
-    /// There is no run.
-    #[error(
-        "{url} holds no run: nothing of one lies there; give the URL under which its workers have met, or that of one worker in it"
-    )]
+    /// There is no run at this URL.
+    #[error("{url} holds no run; give the URL that was the rendezvous of its workers, or that of one worker below it")]
     NoRun {
-        /// Where.
+        /// The URL.
         url: String,
     },
-    /// A run is not all in the store.
-    #[error("{missing} of the {of} objects of this worker are not in {url}: {why}; all of them are in {}", local.display())]
-    Unsent {
-        /// So many are missing.
+    /// Some objects of a run could not be uploaded.
+    #[error("{missing} of {total} objects of this worker are not in {url}: {reason}; the complete run is in {}", local.display())]
+    IncompleteUpload {
+        /// Number of missing objects.
         missing: u64,
-        /// Of so many.
-        of: u64,
-        /// Where.
+        /// Number of all objects.
+        total: u64,
+        /// The URL.
         url: String,
-        /// Why, the last time it was tried.
-        why: Box<Error>,
-        /// Where all of it is on this machine.
+        /// The last error.
+        reason: Box<Error>,
+        /// The directory of the complete run on this machine.
         local: PathBuf,
     },
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The failed operation.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// Whether the question is wrong, and not the answer missing.
+    /// Whether wrong input causes the error, rather than the environment.
     pub fn is_of_input(&self) -> bool {
-        matches!(self, Self::Url { .. } | Self::Overwrites { .. } | Self::NoRun { .. })
+        matches!(self, Self::Url { .. } | Self::NoConditionalPut { .. } | Self::NoRun { .. })
     }
 
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_owned(), source }
     }
 
-    pub(crate) fn store(action: &'static str, at: impl Into<String>) -> impl FnOnce(object_store::Error) -> Self {
-        move |error| Self::Store { action, at: at.into(), why: why(&error) }
+    pub(crate) fn store(action: &'static str, object: impl Into<String>) -> impl FnOnce(object_store::Error) -> Self {
+        move |error| Self::Store { action, object: object.into(), reason: reason(&error) }
     }
 }
 
-/// What is to be known of an error of the store: its own words where it has some, else the first cause; and where credentials come from.
-fn why(error: &object_store::Error) -> String {
+/// The message of the store, or else the root cause; and how to fix it.
+fn reason(error: &object_store::Error) -> String {
     let text = error.to_string();
     let mut first: &dyn std::error::Error = error;
     while let Some(source) = first.source() {
@@ -94,19 +92,19 @@ fn why(error: &object_store::Error) -> String {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let is_refused =
         matches!(error, object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. });
-    let remedy = match () {
-        () if is_refused => "; the credentials that the environment names are not allowed to",
+    let fix = match () {
+        () if is_refused => "; the configured credentials lack this permission",
         () if text.contains("169.254.169.254") || text.contains("metadata.google.internal") => {
-            "; there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (GOOGLE_APPLICATION_CREDENTIALS, \
-             AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY), or give this machine a role"
+            "; no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (GOOGLE_APPLICATION_CREDENTIALS, \
+             AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY), or assign a role to this machine"
         }
         () if said.contains("No CA certificates") || said.contains("UnknownIssuer") => {
-            "; have the roots of this machine installed (ca-certificates), or name the file of the store's own with SSL_CERT_FILE"
+            "; install root certificates (ca-certificates), or set SSL_CERT_FILE to the certificate file of the store"
         }
-        () if text.contains("redirect") => "; is the bucket in another region? Set AWS_REGION",
+        () if text.contains("redirect") => "; if the bucket is in another region, set AWS_REGION",
         () => "",
     };
-    said + remedy
+    said + fix
 }
 
 fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {

@@ -1,8 +1,8 @@
-//! A worker's directory on its way into an object store, while it is written.
+//! Uploads a worker's directory into an object store while it is written.
 //!
-//! Parts are brought there in their order, one at a time, as soon as they have their final names; then the sign of life, which says up to
-//! when everything is there; in the end the run record. All of it is done by a thread of its own that gives way to any other, so
-//! that neither a launch nor the recorder waits for the network. At most one part is in memory.
+//! Parts are uploaded in order, as soon as they have their final names, then the heartbeat, which tells up to when everything is uploaded, and
+//! finally the run record. A separate low-priority thread does this, so that neither requests nor the recorder wait for the network. It
+//! holds at most one part in memory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,215 +15,228 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use bytes::Bytes;
-use offered_clock::Clock;
-use offered_model::Nanos;
-use offered_store::{Alive, files, give_way};
+use offered_base::Nanos;
+use offered_io::Clock;
+use offered_store::{Heartbeat, files, lower_thread_priority};
 
 use crate::objects::bucket::Bucket;
 use crate::objects::error::Error;
 
-/// How soon a new part is noticed.
-const NOTICE: Duration = Duration::from_millis(250);
-/// So long after a failure it is tried again.
-const AGAIN: Duration = Duration::from_secs(1);
-/// At the end it is tried so long after the last success, and then no longer.
-const PATIENCE: Nanos = Nanos::from_secs(60);
+/// Interval between two checks for new parts.
+const POLL: Duration = Duration::from_millis(250);
+/// Pause after a failure.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// At the end, maximum time without a successful upload.
+const GIVE_UP_AFTER: Nanos = Nanos::from_secs(60);
 
-/// The way of a worker's directory into an object store. Dropped, it is left where it is.
+/// The upload of a worker's directory. Dropping it abandons the upload.
 pub struct Upload {
     messages: Sender<Message>,
-    refusal: Arc<Mutex<Option<String>>>,
+    error: Arc<Mutex<Option<String>>>,
     thread: JoinHandle<Result<(), Error>>,
 }
 
 enum Message {
-    /// Nothing more is written.
+    /// The directory is complete.
     End {
-        /// Once it is set nothing more is tried.
-        hurry: Arc<AtomicBool>,
+        /// Setting this flag ends all attempts.
+        abort: Arc<AtomicBool>,
     },
-    /// It came to nothing: nothing of it shall be there.
-    Forget,
+    /// The run has failed: remove all uploaded objects.
+    Discard,
 }
 
 impl Upload {
-    /// From the directory `from` to the folder `under` of `bucket`, beginning now.
+    /// Starts to upload the directory `from` to the folder `under` of `bucket`.
     ///
     /// # Errors
-    /// The system has no room for the thread.
+    /// The system cannot start a thread.
     pub fn start(bucket: &Bucket, under: &str, from: &Path) -> Result<Self, Error> {
         let (messages, inbox) = channel();
-        let (bucket, refusal) = (bucket.impatient()?, Arc::default());
-        let under_way = Upwards::new(bucket, under, from, Arc::clone(&refusal));
+        let (bucket, error) = (bucket.with_short_retries()?, Arc::default());
+        let in_flight = Uploader::new(bucket, under, from, Arc::clone(&error));
         let run = move || {
-            give_way();
-            under_way.run(&inbox)
+            lower_thread_priority();
+            in_flight.run(&inbox)
         };
         let thread = Builder::new().name("upload".to_owned()).spawn(run).map_err(Error::io("upload", from))?;
-        Ok(Self { messages, refusal, thread })
+        Ok(Self { messages, error, thread })
     }
 
-    /// Asks, from any thread, why the store does not take what it should; nothing while it does.
-    pub fn refusal(&self) -> impl Fn() -> Option<String> + Send + use<> {
-        let refusal = Arc::clone(&self.refusal);
-        move || refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns a function that returns the current upload error, `None` while uploads succeed. It may be called from any thread.
+    pub fn error(&self) -> impl Fn() -> Option<String> + Send + use<> {
+        let error = Arc::clone(&self.error);
+        move || error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until all of the directory is in the store; no longer than a minute after the last object that it took, or until `hurry`
-    /// is set. Where the store does not take it at once, `refused` is told why.
+    /// Waits until the whole directory is uploaded, at most one minute after the last successful upload, or until `abort` is set. Calls
+    /// `on_error` with the first error.
     ///
     /// # Errors
-    /// It is not.
-    pub fn finish(self, hurry: &Arc<AtomicBool>, refused: &mut dyn FnMut(&str)) -> Result<(), Error> {
-        // If the thread were gone, joining it would tell.
-        let _ = self.messages.send(Message::End { hurry: Arc::clone(hurry) });
-        let (refusal, mut told) = (self.refusal(), false);
+    /// The directory is complete.
+    pub fn finish(self, abort: &Arc<AtomicBool>, on_error: &mut dyn FnMut(&str)) -> Result<(), Error> {
+        // If the thread has panicked, joining it reports that.
+        let _ = self.messages.send(Message::End { abort: Arc::clone(abort) });
+        let (error, mut reported) = (self.error(), false);
         while !self.thread.is_finished() {
-            if let (Some(why), false) = (refusal(), told) {
-                refused(&why);
-                told = true;
+            if let (Some(why), false) = (error(), reported) {
+                on_error(&why);
+                reported = true;
             }
-            std::thread::park_timeout(NOTICE / 10);
+            std::thread::park_timeout(POLL / 10);
         }
         self.thread.join().expect("an upload that does not panic")
     }
 
-    /// Takes away again what is in the store, of a run that came to nothing at its very beginning.
-    pub fn forget(self) {
-        let _ = self.messages.send(Message::Forget);
-        // What cannot be taken away stays; the failure of the run is what is told.
+    /// Removes all uploaded objects, for a run that failed at its start.
+    pub fn discard(self) {
+        let _ = self.messages.send(Message::Discard);
+        // A failure to remove them is ignored: the failure of the run is what is reported.
         let _ = self.thread.join();
     }
 }
 
-/// The thread's own.
-struct Upwards {
+/// The state of the upload thread.
+struct Uploader {
     bucket: Bucket,
     under: String,
     from: PathBuf,
-    refusal: Arc<Mutex<Option<String>>>,
-    /// Whether the workload is there.
-    begun: bool,
-    /// So many parts are.
+    error: Arc<Mutex<Option<String>>>,
+    /// Whether the workload is uploaded.
+    workload_uploaded: bool,
+    /// Number of uploaded parts.
     parts: u32,
-    /// Everything that was kept by then is there, since the Unix epoch.
-    copied_unix_ns: Option<u64>,
-    /// The last sign of life that is there.
-    signed: Option<Alive>,
-    /// The files about launches under way that are.
-    under_way: BTreeSet<String>,
-    /// So many bytes of the failures are there.
-    failed: u64,
-    /// Whether the record is.
-    recorded: bool,
+    /// Everything written before this time is uploaded, since the Unix epoch.
+    copied_until_unix_ns: Option<u64>,
+    /// The last uploaded heartbeat.
+    uploaded_heartbeat: Option<Heartbeat>,
+    /// The uploaded files of requests in flight.
+    in_flight: BTreeSet<String>,
+    /// Size of the uploaded failures in bytes.
+    failures_bytes: u64,
+    /// Whether the record is uploaded.
+    record_uploaded: bool,
 }
 
-impl Upwards {
-    fn new(bucket: Bucket, under: &str, from: &Path, refusal: Arc<Mutex<Option<String>>>) -> Self {
+impl Uploader {
+    fn new(bucket: Bucket, under: &str, from: &Path, error: Arc<Mutex<Option<String>>>) -> Self {
         let (under, from) = (under.to_owned(), from.to_owned());
-        let (begun, parts, copied_unix_ns, signed, failed, recorded) = (false, 0, None, None, 0, false);
-        let under_way = BTreeSet::new();
-        Self { bucket, under, from, refusal, begun, parts, copied_unix_ns, signed, under_way, failed, recorded }
+        let (workload_uploaded, parts, copied_until_unix_ns, uploaded_heartbeat, failures_bytes, record_uploaded) =
+            (false, 0, None, None, 0, false);
+        let in_flight = BTreeSet::new();
+        Self {
+            bucket,
+            under,
+            from,
+            error,
+            workload_uploaded,
+            parts,
+            copied_until_unix_ns,
+            uploaded_heartbeat,
+            in_flight,
+            failures_bytes,
+            record_uploaded,
+        }
     }
 
     fn run(mut self, inbox: &Receiver<Message>) -> Result<(), Error> {
-        let mut pause = NOTICE;
+        let mut pause = POLL;
         loop {
             match inbox.recv_timeout(pause) {
-                Ok(Message::End { hurry }) => return self.end(&hurry),
-                Ok(Message::Forget) => return self.bucket.remove(&self.under),
+                Ok(Message::End { abort }) => return self.end(&abort),
+                Ok(Message::Discard) => return self.bucket.remove(&self.under),
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            pause = if self.bring(false).is_ok() { NOTICE } else { AGAIN };
+            pause = if self.upload_new(false).is_ok() { POLL } else { RETRY_PAUSE };
         }
     }
 
-    /// Brings the rest there.
-    fn end(&mut self, hurry: &AtomicBool) -> Result<(), Error> {
+    /// Uploads the rest.
+    fn end(&mut self, abort: &AtomicBool) -> Result<(), Error> {
         let clock = Clock::start();
         let (mut before, mut last) = (self.parts, clock.now());
         loop {
-            let Err(why) = self.bring(true) else { return Ok(()) };
+            let Err(why) = self.upload_new(true) else { return Ok(()) };
             if self.parts > before {
                 (before, last) = (self.parts, clock.now());
             }
-            if clock.now() >= last + PATIENCE || hurry.load(Relaxed) {
-                return Err(self.unsent(why));
+            if clock.now() >= last + GIVE_UP_AFTER || abort.load(Relaxed) {
+                return Err(self.incomplete(why));
             }
-            clock.sleep_until(clock.now() + Nanos(AGAIN.as_nanos() as u64));
+            clock.sleep_until(clock.now() + Nanos(RETRY_PAUSE.as_nanos() as u64));
         }
     }
 
-    /// Brings there what is not, up to the first failure, which is told by [`Upload::refusal`] too.
-    fn bring(&mut self, is_end: bool) -> Result<(), Error> {
-        let brought = self.all(is_end);
-        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = brought.as_ref().err().map(ToString::to_string);
-        brought
+    /// Uploads what is new until the first failure, which [`Upload::last_error`] reports too.
+    fn upload_new(&mut self, is_end: bool) -> Result<(), Error> {
+        let result = self.upload_all(is_end);
+        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = result.as_ref().err().map(ToString::to_string);
+        result
     }
 
-    fn all(&mut self, is_end: bool) -> Result<(), Error> {
-        let sign = Alive::read(&self.from);
-        if let (false, Some(workload)) = (self.begun, self.content(files::WORKLOAD)?) {
+    fn upload_all(&mut self, is_end: bool) -> Result<(), Error> {
+        let heartbeat = Heartbeat::read(&self.from);
+        if let (false, Some(workload)) = (self.workload_uploaded, self.content(files::WORKLOAD)?) {
             self.put(files::WORKLOAD, workload)?;
-            self.begun = true;
+            self.workload_uploaded = true;
         }
-        if let (None, Some(sign)) = (&self.signed, &sign) {
-            self.sign(sign)?;
+        if let (None, Some(heartbeat)) = (&self.uploaded_heartbeat, &heartbeat) {
+            self.heartbeat(heartbeat)?;
         }
         while let Some(part) = self.content(&files::part(self.parts))? {
             self.put(&files::part(self.parts), part)?;
             self.parts += 1;
-            // Whoever has much to bring is alive.
-            if let Some(sign) = Alive::read(&self.from) {
-                self.sign(&sign)?;
+            // Refresh the heartbeat between parts, so that a large backlog does not look like a lost worker.
+            if let Some(heartbeat) = Heartbeat::read(&self.from) {
+                self.heartbeat(&heartbeat)?;
             }
         }
-        if let Some(sign) = sign {
-            self.copied_unix_ns = Some(sign.at_unix_ns);
-            self.sign(&sign)?;
+        if let Some(heartbeat) = heartbeat {
+            self.copied_until_unix_ns = Some(heartbeat.at_unix_ns);
+            self.heartbeat(&heartbeat)?;
         }
-        self.under_way()?;
-        let failed = self.from.join(files::FAILED).metadata().map_or(0, |metadata| metadata.len());
-        if failed > self.failed {
-            if let Some(content) = self.content(files::FAILED)? {
-                self.put(files::FAILED, content)?;
+        self.in_flight()?;
+        let failures_bytes = self.from.join(files::FAILURES).metadata().map_or(0, |metadata| metadata.len());
+        if failures_bytes > self.failures_bytes {
+            if let Some(content) = self.content(files::FAILURES)? {
+                self.put(files::FAILURES, content)?;
             }
-            self.failed = failed;
+            self.failures_bytes = failures_bytes;
         }
-        if let (true, false, Some(record)) = (is_end, self.recorded, self.content(files::RECORD)?) {
+        if let (true, false, Some(record)) = (is_end, self.record_uploaded, self.content(files::RECORD)?) {
             self.put(files::RECORD, record)?;
-            self.recorded = true;
+            self.record_uploaded = true;
         }
         Ok(())
     }
 
-    /// Brings there what is known of launches under way, and takes away what is no longer of use: what has ended is in a part that is there.
-    fn under_way(&mut self) -> Result<(), Error> {
-        let listed = fs::read_dir(self.from.join(files::UNDER_WAY)).into_iter().flatten().flatten();
-        let names = listed.filter_map(|entry| Some(format!("{}/{}", files::UNDER_WAY, entry.file_name().to_str()?)));
+    /// Uploads new files of requests in flight, and removes files that no longer exist locally: their requests are in uploaded parts.
+    fn in_flight(&mut self) -> Result<(), Error> {
+        let listed = fs::read_dir(self.from.join(files::IN_FLIGHT)).into_iter().flatten().flatten();
+        let names = listed.filter_map(|entry| Some(format!("{}/{}", files::IN_FLIGHT, entry.file_name().to_str()?)));
         let here: BTreeSet<String> = names.filter(|name| name.ends_with(".parquet")).collect();
-        let (new, old) = (&here - &self.under_way, &self.under_way - &here);
+        let (new, old) = (&here - &self.in_flight, &self.in_flight - &here);
         for name in new {
             if let Some(content) = self.content(&name)? {
                 self.put(&name, content)?;
-                self.under_way.insert(name);
+                self.in_flight.insert(name);
             }
         }
         for name in old {
             self.bucket.delete(&format!("{}/{name}", self.under))?;
-            self.under_way.remove(&name);
+            self.in_flight.remove(&name);
         }
         Ok(())
     }
 
-    /// Brings a sign of life there, unless it is.
-    fn sign(&mut self, sign: &Alive) -> Result<(), Error> {
-        let copied_unix_ns = Some(self.copied_unix_ns.unwrap_or(sign.started_unix_ns));
-        let sign = Alive { copied_unix_ns, ..sign.clone() };
-        if self.signed.as_ref() != Some(&sign) {
-            self.put(files::ALIVE, serde_json::to_vec(&sign).expect("numbers and texts are JSON").into())?;
-            self.signed = Some(sign);
+    /// Uploads a heartbeat unless it is uploaded already.
+    fn heartbeat(&mut self, heartbeat: &Heartbeat) -> Result<(), Error> {
+        let copied_until_unix_ns = Some(self.copied_until_unix_ns.unwrap_or(heartbeat.started_unix_ns));
+        let heartbeat = Heartbeat { copied_until_unix_ns, ..heartbeat.clone() };
+        if self.uploaded_heartbeat.as_ref() != Some(&heartbeat) {
+            self.put(files::HEARTBEAT, serde_json::to_vec(&heartbeat).expect("numbers and texts are JSON").into())?;
+            self.uploaded_heartbeat = Some(heartbeat);
         }
         Ok(())
     }
@@ -232,7 +245,7 @@ impl Upwards {
         self.bucket.put(&format!("{}/{name}", self.under), content)
     }
 
-    /// What is in a file of the directory; `None` where it is not there.
+    /// Reads a file of the directory; `None` if it does not exist.
     fn content(&self, name: &str) -> Result<Option<Bytes>, Error> {
         let path = self.from.join(name);
         match fs::read(&path) {
@@ -242,13 +255,13 @@ impl Upwards {
         }
     }
 
-    fn unsent(&self, why: Error) -> Error {
+    fn incomplete(&self, error: Error) -> Error {
         let is_there = |name: &str| self.from.join(name).exists();
         let parts = (self.parts..u32::MAX).take_while(|number| is_there(&files::part(*number))).count() as u64;
-        let record = u64::from(!self.recorded && is_there(files::RECORD));
+        let record = u64::from(!self.record_uploaded && is_there(files::RECORD));
         let missing = (parts + record).max(1);
-        let of = u64::from(self.parts) + u64::from(self.recorded) + missing;
+        let total = u64::from(self.parts) + u64::from(self.record_uploaded) + missing;
         let (url, local) = (self.bucket.of(&self.under), self.from.clone());
-        Error::Unsent { missing, of, url, why: Box::new(why), local }
+        Error::IncompleteUpload { missing, total, url, reason: Box::new(error), local }
     }
 }
