@@ -1,18 +1,22 @@
-//! `cargo bench --bench arrivals [-- FILTER]`: how the load arrives at the server, and how its answers lie beside theory.
+//! `cargo bench --bench arrivals [-- FILTER]`: how requests arrive at the server, and how response times compare with
+//! theory.
 //!
-//! Measurements, not tests: tables to read, on a quiet machine. FILTER is a word of a section: `serve`, `nginx`, `theory`.
+//! These are measurements, not tests: tables to read, on a quiet machine. FILTER is a word of a section: `serve`,
+//! `nginx`, `theory`.
 //!
-//! * `serve`: open arrivals at the reference server in this process, stamped (in ns) when their last byte was read.
-//! * `nginx`: the same at a real nginx (one worker), stamped `$msec` in its access log: whole milliseconds, when the answer was
-//!   logged. At 5,000/s five launches share a stamp and gaps say nothing, so counts in windows of 10 ms are shown too: their
-//!   index of dispersion (variance over mean) is 1 for Poisson.
-//! * `theory`: mean response at the reference server against the formula, with 95 % intervals from batch means.
+//! * `serve`: open arrivals at the reference server in this process, timestamped (in ns) when their last byte is read.
+//! * `nginx`: the same at a real nginx (one worker), timestamped by `$msec` in its access log: whole milliseconds, when
+//!   the response is logged. At 5,000/s five requests share a timestamp, so gaps are meaningless; the table also shows
+//!   counts in windows of 10 ms, whose index of dispersion (variance over mean) is 1 for Poisson.
+//! * `theory`: mean response time at the reference server and by formula, with 95 % intervals from batch means.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use offered_base::{Difference, Instant, Nanos, Seed, Share};
+use offered_distributions::Law;
+use offered_events::{Event, Outcome};
 use offered_io::Clock;
-use offered_model::{Difference, Event, Instant, Law, Nanos, Outcome, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
 use offered_plan::partly_open::Sessions;
@@ -22,6 +26,7 @@ use offered_simulate::policy::{Make, Setting};
 use offered_stats::exponential::kolmogorov_distance;
 use offered_stats::steady_state::from_batches;
 use offered_stats::summary::{gaps, quantile};
+use offered_workload::Workload;
 
 fn main() {
     let filter = std::env::args().skip(1).find(|arg| !arg.starts_with("--")).unwrap_or_default();
@@ -32,20 +37,20 @@ fn main() {
     }
 }
 
-/// The reference server, in this process.
+/// Starts the reference server in this process.
 fn server(policy: &str, service: &Law) -> Running {
     let class_means = vec![Nanos::from_secs_f64(service.mean())];
     let policy: offered_simulate::Policy = policy.parse().expect("a policy");
     let discipline = policy.boxed(&Setting { servers: 1, class_means, seed: Seed(1) }).expect("a discipline");
     Server::start(Options {
-        spin: Nanos::MAX, // a server that sleeps would show its own waking up, some 40 us, in place of the arrivals
+        spin: Nanos::MAX, // a sleeping server would add its own wake-up time of about 40 us to the arrivals
         keep_arrivals: true,
         ..Options::new(discipline, service.clone(), Seed(1))
     })
     .expect("a free port")
 }
 
-/// Runs `arrivals` against `url`; the events in order of intent.
+/// Runs `arrivals` against `url`. Returns the events by scheduled time.
 fn run(url: &str, seconds: u64, arrivals: &str) -> Vec<Event> {
     let text = format!(
         "seed = 1\nduration = \"{seconds}s\"\ntarget.url = \"{url}\"\ngenerator.threads = 1\n[arrivals]\n{arrivals}\n"
@@ -58,7 +63,7 @@ fn run(url: &str, seconds: u64, arrivals: &str) -> Vec<Event> {
     events
 }
 
-/// CoV of the gaps, and their Kolmogorov distance to the exponential law of the same mean.
+/// CoV of the gaps, and their Kolmogorov distance from the exponential distribution of the same mean.
 fn shape(instants: &mut [u64]) -> (f64, f64) {
     instants.sort_unstable();
     let mut gaps: Vec<f64> = gaps(instants).map(|gap| gap as f64).collect();
@@ -68,7 +73,7 @@ fn shape(instants: &mut [u64]) -> (f64, f64) {
     (offered_stats::cov::cov(&gaps).unwrap_or(f64::NAN), distance)
 }
 
-/// Percentiles of lateness, microseconds.
+/// Percentiles of lateness, us.
 fn lateness(events: &[Event]) -> String {
     let mut late: Vec<i64> = events.iter().filter_map(|event| Some(event.lateness()?.0)).collect();
     late.sort_unstable();
@@ -76,15 +81,15 @@ fn lateness(events: &[Event]) -> String {
     format!("{:>8.1} {:>8.1} {:>8.1} {:>9.1}", at(0.5), at(0.99), at(0.999), at(1.0))
 }
 
-/// Long enough for 40,000 launches, whose CoV has a standard error of 0.005; at most a minute.
+/// Duration for 40,000 requests, whose CoV has a standard error of 0.005; at most a minute.
 fn seconds(rate: u64) -> u64 {
     (40_000 / rate).clamp(10, 60)
 }
 
 fn at_serve() {
-    println!("Open arrivals as `offered serve` saw them (stamps in ns); lateness in us:\n");
+    println!("Open arrivals at `offered serve` (timestamps in ns); lateness in us:\n");
     println!(
-        "process      rate/s  launches | server: CoV  K distance | sent: CoV | late p50      p99    p99.9       max"
+        "process      rate/s  requests | server: CoV  K distance | sent: CoV | late p50      p99    p99.9       max"
     );
     for (process, rate) in [("poisson", 100), ("poisson", 1000), ("poisson", 5000), ("constant", 1000)] {
         let server = server("infinite", &Law::constant(0.0).expect("a law"));
@@ -103,18 +108,18 @@ fn at_serve() {
     }
 }
 
-/// A real nginx; ended when dropped.
+/// A real nginx, stopped when dropped.
 struct Nginx(Child);
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // One that has ended by itself needs no more.
+        // An error means that it has already exited.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Starts nginx in `folder` on a free port; `None` when there is none on this machine.
+/// Starts nginx in `folder` on a free port; `None` if nginx is not installed.
 fn nginx(folder: &Path) -> Option<(Nginx, String)> {
     let program = ["nginx", "/usr/sbin/nginx"].into_iter().find(|p| Command::new(p).arg("-v").output().is_ok())?;
     let port = std::net::TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
@@ -141,14 +146,14 @@ fn nginx(folder: &Path) -> Option<(Nginx, String)> {
 }
 
 fn at_nginx() {
-    println!("Open arrivals as nginx logged them ($msec: whole milliseconds); lateness in us:\n");
+    println!("Open arrivals in nginx's log ($msec: whole milliseconds); lateness in us:\n");
     println!(
-        "process      rate/s  launches    logged | gaps: CoV | counts in 10 ms: index of dispersion | late p50      p99    p99.9       max"
+        "process      rate/s  requests    logged | gaps: CoV | counts in 10 ms: index of dispersion | late p50      p99    p99.9       max"
     );
     for (process, rate) in [("poisson", 100), ("poisson", 1000), ("poisson", 5000), ("constant", 1000)] {
         let folder = tempfile::tempdir().expect("a folder");
         let Some((mut nginx, url)) = nginx(folder.path()) else {
-            println!("skipped: no nginx on this machine");
+            println!("skipped: nginx is not installed");
             return;
         };
         let arrivals = format!("open = {{ rate = \"{rate}/s\", process = \"{process}\" }}");
@@ -157,7 +162,7 @@ fn at_nginx() {
         let log = std::fs::read_to_string(folder.path().join("access.log")).expect("a log");
         let mut logged: Vec<u64> = log.lines().filter_map(|line| line.replace('.', "").parse().ok()).collect();
         let count = logged.len();
-        // Five launches a tick leave no gaps to speak of.
+        // With five requests per tick, gaps are meaningless.
         let cov = shape(&mut logged).0;
         let cov = if rate <= 1000 { format!("{cov:.4}") } else { "-".to_owned() };
         let (first, last) = (logged[0], logged[count - 1]);
@@ -171,25 +176,25 @@ fn at_nginx() {
     }
 }
 
-/// Asks nginx to write its log to the end, and waits for it.
+/// Stops nginx gracefully, so that it writes its complete log.
 fn stop(nginx: &mut Child) {
     rustix::process::kill_process(rustix::process::Pid::from_child(nginx), rustix::process::Signal::QUIT)
         .expect("a child");
     nginx.wait().expect("a child");
 }
 
-/// Mean service of the theory section, seconds; exponential.
+/// Mean service time of the theory section, seconds; exponential.
 const SERVICE: f64 = 0.005;
-/// How long each of its runs is, seconds; the first tenth warms up.
+/// Duration of its runs, seconds; the first tenth is warm-up.
 const LONG: u64 = 120;
 
 fn against_theory() {
     println!(
-        "Mean response at `offered serve`, exponential service of mean {} ms, {LONG} s each, against theory (ms):\n",
+        "Mean response at `offered serve`, exponential service of mean {} ms, {LONG} s each, and theory (ms):\n",
         SERVICE * 1e3
     );
     println!(
-        "server  load                              launches |  theory | measured  95 % interval     | off     | of that generator and server"
+        "server  load                              requests |  theory | measured  95 % interval     | diff    | of it generator and server"
     );
     let service = Law::exponential(SERVICE).expect("a law");
     for rho in [0.3, 0.5, 0.7] {

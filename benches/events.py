@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""`offered verify` beside other readers of the same events: python3 benches/events.py target/release/offered [--launches 1e6 1e7] [FOLDER]
+"""`offered verify` compared with other readers of the same events: python3 benches/events.py target/release/offered [--requests 1e6 1e7] [DIR]
 
-A dry run of so many launches (10,000/s Poisson, ten requests, answers after an exponential 20 ms) is recorded; then each reader in a
-process of its own, on one thread: processor time, events a second, greatest resident size. DuckDB and Polars (from PyPI) compute the two
-figures that a verdict begins with, percentiles of the responses and the CoV of the gaps between launches; `wc -l` counts the lines of
-the same run as a JTL. The last line is what the trend says of 10^9. FOLDER needs 20 bytes a launch, and 110 more up to 10^7."""
+Records a dry run with this number of requests (10,000/s Poisson, ten request types, exponential response times of 20 ms). Then runs each
+reader in its own process on one thread: processor time, events per second, peak resident memory. DuckDB and Polars (from PyPI) compute two
+statistics of a verdict, the percentiles of the responses and the CoV of the gaps; `wc -l` counts the lines of the same run as a JTL. The
+last line extrapolates to 10^9. DIR needs 20 bytes per request, and 110 more up to 10^7."""
 
 import argparse
 import os
@@ -43,14 +43,14 @@ print(events.select(gap.std() / gap.mean()).collect(engine="streaming"))
 
 
 def measured(*command):
-    """Processor time in s and greatest resident size in MB."""
+    """Processor time in s and peak resident memory in MB."""
     environment = {**os.environ, "POLARS_MAX_THREADS": "1"}
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
-    said = child.stderr.read()
+    errors = child.stderr.read()
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode not in (0, 3):
-        return said.decode().strip().splitlines()[-1:]
+        return errors.decode().strip().splitlines()[-1:]
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
@@ -58,40 +58,40 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("offered")
     parser.add_argument("folder", nargs="?")
-    parser.add_argument("--launches", type=float, nargs="*", default=[1e6, 1e7])
+    parser.add_argument("--requests", type=float, nargs="*", default=[1e6, 1e7])
     wanted = parser.parse_args()
     offered, folder = os.path.abspath(wanted.offered), pathlib.Path(wanted.folder or tempfile.mkdtemp())
-    print("launches     reader                 CPU s   M events/s   peak MB")
+    print("requests     reader                   CPU s   M events/s   peak MB")
     trend = []
-    for launches in map(int, wanted.launches):
+    for requests in map(int, wanted.requests):
         workload, run, table = folder / "events.toml", folder / "run", folder / "run.jtl"
         shutil.rmtree(run, ignore_errors=True)
-        workload.write_text(WORKLOAD.format(launches // 10_000))
-        # Only what is recorded counts here, not what the verdict of a dry run says.
+        workload.write_text(WORKLOAD.format(requests // 10_000))
+        # Only the recording matters here; the exit code of the dry run is ignored.
         subprocess.run(
-            [offered, "run", workload, "--dry-run", "exponential:20ms", "--quiet", "--json", "--out", run], stdout=subprocess.DEVNULL
+            [offered, "run", workload, "--dry-run", "exponential:20ms", "--quiet", "--json", "--output", run], stdout=subprocess.DEVNULL
         )
         readers = {
             "offered verify": [offered, "verify", str(run)],
-            "DuckDB, two figures": [sys.executable, "-c", DUCKDB, str(run)],
-            "Polars, two figures": [sys.executable, "-c", POLARS, str(run)],
+            "DuckDB, two statistics": [sys.executable, "-c", DUCKDB, str(run)],
+            "Polars, two statistics": [sys.executable, "-c", POLARS, str(run)],
         }
-        if launches <= 10**7:
-            subprocess.run([offered, "export", run, "--to", "jtl", "--output", table], check=True)
+        if requests <= 10**7:
+            subprocess.run([offered, "export", run, "--format", "jtl", "--output", table], check=True)
             readers["wc -l of the JTL"] = ["wc", "-l", str(table)]
         for reader, command in readers.items():
             match measured(*command):
                 case (cpu, peak):
-                    print(f"{launches:12,} {reader:20} {cpu:7.2f} {launches / cpu / 1e6:12.2f} {peak:9.0f}", flush=True)
+                    print(f"{requests:12,} {reader:22} {cpu:7.2f} {requests / cpu / 1e6:12.2f} {peak:9.0f}", flush=True)
                     if reader == "offered verify":
-                        trend.append((launches, cpu, peak))
+                        trend.append((requests, cpu, peak))
                 case why:
-                    print(f"{launches:12,} {reader:20} failed: {why}", flush=True)
+                    print(f"{requests:12,} {reader:22} failed: {why}", flush=True)
         table.unlink(missing_ok=True)
     shutil.rmtree(folder if not wanted.folder else run, ignore_errors=True)
     if len(trend) > 1:
         (n, cpu, _), (more, later, peak) = trend[-2:]
-        print(f"1e9 on paper: {later + (1e9 - more) * (later - cpu) / (more - n):.0f} s, {peak:.0f} MB")
+        print(f"1e9, extrapolated: {later + (1e9 - more) * (later - cpu) / (more - n):.0f} s, {peak:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Writes a JTL of N rows to stdout: python3 benches/jtl.py 10000000 > /tmp/big.jtl (about 1 GB).
 
-A Poisson process of 2000/s of 200 threads, stamps of whole ms, answers of 1 to 40 ms: what JMeter writes with its default
-columns. Only the size matters; equal N gives equal bytes."""
+A Poisson process of 2000/s from 200 threads, timestamps in whole ms, response times of 1 to 40 ms, with JMeter's default columns. Only the
+size matters; equal N gives equal bytes."""
 
 import random
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`benches/logs/run.py [OFFERED [MILLIONS [ROUNDS]]]`: CPU time of the whole analysis of made logs, GoAccess beside; see README.md."""
+"""`benches/logs/run.py [OFFERED [MILLIONS [ROUNDS]]]`: CPU time of the complete analysis of generated logs, compared with GoAccess; see README.md."""
 
 import os
 import random
@@ -16,7 +16,7 @@ rounds = int(sys.argv[3] if len(sys.argv) > 3 else 5)
 
 
 def log(path, clients, ipv6):
-    """`lines` lines in Common format over a day, by so many clients; a tenth of the targets hold a number."""
+    """Writes `lines` lines in Common format over a day, from `clients` clients; a sixth of the targets contain a number."""
     rng = random.Random(1)
     names = ["/", "/index.html", "/images/logo.gif", "/shuttle/missions/missions.html", "/style.css", "/news/{}"]
     with open(path, "w") as out:
@@ -30,8 +30,8 @@ def log(path, clients, ipv6):
 
 
 def measure(command, path):
-    """User and system seconds together, and the largest resident size in MB."""
-    # GoAccess off a terminal reads what it is piped.
+    """User plus system seconds, and peak resident memory in MB."""
+    # Without a terminal, GoAccess reads stdin.
     with open(path) as piped:
         child = subprocess.Popen(command, stdin=piped, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(child.pid, 0)
@@ -41,7 +41,7 @@ def measure(command, path):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    print(f"{time.strftime('%Y-%m-%d')}, {lines} lines each, medians of {rounds} rounds in turn, one thread")
+    print(f"{time.strftime('%Y-%m-%d')}, {lines} lines each, medians of {rounds} alternating rounds, one thread")
     for name, clients, ipv6 in [("5,000 clients", 5000, False), (f"{lines // 2} IPv6 addresses", lines // 2, True)]:
         path = os.path.join(folder, "a.log")
         log(path, clients, ipv6)
@@ -54,7 +54,7 @@ with tempfile.TemporaryDirectory() as folder:
         if not shutil.which("goaccess"):
             print("goaccess is not installed")
             del commands["goaccess"]
-        # In turn, so that what else the machine does falls on all of them.
+        # Alternate, so that other load on the machine affects all of them.
         measured = [{what: measure(command, path) for what, command in commands.items()} for _ in range(rounds)]
         for what in commands:
             cpu, memory = (statistics.median(of[what][i] for of in measured) for i in range(2))

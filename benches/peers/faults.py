@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A soak with a fault every ten seconds, and the accounts at its end: `python3 benches/peers/faults.py [--minutes 60] [--rate 200]`.
+"""A soak test with a fault every ten seconds, and a reconciliation at the end: `python3 benches/peers/faults.py [--minutes 60] [--rate 200]`.
 
-Poisson launches with numbered paths go through a small proxy to `offered serve`, which records every request. In turns all connections are
-reset, the proxy refuses, the proxy stalls, the server and the generator are stopped (SIGSTOP), the disk of the recording is filled,
-and the target's name is lost. At the end every launch is looked for in three books: the schedule (`run --dry-run` of the same workload
-and seed), the recording, and the server's record. Needs root, for a small file system and a file of names of the generator's own."""
+Poisson requests with numbered paths go through a small proxy to `offered serve`, which records every request. The faults alternate: all
+connections are reset, the proxy refuses, the proxy stalls, the server and the generator are stopped (SIGSTOP), the disk of the recording is
+full, and the target's name does not resolve. At the end every request is compared between the schedule (`run --dry-run` of the same workload
+and seed), the recording, and the server's record. Needs root, for a small file system and a private hosts file for the generator."""
 
 import argparse
 import asyncio
@@ -27,7 +27,7 @@ RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends RST
 
 
 class Proxy:
-    """Carries bytes between whoever connects and the server, and misbehaves when it is told to."""
+    """Forwards bytes between clients and the server, and injects faults."""
 
     def __init__(self, port):
         self.port, self.pairs, self.flowing = port, set(), asyncio.Event()
@@ -70,7 +70,7 @@ class Proxy:
 
 
 async def misbehave(proxy, port, server, run, folder, faults):
-    """A fault every ten seconds until the run has ended; what was done is counted in `faults`."""
+    """Injects a fault every ten seconds until the run ends; counts the faults in `faults`."""
     hosts, filler = folder / "hosts", folder / "disk/filler"
     good = hosts.read_text()
     for n in range(10**9):
@@ -119,7 +119,7 @@ async def soak(wanted, folder):
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size:.0f}", "tmpfs", disk], check=True)
     server = subprocess.Popen(
         [offered, "serve", "--listen", "127.0.0.1:0", "--service", "exponential:5ms", "--discipline", "infinite"]
-        + ["--precision", "sleep", "--record", record],
+        + ["--wait-mode", "sleep", "--record", record],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     faults, resident = collections.Counter(), []
@@ -143,11 +143,11 @@ name = "one"
 get = "/{{{{session}}}}"
 """
         )
-        # A file of names that only the generator sees.
+        # A private hosts file of the generator.
         script = 'mount --bind "$1" /etc/hosts && shift && exec "$@"'
         run = subprocess.Popen(
             ["unshare", "--mount", "sh", "-c", script, "sh", hosts, offered, "run", workload]
-            + ["--out", disk / "run", "--json", "--quiet", "--precision", "sleep"],
+            + ["--output", disk / "run", "--json", "--quiet", "--wait-mode", "sleep"],
             stdout=open(folder / "said.json", "w"), stderr=subprocess.PIPE,
         )  # fmt: skip
         troubling = asyncio.create_task(misbehave(proxy, port, server, run, folder, faults))
@@ -164,22 +164,22 @@ get = "/{{{{session}}}}"
         server.send_signal(signal.SIGCONT)
         server.send_signal(signal.SIGINT)
         server.wait()
-        return code, faults, resident, books(offered, folder)
+        return code, faults, resident, records(offered, folder)
     finally:
         server.kill()
         subprocess.run(["umount", "-l", disk], check=False)
 
 
-def books(offered, folder):
-    """Of the schedule the sessions; of the recording session to outcome; of the server session to whether it was answered."""
+def records(offered, folder):
+    """The sessions of the schedule; (session, outcome, sent_ns) of the recording; (session, completed) of the server."""
 
     def events(run):
         out = folder / "events.csv"
-        subprocess.run([offered, "export", run, "--to", "csv", "--output", out], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([offered, "export", run, "--format", "csv", "--output", out], check=True, stdout=subprocess.DEVNULL)
         with open(out) as file:
             return [(int(row["session"]), row["outcome"], row["sent_ns"]) for row in csv.DictReader(file)]
 
-    dry = ["run", folder / "soak.toml", "--dry-run", "--quiet", "--json", "--out", folder / "dry"]
+    dry = ["run", folder / "soak.toml", "--dry-run", "--quiet", "--json", "--output", folder / "dry"]
     subprocess.run([offered, *dry], check=True, stdout=subprocess.DEVNULL)
     schedule = [session for session, _, _ in events(folder / "dry")]
     (folder / "events.csv").unlink()
@@ -187,8 +187,8 @@ def books(offered, folder):
     with open(folder / "seen.csv") as file:
         rows = csv.reader(file)
         columns = next(rows)
-        path, answered = columns.index("path"), columns.index("done_ns")
-        seen = [(row[path].lstrip("/"), row[answered] != "") for row in rows]
+        path, done = columns.index("path"), columns.index("done_ns")
+        seen = [(row[path].lstrip("/"), row[done] != "") for row in rows]
     return schedule, recorded, [(int(session), done) for session, done in seen if session.isdigit()]
 
 
@@ -204,29 +204,29 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         code, faults, resident, (schedule, recorded, seen) = asyncio.run(soak(wanted, pathlib.Path(folder)))
         said = json.loads(pathlib.Path(folder, "said.json").read_text())
-    print(f"{time.monotonic() - begun:.0f} s, ended with {code} ({said['validity']}), faults: {dict(faults)}")
+    print(f"{time.monotonic() - begun:.0f} s, exit code {code} ({said['validity']}), faults: {dict(faults)}")
     half = len(resident) // 2
-    print(f"resident: {max(resident[:half]):.1f} MB at most in the first half, {max(resident[half:]):.1f} in the second")
+    print(f"resident memory: at most {max(resident[:half]):.1f} MB in the first half, {max(resident[half:]):.1f} MB in the second")
     outcomes = collections.Counter(outcome for _, outcome, _ in recorded)
-    print(f"schedule {len(schedule)}, events {len(recorded)}, told {said['launched']}; outcomes {dict(outcomes)}")
+    print(f"schedule {len(schedule)}, events {len(recorded)}, reported {said['launched']}; outcomes {dict(outcomes)}")
     events = {session: outcome for session, outcome, _ in recorded}
     sent = {session for session, _, at in recorded if at}
     served = dict(seen)
     ok = {session for session, outcome in events.items() if outcome == "ok"}
-    print(f"the server saw {len(seen)}, answered {sum(served.values())}")
+    print(f"the server received {len(seen)} requests and completed {sum(served.values())}")
     failed = [
         what
         for what, holds in {
-            "every launch of the schedule is one event": sorted(schedule) == sorted(session for session, _, _ in recorded),
-            "what is told is what is recorded": said["launched"] == len(recorded) and said["outcomes"] == dict(outcomes),
-            "the server saw each at most once": len(served) == len(seen),
-            "and only what was sent": served.keys() <= sent,
-            "what went well was answered": ok <= {session for session, done in served.items() if done},
-            "what the server did not see did not go well": not ok - served.keys(),
+            "every scheduled request is one event": sorted(schedule) == sorted(session for session, _, _ in recorded),
+            "the reported counts equal the recorded ones": said["launched"] == len(recorded) and said["outcomes"] == dict(outcomes),
+            "the server received each request at most once": len(served) == len(seen),
+            "the server received only requests that were sent": served.keys() <= sent,
+            "the server completed every successful request": ok <= {session for session, done in served.items() if done},
+            "no request is successful that the server did not receive": not ok - served.keys(),
         }.items()
         if not holds
     ]
-    print("\n".join(f"DOES NOT HOLD: {what}" for what in failed) or "the accounts agree")
+    print("\n".join(f"FAILED: {what}" for what in failed) or "all records agree")
     return len(failed)
 
 

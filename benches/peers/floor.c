@@ -1,8 +1,8 @@
-// The floor under every load generator on this machine: what the kernel takes for a request, with nothing recorded or judged.
-//   floor HOST_PORT closed CONNECTIONS SECONDS     each connection asks again as soon as it is answered
+// Lower bound of the cost of every load generator on this machine: the kernel's time per request, without recording or judging.
+//   floor HOST_PORT closed CONNECTIONS SECONDS     each connection sends the next request after each response
 //   floor HOST_PORT paced RATE SECONDS             one request every 1/RATE s over free connections, sleeping in between
 //   floor HOST_PORT spinning RATE SECONDS          the same, never sleeping
-// Linux; IPv4 loopback; an answer is one read that ends where the reading does, which only tiny answers do.
+// Linux; IPv4 loopback. One read is taken as one response, which holds only for tiny responses.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -50,7 +50,7 @@ int main(int words, char **word) {
     prctl(PR_SET_TIMERSLACK, 1);
     waiting = epoll_create1(0);
     long long end = now() + atoi(word[4]) * 1000000000LL, due = now(), gap = paced ? 1000000000LL / count : 0, done = 0;
-    // A paced one has its connections before it begins.
+    // In paced mode the connections are opened before the start.
     for (int i = 0; i < (paced ? 50 : count); i++)
         if (paced) idle[spare++] = dial(port);
         else ask(dial(port));
@@ -70,5 +70,5 @@ int main(int words, char **word) {
             else ask(ready[i].data.fd);
         }
     }
-    printf("%lld answered\n", done);
+    printf("%lld completed\n", done);
 }

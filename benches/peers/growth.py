@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a request costs `offered run` as the test grows: `python3 benches/peers/growth.py [--rounds N] [--offered PROGRAM]`.
+"""Cost per request of `offered run` as the test grows: `python3 benches/peers/growth.py [--rounds N] [--offered PROGRAM]`.
 
-Processor time (user + sys) of the whole process per request, which nginx counts, against connections, rate, labels and length of
-the run; one thread on core 0, nginx on core 1, values in turn, medians of the rounds. Every event is recorded, read back and judged.
+Processor time (user + sys) of the whole process per request (counted by nginx), by connections, rate, labels and duration of the run. One
+thread on core 0, nginx on core 1, values alternate, medians of the rounds. Every event is recorded, read back and judged.
 """
 
 import argparse
@@ -22,7 +22,7 @@ WORKLOAD = """duration = "{seconds}s"
 url = "{url}"
 [generator]
 threads = 1
-precision = "sleep"
+wait = "sleep"
 """
 
 
@@ -34,22 +34,22 @@ def rate(number):
     return f'arrivals.open = {{ rate = "{number}/s" }}'
 
 
-# What grows, its values, the arrivals, how many requests the workload has, and for how many seconds it runs.
+# Title, values, and for each value: the arrivals, the number of requests in the workload, and the duration in seconds.
 GROWTH = [
-    ("connections, each asking again at once", [1, 10, 100, 1000, 10_000], lambda n: (users(n), 1, 4)),
-    ("launches a second, Poisson, sleeping", [100, 1000, 5000, 10_000, 20_000], lambda n: (rate(n), 1, 4)),
+    ("connections without think time", [1, 10, 100, 1000, 10_000], lambda n: (users(n), 1, 4)),
+    ("requests per second, Poisson, sleeping", [100, 1000, 5000, 10_000, 20_000], lambda n: (rate(n), 1, 4)),
     ("labels, 64 connections", [1, 10, 100, 1000, 10_000], lambda n: (users(64), n, 4)),
-    ("seconds, 64 connections", [1, 4, 16, 64], lambda n: (users(64), 1, n)),
+    ("duration in seconds, 64 connections", [1, 4, 16, 64], lambda n: (users(64), 1, n)),
 ]
 
 
 def cost(folder, url, arrivals, labels, seconds):
-    """(requests a second, us of processor time a request, lateness p50 in us, peak memory in MB) of one run."""
+    """(requests per second, processor time per request in us, lateness p50 in us, peak memory in MB) of one run."""
     text = WORKLOAD.format(seconds=seconds, arrivals=arrivals, url=url)
     text += "".join(f'[[request]]\nname = "page {n}"\nget = "/?{n}"\n' for n in range(labels))
     (folder / "grown.toml").write_text(text)
     shutil.rmtree(folder / "run", ignore_errors=True)
-    command = [peers.OFFERED, "run", str(folder / "grown.toml"), "--out", str(folder / "run"), "--json", "--quiet"]
+    command = [peers.OFFERED, "run", str(folder / "grown.toml"), "--output", str(folder / "run"), "--json", "--quiet"]
     before = peers.count(url)
     output, cpu = peers.measured(["/usr/bin/env", "time", "-o", str(folder / "memory"), "-f", "%M", *command], url)
     requests = peers.count(url) - before - 1
@@ -60,8 +60,8 @@ def cost(folder, url, arrivals, labels, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="", help="growths whose name contains one of these words: connections,labels")
-    parser.add_argument("--offered", default="target/release/offered", help="the program [target/release/offered]")
+    parser.add_argument("--only", default="", help="only tables whose title contains one of these words: connections,labels")
+    parser.add_argument("--offered", default="target/release/offered", help="the offered binary [target/release/offered]")
     args = parser.parse_args()
     peers.OFFERED = os.path.abspath(args.offered)
     os.environ["PATH"] += ":/usr/sbin"

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""`offered run` beside its peers: `python3 benches/peers/peers.py [--quick] [--tools DIR] [--only WORDS] [--rounds N]`.
+"""`offered run` compared with its peers: `python3 benches/peers/peers.py [--quick] [--tools DIR] [--only WORDS] [--rounds N]`.
 
-Every tool is pinned to one core and meets one server pinned to another, in turn, for several rounds. What is counted is
-counted by others: requests by the server, processor time (user + sys of the process and its children) by the kernel,
-arrivals stamped by the server's kernel in nanoseconds. Only the standard library. README.md beside says how
-to read the tables.
+Every tool is pinned to one core, and one server to another; tools alternate for several rounds. No number comes from the tools: the server
+counts requests, the kernel counts processor time (user + sys of the process and its children), and the server's kernel timestamps arrivals in
+nanoseconds. Only the standard library. README.md explains the tables.
 """
 
 import argparse
@@ -26,9 +25,9 @@ import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 CLIENT, SERVER = "0", "1"
-STARTING = 1.0  # seconds a run takes besides its own, about
+STARTING = 1.0  # approximate overhead of a run, in seconds
 
-# Files that some tools need, written beside the server's.
+# Input files of some tools.
 K6 = """import http from 'k6/http';
 const rate = Number(__ENV.RATE), users = Number(__ENV.USERS), duration = __ENV.SECONDS + 's';
 export const options = { discardResponseBodies: true, scenarios: { load: rate
@@ -46,7 +45,7 @@ class User(FastHttpUser):
 
 
 class Run:
-    """What a tool is asked: `users` connections, `rate` a second (0: as fast as answers come), for `seconds`."""
+    """Parameters of a run: `users` connections, `rate` per second (0: closed, without think time), `seconds`."""
 
     def __init__(self, url, users, rate, seconds, folder, process="constant"):
         self.url, self.users, self.rate, self.seconds = url, users, rate, seconds
@@ -62,11 +61,11 @@ def offered(run, *more):
 def recorded(run, *more):
     out = run.folder / "run"
     shutil.rmtree(out, ignore_errors=True)
-    return offered(run, "--out", str(out), *more)
+    return offered(run, "--output", str(out), *more)
 
 
 def hey(run):
-    # Its rate is each worker's.
+    # Its rate is per worker.
     pace = ["-q", str(run.rate / run.users)] if run.rate else []
     return ["hey", "-z", f"{run.seconds}s", "-c", str(run.users), *pace, run.url]
 
@@ -97,7 +96,7 @@ def locust(run):
 
 
 def wrk(name):
-    # wrk2 always has a rate; one that nobody reaches makes it a wrk.
+    # wrk2 always needs a rate; an unreachable one makes it behave like wrk.
     pace = (lambda run: [f"-R{run.rate or 10_000_000}"]) if name == "wrk2" else (lambda run: [])
     return lambda run: [name, "-t1", f"-c{run.users}", f"-d{run.seconds}s", *pace(run), run.url]
 
@@ -107,14 +106,14 @@ def floor(run, paced="paced"):
     return ["floor", run.url.rstrip("/").rsplit(":", 1)[1], *pace, str(run.seconds)]
 
 
-# Name in the tables: (program, its command, the sections it takes part in). "apart": less what judging its recording takes again.
+# Name in the tables: (program, its command, its sections). "apart": subtract the time to judge the recording.
 TOOLS = {
     "offered": (None, recorded, "closed many"),
-    "offered, its verdict apart": (None, recorded, "closed many apart"),
-    "offered, not recording": (None, offered, "closed many"),
-    "offered spin": (None, lambda run: recorded(run, "--precision", "spin"), "paced fast random"),
-    "offered sleep": (None, lambda run: recorded(run, "--precision", "sleep"), "paced fast random"),
-    "floor: the kernel alone": ("floor", floor, "closed many paced fast"),
+    "offered, without its verdict": (None, recorded, "closed many apart"),
+    "offered, without recording": (None, offered, "closed many"),
+    "offered spin": (None, lambda run: recorded(run, "--wait-mode", "spin"), "paced fast random"),
+    "offered sleep": (None, lambda run: recorded(run, "--wait-mode", "sleep"), "paced fast random"),
+    "floor: kernel only": ("floor", floor, "closed many paced fast"),
     "floor, spinning": ("floor", lambda run: floor(run, "spinning"), "paced fast"),
     "wrk": ("wrk", wrk("wrk"), "closed many"),
     "wrk2": ("wrk2", wrk("wrk2"), "closed many paced fast"),
@@ -142,7 +141,7 @@ TOOLS = {
 
 
 def measured(command, url):
-    """Runs a pinned tool to its end: (its output, its processor seconds)."""
+    """Runs a pinned tool: (its output, its processor seconds)."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     limit = ["timeout", "-k", "5", "120"]
     done = subprocess.run(
@@ -153,15 +152,15 @@ def measured(command, url):
         check=False,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    # 3: offered itself doubts the run, for example because it used up its core, as is meant here.
+    # Exit code 3: offered reports the run as invalid, for example because it saturated its core, as intended here.
     if done.returncode not in (0, 3):
-        say(f"  {command[0]} ended with {done.returncode}: {done.stderr.decode(errors='replace').strip()[-200:]}")
+        status(f"  {command[0]} exited with code {done.returncode}: {done.stderr.decode(errors='replace').strip()[-200:]}")
     return done.stdout, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 @contextlib.contextmanager
 def nginx(folder):
-    """A pinned nginx with one worker that answers `ok`; its URL. It counts requests at /count."""
+    """Runs a pinned nginx with one worker that responds `ok`, with a request counter at /count. Yields its URL."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -187,13 +186,13 @@ def nginx(folder):
 
 
 def count(url):
-    """How many requests nginx has answered."""
+    """Number of requests that nginx has completed."""
     return int(urllib.request.urlopen(url + "count", timeout=5).read().split()[9])
 
 
 @contextlib.contextmanager
 def stamping(folder):
-    """A pinned `offered serve` that answers at once; (its URL, a function that ends it: when its kernel received, in ns)."""
+    """Runs a pinned `offered serve` that responds at once. Yields its URL, and a function that stops it and returns the receive timestamps in ns."""
     stamps = folder / "stamps.csv"
     stamps.unlink(missing_ok=True)
     command = [OFFERED, "serve", "--listen", "127.0.0.1:0", "--discipline", "infinite", "--service", "constant:0s"]
@@ -215,10 +214,10 @@ def stamping(folder):
 
 
 def spacing(stamps, rate):
-    """Of arrivals meant to be even: (their rate, p50 and p99 of the error against even spacing in us, CoV of gaps).
+    """For constant arrivals: (their rate, p50 and p99 of the error in us, CoV of gaps).
 
-    The first and last tenth are left out. The even stream laid on the rest has the rate that was asked (or, where less than
-    99 % of it came, the rate that came) and starts where the median error is zero, so a constant delay is no error.
+    The first and last tenth are excluded. The error is the distance from an ideal constant stream at the target rate (or at the measured rate,
+    if they differ by more than 1 %) whose start makes the median error zero, so a constant delay is no error.
     """
     tenth = len(stamps) // 10
     stamps = stamps[tenth : len(stamps) - tenth]
@@ -235,7 +234,7 @@ def spacing(stamps, rate):
 
 
 def closed(run, tool):
-    """One closed run: requests a second and us of processor time a request."""
+    """One closed run: requests per second, and processor time per request in us."""
     before = count(run.url)
     _, cpu = measured(tool[1](run), run.url)
     requests = count(run.url) - before - 1
@@ -245,7 +244,7 @@ def closed(run, tool):
 
 
 def even(run, tool):
-    """One open run of constant arrivals as the server saw it."""
+    """One open run with constant arrivals, measured at the server."""
     with stamping(run.folder) as (url, end):
         run.url = url
         _, cpu = measured(tool[1](run), url)
@@ -255,7 +254,7 @@ def even(run, tool):
 
 
 def random(run, tool):
-    """One open run of Poisson arrivals: the CoV the server saw, and our own lateness."""
+    """One open run with Poisson arrivals: CoV at the server, and the recorded lateness."""
     with stamping(run.folder) as (url, end):
         run.url, run.process = url, "poisson"
         output, cpu = measured(tool[1](run), url)
@@ -271,13 +270,13 @@ OPEN = [("rate/s", "{:,.0f}"), ("{} p50 us", "{:,.1f}"), ("{} p99 us", "{:,.1f}"
 EVEN = [(name.format("error"), form) for name, form in OPEN]
 RANDOM = [(name.format("lateness"), form) for name, form in OPEN]
 
-# Title, who takes part (a word in TOOLS), what is measured, its columns, connections, rate.
+# Title, group of tools (a word in TOOLS), measurement, columns, connections, rate.
 SECTIONS = [
     ("closed, no think time, 64 connections", "closed", closed, CLOSED, 64, 0),
     ("closed, no think time, 1,000 connections", "many", closed, CLOSED, 1000, 0),
-    ("open, constant, 1,000/s, as the server saw it", "paced", even, EVEN, 50, 1000),
-    ("open, constant, 10,000/s, as the server saw it", "paced", even, EVEN, 50, 10_000),
-    ("open, constant, 50,000/s, as the server saw it", "fast", even, EVEN, 50, 50_000),
+    ("open, constant, 1,000/s, at the server", "paced", even, EVEN, 50, 1000),
+    ("open, constant, 10,000/s, at the server", "paced", even, EVEN, 50, 10_000),
+    ("open, constant, 50,000/s, at the server", "fast", even, EVEN, 50, 50_000),
     ("open, Poisson, 1,000/s", "random", random, RANDOM, 50, 1000),
     ("open, Poisson, 10,000/s", "random", random, RANDOM, 50, 10_000),
     ("open, Poisson, 50,000/s", "random", random, RANDOM, 50, 50_000),
@@ -285,9 +284,9 @@ SECTIONS = [
 
 
 def table(title, columns, results, against):
-    """Medians with the smallest and the largest in brackets; in a closed section the ratio of CPU to `against`'s."""
+    """Prints medians, with minimum and maximum in brackets; in closed sections also the ratio of CPU time to `against`."""
     ratio = against if against in results else None
-    heads = [name for name, _ in columns] + ([f"CPU / {ratio}'s, round by round"] if ratio else [])
+    heads = [name for name, _ in columns] + ([f"CPU / {ratio}'s, per round"] if ratio else [])
     print(f"\n### {title}\n\n| tool | {' | '.join(heads)} |\n|---|{'--:|' * len(heads)}")
     for name, rounds in results.items():
         cells = []
@@ -302,25 +301,25 @@ def table(title, columns, results, against):
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
-def say(line):
+def status(line):
     print(line, file=sys.stderr, flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one round of 2 s each: a look, not a measurement")
-    parser.add_argument("--rounds", type=int, help="rounds [3]")
-    parser.add_argument("--seconds", type=int, help="seconds of each run [4]")
-    parser.add_argument("--only", default="", help="tools whose name contains one of these words: offered,wrk")
-    parser.add_argument("--sections", default="", help="sections whose title contains one of these words: closed,Poisson")
-    parser.add_argument("--tools", default="/tmp/peers", help="where `fetch` put the tools [/tmp/peers]")
-    parser.add_argument("--offered", default="target/release/offered", help="the program [target/release/offered]")
+    parser.add_argument("--quick", action="store_true", help="one round of 2 s each: a quick check, not a measurement")
+    parser.add_argument("--rounds", type=int, help="number of rounds [3]")
+    parser.add_argument("--seconds", type=int, help="duration of each run in seconds [4]")
+    parser.add_argument("--only", default="", help="only tools whose name contains one of these words: offered,wrk")
+    parser.add_argument("--sections", default="", help="only sections whose title contains one of these words: closed,Poisson")
+    parser.add_argument("--tools", default="/tmp/peers", help="directory where `fetch` installed the tools [/tmp/peers]")
+    parser.add_argument("--offered", default="target/release/offered", help="the offered binary [target/release/offered]")
     args = parser.parse_args()
     rounds, seconds = args.rounds or (1 if args.quick else 3), args.seconds or (2 if args.quick else 4)
     global OFFERED
     OFFERED = os.path.abspath(args.offered)
     if not os.access(OFFERED, os.X_OK):
-        sys.exit(f"error: no program {OFFERED}; build it with `cargo build --release -p offered`, or give --offered")
+        sys.exit(f"error: {OFFERED} is not an executable; build it with `cargo build --release -p offered`, or give --offered")
     if shutil.which("nginx") is None and os.access("/usr/sbin/nginx", os.X_OK):
         os.environ["PATH"] += ":/usr/sbin"
     if shutil.which("nginx") is None or os.cpu_count() < 2:
@@ -334,17 +333,17 @@ def main():
     tools = {name: tool for name, tool in TOOLS.items() if tool[0] not in absent and chosen(args.only, name)}
     plan = [(section, {n: t for n, t in tools.items() if section[1] in t[2].split()}) for section in SECTIONS if chosen(args.sections, section[0])]
     runs = rounds * sum(len(part) for _, part in plan)
-    say(f"{runs} runs of {seconds} s: about {runs * (seconds + STARTING) / 60:.0f} minutes" + (f"; absent: {', '.join(absent)}" if absent else ""))
+    status(f"{runs} runs of {seconds} s: about {runs * (seconds + STARTING) / 60:.0f} minutes" + (f"; not installed: {', '.join(absent)}" if absent else ""))
     load = os.getloadavg()[0]
     print(f"{time.strftime('%Y-%m-%d')}, {machine()}, load average at the start {load:.1f}; {rounds} rounds of {seconds} s, alternating; medians (smallest to largest)")
-    print(f"`{' '.join(sys.argv)}`" + (f"; absent: {', '.join(absent)}" if absent else ""))
+    print(f"`{' '.join(sys.argv)}`" + (f"; not installed: {', '.join(absent)}" if absent else ""))
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, nginx(pathlib.Path(folder)) as url:
         for (title, _, measure, columns, users, rate), part in plan:
             results = {name: {} for name in part}
             for at in range(rounds):
                 for name, tool in part.items():
-                    say(f"{time.monotonic() - started:4.0f} s  {title}: {name}, round {at + 1}")
+                    status(f"{time.monotonic() - started:4.0f} s  {title}: {name}, round {at + 1}")
                     found = measure(Run(url, users, rate, seconds, pathlib.Path(folder)), tool)
                     if found:
                         results[name][at] = found
@@ -354,7 +353,7 @@ def main():
 
 
 def machine():
-    """Its processor, cores and kernel."""
+    """Processor, cores and kernel of this machine."""
     with contextlib.suppress(OSError):
         for line in open("/proc/cpuinfo"):
             if line.startswith("model name"):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Whether `offered run` grows while it runs: `python3 benches/peers/soak.py [--minutes 30] [--rate 5000] [--offered PROGRAM]`.
+"""Memory of `offered run` over time: `python3 benches/peers/soak.py [--minutes 30] [--rate 5000] [--offered PROGRAM]`.
 
-Poisson launches, recorded, with a live page that somebody reads; the process's resident memory every 10 s as a line a minute, and
-the accounts at the end: what nginx counted beside what the recording holds. The folder for temporary files needs 17 bytes a launch."""
+Poisson requests, recorded, with a live page that a client reads. Samples the resident memory of the process every 10 s, prints a line per
+minute, and compares the requests counted by nginx and by the recording at the end. The temporary directory needs 17 bytes per request."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ def resident_mb(pid):
 
 
 def read_page(child):
-    """Reads the live page's stream, whose address the program says on stderr, for as long as it lasts; then what else it says."""
+    """Reads the live page's event stream, whose address the program prints on stderr, until it ends."""
     for line in child.stderr:
         if link := re.search(r"http://\S+", line):
             break
@@ -45,7 +45,7 @@ def main():
         before = peers.count(url)
         command = [wanted.offered, "run", url, "--open", f"{wanted.rate}/s", "--duration", f"{wanted.minutes * 60:.0f}s"]
         child = subprocess.Popen(
-            [*command, "--ui", "--out", f"{folder}/run", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*command, "--ui", "--output", f"{folder}/run", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         threading.Thread(target=read_page, args=[child], daemon=True).start()
         ends = time.monotonic() + wanted.minutes * 60
@@ -60,9 +60,9 @@ def main():
         said = json.loads(child.communicate()[0])
         counted = peers.count(url) - before - 1
     sent, verdict = said["launched"], said["validity"]
-    print(f"ended with {child.returncode} ({verdict}); launches recorded {sent}, counted by nginx {counted}")
+    print(f"exit code {child.returncode} ({verdict}); requests recorded {sent}, counted by nginx {counted}")
     middle = len(held) // 2
-    print(f"resident: {max(held[:middle]):.1f} MB at most in the first half, {max(held[middle:]):.1f} in the second")
+    print(f"resident memory: at most {max(held[:middle]):.1f} MB in the first half, {max(held[middle:]):.1f} MB in the second")
 
 
 if __name__ == "__main__":

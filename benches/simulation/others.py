@@ -3,7 +3,7 @@
     pip install ciw simpy line-solver
     python benches/simulation/others.py
 
-Each line: simulator, thousand jobs per CPU second, mean response in ms (the truth is 50). What is not installed is skipped by name.
+Each line: simulator, thousand jobs per CPU second, mean response in ms (exact: 50). Simulators that are not installed are skipped.
 """
 import resource
 import statistics

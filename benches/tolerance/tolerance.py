@@ -1,10 +1,10 @@
-"""How often runs on a busy machine are refused, by their effect and strictly: prints the table of book/src/background/calibration.md.
+"""How often runs on a busy machine are invalid, by generator error and with --strict: prints the table of book/src/background/calibration.md.
 
 python3 benches/tolerance/tolerance.py [--offered target/release/offered] [--runs 5] [--seconds 8]
 
-300 launches a second, Poisson, against `offered serve` on the same machine, with nothing else started, beside two processes that
-never pause, and with a generator that is really too slow: nice 19 beside those two, on one core, asked for 20,000 a second.
-Every run is judged twice from its own directory. Needs Linux (taskset).
+300 requests per second, Poisson, against `offered serve` on the same machine: without other load, next to two busy processes, and with a
+generator that is really too slow (nice 19 next to those two, on one core, at 20,000 requests per second). Every run directory is judged
+twice. Needs Linux (taskset).
 """
 
 import argparse
@@ -16,7 +16,7 @@ import tempfile
 
 # Mean service and servers, which share their time; at 300/s their load is 0.06, 0.75 and 0.75.
 SERVERS = [("0.2 ms", "exponential:200us", 1), ("20 ms", "exponential:20ms", 8), ("2 s", "exponential:2s", 800)]
-MACHINES = ["as it is", "two busy processes", "too slow"]
+MACHINES = ["idle", "two busy processes", "generator too slow"]
 
 
 def started(command):
@@ -35,17 +35,17 @@ def judged(offered, run, *how):
 
 
 def one(args, machine, service, servers, seed, folder):
-    """The verdict by effect, and the strict judgement, of one run."""
+    """The verdict by generator error, and the strict verdict, of one run."""
     socket = folder / "server.sock"
     serve = [args.offered, "serve", "--service", service, "--servers", str(servers), "--listen", f"unix:{socket}"]
     server = subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    server.stdout.readline()  # it listens
-    busy = [] if machine == "as it is" else [started(["sh", "-c", "while :; do :; done"]) for _ in range(2)]
+    server.stdout.readline()  # wait until it listens
+    busy = [] if machine == "idle" else [started(["sh", "-c", "while :; do :; done"]) for _ in range(2)]
     try:
-        slow = machine == "too slow"
+        slow = machine == "generator too slow"
         rate, before = ("20000/s", ["taskset", "-c", "0", "nice", "-n", "19"]) if slow else ("300/s", [])
         out = folder / f"run-{seed}"
-        load = ["--open", rate, "--duration", f"{args.seconds}s", "--seed", str(seed), "--threads", "1", "--out", str(out)]
+        load = ["--open", rate, "--duration", f"{args.seconds}s", "--seed", str(seed), "--threads", "1", "--output", str(out)]
         subprocess.run([*before, args.offered, "run", f"unix:{socket}:/", *load, "--quiet"], capture_output=True)
         return judged(args.offered, str(out)), judged(args.offered, str(out), "--strict")
     finally:
@@ -59,10 +59,10 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=8)
     args = parser.parse_args()
-    print("| machine | service | valid | with warnings | invalid | invalid strictly | of the worst figure, median (largest) % |")
+    print("| machine | service | valid | with warnings | invalid | invalid with --strict | largest generator error, median (maximum) % |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for machine in MACHINES:
-        for name, service, servers in SERVERS if machine != "too slow" else SERVERS[:1]:
+        for name, service, servers in SERVERS if machine != "generator too slow" else SERVERS[:1]:
             said, strictly, shares = [], [], []
             for seed in range(1, args.runs + 1):
                 with tempfile.TemporaryDirectory() as folder:
