@@ -292,7 +292,7 @@ impl Generator {
                         let start = StartSignal { ready: ready_sender, clock };
                         self.run_thread(thread, target, requests, start, &mut sink).map(|stats| (stats, sink))
                     };
-                    thread::Builder::new().name(format!("launch {thread}")).spawn_scoped(scope, run)
+                    thread::Builder::new().name(format!("sender {thread}")).spawn_scoped(scope, run)
                 })
                 .collect();
             let ready = spawned.map_err(Error::from).and_then(|threads| {
@@ -431,7 +431,7 @@ impl Generator {
     }
 
     /// The scripted sessions of `worker` over `client`.
-    fn scripted<W: ProtocolClient>(&self, client: W, script: &Arc<Script>, worker: u16) -> Scripted<W> {
+    fn scripted<C: ProtocolClient>(&self, client: C, script: &Arc<Script>, worker: u16) -> Scripted<C> {
         Scripted::new(client, script.clone(), self.halt.clone(), worker, self.observer.clone())
     }
 

@@ -60,7 +60,7 @@ pub trait Sink: Send {
 
     /// Takes requests that have been in flight for half a second, with what is known of them. Their final events come
     /// with a later batch, unless the process is killed before.
-    fn in_flight(&mut self, _launches: Vec<Event>) {}
+    fn in_flight(&mut self, _requests: Vec<Event>) {}
 }
 
 /// Keeps events in memory.

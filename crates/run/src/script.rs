@@ -144,7 +144,7 @@ impl Script {
     /// [`in_run`](Self::in_run).
     ///
     /// # Errors
-    /// An invalid regular expression, JSONPath or CSS selector, or a body whose file cannot be read.
+    /// An invalid regular expression, JSON path or CSS selector, or a body whose file cannot be read.
     pub(crate) fn new(workload: &Workload, target: &Target) -> Result<Self, Error> {
         check_variables(workload.variables())?;
         let values = Values::new(workload, RunId::of(unix_now()));

@@ -54,7 +54,7 @@ impl Check {
     /// Compiles a check of the workload.
     ///
     /// # Errors
-    /// An invalid regular expression, JSONPath or CSS selector.
+    /// An invalid regular expression, JSON path or CSS selector.
     pub(super) fn new(check: &script::Check, values: &Values) -> Result<Self, String> {
         let invalid = |reason| format!("check `{}`: {reason}", check.name);
         let test = match &check.test {
@@ -164,7 +164,7 @@ impl Extraction {
     /// Compiles an extraction of the workload.
     ///
     /// # Errors
-    /// An invalid regular expression, JSONPath or CSS selector.
+    /// An invalid regular expression, JSON path or CSS selector.
     pub(super) fn new(extraction: &script::Extraction, values: &Values) -> Result<Self, String> {
         let script::Extraction { name, find, which, otherwise } = extraction;
         Ok(Self {

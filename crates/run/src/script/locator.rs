@@ -94,7 +94,7 @@ impl Locator {
     /// Compiles a part that the workload names.
     ///
     /// # Errors
-    /// An invalid regular expression, JSONPath or CSS selector, or a group that the expression does not have.
+    /// An invalid regular expression, JSON path or CSS selector, or a group that the expression does not have.
     pub(super) fn new(find: &script::Find) -> Result<Self, String> {
         Ok(match find {
             script::Find::Body => Self::Body,

@@ -72,7 +72,7 @@ pub(super) fn chooses_http2(route: &Route, timeout: Nanos) -> Result<bool, Error
     Ok(open(route, timeout)?.stream.agreed_on_http2())
 }
 
-/// Whether the server speaks TLS although `route` does not. Sends a TLS ClientHello; a TLS server answers it, even if
+/// Whether the server speaks TLS although `route` does not. Sends a TLS `ClientHello`; a TLS server answers it, even if
 /// only to refuse.
 pub(super) fn speaks_tls(route: &Route, timeout: Nanos) -> bool {
     let Some(route) = route.with_tls() else { return false };

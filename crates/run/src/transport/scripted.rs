@@ -26,8 +26,8 @@ use crate::script::{MissingValue, RequestContext, Script, SessionState};
 const EVALUATION_TIMEOUT: Nanos = Nanos::from_millis(250);
 
 /// The sessions of one thread, over a protocol client.
-pub(crate) struct Scripted<W> {
-    client: W,
+pub(crate) struct Scripted<C> {
+    client: C,
     script: Arc<Script>,
     /// Stops the run for a reason.
     halt: Arc<Halt>,
@@ -74,10 +74,10 @@ struct Page {
     fetching: HashMap<u16, Arc<OutgoingRequest>>,
 }
 
-impl<W: ProtocolClient> Scripted<W> {
+impl<C: ProtocolClient> Scripted<C> {
     /// The sessions of `worker` over `client`, observed by `observer`.
     pub(crate) fn new(
-        client: W,
+        client: C,
         script: Arc<Script>,
         halt: Arc<Halt>,
         worker: u16,
@@ -124,7 +124,7 @@ impl<W: ProtocolClient> Scripted<W> {
                     Completion::FirstByte { session, object: 0 } => self.on_first_byte(session, events),
                     Completion::FirstByte { .. } => {}
                     Completion::Done(event, response) if event.object == 0 => {
-                        self.on_response(event, response.as_deref(), events)
+                        self.on_response(event, response.as_deref(), events);
                     }
                     Completion::Done(event, response) => self.on_object(event, response.as_deref(), events),
                 }
@@ -257,7 +257,7 @@ impl<W: ProtocolClient> Scripted<W> {
     }
 }
 
-impl<W: ProtocolClient> Client<Vec<Event>> for Scripted<W> {
+impl<C: ProtocolClient> Client<Vec<Event>> for Scripted<C> {
     fn now(&self) -> Instant {
         self.client.now()
     }
@@ -297,7 +297,7 @@ impl<W: ProtocolClient> Client<Vec<Event>> for Scripted<W> {
     }
 }
 
-impl<W: ProtocolClient> Transport for Scripted<W> {
+impl<C: ProtocolClient> Transport for Scripted<C> {
     const HAS_OBJECTS: bool = true;
 
     fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {

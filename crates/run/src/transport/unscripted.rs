@@ -136,16 +136,16 @@ fn fill(template: &Template, session: u64, sequence: u64) -> String {
 }
 
 /// Sends the requests over a protocol client and reports only their events.
-pub(crate) struct Unscripted<W> {
-    client: W,
+pub(crate) struct Unscripted<C> {
+    client: C,
     requests: Requests,
     worker: u16,
     completions: Vec<Completion>,
 }
 
-impl<W: ProtocolClient> Unscripted<W> {
+impl<C: ProtocolClient> Unscripted<C> {
     /// The requests of `worker` over `client`.
-    pub(crate) fn new(client: W, requests: Requests, worker: u16) -> Self {
+    pub(crate) fn new(client: C, requests: Requests, worker: u16) -> Self {
         Self { client, requests, worker, completions: Vec::new() }
     }
 
@@ -157,7 +157,7 @@ impl<W: ProtocolClient> Unscripted<W> {
     }
 }
 
-impl<W: ProtocolClient> Client<Vec<Event>> for Unscripted<W> {
+impl<C: ProtocolClient> Client<Vec<Event>> for Unscripted<C> {
     fn now(&self) -> Instant {
         self.client.now()
     }
@@ -189,7 +189,7 @@ impl<W: ProtocolClient> Client<Vec<Event>> for Unscripted<W> {
     }
 }
 
-impl<W: ProtocolClient> Transport for Unscripted<W> {
+impl<C: ProtocolClient> Transport for Unscripted<C> {
     fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
         let (request, event) = (&self.requests[usize::from(label)], new_event(launch, label, self.worker));
         let sent = match &request.fixed {

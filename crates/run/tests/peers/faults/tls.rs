@@ -65,7 +65,7 @@ fn accept_request(stream: TcpStream, config: &Arc<ServerConfig>) -> Option<Secur
     stream.read(&mut [0; 4096]).ok().map(|_| stream)
 }
 
-/// A peer that receives a ClientHello and then performs these steps below TLS.
+/// A peer that receives a `ClientHello` and then performs these steps below TLS.
 fn raw(name: impl Into<String>, steps: impl IntoIterator<Item = Step>, expected: Expected) -> Case {
     let steps: Vec<Step> = [Receive].into_iter().chain(steps).collect();
     Case::new(name, move |mut stream| perform(&mut stream, &steps), expected)
