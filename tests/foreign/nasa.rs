@@ -1,8 +1,11 @@
 //! Two real logs of NASA: what the web server of the Kennedy Space Center saw on 1 August 1995, and the jobs of a supercomputer.
 
-use offered_logs::{Findings, Options, Progress, Rules, inputs, read, trace};
-use offered_model::{Agenda, Instant, Law, Share, System, Workload};
-use offered_simulate::swf::Swf;
+use offered_base::{Instant, Share};
+use offered_distributions::Law;
+use offered_logs::{Findings, Options, Progress, LabelRules, open_inputs, read, write_trace};
+use offered_schedule::System;
+use offered_logs::swf::RunTimes;
+use offered_workload::Workload;
 
 use crate::harness::{Missing, Tested};
 use crate::program::real;
@@ -21,9 +24,9 @@ fn nasa() -> Result<String, Missing> {
 fn the_known_facts_of_the_log() -> Tested {
     let path = nasa()?;
     let options = Options::default();
-    let inputs = inputs(&[path], &options.choice).unwrap();
+    let inputs = open_inputs(&[path], &options.choice).unwrap();
     let tally = read(&inputs, &options, 1800, &Progress::default()).unwrap();
-    assert_eq!((tally.lines, tally.unreadable, tally.tick), (30_969, 0, 1_000_000_000));
+    assert_eq!((tally.requests, tally.unreadable_lines, tally.tick), (30_969, 0, 1_000_000_000));
     let all = tally.sessions();
     assert_eq!((all.clients(), all.all().len(), all.late()), (2365, 2989, 0));
     let longer = all.gaps().longer();
@@ -40,19 +43,19 @@ fn the_known_facts_of_the_log() -> Tested {
 
 fn the_findings_and_the_workloads_of_all_three_models() -> Tested {
     let path = nasa()?;
-    let options = Options { labels: Some(Rules::default()), threads: 2, ..Options::default() };
-    let inputs = inputs(&[path], &options.choice).unwrap();
+    let options = Options { labels: Some(LabelRules::default()), threads: 2, ..Options::default() };
+    let inputs = open_inputs(&[path], &options.choice).unwrap();
     let tally = read(&inputs, &options, 1800, &Progress::default()).unwrap();
     let found = Findings::of(tally, &options, 1800).unwrap();
     // 10.36 requests per session are "closed" by the paper's cut-offs for C2 up to 4; nothing was simulated yet.
-    assert_eq!((found.figures.paper_rule.model, found.figures.paper_rule.cut_offs), (System::Closed, (5.0, 10.0)));
+    assert_eq!((found.figures.paper_rule.model, found.figures.paper_rule.cutoffs), (System::Closed, (5.0, 10.0)));
     assert_eq!(found.recommendation.model, System::PartlyOpen);
     assert_eq!(
-        (found.figures.first.as_str(), found.figures.last.as_str()),
+        (found.figures.first_time.as_str(), found.figures.last_time.as_str()),
         ("1995-08-01T06:00:00Z", "1995-08-01T18:52:01Z")
     );
     let pages = found.figures.pages_only.unwrap();
-    assert_eq!((pages.lines, pages.sessions), (9801, 2854));
+    assert_eq!((pages.requests, pages.sessions), (9801, 2854));
     for model in System::ALL {
         let workload = found.workload(model).unwrap();
         let text = found.workload_text(model).unwrap();
@@ -69,15 +72,15 @@ fn the_findings_and_the_workloads_of_all_three_models() -> Tested {
 fn the_trace_launches_those_requests_at_those_instants() -> Tested {
     let path = nasa()?;
     let options = Options::default();
-    let inputs = inputs(&[path], &options.choice).unwrap();
+    let inputs = open_inputs(&[path], &options.choice).unwrap();
     let mut text = Vec::new();
     let methods = ["GET".to_owned(), "HEAD".to_owned()];
-    let written = trace(&inputs, &options, 1800, &methods, &mut text).unwrap();
+    let written = write_trace(&inputs, &options, 1800, &methods, &mut text).unwrap();
     assert_eq!((written.entries, written.sessions, written.other_methods), (30_968, 2989, 1));
     let text = String::from_utf8(text).unwrap();
     let toml = "duration = \"20s\"\narrivals.replay = { trace = \"t\", speed = 3600, stamps = \"as-recorded\" }";
     let workload = Workload::parse(toml, "w.toml", &|_| Ok(text.clone().into())).unwrap();
-    let (mut agenda, mix) = (Agenda::new(&workload, Share::ALL), workload.mix());
+    let (mut agenda, mix) = (workload.agenda(Share::ALL), workload.mix());
     let mut requests: Vec<&str> = Vec::new();
     let mut launched = 0;
     for line in text.lines().skip(1) {
@@ -101,9 +104,9 @@ fn the_trace_launches_those_requests_at_those_instants() -> Tested {
 fn the_jobs_of_the_supercomputer() -> Tested {
     let log = std::fs::File::open(real("NASA-iPSC-1993-3.1-cln.swf.gz")?).unwrap();
     let log = std::io::BufReader::new(flate2::read::MultiGzDecoder::new(log));
-    let swf = Swf::read("nasa", log).unwrap();
-    assert_eq!((swf.run_times.len(), swf.run_times.len() as u64 + swf.without), (18_066, 18_239));
-    let law = Law::empirical(swf.run_times).unwrap();
+    let swf = RunTimes::read("nasa", log).unwrap();
+    assert_eq!((swf.seconds.len(), swf.seconds.len() as u64 + swf.without), (18_066, 18_239));
+    let law = Law::empirical(swf.seconds).unwrap();
     assert!((law.mean() - 772.0).abs() < 0.5 && (law.scv() - 11.98).abs() < 0.005, "{} {}", law.mean(), law.scv());
     Ok(())
 }

@@ -2,8 +2,11 @@
 
 use std::fmt::Write as _;
 
-use offered_logs::{Findings, Options, Progress, inputs, read};
-use offered_model::{Agenda, Instant, Law, Share, System, Workload};
+use offered_base::{Instant, Share};
+use offered_distributions::Law;
+use offered_logs::{Findings, Options, Progress, open_inputs, read};
+use offered_schedule::System;
+use offered_workload::Workload;
 
 use crate::harness::Tested;
 use crate::program::real;
@@ -14,13 +17,13 @@ const TIMEOUT: u64 = 1800;
 
 fn findings(name: &str) -> Findings {
     let options = Options::default();
-    let inputs = inputs(&[name.to_owned()], &options.choice).unwrap();
+    let inputs = open_inputs(&[name.to_owned()], &options.choice).unwrap();
     Findings::of(read(&inputs, &options, TIMEOUT, &Progress::default()).unwrap(), &options, TIMEOUT).unwrap()
 }
 
 /// The launches of `workload` against a server that answers at once, as Squid would log them: a session is a client.
 fn log_of(workload: &Workload) -> String {
-    let (mut agenda, mut log) = (Agenda::new(workload, Share::ALL), String::new());
+    let (mut agenda, mut log) = (workload.agenda(Share::ALL), String::new());
     while let Some(launch) = agenda.due(Instant::MAX) {
         let ms = launch.intended.0 / 1_000_000;
         let (seconds, ms) = (1_700_000_000 + ms / 1000, ms % 1000);
@@ -38,7 +41,7 @@ fn assert_same_site(name: &str) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), log_of(&workload)).unwrap();
     let back = findings(file.path().to_str().unwrap());
-    let think = |found: &Findings| found.figures.think_s.as_ref().map(|think| (think.mean, think.cov)).unwrap();
+    let think = |found: &Findings| found.figures.think_time.as_ref().map(|think| (think.mean_s, think.cov)).unwrap();
     let ((mean, cov), (mean_back, cov_back)) = (think(&there), think(&back));
     let near = |what: &str, there: f64, back: f64, tolerance: f64| {
         assert!((back / there - 1.0).abs() <= tolerance, "{what}: {there} came back as {back}");
@@ -47,7 +50,7 @@ fn assert_same_site(name: &str) {
     near("mean think time", mean, mean_back, 0.05);
     near("CoV of think times", cov, cov_back, 0.05);
     near("sessions", there.figures.sessions as f64, back.figures.sessions as f64, 0.06);
-    near("requests", there.figures.lines as f64, back.figures.lines as f64, 0.08);
+    near("requests", there.figures.requests as f64, back.figures.requests as f64, 0.08);
 }
 
 fn nasas_log_comes_back() -> Tested {

@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use comparison::Discipline;
+use offered_base::{Nanos, Wrong};
 use offered_experiment::log_models;
-use offered_logs::document::{Document, Others, Words};
+use offered_logs::document::{LogAnalysis, ModelComparison, Messages};
 use offered_logs::{
-    Choice, Error, Findings, Input, LONGEST, Options, Progress, Rules, ServiceFrom, inputs, read, trace,
+    FormatChoice, Error, Findings, Input, LONGEST, Options, Progress, LabelRules, ServiceSource, open_inputs, read, write_trace,
 };
-use offered_model::{Nanos, System, Wrong};
+use offered_schedule::System;
 
 use crate::exit::{Exit, Failure};
 use crate::input_file::{self, Kind};
@@ -65,14 +66,14 @@ pub(crate) struct Args {
     #[arg(long)]
     pages_only: bool,
     /// File extensions that --pages-only excludes
-    #[arg(long, value_name = "EXT,...", default_value = offered_logs::PARTS, hide_default_value = true)]
+    #[arg(long, value_name = "EXT,...", default_value = offered_logs::ASSET_EXTENSIONS, hide_default_value = true)]
     parts: offered_logs::Extensions,
     /// Exclude user agents that identify as robots
     #[arg(long)]
     no_robots: bool,
     /// Include only these statuses, for example 2xx,3xx
     #[arg(long)]
-    status: Option<offered_logs::Statuses>,
+    status: Option<offered_logs::StatusFilter>,
     /// Include only URLs that match
     #[arg(long, value_name = "REGEX")]
     path: Option<String>,
@@ -102,7 +103,7 @@ pub(crate) struct Args {
     discipline: Vec<Discipline>,
     /// Source of the service times' variability: durations (if logged) or bytes
     #[arg(long, default_value = "durations")]
-    service_from: ServiceFrom,
+    service_from: ServiceSource,
     /// Do not simulate the system models; recommend partly-open
     #[arg(long, conflicts_with_all = ["load", "discipline"])]
     no_compare: bool,
@@ -149,7 +150,7 @@ fn timeout(text: &str) -> Result<Timeout, String> {
     if text == "auto" {
         return Ok(Timeout::Knee);
     }
-    let nanos = text.parse::<Nanos>().map_err(|why| why.to_string())?;
+    let nanos = text.parse::<Nanos>().map_err(|error| error.to_string())?;
     let seconds = nanos.0 / 1_000_000_000;
     if nanos != Nanos::from_secs(seconds) || !(1..=LONGEST).contains(&seconds) {
         return Err(format!("a session timeout is auto, or whole seconds from 1s to 3h, not {nanos}"));
@@ -175,9 +176,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let options = options(args)?;
     options.choice.check().map_err(Failure::input)?;
-    let inputs = inputs(&args.files, &options.choice).map_err(of_logs)?;
-    if args.trace.is_some() && inputs.iter().any(Input::once) {
-        return Err(of_logs(Error::Twice("--trace")));
+    let inputs = open_inputs(&args.files, &options.choice).map_err(of_logs)?;
+    if args.trace.is_some() && inputs.iter().any(Input::is_stdin) {
+        return Err(of_logs(Error::StandardInput("--trace")));
     }
     let pass = |timeout| {
         let progress = Progress::default();
@@ -187,7 +188,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     let timeout = match args.session_timeout {
         Timeout::Fixed(seconds) => seconds,
-        Timeout::Knee if inputs.iter().any(Input::once) => return Err(of_logs(Error::Twice("--session-timeout auto"))),
+        Timeout::Knee if inputs.iter().any(Input::is_stdin) => return Err(of_logs(Error::StandardInput("--session-timeout auto"))),
         Timeout::Knee => pass(1800)?.knee(),
     };
     let mut found = Findings::of(pass(timeout)?, &options, timeout).map_err(of_logs)?;
@@ -203,13 +204,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     if let Some(path) = &args.workload {
         let model = args.model.unwrap_or(found.recommendation.model);
-        let failed = |why| Failure::stopped(format!("cannot write {}: {why}", path.display()));
+        let failed = |error| Failure::stopped(format!("cannot write {}: {error}", path.display()));
         std::fs::write(path, found.workload_text(model)?).map_err(failed)?;
     }
     let written = args.trace.as_ref().map(|path| {
         let file =
-            File::create(path).map_err(|why| Failure::stopped(format!("cannot write {}: {why}", path.display())))?;
-        let written = trace(&inputs, &options, timeout, &args.methods, &mut BufWriter::new(file));
+            File::create(path).map_err(|error| Failure::stopped(format!("cannot write {}: {error}", path.display())))?;
+        let written = write_trace(&inputs, &options, timeout, &args.methods, &mut BufWriter::new(file));
         // A partial trace would pass for a complete one.
         written.inspect_err(|_| drop(std::fs::remove_file(path))).map_err(of_logs)
     });
@@ -223,16 +224,16 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let workless = written.filter(|written| written.without_work > 0).map(|written| {
         format!("{} jobs are not in the trace: their run time is unknown or zero", written.without_work)
     });
-    for complaint in &found.complaints {
+    for complaint in &found.parse_errors {
         status!("warning: unreadable: {complaint}");
     }
     let reasons = messages::reasons(&found, not_compared.as_deref());
-    let mut warnings: Vec<String> = found.doubts.iter().map(messages::doubt).collect();
-    warnings.extend(not_compared.map(|why| format!("the system models could not be compared: {why}")));
+    let mut warnings: Vec<String> = found.warnings.iter().map(messages::doubt).collect();
+    warnings.extend(not_compared.map(|error| format!("the system models could not be compared: {error}")));
     if args.json {
-        let left_out = found.left_out.iter().map(|(why, lines)| (messages::option(*why).to_owned(), *lines)).collect();
-        let words = Words { left_out, because: reasons, warnings: warnings.clone() };
-        json(&Document::new(&found, others, words));
+        let excluded = found.excluded.iter().map(|(why, lines)| (messages::option(*why).to_owned(), *lines)).collect();
+        let words = Messages { excluded, reasons, warnings: warnings.clone() };
+        json(&LogAnalysis::new(&found, others, words));
     } else {
         let (others, labels) = (others.as_ref(), args.labels);
         out!(no newline: "{}", text::Text { found: &found, reasons: &reasons, others, labels, written });
@@ -244,7 +245,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// Simulates the three system models; shows a status line on a terminal.
-fn compared(args: &Args, found: &Findings) -> Result<Others, Wrong> {
+fn compared(args: &Args, found: &Findings) -> Result<ModelComparison, Wrong> {
     let shown = !args.quiet && std::io::stderr().is_terminal();
     if shown {
         status!(no newline: "comparing the three system models (skip with --no-compare) ...");
@@ -258,20 +259,20 @@ fn compared(args: &Args, found: &Findings) -> Result<Others, Wrong> {
 }
 
 fn options(args: &Args) -> Result<Options, Failure> {
-    let mut options = Options { most_clients: args.max_clients, service_from: args.service_from, ..Options::default() };
-    options.choice = Choice { format: args.input_format.clone(), mapping: args.keys.clone(), user: None };
+    let mut options = Options { max_clients: args.max_clients, service_source: args.service_from, ..Options::default() };
+    options.choice = FormatChoice { format: args.input_format.clone(), mapping: args.keys.clone(), user: None };
     match &args.user {
         User::Client => {}
         User::ClientAndAgent => options.by_agent = true,
         User::Field(name) => options.choice.user = Some(name.clone()),
     }
     options.filters.pages_only = args.pages_only;
-    options.filters.parts = args.parts.clone();
+    options.filters.assets = args.parts.clone();
     options.filters.no_robots = args.no_robots;
     options.filters.status.clone_from(&args.status);
-    options.filters.path = args.path.as_deref().map(offered_logs::pattern).transpose()?;
+    options.filters.path = args.path.as_deref().map(offered_logs::path_regex).transpose()?;
     if args.labels || args.workload.is_some() {
-        let mut rules = Rules::default();
+        let mut rules = LabelRules::default();
         args.label.iter().try_for_each(|rule| rules.add(rule))?;
         options.labels = Some(rules);
     }
@@ -283,7 +284,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
 fn of_logs(error: Error) -> Failure {
     match error {
         Error::Trace(_) => Failure::stopped(error),
-        Error::NoneFollowed => Failure::input(format!("{error}; raise --max-clients")),
+        Error::NoSampledClient => Failure::input(format!("{error}; raise --max-clients")),
         _ => Failure::input(error),
     }
 }

@@ -1,11 +1,11 @@
 //! `offered schema`: prints the JSON Schemas of the workload file and of all JSON documents.
 
+use offered_events::document::Document;
 use offered_experiment::Summary;
 use offered_experiment::calibrate::Calibration;
 use offered_experiment::document::{Record, capacity, demo, simulate, sweep};
 use offered_import::document::ImportDocument;
 use offered_logs::document as logs;
-use offered_model::document::Document;
 use offered_plan::document as plan;
 use offered_report::Report;
 use offered_verify::{Verdict, Verdicts};
@@ -57,7 +57,7 @@ const DOCUMENTS: &[DocumentType] = &[
     DocumentType::document::<plan::Solutions>(),
     DocumentType::document::<plan::FlowMix>(),
     DocumentType::document::<plan::Comparison>(),
-    DocumentType::document::<logs::Document>(),
+    DocumentType::document::<logs::LogAnalysis>(),
     DocumentType::document::<Report>(),
     DocumentType::document::<ImportDocument>(),
     DocumentType::document::<Calibration>(),
@@ -84,7 +84,7 @@ impl DocumentType {
 }
 
 fn of_workload() -> Schema {
-    Schema::try_from(offered_model::workload::schema()).expect("a schema is an object")
+    Schema::try_from(offered_workload::schema()).expect("a schema is an object")
 }
 
 /// Runs the verb.

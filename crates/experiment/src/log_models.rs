@@ -1,11 +1,15 @@
 //! What the simpler system models would get wrong: the responses of all three, simulated at the log's load and C2.
 
-use offered_logs::document::{Others, Response, Simulated};
-use offered_logs::{Findings, Likeness, Recommendation};
-use offered_model::workload::{Closed, Draft, Opening, Server, Sessions};
-use offered_model::{Law, Nanos, Policy, Rate, Schedule, System, Workload, Wrong};
+use offered_base::{Nanos, Rate, Wrong};
+use offered_distributions::Law;
+use offered_logs::document::{ModelComparison, ResponseEstimate, ModelResponses};
+use offered_logs::{Findings, ResponseRatios, Recommendation};
+use offered_schedule::{Closed, Opening, Sessions};
+use offered_schedule::{Schedule, System};
 use offered_simulate::{Stop, load::at_load, simulate};
 use offered_stats::steady_state::Estimate;
+use offered_workload::{Draft, Server};
+use offered_workload::{Policy, Workload};
 
 /// Answered requests in each simulation.
 const JOBS: u64 = 100_000;
@@ -16,7 +20,7 @@ const MOST_USERS: f64 = 1000.0;
 /// Assumed of service times where the log does not tell: up to here the cut-offs of the paper's rule are 5 and 10.
 const ASSUMED_SCV: f64 = 4.0;
 
-offered_model::named! {
+offered_base::named! {
     /// Under which discipline the server is assumed to work.
     pub enum Discipline {
         /// First come, first served.
@@ -35,7 +39,7 @@ impl Discipline {
     }
 
     /// What was simulated under it.
-    pub const fn of(self, simulated: &Simulated) -> Option<&Response> {
+    pub const fn of(self, simulated: &ModelResponses) -> Option<&ResponseEstimate> {
         match self {
             Self::Fcfs => simulated.fcfs.as_ref(),
             Self::Ps => simulated.ps.as_ref(),
@@ -51,12 +55,12 @@ impl Discipline {
 ///
 /// # Errors
 /// Why the site's own model cannot be simulated; that of another is kept in its place.
-pub fn others(found: &Findings, load: f64, disciplines: &[Discipline]) -> Result<Others, Wrong> {
+pub fn compare(found: &Findings, load: f64, disciplines: &[Discipline]) -> Result<ModelComparison, Wrong> {
     let think = found.think();
     let rate = found.figures.session_starts.rate_per_s * found.figures.requests_per_session.mean;
     let scv = found.figures.scv.unwrap_or(ASSUMED_SCV);
     let service = law(load / rate, scv)?;
-    let users = (rate * think.mean() + load).round().clamp(2.0, MOST_USERS);
+    let users = (rate * think.mean_s() + load).round().clamp(2.0, MOST_USERS);
     // `at_load` puts the rates in.
     let some = || Rate::from_per_sec(1.0).map(Schedule::poisson);
     let sessions = |model| {
@@ -82,22 +86,22 @@ pub fn others(found: &Findings, load: f64, disciplines: &[Discipline]) -> Result
         .collect::<Result<Vec<_>, Wrong>>()?;
     let (mut models, mut missing) = (Vec::new(), Vec::new());
     for model in System::ALL {
-        let mut simulated = Simulated { model, fcfs: None, ps: None };
+        let mut simulated = ModelResponses { model, fcfs: None, ps: None };
         for (discipline, own) in &own {
             let response = match model {
                 System::PartlyOpen => Ok(*own),
                 _ => one(model, *discipline),
             };
             match response {
-                Ok(response) => *under(&mut simulated, *discipline) = Some(beside(response, *own)),
+                Ok(response) => *under(&mut simulated, *discipline) = Some(file_reader(response, *own)),
                 Err(why) => missing.push(format!("{}, {}: {why}", model.name(), discipline.name())),
             }
         }
         models.push(simulated);
     }
-    Ok(Others {
+    Ok(ModelComparison {
         load,
-        service: service.to_string(),
+        service_distribution: service.to_string(),
         scv,
         scv_known: found.figures.scv.is_some(),
         users: users as u64,
@@ -107,22 +111,22 @@ pub fn others(found: &Findings, load: f64, disciplines: &[Discipline]) -> Result
 }
 
 /// What follows from it for a site with so many requests per session.
-pub fn recommendation(others: &Others, requests_per_session: f64) -> Recommendation {
-    let likenesses: Vec<Likeness> = others.models.iter().flat_map(likenesses).collect();
+pub fn recommendation(others: &ModelComparison, requests_per_session: f64) -> Recommendation {
+    let likenesses: Vec<ResponseRatios> = others.models.iter().flat_map(likenesses).collect();
     Recommendation::by(requests_per_session, &likenesses)
 }
 
-fn under(simulated: &mut Simulated, discipline: Discipline) -> &mut Option<Response> {
+fn under(simulated: &mut ModelResponses, discipline: Discipline) -> &mut Option<ResponseEstimate> {
     match discipline {
         Discipline::Fcfs => &mut simulated.fcfs,
         Discipline::Ps => &mut simulated.ps,
     }
 }
 
-fn likenesses(simulated: &Simulated) -> impl Iterator<Item = Likeness> {
-    [&simulated.fcfs, &simulated.ps].into_iter().flatten().map(|response| Likeness {
+fn likenesses(simulated: &ModelResponses) -> impl Iterator<Item = ResponseRatios> {
+    [&simulated.fcfs, &simulated.ps].into_iter().flatten().map(|response| ResponseRatios {
         model: simulated.model,
-        mean: (response.ratio, response.half_width_s * response.ratio / response.mean_s),
+        mean: (response.mean_ratio, response.mean_half_width_s * response.mean_ratio / response.mean_s),
         p95: (
             response.p95_ratio,
             response.p95_half_width_s.map_or(f64::INFINITY, |half| half * response.p95_ratio / response.p95_s),
@@ -131,13 +135,13 @@ fn likenesses(simulated: &Simulated) -> impl Iterator<Item = Likeness> {
 }
 
 /// Mean and 95 % point beside those of the site's own model.
-fn beside((mean, p95): (Estimate, Estimate), own: (Estimate, Estimate)) -> Response {
-    Response {
+fn file_reader((mean, p95): (Estimate, Estimate), own: (Estimate, Estimate)) -> ResponseEstimate {
+    ResponseEstimate {
         mean_s: mean.value,
-        half_width_s: mean.half_width(),
+        mean_half_width_s: mean.half_width(),
         p95_s: p95.value,
         p95_half_width_s: Some(p95.half_width()).filter(|half| half.is_finite()),
-        ratio: mean.value / own.0.value,
+        mean_ratio: mean.value / own.0.value,
         p95_ratio: p95.value / own.1.value,
     }
 }

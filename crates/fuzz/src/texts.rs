@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use offered_base::Seed;
 use offered_io::chunked::decode_in_pieces;
-use offered_logs::Choice;
-use offered_model::catalogue::{Catalogue, Index, OneOf};
-use offered_model::template::{Template, in_url};
-use offered_model::{Seed, Trace, Workload};
+use offered_logs::FormatChoice;
 use offered_observe::{SeriesFilter, read_response};
+use offered_schedule::Trace;
+use offered_workload::Workload;
+use offered_workload::catalogue::{Catalogue, Index, OneOf};
+use offered_workload::template::{Template, in_url};
 
 /// Decodes a chunked body. The first byte says how the rest is split, which must not change the result.
 pub(crate) fn chunked(bytes: &[u8]) {
@@ -81,7 +83,7 @@ pub(crate) fn logs(bytes: &[u8]) {
     // Larger values of the first byte select users by a field; with JSON they also map keys.
     let user = (chosen / FORMATS.len() % 2 == 1).then(|| "user".to_owned());
     let mapping = if user.is_some() { "client=a.b,time=t" } else { "" }.to_owned();
-    let Ok(mut format) = (Choice { format, mapping, user }).format(log) else { return };
+    let Ok(mut format) = (FormatChoice { format, mapping, user }).format(log) else { return };
     let records: Vec<&[u8]> = match format.record() {
         Some(length) => log.chunks(length).collect(),
         None => log.split(|byte| *byte == b'\n').collect(),

@@ -1,59 +1,63 @@
-//! The choice of the system model, by evidence: open or closed only where it behaves like the site's own partly-open model.
+//! Recommendation of the system model: open or closed only if it behaves like the partly-open model of the site.
 //!
-//! Every site is partly-open: sessions arrive, make some requests and leave. [`Recommendation::by`] takes the open or the
-//! closed model for it only where, simulated at one load, the mean and the 95 % point of its responses are within
-//! [`NEAR`] of those of the partly-open one under every discipline that was looked at. What cannot be told stays partly-open,
-//! which is never wrong.
+//! Web sites are partly-open: sessions arrive, send some requests and leave. [`Recommendation::by`] recommends the open
+//! or closed model only if, in simulations at the same load, mean and p95 of its response times are within
+//! [`SIMILARITY_TOLERANCE`] of those of the partly-open model under every simulated discipline. In case of doubt the
+//! recommendation is partly-open.
 //!
-//! [`PaperRule`] is shown beside it: principle (vii) of Schroeder, Wierman and Harchol-Balter (2006), by which a partly-open
-//! system with at most five requests per session behaves like an open one, with ten or more like a closed one. That is for a C2
-//! up to 4: as C2 goes to 49, the paper's cut-off moves from 5 to 20, here by a straight line between the two points and no
-//! further. The paper has no second cut-off for a high C2; here it stays twice the first, as 10 is twice 5.
+//! [`PaperRule`] is reported as well: principle (vii) of Schroeder, Wierman and Harchol-Balter (2006), by which a
+//! partly-open system with at most five requests per session behaves like an open system, and with ten or more like a
+//! closed system. These cut-offs hold for a C2 up to 4. For a C2 of 49 the paper's cut-off is 20; between the two
+//! points it is interpolated linearly, and it is constant beyond. The paper has no second cut-off for high C2; here it
+//! is twice the first, as 10 is twice 5.
 
-use offered_model::System;
-use schemars::JsonSchema;
+use offered_schedule::System;
 use serde::{Deserialize, Serialize};
 
-/// Up to this part apart, two figures count as the same.
-pub const NEAR: f64 = 0.1;
+/// Maximum relative difference of two figures that count as similar.
+pub const SIMILARITY_TOLERANCE: f64 = 0.1;
 
-/// What the rule of the paper says, and from what.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Result of the rule of thumb in Schroeder et al. (2006).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PaperRule {
-    /// What it takes the site for.
+    /// System model by the rule.
     pub model: System,
-    /// At most so many requests per session are open, at least so many closed.
-    pub cut_offs: (f64, f64),
-    /// The same rule at other timeouts.
-    pub at_timeouts: Vec<Otherwise>,
-    /// And without the parts of pages.
-    pub pages_only: Option<Otherwise>,
+    /// Requests per session up to which the rule says open, and from which it says closed.
+    pub cutoffs: (f64, f64),
+    /// Result at other session timeouts.
+    pub at_timeouts: Vec<RuleResult>,
+    /// Result without page assets; `null` if assets are excluded anyway.
+    pub pages_only: Option<RuleResult>,
 }
 
-/// What the rule of the paper says of the same log cut into other sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Otherwise {
-    /// A silence longer than this ends a session.
+/// Result of the rule for other sessions of the same log.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RuleResult {
+    /// Session timeout in seconds.
     pub timeout_s: u64,
-    /// Requests over sessions.
+    /// Mean number of requests per session.
     pub requests_per_session: f64,
-    /// What the rule takes the site for.
+    /// System model by the rule.
     pub model: System,
 }
 
 impl PaperRule {
-    /// For so many requests per session at this C2 of service times (unknown: up to 4).
+    /// Applies the rule to the mean number of requests per session and the C2 of service times (`None` counts as at
+    /// most 4).
     pub(crate) fn of(requests_per_session: f64, scv: Option<f64>) -> Self {
-        let cut = cut_off(scv);
+        let cut = lower_cutoff(scv);
         let round = |cut: f64| (cut * 10.0).round() / 10.0;
-        let model = rule(requests_per_session, scv);
-        Self { model, cut_offs: (round(cut), round(2.0 * cut)), at_timeouts: Vec::new(), pages_only: None }
+        let model = model_by_rule(requests_per_session, scv);
+        Self { model, cutoffs: (round(cut), round(2.0 * cut)), at_timeouts: Vec::new(), pages_only: None }
     }
 }
 
-/// The model for so many requests per session at this C2 (unknown: up to 4).
-pub fn rule(requests_per_session: f64, scv: Option<f64>) -> System {
-    let cut = cut_off(scv);
+/// The system model by the rule, for the mean number of requests per session and the C2 of service times (`None` counts
+/// as at most 4).
+pub fn model_by_rule(requests_per_session: f64, scv: Option<f64>) -> System {
+    let cut = lower_cutoff(scv);
     if requests_per_session <= cut {
         System::Open
     } else if requests_per_session >= 2.0 * cut {
@@ -63,66 +67,72 @@ pub fn rule(requests_per_session: f64, scv: Option<f64>) -> System {
     }
 }
 
-/// The lower cut-off at this C2: 5 up to 4, 20 from 49 on, a straight line between.
-fn cut_off(scv: Option<f64>) -> f64 {
+/// The lower cut-off for a C2: 5 up to 4, 20 from 49 on, linear between.
+fn lower_cutoff(scv: Option<f64>) -> f64 {
     5.0 + 15.0 * ((scv.unwrap_or(0.0) - 4.0) / 45.0).clamp(0.0, 1.0)
 }
 
-/// Responses of one model under one discipline, over those of the partly-open model under the same: 1 is no difference.
+/// Response times of a model relative to those of the partly-open model under the same discipline; 1 means no
+/// difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Likeness {
-    /// Which model.
+pub struct ResponseRatios {
+    /// The compared model.
     pub model: System,
-    /// Its mean response over that of the partly-open model, and the half-width of the interval of that.
+    /// Ratio of the mean response times, and the half-width of its confidence interval.
     pub mean: (f64, f64),
-    /// The same of the 95 % points.
+    /// Ratio of the 95th percentiles, and the half-width of its confidence interval.
     pub p95: (f64, f64),
 }
 
-impl Likeness {
-    /// Whether both figures are within [`NEAR`], and known well enough to say so.
-    fn is_near(&self) -> bool {
-        [self.mean, self.p95].iter().all(|(ratio, half)| (ratio - 1.0).abs() <= NEAR && *half <= NEAR)
+impl ResponseRatios {
+    /// Whether both ratios differ from 1 by at most [`SIMILARITY_TOLERANCE`] and their half-widths are at most that.
+    fn is_similar(&self) -> bool {
+        [self.mean, self.p95]
+            .iter()
+            .all(|(ratio, half)| (ratio - 1.0).abs() <= SIMILARITY_TOLERANCE && *half <= SIMILARITY_TOLERANCE)
     }
 }
 
-/// A system model and why.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The recommended system model and the reason.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recommendation {
-    /// The model to use.
+    /// Recommended model.
     pub model: System,
-    /// What decided.
-    pub because: Because,
+    /// Reason of the recommendation.
+    pub reason: RecommendationReason,
 }
 
-/// What decided for a system model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Because {
-    /// Every session is one request: that is an open system.
+/// Reason of a recommendation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RecommendationReason {
+    /// Every session is a single request, as in an open system.
     SingleRequests,
-    /// The simpler model behaves like the partly-open one.
+    /// The simpler model behaves like the partly-open model.
     SameResponses,
-    /// Neither of the simpler models behaves like the partly-open one, or not surely.
+    /// Neither simpler model is known to behave like the partly-open model.
     OtherResponses,
     /// The models were not compared.
     NotCompared,
 }
 
 impl Recommendation {
-    /// For sessions of so many requests on average, by what was simulated; nothing, if nothing was.
-    pub fn by(requests_per_session: f64, likenesses: &[Likeness]) -> Self {
+    /// Recommends a model from the mean number of requests per session and the simulated ratios (empty if nothing was
+    /// simulated).
+    pub fn by(requests_per_session: f64, likenesses: &[ResponseRatios]) -> Self {
         let near = |model: &System| {
             let mut of_model = likenesses.iter().filter(|likeness| likeness.model == *model).peekable();
-            of_model.peek().is_some() && of_model.all(Likeness::is_near)
+            of_model.peek().is_some() && of_model.all(ResponseRatios::is_similar)
         };
-        let (model, because) = match [System::Open, System::Closed].into_iter().find(near) {
-            _ if requests_per_session <= 1.0 => (System::Open, Because::SingleRequests),
-            _ if likenesses.is_empty() => (System::PartlyOpen, Because::NotCompared),
-            Some(model) => (model, Because::SameResponses),
-            None => (System::PartlyOpen, Because::OtherResponses),
+        let (model, reason) = match [System::Open, System::Closed].into_iter().find(near) {
+            _ if requests_per_session <= 1.0 => (System::Open, RecommendationReason::SingleRequests),
+            _ if likenesses.is_empty() => (System::PartlyOpen, RecommendationReason::NotCompared),
+            Some(model) => (model, RecommendationReason::SameResponses),
+            None => (System::PartlyOpen, RecommendationReason::OtherResponses),
         };
-        Self { model, because }
+        Self { model, reason }
     }
 }
 
@@ -131,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rule_of_the_paper() {
+    fn paper_rule_has_the_cutoffs_of_the_paper() {
         for (mean, model) in [
             (1.0, System::Open),
             (5.0, System::Open),
@@ -139,37 +149,37 @@ mod tests {
             (9.99, System::PartlyOpen),
             (10.0, System::Closed),
         ] {
-            assert_eq!(rule(mean, None), model);
-            assert_eq!(rule(mean, Some(4.0)), model);
+            assert_eq!(model_by_rule(mean, None), model);
+            assert_eq!(model_by_rule(mean, Some(4.0)), model);
         }
-        assert_eq!([0.0, 4.0, 26.5, 49.0, 500.0].map(|scv| cut_off(Some(scv))), [5.0, 5.0, 12.5, 20.0, 20.0]);
+        assert_eq!([0.0, 4.0, 26.5, 49.0, 500.0].map(|scv| lower_cutoff(Some(scv))), [5.0, 5.0, 12.5, 20.0, 20.0]);
         assert_eq!(
-            [20.0, 20.1, 39.9, 40.0].map(|mean| rule(mean, Some(49.0))),
+            [20.0, 20.1, 39.9, 40.0].map(|mean| model_by_rule(mean, Some(49.0))),
             [System::Open, System::PartlyOpen, System::PartlyOpen, System::Closed]
         );
     }
 
     #[test]
-    fn a_simpler_model_must_behave_like_the_site_under_every_discipline() {
-        let like = |model, mean, p95| Likeness { model, mean: (mean, 0.05), p95: (p95, 0.05) };
-        let by = |likenesses: &[Likeness]| Recommendation::by(15.9, likenesses).model;
+    fn a_simpler_model_must_be_similar_under_every_discipline() {
+        let like = |model, mean, p95| ResponseRatios { model, mean: (mean, 0.05), p95: (p95, 0.05) };
+        let by = |likenesses: &[ResponseRatios]| Recommendation::by(15.9, likenesses).model;
         let closed = [like(System::Closed, 0.6, 0.5), like(System::Closed, 0.7, 0.6)];
-        // 3.7 times too slow first come first served, right where all share: not open.
+        // Similar under processor sharing but 3.7 times slower under FCFS: not open.
         assert_eq!(by(&[like(System::Open, 3.7, 3.9), like(System::Open, 1.01, 1.02), closed[0]]), System::PartlyOpen);
         assert_eq!(
             by(&[like(System::Open, 1.08, 1.02), like(System::Open, 1.01, 0.95), closed[0], closed[1]]),
             System::Open
         );
-        assert_eq!(by(&[like(System::Open, 1.0, 1.11)]), System::PartlyOpen, "the 95 % point counts too");
+        assert_eq!(by(&[like(System::Open, 1.0, 1.11)]), System::PartlyOpen, "p95 counts too");
         assert_eq!(by(&[like(System::Open, 2.0, 2.0), like(System::Closed, 0.95, 0.99)]), System::Closed);
-        // What is not known to 10 % is no evidence.
+        // An estimate with a half-width above 10 % is no evidence.
         for (half, model) in [(0.09, System::Open), (0.11, System::PartlyOpen), (0.4, System::PartlyOpen)] {
-            let known = Likeness { model: System::Open, mean: (1.0, half), p95: (1.0, half) };
+            let known = ResponseRatios { model: System::Open, mean: (1.0, half), p95: (1.0, half) };
             assert_eq!(by(&[known]), model, "{half}");
         }
         assert_eq!(
             Recommendation::by(3.0, &[]),
-            Recommendation { model: System::PartlyOpen, because: Because::NotCompared }
+            Recommendation { model: System::PartlyOpen, reason: RecommendationReason::NotCompared }
         );
         assert_eq!(Recommendation::by(1.0, &[]).model, System::Open);
     }

@@ -1,37 +1,37 @@
-//! A table of clients that no choice of addresses can make slow.
+//! A hash table of clients that is safe against crafted addresses.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// A map from client hashes. What tells clients apart is the same in every run; where they lie in the table is not.
-pub(crate) type ByClient<T> = HashMap<u64, T, Places>;
+/// A map keyed by client hashes. The hashes are the same in every run, the table order is random.
+pub(crate) type ClientMap<T> = HashMap<u64, T, RandomHashing>;
 
-/// Gives each table its own order: a random odd factor.
+/// Randomizes the order of each table by a random odd factor.
 #[derive(Clone, Debug)]
-pub(crate) struct Places(u64);
+pub(crate) struct RandomHashing(u64);
 
-impl Default for Places {
+impl Default for RandomHashing {
     fn default() -> Self {
         Self(RandomState::new().hash_one(0) | 1)
     }
 }
 
-impl BuildHasher for Places {
-    type Hasher = Place;
+impl BuildHasher for RandomHashing {
+    type Hasher = ClientHasher;
 
-    fn build_hasher(&self) -> Place {
-        Place { factor: self.0, hash: 0 }
+    fn build_hasher(&self) -> ClientHasher {
+        ClientHasher { factor: self.0, hash: 0 }
     }
 }
 
-/// Both halves of the product of a client's hash and the table's factor.
+/// Combines both halves of the product of a client's hash and the table's factor.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ClientHasher {
     factor: u64,
     hash: u64,
 }
 
-impl Hasher for Place {
+impl Hasher for ClientHasher {
     #[inline]
     fn finish(&self) -> u64 {
         self.hash

@@ -1,38 +1,38 @@
-//! The curve of sessions over the timeout tau, and its knee.
+//! Number of sessions as a function of the session timeout tau, and the knee of that curve.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::gaps::LONGEST;
 use crate::sessions::Sessions;
 
-/// One point of the curve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A point of the curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Point {
-    /// tau, in seconds.
+    /// Session timeout tau in seconds.
     pub timeout_s: u64,
-    /// Sessions when they end after more than tau of silence.
+    /// Number of sessions with this timeout.
     pub sessions: u64,
-    /// Requests over sessions.
+    /// Mean number of requests per session.
     pub requests_per_session: f64,
 }
 
-/// The timeouts of the printed curve.
+/// Timeouts of the printed curve in seconds.
 const SHOWN: [u64; 19] =
     [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200, 9000, LONGEST];
 
-/// The curve of `requests` requests by `clients` clients.
+/// Number of sessions as a function of the timeout.
 #[derive(Clone, Debug)]
 pub struct Curve {
     clients: u64,
     requests: u64,
     longer: Vec<u64>,
-    /// What the counts are multiplied by to stand for the whole site.
+    /// Factor by which counts are scaled if clients are sampled.
     one_in: u64,
 }
 
 impl Curve {
-    /// From the gaps of the clients followed.
+    /// Computes the curve from the gaps of the sampled clients.
     pub fn new(sessions: &Sessions) -> Self {
         Self {
             clients: sessions.clients() as u64,
@@ -42,21 +42,21 @@ impl Curve {
         }
     }
 
-    /// The point at a timeout of whole seconds, at most [`LONGEST`].
+    /// The point at a timeout in seconds, at most [`LONGEST`].
     pub fn at(&self, timeout_s: u64) -> Point {
         let sessions = self.clients + self.longer[timeout_s.min(LONGEST) as usize];
         let requests_per_session = self.requests as f64 / sessions.max(1) as f64;
         Point { timeout_s, sessions: sessions * self.one_in, requests_per_session }
     }
 
-    /// The points worth printing.
+    /// The points to print.
     pub fn points(&self) -> Vec<Point> {
         SHOWN.into_iter().map(|timeout| self.at(timeout)).collect()
     }
 
-    /// The knee: the shortest timeout of whole minutes from which on one more minute of patience joins fewer than one session
-    /// in two hundred, the derivative taken between tau/sqrt(2) and tau sqrt(2) (section 7 of the paper picks the point where
-    /// the derivative of the curve levels off).
+    /// The knee in seconds: the shortest timeout in whole minutes from which on another minute merges fewer than one
+    /// session in two hundred. The derivative is taken between tau/sqrt(2) and tau*sqrt(2) (section 7 of the paper
+    /// picks the point where the derivative levels off).
     pub fn knee(&self) -> u64 {
         let steep = |minute: &u64| {
             let tau = minute * 60;
@@ -77,8 +77,8 @@ mod tests {
     use crate::time::SECOND;
 
     #[test]
-    fn the_knee_lies_between_thinking_and_coming_back_another_day() {
-        // Think times exponential with mean 60 s, absences far longer than three hours.
+    fn the_knee_separates_think_times_from_absences() {
+        // Think times are exponential with mean 60 s, absences are longer than three hours.
         let mut gaps = Gaps::default();
         for i in 0..10_000 {
             let u = (f64::from(i) + 0.5) / 10_000.0;

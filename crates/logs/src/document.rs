@@ -1,118 +1,122 @@
-//! The document `offered.logs/1`: what `offered logs --json` prints.
+//! The JSON document `offered.logs/1`, printed by `offered logs --json`.
 
-use offered_model::System;
-use offered_model::document::{self, Schema};
-use schemars::JsonSchema;
+use offered_events::document::{self, Schema};
+use offered_schedule::System;
 use serde::{Deserialize, Serialize};
 
-use crate::choose::Because;
+use crate::choose::RecommendationReason;
 use crate::findings::{Figures, Findings};
 
-/// A site by its access logs: its sessions, and the system model that it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Document {
-    /// What this document is.
-    pub schema: Schema<Document>,
-    /// What the log says, in figures.
+/// Analysis of access logs: sessions and the recommended system model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LogAnalysis {
+    /// Name and version of the document type.
+    pub schema: Schema<LogAnalysis>,
+    /// Figures of the log.
     #[serde(flatten)]
     pub figures: Figures,
-    /// Lines left out, by the option that did it.
-    pub left_out: Vec<(String, u64)>,
-    /// The system model to use.
-    pub recommendation: Recommended,
-    /// The three system models side by side, where they were compared.
-    pub other_models: Option<Others>,
-    /// What to doubt, and what to do about it.
+    /// Number of excluded lines, by the option that excluded them.
+    pub excluded: Vec<(String, u64)>,
+    /// Recommended system model.
+    pub recommendation: RecommendedModel,
+    /// Comparison of the three system models; `null` if they were not compared.
+    pub model_comparison: Option<ModelComparison>,
+    /// Warnings, each with a fix.
     pub warnings: Vec<String>,
 }
 
-impl document::Document for Document {
+impl document::Document for LogAnalysis {
     const SCHEMA: &'static str = "offered.logs/1";
 }
 
-/// The system model to use, and why.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Recommended {
-    /// The model.
+/// The recommended system model with its reasons.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RecommendedModel {
+    /// The system model.
     pub model: System,
-    /// What decided.
-    pub decided_by: Because,
-    /// The reasons in words, one a line.
-    pub because: Vec<String>,
+    /// Reason of the recommendation.
+    pub reason: RecommendationReason,
+    /// The reasons as text, one per line.
+    pub reasons: Vec<String>,
 }
 
-/// The three system models side by side, and what was assumed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Others {
-    /// Of the one modelled server.
+/// Comparison of the three system models by simulation, with its assumptions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ModelComparison {
+    /// Load of the modelled server.
     pub load: f64,
-    /// Law of the work of a request: the C2, and the mean that makes this load at the log's mean rate.
-    pub service: String,
-    /// Its C2.
+    /// Distribution of service times: its mean gives this load at the log's mean rate.
+    pub service_distribution: String,
+    /// C2 (squared coefficient of variation) of service times.
     pub scv: f64,
-    /// Whether the log told the C2; else it is assumed.
+    /// Whether the C2 was measured from the log; otherwise it is assumed.
     pub scv_known: bool,
-    /// Of the closed system.
+    /// Number of users of the closed model.
     pub users: u64,
-    /// The models.
-    pub models: Vec<Simulated>,
-    /// Why a model is not among them.
+    /// Results of the models.
+    pub models: Vec<ModelResponses>,
+    /// Models that could not be simulated, with the reason.
     pub missing: Vec<String>,
 }
 
-/// One model's responses under the disciplines that were assumed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Simulated {
-    /// The model.
+/// Response times of one model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ModelResponses {
+    /// The system model.
     pub model: System,
     /// First come, first served.
-    pub fcfs: Option<Response>,
+    pub fcfs: Option<ResponseEstimate>,
     /// Processor sharing.
-    pub ps: Option<Response>,
+    pub ps: Option<ResponseEstimate>,
 }
 
-/// A mean and a 95 % point, with the half-widths of their 95 % intervals.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Response {
-    /// The mean.
+/// Mean and 95th percentile of response times, with the half-widths of their 95 % confidence intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResponseEstimate {
+    /// Mean in seconds.
     pub mean_s: f64,
-    /// Half the width of its interval.
-    pub half_width_s: f64,
-    /// The 95 % point.
+    /// Half-width of the confidence interval of the mean, in seconds.
+    pub mean_half_width_s: f64,
+    /// 95th percentile in seconds.
     pub p95_s: f64,
-    /// Half the width of its interval; absent where so many answers do not tell.
+    /// Half-width of the confidence interval of the 95th percentile, in seconds; `null` if there are too few responses.
     pub p95_half_width_s: Option<f64>,
-    /// The mean over that of the partly-open model.
-    pub ratio: f64,
-    /// The 95 % point over that of the partly-open model.
+    /// Mean relative to the partly-open model.
+    pub mean_ratio: f64,
+    /// 95th percentile relative to the partly-open model.
     pub p95_ratio: f64,
 }
 
-/// What a document says in words.
+/// Texts of a document.
 #[derive(Clone, Debug, Default)]
-pub struct Words {
-    /// Lines left out, by the option that did it.
-    pub left_out: Vec<(String, u64)>,
-    /// Why this system model.
-    pub because: Vec<String>,
-    /// What to doubt.
+pub struct Messages {
+    /// Number of excluded lines, by the option that excluded them.
+    pub excluded: Vec<(String, u64)>,
+    /// Reasons of the recommendation.
+    pub reasons: Vec<String>,
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
-impl Document {
-    /// Of what was found, in these words.
-    pub fn new(found: &Findings, other_models: Option<Others>, words: Words) -> Self {
+impl LogAnalysis {
+    /// Builds the document from the findings and their texts.
+    pub fn new(found: &Findings, model_comparison: Option<ModelComparison>, messages: Messages) -> Self {
         Self {
             schema: Schema::new(),
             figures: found.figures.clone(),
-            left_out: words.left_out,
-            recommendation: Recommended {
+            excluded: messages.excluded,
+            recommendation: RecommendedModel {
                 model: found.recommendation.model,
-                decided_by: found.recommendation.because,
-                because: words.because,
+                reason: found.recommendation.reason,
+                reasons: messages.reasons,
             },
-            other_models,
-            warnings: words.warnings,
+            model_comparison,
+            warnings: messages.warnings,
         }
     }
 }

@@ -1,29 +1,29 @@
-//! The entry: what one line of a log says, borrowed from the line.
+//! A log entry, borrowed from its line.
 
-/// One request as a log recorded it. Bytes are as logged: any of them may come from an attacker.
+/// A request as recorded in a log. All fields are raw bytes and untrusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// Nanoseconds since the Unix epoch, as stamped: most servers stamp the arrival, nginx and Squid the completion.
+    /// Timestamp in nanoseconds since the Unix epoch: the arrival on most servers, the completion with nginx and Squid.
     pub time: i64,
-    /// The client's address or name.
+    /// Address or name of the client.
     pub client: &'a [u8],
-    /// The user agent, empty when not logged.
+    /// User agent; empty if not logged.
     pub agent: &'a [u8],
-    /// The value of the field asked for with `--user field NAME`, else empty.
+    /// Value of the field selected by `--user 'field NAME'`; otherwise empty.
     pub user: &'a [u8],
-    /// `GET`, ...
+    /// Request method.
     pub method: &'a [u8],
     /// Path and query.
     pub target: &'a [u8],
-    /// 0 when not logged.
+    /// Status; 0 if not logged.
     pub status: u16,
-    /// Bytes of the answer.
+    /// Size of the response in bytes.
     pub bytes: Option<u64>,
-    /// Nanoseconds the answer took; of a job, those it ran.
+    /// Duration in nanoseconds; for jobs the run time.
     pub duration: Option<u64>,
 }
 
-/// `method target [protocol]` taken apart; the target may hold spaces, and absolute URLs lose scheme and host.
+/// Splits `method target [protocol]`. The target may contain spaces; scheme and host of absolute URLs are removed.
 #[inline]
 pub(crate) fn request(line: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
     let space = memchr::memchr(b' ', line).ok_or("the request has no path")?;
@@ -44,7 +44,7 @@ pub(crate) fn request(line: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
     Ok((method, path(target)))
 }
 
-/// The path and query of a URL that may be absolute.
+/// Path and query of a URL, which may be absolute.
 #[inline]
 pub(crate) fn path(target: &[u8]) -> &[u8] {
     if target[0] == b'/' {
@@ -55,7 +55,7 @@ pub(crate) fn path(target: &[u8]) -> &[u8] {
     rest.iter().position(|b| *b == b'/').map_or(b"/", |at| &rest[at..])
 }
 
-/// `ddd` as a status; `-` and `000` are none.
+/// Parses a status of three digits; `-` gives 0.
 #[inline]
 pub(crate) fn status(text: &[u8]) -> Option<u16> {
     match text {
@@ -67,7 +67,7 @@ pub(crate) fn status(text: &[u8]) -> Option<u16> {
     }
 }
 
-/// The place of the first quote at or after `from` that no backslash escapes.
+/// Position of the first unescaped quote at or after `from`.
 #[inline]
 pub(crate) fn quote(line: &[u8], mut from: usize) -> Option<usize> {
     loop {

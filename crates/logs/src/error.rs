@@ -1,45 +1,45 @@
-//! What can stop the analysis of a log.
+//! Errors of log analysis.
 
-/// Why a log was not analysed.
+/// Reason why a log cannot be analysed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file that cannot be read.
-    #[error("{file}: {why}")]
+    /// A file cannot be read.
+    #[error("{file}: {reason}")]
     Read {
-        /// Its name.
+        /// File name.
         file: String,
-        /// What the system said.
-        why: std::io::Error,
+        /// Error of the operating system.
+        reason: std::io::Error,
     },
-    /// A file whose format is unknown or does not fit the options.
-    #[error("{file}: {why}")]
+    /// The format of a file is unknown or does not match the options.
+    #[error("{file}: {reason}")]
     Format {
-        /// Its name.
+        /// File name.
         file: String,
-        /// What is wrong, and what to write.
-        why: String,
+        /// What is wrong and how to fix it.
+        reason: String,
     },
-    /// A pattern of file names that matches none, or is none.
+    /// A file name or glob pattern matches no file.
     #[error("`{0}`: no such file")]
     NoFile(String),
-    /// Nothing to analyse.
-    #[error("no line is left to analyse: {unreadable} lines could not be read, {left_out} were left out")]
+    /// No line is left to analyse.
+    #[error("no lines to analyse: {unreadable} lines could not be parsed, {excluded} were excluded")]
     Empty {
-        /// Lines that could not be read.
+        /// Number of lines that could not be parsed.
         unreadable: u64,
-        /// Lines that the filters left out.
-        left_out: u64,
+        /// Number of lines excluded by filters.
+        excluded: u64,
     },
-    /// Of the clients none is in the sample that is followed.
-    #[error("of so few clients to follow, none is in this log")]
-    NoneFollowed,
-    /// What needs a second look at the log, which standard input cannot give.
-    #[error("{0} reads the log twice, which standard input does not allow; write the log to a file")]
-    Twice(&'static str),
-    /// Logs that say how much work their entries bring, and others, in one trace.
-    #[error("of a trace either all entries say their work or none: the jobs of {0} say it, and other logs here do not")]
-    Mixed(String),
-    /// A trace that cannot be written.
+    /// No client is in the sample.
+    #[error("no client of this log is in the sample")]
+    NoSampledClient,
+    /// An option needs to read the log twice, which is not possible with standard input.
+    #[error("{0} needs to read the log twice, which is not possible with standard input; write the log to a file")]
+    StandardInput(&'static str),
+    /// A trace cannot mix logs with and without work per entry.
+    #[error("a trace cannot mix jobs with known work ({0}) and entries of other logs")]
+    MixedWork(String),
+    /// The trace cannot be written.
     #[error("cannot write the trace: {0}")]
     Trace(String),
 }

@@ -1,199 +1,201 @@
-//! Findings: what a log says about its site, as the report and the JSON document show it.
+//! Results of a log analysis, for the report and the JSON document.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::choose::{Otherwise, PaperRule, Recommendation, rule};
+use crate::choose::{PaperRule, Recommendation, RuleResult, model_by_rule};
 use crate::curve::{Curve, Point};
 use crate::error::Error;
 use crate::gaps::Bin;
 use crate::labels::Labels;
-use crate::lengths::{Geometric, Lengths, sorted};
-use crate::options::{Dropped, Options, ServiceFrom};
+use crate::lengths::{GeometricFit, SessionLengths, sorted};
+use crate::options::{Exclusion, Options, ServiceSource};
 use crate::read::Tally;
 use crate::sessions::Session;
-use crate::starts::{Concurrency, Starts};
-use crate::think::{FITS, Think};
+use crate::starts::{Concurrency, SessionStarts};
+use crate::think::{MAX_DISTANCE, ThinkTimes};
 use crate::time;
 
-/// What a log says about its site, in figures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Figures of a log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
-    /// Requests that count.
-    pub lines: u64,
-    /// Lines that could not be read.
-    pub unreadable: u64,
-    /// Clients.
+    /// Number of requests, without excluded ones.
+    pub requests: u64,
+    /// Number of lines that could not be parsed.
+    pub unreadable_lines: u64,
+    /// Number of clients.
     pub clients: u64,
-    /// One in how many clients was followed; above 1 all counts of clients and sessions are those of the sample times this.
-    pub followed_one_in: u64,
-    /// The first instant, ISO 8601 in UTC.
-    pub first: String,
-    /// The last.
-    pub last: String,
-    /// tau: a client who is silent for longer has begun another session.
+    /// One in this number of clients was sampled. Above 1, counts of clients and sessions are scaled by it.
+    pub sampled_one_in: u64,
+    /// Time of the first request, ISO 8601 in UTC.
+    pub first_time: String,
+    /// Time of the last request, ISO 8601 in UTC.
+    pub last_time: String,
+    /// Session timeout tau in seconds: a longer pause of a client starts a new session.
     pub timeout_s: u64,
-    /// Sessions at tau.
+    /// Number of sessions.
     pub sessions: u64,
-    /// How long they are.
-    pub requests_per_session: Lengths,
-    /// The stay probability of the geometric law with that mean.
-    pub stay: f64,
-    /// How well that law fits.
-    pub stay_fit: Geometric,
-    /// The think times within sessions.
-    pub think_s: Option<Think>,
-    /// The curve over tau.
+    /// Number of requests per session.
+    pub requests_per_session: SessionLengths,
+    /// Stay probability of the geometric distribution with the same mean.
+    pub stay_probability: f64,
+    /// Fit of that geometric distribution.
+    pub geometric_fit: GeometricFit,
+    /// Think times within sessions; `null` if all sessions have one request.
+    pub think_time: Option<ThinkTimes>,
+    /// Number of sessions at other timeouts.
     pub sessions_by_timeout: Vec<Point>,
-    /// When sessions start.
-    pub session_starts: Starts,
-    /// Sessions in progress.
+    /// Session starts.
+    pub session_starts: SessionStarts,
+    /// Concurrent sessions.
     pub concurrency: Concurrency,
-    /// C2 of service times, as far as the log tells or is taken to tell it.
+    /// C2 of service times, measured from `scv_source`; `null` if unknown.
     pub scv: Option<f64>,
-    /// What `scv` is of.
-    pub scv_of: Option<ServiceFrom>,
-    /// C2 of bytes, whatever it may stand for.
+    /// Source of `scv`.
+    pub scv_source: Option<ServiceSource>,
+    /// C2 of response sizes.
     pub bytes_scv: Option<f64>,
-    /// Without the parts of pages, where those are in.
-    pub pages_only: Option<Pages>,
-    /// What the rule of the paper would say.
+    /// Figures without page assets; `null` if assets are excluded anyway.
+    pub pages_only: Option<PagesOnly>,
+    /// Result of the rule of Schroeder et al. (2006).
     pub paper_rule: PaperRule,
 }
 
-/// What a log says about its site.
+/// Results of a log analysis.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// Its figures.
+    /// Figures.
     pub figures: Figures,
-    /// Lines left out, by the filter that did it.
-    pub left_out: Vec<(Dropped, u64)>,
-    /// The system model to use; as long as the models were not compared, partly-open.
+    /// Number of excluded lines, by filter.
+    pub excluded: Vec<(Exclusion, u64)>,
+    /// Recommended system model; partly-open until the models have been compared.
     pub recommendation: Recommendation,
-    /// What to doubt.
-    pub doubts: Vec<Doubt>,
-    /// The first unreadable lines, `file:line: why`.
-    pub complaints: Vec<String>,
-    /// Requests by label, where wanted.
+    /// Warnings.
+    pub warnings: Vec<LogWarning>,
+    /// The first lines that could not be parsed, as `file:line: reason`.
+    pub parse_errors: Vec<String>,
+    /// Requests by label; empty unless labels were requested.
     pub labels: Labels,
-    /// The sessions in order of their starts.
-    pub all: Vec<Session>,
-    /// The think times in cells.
-    pub thinks: Vec<Bin>,
-    /// The first and the last instant in nanoseconds since the epoch.
+    /// Sessions in order of their starts.
+    pub sessions: Vec<Session>,
+    /// Histogram of the think times.
+    pub think_time_bins: Vec<Bin>,
+    /// Times of the first and the last request in nanoseconds since the epoch.
     pub span: (i64, i64),
 }
 
-/// A doubt about what a log says.
+/// A warning about a log.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Doubt {
-    /// Stamps are whole seconds.
+pub enum LogWarning {
+    /// Timestamps are whole seconds.
     WholeSeconds,
-    /// Lines that could not be read, and their part of all in per cent.
+    /// Some lines could not be parsed.
     Unreadable {
-        /// How many.
+        /// Number of lines.
         lines: u64,
-        /// Of all, in per cent.
+        /// Percentage of all lines.
         percent: f64,
     },
-    /// Requests too far from their place in the log to be put there.
-    Late {
-        /// How many.
+    /// Some requests are too far out of order to be sorted.
+    OutOfOrder {
+        /// Number of requests.
         requests: u64,
-        /// Within so many lines they would have been.
+        /// Number of lines within which requests are sorted.
         window: usize,
     },
-    /// There are too many clients to follow them all.
+    /// There are too many clients, so a sample is analysed.
     Sampled {
-        /// More than this.
-        most: usize,
-        /// One in so many is followed.
+        /// Maximum number of clients.
+        max_clients: usize,
+        /// One in this number of clients is sampled.
         one_in: u64,
     },
-    /// There were so many labels that directories with more names than this became one.
+    /// There were too many labels, so names in large directories were joined.
     JoinedLabels {
-        /// The limit.
+        /// Number of names above which a directory's names are joined.
         names: usize,
     },
     /// The log spans less than four timeouts.
     Short {
-        /// The timeout.
+        /// Session timeout in seconds.
         timeout_s: u64,
     },
-    /// Session lengths are this far from geometric.
+    /// Session lengths are not geometric.
     NotGeometric {
-        /// The largest distance of the distributions.
+        /// Maximum distance of the distribution functions.
         distance: f64,
     },
-    /// No law has both the form and the CoV of the think times.
-    NoThinkLaw,
+    /// No distribution fits the think times in form and CoV.
+    NoThinkDistribution,
     /// All requests come from one client.
     OneClient,
     /// There are fewer sessions than [`FEWEST_SESSIONS`].
-    Few {
-        /// How many.
+    FewSessions {
+        /// Number of sessions.
         sessions: u64,
     },
 }
 
-/// Of fewer sessions nothing is known of their lengths, of think times, or of how they begin.
+/// Minimum number of sessions for reliable estimates.
 const FEWEST_SESSIONS: u64 = 100;
 
-/// What is left without the parts of pages.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Pages {
-    /// Requests.
-    pub lines: u64,
-    /// Sessions at the same tau.
+/// Figures without page assets (images, styles, scripts).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PagesOnly {
+    /// Number of requests.
+    pub requests: u64,
+    /// Number of sessions with the same timeout.
     pub sessions: u64,
-    /// Requests over sessions.
+    /// Mean number of requests per session.
     pub requests_per_session: f64,
-    /// C2, of what the whole log's is of.
+    /// C2 of service times, from the same source as for the whole log.
     pub scv: Option<f64>,
 }
 
 impl Findings {
-    /// What `tally`, read with `options` and sessions that end after `timeout_s`, says.
+    /// Computes the results from `tally`, which was read with `options` and the session timeout `timeout_s`.
     ///
     /// # Errors
-    /// A tally without a request that counts.
+    /// The tally contains no request, or no client is in the sample.
     pub fn of(mut tally: Tally, options: &Options, timeout_s: u64) -> Result<Self, Error> {
         let Some(span) = tally.span else {
-            let left_out = tally.dropped.iter().sum();
-            return Err(Error::Empty { unreadable: tally.unreadable, left_out });
+            let excluded = tally.excluded.iter().sum();
+            return Err(Error::Empty { unreadable: tally.unreadable_lines, excluded });
         };
-        let (mut labels, complaints) = (std::mem::take(&mut tally.labels), std::mem::take(&mut tally.complaints));
-        labels.settle();
-        let (lines, unreadable, dropped, tick) = (tally.lines, tally.unreadable, tally.dropped, tally.tick);
-        // With durations C2 is of what the paper means; sizes stand in for it only where somebody says so.
+        let (mut labels, parse_errors) = (std::mem::take(&mut tally.labels), std::mem::take(&mut tally.parse_errors));
+        labels.limit();
+        let (requests, unreadable_lines, counts, tick) =
+            (tally.requests, tally.unreadable_lines, tally.excluded, tally.tick);
+        // The paper's C2 is that of durations; sizes replace them only on request.
         let bytes_scv = tally.sizes.scv();
-        let (scv, pages_scv) = match options.service_from {
-            ServiceFrom::Durations => (tally.durations.scv(), tally.page_durations.scv()),
-            ServiceFrom::Bytes => (bytes_scv, tally.page_sizes.scv()),
+        let (scv, pages_scv) = match options.service_source {
+            ServiceSource::Durations => (tally.durations.scv(), tally.page_durations.scv()),
+            ServiceSource::Bytes => (bytes_scv, tally.page_sizes.scv()),
         };
         let sessions = tally.sessions();
         let one_in = sessions.one_in();
         let all = sessions.all();
         if all.is_empty() {
-            return Err(Error::NoneFollowed);
+            return Err(Error::NoSampledClient);
         }
         let lengths = sorted(&all);
         let curve = Curve::new(&sessions);
-        let thinks = sessions.gaps().within(timeout_s);
-        let think = Think::of(&thinks, tick as f64 / 1e9);
-        let requests_per_session = Lengths::of(&lengths);
-        let stay_fit = Geometric::of(&lengths);
-        let session_starts = Starts::of(&all, span, tick, one_in);
+        let think_time_bins = sessions.gaps().within(timeout_s);
+        let think = ThinkTimes::of(&think_time_bins, tick as f64 / 1e9);
+        let requests_per_session = SessionLengths::of(&lengths);
+        let geometric_fit = GeometricFit::of(&lengths);
+        let session_starts = SessionStarts::of(&all, span, tick, one_in);
         let concurrency = Concurrency::of(&all, span, one_in);
         let pages_only = (!options.filters.pages_only).then(|| {
             let (pages, sessions) = sessions.pages();
             let requests_per_session = pages as f64 / sessions.max(1) as f64;
-            Pages { lines: pages * one_in, sessions: sessions * one_in, requests_per_session, scv: pages_scv }
+            PagesOnly { requests: pages * one_in, sessions: sessions * one_in, requests_per_session, scv: pages_scv }
         });
-        let otherwise = |timeout_s: u64, requests_per_session: f64, scv| Otherwise {
+        let otherwise = |timeout_s: u64, requests_per_session: f64, scv| RuleResult {
             timeout_s,
             requests_per_session,
-            model: rule(requests_per_session, scv),
+            model: model_by_rule(requests_per_session, scv),
         };
         let other = [timeout_s / 3, timeout_s * 2].map(|tau| tau.clamp(1, crate::gaps::LONGEST));
         let paper_rule = PaperRule {
@@ -205,60 +207,65 @@ impl Findings {
         };
         let recommendation = Recommendation::by(requests_per_session.mean, &[]);
         let figures = Figures {
-            lines,
-            unreadable,
+            requests,
+            unreadable_lines,
             clients: sessions.clients() as u64 * one_in,
-            followed_one_in: one_in,
-            first: time::text(span.0),
-            last: time::text(span.1),
+            sampled_one_in: one_in,
+            first_time: time::text(span.0),
+            last_time: time::text(span.1),
             timeout_s,
             sessions: all.len() as u64 * one_in,
-            stay: stay_fit.stay,
+            stay_probability: geometric_fit.stay_probability,
             requests_per_session,
-            stay_fit,
-            think_s: think,
+            geometric_fit,
+            think_time: think,
             sessions_by_timeout: curve.points(),
             session_starts,
             concurrency,
             scv,
-            scv_of: scv.map(|_| options.service_from),
+            scv_source: scv.map(|_| options.service_source),
             bytes_scv,
             pages_only,
             paper_rule,
         };
         let mut findings = Self {
             figures,
-            left_out: Dropped::ALL.iter().map(|why| (*why, dropped[*why as usize])).filter(|(_, n)| *n > 0).collect(),
+            excluded: Exclusion::ALL.iter().map(|why| (*why, counts[*why as usize])).filter(|(_, n)| *n > 0).collect(),
             recommendation,
-            doubts: Vec::new(),
-            complaints,
+            warnings: Vec::new(),
+            parse_errors,
             labels,
-            all,
-            thinks,
+            sessions: all,
+            think_time_bins,
             span,
         };
-        findings.doubts = findings.doubts_of(tick, sessions.late(), options.most_clients);
+        findings.warnings = findings.find_warnings(tick, sessions.out_of_order(), options.max_clients);
         Ok(findings)
     }
 
-    fn doubts_of(&self, tick: i64, late: u64, most: usize) -> Vec<Doubt> {
-        let percent = 100.0 * self.figures.unreadable as f64 / (self.figures.lines + self.figures.unreadable) as f64;
+    fn find_warnings(&self, tick: i64, out_of_order: u64, max_clients: usize) -> Vec<LogWarning> {
+        let percent = 100.0 * self.figures.unreadable_lines as f64
+            / (self.figures.requests + self.figures.unreadable_lines) as f64;
         let short = self.span.1 - self.span.0 < 4 * self.figures.timeout_s as i64 * time::SECOND;
-        let no_law = self.figures.think_s.as_ref().is_some_and(|think| !think.fits());
-        let joined = self.labels.joined_beyond();
-        let doubts = [
-            (tick >= time::SECOND).then_some(Doubt::WholeSeconds),
-            (self.figures.unreadable > 0).then_some(Doubt::Unreadable { lines: self.figures.unreadable, percent }),
-            (late > 0).then_some(Doubt::Late { requests: late, window: crate::part::WINDOW }),
-            (self.figures.followed_one_in > 1).then_some(Doubt::Sampled { most, one_in: self.figures.followed_one_in }),
-            joined.map(|names| Doubt::JoinedLabels { names }),
-            short.then_some(Doubt::Short { timeout_s: self.figures.timeout_s }),
-            (self.figures.stay_fit.distance > FITS)
-                .then_some(Doubt::NotGeometric { distance: self.figures.stay_fit.distance }),
-            no_law.then_some(Doubt::NoThinkLaw),
-            (self.figures.clients == 1).then_some(Doubt::OneClient),
-            (self.figures.sessions < FEWEST_SESSIONS).then_some(Doubt::Few { sessions: self.figures.sessions }),
+        let no_distribution = self.figures.think_time.as_ref().is_some_and(|think| !think.fits());
+        let joined = self.labels.joined_above();
+        let warnings = [
+            (tick >= time::SECOND).then_some(LogWarning::WholeSeconds),
+            (self.figures.unreadable_lines > 0)
+                .then_some(LogWarning::Unreadable { lines: self.figures.unreadable_lines, percent }),
+            (out_of_order > 0)
+                .then_some(LogWarning::OutOfOrder { requests: out_of_order, window: crate::part::WINDOW }),
+            (self.figures.sampled_one_in > 1)
+                .then_some(LogWarning::Sampled { max_clients, one_in: self.figures.sampled_one_in }),
+            joined.map(|names| LogWarning::JoinedLabels { names }),
+            short.then_some(LogWarning::Short { timeout_s: self.figures.timeout_s }),
+            (self.figures.geometric_fit.distance > MAX_DISTANCE)
+                .then_some(LogWarning::NotGeometric { distance: self.figures.geometric_fit.distance }),
+            no_distribution.then_some(LogWarning::NoThinkDistribution),
+            (self.figures.clients == 1).then_some(LogWarning::OneClient),
+            (self.figures.sessions < FEWEST_SESSIONS)
+                .then_some(LogWarning::FewSessions { sessions: self.figures.sessions }),
         ];
-        doubts.into_iter().flatten().collect()
+        warnings.into_iter().flatten().collect()
     }
 }

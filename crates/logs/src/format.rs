@@ -1,4 +1,4 @@
-//! Formats of access logs: one file each, told apart by content.
+//! Formats of access logs, detected by content.
 
 mod apache;
 mod common;
@@ -27,12 +27,12 @@ use worldcup::RECORD;
 use crate::entry::Entry;
 use crate::time::Stamps;
 
-/// A format with what its reader remembers between lines.
+/// A log format with the state of its reader.
 #[derive(Clone, Debug)]
 pub enum Format {
-    /// Common, Combined, and both with a virtual host.
+    /// Common and Combined, also with a virtual host.
     Common(Common),
-    /// A format string of nginx or Apache.
+    /// A compiled format string of nginx or Apache.
     Pattern(Pattern),
     /// Squid's native log.
     Squid,
@@ -40,34 +40,34 @@ pub enum Format {
     W3c(W3c),
     /// A classic or application load balancer of AWS.
     Elb,
-    /// `HAProxy`'s HTTP log; its stamps are read with a memory.
+    /// `HAProxy`'s HTTP log.
     HaProxy(Stamps),
-    /// Envoy's default text, and Istio's.
+    /// Envoy's default text format and Istio's.
     Envoy,
-    /// S3's server access log; its stamps are read with a memory.
+    /// S3's server access log.
     S3(Stamps),
-    /// uWSGI's own.
+    /// uWSGI's default format.
     Uwsgi,
     /// JSON lines.
     Json(Box<Json>),
     /// The Standard Workload Format of parallel machines.
     Swf(Box<Swf>),
-    /// World Cup 1998, binary; with room for a path.
+    /// World Cup 1998 binary format, with a buffer for the path.
     WorldCup(Vec<u8>),
 }
 
-/// Which format a log is said to have, and which of its fields tells users apart.
+/// Settings that determine the format of a log and the field that identifies users.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
-    /// `auto` (or empty), a name of the list, or a format string: nginx's holds a `$`, Apache's a `%`.
+pub struct FormatChoice {
+    /// `auto` (or empty), a format name, or a format string of nginx (contains `$`) or Apache (contains `%`).
     pub format: String,
-    /// Keys of JSON logs, `client=addr,time=t`.
+    /// Keys of JSON logs, such as `client=addr,time=t`.
     pub mapping: String,
-    /// The field that tells users apart.
+    /// Field that identifies users; `None` for the client.
     pub user: Option<String>,
 }
 
-/// The names a user may give.
+/// Names of the formats.
 pub(crate) const NAMES: [&str; 15] = [
     "auto",
     "common",
@@ -86,20 +86,21 @@ pub(crate) const NAMES: [&str; 15] = [
     "worldcup",
 ];
 
-impl Choice {
-    /// The format chosen, or the one that reads most of the lines in `head`, the start of the log.
+impl FormatChoice {
+    /// The selected format, or with `auto` the format that parses most lines of `head`, the start of the log.
     ///
     /// # Errors
-    /// An unknown name, a format string that does not say enough, or a head that no format reads.
+    /// The name is unknown, the format string lacks a field, or no format parses `head`.
     pub fn format(&self, head: &[u8]) -> Result<Format, String> {
         let name = self.format.trim();
-        if name.is_empty() || name == "auto" { self.sniff(head) } else { self.named(name) }
+        if name.is_empty() || name == "auto" { self.detect(head) } else { self.named(name) }
     }
 
-    /// Refuses what no log could be read with.
+    /// Checks the settings without a log.
     ///
     /// # Errors
-    /// An unknown name, a format string that does not say enough, or a field the format does not have.
+    /// The name is unknown, the format string lacks a field, or the format does not have the field that identifies
+    /// users.
     pub fn check(&self) -> Result<(), String> {
         match self.format.trim() {
             "" | "auto" => Ok(()),
@@ -110,7 +111,7 @@ impl Choice {
     fn named(&self, name: &str) -> Result<Format, String> {
         let user = self.user.as_deref();
         let unnamed = |format| match user {
-            Some(user) => Err(format!("logs of this format have no field `{user}` to tell users apart")),
+            Some(user) => Err(format!("this log format has no field `{user}` to identify users")),
             None => Ok(format),
         };
         match name {
@@ -127,7 +128,7 @@ impl Choice {
             "swf" => {
                 let place = |name: &str| swf::FIELDS.iter().find(|field| field.0 == name).map(|field| field.1);
                 let unknown =
-                    |name| format!("jobs have no field `{name}`; they have user, group, executable, queue, partition");
+                    |name| format!("jobs have no field `{name}`; expected user, group, executable, queue or partition");
                 let user = user.map(|name| place(name).ok_or_else(|| unknown(name))).transpose()?;
                 Ok(Format::Swf(Box::new(Swf::new(user))))
             }
@@ -135,7 +136,7 @@ impl Choice {
             _ if name.contains('$') => nginx::compile(name, user).map(Format::Pattern),
             _ if name.contains('%') => apache::compile(name, user).map(Format::Pattern),
             _ => Err(format!(
-                "`{name}` is no format; write one of {}, or the log_format (nginx) or LogFormat (Apache) string itself",
+                "unknown log format `{name}`; expected one of {}, or the log_format (nginx) or LogFormat (Apache) string itself",
                 NAMES.join(", ")
             )),
         }
@@ -144,20 +145,20 @@ impl Choice {
     fn common(&self, vhost: bool) -> Result<Format, String> {
         let field = |name: &String| {
             common::Field::named(name).filter(|field| vhost || *field != common::Field::Host).ok_or_else(|| {
-                format!("Common and Combined logs have no field `{name}`; they have ident, user, referer, agent (vhost logs: host)")
+                format!("Common and Combined logs have no field `{name}`; expected ident, user, referer or agent (vhost logs: host)")
             })
         };
         let user = self.user.as_ref().map(field).transpose()?;
         Ok(Format::Common(Common { vhost, user, ..Common::default() }))
     }
 
-    fn sniff(&self, head: &[u8]) -> Result<Format, String> {
+    fn detect(&self, head: &[u8]) -> Result<Format, String> {
         if worldcup::looks_like(head) {
             return self.named("worldcup");
         }
         let mut lines: Vec<&[u8]> = head.split(|b| *b == b'\n').map(trimmed).collect();
         if lines.len() > 1 {
-            // What stands behind the last line's end: nothing, or a line cut off by the end of the head.
+            // The last piece is empty or a truncated line.
             lines.pop();
         }
         lines.retain(|line| !line.is_empty());
@@ -184,10 +185,10 @@ impl Choice {
                 }
                 Ok(format)
             }
-            None if lines.is_empty() => Err("it is empty".to_owned()),
+            None if lines.is_empty() => Err("the file is empty".to_owned()),
             None => Err(refused.unwrap_or_else(|| {
                 format!(
-                    "none of its first {} lines is in a known format; name it: {}, or the nginx or Apache format string itself",
+                    "none of the first {} lines is in a known format; select one of {}, or give the nginx or Apache format string itself",
                     lines.len(),
                     NAMES.join(", ")
                 )
@@ -197,10 +198,10 @@ impl Choice {
 }
 
 impl Format {
-    /// What `line` (without its end) says; `None` for comments and directives.
+    /// Parses a line without its line end; `None` for comments and directives.
     ///
     /// # Errors
-    /// Why the line cannot be read, in a few words.
+    /// A short reason why the line cannot be parsed.
     #[inline]
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Option<Entry<'a>>, &'static str> {
         match self {
@@ -221,9 +222,9 @@ impl Format {
         }
     }
 
-    /// Whether the sniffer takes `line` for one of this format's.
+    /// Whether the format detection accepts `line`.
     fn reads(&mut self, line: &[u8]) -> bool {
-        // With a host in front a line reads as Common too, the host taken for the client.
+        // A line with a virtual host also parses as Common, with the host as the client.
         let right_host = match self {
             Self::Common(common) => common::has_vhost(line) == common.vhost,
             _ => true,
@@ -231,7 +232,7 @@ impl Format {
         right_host && matches!(self.parse(line), Ok(Some(_)))
     }
 
-    /// Its name in reports.
+    /// Name in reports.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Common(Common { vhost: false, .. }) => "common/combined",
@@ -250,17 +251,17 @@ impl Format {
         }
     }
 
-    /// Whether a reader may begin at any line: not where a directive says how the lines behind it read, or when they begin.
-    pub fn begins_anywhere(&self) -> bool {
+    /// Whether reading may start at any line. Not if directives define how or when the following lines are to be read.
+    pub fn is_splittable(&self) -> bool {
         !matches!(self, Self::W3c(_) | Self::Swf(_) | Self::WorldCup(_))
     }
 
-    /// Whether its durations are the work that entries bring: a job ran alone, a request's answer may have waited.
-    pub fn says_work(&self) -> bool {
+    /// Whether durations are pure work: jobs run alone, while web responses may include queueing.
+    pub fn has_work(&self) -> bool {
         matches!(self, Self::Swf(_))
     }
 
-    /// The length of its records, where they are not lines.
+    /// Record length in bytes, for binary formats.
     pub fn record(&self) -> Option<usize> {
         matches!(self, Self::WorldCup(_)).then_some(RECORD)
     }

@@ -1,7 +1,8 @@
 //! Gaps: the silences of clients, counted so that every whole second is an exact border.
 //!
-//! A session ends after more than tau of silence, so the number of sessions at any tau is the number of clients plus the number
-//! of gaps longer than tau: one table of gaps holds the whole curve (Schroeder, Wierman and Harchol-Balter 2006, Figure 8).
+//! A session ends after more than tau of silence, so the number of sessions at any tau is the number of clients plus
+//! the number of gaps longer than tau: one table of gaps holds the whole curve (Schroeder, Wierman and Harchol-Balter
+//! 2006, Figure 8).
 
 use crate::time::SECOND;
 
@@ -18,10 +19,11 @@ const BANDS: [(i64, i64, usize); 4] = [
 ];
 const CELLS: usize = 1 + 2800 + (LONGEST as usize - 100);
 
-/// How many gaps fall into each cell, and how long they are together. Tables of two parts of a log add up to the whole's.
+/// How many gaps fall into each cell, and how long they are together. Tables of two parts of a log add up to the
+/// whole's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gaps {
-    /// Cell 0 holds the gaps of zero, cell i those above the border before it and up to its own.
+    /// Bin 0 holds gaps of zero, bin i the gaps above the previous border up to its own.
     cells: Vec<Cell>,
     beyond: u64,
 }
@@ -30,7 +32,7 @@ pub struct Gaps {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Cell {
     count: u64,
-    /// Nanoseconds in all.
+    /// Sum of the gaps in nanoseconds, per bin.
     total: u64,
 }
 
@@ -72,12 +74,12 @@ pub struct Bin {
     pub high: f64,
     /// Seconds.
     pub mean: f64,
-    /// How many.
+    /// Number of gaps.
     pub count: u64,
 }
 
 impl Gaps {
-    /// Counts a gap of zero or more nanoseconds.
+    /// Counts a gap in nanoseconds, at least 0.
     #[inline]
     pub fn add(&mut self, gap: i64) {
         match place(gap) {
@@ -89,7 +91,7 @@ impl Gaps {
         }
     }
 
-    /// Adds the gaps of another part.
+    /// Adds the gaps of another part of the log.
     pub fn merge(&mut self, other: &Self) {
         for (cell, more) in self.cells.iter_mut().zip(&other.cells) {
             cell.count += more.count;
@@ -98,7 +100,7 @@ impl Gaps {
         self.beyond += other.beyond;
     }
 
-    /// How many gaps are longer than each whole second from 0 up to [`LONGEST`].
+    /// For each whole second from 0 to [`LONGEST`], the number of longer gaps.
     pub fn longer(&self) -> Vec<u64> {
         let mut longer = vec![0; LONGEST as usize + 1];
         let (mut above, mut cell) = (self.beyond, CELLS);
@@ -112,7 +114,7 @@ impl Gaps {
         longer
     }
 
-    /// The gaps of at most `seconds` (whole), in cells that hold some.
+    /// Non-empty bins of the gaps up to `seconds`.
     pub fn within(&self, seconds: u64) -> Vec<Bin> {
         let end = seconds.min(LONGEST) as i64 * SECOND;
         let bin = |(i, cell): (usize, &Cell)| Bin {

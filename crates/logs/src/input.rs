@@ -1,4 +1,4 @@
-//! Inputs: files, globs and standard input, compressed or not, put in order of time and cut into what threads can share.
+//! Inputs: files, globs and standard input, plain or compressed, sorted by time and split for threads.
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
@@ -7,44 +7,44 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Error;
-use crate::format::{Choice, Format, trimmed};
+use crate::format::{Format, FormatChoice, trimmed};
 
-/// How much of a file is looked at to tell its format.
+/// Number of bytes read to detect the format.
 const HEAD: usize = 256 * 1024;
-/// A part of a file below this size is not worth a thread of its own.
+/// Minimum size in bytes of a part that gets its own thread.
 const MIN_PART: u64 = 16 * 1024 * 1024;
 
-/// One log.
+/// A log file or standard input.
 pub struct Input {
-    /// Its name as given, safe to show.
+    /// Name as given, escaped for display.
     pub name: String,
-    /// `None`: standard input.
+    /// Path; `None` for standard input.
     path: Option<PathBuf>,
-    /// Its bytes on disk.
+    /// Size on disk in bytes.
     size: u64,
-    /// Whether it is text as it lies there.
-    plain: bool,
-    /// How its lines read.
+    /// Whether the file is uncompressed.
+    is_uncompressed: bool,
+    /// Log format.
     pub(crate) format: Format,
-    /// The first instant in its head.
+    /// Time of the first entry.
     first: i64,
-    /// What was read of standard input to tell the format.
+    /// Bytes of standard input that were read to detect the format.
     head: Vec<u8>,
 }
 
-/// What one thread reads at a time: a whole input, or the lines that begin in a range of its bytes.
+/// Unit of work of a thread: a whole input, or the lines that start in a byte range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) input: usize,
     pub(crate) range: Option<(u64, u64)>,
 }
 
-/// How many bytes have been read from all inputs, for a progress bar.
+/// Number of bytes read from all inputs, for a progress bar.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<AtomicU64>);
 
 impl Progress {
-    /// Bytes on disk read so far.
+    /// Bytes read so far (compressed size).
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -60,15 +60,15 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// The logs that `names` (files, globs, `-` for standard input) stand for, in order of their first lines' times.
+/// Opens the logs named by files, globs, or `-` for standard input, in order of their first entries.
 ///
 /// # Errors
-/// A file that is not there or cannot be read, or whose format cannot be told.
-pub fn inputs(names: &[String], choice: &Choice) -> Result<Vec<Input>, Error> {
+/// A file does not exist or cannot be read, or its format cannot be detected.
+pub fn open_inputs(names: &[String], choice: &FormatChoice) -> Result<Vec<Input>, Error> {
     let mut inputs = Vec::new();
     for name in names {
         if name == "-" {
-            inputs.push(Input::standard(choice)?);
+            inputs.push(Input::stdin(choice)?);
             continue;
         }
         for path in paths(name)? {
@@ -89,38 +89,39 @@ fn paths(name: &str) -> Result<Vec<PathBuf>, Error> {
 }
 
 impl Input {
-    fn file(path: PathBuf, choice: &Choice) -> Result<Self, Error> {
+    fn file(path: PathBuf, choice: &FormatChoice) -> Result<Self, Error> {
         let name = path.display().to_string().escape_debug().to_string();
-        let read = |why| Error::Read { file: name.clone(), why };
+        let read = |why| Error::Read { file: name.clone(), reason: why };
         if path.is_dir() {
-            let why = format!("it is a directory; name its files, such as '{name}/*'");
-            return Err(Error::Format { file: name, why });
+            let why = format!("is a directory; give its files, such as '{name}/*'");
+            return Err(Error::Format { file: name, reason: why });
         }
         let mut file = File::open(&path).map_err(read)?;
         let size = file.metadata().map_err(read)?.len();
         let mut magic = Vec::new();
         (&mut file).take(6).read_to_end(&mut magic).map_err(read)?;
-        let plain = Packing::of(&magic) == Packing::None;
+        let is_uncompressed = Compression::of(&magic) == Compression::None;
         let mut head = Vec::new();
         let reader = open(&path, Progress::default()).map_err(read)?;
         reader.take(HEAD as u64).read_to_end(&mut head).map_err(read)?;
-        Self { name, path: Some(path), size, plain, format: Format::Squid, first: 0, head: Vec::new() }
-            .told(&head, choice)
+        Self { name, path: Some(path), size, is_uncompressed, format: Format::Squid, first: 0, head: Vec::new() }
+            .with_format(&head, choice)
     }
 
-    fn standard(choice: &Choice) -> Result<Self, Error> {
+    fn stdin(choice: &FormatChoice) -> Result<Self, Error> {
         let name = "standard input".to_owned();
         let mut head = Vec::new();
-        let read = |why| Error::Read { file: "standard input".to_owned(), why };
+        let read = |why| Error::Read { file: "standard input".to_owned(), reason: why };
         std::io::stdin().lock().take(HEAD as u64).read_to_end(&mut head).map_err(read)?;
         let mut text = Vec::new();
-        // What is compressed may be cut anywhere: what comes out of its beginning is enough.
-        let _ = unpacked(Cursor::new(head.clone())).map(|reader| reader.take(HEAD as u64).read_to_end(&mut text));
-        Self { name, path: None, size: 0, plain: false, format: Format::Squid, first: 0, head }.told(&text, choice)
+        // Compressed data may be truncated here; the first decompressed bytes are enough.
+        let _ = decompressed(Cursor::new(head.clone())).map(|reader| reader.take(HEAD as u64).read_to_end(&mut text));
+        Self { name, path: None, size: 0, is_uncompressed: false, format: Format::Squid, first: 0, head }
+            .with_format(&text, choice)
     }
 
-    fn told(mut self, head: &[u8], choice: &Choice) -> Result<Self, Error> {
-        self.format = choice.format(head).map_err(|why| Error::Format { file: self.name.clone(), why })?;
+    fn with_format(mut self, head: &[u8], choice: &FormatChoice) -> Result<Self, Error> {
+        self.format = choice.format(head).map_err(|why| Error::Format { file: self.name.clone(), reason: why })?;
         let mut format = self.format.clone();
         let record = format.record();
         let mut lines: Box<dyn Iterator<Item = &[u8]>> = match record {
@@ -131,20 +132,20 @@ impl Input {
         Ok(self)
     }
 
-    /// Its bytes on disk; 0 for standard input.
+    /// Size on disk in bytes; 0 for standard input.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Whether it can be read only once.
-    pub fn once(&self) -> bool {
+    /// Whether the input is standard input, which can be read only once.
+    pub fn is_stdin(&self) -> bool {
         self.path.is_none()
     }
 
-    /// Its bytes, unpacked, from `from` on where it is plain.
+    /// Opens the decompressed bytes, from offset `from` if the file is uncompressed.
     pub(crate) fn open(&self, from: u64, progress: Progress) -> std::io::Result<Box<dyn Read>> {
         match &self.path {
-            None => unpacked(Cursor::new(self.head.clone()).chain(std::io::stdin())),
+            None => decompressed(Cursor::new(self.head.clone()).chain(std::io::stdin())),
             Some(path) if from > 0 => {
                 let mut file = File::open(path)?;
                 file.seek(SeekFrom::Start(from))?;
@@ -155,11 +156,11 @@ impl Input {
     }
 }
 
-/// Cuts `inputs` into pieces for so many threads, in order.
+/// Splits `inputs` into pieces for `threads` threads, in order.
 pub(crate) fn pieces(inputs: &[Input], threads: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for (i, input) in inputs.iter().enumerate() {
-        let parts = if input.plain && input.format.begins_anywhere() {
+        let parts = if input.is_uncompressed && input.format.is_splittable() {
             (threads as u64).min(input.size / MIN_PART).max(1)
         } else {
             1
@@ -174,16 +175,16 @@ pub(crate) fn pieces(inputs: &[Input], threads: usize) -> Vec<Piece> {
     pieces
 }
 
-/// How a file is compressed, by its first bytes.
+/// Compression of a file, detected by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Packing {
+enum Compression {
     None,
     Gzip,
     Zstd,
     Bzip2,
 }
 
-impl Packing {
+impl Compression {
     fn of(magic: &[u8]) -> Self {
         match magic {
             [0x1f, 0x8b, ..] => Self::Gzip,
@@ -195,18 +196,18 @@ impl Packing {
 }
 
 fn open(path: &Path, progress: Progress) -> std::io::Result<Box<dyn Read>> {
-    unpacked(Counted(File::open(path)?, progress))
+    decompressed(Counted(File::open(path)?, progress))
 }
 
-fn unpacked(mut raw: impl Read + 'static) -> std::io::Result<Box<dyn Read>> {
+fn decompressed(mut raw: impl Read + 'static) -> std::io::Result<Box<dyn Read>> {
     let mut magic = Vec::new();
     raw.by_ref().take(6).read_to_end(&mut magic)?;
-    let packing = Packing::of(&magic);
+    let compression = Compression::of(&magic);
     let whole = Cursor::new(magic).chain(raw);
-    Ok(match packing {
-        Packing::None => Box::new(whole),
-        Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
-        Packing::Zstd => Box::new(zstd::Decoder::new(whole)?),
-        Packing::Bzip2 => Box::new(bzip2::read::MultiBzDecoder::new(whole)),
+    Ok(match compression {
+        Compression::None => Box::new(whole),
+        Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
+        Compression::Zstd => Box::new(zstd::Decoder::new(whole)?),
+        Compression::Bzip2 => Box::new(bzip2::read::MultiBzDecoder::new(whole)),
     })
 }

@@ -1,9 +1,10 @@
-//! Labels: URLs grouped so that a person can read them and a workload can name them.
+//! Labels: groups of URLs for reports and workloads.
 //!
-//! The rule: the query goes; a segment of the path that is a number, a UUID, or a long mix with digits becomes `:id` (its
-//! extension stays). A user's own rules come first. Where that leaves more than 65,535 labels, directories with more than 1000
-//! names (files and folders each for themselves) have them joined to `:any`; or with more than 500, 250, ..., the largest limit
-//! that is low enough. Which one that is follows from the set of labels alone, not from their order nor from how a log was cut.
+//! The query is removed, and path segments that are numbers, UUIDs or long mixtures with digits become `:id` (the
+//! extension stays). Rules set by the user come first. If more than 65,535 labels are left, the names in directories
+//! with more than 1000 names (files and folders separately) are joined to `:any`; if that is not enough, with more than
+//! 500, 250, and so on. The resulting limit depends only on the set of labels, not on their order or on how the log was
+//! split.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -11,62 +12,65 @@ use std::hash::Hash;
 
 use regex::bytes::Regex;
 
-/// The user's own rules, in order: paths that match get the name; those that match none go by the rule above.
+/// Label rules set by the user, in order: the first matching rule gives the name. Other paths get the default label.
 #[derive(Clone, Debug, Default)]
-pub struct Rules(Vec<(Regex, String)>);
+pub struct LabelRules(Vec<(Regex, String)>);
 
-impl Rules {
+impl LabelRules {
     /// Adds a rule written `REGEX=NAME`; the name follows the last `=`.
     ///
     /// # Errors
-    /// A text without `=`, or a regular expression that is none.
-    pub fn add(&mut self, text: &str) -> Result<(), offered_model::Wrong> {
-        let wrong =
-            || offered_model::Wrong::new(format!("`{text}` is no rule; write for example ^/shop/.*=/shop/:page"));
+    /// The text contains no `=`, or the regular expression is invalid.
+    pub fn add(&mut self, text: &str) -> Result<(), offered_base::Wrong> {
+        let wrong = || {
+            offered_base::Wrong::new(format!(
+                "invalid rule `{text}`; expected REGEX=NAME, for example ^/shop/.*=/shop/:page"
+            ))
+        };
         let (regex, name) = text.rsplit_once('=').filter(|(_, name)| !name.is_empty()).ok_or_else(wrong)?;
-        self.0.push((crate::options::pattern(regex)?, name.to_owned()));
+        self.0.push((crate::options::path_regex(regex)?, name.to_owned()));
         Ok(())
     }
 }
 
-/// Distinct labels beyond which the names of directories are joined.
+/// Maximum number of labels; above it, names in directories are joined.
 const MAX_LABELS: usize = 65_535;
 
-/// Names of a directory that are kept apart then, at first.
-const NAMES: usize = 1000;
+/// First limit of names per directory when names are joined.
+const MAX_NAMES: usize = 1000;
 
-/// What stands for all names of a directory.
-const ANY: &[u8] = b":any";
+/// Replaces all names of a directory.
+const JOINED: &[u8] = b":any";
 
-/// Bytes of a label that are kept: what bounds the memory when targets are a megabyte long.
-const LONGEST: usize = 500;
+/// Maximum length of a label in bytes; it bounds memory if targets are very long.
+const MAX_LABEL_BYTES: usize = 500;
 
-/// How often each label was asked for.
+/// Number of requests per label.
 #[derive(Clone, Debug)]
 pub struct Labels {
     counts: HashMap<Box<[u8]>, Label>,
-    /// Requests so far.
+    /// Number of requests so far.
     seen: u64,
-    /// Names that directories may have, once names are joined.
+    /// Limit of names per directory; `None` if no names have been joined.
     names: Option<usize>,
-    /// Labels kept apart in the end.
+    /// Maximum number of labels.
     most: usize,
 }
 
 impl Default for Labels {
     fn default() -> Self {
-        Self::of_at_most(MAX_LABELS)
+        Self::with_max_labels(MAX_LABELS)
     }
 }
 
-/// A group of requests.
+/// A group of requests with the same label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// How many requests fell into it.
+    /// Number of requests.
     pub count: u64,
-    /// The first of their targets, as it can be sent.
+    /// First target of the group, encoded for a request line.
     pub example: String,
-    /// Which of all requests that was.
+    /// Sequence number of that request.
     first: u64,
 }
 
@@ -80,24 +84,24 @@ impl Label {
 }
 
 impl Labels {
-    fn of_at_most(most: usize) -> Self {
+    fn with_max_labels(most: usize) -> Self {
         Self { counts: HashMap::new(), seen: 0, names: None, most }
     }
 
-    /// Counts a request; `room` is scratch space.
-    pub(crate) fn add(&mut self, rules: &Rules, method: &[u8], target: &[u8], room: &mut Vec<u8>) {
-        label(rules, method, target, room);
+    /// Counts a request; `scratch` is a reusable buffer.
+    pub(crate) fn add(&mut self, rules: &LabelRules, method: &[u8], target: &[u8], scratch: &mut Vec<u8>) {
+        label(rules, method, target, scratch);
         self.seen += 1;
-        if let Some(label) = self.counts.get_mut(room.as_slice()) {
+        if let Some(label) = self.counts.get_mut(scratch.as_slice()) {
             label.count += 1;
             return;
         }
         let label = Label { count: 1, example: sendable(target), first: self.seen };
-        self.counts.insert(room.as_slice().into(), label);
-        self.bound();
+        self.counts.insert(scratch.as_slice().into(), label);
+        self.limit_if_full();
     }
 
-    /// Adds the counts of a later part.
+    /// Adds the counts of a later part of the log.
     pub(crate) fn merge(&mut self, later: Self) {
         for (name, mut label) in later.counts {
             label.first += self.seen;
@@ -105,43 +109,43 @@ impl Labels {
         }
         self.seen += later.seen;
         self.names = self.names.into_iter().chain(later.names).min();
-        self.bound();
+        self.limit_if_full();
     }
 
-    /// Twice the room, so that joining is rare.
-    fn bound(&mut self) {
+    /// Joins names only at twice the limit, so that it is rare.
+    fn limit_if_full(&mut self) {
         if self.counts.len() > 2 * self.most {
-            self.settle();
+            self.limit();
         }
     }
 
-    /// Joins names until what is left has room.
+    /// Joins names until the number of labels is within the limit.
     ///
-    /// [`room`] only grows as labels come, and is the same of labels whose directories were joined at a higher limit already.
-    /// So what is settled in parts, or several times, comes to the same limit and the same labels as the whole settled once.
-    pub(crate) fn settle(&mut self) {
+    /// [`label_bound`] never decreases when labels are added, and does not change when names are joined at a higher
+    /// limit. So limiting parts, or limiting repeatedly, gives the same result as limiting the whole once.
+    pub(crate) fn limit(&mut self) {
         if self.names.is_none() && self.counts.len() <= self.most {
             return;
         }
-        let mut names = self.names.unwrap_or(NAMES);
+        let mut names = self.names.unwrap_or(MAX_NAMES);
         loop {
             self.names = Some(names);
             let fine = std::mem::take(&mut self.counts);
             let fine = fine.iter().map(|(name, label)| (&name[..], label.clone())).collect();
             joined(&mut Vec::new(), fine, names, &mut self.counts);
-            if names == 0 || room(self.counts.keys().map(|name| &name[..]).collect(), names) <= self.most {
+            if names == 0 || label_bound(self.counts.keys().map(|name| &name[..]).collect(), names) <= self.most {
                 return;
             }
             names /= 2;
         }
     }
 
-    /// More names in a directory than these have become `:any`; `None`: none has.
-    pub fn joined_beyond(&self) -> Option<usize> {
+    /// Number of names above which a directory's names were joined to `:any`; `None` if no names were joined.
+    pub fn joined_above(&self) -> Option<usize> {
         self.names
     }
 
-    /// The labels by falling count, then by name: method and path in a text that is safe to show.
+    /// Labels (method and path, escaped for display) by descending count, then by name.
     pub fn ranked(&self) -> Vec<(String, &Label)> {
         let mut ranked: Vec<_> = self.counts.iter().map(|(name, label)| (printable(name), label)).collect();
         ranked.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(&b.0)));
@@ -156,7 +160,8 @@ fn join<Name: Eq + Hash>(counts: &mut HashMap<Name, Label>, name: Name, label: L
     }
 }
 
-/// Puts `labels`, named by what follows `folder`, into `counts`, the names of folders with more than `names` of them joined.
+/// Adds `labels`, whose names are relative to `folder`, to `counts`; joins names of folders with more than `names`
+/// names.
 fn joined(folder: &mut Vec<u8>, labels: Vec<(&[u8], Label)>, names: usize, counts: &mut HashMap<Box<[u8]>, Label>) {
     let (mut files, mut folders) = (HashMap::new(), HashMap::<&[u8], Vec<(&[u8], Label)>>::new());
     for (name, label) in labels {
@@ -166,15 +171,15 @@ fn joined(folder: &mut Vec<u8>, labels: Vec<(&[u8], Label)>, names: usize, count
         }
     }
     let length = folder.len();
-    // A folder's own page has no name, and is not joined to its files.
-    let any = files.keys().filter(|name| !name.is_empty()).count() > names || files.contains_key(ANY);
+    // The page of the folder itself has an empty name and is not joined.
+    let any = files.keys().filter(|name| !name.is_empty()).count() > names || files.contains_key(JOINED);
     for (name, label) in files {
-        folder.extend_from_slice(if any && !name.is_empty() { ANY } else { name });
+        folder.extend_from_slice(if any && !name.is_empty() { JOINED } else { name });
         join(counts, folder.as_slice().into(), label);
         folder.truncate(length);
     }
-    if folders.len() > names || folders.contains_key(ANY) {
-        folders = HashMap::from([(ANY, folders.into_values().flatten().collect())]);
+    if folders.len() > names || folders.contains_key(JOINED) {
+        folders = HashMap::from([(JOINED, folders.into_values().flatten().collect())]);
     }
     for (name, inside) in folders {
         folder.extend_from_slice(name);
@@ -184,11 +189,11 @@ fn joined(folder: &mut Vec<u8>, labels: Vec<(&[u8], Label)>, names: usize, count
     }
 }
 
-/// The labels there may have been on the way to these, which are joined where a folder has more than `names` names.
+/// Upper bound of the number of labels before joining with the limit `names`.
 ///
-/// A folder whose names are joined counts as `names + 1` of them, each with all that is inside: so many it had before. Counted
-/// as the one it became, a folder would take less room the fuller it gets, and the limit would depend on who came first.
-fn room(labels: Vec<&[u8]>, names: usize) -> usize {
+/// A joined folder counts as `names + 1` names with all their content, because it had at least that number. If it
+/// counted as one, the bound would decrease when a folder is joined, and the limit would depend on the order of labels.
+fn label_bound(labels: Vec<&[u8]>, names: usize) -> usize {
     let (mut files, mut folders) = (HashSet::new(), HashMap::<&[u8], Vec<&[u8]>>::new());
     for name in labels {
         match memchr::memchr(b'/', name) {
@@ -198,21 +203,22 @@ fn room(labels: Vec<&[u8]>, names: usize) -> usize {
     }
     let of_any = |any: bool| if any { names + 1 } else { 1 };
     let own_page = usize::from(files.remove(&b""[..]));
-    let files = if files.contains(ANY) { names + 1 } else { files.len() };
-    let inside = folders.into_iter().map(|(name, inside)| of_any(name == ANY).saturating_mul(room(inside, names)));
+    let files = if files.contains(JOINED) { names + 1 } else { files.len() };
+    let inside =
+        folders.into_iter().map(|(name, inside)| of_any(name == JOINED).saturating_mul(label_bound(inside, names)));
     inside.fold(own_page + files, usize::saturating_add)
 }
 
-/// The label of a request, into `out`.
-pub(crate) fn label(rules: &Rules, method: &[u8], target: &[u8], out: &mut Vec<u8>) {
+/// Writes the label of a request to `out`.
+pub(crate) fn label(rules: &LabelRules, method: &[u8], target: &[u8], out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(method);
     out.push(b' ');
     group(rules, target, out);
-    out.truncate(LONGEST);
+    out.truncate(MAX_LABEL_BYTES);
 }
 
-fn group(rules: &Rules, target: &[u8], out: &mut Vec<u8>) {
+fn group(rules: &LabelRules, target: &[u8], out: &mut Vec<u8>) {
     let path = &target[..memchr::memchr2(b'?', b'#', target).unwrap_or(target.len())];
     if let Some((_, name)) = rules.0.iter().find(|(pattern, _)| pattern.is_match(target)) {
         out.extend_from_slice(name.as_bytes());
@@ -232,8 +238,8 @@ fn group(rules: &Rules, target: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// A number; or at least eight hexadecimal digits (dashes allowed) with a decimal one among them; or sixteen letters, digits,
-/// dashes or underscores and more with at least four digits.
+/// Whether a segment is an identifier: a number; at least eight hexadecimal digits or dashes with a decimal digit; or
+/// at least sixteen letters, digits, dashes or underscores with at least four digits.
 fn is_id(segment: &[u8]) -> bool {
     let digits = segment.iter().filter(|b| b.is_ascii_digit()).count();
     let of = |allowed: fn(&u8) -> bool| segment.iter().all(allowed);
@@ -243,8 +249,7 @@ fn is_id(segment: &[u8]) -> bool {
             || (segment.len() >= 16 && digits >= 4 && of(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))))
 }
 
-/// `bytes` with everything percent-encoded that is not plainly printable in a terminal, a page, a TOML text or a request line,
-/// and cut at 2,000 bytes.
+/// Percent-encodes everything that is not safe in a terminal, HTML, TOML or a request line; truncates at 2,000 bytes.
 pub(crate) fn printable(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for byte in bytes.iter().take(2000) {
@@ -258,7 +263,7 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
     text
 }
 
-/// `target` as it can stand in a request line: printable, without blanks, with a slash first.
+/// Encodes `target` for a request line: printable, without blanks, with a leading slash.
 pub(crate) fn sendable(target: &[u8]) -> String {
     let text = printable(target).replace(' ', "%20");
     let text = text.split('#').next().unwrap_or("");
@@ -270,14 +275,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn label(rules: &Rules, target: &str) -> String {
+    fn label(rules: &LabelRules, target: &str) -> String {
         let mut out = Vec::new();
         group(rules, target.as_bytes(), &mut out);
         printable(&out)
     }
 
     #[test]
-    fn numbers_and_ids_are_one_label_and_words_stay() {
+    fn numbers_and_identifiers_become_id() {
         for (target, expected) in [
             ("/article/1234?x=1", "/article/:id"),
             ("/img/0042.png", "/img/:id.png"),
@@ -290,18 +295,18 @@ mod tests {
             ("/", "/"),
             ("/<script>\u{1b}[2J", "/%3Cscript%3E%1B[2J"),
         ] {
-            assert_eq!(label(&Rules::default(), target), expected);
+            assert_eq!(label(&LabelRules::default(), target), expected);
         }
-        let mut rules = Rules::default();
+        let mut rules = LabelRules::default();
         rules.add("^/apollo=/apollo/*").unwrap();
-        assert!(rules.add("nothing").unwrap_err().to_string().contains("is no rule"));
+        assert!(rules.add("nothing").unwrap_err().to_string().contains("invalid rule"));
         assert_eq!(label(&rules, "/apollo-13/mission.html"), "/apollo/*");
         assert_eq!(sendable(b"a b\"c#top"), "/a%20b%22c");
     }
 
     #[test]
     fn counts_of_parts_add_up() {
-        let (rules, mut room) = (Rules::default(), Vec::new());
+        let (rules, mut room) = (LabelRules::default(), Vec::new());
         let mut whole = Labels::default();
         let mut parts = [Labels::default(), Labels::default()];
         for i in 0..100u32 {
@@ -316,42 +321,42 @@ mod tests {
     }
 
     fn labels_of(targets: &[String], most: usize) -> Labels {
-        let (mut labels, mut room) = (Labels::of_at_most(most), Vec::new());
+        let (mut labels, mut room) = (Labels::with_max_labels(most), Vec::new());
         for target in targets {
-            labels.add(&Rules::default(), b"GET", target.as_bytes(), &mut room);
+            labels.add(&LabelRules::default(), b"GET", target.as_bytes(), &mut room);
         }
         labels
     }
 
     #[test]
-    fn of_too_many_labels_full_directories_become_one() {
+    fn names_of_large_directories_are_joined() {
         let slug = |i: u32| format!("x{}", char::from(b'a' + (i % 26) as u8)) + &"y".repeat((i / 26) as usize);
-        // 1,200 users have 60 photos each: more labels than are kept.
+        // 1,200 users with 60 photos each exceed the limit.
         let mut targets: Vec<String> = (0..1200).map(|i| format!("/shop/{}.html", slug(i))).collect();
         targets.extend((0..1200).flat_map(|i| (0..60).map(move |j| format!("/{}/photos/{}", slug(i), slug(j)))));
         targets.extend(["/cart", "/", "/shop/", "/about/us"].map(str::to_owned));
         let mut labels = labels_of(&targets, MAX_LABELS);
-        labels.settle();
+        labels.limit();
         let names: Vec<(String, u64)> = labels.ranked().into_iter().map(|(name, label)| (name, label.count)).collect();
         let count = |name: &str| names.iter().find(|(known, _)| known == name).map(|(_, count)| *count);
         assert_eq!(count("GET /:any/photos/xa"), Some(1200), "{:?}", &names[..3]);
         assert_eq!(count("GET /:any/:any"), Some(1201));
         assert_eq!([count("GET /cart"), count("GET /"), count("GET /:any/")], [Some(1); 3]);
-        // 251 users with 250 shop pages and 60 photos would have been too many, 126 with 125 are not.
-        assert_eq!((labels.joined_beyond(), names.iter().map(|(_, n)| n).sum::<u64>()), (Some(125), 73_204));
-        // Targets of every depth, all different: few labels all the same.
+        // A limit of 250 names would still allow too many labels, 125 does not.
+        assert_eq!((labels.joined_above(), names.iter().map(|(_, n)| n).sum::<u64>()), (Some(125), 73_204));
+        // Deep, distinct targets.
         let deep =
             |i: u32| (0..6).fold(format!("/{}", slug(i % 500)), |path, k| path + "/z" + &slug((i >> (3 * k)) % 8));
         let mut hostile = labels_of(&(0..140_000).map(deep).collect::<Vec<_>>(), MAX_LABELS);
         assert!(hostile.counts.len() <= 2 * MAX_LABELS);
-        hostile.settle();
+        hostile.limit();
         assert!(hostile.counts.len() <= MAX_LABELS);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn what_is_joined_depends_on_no_cut_and_no_order_of_merging(
+        fn joining_is_independent_of_splits_and_merge_order(
             paths in proptest::collection::vec(proptest::collection::vec(0u8..12, 1..5), 1..200),
             folders in proptest::collection::vec(any::<bool>(), 200),
             cuts in proptest::collection::vec(0usize..200, 0..5),
@@ -364,7 +369,7 @@ mod tests {
             };
             let targets: Vec<String> = paths.iter().zip(&folders).map(target).collect();
             let mut whole = labels_of(&targets, most);
-            whole.settle();
+            whole.limit();
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(targets.len())).chain([0, targets.len()]).collect();
             cuts.sort_unstable();
             let mut parts: Vec<Labels> = cuts.windows(2).map(|cut| labels_of(&targets[cut[0]..cut[1]], most)).collect();
@@ -374,23 +379,23 @@ mod tests {
                 parts[at].merge(right);
             }
             let mut merged = parts.remove(0);
-            merged.settle();
+            merged.limit();
             prop_assert_eq!(merged.ranked(), whole.ranked());
-            prop_assert_eq!(merged.joined_beyond(), whole.joined_beyond());
-            // The definition, on all labels at once: the largest of the limits that leaves room.
+            prop_assert_eq!(merged.joined_above(), whole.joined_above());
+            // Reference: the largest limit that is low enough for all labels at once.
             let mut all = labels_of(&targets, usize::MAX / 2);
             let limit = (all.counts.len() > most).then(|| {
                 let at = |names: usize| {
                     let mut counts = HashMap::new();
                     joined(&mut Vec::new(), all.counts.iter().map(|(name, label)| (&name[..], label.clone())).collect(), names, &mut counts);
-                    room(counts.keys().map(|name| &name[..]).collect(), names)
+                    label_bound(counts.keys().map(|name| &name[..]).collect(), names)
                 };
-                (0..=10).map(|halvings| NAMES >> halvings).find(|names| *names == 0 || at(*names) <= most).unwrap()
+                (0..=10).map(|halvings| MAX_NAMES >> halvings).find(|names| *names == 0 || at(*names) <= most).unwrap()
             });
-            prop_assert_eq!(whole.joined_beyond(), limit);
+            prop_assert_eq!(whole.joined_above(), limit);
             all.names = limit;
             if limit.is_some() {
-                all.settle();
+                all.limit();
             }
             prop_assert_eq!(all.ranked(), whole.ranked());
         }

@@ -1,82 +1,84 @@
-//! Session lengths: how many requests sessions have, and whether a geometric law (one stay probability) says it.
+//! Session lengths: number of requests per session, and the fit of a geometric distribution.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::sessions::Session;
 
-/// Requests per session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Lengths {
-    /// The mean.
+/// Distribution of the number of requests per session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SessionLengths {
+    /// Mean.
     pub mean: f64,
-    /// The 50 % point.
-    pub median: u64,
-    /// The 90 % point.
+    /// Median.
+    pub p50: u64,
+    /// 90th percentile.
     pub p90: u64,
-    /// The largest.
+    /// Maximum.
     pub max: u64,
-    /// The share of sessions with 1, 2, 3 to 5, 6 to 10, 11 to 20, 21 to 50, 51 to 100, and more requests.
-    pub distribution: Vec<Share>,
+    /// Shares of sessions with 1, 2, 3 to 5, 6 to 10, 11 to 20, 21 to 50, 51 to 100, and more requests.
+    pub histogram: Vec<LengthShare>,
 }
 
-/// The share of sessions with `from` to `to` requests.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Share {
-    /// At least.
+/// Share of sessions with `from` to `to` requests.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LengthShare {
+    /// Minimum number of requests.
     pub from: u64,
-    /// At most; `None`: without end.
+    /// Maximum number of requests; `null` for no maximum.
     pub to: Option<u64>,
-    /// In [0, 1].
+    /// Share in [0, 1].
     pub share: f64,
 }
 
-/// How well a geometric law with the sessions' mean fits them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Geometric {
-    /// The papers' p = 1 - 1/mean, the maximum-likelihood estimate.
-    pub stay: f64,
-    /// The largest distance between its distribution function and the log's.
+/// Fit of a geometric distribution with the same mean.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GeometricFit {
+    /// Stay probability 1 - 1/mean (p in the paper), the maximum-likelihood estimate.
+    pub stay_probability: f64,
+    /// Maximum distance between the distribution functions.
     pub distance: f64,
-    /// How often sessions of that law would differ as much (Pearson's chi-square, cells of at least five expected); `None` with
-    /// too few sessions.
-    pub p: Option<f64>,
+    /// p-value of Pearson's chi-square test (bins with at least five expected sessions); `null` if there are too few
+    /// sessions.
+    pub p_value: Option<f64>,
 }
 
-/// Requests of every session in ascending order.
+/// Number of requests of each session, in ascending order.
 pub(crate) fn sorted(sessions: &[Session]) -> Vec<u64> {
     let mut lengths: Vec<u64> = sessions.iter().map(|session| u64::from(session.requests)).collect();
     lengths.sort_unstable();
     lengths
 }
 
-impl Lengths {
-    /// Of lengths in ascending order, at least one.
+impl SessionLengths {
+    /// Computes the result from lengths in ascending order (at least one).
     pub fn of(sorted: &[u64]) -> Self {
         let n = sorted.len() as f64;
         let share = |from: u64, to: Option<u64>| {
             let below = |limit: u64| sorted.partition_point(|length| *length < limit);
-            Share { from, to, share: (to.map_or(sorted.len(), |to| below(to + 1)) - below(from)) as f64 / n }
+            LengthShare { from, to, share: (to.map_or(sorted.len(), |to| below(to + 1)) - below(from)) as f64 / n }
         };
         let cells = [(1, 1), (2, 2), (3, 5), (6, 10), (11, 20), (21, 50), (51, 100)];
         let at = |p| offered_stats::summary::quantile(sorted, p);
         Self {
             mean: sorted.iter().sum::<u64>() as f64 / n,
-            median: at(0.5),
+            p50: at(0.5),
             p90: at(0.9),
             max: sorted[sorted.len() - 1],
-            distribution: cells.into_iter().map(|(a, b)| share(a, Some(b))).chain([share(101, None)]).collect(),
+            histogram: cells.into_iter().map(|(a, b)| share(a, Some(b))).chain([share(101, None)]).collect(),
         }
     }
 }
 
-impl Geometric {
-    /// Of lengths in ascending order, at least one.
+impl GeometricFit {
+    /// Computes the result from lengths in ascending order (at least one).
     pub fn of(sorted: &[u64]) -> Self {
         let n = sorted.len() as f64;
         let stay = 1.0 - n / sorted.iter().sum::<u64>() as f64;
-        // P(length > k) = p^k; in cells that grow until five are expected.
+        // P(length > k) = p^k, in bins with at least five expected sessions.
         let beyond = |k: u64| stay.powf(k as f64);
         let (mut distance, mut statistic, mut cells) = (0.0f64, 0.0, 0u32);
         let (mut from, mut k) = (0, 0);
@@ -99,17 +101,17 @@ impl Geometric {
             }
         }
         let p = (cells > 2).then(|| ChiSquared::new(f64::from(cells - 2)).expect("at least one").sf(statistic));
-        Self { stay, distance, p }
+        Self { stay_probability: stay, distance, p_value: p }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Purpose, Seed};
+    use offered_base::{Purpose, Seed};
 
     #[test]
-    fn a_geometric_law_is_accepted_as_often_as_it_should_and_others_are_not() {
+    fn geometric_lengths_pass_the_test_at_its_level_and_others_fail() {
         let mut stream = Seed(11).stream(Purpose::Length);
         let mut rejected = 0;
         for _ in 0..400 {
@@ -123,21 +125,21 @@ mod tests {
                 })
                 .collect();
             lengths.sort_unstable();
-            let fit = Geometric::of(&lengths);
-            assert!((fit.stay - 0.8).abs() < 0.05 && fit.distance < 0.1);
-            rejected += usize::from(fit.p.unwrap() < 0.05);
+            let fit = GeometricFit::of(&lengths);
+            assert!((fit.stay_probability - 0.8).abs() < 0.05 && fit.distance < 0.1);
+            rejected += usize::from(fit.p_value.unwrap() < 0.05);
         }
         assert!((8..=34).contains(&rejected), "{rejected} of 400 rejected at 5 %");
-        let fixed = Geometric::of(&[5; 500]);
-        assert!(fixed.p.unwrap() < 1e-6 && fixed.distance > 0.3);
-        assert_eq!(Geometric::of(&[1; 10]), Geometric { stay: 0.0, distance: 0.0, p: None });
+        let fixed = GeometricFit::of(&[5; 500]);
+        assert!(fixed.p_value.unwrap() < 1e-6 && fixed.distance > 0.3);
+        assert_eq!(GeometricFit::of(&[1; 10]), GeometricFit { stay_probability: 0.0, distance: 0.0, p_value: None });
     }
 
     #[test]
     fn shares_add_up() {
-        let lengths = Lengths::of(&[1, 1, 2, 4, 10, 11, 50, 51, 100, 101]);
-        assert_eq!((lengths.mean, lengths.median, lengths.p90, lengths.max), (33.1, 10, 100, 101));
-        let shares: Vec<f64> = lengths.distribution.iter().map(|cell| cell.share).collect();
+        let lengths = SessionLengths::of(&[1, 1, 2, 4, 10, 11, 50, 51, 100, 101]);
+        assert_eq!((lengths.mean, lengths.p50, lengths.p90, lengths.max), (33.1, 10, 100, 101));
+        let shares: Vec<f64> = lengths.histogram.iter().map(|cell| cell.share).collect();
         assert_eq!(shares, [0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.2, 0.1]);
     }
 }

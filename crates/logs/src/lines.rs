@@ -1,19 +1,19 @@
-//! Lines of a stream, without copying them, and without believing that they are short.
+//! Iterates over the lines of a stream without copying them, with a bounded line length.
 
 use std::io::Read;
 
-/// A line longer than this is not read.
-pub(crate) const LONGEST: usize = 1 << 20;
-const BUFFER: usize = 2 * LONGEST;
+/// Maximum length of a line in bytes.
+pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
+const BUFFER: usize = 2 * MAX_LINE_BYTES;
 
-/// A line, or the place of one too long to be read.
+/// A line, or a marker for a line that is too long.
 pub(crate) enum Line<'a> {
     Text(&'a [u8]),
     TooLong,
 }
 
-/// Calls `each` with every line that begins before byte `until` of `reader`, without its end; with records of `record` bytes
-/// instead where given. With `skip`, what comes before the first line's beginning is passed over.
+/// Calls `each` with every line (without its end) that starts before byte `until` of `reader`, or with every record of
+/// `record` bytes. With `skip`, the first, partial line is skipped.
 pub(crate) fn each_line(
     reader: &mut dyn Read,
     record: Option<usize>,
@@ -23,7 +23,7 @@ pub(crate) fn each_line(
 ) -> std::io::Result<()> {
     let mut buffer = vec![0; BUFFER];
     let (mut start, mut end) = (0, 0);
-    // Where `buffer[0]` lies in the stream; whether the bytes up to the next line's end are passed over.
+    // Stream position of `buffer[0]`, and whether bytes up to the next line end are skipped.
     let (mut base, mut passing) = (0u64, skip);
     loop {
         let n = match reader.read(&mut buffer[end..]) {
@@ -39,7 +39,7 @@ pub(crate) fn each_line(
             let line = &buffer[start..start + length];
             if passing {
                 passing = false;
-            } else if length > LONGEST {
+            } else if length > MAX_LINE_BYTES {
                 each(Line::TooLong);
             } else {
                 each(Line::Text(line));
@@ -53,7 +53,7 @@ pub(crate) fn each_line(
             return Ok(());
         }
         if start == 0 && end == buffer.len() {
-            // No end of a line in the whole buffer.
+            // The whole buffer contains no line end.
             if !passing && base < until {
                 each(Line::TooLong);
             }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Hands out a few bytes at a time.
+    /// A reader that returns a few bytes at a time.
     struct Slow<'a>(&'a [u8], usize);
 
     impl Read for Slow<'_> {
@@ -108,7 +108,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranges_have_every_line_once(text in "[ab\n]{0,80}", cut in 0u64..80, step in 1usize..9) {
+        fn ranges_contain_every_line_once(text in "[ab\n]{0,80}", cut in 0u64..80, step in 1usize..9) {
             let text = text.as_bytes();
             let cut = cut.min(text.len() as u64);
             let whole = lines(text, false, u64::MAX, step);
@@ -117,7 +117,7 @@ mod tests {
                 expected.pop();
             }
             prop_assert_eq!(&whole, &expected);
-            // The second range begins one byte early and passes over what that byte belongs to.
+            // The second range starts one byte early and skips the line of that byte.
             let mut both = lines(text, false, cut, step);
             if cut > 0 {
                 both.extend(lines(&text[cut as usize - 1..], true, u64::MAX, step));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_one_line_too_long() {
+    fn overlong_lines_are_reported_once() {
         let mut text = b"short\n".to_vec();
         text.extend(vec![b'x'; 5 * BUFFER]);
         text.extend(b"\nlast");

@@ -1,38 +1,38 @@
-//! What the user asked for: which lines count, and who is a user.
+//! Options of the analysis: filters and identification of users.
 
 use regex::bytes::Regex;
 
 use crate::entry::Entry;
-use crate::format::Choice;
+use crate::format::FormatChoice;
 
-/// All that decides what a log says.
+/// Options of the analysis.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The format, and the field that tells users apart, where that is not the client.
-    pub choice: Choice,
-    /// Whether the user agent tells users apart besides the client (many people behind one address).
+    /// Log format, and the field that identifies users.
+    pub choice: FormatChoice,
+    /// Whether users are identified by client and user agent (many users behind one address).
     pub by_agent: bool,
-    /// Which lines are left out.
+    /// Filters that exclude lines.
     pub filters: Filters,
-    /// Clients beyond so many are counted but not followed.
-    pub most_clients: usize,
-    /// How URLs are grouped; `None`: they are not counted.
-    pub labels: Option<crate::labels::Rules>,
-    /// What the C2 of service times is taken from.
-    pub service_from: ServiceFrom,
-    /// How many threads read; at least 1.
+    /// Maximum number of clients; if there are more, a sample is analysed.
+    pub max_clients: usize,
+    /// Rules for labels; `None` if labels are not counted.
+    pub labels: Option<crate::labels::LabelRules>,
+    /// Source of the C2 of service times.
+    pub service_source: ServiceSource,
+    /// Number of reader threads, at least 1.
     pub threads: usize,
 }
 
-offered_model::named! {
-    /// What tells how the work of requests varies.
+offered_base::named! {
+    /// Source of the C2 of service times.
     #[derive(Default)]
-    pub enum ServiceFrom {
-        /// How long they took, where the log has it. That is what the paper means, queueing included.
+    pub enum ServiceSource {
+        /// Logged durations, including queueing (as in the paper).
         #[default]
         Durations = "durations",
-        /// How large the answers are. Sizes of static files are nearly proportional to the work they make, those of computed pages
-        /// need not be.
+        /// Response sizes. Sizes of static files are nearly proportional to the work, sizes of dynamic pages may not
+        /// be.
         Bytes = "bytes",
     }
 }
@@ -40,41 +40,41 @@ offered_model::named! {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            choice: Choice::default(),
+            choice: FormatChoice::default(),
             by_agent: false,
             filters: Filters::default(),
-            most_clients: 20_000_000,
+            max_clients: 20_000_000,
             labels: None,
-            service_from: ServiceFrom::default(),
+            service_source: ServiceSource::default(),
             threads: 1,
         }
     }
 }
 
-/// A regular expression on bytes, for paths.
+/// Compiles a regular expression for paths.
 ///
 /// # Errors
-/// A text that is none.
-pub fn pattern(text: &str) -> Result<Regex, offered_model::Wrong> {
+/// The expression is invalid.
+pub fn path_regex(text: &str) -> Result<Regex, offered_base::Wrong> {
     Regex::new(text).map_err(|why| {
         let why = why.to_string();
         let last = why.lines().last().unwrap_or("").to_owned();
-        offered_model::Wrong::new(format!("`{}` is no regular expression: {last}", text.escape_debug()))
+        offered_base::Wrong::new(format!("invalid regular expression `{}`: {last}", text.escape_debug()))
     })
 }
 
-/// Which lines are left out of the analysis.
+/// Filters that exclude lines from the analysis.
 #[derive(Clone, Debug)]
 pub struct Filters {
-    /// Leave out what pages are made of, by the extension of the path.
+    /// Exclude page assets, by file extension.
     pub pages_only: bool,
-    /// Those extensions.
-    pub parts: Extensions,
-    /// Leave out robots, by their user agent.
+    /// File extensions of page assets.
+    pub assets: Extensions,
+    /// Exclude robots, by user agent.
     pub no_robots: bool,
-    /// Keep only these statuses.
-    pub status: Option<Statuses>,
-    /// Keep only paths that match.
+    /// Include only these statuses.
+    pub status: Option<StatusFilter>,
+    /// Include only matching paths.
     pub path: Option<Regex>,
 }
 
@@ -82,7 +82,7 @@ impl Default for Filters {
     fn default() -> Self {
         Self {
             pages_only: false,
-            parts: PARTS.parse().expect("the list below is well formed"),
+            assets: ASSET_EXTENSIONS.parse().expect("the list below is well formed"),
             no_robots: false,
             status: None,
             path: None,
@@ -90,52 +90,52 @@ impl Default for Filters {
     }
 }
 
-/// What pages are made of, unless the user says otherwise. A `.bmp` is not among them: on the web it is a download.
-pub const PARTS: &str = "gif,jpg,jpeg,jpe,png,apng,xbm,ico,svg,svgz,webp,avif,css,js,mjs,woff,woff2,ttf,otf,eot,\
+/// Default file extensions of page assets. `.bmp` is not included because it is usually a download.
+pub const ASSET_EXTENSIONS: &str = "gif,jpg,jpeg,jpe,png,apng,xbm,ico,svg,svgz,webp,avif,css,js,mjs,woff,woff2,ttf,otf,eot,\
 mpg,mpeg,mp3,mp4,m4a,m4v,avi,mov,webm,ogg,oga,ogv,wav,au,swf,class";
 
-/// Why a line that could be read is left out.
+/// Reason why a line is excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dropped {
-    /// Not one of the statuses.
+pub enum Exclusion {
+    /// Its status is not included.
     Status = 0,
     /// Its path does not match.
     Path = 1,
-    /// A robot's.
+    /// It was sent by a robot.
     Robot = 2,
-    /// A part of a page.
-    Part = 3,
+    /// It is a page asset.
+    Asset = 3,
 }
 
-impl Dropped {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 4] = [Self::Status, Self::Path, Self::Robot, Self::Part];
+impl Exclusion {
+    /// All reasons, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Status, Self::Path, Self::Robot, Self::Asset];
 }
 
 impl Filters {
-    /// Why `entry` is left out, whatever its path's extension; `None` when it counts.
+    /// Reason why `entry` is excluded, page assets aside; `None` if it is included.
     #[inline]
-    pub(crate) fn drops(&self, entry: &Entry<'_>, robots: &mut crate::robots::Robots) -> Option<Dropped> {
+    pub(crate) fn drops(&self, entry: &Entry<'_>, robots: &mut crate::robots::Robots) -> Option<Exclusion> {
         if self.status.as_ref().is_some_and(|kept| !kept.has(entry.status)) {
-            return Some(Dropped::Status);
+            return Some(Exclusion::Status);
         }
         if self.path.as_ref().is_some_and(|kept| !kept.is_match(entry.target)) {
-            return Some(Dropped::Path);
+            return Some(Exclusion::Path);
         }
-        (self.no_robots && robots.has(entry.agent)).then_some(Dropped::Robot)
+        (self.no_robots && robots.has(entry.agent)).then_some(Exclusion::Robot)
     }
 }
 
-/// A set of file-name extensions of at most eight letters, capitals or not.
+/// A set of file extensions of at most eight letters, case-insensitive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extensions(Vec<u64>);
 
 impl std::str::FromStr for Extensions {
-    type Err = offered_model::Wrong;
+    type Err = offered_base::Wrong;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = |name: &str| {
-            offered_model::Wrong::new(format!("`{name}` is no extension; write a list such as gif,jpg,css"))
+            offered_base::Wrong::new(format!("invalid file extension `{name}`; expected a list such as gif,jpg,css"))
         };
         let names = text.split(',').map(|name| name.trim().trim_start_matches('.'));
         let mut packed =
@@ -146,7 +146,7 @@ impl std::str::FromStr for Extensions {
 }
 
 impl Extensions {
-    /// Whether the path of `target` ends in one of them.
+    /// Whether the path of `target` has one of the extensions.
     #[inline]
     pub fn has(&self, target: &[u8]) -> bool {
         let path = &target[..memchr::memchr2(b'?', b'#', target).unwrap_or(target.len())];
@@ -155,7 +155,7 @@ impl Extensions {
     }
 }
 
-/// Up to eight bytes in lower case as one number.
+/// Packs up to eight bytes in lower case into one number.
 #[inline]
 fn pack(name: &[u8]) -> Option<u64> {
     if name.is_empty() || name.len() > 8 {
@@ -164,18 +164,18 @@ fn pack(name: &[u8]) -> Option<u64> {
     Some(name.iter().fold(0, |packed, byte| packed << 8 | u64::from(byte.to_ascii_lowercase())))
 }
 
-/// Ranges of statuses: `2xx,304`.
+/// Ranges of statuses, such as `2xx,304`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Statuses(Vec<std::ops::RangeInclusive<u16>>);
+pub struct StatusFilter(Vec<std::ops::RangeInclusive<u16>>);
 
-impl Statuses {
+impl StatusFilter {
     fn has(&self, status: u16) -> bool {
         self.0.iter().any(|range| range.contains(&status))
     }
 }
 
-impl std::str::FromStr for Statuses {
-    type Err = offered_model::Wrong;
+impl std::str::FromStr for StatusFilter {
+    type Err = offered_base::Wrong;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let one = |item: &str| {
@@ -185,10 +185,10 @@ impl std::str::FromStr for Statuses {
                 (Some(class @ 1..=5), _) => Ok(class * 100..=class * 100 + 99),
                 (None, Ok(status @ 100..=999)) => Ok(status..=status),
                 (Some(_), _) => {
-                    Err(offered_model::Wrong::new(format!("no status is `{item}`: they go from 1xx to 5xx")))
+                    Err(offered_base::Wrong::new(format!("invalid status class `{item}`; expected 1xx to 5xx")))
                 }
-                _ => Err(offered_model::Wrong::new(format!(
-                    "`{item}` is no status; write for example 2xx,3xx or 200,304"
+                _ => Err(offered_base::Wrong::new(format!(
+                    "invalid status `{item}`; expected for example 2xx,3xx or 200,304"
                 ))),
             }
         };
@@ -201,8 +201,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_pages_are_known_by_their_extension() {
-        let parts = Filters::default().parts;
+    fn page_assets_are_detected_by_extension() {
+        let parts = Filters::default().assets;
         for target in ["/a.gif", "/a.GIF?x=.html", "/x/y.z.css", "/a.woff2"] {
             assert!(parts.has(target.as_bytes()), "{target}");
         }
@@ -212,11 +212,11 @@ mod tests {
     }
 
     #[test]
-    fn statuses_are_classes_or_numbers() {
-        let kept: Statuses = "2xx, 304".parse().unwrap();
+    fn status_filters_accept_classes_and_numbers() {
+        let kept: StatusFilter = "2xx, 304".parse().unwrap();
         assert!(kept.has(200) && kept.has(299) && kept.has(304) && !kept.has(302) && !kept.has(0));
         for text in ["", "2x", "0xx", "20", "abc"] {
-            assert!(text.parse::<Statuses>().unwrap_err().to_string().contains("no status"), "{text}");
+            assert!(text.parse::<StatusFilter>().unwrap_err().to_string().contains("invalid status"), "{text}");
         }
     }
 }

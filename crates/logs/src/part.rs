@@ -1,32 +1,32 @@
-//! A part of a log, put in order of time and folded; parts merge.
+//! Sorts the requests of a part of a log by time and counts them; parts can be merged.
 
 use std::collections::VecDeque;
 
 use crate::sessions::{Hit, Sessions};
 
-/// How many lines a line may be displaced by and still find its place.
+/// Maximum displacement in lines of requests that are sorted.
 pub(crate) const WINDOW: usize = 16_384;
 
-/// How many hits leave the window together.
+/// Number of hits that leave the window together.
 const BATCH: usize = 64;
 
-/// A fold over hits that are only nearly in order: servers log a request when it is done, or from many threads.
+/// Accumulates hits that are nearly in order: servers log requests at completion, or from many threads.
 ///
-/// A hit leaves the window when at least [`WINDOW`] later ones are in it. The first hits to leave are kept aside: should another part
-/// turn out to lie before this one, the end of its window is sorted in among them, so that parts merge to the fold over the
-/// whole, out-of-order lines at the seams included.
+/// A hit leaves the window when at least [`WINDOW`] later ones are in it. The first hits that leave are kept
+/// separately: when a preceding part is merged, the end of its window is sorted in among them. So merging parts gives
+/// the same result as processing the whole log, including out-of-order lines at the seams.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     window: VecDeque<Hit>,
     head: Vec<Hit>,
     body: Sessions,
     size: usize,
-    /// Room for the hits that leave together.
+    /// Reusable buffer for a batch.
     batch: Vec<Hit>,
 }
 
 impl Part {
-    /// An empty part, of lines displaced by at most `size`.
+    /// An empty part that sorts lines displaced by at most `size`.
     pub(crate) fn new(body: Sessions, size: usize) -> Self {
         Self { window: VecDeque::with_capacity(size + BATCH), head: Vec::new(), body, size, batch: Vec::new() }
     }
@@ -45,7 +45,7 @@ impl Part {
         }
     }
 
-    /// The earliest `n` hits leave the window.
+    /// Removes the earliest `n` hits from the window.
     fn leave(&mut self, n: usize) {
         let mut batch = std::mem::take(&mut self.batch);
         batch.extend(self.window.drain(..n));
@@ -60,10 +60,10 @@ impl Part {
         self.body.add(body);
     }
 
-    /// Adds the part that follows.
+    /// Merges the part that follows.
     pub(crate) fn merge(&mut self, later: Self) {
         if later.head.len() < self.size {
-            // All of it fits: as if its lines came one by one.
+            // The part is small: add its hits one by one.
             for hit in later.head.into_iter().chain(later.window) {
                 self.add(hit);
             }
@@ -76,11 +76,11 @@ impl Part {
         self.window = later.window;
     }
 
-    /// The fold over all of it.
+    /// The sessions of the part.
     pub(crate) fn finish(self) -> Sessions {
         let Self { window, head, body, .. } = self;
-        // The head comes before the body.
-        let mut all = Sessions::like(&body);
+        // The head precedes the body.
+        let mut all = Sessions::empty_like(&body);
         all.add(&head);
         all.merge(body);
         all.add(&window.into_iter().collect::<Vec<_>>());
@@ -103,7 +103,7 @@ mod tests {
         part
     }
 
-    /// The definition, on a list that is sorted first.
+    /// Reference implementation on a sorted list.
     fn sessions_of(hits: impl Iterator<Item = Hit>) -> usize {
         let mut sorted: Vec<Hit> = hits.collect();
         sorted.sort_by_key(|hit| (hit.client, hit.time));
@@ -113,13 +113,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_merge_to_the_fold_over_the_whole_whatever_the_cuts(
+        fn merged_parts_equal_the_whole(
             raw in proptest::collection::vec((0i64..8, 0u32..12, 0i64..6, any::<bool>()), 0..300),
             cuts in proptest::collection::vec(0usize..300, 0..6),
             right_first in any::<bool>(),
             most in prop_oneof![Just(1000usize), 1usize..12],
         ) {
-            // Instants that grow, each displaced a little: a log nearly in order. Hashes with 0 to 5 zeros in front.
+            // Increasing times, slightly displaced, and hashes with 0 to 5 leading zeros.
             let mut now = 0;
             let hits: Vec<Hit> = raw.iter().map(|(step, client, back, page)| {
                 now += step;
@@ -133,7 +133,7 @@ mod tests {
             cuts.sort_unstable();
             let mut parts: Vec<Part> = cuts.windows(2).map(|cut| fold(&hits[cut[0]..cut[1]], size, most)).collect();
             while parts.len() > 1 {
-                // Merging is associative: pairs from the right or from the left.
+                // Merging is associative.
                 let at = if right_first { parts.len() - 2 } else { 0 };
                 let right = parts.remove(at + 1);
                 parts[at].merge(right);
@@ -142,9 +142,9 @@ mod tests {
             let whole = fold(&hits, size, most).finish();
             prop_assert_eq!(merged.all(), whole.all());
             prop_assert_eq!(merged.gaps(), whole.gaps());
-            prop_assert_eq!((merged.clients(), merged.late(), whole.late()), (whole.clients(), 0, 0));
+            prop_assert_eq!((merged.clients(), merged.out_of_order(), whole.out_of_order()), (whole.clients(), 0, 0));
             prop_assert_eq!((merged.pages(), merged.one_in(), merged.hits()), (whole.pages(), whole.one_in(), whole.hits()));
-            // Followed is the largest sample by zeros that is small enough, and of that everything is right.
+            // The sample is the largest one within the limit, and its figures are exact.
             let distinct = |zeros: u32| {
                 let kept = hits.iter().map(|hit| hit.client).filter(|client| client.leading_zeros() >= zeros);
                 kept.collect::<std::collections::HashSet<_>>().len()
@@ -161,10 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn a_stray_line_from_the_future_spoils_nothing_but_itself() {
+    fn a_timestamp_in_the_far_future_affects_only_its_own_line() {
         let mut hits: Vec<Hit> = (0..1000).map(|time| Hit { time, client: 1, page: false }).collect();
         hits.insert(10, Hit { time: i64::MAX, client: 2, page: false });
         let folded = fold(&hits, 16, 1000).finish();
-        assert_eq!((folded.all().len(), folded.late()), (2, 0));
+        assert_eq!((folded.all().len(), folded.out_of_order()), (2, 0));
     }
 }

@@ -1,4 +1,4 @@
-//! Reading: from inputs to one tally, on as many threads as asked, with the same result on any number.
+//! Reads inputs into one tally on several threads; the result does not depend on the number of threads.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,48 +10,48 @@ use crate::format::{Format, trimmed};
 use crate::input::{Input, Piece, Progress, pieces};
 use crate::labels::Labels;
 use crate::lines::{Line, each_line};
-use crate::options::{Dropped, Options};
+use crate::options::{Exclusion, Options};
 use crate::part::{Part, WINDOW};
 use crate::robots::Robots;
 use crate::sessions::{Hit, Sessions};
 use crate::time::SECOND;
 
-/// How many unreadable lines are shown.
-const COMPLAINTS: usize = 20;
+/// Maximum number of parse errors that are kept.
+const MAX_PARSE_ERRORS: usize = 20;
 
-/// What was counted in a part of the logs; tallies of neighbouring parts merge to the whole's.
+/// Counts of a part of the logs; tallies of adjacent parts merge exactly.
 pub struct Tally {
-    /// Lines that hold a request and pass the filters.
-    pub lines: u64,
-    /// Lines that cannot be read.
-    pub unreadable: u64,
-    /// The first of them, as `file:line: why`.
-    pub complaints: Vec<String>,
-    /// Lines left out, by [`Dropped`].
-    pub dropped: [u64; Dropped::ALL.len()],
-    /// The first and the last instant.
+    /// Number of requests that pass the filters.
+    pub requests: u64,
+    /// Number of lines that could not be parsed.
+    pub unreadable_lines: u64,
+    /// The first parse errors, as `file:line: reason`.
+    pub parse_errors: Vec<String>,
+    /// Number of excluded lines, indexed by [`Exclusion`].
+    pub excluded: [u64; Exclusion::ALL.len()],
+    /// Times of the first and the last request, in nanoseconds since the epoch.
     pub span: Option<(i64, i64)>,
-    /// Bytes of the answers.
+    /// Response sizes in bytes.
     pub sizes: Moments,
-    /// Nanoseconds the answers took.
+    /// Durations in nanoseconds.
     pub durations: Moments,
-    /// The sizes without the parts of pages.
+    /// Response sizes without page assets.
     pub page_sizes: Moments,
-    /// The durations without the parts of pages.
+    /// Durations without page assets.
     pub page_durations: Moments,
-    /// The tick of the stamps, in nanoseconds: a second, a millisecond, or 1.
+    /// Resolution of the timestamps in nanoseconds: a second, a millisecond, or 1.
     pub tick: i64,
-    /// How often each label was asked for, where wanted.
+    /// Requests per label; empty unless labels were requested.
     pub labels: Labels,
     part: Part,
-    /// Lines of any kind in the last input, for the numbers of complaints.
-    numbered: u64,
+    /// Number of lines read from the last input, for line numbers.
+    lines_read: u64,
 }
 
-/// Count, sum and sum of squares of whole numbers, exact.
+/// Count, sum and sum of squares of integers (exact).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
-    /// How many numbers.
+    /// Number of values.
     pub count: u64,
     sum: u128,
     squares: u128,
@@ -71,12 +71,12 @@ impl Moments {
         self.squares = self.squares.saturating_add(other.squares);
     }
 
-    /// The arithmetic mean; `None` of nothing.
+    /// Mean; `None` without values.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// C2, the squared coefficient of variation; `None` with fewer than two numbers or only zeros.
+    /// C2, the squared coefficient of variation; `None` with fewer than two values or only zeros.
     pub fn scv(&self) -> Option<f64> {
         let mean = self.mean().filter(|mean| *mean > 0.0 && self.count > 1)?;
         Some((self.squares as f64 / self.count as f64 / (mean * mean) - 1.0).max(0.0))
@@ -86,10 +86,10 @@ impl Moments {
 impl Tally {
     fn new(options: &Options, timeout: u64) -> Self {
         Self {
-            lines: 0,
-            unreadable: 0,
-            complaints: Vec::new(),
-            dropped: [0; Dropped::ALL.len()],
+            requests: 0,
+            unreadable_lines: 0,
+            parse_errors: Vec::new(),
+            excluded: [0; Exclusion::ALL.len()],
             span: None,
             sizes: Moments::default(),
             durations: Moments::default(),
@@ -97,18 +97,18 @@ impl Tally {
             page_durations: Moments::default(),
             tick: SECOND,
             labels: Labels::default(),
-            part: Part::new(Sessions::new(timeout as i64 * SECOND, options.most_clients), WINDOW),
-            numbered: 0,
+            part: Part::new(Sessions::new(timeout as i64 * SECOND, options.max_clients), WINDOW),
+            lines_read: 0,
         }
     }
 
     /// Adds the tally of the lines that follow.
     fn merge(&mut self, later: Self) {
-        self.lines += later.lines;
-        self.unreadable += later.unreadable;
-        self.complaints.extend(later.complaints);
-        self.complaints.truncate(COMPLAINTS);
-        for (count, more) in self.dropped.iter_mut().zip(later.dropped) {
+        self.requests += later.requests;
+        self.unreadable_lines += later.unreadable_lines;
+        self.parse_errors.extend(later.parse_errors);
+        self.parse_errors.truncate(MAX_PARSE_ERRORS);
+        for (count, more) in self.excluded.iter_mut().zip(later.excluded) {
             *count += more;
         }
         self.span = match (self.span, later.span) {
@@ -124,7 +124,7 @@ impl Tally {
         self.part.merge(later.part);
     }
 
-    /// The timeout at the knee of the curve of sessions, in seconds; see [`Curve::knee`].
+    /// Session timeout at the knee of the curve, in seconds; see [`Curve::knee`].
     pub fn knee(self) -> u64 {
         Curve::new(&self.sessions()).knee()
     }
@@ -135,10 +135,10 @@ impl Tally {
     }
 }
 
-/// Reads all `inputs` with sessions that end after `timeout` seconds.
+/// Reads all `inputs` with a session timeout of `timeout` seconds.
 ///
 /// # Errors
-/// A file that cannot be read to its end.
+/// A file cannot be read to its end.
 pub fn read(inputs: &[Input], options: &Options, timeout: u64, progress: &Progress) -> Result<Tally, Error> {
     let pieces = pieces(inputs, options.threads);
     let next = AtomicUsize::new(0);
@@ -148,12 +148,12 @@ pub fn read(inputs: &[Input], options: &Options, timeout: u64, progress: &Progre
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(piece) = pieces.get(at) else { return };
             let tally = one(&inputs[piece.input], piece, options, timeout, progress);
-            *done[at].lock().expect("nobody panics") = Some(tally);
+            *done[at].lock().expect("no thread panics") = Some(tally);
         }
     };
     std::thread::scope(|scope| {
         for _ in 1..options.threads.min(pieces.len()) {
-            // Where the system has no more threads, those that are there do it.
+            // If no more threads can be created, the existing ones do the work.
             let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
@@ -161,16 +161,16 @@ pub fn read(inputs: &[Input], options: &Options, timeout: u64, progress: &Progre
     let mut whole = Tally::new(options, timeout);
     let mut before: Option<usize> = None;
     for (piece, tally) in pieces.iter().zip(done) {
-        let mut tally = tally.into_inner().expect("nobody panics").expect("every piece is read")?;
-        let lines_before = if before == Some(piece.input) { whole.numbered } else { 0 };
+        let mut tally = tally.into_inner().expect("no thread panics").expect("every piece is read")?;
+        let lines_before = if before == Some(piece.input) { whole.lines_read } else { 0 };
         let name = &inputs[piece.input].name;
-        for complaint in &mut tally.complaints {
-            // Numbered within the piece; a piece in the middle of a file learns only now what came before.
-            let (line, why) = complaint.split_once(':').expect("made below");
+        for parse_error in &mut tally.parse_errors {
+            // Line numbers are relative to the piece until the number of preceding lines is known.
+            let (line, why) = parse_error.split_once(':').expect("made below");
             let line = line.parse::<u64>().expect("made below") + lines_before;
-            *complaint = format!("{name}:{line}:{why}");
+            *parse_error = format!("{name}:{line}:{why}");
         }
-        whole.numbered = lines_before + tally.numbered;
+        whole.lines_read = lines_before + tally.lines_read;
         before = Some(piece.input);
         whole.merge(tally);
     }
@@ -178,34 +178,34 @@ pub fn read(inputs: &[Input], options: &Options, timeout: u64, progress: &Progre
 }
 
 fn one(input: &Input, piece: &Piece, options: &Options, timeout: u64, progress: &Progress) -> Result<Tally, Error> {
-    let mut reader = Reader {
+    let mut reader = LineReader {
         tally: Tally::new(options, timeout),
         format: input.format.clone(),
         robots: Robots::default(),
         options,
-        room: Vec::new(),
+        scratch: Vec::new(),
     };
     each(input, piece.range, progress, |line| reader.line(line))?;
     Ok(reader.tally)
 }
 
-/// Calls `each` with the lines of `input` that begin in `range`.
+/// Calls `each` with the lines of `input` that start in `range`.
 pub(crate) fn each(
     input: &Input,
     range: Option<(u64, u64)>,
     progress: &Progress,
     each: impl FnMut(Line<'_>),
 ) -> Result<(), Error> {
-    // A range begins one byte early: if that byte ends a line, a line begins at the range's first.
+    // Reading starts one byte early: if that byte is a line end, a line starts at the first byte of the range.
     let (from, until) = range.map_or((0, u64::MAX), |(from, to)| (from.saturating_sub(1), to - from.saturating_sub(1)));
     let skip = range.is_some_and(|(from, _)| from > 0);
     input
         .open(from, progress.clone())
         .and_then(|mut reader| each_line(&mut reader, input.format.record(), skip, until, each))
-        .map_err(|why| Error::Read { file: input.name.clone(), why })
+        .map_err(|why| Error::Read { file: input.name.clone(), reason: why })
 }
 
-/// What tells the client of `entry` from others, as 64 bits.
+/// 64-bit hash that identifies the client of `entry`.
 #[inline]
 pub(crate) fn client(entry: &Entry<'_>, options: &Options) -> u64 {
     let name = if options.choice.user.is_some() { entry.user } else { entry.client };
@@ -213,49 +213,49 @@ pub(crate) fn client(entry: &Entry<'_>, options: &Options) -> u64 {
     if options.by_agent { twox_hash::XxHash3_64::oneshot_with_seed(hash, entry.agent) } else { hash }
 }
 
-struct Reader<'o> {
+struct LineReader<'o> {
     tally: Tally,
     format: Format,
     robots: Robots,
     options: &'o Options,
-    room: Vec<u8>,
+    scratch: Vec<u8>,
 }
 
-impl Reader<'_> {
+impl LineReader<'_> {
     #[inline]
     fn line(&mut self, line: Line<'_>) {
-        self.tally.numbered += 1;
+        self.tally.lines_read += 1;
         let read = match line {
             Line::Text(text) => self.format.parse(if self.format.record().is_some() { text } else { trimmed(text) }),
-            Line::TooLong => Err("longer than a mebibyte"),
+            Line::TooLong => Err("the line is longer than 1 MiB"),
         };
         match read {
             Ok(None) => {}
-            Ok(Some(entry)) => Self::entry(&mut self.tally, &mut self.robots, &mut self.room, self.options, &entry),
+            Ok(Some(entry)) => Self::entry(&mut self.tally, &mut self.robots, &mut self.scratch, self.options, &entry),
             Err(why) => {
-                self.tally.unreadable += 1;
-                if self.tally.complaints.len() < COMPLAINTS {
-                    self.tally.complaints.push(format!("{}: {why}", self.tally.numbered));
+                self.tally.unreadable_lines += 1;
+                if self.tally.parse_errors.len() < MAX_PARSE_ERRORS {
+                    self.tally.parse_errors.push(format!("{}: {why}", self.tally.lines_read));
                 }
             }
         }
     }
 
     #[inline]
-    fn entry(tally: &mut Tally, robots: &mut Robots, room: &mut Vec<u8>, options: &Options, entry: &Entry<'_>) {
+    fn entry(tally: &mut Tally, robots: &mut Robots, scratch: &mut Vec<u8>, options: &Options, entry: &Entry<'_>) {
         let filters = &options.filters;
         if let Some(why) = filters.drops(entry, robots) {
-            tally.dropped[why as usize] += 1;
+            tally.excluded[why as usize] += 1;
             return;
         }
-        let is_part = filters.parts.has(entry.target);
+        let is_part = filters.assets.has(entry.target);
         if is_part && filters.pages_only {
-            tally.dropped[Dropped::Part as usize] += 1;
+            tally.excluded[Exclusion::Asset as usize] += 1;
             return;
         }
         let hit = Hit { time: entry.time, client: client(entry, options), page: !is_part };
         tally.part.add(hit);
-        tally.lines += 1;
+        tally.requests += 1;
         tally.span = Some(tally.span.map_or((hit.time, hit.time), |(a, b)| (a.min(hit.time), b.max(hit.time))));
         if let Some(bytes) = entry.bytes {
             tally.sizes.add(bytes);
@@ -273,7 +273,7 @@ impl Reader<'_> {
             tally.tick = if tally.tick == SECOND { 1_000_000 } else { 1 };
         }
         if let Some(rules) = &options.labels {
-            tally.labels.add(rules, entry.method, entry.target, room);
+            tally.labels.add(rules, entry.method, entry.target, scratch);
         }
     }
 }

@@ -1,47 +1,47 @@
-//! Robots, by what their user agents say of themselves.
+//! Detects robots by their user agents.
 //!
-//! The list is that of the crate `iscrawl` (Crawlerdex, some 3,000 patterns with the usual HTTP clients and monitors among them),
-//! and a few words find those that are on no list yet.
+//! Uses the list of the crate `iscrawl` (Crawlerdex, about 3,000 patterns including HTTP clients and monitors) and a
+//! few keywords for robots that are not on the list.
 //!
 //! # Limitations
-//! One that claims to be a browser passes, and a log without user agents has no robots.
+//! Robots that pretend to be browsers are not detected, nor are robots in logs without user agents.
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use crate::clients::ByClient;
+use crate::clients::ClientMap;
 
-/// What robots call themselves, capitals or not; CUBOT makes telephones.
-const WORDS: &str = "(^|[^u])bot|crawl|spider|fetch|feed|monitor|health.?check|uptime|headless";
+/// Keywords of robots, case-insensitive. `cubot` is excluded because it is a brand of phones.
+const KEYWORDS: &str = "(^|[^u])bot|crawl|spider|fetch|feed|monitor|health.?check|uptime|headless";
 
-/// The bytes of an agent that are looked at: the list's patterns are searched anew at every hit.
-const LONGEST: usize = 1000;
+/// Maximum number of bytes of a user agent that are searched, to bound the time.
+const MAX_AGENT_BYTES: usize = 1000;
 
-/// The words, and the agents already looked up.
+/// Keywords and a cache of user agents.
 pub(crate) struct Robots {
-    words: Regex,
-    known: ByClient<bool>,
+    keywords: Regex,
+    known: ClientMap<bool>,
 }
 
-/// Agents remembered before all are forgotten: what bounds the memory when every line has an agent of its own.
+/// Maximum size of the cache; it bounds memory if every line has its own user agent.
 const MAX_REMEMBERED: usize = 100_000;
 
 impl Default for Robots {
     fn default() -> Self {
-        let words = RegexBuilder::new(WORDS).case_insensitive(true).build().expect("the words are well formed");
-        Self { words, known: ByClient::default() }
+        let keywords = RegexBuilder::new(KEYWORDS).case_insensitive(true).build().expect("the words are well formed");
+        Self { keywords, known: ClientMap::default() }
     }
 }
 
 impl Robots {
-    /// Whether `agent` is a robot's.
+    /// Whether `agent` is the user agent of a robot.
     pub(crate) fn has(&mut self, agent: &[u8]) -> bool {
         let hash = twox_hash::XxHash3_64::oneshot(agent);
         if self.known.len() > MAX_REMEMBERED {
             self.known.clear();
         }
-        let start = &agent[..agent.len().min(LONGEST)];
+        let start = &agent[..agent.len().min(MAX_AGENT_BYTES)];
         let listed = || iscrawl::crawler_info(&String::from_utf8_lossy(start)).is_some();
-        *self.known.entry(hash).or_insert_with(|| self.words.is_match(start) || listed())
+        *self.known.entry(hash).or_insert_with(|| self.keywords.is_match(start) || listed())
     }
 }
 
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn robots_that_say_so_are_found_and_people_are_not() {
+    fn declared_robots_are_detected_and_browsers_are_not() {
         let mut robots = Robots::default();
         for agent in [
             "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",

@@ -1,58 +1,59 @@
-//! Sessions: the requests of one client without a silence longer than the timeout tau between them
-//! (Schroeder, Wierman and Harchol-Balter 2006, section 7).
+//! Sessions: requests of one client without a pause longer than the timeout tau (Schroeder, Wierman and Harchol-Balter
+//! 2006, section 7).
 //!
-//! [`Sessions`] folds hits in order of time; two folds over neighbouring parts of a log merge to exactly the fold over both.
-//! Where there are more clients than may be followed it follows those whose hashes begin with `level` zeros: one in
-//! 2^`level`, whoever they are and whenever they come, so that the sample is fair and the same however a log is cut.
+//! [`Sessions`] accumulates hits in order of time; the results of adjacent parts of a log merge exactly. If there are
+//! too many clients, only those whose hashes start with `level` zero bits are sampled, one in 2^`level`. The sample is
+//! unbiased and independent of how the log is split.
 
 use std::collections::hash_map::Entry;
 
-use crate::clients::ByClient;
+use crate::clients::ClientMap;
 use crate::gaps::Gaps;
 
-/// One request of one client.
+/// A request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// Nanoseconds since the Unix epoch.
     pub time: i64,
-    /// The hash of what tells the client from others: 64 bits, so that among ten million two share one with chance 3e-6.
+    /// 64-bit hash of the client; the probability of a collision among ten million clients is 3e-6.
     pub client: u64,
-    /// Whether it is to be counted among the pages, too.
+    /// Whether the request is a page (not an asset).
     pub page: bool,
 }
 
-/// One session.
+/// A session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Session {
-    /// Its first request, in nanoseconds since the Unix epoch.
+    /// Time of the first request in nanoseconds since the Unix epoch.
     pub start: i64,
-    /// Its last.
+    /// Time of the last request.
     pub end: i64,
-    /// How many it has.
+    /// Number of requests.
     pub requests: u32,
 }
 
-/// What is remembered of a client: 40 bytes.
+/// State of a client (40 bytes).
 #[derive(Clone, Copy, Debug)]
 struct Client {
-    /// Its latest session: a later part may hold its end.
+    /// The latest session, which may continue in a later part.
     start: i64,
     end: i64,
     requests: u32,
-    /// Where among the closed sessions its first one is, whose beginning an earlier part may hold; [`ITSELF`]: the latest.
+    /// Index of the client's first closed session, which may have started in an earlier part; [`LATEST`] if that is the
+    /// latest session.
     first: u32,
-    /// Its first and its last page; none: the first is after the last.
+    /// Times of the first and the last page; the first is after the last if there is none.
     pages: (i64, i64),
 }
 
-const ITSELF: u32 = u32::MAX;
+const LATEST: u32 = u32::MAX;
 const NO_PAGE: (i64, i64) = (i64::MAX, i64::MIN);
 
 impl Client {
     #[inline]
     fn at(hit: Hit) -> Self {
         let pages = if hit.page { (hit.time, hit.time) } else { NO_PAGE };
-        Self { start: hit.time, end: hit.time, requests: 1, first: ITSELF, pages }
+        Self { start: hit.time, end: hit.time, requests: 1, first: LATEST, pages }
     }
 
     #[inline]
@@ -61,23 +62,23 @@ impl Client {
     }
 }
 
-/// What is known of all clients whose hashes begin with the same number of zeros, so that they can be forgotten together.
+/// Figures of all clients whose hashes start with the same number of zero bits, so that they can be dropped together.
 #[derive(Clone, Debug, Default)]
 struct Class {
     hits: u64,
     pages: u64,
     page_sessions: u64,
-    late: u64,
-    /// Sessions that only a merge can change, namely those that are a client's first.
+    out_of_order: u64,
+    /// Closed sessions; only the first one of a client can change, by a merge.
     closed: Vec<Session>,
     gaps: Gaps,
 }
 
 impl Class {
-    /// Adds a hit to what is known of its client.
+    /// Adds a hit to its client.
     #[inline]
     fn add(&mut self, client: &mut Client, hit: Hit, timeout: i64) {
-        if self.parted(client.end, hit.time, timeout) {
+        if self.ends_session(client.end, hit.time, timeout) {
             self.close(client);
             (client.start, client.end, client.requests) = (hit.time, hit.time, 1);
         } else {
@@ -91,45 +92,45 @@ impl Class {
         }
     }
 
-    /// Counts the gap between two hits of a client, and whether it ends a session.
+    /// Counts the gap between two hits of a client; returns whether it ends a session.
     #[inline]
-    fn parted(&mut self, before: i64, after: i64, timeout: i64) -> bool {
+    fn ends_session(&mut self, before: i64, after: i64, timeout: i64) -> bool {
         let gap = after.saturating_sub(before);
-        self.late += u64::from(gap < 0);
+        self.out_of_order += u64::from(gap < 0);
         self.gaps.add(gap.max(0));
         gap > timeout
     }
 
     #[inline]
     fn close(&mut self, client: &mut Client) {
-        if client.first == ITSELF {
+        if client.first == LATEST {
             client.first = self.closed.len() as u32;
         }
         self.closed.push(client.latest());
     }
 
-    /// What is known of a client in two neighbouring parts together.
+    /// Merges the states of a client in two adjacent parts.
     fn join(&mut self, mut left: Client, right: Client, timeout: i64) -> Client {
         let follows = match self.closed.get(right.first as usize) {
-            Some(first) if right.first != ITSELF => *first,
+            Some(first) if right.first != LATEST => *first,
             _ => right.latest(),
         };
-        let parted = self.parted(left.end, follows.start, timeout);
-        if parted {
+        let ends_session = self.ends_session(left.end, follows.start, timeout);
+        if ends_session {
             self.close(&mut left);
         }
         let mut both = Client { first: left.first, ..right };
-        if !parted {
+        if !ends_session {
             let whole = Session {
                 start: left.start,
                 end: left.end.max(follows.end),
                 requests: left.requests.saturating_add(follows.requests),
             };
-            if right.first == ITSELF {
+            if right.first == LATEST {
                 (both.start, both.end, both.requests) = (whole.start, whole.end, whole.requests);
             } else {
                 self.closed[right.first as usize] = whole;
-                if left.first == ITSELF {
+                if left.first == LATEST {
                     both.first = right.first;
                 }
             }
@@ -142,50 +143,51 @@ impl Class {
         both
     }
 
-    /// Adds the counts and sessions of another part's; its clients are joined by [`Self::join`].
+    /// Adds the counts and sessions of another part; clients are merged by [`Self::join`].
     fn merge(&mut self, other: Self) {
         self.hits += other.hits;
         self.pages += other.pages;
         self.page_sessions += other.page_sessions;
-        self.late += other.late;
+        self.out_of_order += other.out_of_order;
         self.closed.extend(other.closed);
         self.gaps.merge(&other.gaps);
     }
 }
 
-/// The zeros at the beginning of a client's hash.
+/// Number of leading zero bits of a client's hash.
 #[inline]
 fn zeros(client: u64) -> usize {
     client.leading_zeros() as usize
 }
 
-/// A fold over hits: some 50 to 100 bytes a client, 24 a session, nothing a hit.
+/// Accumulates hits into sessions. Memory: 50 to 100 bytes per client, 24 bytes per session, none per hit.
 #[derive(Clone, Debug)]
 pub struct Sessions {
     timeout: i64,
-    most_clients: usize,
-    /// Zeros with which the hashes of the followed clients begin.
+    max_clients: usize,
+    /// Minimum number of leading zero bits of the hashes of sampled clients.
     level: usize,
-    clients: ByClient<Client>,
-    /// By zeros.
+    clients: ClientMap<Client>,
+    /// Figures by number of leading zero bits.
     classes: Vec<Class>,
 }
 
 impl Sessions {
-    /// With this timeout in nanoseconds, following at most `most_clients` clients.
-    pub fn new(timeout: i64, most_clients: usize) -> Self {
-        Self { timeout, most_clients, level: 0, clients: ByClient::default(), classes: Vec::new() }
+    /// Creates an empty accumulator with a timeout in nanoseconds and a maximum number of clients.
+    pub fn new(timeout: i64, max_clients: usize) -> Self {
+        Self { timeout, max_clients, level: 0, clients: ClientMap::default(), classes: Vec::new() }
     }
 
-    /// An empty fold with the timeout and limit of `other`.
-    pub fn like(other: &Self) -> Self {
-        Self::new(other.timeout, other.most_clients)
+    /// Creates an empty accumulator with the settings of `other`.
+    pub fn empty_like(other: &Self) -> Self {
+        Self::new(other.timeout, other.max_clients)
     }
 
-    /// Adds the next hits. One before its client's latest counts as simultaneous with that, and as late.
+    /// Adds the next hits. A hit before its client's latest one counts as simultaneous with it and as out of order.
     #[inline]
     pub fn add(&mut self, hits: &[Hit]) {
-        // Looked up once in vain: the processor waits for the memory of all of them at once, not for one after another.
+        // Look up all clients once without using the result: the memory accesses overlap instead of waiting for each
+        // other.
         std::hint::black_box(hits.iter().filter(|hit| self.clients.contains_key(&hit.client)).count());
         for hit in hits {
             self.one(*hit);
@@ -209,21 +211,21 @@ impl Sessions {
             Entry::Vacant(place) => {
                 place.insert(Client::at(hit));
                 class.page_sessions += u64::from(hit.page);
-                self.thin();
+                self.shrink_sample();
             }
         }
     }
 
-    /// Halves the sample until it is small enough.
+    /// Halves the sample until it is within the limit.
     #[inline]
-    fn thin(&mut self) {
-        while self.clients.len() > self.most_clients {
-            self.follow(self.level + 1);
+    fn shrink_sample(&mut self) {
+        while self.clients.len() > self.max_clients {
+            self.sample(self.level + 1);
         }
     }
 
-    /// Forgets the clients whose hashes begin with fewer zeros than `level`.
-    fn follow(&mut self, level: usize) {
+    /// Drops clients whose hashes have fewer than `level` leading zero bits.
+    fn sample(&mut self, level: usize) {
         if level > self.level {
             self.level = level;
             self.clients.retain(|client, _| zeros(*client) >= level);
@@ -231,15 +233,15 @@ impl Sessions {
         }
     }
 
-    /// Adds the fold over the part that follows this one.
+    /// Merges the part that follows this one.
     pub fn merge(&mut self, mut later: Self) {
-        self.follow(later.level);
-        later.follow(self.level);
+        self.sample(later.level);
+        later.sample(self.level);
         let later_is_less = later.clients.len() <= self.clients.len();
         if !later_is_less {
             std::mem::swap(self, &mut later);
         }
-        // `later` is now the part with fewer clients, wherever it lies.
+        // After the swap, `later` is the part with fewer clients, which may be the earlier one.
         let classes = self.classes.len().max(later.classes.len());
         self.classes.resize_with(classes, Class::default);
         let moved: Vec<u32> = self.classes.iter().map(|class| class.closed.len() as u32).collect();
@@ -248,7 +250,7 @@ impl Sessions {
         }
         for (hash, mut client) in later.clients {
             let zeros = zeros(hash);
-            if client.first != ITSELF {
+            if client.first != LATEST {
                 client.first += moved[zeros];
             }
             match self.clients.entry(hash) {
@@ -259,37 +261,37 @@ impl Sessions {
                 }
             }
         }
-        self.thin();
+        self.shrink_sample();
     }
 
-    /// One in how many clients is followed: 1, or a power of two.
+    /// One in this number of clients is sampled: 1 or a power of two.
     pub fn one_in(&self) -> u64 {
         1 << self.level.min(63)
     }
 
-    /// How many clients are followed.
+    /// Number of sampled clients.
     pub fn clients(&self) -> usize {
         self.clients.len()
     }
 
-    /// How many hits are theirs.
+    /// Number of hits of the sampled clients.
     pub fn hits(&self) -> u64 {
         self.classes.iter().map(|class| class.hits).sum()
     }
 
-    /// The gaps of all of them.
+    /// Gaps between the hits of the sampled clients.
     pub fn gaps(&self) -> Gaps {
         let mut gaps = Gaps::default();
         self.classes.iter().for_each(|class| gaps.merge(&class.gaps));
         gaps
     }
 
-    /// How many hits came before an earlier one of their client in spite of the reordering.
-    pub fn late(&self) -> u64 {
-        self.classes.iter().map(|class| class.late).sum()
+    /// Number of hits that are out of order even after sorting.
+    pub fn out_of_order(&self) -> u64 {
+        self.classes.iter().map(|class| class.out_of_order).sum()
     }
 
-    /// How many pages there are, and in how many sessions when nothing else counts.
+    /// Number of pages, and number of sessions if only pages count.
     pub fn pages(&self) -> (u64, u64) {
         self.classes.iter().fold((0, 0), |(pages, all), class| (pages + class.pages, all + class.page_sessions))
     }

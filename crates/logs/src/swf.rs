@@ -1,24 +1,29 @@
-//! The Standard Workload Format: what supercomputers were given to do (Chapin et al. 1999; the Parallel Workloads Archive, version 2.2).
+//! The Standard Workload Format: job logs of supercomputers (Chapin et al. 1999; Parallel Workloads Archive, version
+//! 2.2).
 //!
-//! A line is a job of 18 numbers, -1 where one is not known; `;` begins a comment, and the head of a file is made of them. A job that was
-//! stopped and went on later has a line of its own and one for each part besides, whose status is 2, 3 or 4: they are no jobs.
+//! Each line is a job with 18 numbers, -1 if unknown; `;` starts a comment. A job that was interrupted and resumed has
+//! a line for the whole job, and one line for each part with status 2, 3 or 4; the parts are ignored.
 
-/// A job, as far as it is of use here.
+mod run_times;
+
+pub use run_times::RunTimes;
+
+/// A job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job<'a> {
-    /// The fields as they stand, the first of the definition at 0.
+    /// Fields as written; index 0 is the first field of the definition.
     pub fields: [&'a str; 18],
-    /// When it was submitted, in seconds since the log's beginning, at least 0; `None` where it is not known.
+    /// Submit time in seconds since the start of the log, at least 0; `None` if unknown.
     pub submit: Option<f64>,
-    /// How long it ran, in seconds, at least 0 (below half a second many logs write 0); `None` where it is not known.
+    /// Run time in seconds, at least 0 (many logs write 0 below half a second); `None` if unknown.
     pub run: Option<f64>,
 }
 
 impl<'a> Job<'a> {
-    /// The job on a line; `None` for comments, empty lines and the parts of a job that has a line of its own.
+    /// Parses a line; `None` for comments, empty lines and parts of interrupted jobs.
     ///
     /// # Errors
-    /// Why the line is no job, in a few words.
+    /// A short reason why the line is not a job.
     pub fn parse(line: &'a str) -> Result<Option<Self>, &'static str> {
         let line = line.split(';').next().unwrap_or("");
         let mut words = line.split_ascii_whitespace();
@@ -48,7 +53,7 @@ impl<'a> Job<'a> {
         Ok(Some(Self { fields, submit, run }))
     }
 
-    /// How many processors it was given, or asked for where that is not known.
+    /// Number of allocated processors, or of requested processors if unknown.
     pub fn processors(&self) -> Option<&'a str> {
         [self.fields[4], self.fields[7]].into_iter().find(|field| field.bytes().all(|b| b.is_ascii_digit()))
     }
@@ -59,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_a_job() {
+    fn lines_are_parsed_as_jobs() {
         let job = Job::parse("  4 6269.5 -1 10927 -1 -1 -1 128 -1 -1 1 2 1 -1 -1 -1 -1 -1 ; a note").unwrap().unwrap();
         assert_eq!(
             (job.submit, job.run, job.processors(), job.fields[11]),
@@ -70,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_parts_of_jobs_are_none_and_the_rest_is_wrong() {
+    fn comments_and_parts_of_jobs_are_skipped_and_other_lines_rejected() {
         for line in ["", "; Version: 2.2", "4 0 1 10 8 -1 -1 -1 -1 -1 2 2 1 -1 -1 -1 -1 -1"] {
             assert_eq!(Job::parse(line), Ok(None), "{line}");
         }

@@ -1,49 +1,50 @@
-//! Think times: the gaps within sessions, and the law that fits them best.
+//! Think times: the gaps within sessions, and the distribution that fits them best.
 
-use offered_model::Law;
-use schemars::JsonSchema;
+use offered_distributions::Law;
 use serde::{Deserialize, Serialize};
 
 use crate::gaps::Bin;
 
-/// The think times of a log.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Think {
-    /// How many.
+/// Think times of a log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThinkTimes {
+    /// Number of think times.
     pub count: u64,
     /// Seconds.
-    pub mean: f64,
+    pub mean_s: f64,
     /// Coefficient of variation.
     pub cov: f64,
     /// Seconds.
-    pub median: f64,
+    pub p50_s: f64,
     /// Seconds.
-    pub p90: f64,
+    pub p90_s: f64,
     /// Seconds.
-    pub p99: f64,
-    /// The best-fitting law, as a workload file writes it.
-    pub law: Option<String>,
-    /// The largest distance between its distribution function and the log's.
-    pub law_distance: Option<f64>,
-    /// The law itself.
+    pub p99_s: f64,
+    /// Best-fitting distribution, in the syntax of workload files.
+    pub distribution: Option<String>,
+    /// Maximum distance between its distribution function and that of the log.
+    pub distribution_distance: Option<f64>,
+    /// The fitted distribution.
     #[serde(skip)]
     pub fit: Option<Law>,
 }
 
-/// Above this distance no law is said to fit.
-pub(crate) const FITS: f64 = 0.05;
-/// A law whose CoV differs by more than this part is not said to fit either.
-const SAME: f64 = 0.05;
+/// Maximum distance of a distribution that fits.
+pub(crate) const MAX_DISTANCE: f64 = 0.05;
+/// Maximum relative difference of the CoV of a distribution that fits.
+const MAX_COV_DIFFERENCE: f64 = 0.05;
 
-impl Think {
-    /// Whether the fitted law can stand for the think times: near them everywhere, and as variable. Sessions cut think times
-    /// off at the timeout; a law whose tail goes far beyond it would make other sessions.
+impl ThinkTimes {
+    /// Whether the fitted distribution can replace the think times: the distribution functions are close and the CoV is
+    /// similar. Recorded think times end at the session timeout; a distribution with a longer tail would produce other
+    /// sessions.
     pub(crate) fn fits(&self) -> bool {
-        let near = self.law_distance.is_some_and(|distance| distance <= FITS);
-        near && self.fit.as_ref().is_some_and(|law| (law.scv().sqrt() / self.cov - 1.0).abs() <= SAME)
+        let near = self.distribution_distance.is_some_and(|distance| distance <= MAX_DISTANCE);
+        near && self.fit.as_ref().is_some_and(|law| (law.scv().sqrt() / self.cov - 1.0).abs() <= MAX_COV_DIFFERENCE)
     }
 
-    /// Of the gaps in `bins`, stamped in ticks of `tick` seconds; `None` without gaps.
+    /// Fits the gaps in `bins`, with timestamps of `tick` seconds resolution; `None` without gaps.
     pub fn of(bins: &[Bin], tick: f64) -> Option<Self> {
         let count: u64 = bins.iter().map(|bin| bin.count).sum();
         let total = |f: fn(f64) -> f64| bins.iter().map(|bin| f(bin.mean) * bin.count as f64).sum::<f64>();
@@ -53,22 +54,22 @@ impl Think {
         let n = count as f64;
         let mean = total(|x| x) / n;
         let variance = (total(|x| x * x) / n - mean * mean).max(0.0);
-        let best = best(bins, mean, tick);
+        let best = best_fit(bins, mean, tick);
         Some(Self {
             count,
-            mean,
+            mean_s: mean,
             cov: if mean > 0.0 { variance.sqrt() / mean } else { 0.0 },
-            median: quantile(bins, 0.5),
-            p90: quantile(bins, 0.9),
-            p99: quantile(bins, 0.99),
-            law: best.as_ref().map(|(law, _)| law.to_string()),
-            law_distance: best.as_ref().map(|(_, distance)| *distance),
+            p50_s: quantile(bins, 0.5),
+            p90_s: quantile(bins, 0.9),
+            p99_s: quantile(bins, 0.99),
+            distribution: best.as_ref().map(|(law, _)| law.to_string()),
+            distribution_distance: best.as_ref().map(|(_, distance)| *distance),
             fit: best.map(|(law, _)| law),
         })
     }
 }
 
-/// The mean of the cell in which the `p` point lies.
+/// Mean of the bin that contains the quantile `p`.
 fn quantile(bins: &[Bin], p: f64) -> f64 {
     let count: u64 = bins.iter().map(|bin| bin.count).sum();
     let mut left = (p * (count as f64 - 0.5)) as u64;
@@ -81,14 +82,16 @@ fn quantile(bins: &[Bin], p: f64) -> f64 {
     0.0
 }
 
-/// A law by its mean and a second parameter.
-type Family = fn(f64, f64) -> Result<Law, offered_model::Wrong>;
+/// A family of distributions with mean and a second parameter.
+type Family = fn(f64, f64) -> Result<Law, offered_base::Wrong>;
 
-/// The likeliest law among exponential, gamma, lognormal, Weibull and hyperexponential with the log's mean, and its distance.
+/// The most likely distribution among exponential, gamma, lognormal, Weibull and hyperexponential with the log's mean,
+/// and its distance.
 ///
-/// The mean is kept, because it decides how much load a workload offers; the second parameter is by maximum likelihood, on
-/// intervals as wide as the stamps are uncertain. The exponential has one parameter less (Schwarz's criterion).
-fn best(bins: &[Bin], mean: f64, tick: f64) -> Option<(Law, f64)> {
+/// The mean is fixed because it determines the load. The second parameter is estimated by maximum likelihood on
+/// intervals as wide as the resolution of the timestamps. Schwarz's criterion accounts for the exponential's missing
+/// parameter.
+fn best_fit(bins: &[Bin], mean: f64, tick: f64) -> Option<(Law, f64)> {
     let intervals: Vec<(f64, f64, f64)> = bins
         .iter()
         .map(|bin| {
@@ -109,7 +112,9 @@ fn best(bins: &[Bin], mean: f64, tick: f64) -> Option<(Law, f64)> {
     let mut best = (likelihood(&exponential) + 0.5 * n.ln(), exponential);
     for (family, low, high) in families {
         let fitted = |ln: f64| family(mean, ln.exp()).ok();
-        let at = golden(low.ln(), high.ln(), |ln| fitted(ln).map_or(f64::NEG_INFINITY, |law| likelihood(&law)));
+        let at = golden_section_maximum(low.ln(), high.ln(), |ln| {
+            fitted(ln).map_or(f64::NEG_INFINITY, |law| likelihood(&law))
+        });
         if let Some(law) = fitted(at) {
             let likely = likelihood(&law);
             if likely > best.0 {
@@ -125,8 +130,8 @@ fn best(bins: &[Bin], mean: f64, tick: f64) -> Option<(Law, f64)> {
     Some((best.1, distance))
 }
 
-/// Where a function with one peak between `low` and `high` has it, by golden sections, to 1e-4.
-fn golden(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
+/// Where a function with one peak between `low` and `high` has it, by golden_section_maximum sections, to 1e-4.
+fn golden_section_maximum(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let share = (5f64.sqrt() - 1.0) / 2.0;
     let (mut a, mut b) = (high - share * (high - low), low + share * (high - low));
     let (mut fa, mut fb) = (f(a), f(b));
@@ -148,10 +153,10 @@ fn golden(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
 mod tests {
     use super::*;
     use crate::gaps::Gaps;
-    use offered_model::{Purpose, Seed};
+    use offered_base::{Purpose, Seed};
 
     #[test]
-    fn the_law_that_made_the_think_times_is_found_even_from_whole_seconds() {
+    fn the_true_distribution_is_found_even_from_whole_seconds() {
         for tick in [1e-9, 1.0] {
             for law in [
                 Law::exponential(30.0).unwrap(),
@@ -163,11 +168,11 @@ mod tests {
                 let (mut stream, mut gaps) = (Seed(3).stream(Purpose::Think), Gaps::default());
                 for _ in 0..20_000 {
                     let (from, think) = (stream.uniform(), law.sample(&mut stream));
-                    // The difference of two stamps, as a log has it.
+                    // The difference of two timestamps, as in a log.
                     let stamped = ((from + think) / tick).floor() - (from / tick).floor();
                     gaps.add((stamped * tick * 1e9) as i64);
                 }
-                let think = Think::of(&gaps.within(10_800), tick).unwrap();
+                let think = ThinkTimes::of(&gaps.within(10_800), tick).unwrap();
                 let fit = think.fit.unwrap();
                 assert_eq!(
                     std::mem::discriminant(fit.shape()),
@@ -175,7 +180,11 @@ mod tests {
                     "{law} read as {fit}"
                 );
                 assert!((fit.scv() / law.scv() - 1.0).abs() < 0.2, "{law} read as {fit}");
-                assert!(think.law_distance.unwrap() < FITS, "{law}: {:?}", think.law_distance);
+                assert!(
+                    think.distribution_distance.unwrap() < MAX_DISTANCE,
+                    "{law}: {:?}",
+                    think.distribution_distance
+                );
             }
         }
     }

@@ -1,16 +1,16 @@
-//! The trace of a log: its exact requests in order of time, in the format of `offered_model::trace`, streamed.
+//! Writes the exact requests of a log as a trace (format: `offered_schedule::trace`), in order of time.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 
-use crate::clients::ByClient;
+use crate::clients::ClientMap;
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::format::trimmed;
 use crate::input::{Input, Progress};
-use crate::labels::{self, Rules, sendable};
+use crate::labels::{self, LabelRules, sendable};
 use crate::lines::Line;
 use crate::options::Options;
 use crate::part::WINDOW;
@@ -18,34 +18,34 @@ use crate::read::{client, each};
 use crate::robots::Robots;
 use crate::time::SECOND;
 
-/// Distinct requests that a trace can hold: a workload numbers them with 16 bits.
+/// Maximum number of distinct requests in a trace (16-bit numbers).
 const MOST_REQUESTS: usize = u16::MAX as usize;
-/// Beyond so many of them the first of each label stands for those of its label.
+/// Number of distinct requests above which requests are replaced by the first one with the same label.
 const EXACT: usize = 60_000;
 
-/// What was written.
+/// Summary of a written trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
-    /// Entries.
+pub struct TraceSummary {
+    /// Number of entries.
     pub entries: u64,
-    /// Sessions.
+    /// Number of sessions.
     pub sessions: u64,
-    /// Distinct requests.
+    /// Number of distinct requests.
     pub requests: u64,
-    /// Jobs left out because it is not known how much work they brought, or they brought none.
+    /// Number of jobs excluded because their work is unknown or zero.
     pub without_work: u64,
-    /// Requests left out for their method.
+    /// Number of requests excluded because of their method.
     pub other_methods: u64,
-    /// Entries for which another request stands, since there are more distinct ones than a trace can hold.
+    /// Number of entries replaced by another request, because a trace cannot hold all distinct requests.
     pub stand_ins: u64,
-    /// Entries of clients beyond the most that are followed, each a session of its own.
+    /// Number of entries of clients beyond the maximum; each is a session of its own.
     pub unfollowed: u64,
-    /// Nanoseconds from the first entry to the last.
+    /// Time from the first to the last entry in nanoseconds.
     pub span: u64,
 }
 
-/// A request on its way into the trace.
-struct Waiting {
+/// A request in the sort window.
+struct PendingEntry {
     time: i64,
     client: u64,
     request: u32,
@@ -54,57 +54,57 @@ struct Waiting {
 
 struct Writer<'a> {
     out: &'a mut dyn Write,
-    /// Whether entries say how much work they bring.
-    says_work: bool,
+    /// Whether entries have their work.
+    has_work: bool,
     timeout: i64,
-    most_clients: usize,
-    /// Nearly in order of time, as in [`crate::part::Part`].
-    window: VecDeque<Waiting>,
+    max_clients: usize,
+    /// Sort window, as in [`crate::part::Part`].
+    window: VecDeque<PendingEntry>,
     known: HashMap<String, u32>,
-    rules: &'a Rules,
-    /// What stands for the requests of a label.
+    rules: &'a LabelRules,
+    /// Replacement request of each label.
     stand_ins: HashMap<Vec<u8>, u32>,
-    /// The latest request and the session of every client.
-    clients: ByClient<(i64, u32)>,
-    /// The instants of the first and the latest entry written.
+    /// Time of the latest request and session number of each client.
+    clients: ClientMap<(i64, u32)>,
+    /// Times of the first and the latest entry.
     span: Option<(i64, i64)>,
-    written: Written,
+    written: TraceSummary,
 }
 
-/// Writes the requests of `inputs` that pass the filters and have one of `methods` to `out`, sessions ending after `timeout`
-/// seconds.
+/// Writes the requests of `inputs` that pass the filters and have one of `methods` to `out`, with a session timeout of
+/// `timeout` seconds.
 ///
 /// # Errors
-/// Standard input (it was read already), a file that cannot be read, an `out` that cannot be written.
-pub fn trace(
+/// An input is standard input (already consumed), a file cannot be read, or `out` cannot be written.
+pub fn write_trace(
     inputs: &[Input],
     options: &Options,
     timeout: u64,
     methods: &[String],
     out: &mut dyn Write,
-) -> Result<Written, Error> {
-    if inputs.iter().any(Input::once) {
-        return Err(Error::Twice("a trace"));
+) -> Result<TraceSummary, Error> {
+    if inputs.iter().any(Input::is_stdin) {
+        return Err(Error::StandardInput("a trace"));
     }
-    let jobs = inputs.iter().find(|input| input.format.says_work());
-    if let Some(jobs) = jobs.filter(|_| !inputs.iter().all(|input| input.format.says_work())) {
-        return Err(Error::Mixed(jobs.name.clone()));
+    let jobs = inputs.iter().find(|input| input.format.has_work());
+    if let Some(jobs) = jobs.filter(|_| !inputs.iter().all(|input| input.format.has_work())) {
+        return Err(Error::MixedWork(jobs.name.clone()));
     }
-    let by_default = Rules::default();
+    let by_default = LabelRules::default();
     let mut writer = Writer {
         out,
-        says_work: jobs.is_some(),
+        has_work: jobs.is_some(),
         timeout: timeout as i64 * SECOND,
-        most_clients: options.most_clients,
+        max_clients: options.max_clients,
         window: VecDeque::new(),
         known: HashMap::new(),
         rules: options.labels.as_ref().unwrap_or(&by_default),
         stand_ins: HashMap::new(),
-        clients: ByClient::default(),
+        clients: ClientMap::default(),
         span: None,
-        written: Written::default(),
+        written: TraceSummary::default(),
     };
-    writeln!(writer.out, "{}", offered_model::trace::HEADER).map_err(failed)?;
+    writeln!(writer.out, "{}", offered_schedule::trace::HEADER).map_err(failed)?;
     let mut robots = Robots::default();
     for input in inputs {
         let mut format = input.format.clone();
@@ -118,7 +118,7 @@ pub fn trace(
             let Ok(Some(entry)) = format.parse(if record { text } else { trimmed(text) }) else { return };
             let filters = &options.filters;
             let kept = filters.drops(&entry, &mut robots).is_none()
-                && !(filters.pages_only && filters.parts.has(entry.target));
+                && !(filters.pages_only && filters.assets.has(entry.target));
             if kept {
                 failure = writer.add(&entry, client(&entry, options), methods).err();
             }
@@ -143,14 +143,14 @@ fn failed(why: std::io::Error) -> Error {
 
 impl Writer<'_> {
     fn add(&mut self, entry: &Entry<'_>, client: u64, methods: &[String]) -> Result<(), Error> {
-        // Logs of a kind that has no method are of GETs.
+        // Formats without a method contain GET requests.
         let method = if entry.method.is_empty() { b"GET" } else { entry.method };
         if !methods.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(method)) {
             self.written.other_methods += 1;
             return Ok(());
         }
-        let work = entry.duration.filter(|run| self.says_work && *run > 0);
-        if self.says_work && work.is_none() {
+        let work = entry.duration.filter(|run| self.has_work && *run > 0);
+        if self.has_work && work.is_none() {
             self.written.without_work += 1;
             return Ok(());
         }
@@ -160,7 +160,7 @@ impl Writer<'_> {
             None => self.new_request(text, method, entry.target)?,
         };
         let at = self.window.partition_point(|earlier| earlier.time <= entry.time);
-        self.window.insert(at, Waiting { time: entry.time, client, request, work });
+        self.window.insert(at, PendingEntry { time: entry.time, client, request, work });
         if self.window.len() > WINDOW
             && let Some(next) = self.window.pop_front()
         {
@@ -169,13 +169,13 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The number of a request that has none yet: the next, or that of what stands for it.
+    /// Number of a new request: the next one, or that of its replacement.
     fn new_request(&mut self, text: String, method: &[u8], target: &[u8]) -> Result<u32, Error> {
         let next = self.known.len();
         if next >= EXACT {
             let mut label = Vec::new();
             labels::label(self.rules, method, target, &mut label);
-            // The first request of all stands for labels that came too late.
+            // Without a free number, the very first request is the replacement.
             let stand_in = self.stand_ins.get(&label).copied().or((next == MOST_REQUESTS).then_some(0));
             if let Some(stand_in) = stand_in {
                 self.written.stand_ins += 1;
@@ -188,8 +188,8 @@ impl Writer<'_> {
         Ok(next as u32)
     }
 
-    fn entry(&mut self, waiting: &Waiting) -> Result<(), Error> {
-        // What is still late stands with the latest.
+    fn entry(&mut self, waiting: &PendingEntry) -> Result<(), Error> {
+        // Entries that are still out of order get the latest time.
         let time = self.span.map_or(waiting.time, |(_, latest)| waiting.time.max(latest));
         let first = self.span.map_or(time, |(first, _)| first);
         self.span = Some((first, time));
@@ -200,8 +200,8 @@ impl Writer<'_> {
                 self.written.sessions as u32 - 1
             }
         };
-        // Clients beyond the most are not followed: each of their requests is a session.
-        if self.clients.len() < self.most_clients || self.clients.contains_key(&waiting.client) {
+        // Clients beyond the maximum are not tracked: each of their requests is a session.
+        if self.clients.len() < self.max_clients || self.clients.contains_key(&waiting.client) {
             self.clients.insert(waiting.client, (time, session));
         } else {
             self.written.unfollowed += 1;

@@ -1,48 +1,53 @@
-//! The workload that behaves like a log: one that `offered` runs, simulates and plans.
+//! Builds a workload that behaves like the site of a log.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use offered_model::arrivals::{Batch, Process, Profile};
-use offered_model::workload::{Closed, Draft, Length, Opening, Request, Sessions, Target};
-use offered_model::{Law, Nanos, Schedule, System, Template, Workload, Wrong};
+use offered_base::{Nanos, Wrong};
+use offered_distributions::Law;
+use offered_schedule::arrivals::{Batch, Process, Profile};
+use offered_schedule::{Closed, Length, Opening, Sessions};
+use offered_schedule::{Schedule, System};
+use offered_workload::{Draft, Request, Target};
+use offered_workload::{Template, Workload};
 
 use crate::findings::Findings;
 use crate::lengths::sorted;
-use crate::shares::{equal_shares, whole};
-use crate::think::{FITS, Think};
+use crate::shares::{quantile_means, round_keeping_sum};
+use crate::think::{MAX_DISTANCE, ThinkTimes};
 
-/// Values of an empirical law or of empirical lengths, written at most.
-const VALUES: usize = 200;
-/// Labels written at most; the rarest beyond are left out.
-const LABELS: usize = 1000;
+/// Maximum number of values of an empirical distribution.
+const MAX_VALUES: usize = 200;
+/// Maximum number of requests; the rarest ones are left out.
+const MAX_REQUESTS: usize = 1000;
 
 impl Findings {
-    /// The text of [`workload`](Self::workload), with what a reader must know above it.
+    /// The workload of [`workload`](Self::workload) as TOML text with an introductory comment.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`workload`](Self::workload).
     pub fn workload_text(&self, model: System) -> Result<String, Wrong> {
         Ok(format!(
-            "# Written by `offered logs`: {} requests in {} sessions, {} to {}.\n\
-             # Where to send it is not in the log: change target.url.\n{}",
-            self.figures.lines,
+            "# TraceSummary by `offered logs`: {} requests in {} sessions, {} to {}.\n\
+             # The log does not contain the target: change target.url.\n{}",
+            self.figures.requests,
             self.figures.sessions,
-            self.figures.first,
-            self.figures.last,
+            self.figures.first_time,
+            self.figures.last_time,
             self.workload(model)?
         ))
     }
 
-    /// A workload of this system model with this log's rates, lengths, think times and requests, to a server on this machine.
+    /// A workload with this system model and the log's rates, session lengths, think times and requests; the target is
+    /// localhost.
     ///
     /// # Errors
-    /// A log without anything that can be asked again.
+    /// The log does not give a valid workload.
     pub fn workload(&self, model: System) -> Result<Workload, Wrong> {
         let starts = &self.figures.session_starts;
         let block = Nanos::from_secs(starts.block_s);
         let poisson = |factor: f64| {
-            let counts: Vec<f64> = starts.profile.iter().map(|count| f64::from(*count) * factor).collect();
+            let counts: Vec<f64> = starts.starts_per_block.iter().map(|count| f64::from(*count) * factor).collect();
             Schedule::new(Profile::counts(&counts, block)?, Process::Poisson, Batch::Single)
         };
         let sessions = match model {
@@ -58,40 +63,44 @@ impl Findings {
         Workload::new(Draft {
             target: Some(Target::new("http://127.0.0.1:8080".parse()?)),
             requests: self.requests()?,
-            ..Draft::new(sessions, block * starts.profile.len() as u64)
+            ..Draft::new(sessions, block * starts.starts_per_block.len() as u64)
         })
     }
 
-    /// How long sessions are: geometric where that fits, else as recorded.
+    /// Session lengths: geometric if that fits, else empirical.
     ///
     /// # Errors
-    /// None that a log with sessions can bring about.
+    /// Does not occur for logs with sessions.
     pub fn length(&self) -> Result<Length, Wrong> {
-        if self.figures.stay_fit.distance <= FITS {
-            return Length::geometric(self.figures.stay);
+        if self.figures.geometric_fit.distance <= MAX_DISTANCE {
+            return Length::geometric(self.figures.stay_probability);
         }
-        let lengths = sorted(&self.all);
+        let lengths = sorted(&self.sessions);
         let sample = lengths.iter().map(|length| (*length as f64, 1));
-        let values = whole(&equal_shares(sample, lengths.len().min(VALUES)));
+        let values = round_keeping_sum(&quantile_means(sample, lengths.len().min(MAX_VALUES)));
         Length::empirical(values.iter().map(|length| u32::try_from(*length).unwrap_or(u32::MAX)).collect())
     }
 
-    /// The law of think times for a workload: the fitted one where it fits, else the recorded ones.
+    /// Distribution of think times: the fitted one if it fits, else empirical.
     pub fn think(&self) -> Law {
         let recorded = || {
-            let sample = self.thinks.iter().map(|bin| (bin.mean, bin.count));
-            let count = self.figures.think_s.as_ref().map_or(0, |think| think.count);
-            Law::empirical(equal_shares(sample, (count as usize).clamp(1, VALUES))).ok()
+            let sample = self.think_time_bins.iter().map(|bin| (bin.mean, bin.count));
+            let count = self.figures.think_time.as_ref().map_or(0, |think| think.count);
+            Law::empirical(quantile_means(sample, (count as usize).clamp(1, MAX_VALUES))).ok()
         };
-        let fitted =
-            self.figures.think_s.as_ref().filter(|think| Think::fits(think)).and_then(|think| think.fit.clone());
-        // Without sessions of two requests, or with all of their gaps zero, nobody thinks.
+        let fitted = self
+            .figures
+            .think_time
+            .as_ref()
+            .filter(|think| ThinkTimes::fits(think))
+            .and_then(|think| think.fit.clone());
+        // Without sessions of several requests, or if all gaps are zero, the think time is zero.
         fitted.or_else(recorded).unwrap_or_else(|| Law::constant(0.0).expect("zero is a constant"))
     }
 
-    /// What can be asked again without changing anything, by how often it was; where nothing can, `/`.
+    /// Safe requests (GET and HEAD) weighted by frequency; `/` if there are none.
     fn requests(&self) -> Result<Vec<Request>, Wrong> {
-        // Names that differ in what cannot be printed are one.
+        // Names that differ only in unprintable bytes are merged.
         let mut known: HashMap<String, usize> = HashMap::new();
         let mut sendable: Vec<(&'static str, String, &str, u64)> = Vec::new();
         for (name, label) in self.labels.ranked() {
@@ -100,7 +109,7 @@ impl Findings {
             };
             match known.entry(name.clone()) {
                 Entry::Occupied(at) => sendable[*at.get()].3 += label.count,
-                Entry::Vacant(at) if sendable.len() < LABELS => {
+                Entry::Vacant(at) if sendable.len() < MAX_REQUESTS => {
                     at.insert(sendable.len());
                     sendable.push((method, name, &label.example, label.count));
                 }

@@ -1,7 +1,7 @@
 //! The three system models side by side, as text.
 
 use offered_experiment::log_models;
-use offered_logs::document::Others;
+use offered_logs::document::ModelComparison;
 
 /// The assumed scheduling discipline of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -22,7 +22,7 @@ impl From<Discipline> for log_models::Discipline {
 }
 
 /// The three models as text.
-pub(super) struct Text<'a>(pub(super) &'a Others);
+pub(super) struct Text<'a>(pub(super) &'a ModelComparison);
 
 impl std::fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -33,7 +33,7 @@ impl std::fmt::Display for Text<'_> {
             others.load
         )?;
         let known = if others.scv_known { "as above" } else { "assumed; log durations to measure it" };
-        writeln!(f, "  service       {}; C2 {:.1}, {known}", others.service, others.scv)?;
+        writeln!(f, "  service       {}; C2 {:.1}, {known}", others.service_distribution, others.scv)?;
         writeln!(f, "  closed        {} users, with the think time that gives the same load", others.users)?;
         for missing in &others.missing {
             writeln!(f, "  not compared  {missing}")?;
@@ -47,8 +47,8 @@ impl std::fmt::Display for Text<'_> {
                 let Some(response) = discipline.of(model) else { continue };
                 table.row([
                     model.model.name().to_owned(),
-                    format!("{:.3} ± {:.3} s", response.mean_s, response.half_width_s),
-                    format!("{:.2} x", response.ratio),
+                    format!("{:.3} ± {:.3} s", response.mean_s, response.mean_half_width_s),
+                    format!("{:.2} x", response.mean_ratio),
                     match response.p95_half_width_s {
                         Some(half) => format!("{:.3} ± {half:.3} s", response.p95_s),
                         None => format!("{:.3} s", response.p95_s),

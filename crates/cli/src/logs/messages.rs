@@ -1,61 +1,61 @@
 //! Warnings and reasons of `offered logs`, with the flags that help.
 
-use offered_logs::{Because, Doubt, Dropped, Findings, NEAR, Otherwise, ServiceFrom};
-use offered_model::System;
+use offered_logs::{RecommendationReason, LogWarning, Exclusion, Findings, SIMILARITY_TOLERANCE, RuleResult, ServiceSource};
+use offered_schedule::System;
 
 /// The flag that excluded lines.
-pub(super) fn option(dropped: Dropped) -> &'static str {
+pub(super) fn option(dropped: Exclusion) -> &'static str {
     match dropped {
-        Dropped::Status => "--status",
-        Dropped::Path => "--path",
-        Dropped::Robot => "--no-robots",
-        Dropped::Part => "--pages-only",
+        Exclusion::Status => "--status",
+        Exclusion::Path => "--path",
+        Exclusion::Robot => "--no-robots",
+        Exclusion::Asset => "--pages-only",
     }
 }
 
 /// A warning and its fix.
-pub(super) fn doubt(doubt: &Doubt) -> String {
+pub(super) fn doubt(doubt: &LogWarning) -> String {
     match doubt {
-        Doubt::WholeSeconds => "timestamps are whole seconds: gaps are exact to a second, and order and bunching within a second are lost; log milliseconds".to_owned(),
-        Doubt::Unreadable { lines, percent } => format!("{lines} lines could not be parsed ({percent:.1} %); if the detected format is wrong, add --input-format"),
-        Doubt::Late { requests, window } => format!("{requests} requests are out of order by more than {window} lines and are moved to the time of their client's latest; sort the log by time"),
-        Doubt::Sampled { most, one_in } => format!("more than {most} clients: one in {one_in} was followed, counts of clients and sessions are scaled by {one_in}, and the dispersion of starts is biased towards Poisson; raise --max-clients, or exclude scanners with --path or --no-robots"),
-        Doubt::JoinedLabels { names } => format!("more than 65535 labels: names in directories with more than {names} names became :any; group URLs with --label REGEX=NAME"),
-        Doubt::Short { timeout_s } => format!("the log is shorter than four timeouts of {timeout_s} s: sessions cut off at its ends bias the session length; use a longer log"),
-        Doubt::NotGeometric { distance } => format!("session lengths are not geometric (distance {distance:.2}), so one stay probability does not fit; a workload gets the recorded lengths"),
-        Doubt::NoThinkLaw => "no distribution fits the think times in form and CoV; a workload gets the recorded ones, averaged over 200 quantiles".to_owned(),
-        Doubt::OneClient => "all requests come from one client (a proxy, a script or a test), which does not determine a system model; if the log has the clients' addresses in another field, add --user".to_owned(),
-        Doubt::Few { sessions } => format!("{sessions} sessions are too few to estimate session length, think times and arrivals; use a longer log, or one with more clients"),
+        LogWarning::WholeSeconds => "timestamps are whole seconds: gaps are exact to a second, and order and bunching within a second are lost; log milliseconds".to_owned(),
+        LogWarning::Unreadable { lines, percent } => format!("{lines} lines could not be parsed ({percent:.1} %); if the detected format is wrong, add --input-format"),
+        LogWarning::OutOfOrder { requests, window } => format!("{requests} requests are out of order by more than {window} lines and are moved to the time of their client's latest; sort the log by time"),
+        LogWarning::Sampled { max_clients, one_in } => format!("more than {max_clients} clients: one in {one_in} was followed, counts of clients and sessions are scaled by {one_in}, and the dispersion of starts is biased towards Poisson; raise --max-clients, or exclude scanners with --path or --no-robots"),
+        LogWarning::JoinedLabels { names } => format!("more than 65535 labels: names in directories with more than {names} names became :any; group URLs with --label REGEX=NAME"),
+        LogWarning::Short { timeout_s } => format!("the log is shorter than four timeouts of {timeout_s} s: sessions cut off at its ends bias the session length; use a longer log"),
+        LogWarning::NotGeometric { distance } => format!("session lengths are not geometric (distance {distance:.2}), so one stay probability does not fit; a workload gets the recorded lengths"),
+        LogWarning::NoThinkDistribution => "no distribution fits the think times in form and CoV; a workload gets the recorded ones, averaged over 200 quantiles".to_owned(),
+        LogWarning::OneClient => "all requests come from one client (a proxy, a script or a test), which does not determine a system model; if the log has the clients' addresses in another field, add --user".to_owned(),
+        LogWarning::FewSessions { sessions } => format!("{sessions} sessions are too few to estimate session length, think times and arrivals; use a longer log, or one with more clients"),
     }
 }
 
 /// Why this system model, one reason per line; the rule of the paper last.
 pub(super) fn reasons(found: &Findings, not_compared: Option<&str>) -> Vec<String> {
     let mean = found.figures.requests_per_session.mean;
-    let percent = NEAR * 100.0;
-    let first = match (found.recommendation.because, found.recommendation.model) {
-        (Because::SingleRequests, _) => "every session is one request, as in an open system".to_owned(),
-        (Because::SameResponses, model) => format!(
+    let percent = SIMILARITY_TOLERANCE * 100.0;
+    let first = match (found.recommendation.reason, found.recommendation.model) {
+        (RecommendationReason::SingleRequests, _) => "every session is one request, as in an open system".to_owned(),
+        (RecommendationReason::SameResponses, model) => format!(
             "at the same load, mean and p95 of the response time of {} system are within {percent:.0} % of the partly-open one",
             if model == System::Open { "an open" } else { "a closed" }
         ),
-        (Because::OtherResponses, _) => format!(
+        (RecommendationReason::OtherResponses, _) => format!(
             "at the same load, neither an open nor a closed system matches mean and p95 of the response time within {percent:.0} %"
         ),
-        (Because::NotCompared, _) => format!(
+        (RecommendationReason::NotCompared, _) => format!(
             "web sites are partly-open; the models were not compared ({})",
             not_compared.unwrap_or("--no-compare")
         ),
     };
     let rule = &found.figures.paper_rule;
-    let (low, high) = rule.cut_offs;
+    let (low, high) = rule.cutoffs;
     let side = match rule.model {
         System::Open => format!("at most {low}: open"),
         System::Closed => format!("at least {high}: closed"),
         System::PartlyOpen => format!("between {low} and {high}: partly-open"),
     };
     let mut reasons = vec![first, format!("by the rule of Schroeder et al.: {mean:.2} requests per session, {side}")];
-    reasons.push(match (found.figures.scv, found.figures.scv_of) {
+    reasons.push(match (found.figures.scv, found.figures.scv_source) {
         (Some(scv), Some(of)) if low > 5.0 => format!(
             "  cut-offs for C2 {scv:.1} (of {}), the second assumed to be twice the first; for C2 up to 4 they are 5 and 10",
             service(of)
@@ -63,7 +63,7 @@ pub(super) fn reasons(found: &Findings, not_compared: Option<&str>) -> Vec<Strin
         (Some(scv), Some(of)) => format!("  cut-offs for C2 up to 4; measured {scv:.1} (of {})", service(of)),
         _ => "  cut-offs for C2 up to 4; the log has no durations to measure it".to_owned(),
     });
-    let at = |o: &Otherwise| format!("{:.2} at {} s ({})", o.requests_per_session, o.timeout_s, o.model.name());
+    let at = |o: &RuleResult| format!("{:.2} at {} s ({})", o.requests_per_session, o.timeout_s, o.model.name());
     let others: Vec<String> = rule.at_timeouts.iter().map(at).collect();
     reasons.push(format!("  with another timeout: {}", others.join(", ")));
     if let Some(pages) = &rule.pages_only {
@@ -83,9 +83,9 @@ pub(super) fn reasons(found: &Findings, not_compared: Option<&str>) -> Vec<Strin
 }
 
 /// What the C2 is measured from.
-pub(super) fn service(of: ServiceFrom) -> &'static str {
+pub(super) fn service(of: ServiceSource) -> &'static str {
     match of {
-        ServiceFrom::Durations => "service times",
-        ServiceFrom::Bytes => "bytes, as a substitute for service times (--service-from)",
+        ServiceSource::Durations => "service times",
+        ServiceSource::Bytes => "bytes, as a substitute for service times (--service-from)",
     }
 }

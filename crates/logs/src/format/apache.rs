@@ -1,8 +1,8 @@
-//! Apache's `LogFormat` strings (`mod_log_config`), as they stand in httpd.conf.
+//! Compiles Apache's `LogFormat` strings (`mod_log_config`).
 
 use super::pattern::{Field, Pattern};
 
-/// Compiles `%h %l %u %t "%r" %>s %b ...`; a `\"` of the configuration file is a quote.
+/// Compiles a string such as `%h %l %u %t "%r" %>s %b`; `\"` is a quote, as in the configuration file.
 pub(crate) fn compile(format: &str, user: Option<&str>) -> Result<Pattern, String> {
     let format = format.replace("\\\"", "\"").replace("\\t", "\t");
     let mut pattern = Pattern::default();
@@ -41,7 +41,7 @@ fn add(pattern: &mut Pattern, letter: char, argument: &str, asked: bool) -> Resu
             return Ok(());
         }
         ('t', "sec" | "msec" | "usec" | "begin:sec" | "begin:msec" | "begin:usec") => Field::Time,
-        ('t', other) => return Err(format!("times of the form `{other}` are not read; use %t, or %{{usec}}t")),
+        ('t', other) => return Err(format!("time format `{other}` is not supported; use %t or %{{usec}}t")),
         ('h' | 'a', _) => Field::Client,
         ('r', _) => Field::Request,
         ('m', _) => Field::Method,

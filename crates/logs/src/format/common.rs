@@ -1,38 +1,38 @@
-//! Common, Combined and vhost-combined logs (NCSA httpd, Apache, nginx's default), by hand: the format that must be fast.
+//! Common, Combined and vhost-combined logs (NCSA httpd, Apache, nginx's default); a hand-written parser for speed.
 //!
-//! `client ident user [date] "request" status bytes "referer" "agent"`, the last two where they are there, more ignored; with
-//! a virtual host in front when the sniffer found one. The EPA and SDSC logs, which have neither ident nor user, read too.
+//! `client ident user [date] "request" status bytes "referer" "agent"`: the last two are optional, further fields are
+//! ignored, and a virtual host may come first. The EPA and SDSC logs, without ident and user, are also supported.
 
 use crate::entry::{Entry, quote, request, status};
 use crate::time::{Stamps, number};
 
-/// The reader of one such log.
+/// Parser state.
 #[derive(Clone, Debug, Default)]
 pub struct Common {
-    /// Whether a virtual host stands first.
+    /// Whether lines start with a virtual host.
     pub(crate) vhost: bool,
-    /// Which other field tells the users apart.
+    /// Field that identifies users, if not the client.
     pub(crate) user: Option<Field>,
     pub(super) stamps: Stamps,
 }
 
-/// The fields that can tell users apart besides client and agent.
+/// Fields that can identify users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
-    /// The virtual host.
+    /// Virtual host.
     Host,
-    /// The identity by RFC 1413.
+    /// Identity (RFC 1413).
     Ident,
-    /// The authenticated name.
+    /// Authenticated user name.
     User,
-    /// The referer.
+    /// Referer.
     Referer,
-    /// The user agent.
+    /// User agent.
     Agent,
 }
 
 impl Field {
-    /// The field of that name.
+    /// The field with a name.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "host" => Self::Host,
@@ -46,14 +46,14 @@ impl Field {
 }
 
 impl Common {
-    /// What `line` says.
+    /// Parses a line.
     #[inline]
     pub(crate) fn parse<'a>(&mut self, line: &'a [u8]) -> Result<Entry<'a>, &'static str> {
         let (open, time) = self.date(line)?;
-        let close = open + 1 + memchr::memchr(b']', &line[open + 1..]).ok_or("no ] behind the date")?;
+        let close = open + 1 + memchr::memchr(b']', &line[open + 1..]).ok_or("no ] after the date")?;
         let start = close + 3;
         if line.get(close + 1..start) != Some(b" \"") {
-            return Err("no quoted request behind the date");
+            return Err("no quoted request after the date");
         }
         let (end, code) = closing(line, start)?;
         let (method, target) = request(&line[start..end])?;
@@ -82,7 +82,7 @@ impl Common {
         Ok(entry)
     }
 
-    /// The place of the `[` of the date, and the date; a name in front of it may itself hold brackets.
+    /// Position of the `[` of the date, and the date. Names before it may contain brackets.
     #[inline]
     fn date(&mut self, line: &[u8]) -> Result<(usize, i64), &'static str> {
         let mut from = 0;
@@ -120,15 +120,15 @@ impl Common {
     }
 }
 
-/// The bytes from `from` up to the next space or the end.
+/// Bytes from `from` to the next space or the end.
 #[inline]
 fn token(line: &[u8], from: usize) -> &[u8] {
     let rest = line.get(from..).unwrap_or(b"");
     &rest[..memchr::memchr(b' ', rest).unwrap_or(rest.len())]
 }
 
-/// Where the request that starts at `start` ends, and the status behind it: the first quote followed by something like a
-/// status, so that a quote inside the request, escaped or (old servers) not, does not end it.
+/// End of the request that starts at `start`, and the status after it. The request ends at the first quote followed by
+/// a status, so quotes inside the request (escaped or, on old servers, not) do not end it.
 #[inline]
 fn closing(line: &[u8], start: usize) -> Result<(usize, &[u8]), &'static str> {
     let mut from = start;
@@ -142,11 +142,11 @@ fn closing(line: &[u8], start: usize) -> Result<(usize, &[u8]), &'static str> {
         }
         from = end + 1;
     }
-    Err("no status behind a closed request")
+    Err("no status after the quoted request")
 }
 
-/// Whether `line` begins with a virtual host: four names before the date, of which the last two are ident and user. A user
-/// name with a blank looks the same, so the host must look like one.
+/// Whether `line` starts with a virtual host: four names before the date, the last two are ident and user. A user name
+/// with a blank looks the same, so the host must contain a dot or colon.
 pub(super) fn has_vhost(line: &[u8]) -> bool {
     let open = memchr::memmem::find(line, b" [").unwrap_or(0);
     let names: Vec<&[u8]> = line[..open].split(|b| *b == b' ').collect();

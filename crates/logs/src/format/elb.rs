@@ -1,14 +1,14 @@
-//! Load balancers of AWS, classic and application:
+//! Classic and application load balancers of AWS:
 //! `[type] time elb client:port target:port t1 t2 t3 status target_status received sent "request" "agent" ...`.
 
 use crate::entry::{Entry, quote, request, status};
 use crate::time::{iso, number, seconds};
 
-/// What `line` says.
+/// Parses a line.
 pub(crate) fn parse(line: &[u8]) -> Result<Entry<'_>, &'static str> {
     let open = memchr::memchr(b'"', line).ok_or("no quoted request")?;
     let mut fields = line[..open].split(|b| *b == b' ').peekable();
-    // The application load balancer's first field is the kind of connection: http, https, h2, grpcs, ws, wss.
+    // The first field of application load balancers is the type: http, https, h2, grpcs, ws, wss.
     if fields.peek().is_some_and(|first| first.first().is_some_and(u8::is_ascii_alphabetic)) {
         fields.next();
     }
@@ -20,7 +20,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Entry<'_>, &'static str> {
     next()?;
     let mut duration = Some(0);
     for _ in 0..3 {
-        // -1: the balancer could not reach the target.
+        // -1 means that the target could not be reached.
         let part = seconds(next()?);
         duration = duration.zip(part).map(|(sum, part)| sum + part as u64);
     }

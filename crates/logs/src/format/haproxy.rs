@@ -1,28 +1,28 @@
-//! `HAProxy`'s `option httplog`, with whatever syslog puts before it:
-//! `client:port [accept date] frontend backend/server TR/Tw/Tc/Tr/Ta status bytes - - ---- 1/1/1/1/0 0/0 {..} {..} "request"`.
+//! `HAProxy`'s `option httplog`, with or without a syslog prefix: `client:port [accept date] frontend backend/server
+//! TR/Tw/Tc/Tr/Ta status bytes - - ---- 1/1/1/1/0 0/0 {..} {..} "request"`.
 //!
-//! The date has milliseconds and no zone, and is taken for UTC. (Section "HTTP log format" of its configuration manual.)
+//! The date has milliseconds and no zone; UTC is assumed. (Section "HTTP log format" of the configuration manual.)
 
 use crate::entry::{Entry, quote, request, status};
 use crate::time::{Stamps, number};
 
-/// What `line` says.
+/// Parses a line.
 pub(crate) fn parse<'a>(line: &'a [u8], stamps: &mut Stamps) -> Result<Entry<'a>, &'static str> {
-    const NO_DATE: &str = "no [06/Feb/2009:12:14:14.655] behind the client";
-    // The process stands in brackets too: `haproxy[14389]: 10.0.1.2:33317 [`.
+    const NO_DATE: &str = "no [06/Feb/2009:12:14:14.655] after the client";
+    // The process ID is in brackets too: `haproxy[14389]: 10.0.1.2:33317 [`.
     let open = memchr::memmem::find_iter(line, b" [").find(|at| line.get(at + 4) == Some(&b'/')).ok_or(NO_DATE)?;
     let client = line[..open].rsplit(|b| *b == b' ').next().unwrap_or_default();
-    let client = &client[..memchr::memrchr(b':', client).ok_or("no port behind the client")?];
+    let client = &client[..memchr::memrchr(b':', client).ok_or("no port after the client")?];
     let date = line.get(open + 2..open + 26).filter(|date| date[20] == b'.').ok_or(NO_DATE)?;
     let second = stamps.common(&[&date[..20], b" +0000"].concat()).ok_or(NO_DATE)?;
     let time = second + number(&date[21..24]).ok_or(NO_DATE)? as i64 * 1_000_000;
     let rest = line.get(open + 27..).filter(|_| line[open + 26] == b']').ok_or(NO_DATE)?;
     let quoted = memchr::memchr(b'"', rest).ok_or("no quoted request")?;
     let mut fields = rest[..quoted].split(|b| *b == b' ').filter(|field| !field.is_empty()).skip(2);
-    let mut next = || fields.next().ok_or("fewer than five fields behind the date");
-    // The last of the timers is the whole; with a plus it was written before the end.
+    let mut next = || fields.next().ok_or("fewer than five fields after the date");
+    // The last timer is the total; a plus sign marks a line written before the end.
     let duration = next()?.rsplit(|b| *b == b'/').next().and_then(number);
-    // -1: there was no answer.
+    // -1 means that there was no response.
     let code = next()?;
     let code = if code == b"-1" { 0 } else { status(code).ok_or("the status is not three digits")? };
     let bytes = number(next()?);

@@ -1,12 +1,12 @@
-//! JSON lines: one object a line, as Caddy, Traefik, nginx (`escape=json`), Istio, Cloudflare (Logpush, the data set
-//! `http_requests`), Google Cloud's load balancers (`HttpRequest` in a `LogEntry`) and many others write them.
+//! JSON lines, as written by Caddy, Traefik, nginx (`escape=json`), Istio, Cloudflare (Logpush data set
+//! `http_requests`), Google Cloud load balancers (`HttpRequest` in a `LogEntry`) and many others.
 
 use serde_json::Value;
 
 use crate::entry::{Entry, path, request};
 use crate::time::{self, SECOND, Stamps, number};
 
-/// The reader of one such log: for each field the keys it may have, the asked-for one first.
+/// Parser with the possible keys of each field.
 #[derive(Clone, Debug)]
 pub struct Json {
     keys: [Vec<String>; NAMES.len()],
@@ -16,7 +16,7 @@ pub struct Json {
     number: Vec<u8>,
 }
 
-/// The fields a mapping may name.
+/// Fields that a mapping may set.
 pub(crate) const NAMES: [&str; 9] =
     ["time", "client", "agent", "request", "method", "target", "status", "bytes", "duration"];
 const TIME: usize = 0;
@@ -29,7 +29,7 @@ const STATUS: usize = 6;
 const BYTES: usize = 7;
 const DURATION: usize = 8;
 
-/// The keys that servers use. A dot goes into an object; of a list the first element counts.
+/// Keys used by servers. A dot separates nested keys; of a list the first element is used.
 const KEYS: [&[&str]; NAMES.len()] = [
     &[
         "ts",
@@ -101,10 +101,10 @@ const KEYS: [&[&str]; NAMES.len()] = [
 ];
 
 impl Json {
-    /// With the keys of `mapping` (`client=addr,time=t`), and users told apart by the key `user`, where given.
+    /// Creates a parser with the keys of `mapping` (`client=addr,time=t`) and the key `user` that identifies users.
     ///
     /// # Errors
-    /// A mapping that is not of that form, or names an unknown field.
+    /// The mapping is malformed or contains an unknown field.
     pub(crate) fn new(mapping: &str, user: Option<&str>) -> Result<Self, String> {
         let mut keys = KEYS.map(|known| known.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>());
         for pair in mapping.split(',').filter(|pair| !pair.trim().is_empty()) {
@@ -113,7 +113,10 @@ impl Json {
                 Some((field, key.trim().to_owned()))
             });
             let (field, key) = known.ok_or_else(|| {
-                format!("`{pair}` maps no field; write for example client=addr, with one of {}", NAMES.join(", "))
+                format!(
+                    "invalid mapping `{pair}`; expected for example client=addr, with one of the fields {}",
+                    NAMES.join(", ")
+                )
             })?;
             keys[field] = vec![key];
         }
@@ -121,9 +124,9 @@ impl Json {
         Ok(Self { keys, user, stamps: Stamps::default(), line: Value::Null, number: Vec::new() })
     }
 
-    /// What `line` says.
+    /// Parses a line.
     pub(crate) fn parse<'a>(&'a mut self, line: &[u8]) -> Result<Entry<'a>, &'static str> {
-        // Logs hold bytes of any encoding; JSON must be UTF-8.
+        // Logs may contain invalid UTF-8.
         self.line =
             serde_json::from_str(&String::from_utf8_lossy(line)).map_err(|_| "the line is not a JSON object")?;
         let Self { keys, user, stamps, line, number: digits } = self;
@@ -146,17 +149,17 @@ impl Json {
             (entry.method, entry.target) = request(text(REQUEST))?;
         }
         entry.target = path(entry.target);
-        // Of several that forwarded it the first is the client.
+        // The first forwarded address is the client.
         entry.client = entry.client.split(|b| *b == b',').next().unwrap_or_default();
         if istio && keys[CLIENT].len() > 1 && find(line, "x_forwarded_for").is_none_or(Value::is_null) {
-            // Who connected, with the port.
+            // The peer address, with the port.
             entry.client = &entry.client[..memchr::memrchr(b':', entry.client).unwrap_or(entry.client.len())];
         }
         if entry.client.is_empty() {
             return Err("no client");
         }
         if let Some(name) = user {
-            entry.user = match find(line, name).ok_or("no field to tell users apart")? {
+            entry.user = match find(line, name).ok_or("the field that identifies users is missing")? {
                 Value::String(text) => text.as_bytes(),
                 other => {
                     *digits = other.to_string().into_bytes();
@@ -168,7 +171,7 @@ impl Json {
     }
 }
 
-/// The value of `key`, taken whole first, then as a path of keys; of a list the first element.
+/// Value of `key`, tried as a whole first, then as a path of keys; of a list the first element.
 fn find<'v>(line: &'v Value, key: &str) -> Option<&'v Value> {
     let found = line.get(key).or_else(|| {
         let (first, rest) = key.split_once('.')?;
@@ -181,19 +184,19 @@ fn whole(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| number(value.as_str()?.as_bytes()))
 }
 
-/// A time as a text in a known form, or a number since the epoch (decimals: seconds).
+/// Parses a time: a string in a known format, or a number since the epoch (with decimals: seconds).
 fn instant(value: &Value, stamps: &mut Stamps) -> Option<i64> {
     match value {
         Value::String(text) => time::any(text.as_bytes(), stamps),
         Value::Number(number) if number.is_u64() => time::any(number.to_string().as_bytes(), stamps),
-        // Microseconds are all that a float of seconds since 1970 holds.
+        // A float of seconds since 1970 has microsecond resolution.
         Value::Number(number) => time::instant((number.as_f64()? * 1e6).round() as i64, 1000),
         _ => None,
     }
 }
 
-/// Decimals are seconds (Caddy, nginx), also with their unit (`0.25s`, Google); whole numbers are nanoseconds (Traefik), of `Istio`
-/// milliseconds.
+/// Parses a duration: decimals are seconds (Caddy, nginx), also with unit (`0.25s`, Google); integers are nanoseconds
+/// (Traefik), or milliseconds for `Istio`.
 fn duration(value: &Value, istio: bool) -> Option<u64> {
     match value {
         Value::Number(number) if number.is_u64() => number.as_u64()?.checked_mul(if istio { 1_000_000 } else { 1 }),

@@ -1,8 +1,8 @@
-//! nginx's `log_format` strings, as they stand in nginx.conf.
+//! Compiles nginx's `log_format` strings.
 
 use super::pattern::{Field, Pattern};
 
-/// Compiles `$remote_addr - $remote_user [$time_local] "$request" ...`.
+/// Compiles a string such as `$remote_addr - $remote_user [$time_local] "$request"`.
 pub(crate) fn compile(format: &str, user: Option<&str>) -> Result<Pattern, String> {
     let mut pattern = Pattern::default();
     let mut rest = format;

@@ -1,4 +1,4 @@
-//! A pattern: what nginx's `log_format` and Apache's `LogFormat` both come to, literals with fields between.
+//! A pattern of fields and literals, compiled from nginx's `log_format` or Apache's `LogFormat`.
 
 use crate::entry::{self, Entry, quote, request};
 use crate::time::{self, Stamps, number};
@@ -10,16 +10,16 @@ pub struct Pattern {
     stamps: Stamps,
 }
 
-/// A field and the literal text that ends it (empty at the end of the line).
+/// A field and the literal after it (empty at the end of the line).
 #[derive(Clone, Debug)]
 struct Piece {
     field: Field,
-    /// Whether this is the field that tells users apart.
+    /// Whether this field identifies users.
     user: bool,
     until: Vec<u8>,
 }
 
-/// What a field means.
+/// Meaning of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Time,
@@ -30,13 +30,13 @@ pub(super) enum Field {
     Target,
     Status,
     Bytes,
-    /// A decimal number, this many nanoseconds each.
+    /// A decimal number in units of this number of nanoseconds.
     Duration(u64),
     Ignored,
 }
 
 impl Pattern {
-    /// Adds literal text; text before the first field is a field that is ignored.
+    /// Adds a literal; a literal before the first field follows an empty ignored field.
     pub(super) fn literal(&mut self, text: &[u8]) {
         if self.pieces.is_empty() {
             self.field(Field::Ignored, false);
@@ -49,7 +49,7 @@ impl Pattern {
         self.pieces.push(Piece { field, user, until: Vec::new() });
     }
 
-    /// Refuses a pattern that cannot tell sessions or whose fields would run together.
+    /// Checks that the pattern has the required fields and that fields are separated.
     pub(super) fn checked(self, user: Option<&str>) -> Result<Self, String> {
         let has = |fields: &[Field]| self.pieces.iter().any(|piece| fields.contains(&piece.field));
         for (fields, what) in [
@@ -62,21 +62,23 @@ impl Pattern {
             }
         }
         if let Some(name) = user.filter(|_| !self.pieces.iter().any(|piece| piece.user)) {
-            return Err(format!("the format has no field `{name}` to tell users apart"));
+            return Err(format!("the format has no field `{name}` to identify users"));
         }
         let last = self.pieces.len() - 1;
         if self.pieces[..last].iter().any(|piece| piece.until.is_empty()) {
-            return Err("two fields of the format touch; put a space or another mark between them".to_owned());
+            return Err(
+                "two fields of the format are not separated; add a space or another literal between them".to_owned()
+            );
         }
         Ok(self)
     }
 
-    /// What `line` says.
+    /// Parses a line.
     pub(crate) fn parse<'a>(&mut self, line: &'a [u8]) -> Result<Entry<'a>, &'static str> {
         let mut entry = Entry::default();
         let mut rest = line;
         for piece in &self.pieces {
-            let end = end(rest, &piece.until).ok_or("the line does not fit the format")?;
+            let end = end(rest, &piece.until).ok_or("the line does not match the format")?;
             let text = &rest[..end];
             rest = &rest[end + piece.until.len()..];
             if piece.user {
@@ -85,9 +87,9 @@ impl Pattern {
             match piece.field {
                 Field::Ignored => {}
                 Field::Time => {
-                    entry.time = time::any(text, &mut self.stamps).ok_or("the time is in no known form")?;
+                    entry.time = time::any(text, &mut self.stamps).ok_or("unknown time format")?;
                 }
-                // The first of a list of forwarded addresses is the client's.
+                // The first forwarded address is the client.
                 Field::Client => entry.client = text.split(|b| *b == b',').next().unwrap_or(b""),
                 Field::Agent => entry.agent = text,
                 Field::Request => (entry.method, entry.target) = request(text)?,
@@ -105,7 +107,7 @@ impl Pattern {
     }
 }
 
-/// Where the field at the start of `rest` ends; a literal that begins with a quote is not found behind a backslash.
+/// End of the field at the start of `rest`; a literal that starts with a quote is not matched after a backslash.
 fn end(rest: &[u8], until: &[u8]) -> Option<usize> {
     match until {
         [] => Some(rest.len()),

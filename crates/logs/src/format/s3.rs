@@ -1,23 +1,24 @@
-//! S3's server access log: `owner bucket [time] client requester id operation key "request" status error bytes size total
-//! turnaround "referer" "agent" version ...`.
+//! S3's server access log: `owner bucket [time] client requester id operation key "request" status error bytes size
+//! total turnaround "referer" "agent" version ...`.
 //!
-//! The time is the arrival, in UTC, and `total` the milliseconds until the last byte of the answer. What S3 did by itself (a
-//! lifecycle rule, the parts of a batch) has no request and is not read. (User guide, "Amazon S3 server access log format".)
+//! The time is the arrival in UTC, `total` the milliseconds until the last byte of the response. Operations of S3
+//! itself (lifecycle rules, batch parts) have no request and are rejected. (User guide, "Amazon S3 server access log
+//! format".)
 
 use crate::entry::{Entry, quote, request, status};
 use crate::time::{Stamps, number};
 
-/// What `line` says.
+/// Parses a line.
 pub(crate) fn parse<'a>(line: &'a [u8], stamps: &mut Stamps) -> Result<Entry<'a>, &'static str> {
-    const NO_TIME: &str = "no [06/Feb/2019:00:00:38 +0000] behind owner and bucket";
+    const NO_TIME: &str = "no [06/Feb/2019:00:00:38 +0000] after owner and bucket";
     let mut before = line.splitn(3, |b| *b == b' ');
     let rest = before.nth(2).filter(|rest| rest.first() == Some(&b'[')).ok_or(NO_TIME)?;
     let close = memchr::memchr(b']', rest).ok_or(NO_TIME)?;
     let time = stamps.common(&rest[1..close]).ok_or(NO_TIME)?;
     let open = quote(rest, close).ok_or("no quoted request")?;
     let mut fields = fields(&rest[close + 1..open]);
-    let client = fields.next().ok_or("no client behind the time")?;
-    // Requester, id, operation and key: S3 encodes blanks in keys.
+    let client = fields.next().ok_or("no client after the time")?;
+    // Requester, ID, operation and key; S3 encodes blanks in keys.
     if fields.count() != 4 {
         return Err("no four fields between client and request");
     }
@@ -36,7 +37,7 @@ fn fields(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|b| *b == b' ').filter(|field| !field.is_empty())
 }
 
-/// The `n`-th quoted text, from 0.
+/// The quoted text number `n`, starting at 0.
 fn quoted(text: &[u8], n: usize) -> Option<&[u8]> {
     let mut from = 0;
     for _ in 0..n {

@@ -1,36 +1,36 @@
-//! The Standard Workload Format: jobs that users gave to a parallel machine. A job is a request for its processors at the instant it
-//! was submitted, and brings its run time as work.
+//! Reads job logs in the Standard Workload Format. A job is a request at its submit time with its run time as work; the
+//! number of processors is its path.
 
 use std::io::Write as _;
 
-use offered_model::swf::Job;
+use crate::swf::Job;
 
 use crate::entry::Entry;
 use crate::time::SECOND;
 
-/// The fields that may tell users apart, by their place.
+/// Fields that can identify users, with their indices.
 pub(crate) const FIELDS: [(&str, usize); 5] =
     [("user", 11), ("group", 12), ("executable", 13), ("queue", 14), ("partition", 15)];
 
-/// What a reader of jobs remembers between lines.
+/// Parser state.
 #[derive(Clone, Debug, Default)]
 pub struct Swf {
-    /// When the log's time is 0: its `UnixStartTime`, in seconds.
+    /// `UnixStartTime` of the log in seconds.
     start: i64,
-    /// The place of the field that was asked for.
+    /// Index of the field that identifies users.
     user: Option<usize>,
-    /// Room for a path.
+    /// Buffer for the path.
     path: Vec<u8>,
 }
 
 impl Swf {
-    /// Of jobs whose users the field at this place tells apart; the user's by default.
+    /// Creates a parser; `user` is the index of the field that identifies users.
     pub(crate) fn new(user: Option<usize>) -> Self {
         Self { user, ..Self::default() }
     }
 
     pub(crate) fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Option<Entry<'a>>, &'static str> {
-        let line = std::str::from_utf8(line).map_err(|_| "it is no text")?;
+        let line = std::str::from_utf8(line).map_err(|_| "the line is not UTF-8")?;
         if let Some(head) = line.strip_prefix(';') {
             if let Some(start) = head.trim().strip_prefix("UnixStartTime:") {
                 self.start = start.trim().parse().unwrap_or(0);
@@ -38,11 +38,11 @@ impl Swf {
             return Ok(None);
         }
         let Some(job) = Job::parse(line)? else { return Ok(None) };
-        let since = job.submit.ok_or("its submit time is not known")?;
+        let since = job.submit.ok_or("the submit time is unknown")?;
         let nanos = |seconds: f64| (seconds * SECOND as f64).round();
         let time = nanos(since) + self.start as f64 * SECOND as f64;
         if time >= i64::MAX as f64 {
-            return Err("its submit time is beyond all clocks");
+            return Err("the submit time is out of range");
         }
         self.path.clear();
         let written = match job.processors() {

@@ -1,12 +1,13 @@
 use super::*;
 use proptest::prelude::*;
 
-fn choice(format: &str) -> Choice {
-    Choice { format: format.to_owned(), ..Choice::default() }
+fn choice(format: &str) -> FormatChoice {
+    FormatChoice { format: format.to_owned(), ..FormatChoice::default() }
 }
 
-/// What the first line of `log` that is an entry says: client, method, target, status, bytes, milliseconds, seconds of time.
-fn first(choice: &Choice, log: &str) -> (String, String, String, u16, Option<u64>, Option<u64>, f64) {
+/// What the first line of `log` that is an entry says: client, method, target, status, bytes, milliseconds, seconds of
+/// time.
+fn first(choice: &FormatChoice, log: &str) -> (String, String, String, u16, Option<u64>, Option<u64>, f64) {
     let mut format = choice.format(log.as_bytes()).unwrap();
     for line in log.lines() {
         if let Some(e) = format.parse(line.as_bytes()).unwrap() {
@@ -19,7 +20,7 @@ fn first(choice: &Choice, log: &str) -> (String, String, String, u16, Option<u64
 }
 
 #[test]
-fn every_format_is_told_by_its_content_and_read() {
+fn web_server_formats_are_detected_and_parsed() {
     let nine = 1_792_000_000.0 / 1.0; // 14 October 2026, 17:46:40 UTC
     for (name, log, client, target, ms) in [
         (
@@ -107,7 +108,7 @@ fn every_format_is_told_by_its_content_and_read() {
 }
 
 #[test]
-fn logs_of_clouds_and_application_servers_are_told_by_their_content_and_read() {
+fn cloud_and_application_server_formats_are_detected_and_parsed() {
     for (name, log, bytes, ms) in [
         (
             "haproxy",
@@ -190,10 +191,10 @@ fn format_strings_of_nginx_and_apache_are_compiled() {
     for (text, part) in [
         ("$remote_addr $status", "no field for the time"),
         ("$remote_addr [$time_local] $status", "no field for the request"),
-        ("$remote_addr$time_local \"$request\"", "touch"),
-        ("%h %{%d/%b}t \"%r\"", "are not read"),
+        ("$remote_addr$time_local \"$request\"", "not separated"),
+        ("%h %{%d/%b}t \"%r\"", "is not supported"),
         ("%h %", "ends in %"),
-        ("combind", "is no format"),
+        ("combind", "unknown log format"),
     ] {
         let why = choice(text).check().unwrap_err();
         assert!(why.contains(part), "{text}: {why}");
@@ -201,7 +202,7 @@ fn format_strings_of_nginx_and_apache_are_compiled() {
 }
 
 #[test]
-fn a_field_can_tell_users_apart() {
+fn users_can_be_identified_by_a_field() {
     for (format, user, log) in [
         ("auto", "user", "h - bob smith [14/Oct/2026:17:46:40 +0000] \"GET /a HTTP/1.0\" 200 1713\n"),
         (
@@ -212,25 +213,25 @@ fn a_field_can_tell_users_apart() {
         ("%h %t \"%r\" %{sid}C", "sid", "h [14/Oct/2026:17:46:40 +0000] \"GET /a HTTP/1.0\" bob smith"),
         ("json", "sid", "{\"ts\":1792000000,\"ip\":\"h\",\"uri\":\"/a\",\"sid\":\"bob smith\"}"),
     ] {
-        let choice = Choice { format: format.to_owned(), user: Some(user.to_owned()), ..Choice::default() };
+        let choice = FormatChoice { format: format.to_owned(), user: Some(user.to_owned()), ..FormatChoice::default() };
         let mut format = choice.format(log.as_bytes()).unwrap();
         assert_eq!(format.parse(trimmed(log.trim_end().as_bytes())).unwrap().unwrap().user, b"bob smith");
     }
-    let none = Choice { format: "squid".to_owned(), user: Some("sid".to_owned()), ..Choice::default() };
+    let none = FormatChoice { format: "squid".to_owned(), user: Some("sid".to_owned()), ..FormatChoice::default() };
     assert!(none.check().unwrap_err().contains("no field `sid`"));
 }
 
 #[test]
 fn json_keys_can_be_mapped() {
-    let mapped = Choice { mapping: "client=who.addr, target=what,time=when".to_owned(), ..choice("json") };
+    let mapped = FormatChoice { mapping: "client=who.addr, target=what,time=when".to_owned(), ..choice("json") };
     let log = "{\"when\":\"2026-10-14T17:46:40Z\",\"who\":{\"addr\":\"h\"},\"what\":\"/a\",\"ts\":1}";
     assert_eq!(first(&mapped, log).2, "/a");
-    let wrong = Choice { mapping: "clinet=x".to_owned(), ..choice("json") };
-    assert!(wrong.check().unwrap_err().contains("maps no field"));
+    let wrong = FormatChoice { mapping: "clinet=x".to_owned(), ..choice("json") };
+    assert!(wrong.check().unwrap_err().contains("invalid mapping"));
 }
 
 #[test]
-fn a_json_time_beyond_all_clocks_is_a_wrong_line() {
+fn json_times_out_of_range_are_rejected() {
     let mut format = choice("json").format(b"{\"ts\":1792000000,\"ip\":\"h\",\"uri\":\"/a\"}").unwrap();
     assert!(format.parse(b"{\"ts\":1e30,\"ip\":\"h\",\"uri\":\"/a\"}").is_err());
 }
@@ -253,7 +254,7 @@ fn worldcup_records_are_read() {
 }
 
 #[test]
-fn old_and_broken_servers_lines() {
+fn lines_of_old_and_broken_servers() {
     let mut format = choice("common").format(b"").unwrap();
     for (line, target, bytes) in [
         ("h - - [14/Oct/2026:17:46:40 +0000] \"GET /old\" 200 -", "/old", None),
@@ -282,9 +283,9 @@ fn old_and_broken_servers_lines() {
 }
 
 #[test]
-fn a_log_of_no_known_format_is_refused_with_the_names() {
+fn unknown_formats_are_rejected_with_the_list_of_formats() {
     let why = choice("auto").format(b"hello\nworld\n").unwrap_err();
-    assert!(why.contains("first 2 lines") && why.contains("name it: auto, common"), "{why}");
+    assert!(why.contains("first 2 lines") && why.contains("select one of auto, common"), "{why}");
 }
 
 proptest! {
@@ -307,10 +308,10 @@ proptest! {
 }
 
 #[test]
-fn a_job_is_a_request_for_its_processors_that_brings_its_run_time() {
+fn jobs_are_requests_with_their_run_time_as_work() {
     let log = b"; UnixStartTime: 749458803\n 57 25574.5 -1 10 1 -1 -1 -1 -1 -1 1 4 1 2 -1 -1 -1 -1\n";
     for (user, found) in [(None, ""), (Some("executable"), "2"), (Some("group"), "1")] {
-        let choice = Choice { user: user.map(str::to_owned), ..Choice::default() };
+        let choice = FormatChoice { user: user.map(str::to_owned), ..FormatChoice::default() };
         let mut format = choice.format(log).unwrap();
         assert_eq!(format.name(), "swf");
         let mut lines = log.split(|b| *b == b'\n');
@@ -319,8 +320,8 @@ fn a_job_is_a_request_for_its_processors_that_brings_its_run_time() {
         assert_eq!((entry.time, entry.client, entry.user), (749_484_377_500_000_000, &b"4"[..], found.as_bytes()));
         assert_eq!((entry.target, entry.duration, entry.status), (&b"/processors-1"[..], Some(10_000_000_000), 0));
     }
-    let unknown = Choice { user: Some("wife".to_owned()), format: "swf".to_owned(), ..Choice::default() };
-    assert!(unknown.check().unwrap_err().contains("no field `wife`; they have user, group"));
+    let unknown = FormatChoice { user: Some("wife".to_owned()), format: "swf".to_owned(), ..FormatChoice::default() };
+    assert!(unknown.check().unwrap_err().contains("no field `wife`; expected user, group"));
     let mut format = choice("swf").format(b"").unwrap();
     let unrun = format.parse(b"1 0 -1 -1 1 -1 -1 -1 -1 -1 5 4 1 2 -1 -1 -1 -1").unwrap().unwrap();
     assert_eq!(unrun.duration, None);

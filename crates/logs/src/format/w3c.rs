@@ -1,23 +1,23 @@
-//! W3C extended logs (IIS, `CloudFront` and others): the `#Fields:` directive says what stands where, and may change midway.
+//! W3C extended logs (IIS, `CloudFront` and others): `#Fields:` directives define the fields and may occur anywhere.
 //!
-//! A part of a log has no directive where it begins. Lines with as many fields as IIS writes by default are then read as its.
+//! If a log starts without a directive, lines with the number of fields of IIS's default are parsed as such.
 
 use crate::entry::{Entry, path, status};
 use crate::time::{iso, number, seconds};
 
-/// The reader of one such log.
+/// Parser state.
 #[derive(Clone, Debug, Default)]
 pub struct W3c {
     fields: Vec<Field>,
-    /// Which field tells the users apart.
+    /// Field that identifies users.
     user: Option<String>,
-    /// Whether durations are in seconds (`CloudFront`) and not in milliseconds (IIS).
+    /// Whether durations are in seconds (`CloudFront`) instead of milliseconds (IIS).
     in_seconds: bool,
     date: Vec<u8>,
     target: Vec<u8>,
 }
 
-/// What IIS logs by default, since 8.5 and before.
+/// Default fields of IIS since 8.5, and before.
 const IIS: [&str; 2] = [
     "date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) cs(Referer) sc-status \
      sc-substatus sc-win32-status time-taken",
@@ -42,12 +42,12 @@ enum Field {
 }
 
 impl W3c {
-    /// With users told apart by `user`, where given.
+    /// Creates a parser; `user` is the field that identifies users.
     pub(crate) fn new(user: Option<&str>) -> Self {
         Self { user: user.map(str::to_owned), ..Self::default() }
     }
 
-    /// What `line` says; a directive says nothing.
+    /// Parses a line; `None` for directives.
     pub(crate) fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Option<Entry<'a>>, &'static str> {
         if line[0] == b'#' {
             if let Some(names) = line.strip_prefix(b"#Fields:") {
@@ -60,7 +60,7 @@ impl W3c {
         if self.fields.is_empty() {
             let fields = line.split(|b| *b == b' ').count();
             let names = IIS.iter().find(|names| names.split(' ').count() == fields);
-            self.directive(names.ok_or("no #Fields directive came before")?.as_bytes());
+            self.directive(names.ok_or("no #Fields directive before this line")?.as_bytes());
         }
         let mut entry = Entry::default();
         let (mut time, mut stem, mut query): (&[u8], &[u8], &[u8]) = (b"", b"", b"");

@@ -1,23 +1,23 @@
-//! The binary logs of the 1998 World Cup site (Arlitt and Jin 1999): records of twenty bytes, big-endian.
+//! Binary logs of the 1998 World Cup site (Arlitt and Jin 1999): big-endian records of twenty bytes.
 //!
-//! `timestamp u32, client u32, object u32, size u32, method u8, status u8, type u8, server u8`. Names were removed when the log
-//! was published, so an object's path here is its number with an extension that says its type.
+//! `timestamp u32, client u32, object u32, size u32, method u8, status u8, type u8, server u8`. Names were removed
+//! before publication, so the path of an object is its number with an extension for its type.
 
 use std::io::Write as _;
 
 use crate::entry::Entry;
 use crate::time::SECOND;
 
-/// The length of a record.
+/// Length of a record in bytes.
 pub(crate) const RECORD: usize = 20;
 
-/// The days the site was up, in seconds since the epoch: what a first record must lie in.
+/// Period in which the site was online, in seconds since the epoch; all records must lie in it.
 const SPAN: std::ops::Range<u32> = 893_900_000..902_000_000;
 
 const METHODS: [&[u8]; 8] = [b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"TRACE", b"OPTIONS", b"CONNECT"];
 const TYPES: [&str; 12] = ["html", "gif", "wav", "mpg", "class", "pdf", "cgi", "txt", "zip", "exe", "dir", "icl"];
 
-/// Whether `head`, the start of a file, is made of such records.
+/// Whether `head`, the start of a file, consists of such records.
 pub(crate) fn looks_like(head: &[u8]) -> bool {
     head.len() >= RECORD
         && head.chunks_exact(RECORD).take(50).all(|record| SPAN.contains(&word(record, 0)) && record[16] <= 8)
@@ -41,7 +41,7 @@ pub(crate) fn parse<'a>(record: &'a [u8], path: &'a mut Vec<u8>) -> Result<Entry
         client: &record[4..8],
         method: METHODS.get(usize::from(record[16])).copied().unwrap_or(b"OTHER"),
         target: path,
-        // The upper two bits hold the protocol's version.
+        // The upper two bits are the protocol version.
         status: code(record[17] & 0x3f),
         bytes: (size != u32::MAX).then_some(u64::from(size)),
         ..Entry::default()

@@ -1,23 +1,22 @@
-//! Reads the run times of a log in the Standard Workload Format, as an empirical distribution. `offered_logs` reads
-//! submit times and users.
+//! Reads the run times of a log in the Standard Workload Format, as an empirical distribution.
 
 use std::io::BufRead;
 
-use offered_model::Wrong;
-use offered_model::swf::Job;
+use super::Job;
+use offered_base::Wrong;
 
 /// The run times of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Swf {
+pub struct RunTimes {
     /// Run times above zero, seconds, in the order of the file.
-    pub run_times: Vec<f64>,
+    pub seconds: Vec<f64>,
     /// Number of jobs with a zero or unknown run time.
     pub without: u64,
     /// Invalid lines, as `file:line: reason`.
     pub broken: Vec<String>,
 }
 
-impl Swf {
+impl RunTimes {
     /// Reads a log. `name` appears in error messages.
     ///
     /// # Errors
@@ -33,7 +32,7 @@ impl Swf {
                 Err(error) => return Err(Wrong::new(format!("{name}:{number}: read error: {error}"))),
             }
         }
-        if swf.run_times.is_empty() {
+        if swf.seconds.is_empty() {
             let first = swf.broken.first().map_or(String::new(), |first| format!("; {first}"));
             return Err(Wrong::new(format!(
                 "{name} has no job with a run time; is it in the Standard Workload Format?{first}"
@@ -45,7 +44,7 @@ impl Swf {
     fn line(&mut self, name: &str, number: u64, line: &str) {
         match Job::parse(line) {
             Ok(None) => {}
-            Ok(Some(Job { run: Some(run), .. })) if run > 0.0 => self.run_times.push(run),
+            Ok(Some(Job { run: Some(run), .. })) if run > 0.0 => self.seconds.push(run),
             Ok(Some(_)) => self.without += 1,
             Err(why) => self.broken.push(format!("{name}:{number}: {why}")),
         }
@@ -59,8 +58,8 @@ mod tests {
 
     const JOB: &str = "1 0 -1 1451 128 -1 -1 -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1";
 
-    fn read(text: &str) -> Result<Swf, Wrong> {
-        Swf::read("log.swf", text.as_bytes())
+    fn read(text: &str) -> Result<RunTimes, Wrong> {
+        RunTimes::read("log.swf", text.as_bytes())
     }
 
     #[test]
@@ -73,7 +72,7 @@ mod tests {
             JOB.replace("1451", "soon"),
         );
         let swf = read(&text).unwrap();
-        assert_eq!((swf.run_times, swf.without), (vec![1451.0, 1451.0], 2));
+        assert_eq!((swf.seconds, swf.without), (vec![1451.0, 1451.0], 2));
         assert_eq!(
             swf.broken,
             [
@@ -90,7 +89,7 @@ mod tests {
         fn no_text_makes_it_panic(text in "[0-9 .;x\n-]{0,200}") {
             let lines = text.lines().count() as u64;
             if let Ok(swf) = read(&text) {
-                prop_assert!(swf.run_times.len() as u64 + swf.without + swf.broken.len() as u64 <= lines);
+                prop_assert!(swf.seconds.len() as u64 + swf.without + swf.broken.len() as u64 <= lines);
             }
         }
     }

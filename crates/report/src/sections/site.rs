@@ -1,6 +1,6 @@
 //! A web site, from its access logs: sessions and recommended system model.
 
-use offered_logs::document::Document as Site;
+use offered_logs::document::LogAnalysis as Site;
 
 use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::document::{Block, Cell, Section, Table};
@@ -9,14 +9,14 @@ use crate::document::{Block, Cell, Section, Table};
 pub(super) fn section(site: &Site, number: usize) -> Section {
     let recommendation = &site.recommendation;
     let mut blocks = vec![Block::Paragraph(format!("Recommended system model: {}.", recommendation.model.name()))];
-    blocks.extend(recommendation.reason.iter().map(|why| Block::Paragraph(why.clone())));
+    blocks.extend(recommendation.reason.iter().map(|error| Block::Paragraph(error.clone())));
     blocks.extend(site.warnings.iter().map(|doubt| Block::Paragraph(format!("Warning: {doubt}"))));
     blocks.push(Block::Table(figures(site)));
     blocks.extend(charts(site).into_iter().filter_map(Chart::some).map(Block::Chart));
     Section {
         id: format!("site-{number}"),
         level: 2,
-        title: format!("The site from {} to {}", site.figures.first, site.figures.last),
+        title: format!("The site from {} to {}", site.figures.first_time, site.figures.last_time),
         intro: "A session is the requests of one client without a gap longer than the timeout. Web sites are partly-open: users arrive, send some requests and leave. A simpler model is recommended only if its response times were found to be the same.",
         book_page: Some("reference/logs.md"),
         blocks,
@@ -25,26 +25,26 @@ pub(super) fn section(site: &Site, number: usize) -> Section {
 
 fn figures(site: &Site) -> Table {
     let row = |name: &str, value: Cell| vec![Cell::from(name), value];
-    let think = site.figures.think_s.as_ref();
+    let think = site.figures.think_time.as_ref();
     Table {
         caption: "Figures of the log".into(),
         headings: vec!["", "value"],
         rows: vec![
-            row("requests", site.figures.lines.into()),
-            row("unreadable lines", site.figures.unreadable.into()),
+            row("requests", site.figures.requests.into()),
+            row("unreadable lines", site.figures.unreadable_lines.into()),
             row("clients", site.figures.clients.into()),
             row("timeout (s)", site.figures.timeout_s.into()),
             row("sessions", site.figures.sessions.into()),
             row("session starts/s", site.figures.session_starts.rate_per_s.into()),
             row("CoV of the gaps between them", site.figures.session_starts.cov.into()),
             row("requests per session", site.figures.requests_per_session.mean.into()),
-            row("median", site.figures.requests_per_session.median.into()),
+            row("median", site.figures.requests_per_session.p50.into()),
             row("p90", site.figures.requests_per_session.p90.into()),
             row("max", site.figures.requests_per_session.max.into()),
-            row("stay probability p", site.figures.stay.into()),
-            row("think time, mean (s)", think.map(|think| think.mean).into()),
+            row("stay probability p", site.figures.stay_probability.into()),
+            row("think time, mean (s)", think.map(|think| think.mean_s).into()),
             row("think time, CoV", think.map(|think| think.cov).into()),
-            row("think time, distribution", think.and_then(|think| think.law.as_ref()).into()),
+            row("think time, distribution", think.and_then(|think| think.distribution.as_ref()).into()),
             row("sessions in progress, mean", site.figures.concurrency.mean.into()),
             row("sessions in progress, max", site.figures.concurrency.peak.into()),
             row("C2 of the work", site.figures.scv.into()),
