@@ -1,338 +1,336 @@
-//! A run of many workers on Kubernetes, as manifests: what `kubectl apply -f -` reads, and nothing that would have to be installed.
+//! The manifests of a run: what `kubectl apply -f -` reads. Nothing has to be installed in the cluster.
 //!
-//! A `ConfigMap` holds the workload and the files it names; an Indexed Job starts a worker for each number, which meet in a folder of
-//! a `PersistentVolumeClaim` or of an object store. What the workload reads from its environment, and the key of a client certificate, come from a Secret
-//! that is named and never read here.
+//! A `ConfigMap` holds the workload and the files that it names. An Indexed Job starts one worker per index. The workers synchronise in a
+//! directory of a `PersistentVolumeClaim` or of an object store. Environment variables of the workload, and the key of a client
+//! certificate, come from a Secret; the manifests name the Secret and never contain its values.
 //!
 //! # Limitations
-//! The claim has to be one that all nodes can mount (`ReadWriteMany`), unless all workers are on one. `podFailurePolicy` and
-//! `backoffLimitPerIndex` want Kubernetes 1.29 or later.
+//! All nodes must be able to mount the claim (`ReadWriteMany`), unless all workers run on one node. `podFailurePolicy` and
+//! `backoffLimitPerIndex` need Kubernetes 1.29 or later.
 
-mod packed;
+mod workload_files;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use offered_model::Nanos;
-use offered_model::workload::{Address, Workload};
+use offered_base::Nanos;
+use offered_workload::{Address, Workload};
 use serde_json::{Value, json};
 
-pub use packed::Packed;
+pub use workload_files::WorkloadFiles;
 
-/// The most bytes of a `ConfigMap`, over all its files (`MaxSecretSize` of its API).
-pub const MOST_BYTES: usize = 1 << 20;
-/// From so many bytes on `kubectl apply`, which writes what it applied into an annotation too, is refused (annotations hold 256 KiB,
-/// and JSON needs more room than the bytes it holds): `kubectl create` is not.
-pub const MOST_APPLIED: usize = 200 << 10;
-/// The most workers of an Indexed Job whose numbers may fail by themselves.
-pub const MOST_WORKERS: u32 = 100_000;
-/// So often a worker that was killed is started again: it takes its part up from then on.
+/// The maximum size of a `ConfigMap` over all its files, in bytes (`MaxSecretSize` of the API).
+pub const MAX_BYTES: usize = 1 << 20;
+/// The maximum size for `kubectl apply`, in bytes. `apply` copies the object into an annotation, annotations hold 256 KiB, and JSON needs
+/// more space than the bytes it encodes. `kubectl create` has no such limit.
+pub const MAX_APPLY_BYTES: usize = 200 << 10;
+/// The maximum number of workers of an Indexed Job with a backoff limit per index.
+pub const MAX_WORKERS: u32 = 100_000;
+/// How often a killed worker is restarted. A restarted worker continues its share from that moment.
 const RESTARTS: u32 = 2;
-/// Room in a deadline for finding nodes, fetching the image, and judging what was launched.
-const AROUND: Nanos = Nanos::from_secs(300);
-/// Room after SIGTERM, beside what answers may take, for writing what is there.
-const WRITING: Nanos = Nanos::from_secs(15);
-/// A pod that reads a run is ended so long after its beginning, whoever has forgotten it.
-const READING: Nanos = Nanos::from_secs(3600);
-/// Mebibytes for it.
+/// Part of the deadline for scheduling pods, pulling the image and judging the recording.
+const STARTUP_AND_VERDICT: Nanos = Nanos::from_secs(300);
+/// Grace period after SIGTERM for writing the recording, in addition to the response timeout.
+const WRITE_GRACE: Nanos = Nanos::from_secs(15);
+/// The deadline of the pod that reads a run, in case nobody deletes it.
+const READER_DEADLINE: Nanos = Nanos::from_secs(3600);
+/// The memory of that pod, in MiB.
 const READER_MIB: u32 = 128;
-/// Who runs in the image of our Dockerfile: nobody that a machine knows.
+/// The user and group ID in the image of our Dockerfile. No host has such a user.
 const USER: u32 = 65532;
 
-/// The workload, for a worker in its pod; the files that it names are beside it.
-pub const WORKLOAD: &str = "/workload/workload.toml";
-/// The claim, for a worker in its pod.
-pub const RUNS: &str = "/runs";
+/// The path of the workload in a worker's pod. The files that it names are in the same directory.
+pub const WORKLOAD_PATH: &str = "/workload/workload.toml";
+/// The path of the claim in a worker's pod.
+pub const RUNS_PATH: &str = "/runs";
 
-/// Where a worker in its pod writes what is judged, or on its way into an object store.
-const TEMPORARY: &str = "/tmp";
+/// Where a worker stores its recording before it is uploaded to an object store.
+const TEMPORARY_PATH: &str = "/tmp";
 
-/// Where the workers of a run meet, and keep what they launch.
+/// Where the workers synchronise and store what they record.
 #[derive(Clone, Debug)]
-pub enum Meets {
-    /// In a claim of this name.
+pub enum Rendezvous {
+    /// A `PersistentVolumeClaim` of this name.
     Claim(String),
-    /// In an object store, as its program is told.
-    Store {
-        /// The Secret that is the environment of a worker: the credentials and settings of the store. None are needed where the node, or the
-        /// service account, has a role.
+    /// An object store; its URL is part of the workers' arguments.
+    ObjectStore {
+        /// The Secret with the credentials and settings of the store, as environment variables of a worker. `None` where the node or the
+        /// service account has a role that grants access.
         credentials: Option<String>,
     },
 }
 
-/// How a run is placed in a cluster.
+/// How a run is started on Kubernetes.
 #[derive(Clone, Debug)]
-pub struct Cluster {
-    /// What Job and `ConfigMap` are called.
+pub struct JobSettings {
+    /// The name of the Job and of the `ConfigMap`.
     pub name: String,
-    /// What each worker's program is told; it finds its workload at [`WORKLOAD`] and the claim at [`RUNS`].
+    /// The arguments of each worker's program. Its workload is at [`WORKLOAD_PATH`], the claim at [`RUNS_PATH`].
     pub args: Vec<String>,
-    /// What the program is told in the pod that reads a run: something that waits.
-    pub waiting: Vec<String>,
-    /// How many workers, from 1.
+    /// The arguments of the program in the pod that reads a run: a command that waits until it is killed.
+    pub reader_args: Vec<String>,
+    /// The number of workers, at least 1.
     pub workers: u32,
-    /// The image that holds the program.
+    /// The container image with the program.
     pub image: String,
-    /// Where they meet.
-    pub meets: Meets,
-    /// The service account of the workers, which may have a role of the cloud; else that of the namespace.
+    /// Where the workers synchronise.
+    pub rendezvous: Rendezvous,
+    /// The service account of the workers, which may have a cloud role. `None` means that of the namespace.
     pub service_account: Option<String>,
-    /// Whole processors for each, which it alone has.
+    /// The number of processors of each worker, for its exclusive use.
     pub cpus: u32,
-    /// Mebibytes for each.
+    /// The memory of each worker, in MiB.
     pub memory_mib: u32,
-    /// Whether no two may be on one machine.
-    pub apart: bool,
-    /// How long they wait for each other.
+    /// Whether every worker needs a node of its own.
+    pub one_per_node: bool,
+    /// How long the workers wait for each other.
     pub wait: Nanos,
-    /// When the Job is ended, from its beginning on; else what the workload takes, and time around it.
+    /// The deadline of the Job, counted from its creation. `None`: the duration of the workload, `wait`, and five minutes.
     pub deadline: Option<Nanos>,
-    /// The Secret that values of the environment and the key of a certificate come from.
+    /// The Secret with the values of environment variables and the key of a client certificate.
     pub secret: String,
 }
 
-/// What the API takes, in order.
+/// The objects for the API, in the order in which they must be created.
 #[derive(Clone, Debug)]
 pub struct Manifests {
     /// The `ConfigMap`.
     pub config: Value,
     /// The Job.
     pub job: Value,
-    /// A pod that mounts the claim, and waits, so that a run can be read there. It is not printed: who needs one gives it a name. A run in an
-    /// object store is read there.
+    /// A pod that mounts the claim and waits, so that a run can be read there. It has no name and is not printed. `None` for an object
+    /// store, which is read directly.
     pub reader: Option<Value>,
-    /// Variables of the environment that come from the Secret.
+    /// The environment variables that come from the Secret.
     pub environment: Vec<String>,
-    /// The key in the Secret that is that of a client certificate, and its file beside the workload.
+    /// The key of the client certificate: its key in the Secret, and its path relative to the workload.
     pub key: Option<(String, String)>,
-    /// What may not be as it was meant.
-    pub doubts: Vec<Doubt>,
+    /// What may not work as intended.
+    pub warnings: Vec<Warning>,
 }
 
-/// What may not be as it was meant.
+/// Something in the manifests that may not work as intended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Doubt {
-    /// The target's address means the worker's own pod there.
-    OwnPod {
-        /// The address.
+pub enum Warning {
+    /// The address of the target is a loopback address: in a pod that is the pod itself.
+    LoopbackTarget {
+        /// The URL of the target.
         url: String,
     },
-    /// `kubectl apply` is refused.
-    TooBigToApply {
-        /// The bytes of all files.
+    /// The `ConfigMap` is too large for `kubectl apply`.
+    TooLargeToApply {
+        /// The size of all files, in bytes.
         bytes: usize,
     },
-    /// A program that the image must have.
-    Program {
-        /// Its name.
+    /// The workload runs a program, which must be in the image.
+    NeedsProgram {
+        /// The program.
         name: String,
     },
 }
 
-offered_model::named! {
-    /// What of a cluster is given a name.
-    pub enum Named {
-        /// The Job, and with it the `ConfigMap`.
+offered_base::named! {
+    /// The kinds of names in [`JobSettings`].
+    pub enum ResourceKind {
+        /// The Job and the `ConfigMap`.
         Job = "a Job",
-        /// Where workers meet.
+        /// The claim where workers synchronise.
         Claim = "a PersistentVolumeClaim",
-        /// Where values come from.
+        /// The Secret with values of the workload.
         Secret = "a Secret",
-        /// Where credentials of an object store come from.
-        Credentials = "a Secret of credentials",
-        /// Whose rights workers have.
+        /// The Secret with credentials of an object store.
+        Credentials = "a Secret with credentials",
+        /// The service account of the workers.
         ServiceAccount = "a ServiceAccount",
-        /// Where the program is.
+        /// The container image.
         Image = "an image",
     }
 }
 
-/// Why there are no manifests.
+/// Why manifests cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Not a name of the kind that is wanted.
-    #[error("`{name}` is no name for {what}: {rule}")]
-    Name {
-        /// What was given.
+    /// A name breaks the naming rules of Kubernetes.
+    #[error("`{name}` is not a valid name for {kind}: use {rule}")]
+    InvalidName {
+        /// The name.
         name: String,
-        /// What would be called so.
-        what: Named,
-        /// What names are like.
+        /// What it names.
+        kind: ResourceKind,
+        /// The naming rule.
         rule: String,
     },
-    /// A number that must be larger.
+    /// A number is 0.
     #[error("{what} must be at least 1")]
-    None {
-        /// Of what.
+    Zero {
+        /// What the number counts.
         what: &'static str,
     },
-    /// More workers than a Job has.
-    #[error("{workers} workers are more than an Indexed Job has, {MOST_WORKERS}")]
-    Workers {
-        /// How many.
+    /// There are more workers than a Job can have.
+    #[error("{workers} workers are too many: an Indexed Job has at most {MAX_WORKERS}")]
+    TooManyWorkers {
+        /// The number of workers.
         workers: u32,
     },
-    /// Each worker would draw a seed of its own.
-    #[error("{}: a run of many workers needs a seed; write seed = 42 in it", workload.display())]
+    /// The workload has no seed, so that every worker would draw its own.
+    #[error("{}: a run of many workers needs a seed; add the line seed = 42", workload.display())]
     NoSeed {
         /// The file.
         workload: PathBuf,
     },
-    /// Nobody is asked.
+    /// The workload has no target.
     #[error("{}: the workload has no [target], so there is nothing to run", workload.display())]
     NoTarget {
         /// The file.
         workload: PathBuf,
     },
-    /// The text holds what a `ConfigMap` must not.
+    /// The workload contains a secret, which does not belong into a `ConfigMap`.
     #[error(
-        "{}: a password, token or key stands in the text, and a ConfigMap is read by many; write it as a variable, token = {{ env = \
+        "{}: the workload contains a password, token or key, and a ConfigMap is not secret; use a variable instead, token = {{ env = \
          \"TOKEN\" }}, whose value comes from a Secret",
         workload.display()
     )]
-    SecretInText {
+    SecretInWorkload {
         /// The file.
         workload: PathBuf,
     },
-    /// A number of requests says nothing of how long they take.
-    #[error(
-        "the workload ends after a number of requests, not after a time: say when the Job is to be ended at the latest"
-    )]
+    /// The workload ends after a number of requests, so its duration is unknown.
+    #[error("the workload ends after a number of requests, so its duration is unknown: set a deadline for the Job")]
     NoDeadline,
-    /// The Job would be ended before the run is over.
-    #[error("a deadline of {deadline} is shorter than the run itself, {duration}")]
-    Deadline {
-        /// What was given.
+    /// The Job would end before the run.
+    #[error("the deadline of {deadline} is shorter than the run itself, {duration}")]
+    DeadlineTooShort {
+        /// The deadline.
         deadline: Nanos,
-        /// What the workload takes.
+        /// The duration of the workload.
         duration: Nanos,
     },
-    /// A file that does not stand in the workload's folder or beneath it.
-    #[error("the workload names {file}, which is not beneath its own folder; put it there")]
-    Outside {
-        /// As the workload names it.
+    /// A file is outside the directory of the workload.
+    #[error("the workload names {file}, which is outside its own directory; move the file into that directory")]
+    FileOutside {
+        /// The path in the workload.
         file: String,
     },
     /// A file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
-    Unread {
-        /// Which.
+    Read {
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         source: std::io::Error,
     },
-    /// The files are larger than a `ConfigMap` may be.
-    #[error("{}", too_big(files))]
-    TooBig {
-        /// All of them, the largest first, with their bytes.
+    /// The files are larger than a `ConfigMap` can be.
+    #[error("{}", too_large(files))]
+    TooLarge {
+        /// All files with their bytes, the largest first.
         files: Vec<(String, usize)>,
     },
-    /// The text is no workload.
+    /// The workload is invalid.
     #[error(transparent)]
-    Workload(#[from] offered_model::workload::Mistake),
+    Workload(#[from] offered_workload::Mistake),
 }
 
-fn too_big(files: &[(String, usize)]) -> String {
+fn too_large(files: &[(String, usize)]) -> String {
     const SHOWN: usize = 5;
     let shown: Vec<String> = files.iter().take(SHOWN).map(|(name, bytes)| format!("{name} {bytes}")).collect();
     let more = if files.len() > SHOWN { format!(", {} more", files.len() - SHOWN) } else { String::new() };
     let all: usize = files.iter().map(|(_, bytes)| bytes).sum();
     format!(
-        "a ConfigMap holds {MOST_BYTES} bytes, and the workload with its files has {all} ({}{more}); zip rows (.csv.gz), or put the \
-         files into the image",
+        "the workload and its files have {all} bytes ({}{more}), but a ConfigMap holds at most {MAX_BYTES}; compress data files \
+         (.csv.gz), or put the files into the image",
         shown.join(", ")
     )
 }
 
-impl Cluster {
-    /// The name that a workload's file suggests: `shop` of `load/Shop.toml`. Empty where it suggests none.
-    pub fn name_of(workload: &Path) -> String {
+impl JobSettings {
+    /// A name made from the file name of a workload: `shop` for `load/Shop.toml`. Empty if the file name has no letter or digit.
+    pub fn name_from(workload: &Path) -> String {
         let stem = workload.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
         let plain: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         plain.trim_matches('-').to_owned()
     }
 
-    /// What runs the workload in the file at `path`.
+    /// The manifests that run the workload in the file at `path`.
     ///
     /// # Errors
     /// See [`Error`].
     pub fn manifests(&self, path: &Path) -> Result<Manifests, Error> {
         self.check()?;
-        let packed = Packed::of(path)?;
-        let target = packed.workload.target().ok_or_else(|| Error::NoTarget { workload: path.to_owned() })?;
-        let deadline = self.deadline_of(&packed.workload)?;
-        let grace = target.response_timeout() + WRITING;
-        let job = self.job(&packed, whole_seconds(deadline), whole_seconds(grace));
-        let mut doubts = Vec::new();
+        let files = WorkloadFiles::read(path)?;
+        let target = files.workload.target().ok_or_else(|| Error::NoTarget { workload: path.to_owned() })?;
+        let deadline = self.deadline_for(&files.workload)?;
+        let grace = target.response_timeout() + WRITE_GRACE;
+        let job = self.job(&files, whole_seconds(deadline), whole_seconds(grace));
+        let mut warnings = Vec::new();
         let url = target.url();
-        let own = match &url.address {
+        let is_loopback = match &url.address {
             Address::Unix(_) => true,
             Address::Tcp { host, .. } => {
                 host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
             }
         };
-        doubts.extend(own.then(|| Doubt::OwnPod { url: url.to_string() }));
-        doubts.extend(target.hook().first().map(|name| Doubt::Program { name: name.clone() }));
-        let bytes = packed.bytes();
-        doubts.extend((bytes > MOST_APPLIED).then_some(Doubt::TooBigToApply { bytes }));
+        warnings.extend(is_loopback.then(|| Warning::LoopbackTarget { url: url.to_string() }));
+        warnings.extend(target.hook().first().map(|name| Warning::NeedsProgram { name: name.clone() }));
+        let bytes = files.bytes();
+        warnings.extend((bytes > MAX_APPLY_BYTES).then_some(Warning::TooLargeToApply { bytes }));
         Ok(Manifests {
-            config: self.config(&packed),
+            config: self.config(&files),
             job,
             reader: self.reader(),
-            environment: packed.environment.iter().map(|(name, _)| name.clone()).collect(),
-            key: packed.key.map(|file| (packed::key_of(&file), file)),
-            doubts,
+            environment: files.environment.iter().map(|(name, _)| name.clone()).collect(),
+            key: files.key.map(|file| (workload_files::key_for(&file), file)),
+            warnings,
         })
     }
 
     fn check(&self) -> Result<(), Error> {
         for (what, number) in [("workers", self.workers), ("processors", self.cpus), ("memory", self.memory_mib)] {
             if number == 0 {
-                return Err(Error::None { what });
+                return Err(Error::Zero { what });
             }
         }
-        if self.workers > MOST_WORKERS {
-            return Err(Error::Workers { workers: self.workers });
+        if self.workers > MAX_WORKERS {
+            return Err(Error::TooManyWorkers { workers: self.workers });
         }
-        // Each pod is called `name-7` to its own, which is a label too.
-        let longest = 63 - 1 - (self.workers - 1).to_string().len();
+        // The host name of a pod is the name of the Job with the index, `shop-7`, and is a DNS label.
+        let max_length = 63 - 1 - (self.workers - 1).to_string().len();
         let is_label = |name: &str| {
             let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
             let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             ends(name.chars().next()) && ends(name.chars().last()) && name.chars().all(inner)
         };
-        let wrong = |name: &str, what, rule: String| Err(Error::Name { name: name.to_owned(), what, rule });
-        if !is_label(&self.name) || self.name.len() > longest {
-            let rule = format!("lower-case letters, digits and - between them, {longest} at most (DNS-1123)");
-            return wrong(&self.name, Named::Job, rule);
+        let invalid = |name: &str, kind, rule: String| Err(Error::InvalidName { name: name.to_owned(), kind, rule });
+        if !is_label(&self.name) || self.name.len() > max_length {
+            let rule = format!("lower-case letters and digits, with - between them, at most {max_length} characters (DNS-1123)");
+            return invalid(&self.name, ResourceKind::Job, rule);
         }
-        let (claim, credentials) = match &self.meets {
-            Meets::Claim(claim) => (Some(claim), None),
-            Meets::Store { credentials } => (None, credentials.as_ref()),
+        let (claim, credentials) = match &self.rendezvous {
+            Rendezvous::Claim(claim) => (Some(claim), None),
+            Rendezvous::ObjectStore { credentials } => (None, credentials.as_ref()),
         };
         let named = [
-            (claim, Named::Claim),
-            (Some(&self.secret), Named::Secret),
-            (credentials, Named::Credentials),
-            (self.service_account.as_ref(), Named::ServiceAccount),
+            (claim, ResourceKind::Claim),
+            (Some(&self.secret), ResourceKind::Secret),
+            (credentials, ResourceKind::Credentials),
+            (self.service_account.as_ref(), ResourceKind::ServiceAccount),
         ];
-        for (name, what) in named.into_iter().filter_map(|(name, what)| Some((name?, what))) {
+        for (name, kind) in named.into_iter().filter_map(|(name, kind)| Some((name?, kind))) {
             if !name.split('.').all(is_label) || name.len() > 253 {
-                let rule = "lower-case letters, digits, - and . between them, 253 at most (DNS-1123)".to_owned();
-                return wrong(name, what, rule);
+                let rule = "lower-case letters and digits, with - and . between them, at most 253 characters (DNS-1123)".to_owned();
+                return invalid(name, kind, rule);
             }
         }
         if self.image.is_empty() || self.image.contains(char::is_whitespace) {
-            return wrong(&self.image, Named::Image, "one word, such as registry.example.com/offered:1".to_owned());
+            return invalid(&self.image, ResourceKind::Image, "one word such as registry.example.com/offered:1".to_owned());
         }
         Ok(())
     }
 
-    fn deadline_of(&self, workload: &Workload) -> Result<Nanos, Error> {
+    fn deadline_for(&self, workload: &Workload) -> Result<Nanos, Error> {
         match (self.deadline, workload.time_limit()) {
-            (Some(deadline), Some(duration)) if deadline <= duration => Err(Error::Deadline { deadline, duration }),
+            (Some(deadline), Some(duration)) if deadline <= duration => Err(Error::DeadlineTooShort { deadline, duration }),
             (Some(deadline), _) => Ok(deadline),
-            (None, Some(duration)) => Ok(self.wait + duration + AROUND),
+            (None, Some(duration)) => Ok(self.wait + duration + STARTUP_AND_VERDICT),
             (None, None) => Err(Error::NoDeadline),
         }
     }
@@ -341,21 +339,21 @@ impl Cluster {
         json!({ "app.kubernetes.io/name": "offered", "app.kubernetes.io/instance": self.name })
     }
 
-    fn config(&self, packed: &Packed) -> Value {
+    fn config(&self, files: &WorkloadFiles) -> Value {
         let mut config = json!({
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": { "name": self.name, "labels": self.labels() },
-            "data": packed.texts(),
+            "data": files.texts(),
         });
-        let bytes = packed.binaries();
-        if !bytes.is_empty() {
-            config["binaryData"] = bytes.into();
+        let binaries = files.binaries();
+        if !binaries.is_empty() {
+            config["binaryData"] = binaries.into();
         }
         config
     }
 
-    fn job(&self, packed: &Packed, deadline_s: u64, grace_s: u64) -> Value {
+    fn job(&self, files: &WorkloadFiles, deadline_s: u64, grace_s: u64) -> Value {
         json!({
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -368,115 +366,114 @@ impl Cluster {
                 "backoffLimitPerIndex": RESTARTS,
                 "podReplacementPolicy": "Failed",
                 "podFailurePolicy": { "rules": [
-                    // It has said why it ends; started again it would say so again.
+                    // These exit codes are final: a restart would end the same way.
                     {
                         "action": "FailIndex",
                         "onExitCodes": { "containerName": "offered", "operator": "In", "values": [1, 2, 3, 99] },
                     },
-                    // Its machine was taken away, which is nobody's failure.
+                    // The node was drained or reclaimed: not a failure of the worker.
                     { "action": "Ignore", "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }] },
                 ] },
                 "template": {
                     "metadata": { "labels": self.labels() },
-                    "spec": self.pod(packed, grace_s),
+                    "spec": self.pod(files, grace_s),
                 },
             },
         })
     }
 
-    /// It waits until somebody runs a program in it.
+    /// The pod that reads a run. It waits until a program is executed in it.
     fn reader(&self) -> Option<Value> {
-        let Meets::Claim(claim) = &self.meets else { return None };
-        let room = json!({ "cpu": "100m", "memory": format!("{READER_MIB}Mi") });
+        let Rendezvous::Claim(claim) = &self.rendezvous else { return None };
+        let resources = json!({ "cpu": "100m", "memory": format!("{READER_MIB}Mi") });
         Some(json!({
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": { "labels": self.labels() },
             "spec": {
                 "restartPolicy": "Never",
-                "activeDeadlineSeconds": whole_seconds(READING),
+                "activeDeadlineSeconds": whole_seconds(READER_DEADLINE),
                 "automountServiceAccountToken": false,
                 "enableServiceLinks": false,
                 "terminationGracePeriodSeconds": 0,
-                "securityContext": nobody(),
+                "securityContext": unprivileged_user(),
                 "containers": [{
                     "name": "offered",
                     "image": self.image,
-                    "args": self.waiting,
-                    "resources": { "requests": room, "limits": { "memory": room["memory"] } },
-                    "securityContext": without_rights(),
-                    "volumeMounts": [{ "name": "runs", "mountPath": RUNS, "readOnly": true }],
+                    "args": self.reader_args,
+                    "resources": { "requests": resources, "limits": { "memory": resources["memory"] } },
+                    "securityContext": no_privileges(),
+                    "volumeMounts": [{ "name": "runs", "mountPath": RUNS_PATH, "readOnly": true }],
                 }],
                 "volumes": [{ "name": "runs", "persistentVolumeClaim": { "claimName": claim } }],
             },
         }))
     }
 
-    fn pod(&self, packed: &Packed, grace_s: u64) -> Value {
-        let room = json!({ "cpu": self.cpus.to_string(), "memory": format!("{}Mi", self.memory_mib) });
+    fn pod(&self, files: &WorkloadFiles, grace_s: u64) -> Value {
+        let resources = json!({ "cpu": self.cpus.to_string(), "memory": format!("{}Mi", self.memory_mib) });
         let mut worker = json!({
             "name": "offered",
             "image": self.image,
             "args": self.args,
-            // The same for both: guaranteed, and a static CPU manager gives it whole processors.
-            "resources": { "requests": room, "limits": room },
-            "securityContext": without_rights(),
+            // Equal requests and limits: QoS class Guaranteed, to which a static CPU manager assigns exclusive processors.
+            "resources": { "requests": resources, "limits": resources },
+            "securityContext": no_privileges(),
         });
-        // The image itself cannot be written to.
-        let (volume, path, of) = match &self.meets {
-            Meets::Claim(claim) => ("runs", RUNS, json!({ "persistentVolumeClaim": { "claimName": claim } })),
-            Meets::Store { .. } => ("temporary", TEMPORARY, json!({ "emptyDir": {} })),
+        // The file system of the image is read-only.
+        let (volume_name, path, mut volume) = match &self.rendezvous {
+            Rendezvous::Claim(claim) => ("runs", RUNS_PATH, json!({ "persistentVolumeClaim": { "claimName": claim } })),
+            Rendezvous::ObjectStore { .. } => ("temporary", TEMPORARY_PATH, json!({ "emptyDir": {} })),
         };
         worker["volumeMounts"] = json!([
             { "name": "workload", "mountPath": "/workload", "readOnly": true },
-            { "name": volume, "mountPath": path },
+            { "name": volume_name, "mountPath": path },
         ]);
-        let mut kept = of;
-        kept["name"] = volume.into();
-        if let Meets::Store { credentials: Some(secret) } = &self.meets {
+        volume["name"] = volume_name.into();
+        if let Rendezvous::ObjectStore { credentials: Some(secret) } = &self.rendezvous {
             worker["envFrom"] = json!([{ "secretRef": { "name": secret } }]);
         }
-        if !packed.environment.is_empty() {
-            let of_secret = |(name, optional): &(String, bool)| {
-                let mut from = json!({ "name": self.secret, "key": name });
+        if !files.environment.is_empty() {
+            let from_secret = |(name, optional): &(String, bool)| {
+                let mut reference = json!({ "name": self.secret, "key": name });
                 if *optional {
-                    from["optional"] = true.into();
+                    reference["optional"] = true.into();
                 }
-                json!({ "name": name, "valueFrom": { "secretKeyRef": from } })
+                json!({ "name": name, "valueFrom": { "secretKeyRef": reference } })
             };
-            worker["env"] = packed.environment.iter().map(of_secret).collect();
+            worker["env"] = files.environment.iter().map(from_secret).collect();
         }
-        let mut sources = vec![json!({ "configMap": { "name": self.name, "items": packed.items() } })];
-        sources.extend(packed.key.as_ref().map(
-            |key| json!({ "secret": { "name": self.secret, "items": [{ "key": packed::key_of(key), "path": key }] } }),
+        let mut sources = vec![json!({ "configMap": { "name": self.name, "items": files.items() } })];
+        sources.extend(files.key.as_ref().map(
+            |key| json!({ "secret": { "name": self.secret, "items": [{ "key": workload_files::key_for(key), "path": key }] } }),
         ));
         let mut pod = json!({
             "restartPolicy": "Never",
             "automountServiceAccountToken": false,
             "enableServiceLinks": false,
             "terminationGracePeriodSeconds": grace_s,
-            "securityContext": nobody(),
+            "securityContext": unprivileged_user(),
             "containers": [worker],
             "volumes": [
                 { "name": "workload", "projected": { "sources": sources } },
-                kept,
+                volume,
             ],
         });
         if let Some(account) = &self.service_account {
             pod["serviceAccountName"] = account.as_str().into();
         }
-        if self.apart {
-            let same = json!({ "matchLabels": self.labels() });
+        if self.one_per_node {
+            let selector = json!({ "matchLabels": self.labels() });
             pod["affinity"] = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [
-                { "topologyKey": "kubernetes.io/hostname", "labelSelector": same },
+                { "topologyKey": "kubernetes.io/hostname", "labelSelector": selector },
             ] } });
         }
         pod
     }
 }
 
-/// Who runs in a pod, and owns what it writes.
-fn nobody() -> Value {
+/// The user of a pod, who also owns the files that it writes.
+fn unprivileged_user() -> Value {
     json!({
         "runAsNonRoot": true,
         "runAsUser": USER,
@@ -486,8 +483,8 @@ fn nobody() -> Value {
     })
 }
 
-/// What a container may do.
-fn without_rights() -> Value {
+/// A container without privileges and with a read-only file system.
+fn no_privileges() -> Value {
     json!({ "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] }, "readOnlyRootFilesystem": true })
 }
 
@@ -495,7 +492,7 @@ fn whole_seconds(time: Nanos) -> u64 {
     time.0.div_ceil(1_000_000_000)
 }
 
-/// YAML, a document after another.
+/// Multi-document YAML of the `ConfigMap` and the Job.
 impl fmt::Display for Manifests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let documents = [&self.config, &self.job];

@@ -2,8 +2,9 @@
 //!
 //! Nothing is sent: the launches go to a law of response times, on a virtual clock. With `Load::Target` they go to `target.url`.
 
-use offered_experiment::{Error, Input, Plan};
-use offered_model::{Law, Share};
+use offered_experiment::{Error, WorkloadSource, RunPlan};
+use offered_base::Share;
+use offered_distributions::Law;
 use offered_run::Load;
 
 const WORKLOAD: &str = r#"
@@ -15,21 +16,21 @@ target.url = "http://127.0.0.1:8080/"
 "#;
 
 fn main() -> Result<(), Error> {
-    let input = Input::new("inline".to_owned(), WORKLOAD.to_owned(), |name| Err(format!("{name} is not beside it")));
+    let input = WorkloadSource::new("inline".to_owned(), WORKLOAD.to_owned(), |name| Err(format!("{name} is not beside it")));
     let workload = input.parse(&input.text)?;
-    let plan = Plan {
+    let plan = RunPlan {
         text: &input.text,
         workload: &workload,
         share: Share::ALL,
-        load: Load::Nobody(Law::exponential(0.02)?),
+        load: Load::Mock(Law::exponential(0.02)?),
         start_at: None,
         run_id: None,
-        out: None, // with a path, a run directory is left there
+        directory: None, // with a path, a run directory is left there
         name: "the first".to_owned(),
-        see_failures: false,
+        capture_failures: false,
     };
     let made = plan.prepare(std::sync::Arc::default())?.run(Vec::new())?;
-    println!("{}: {}", made.verdict.judgement.name(), made.verdict.because);
+    println!("{}: {}", made.verdict.validity.name(), made.verdict.reason);
     println!("p99 {:.1} ms of {} launches", made.summary.response_ms.map_or(0.0, |r| r.p99), made.summary.launched);
     Ok(())
 }

@@ -2,19 +2,25 @@
 
 use std::path::PathBuf;
 
-use offered_clock::unix_now;
-use offered_model::document::{Document, Schema};
-use offered_model::recording::Calibrated;
-use offered_model::workload::{self, Closed, Draft, Precision, Sessions, Target};
-use offered_model::{Event, Law, Nanos, Outcome, Rate, Schedule, Seed, Share, Workload};
-use offered_run::{Done, Generator, Load};
+use offered_base::{Nanos, Rate, Seed, Share};
+use offered_distributions::Law;
+use offered_events::document::{Document, Schema};
+use offered_events::recording::Calibrated;
+use offered_events::{Event, Outcome};
+use offered_io::unix_now;
+use offered_run::{Generator, Load, RunStats};
+use offered_schedule::Schedule;
+use offered_schedule::{Closed, Sessions};
 use offered_serve::{Options, Server};
-use offered_simulate::{Make, Policy, Setting};
+use offered_simulate::{BuildDiscipline, Policy, ServerConfig};
 use offered_stats::Summary;
-use schemars::JsonSchema;
+use offered_workload::Workload;
+use offered_workload::{Draft, Precision, Target};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, cores};
+use offered_observe::processors;
+
+use crate::Error;
 
 /// Rates of the open runs, per second.
 const RATES: [u64; 3] = [1000, 10_000, 50_000];
@@ -22,7 +28,8 @@ const RATES: [u64; 3] = [1000, 10_000, 50_000];
 pub const CONNECTIONS: u64 = 64;
 
 /// How exact, and how fast, the generator was found to be on this machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// What this document is.
     pub schema: Schema<Calibration>,
@@ -47,7 +54,8 @@ impl Document for Calibration {
 }
 
 /// How Poisson launches at one rate came.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Launches {
     /// How the thread waited: `spin` or `sleep`.
     pub precision: String,
@@ -83,7 +91,7 @@ impl Calibration {
         let text = std::fs::read_to_string(path()?).ok()?;
         // What another version wrote in another shape is no calibration.
         let found: Self = serde_json::from_str(&text).ok()?;
-        (found.machine == machine() && found.cores == cores::all()).then_some(found)
+        (found.machine == machine() && found.cores == offered_observe::processors()).then_some(found)
     }
 }
 
@@ -133,21 +141,21 @@ pub fn measure(long: Nanos) -> Result<Calibration, Error> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         measured_unix_s: unix_now().0 / 1_000_000_000,
         machine: machine(),
-        cores: cores::all(),
+        cores: offered_observe::processors(),
         launches,
         highest_rate_per_s: answered / long.as_secs_f64(),
-        cpu_us_per_request: done.workers.iter().map(|worker| worker.cpu.as_micros_f64()).sum::<f64>() / answered,
+        cpu_us_per_request: done.threads.iter().map(|worker| worker.cpu.as_micros_f64()).sum::<f64>() / answered,
     })
 }
 
 impl Launches {
-    fn of(precision: &str, rate: u64, events: &[Event], done: &Done, long: Nanos) -> Self {
+    fn of(precision: &str, rate: u64, events: &[Event], done: &RunStats, long: Nanos) -> Self {
         let mut late: Vec<i64> = events.iter().filter_map(|event| Some(event.lateness()?.0)).collect();
         late.sort_unstable();
         let row = Summary::of_sorted(&late, 1e3);
         let figure = |figure: fn(&Summary) -> f64| row.as_ref().map_or(0.0, figure);
-        let cpu: f64 = done.workers.iter().map(|worker| worker.cpu.as_secs_f64()).sum();
-        let elapsed: f64 = done.workers.iter().map(|worker| worker.elapsed.as_secs_f64()).sum();
+        let cpu: f64 = done.threads.iter().map(|worker| worker.cpu.as_secs_f64()).sum();
+        let elapsed: f64 = done.threads.iter().map(|worker| worker.elapsed.as_secs_f64()).sum();
         Self {
             precision: precision.to_owned(),
             rate_per_s: rate,
@@ -161,13 +169,13 @@ impl Launches {
 }
 
 /// Runs `sessions` from one thread against a server in this process that answers at once.
-fn against_ourselves(long: Nanos, precision: Precision, sessions: Sessions) -> Result<(Vec<Event>, Done), Error> {
+fn against_ourselves(long: Nanos, precision: Precision, sessions: Sessions) -> Result<(Vec<Event>, RunStats), Error> {
     let (service, seed) = (Law::constant(0.0)?, Seed(1));
-    let discipline = Policy::Infinite.boxed(&Setting { servers: 1, class_means: vec![Nanos::ZERO], seed })?;
+    let discipline = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: vec![Nanos::ZERO], seed })?;
     let server = Server::start(Options::new(discipline, service, seed))?;
     let workload = Workload::new(Draft {
         target: Some(Target::new(format!("{}/", server.address()).parse()?)),
-        generator: workload::Generator::default().with_threads(1)?.with_precision(precision),
+        generator: offered_workload::Generator::default().with_threads(1)?.with_precision(precision),
         ..Draft::new(sessions, long)
     })?;
     let generator = Generator::new(workload, Share::ALL, Load::Target)?;

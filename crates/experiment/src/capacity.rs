@@ -1,38 +1,38 @@
-//! The search for the largest rate or number of users that keeps an objective.
+//! The search for the largest rate or number of users that meets an objective.
 //!
-//! From the beginning the search doubles or halves until the objective is kept at one value and broken at another, then goes on
-//! between them. Every trial is a run (or a simulation) with a seed of its own; at each value three to ten are made, until the
-//! 95 % interval of every figure lies on one side of its bound.
+//! The search doubles or halves the first value until the objective passes at one value and fails at another, and then bisects. Every
+//! trial is a run (or a simulation) with its own seed. At each value there are three to ten trials, until the 95 % interval of every
+//! metric is on one side of its bound.
 
 mod search;
 mod trial;
 
-pub use trial::Doubt;
+pub use trial::TrialWarning;
 
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use offered_model::document::Schema;
-use offered_model::threshold::{Bound, Quantity};
-use offered_model::workload::Sessions;
-use offered_model::{Objective, Threshold, Workload};
+use offered_events::document::Schema;
+use offered_workload::threshold::{Bound, Quantity};
+use offered_schedule::Sessions;
+use offered_workload::{Objective, Threshold, Workload};
 
-use crate::document::capacity::{Document, Limit, Point, Said};
+use crate::document::capacity::{Document, Limit, Point, ObjectiveResult};
 use crate::figures::Interval;
-use crate::{Error, Field, Input, News, Number, Observer, Plan, Unit, point};
+use crate::{Error, Field, WorkloadSource, Progress, Number, ProgressObserver, RunPlan, Unit, point};
 use search::Range;
-use trial::{Trial, Unbelieved};
+use trial::{InvalidTrial, Trial};
 
-/// So many trials are made at a value before anything is said of it, and so many at most.
+/// Minimum and maximum number of trials at a value.
 pub const TRIALS: (usize, usize) = (3, 10);
 
-/// A field to search along, and where to begin; else at the workload's own value.
+/// The field along which to search, and the first value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Along {
     /// The field.
     pub field: Field,
-    /// Its first value, a load.
+    /// The first value; `None`: that of the workload.
     pub start: Option<Number>,
 }
 
@@ -42,7 +42,7 @@ impl FromStr for Along {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let (field, start) = text.split_once('=').map_or((text, None), |(field, start)| (field, Some(start)));
-        let wrong = || Error::NotAlong { text: text.to_owned() };
+        let wrong = || Error::NotSearchable { text: text.to_owned() };
         if field.is_empty() {
             return Err(wrong());
         }
@@ -56,7 +56,7 @@ impl FromStr for Along {
 }
 
 impl Along {
-    /// Where the search in this workload begins.
+    /// The first value of the search in this workload.
     fn start(&self, workload: &Workload) -> Result<Number, Error> {
         let own = || match (workload.sessions(), &self.field) {
             (Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. }, Field::Rate) => {
@@ -69,66 +69,66 @@ impl Along {
     }
 }
 
-/// A search to be made.
+/// A capacity search.
 pub struct Search<'a> {
-    /// The workload; its duration and warm-up are those of one trial.
-    pub input: &'a Input,
-    /// Along what it goes, and from where.
+    /// The workload of a trial, with its duration and warm-up.
+    pub input: &'a WorkloadSource,
+    /// The field and the first value.
     pub along: &'a Along,
-    /// What must be kept.
+    /// The objective.
     pub objective: &'a Objective,
     /// Whether trials are simulated rather than run.
     pub simulated: bool,
-    /// It goes on until neither end can be moved by more than this, as a fraction.
+    /// The relative precision at which the search ends, as a fraction.
     pub precision: f64,
-    /// At most so many trials in all.
+    /// The maximum number of trials.
     pub trials: usize,
 }
 
 impl Search<'_> {
-    /// Makes the trials; `stop`, once set, ends the search before its time.
+    /// Runs the search. Setting `stop` ends it early.
     ///
     /// # Errors
-    /// No beginning, a field that cannot take a value, and what a run or a simulation refuses.
-    pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn Observer) -> Result<Document, Error> {
+    /// There is no first value, the field cannot have a value, or a run or simulation fails.
+    pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn ProgressObserver) -> Result<Document, Error> {
         let workload = self.input.parse(&self.input.text)?;
-        broken_by_load(self.objective)?;
+        check_upper_bounds(self.objective)?;
         let start = self.along.start(&workload)?;
         let (trials, each, simulated) = (self.trials, workload.time_limit(), self.simulated);
-        observer.told(News::Search { trials, each, simulated });
+        observer.on_progress(Progress::Search { trials, trial_duration: each, simulated });
         if !simulated {
             let first = point(self.input, vec![(self.along.field.clone(), start.to_string())])?;
-            for beyond in Plan::of(&first, None).beyond() {
-                observer.told(News::Beyond { name: &first.name(), beyond: &beyond, others: 0 });
+            for shortfall in RunPlan::for_point(&first, None).resource_shortfalls() {
+                observer.on_progress(Progress::ResourceShortfall { name: &first.name(), shortfall: &shortfall, others: 0 });
             }
         }
-        let trial = |point: &crate::Point, observer: &mut dyn Observer| match self.simulated {
+        let trial = |point: &crate::Point, observer: &mut dyn ProgressObserver| match self.simulated {
             true => Trial::simulated(point, self.objective),
             false => Trial::run(point, self.objective, stop, observer),
         };
-        self.from(start, workload.seed().0, &trial, observer)
+        self.search_from(start, workload.seed().0, &trial, observer)
     }
 
-    fn from(&self, start: Number, seed: u64, trial: &Make, observer: &mut dyn Observer) -> Result<Document, Error> {
+    fn search_from(&self, start: Number, seed: u64, trial: &RunTrial, observer: &mut dyn ProgressObserver) -> Result<Document, Error> {
         let Along { field, .. } = self.along;
         let mut range = Range::new(self.precision, field.is_whole());
         let (unit, left) = (start.unit, self.trials);
-        let mut trials = Trials { search: self, unit, trial, observer, seed, left, points: Vec::new(), doubt: None };
+        let mut trials = Trials { search: self, unit, trial, observer, seed, left, points: Vec::new(), warning: None };
         let (mut limited, mut complete) = (None, true);
         while let Some(value) = range.next(start.value) {
-            match trials.ask(value)? {
-                Asked::Said(said) => range.learn(value, said),
-                Asked::Ended => {
+            match trials.try_value(value)? {
+                ValueOutcome::Result(said) => range.learn(value, said),
+                ValueOutcome::NoTrialsLeft => {
                     complete = false;
                     break;
                 }
-                Asked::Limited(Unbelieved { failed, because }) => {
-                    limited = Some(Limit { value, failed, because });
+                ValueOutcome::GeneratorLimit(InvalidTrial { failed_checks, reason }) => {
+                    limited = Some(Limit { value, failed_checks, reason });
                     break;
                 }
             }
         }
-        let Trials { left, mut points, doubt, .. } = trials;
+        let Trials { left, mut points, warning, .. } = trials;
         points.sort_by(|a, b| a.value.total_cmp(&b.value));
         Ok(Document {
             schema: Schema::new(),
@@ -140,62 +140,62 @@ impl Search<'_> {
             high: range.high,
             complete,
             generator_limit: limited,
-            warnings: doubt.iter().map(Doubt::words).collect(),
+            warnings: warning.iter().map(TrialWarning::text).collect(),
             trials: self.trials - left,
             points,
         })
     }
 }
 
-/// Refuses bounds from below: times, errors and rates only grow with the load.
-fn broken_by_load(objective: &Objective) -> Result<(), Error> {
+/// Refuses lower bounds: times, errors and rates only increase with the load.
+fn check_upper_bounds(objective: &Objective) -> Result<(), Error> {
     let from_below = |threshold: &&Threshold| {
         matches!(threshold.bound, Bound::Above(_) | Bound::AtLeast(_))
             && threshold.metric.quantity != Quantity::ArrivalsCov
     };
     match objective.thresholds().iter().find(from_below) {
-        Some(threshold) => Err(Error::KeptByLoad(threshold.to_string())),
+        Some(threshold) => Err(Error::NotBrokenByLoad(threshold.to_string())),
         None => Ok(()),
     }
 }
 
-/// Makes a trial at a point.
-type Make<'a> = dyn Fn(&crate::Point, &mut dyn Observer) -> Result<Trial, Error> + 'a;
+/// Executes a trial at a point.
+type RunTrial<'a> = dyn Fn(&crate::Point, &mut dyn ProgressObserver) -> Result<Trial, Error> + 'a;
 
-/// The trials of a search under way.
+/// The state of a running search.
 struct Trials<'a> {
     search: &'a Search<'a>,
     unit: Unit,
-    trial: &'a Make<'a>,
-    observer: &'a mut dyn Observer,
-    /// Of the next trial.
+    trial: &'a RunTrial<'a>,
+    observer: &'a mut dyn ProgressObserver,
+    /// The seed of the last trial.
     seed: u64,
-    /// Trials.
+    /// The number of trials left.
     left: usize,
     points: Vec<Point>,
-    doubt: Option<Doubt>,
+    warning: Option<TrialWarning>,
 }
 
-/// What came of asking one value.
-enum Asked {
-    Said(Said),
-    /// The trials are used up.
-    Ended,
-    /// The generator could not do it, twice.
-    Limited(Unbelieved),
+/// The outcome of the trials at one value.
+enum ValueOutcome {
+    Result(ObjectiveResult),
+    /// No trials are left.
+    NoTrialsLeft,
+    /// Two trials were invalid: the generator is the limit.
+    GeneratorLimit(InvalidTrial),
 }
 
 impl Trials<'_> {
-    /// Makes trials at `value` until they agree, or are too many.
-    fn ask(&mut self, value: f64) -> Result<Asked, Error> {
+    /// Runs trials at `value` until the objective is decided, or the maximum is reached.
+    fn try_value(&mut self, value: f64) -> Result<ValueOutcome, Error> {
         let (least, most) = TRIALS;
         let field = &self.search.along.field;
         let mut trials: Vec<Vec<f64>> = Vec::new();
-        let mut said = Said::Unsure;
-        let mut doubted = false;
-        while trials.len() < most && (trials.len() < least || said == Said::Unsure) {
+        let mut said = ObjectiveResult::Undecided;
+        let mut had_invalid = false;
+        while trials.len() < most && (trials.len() < least || said == ObjectiveResult::Undecided) {
             if self.left == 0 {
-                return Ok(Asked::Ended);
+                return Ok(ValueOutcome::NoTrialsLeft);
             }
             self.left -= 1;
             self.seed += 1;
@@ -204,25 +204,25 @@ impl Trials<'_> {
             let point = point(self.search.input, values.to_vec())?;
             match (self.trial)(&point, self.observer)? {
                 Trial::Overloaded => {
-                    self.points.push(Point { value, trials: trials.len(), figures: Vec::new(), says: Said::Breaks });
-                    return Ok(Asked::Said(Said::Breaks));
+                    self.points.push(Point { value, trials: trials.len(), metrics: Vec::new(), result: ObjectiveResult::Failed });
+                    return Ok(ValueOutcome::Result(ObjectiveResult::Failed));
                 }
-                // Once in a thousand runs a verdict is wrong.
-                Trial::Doubtful(why) if doubted => return Ok(Asked::Limited(why)),
-                Trial::Doubtful(_) => doubted = true,
-                Trial::Figures { figures, doubt } => {
-                    self.doubt = doubt.or(self.doubt.take());
-                    trials.push(figures);
+                // About one verdict in a thousand is wrong: an invalid trial is repeated once.
+                Trial::Invalid(why) if had_invalid => return Ok(ValueOutcome::GeneratorLimit(why)),
+                Trial::Invalid(_) => had_invalid = true,
+                Trial::Metrics { metrics, warning } => {
+                    self.warning = warning.or(self.warning.take());
+                    trials.push(metrics);
                     if trials.len() >= least {
-                        said = search::judge(self.search.objective, &search::means(&trials));
+                        said = search::evaluate(self.search.objective, &search::means(&trials));
                     }
                 }
             }
         }
-        self.observer.told(News::Tried { field, value, trials: trials.len(), said });
-        let figures = search::means(&trials).into_iter().map(|figure| Interval::of(figure, 1.0)).collect();
-        self.points.push(Point { value, trials: trials.len(), figures, says: said });
-        Ok(Asked::Said(said))
+        self.observer.on_progress(Progress::Tried { field, value, trials: trials.len(), result: said });
+        let metrics = search::means(&trials).into_iter().map(|figure| Interval::of(figure, 1.0)).collect();
+        self.points.push(Point { value, trials: trials.len(), metrics, result: said });
+        Ok(ValueOutcome::Result(said))
     }
 }
 
@@ -231,10 +231,10 @@ mod tests {
     use super::*;
     use offered_verify::Check;
 
-    /// What a search along the rate from 100/s finds, whose trials are `trial` at that rate.
-    fn found(trial: impl Fn(f64) -> Trial) -> Document {
+    /// The result of a search along the rate from 100/s with these trials.
+    fn search(trial: impl Fn(f64) -> Trial) -> Document {
         let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"http://127.0.0.1:1/\"\n".to_owned();
-        let input = Input::new("w.toml".to_owned(), text, |_| Err(String::new()));
+        let input = WorkloadSource::new("w.toml".to_owned(), text, |_| Err(String::new()));
         let objective: Objective = "p99 < 250ms".parse().unwrap();
         let along: Along = "rate=100".parse().unwrap();
         let search = Search {
@@ -245,55 +245,55 @@ mod tests {
             precision: 0.05,
             trials: 100,
         };
-        let trial = |point: &crate::Point, _: &mut dyn Observer| Ok(trial(point.workload.asked_rate().unwrap()));
-        search.from(along.start.unwrap(), 1, &trial, &mut ()).unwrap()
+        let trial = |point: &crate::Point, _: &mut dyn ProgressObserver| Ok(trial(point.workload.asked_rate().unwrap()));
+        search.search_from(along.start.unwrap(), 1, &trial, &mut ()).unwrap()
     }
 
     fn figures(p99: f64) -> Trial {
-        Trial::Figures { figures: vec![p99], doubt: None }
+        Trial::Metrics { metrics: vec![p99], warning: None }
     }
 
-    fn doubtful(because: &str) -> Trial {
-        Trial::Doubtful(Unbelieved { failed: vec![Check::LatenessP99], because: because.to_owned() })
+    fn invalid(reason: &str) -> Trial {
+        Trial::Invalid(InvalidTrial { failed_checks: vec![Check::LatenessP99], reason: reason.to_owned() })
     }
 
     #[test]
-    fn a_generator_that_cannot_do_more_ends_the_search_and_is_named() {
-        // The server would keep the objective at any rate; launches beyond 500/s are not what was meant.
-        let found = found(|rate| if rate > 500.0 { doubtful("launches were late") } else { figures(0.01) });
+    fn the_generator_limit_ends_the_search() {
+        // The server meets the objective at any rate, but the generator cannot send more than 500/s.
+        let found = search(|rate| if rate > 500.0 { invalid("requests were late") } else { figures(0.01) });
         assert_eq!((found.low, found.high), (Some(400.0), None));
         let limit = found.generator_limit.unwrap();
-        assert_eq!((limit.value, limit.because.as_str()), (800.0, "launches were late"));
-        assert_eq!(limit.failed, [Check::LatenessP99]);
-        // Three at 100, 200 and 400 each; at 800 one that is made again once.
+        assert_eq!((limit.value, limit.reason.as_str()), (800.0, "requests were late"));
+        assert_eq!(limit.failed_checks, [Check::LatenessP99]);
+        // Three trials at 100, 200 and 400 each; at 800 one that is repeated once.
         assert_eq!((found.trials, found.points.len()), (11, 3));
     }
 
     #[test]
-    fn a_bound_that_load_keeps_is_refused() {
-        let broken = |objective: &str| broken_by_load(&objective.parse().unwrap());
+    fn lower_bounds_are_refused() {
+        let broken = |objective: &str| check_upper_bounds(&objective.parse().unwrap());
         assert!(broken("p99 < 250ms, errors <= 0.1%, arrivals.cov = 0.95..1.05").is_ok());
         for objective in ["p99 > 50ms", "p99 < 1s, throughput >= 90/s"] {
-            assert!(matches!(broken(objective), Err(Error::KeptByLoad(_))), "{objective}");
+            assert!(matches!(broken(objective), Err(Error::NotBrokenByLoad(_))), "{objective}");
         }
     }
 
     #[test]
-    fn one_doubtful_trial_of_a_value_is_made_again() {
+    fn one_invalid_trial_is_repeated() {
         let asked = std::cell::RefCell::new(Vec::new());
-        let found = found(|rate| {
+        let found = search(|rate| {
             let again = asked.borrow().contains(&rate);
             asked.borrow_mut().push(rate);
-            if again { figures(rate / 1000.0) } else { doubtful("once") }
+            if again { figures(rate / 1000.0) } else { invalid("once") }
         });
-        // 250 ms at 250/s, with trials that all say the same.
+        // 250 ms at 250/s, without noise.
         assert!(found.generator_limit.is_none() && found.complete);
         assert!(found.low.unwrap() <= 250.0 && found.high.unwrap() >= 250.0, "{:?} {:?}", found.low, found.high);
         assert!(found.points.iter().all(|point| point.trials == 3));
     }
 
     #[test]
-    fn a_search_begins_at_the_workloads_own_value_or_where_told() {
+    fn the_first_value_is_given_or_that_of_the_workload() {
         let workload = |arrivals: &str| {
             Workload::parse(&format!("duration = \"1s\"\narrivals.{arrivals}"), "w", &|_| Err(String::new())).unwrap()
         };
@@ -312,9 +312,9 @@ mod tests {
         for (along, workload) in [("users", &open), ("rate", &closed)] {
             assert!(matches!(start(along, workload), Err(Error::NoStart { .. })), "{along}");
         }
-        // A longer think time is less load, and what is no number is none.
+        // A longer think time lowers the load.
         for along in ["rate=x", "rate=-1", "", "=1", "think=5ms"] {
-            assert!(matches!(along.parse::<Along>(), Err(Error::NotAlong { .. })), "{along}");
+            assert!(matches!(along.parse::<Along>(), Err(Error::NotSearchable { .. })), "{along}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The collector: the thread behind the launching threads, where events are kept and the run is watched.
+//! The collector: the thread that receives events from the sending threads, stores them, and shows the progress of the run.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -7,34 +7,35 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use offered_clock::Clock;
-use offered_model::{Event, Exchange, Instant, Nanos};
+use offered_io::Clock;
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Exchange};
 use offered_run::{Counts, End, Sink};
-use offered_store::{BEAT, Error, Recorder, Spool, keep_failure};
+use offered_store::{HEARTBEAT_INTERVAL, Error, Recorder, Spool, write_failure};
 use offered_watch::{Feed, Pulse, Scraped, Tally};
 
-/// From one pulse to the next.
-const PULSE: Nanos = Nanos::from_secs(1);
-/// How soon the start and the next pulse are noticed.
-const NOTICE: Duration = Duration::from_millis(50);
+/// Time between two progress updates.
+const PULSE_INTERVAL: Nanos = Nanos::from_secs(1);
+/// Maximum delay of a progress update.
+const RECEIVE_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// So long is paused between two stretches of writing beside launching threads: the scheduler would else put these off.
-const PAUSE: Duration = Duration::from_micros(500);
-/// Where no clock is to be kept so many batches wait for the collector, and then whoever makes them.
-const WAITING: usize = 100;
+/// Pause between two bursts of writing. Without it the scheduler delays the sending threads.
+const WRITE_PAUSE: Duration = Duration::from_micros(500);
+/// Maximum number of batches in the queue of a dry run; a sending thread waits when the queue is full.
+const MAX_QUEUED_BATCHES: usize = 100;
 
-/// Where a pulse is shown.
-pub trait View: Send {
-    /// Shows it.
+/// A live display of a run.
+pub trait LiveView: Send {
+    /// Shows a progress update.
     fn show(&mut self, pulse: &Pulse);
 
-    /// Whether it shows [`Pulse::totals`] too.
+    /// Whether it also shows [`Pulse::totals`].
     fn wants_totals(&self) -> bool {
         false
     }
 }
 
-impl View for Scraped {
+impl LiveView for Scraped {
     fn show(&mut self, pulse: &Pulse) {
         Self::show(self, pulse);
     }
@@ -44,140 +45,141 @@ impl View for Scraped {
     }
 }
 
-impl View for Feed {
+impl LiveView for Feed {
     fn show(&mut self, pulse: &Pulse) {
         Self::show(self, pulse);
     }
 }
 
-/// Says why what is kept on this machine does not come to where all keep it, as long as it does not.
-pub(crate) type Unsent = Box<dyn Fn() -> Option<String> + Send>;
+/// Returns the current error of an upload; `None` while the upload works.
+pub(crate) type UploadError = Box<dyn Fn() -> Option<String> + Send>;
 
-/// What it takes to watch a run.
-pub(crate) struct Watch {
+/// What the collector needs to monitor a run.
+pub(crate) struct Monitor {
     pub(crate) tally: Tally,
-    /// The counters of the launching threads.
-    pub(crate) live: Box<dyn Fn() -> Counts + Send>,
-    /// Set once somebody stopped the run.
+    /// Returns the counters of the sending threads.
+    pub(crate) counts: Box<dyn Fn() -> Counts + Send>,
+    /// Set when the run is stopped.
     pub(crate) stop: Arc<AtomicBool>,
-    /// Stops the run, and says why.
+    /// Stops the run for a reason.
     pub(crate) halt: Box<dyn Fn(String, End) + Send>,
-    /// Whether it is over when the disk takes no more.
-    pub(crate) ends_unkept: bool,
-    pub(crate) views: Vec<Box<dyn View>>,
-    /// The failures that a witness has seen, and the directory where they are kept.
+    /// Whether the run stops when events can no longer be written.
+    pub(crate) stop_on_write_loss: bool,
+    pub(crate) views: Vec<Box<dyn LiveView>>,
+    /// The captured failures.
     pub(crate) failures: Option<Receiver<Exchange>>,
-    pub(crate) out: Option<PathBuf>,
-    /// Gives a sign of life with the number of launches under way, where somebody may look for one.
-    pub(crate) beat: Option<Box<dyn FnMut(u64) + Send>>,
-    /// Why what is kept here does not come to where all workers keep it, where that is elsewhere.
-    pub(crate) unsent: Option<Unsent>,
+    /// The run directory.
+    pub(crate) directory: Option<PathBuf>,
+    /// Writes a heartbeat with the number of requests in flight.
+    pub(crate) write_heartbeat: Option<Box<dyn FnMut(u64) + Send>>,
+    /// The error of the upload, if the run is uploaded.
+    pub(crate) upload_error: Option<UploadError>,
 }
 
-/// What was collected.
+/// What the collector collected.
 #[derive(Default)]
 pub(crate) struct Collected {
-    /// What happened, unless it was recorded.
+    /// The events, unless a recorder has them.
     pub(crate) events: Spool,
-    /// The failures that were seen.
+    /// The captured failures.
     pub(crate) failures: Vec<Exchange>,
-    /// Why they could not all be kept, if so.
-    pub(crate) lost: Option<Error>,
+    /// Why captured failures could not be written, if so.
+    pub(crate) failure_loss: Option<Error>,
 }
 
 impl Collected {
-    /// Keeps the failures that have been seen meanwhile.
-    fn look(&mut self, watch: &Watch) {
-        for exchange in watch.failures.iter().flat_map(Receiver::try_iter) {
-            if let (Some(out), None) = (&watch.out, &self.lost) {
-                self.lost = keep_failure(out, &exchange).err();
+    /// Writes the failures captured since the last call.
+    fn collect_failures(&mut self, monitor: &Monitor) {
+        for exchange in monitor.failures.iter().flat_map(Receiver::try_iter) {
+            if let (Some(directory), None) = (&monitor.directory, &self.failure_loss) {
+                self.failure_loss = write_failure(directory, &exchange).err();
             }
             self.failures.push(exchange);
         }
     }
 }
 
-/// Where events go.
-pub(crate) enum Keep {
-    /// To a run directory.
+/// Where events are stored.
+pub(crate) enum EventStorage {
+    /// In a run directory.
     Recorder(Recorder),
-    /// No further than this process; they are of requests with these names.
-    Here(Vec<String>),
+    /// In memory; the labels are the names of the requests.
+    Memory(Vec<String>),
 }
 
-impl Keep {
-    /// Why what happens is not kept at present, if so.
-    fn refusal(&self) -> Option<String> {
+impl EventStorage {
+    /// Why events currently cannot be written, if so.
+    fn write_error(&self) -> Option<String> {
         match self {
-            Self::Recorder(recorder) => recorder.refusal(),
-            Self::Here(_) => None,
+            Self::Recorder(recorder) => recorder.write_error(),
+            Self::Memory(_) => None,
         }
     }
 }
 
-/// The collector at work.
+/// The running collector.
 pub(crate) struct Collector {
-    batches: Batches,
+    batches: BatchSender,
     clock: Arc<OnceLock<Clock>>,
     thread: JoinHandle<Collected>,
 }
 
-/// A launching thread's way to the collector.
+/// Sends batches from a sending thread to the collector.
 #[derive(Clone)]
-pub(crate) enum Batches {
-    /// Handing over never waits.
-    AtOnce(Sender<Batch>),
-    /// Of a run against no clock: it waits where the collector is slower, so that memory stays bounded.
-    Waiting(SyncSender<Batch>),
+pub(crate) enum BatchSender {
+    /// Sending never waits.
+    Unbounded(Sender<Batch>),
+    /// Sending waits for the collector, so that memory is bounded; only in dry runs, which have no clock.
+    Bounded(SyncSender<Batch>),
 }
 
-/// What a launching thread hands over.
+/// Events from a sending thread.
 pub(crate) enum Batch {
     Events(Vec<Event>),
-    /// Of launches that are under way.
-    UnderWay(Vec<Event>),
+    /// Requests that are still in flight.
+    InFlight(Vec<Event>),
 }
 
-impl Batches {
+impl BatchSender {
     fn send(&self, batch: Batch) {
         let sent = match self {
-            Self::AtOnce(batches) => batches.send(batch),
-            Self::Waiting(batches) => batches.send(batch),
+            Self::Unbounded(batches) => batches.send(batch),
+            Self::Bounded(batches) => batches.send(batch),
         };
         sent.expect("a collector that outlives the run");
     }
 }
 
-impl Sink for Batches {
-    fn keep(&mut self, batch: Vec<Event>) {
+impl Sink for BatchSender {
+    fn record(&mut self, batch: Vec<Event>) {
         self.send(Batch::Events(batch));
     }
 
-    fn under_way(&mut self, launches: Vec<Event>) {
-        self.send(Batch::UnderWay(launches));
+    fn in_flight(&mut self, launches: Vec<Event>) {
+        self.send(Batch::InFlight(launches));
     }
 }
 
 impl Collector {
-    /// Begins to collect; what is `for_nobody` keeps no clock that could be disturbed.
+    /// Starts the collector thread. A dry run (`is_mock`) may be slowed down by the collector.
     ///
     /// # Errors
-    /// The system has no thread for it.
-    pub(crate) fn start(keep: Keep, for_nobody: bool, watch: Watch) -> Result<Self, crate::Error> {
-        let (batches, inbox) = if for_nobody {
-            let (batches, inbox) = sync_channel(WAITING);
-            (Batches::Waiting(batches), inbox)
+    /// The thread cannot be started.
+    pub(crate) fn start(storage: EventStorage, is_mock: bool, monitor: Monitor) -> Result<Self, crate::Error> {
+        let (batches, inbox) = if is_mock {
+            let (batches, inbox) = sync_channel(MAX_QUEUED_BATCHES);
+            (BatchSender::Bounded(batches), inbox)
         } else {
             let (batches, inbox) = channel();
-            (Batches::AtOnce(batches), inbox)
+            (BatchSender::Unbounded(batches), inbox)
         };
         let mut collected = Collected::default();
-        if !for_nobody {
-            collected.events.pause_with(|| std::thread::park_timeout(PAUSE));
+        if !is_mock {
+            collected.events.pause_with(|| std::thread::park_timeout(WRITE_PAUSE));
         }
         let clock = Arc::new(OnceLock::new());
         let begun = clock.clone();
-        let collect = move || collect(&inbox, &keep, collected, watch, &begun);
+        let collect = move || collect(&inbox, &storage, collected, monitor, &begun);
         let thread = std::thread::Builder::new()
             .name("collect".to_owned())
             .spawn(collect)
@@ -185,18 +187,18 @@ impl Collector {
         Ok(Self { batches, clock, thread })
     }
 
-    /// A way to it, for one launching thread.
-    pub(crate) fn sink(&self) -> Batches {
+    /// A sink for one sending thread.
+    pub(crate) fn sink(&self) -> BatchSender {
         self.batches.clone()
     }
 
-    /// Tells it the clock of the run: from now on there are pulses.
+    /// Passes on the clock of the run, which starts the progress updates.
     pub(crate) fn begin(&self, clock: Clock) {
-        // A run begins once.
+        // A run starts only once.
         let _ = self.clock.set(clock);
     }
 
-    /// What was collected. Every [`Batches`] must be dropped before.
+    /// Waits for the collector to end, and returns what it collected. Every [`BatchSender`] must be dropped before.
     pub(crate) fn finish(self) -> Collected {
         drop(self.batches);
         self.thread.join().expect("a collector that does not panic")
@@ -205,57 +207,57 @@ impl Collector {
 
 fn collect(
     inbox: &Receiver<Batch>,
-    keep: &Keep,
+    storage: &EventStorage,
     mut collected: Collected,
-    mut watch: Watch,
+    mut monitor: Monitor,
     clock: &OnceLock<Clock>,
 ) -> Collected {
-    let mut next = Instant::ZERO + PULSE;
+    let mut next = Instant::ZERO + PULSE_INTERVAL;
     let mut beats = Instant::ZERO;
     loop {
-        collected.look(&watch);
-        match inbox.recv_timeout(NOTICE) {
-            Ok(Batch::UnderWay(launches)) => {
-                if let Keep::Recorder(recorder) = keep {
-                    drop(recorder.under_way(launches));
+        collected.collect_failures(&monitor);
+        match inbox.recv_timeout(RECEIVE_TIMEOUT) {
+            Ok(Batch::InFlight(launches)) => {
+                if let EventStorage::Recorder(recorder) = storage {
+                    drop(recorder.record_in_flight(launches));
                 }
             }
             Ok(Batch::Events(batch)) => {
-                if !watch.views.is_empty() || watch.tally.can_stop() {
-                    watch.tally.add(&batch);
+                if !monitor.views.is_empty() || monitor.tally.can_stop() {
+                    monitor.tally.add(&batch);
                 }
-                match keep {
-                    // A recorder that has ended says so when it is finished.
-                    Keep::Recorder(recorder) => drop(recorder.record(batch)),
-                    Keep::Here(names) => batch.into_iter().for_each(|event| collected.events.push(event, names)),
+                match storage {
+                    // An error of the recorder is returned when it is finished.
+                    EventStorage::Recorder(recorder) => drop(recorder.record(batch)),
+                    EventStorage::Memory(names) => batch.into_iter().for_each(|event| collected.events.push(event, names)),
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
         if let Some(now) = clock.get().map(Clock::now).filter(|now| *now >= next) {
-            next = now + PULSE;
-            let mut pulse = watch.tally.pulse(now, (watch.live)(), watch.stop.load(Relaxed));
-            pulse.unkept = keep.refusal();
-            if let (Some(why), true) = (&pulse.unkept, watch.ends_unkept) {
-                (watch.halt)(why.clone(), End::Unkept);
+            next = now + PULSE_INTERVAL;
+            let mut pulse = monitor.tally.pulse(now, (monitor.counts)(), monitor.stop.load(Relaxed));
+            pulse.unkept = storage.write_error();
+            if let (Some(why), true) = (&pulse.unkept, monitor.stop_on_write_loss) {
+                (monitor.halt)(why.clone(), End::WriteLoss);
             }
-            pulse.unkept = pulse.unkept.or_else(|| watch.unsent.as_ref()?());
-            if let (Some(broken), false) = (&pulse.broken, watch.stop.load(Relaxed)) {
-                (watch.halt)(broken.clone(), End::Threshold);
+            pulse.unkept = pulse.unkept.or_else(|| monitor.upload_error.as_ref()?());
+            if let (Some(broken), false) = (&pulse.broken, monitor.stop.load(Relaxed)) {
+                (monitor.halt)(broken.clone(), End::Threshold);
             }
-            watch.views.iter_mut().for_each(|view| view.show(&pulse));
-            if let Some(beat) = watch.beat.as_mut().filter(|_| now >= beats) {
-                beats = now + BEAT;
-                beat((watch.live)().in_flight);
+            monitor.views.iter_mut().for_each(|view| view.show(&pulse));
+            if let Some(beat) = monitor.write_heartbeat.as_mut().filter(|_| now >= beats) {
+                beats = now + HEARTBEAT_INTERVAL;
+                beat((monitor.counts)().in_flight);
             }
         }
     }
     if let Some(clock) = clock.get() {
-        let mut last = watch.tally.last(clock.now(), (watch.live)());
-        last.unkept = keep.refusal().or_else(|| watch.unsent.as_ref()?());
-        watch.views.iter_mut().for_each(|view| view.show(&last));
+        let mut last = monitor.tally.last(clock.now(), (monitor.counts)());
+        last.unkept = storage.write_error().or_else(|| monitor.upload_error.as_ref()?());
+        monitor.views.iter_mut().for_each(|view| view.show(&last));
     }
-    collected.look(&watch);
+    collected.collect_failures(&monitor);
     collected
 }

@@ -5,13 +5,11 @@
 
 pub mod capacity;
 pub mod demo;
-pub mod plan;
 pub mod simulate;
 pub mod sweep;
 
-use offered_model::document::Document;
-use offered_store::MadeBy;
-use schemars::JsonSchema;
+use offered_events::document::Document;
+use offered_store::RunKind;
 use serde::Serialize;
 
 /// The record of a run at a target or of a dry run.
@@ -21,7 +19,8 @@ pub type RunRecord = offered_store::RunRecord<crate::Summary, offered_verify::Ve
 pub type SimulationRecord = offered_store::RunRecord<simulate::Outcome, ()>;
 
 /// What is known of a run beside its workload and its events: `run.json` in its directory.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Record {
     /// Of a run at a target or of a dry run.
@@ -40,14 +39,11 @@ impl Record {
     /// # Errors
     /// It is none.
     pub fn read(text: &str) -> Result<Self, serde_json::Error> {
-        match serde_json::from_str::<offered_store::RunRecord>(text)?.made_by {
-            MadeBy::Simulation => serde_json::from_str(text).map(Self::Simulation),
-            MadeBy::Run | MadeBy::DryRun => serde_json::from_str(text).map(Self::Run),
+        match serde_json::from_str::<offered_store::RunRecord>(text)?.kind {
+            RunKind::Simulation => serde_json::from_str(text).map(Self::Simulation),
+            RunKind::Run | RunKind::DryRun => serde_json::from_str(text).map(Self::Run),
         }
     }
 }
 
-/// A number where there is one: what is infinite or undefined is `null` in JSON.
-pub fn finite(number: f64) -> Option<f64> {
-    number.is_finite().then_some(number)
-}
+pub use offered_plan::document::finite;

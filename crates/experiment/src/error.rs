@@ -1,348 +1,337 @@
-//! Why an experiment cannot be made.
+//! Errors of the operations.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use offered_model::workload::Mistake;
+use offered_workload::Mistake;
 use offered_run::Counts;
 
 use crate::Field;
+use crate::redact::REDACTED;
 
-/// Why an experiment cannot be made, or could not be made to its end.
+/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The workload's text is not one.
+    /// The workload is invalid.
     #[error(transparent)]
     Workload(#[from] Mistake),
-    /// The workload asks for what cannot be simulated or computed.
+    /// The workload cannot be simulated or computed.
     #[error(transparent)]
-    Refused(#[from] offered_model::Wrong),
+    Refused(#[from] offered_base::Wrong),
     /// No formula applies.
     #[error(transparent)]
     Formula(#[from] offered_plan::Error),
     /// The run cannot start.
     #[error(transparent)]
     Run(#[from] offered_run::Error),
-    /// The workers of a run do not begin together.
+    /// The workers of a run cannot start together.
     #[error(transparent)]
-    Meet(#[from] offered_meet::Error),
-    /// What is scraped beside a run would be lost with it.
+    Rendezvous(#[from] offered_rendezvous::Error),
+    /// Scraped samples are files, which are not uploaded to an object store.
     #[error(
-        "[[observe.scrape]] does not go with an object store: what is scraped is kept in a folder; meet in one that all reach, or take \
-         it out"
+        "[[observe.scrape]] does not work with an object store: samples are stored in a directory; use a shared directory as rendezvous, or \
+         remove [[observe.scrape]]"
     )]
-    ScrapedIntoStore,
-    /// Nobody knows when a run was, so what was observed cannot be laid beside it.
+    ScrapeIntoStore,
+    /// The start time of a run is unknown, so that observed samples cannot be assigned to it.
     #[error(
-        "{}: nobody knows when this run was (it was made on a virtual clock, or its stamps are no dates), so what was observed of a server \
-         cannot be laid beside it",
+        "{}: the start time of this run is unknown (a virtual clock, or timestamps that are no dates), so samples of a server cannot be \
+         assigned to it",
         run.display()
     )]
-    Undated {
+    UnknownStartTime {
         /// The run.
         run: PathBuf,
     },
-    /// A machine cannot be observed.
+    /// A machine cannot be observed, or a target cannot be scraped.
     #[error(transparent)]
     Observe(#[from] offered_observe::Error),
-    /// Nobody can be asked for the time at this address.
-    #[error("cannot listen at {at}: {source}")]
-    Listen {
-        /// Where.
-        at: std::net::SocketAddr,
-        /// What the system said.
-        source: io::Error,
-    },
     /// An object store cannot be used.
     #[cfg(feature = "objects")]
     #[error(transparent)]
-    Objects(#[from] offered_objects::Error),
-    /// This program knows no object stores.
+    Objects(#[from] offered_rendezvous::objects::Error),
+    /// The program was built without object stores.
     #[error(
-        "{url} is in an object store, and this program was built without those; build it with its feature `objects`, which is on by default, or \
-         use a folder that all reach"
+        "{url} is in an object store, which this build does not support; build with the feature `objects` (on by default), or use a shared \
+         directory"
     )]
     NoObjects {
-        /// What was asked for.
+        /// The URL.
         url: String,
     },
-    /// A URL of a file that is not on this machine.
-    #[error("{}: of a file: URL only a path of this machine is read; write for example file:///shared/run7", url.display())]
+    /// A `file:` URL of another machine.
+    #[error("{}: a file: URL must have a path of this machine, for example file:///shared/run7", url.display())]
     FileUrl {
-        /// As it was given.
+        /// The URL.
         url: PathBuf,
     },
-    /// A worker was started again, and nobody knows how many requests the one before it has made.
-    #[error("the worker with this number is gone, and a run that ends after a number of requests cannot be taken up")]
-    Counted,
-    /// There is nothing to watch.
-    #[error("{} holds no run: it has no workload.toml; give the directory of a run, or the folder in which its workers have met", path.display())]
+    /// The share of a lost worker cannot be taken over, because its number of requests is unknown.
+    #[error("the worker with this share is lost, and its share cannot be taken over: the run ends after a number of requests")]
+    TakeoverOfCountedRun,
+    /// There is no run to watch.
+    #[error(
+        "{}: no run here (no workload.toml); give a run directory, or the rendezvous directory of its workers", path.display()
+    )]
     NoRun {
-        /// Where.
+        /// The directory.
         path: PathBuf,
     },
-    /// The workload is the copy that a run kept, without its secrets.
-    #[error(
-        "this is the copy that a run kept of its workload, without its secrets ((blanked)); give the workload that was run"
-    )]
-    Blanked,
-    /// No rate is found that brings a server to a load.
-    #[error("no rate is found for a load of {load}: {why}")]
+    /// The workload is the redacted copy in a run directory.
+    #[error("this is the redacted copy of a workload in a run directory (its secrets are {REDACTED}); use the original workload file")]
+    RedactedWorkload,
+    /// No rate brings the server to a load.
+    #[error("no rate found for load {load}: {reason}")]
     NoRate {
-        /// What was asked for.
+        /// The load.
         load: f64,
-        /// Why.
-        why: String,
+        /// The reason.
+        reason: String,
     },
-    /// The directory of a new run cannot be made.
+    /// A new run directory cannot be created, or its first events cannot be written.
     #[error(transparent)]
-    Out(offered_store::Error),
-    /// What happened cannot be kept, or not be read again.
+    CreateRun(offered_store::Error),
+    /// A recording cannot be written or read.
     #[error(transparent)]
     Store(#[from] offered_store::Error),
-    /// The load was made, and what it came to cannot be told.
-    #[error("the load was made and cannot be judged: {why}")]
-    Unjudged {
-        /// Why.
-        why: Box<Error>,
-        /// What was counted while it was made.
+    /// The requests were sent, but the recording cannot be verified.
+    #[error("the requests were sent, but the recording cannot be verified: {reason}")]
+    NotVerified {
+        /// The reason.
+        reason: Box<Error>,
+        /// The counts of the generator.
         counts: Counts,
-        /// Where its events are, if they are kept.
-        out: Option<PathBuf>,
+        /// The run directory, if there is one.
+        directory: Option<PathBuf>,
     },
-    /// What was recorded cannot be read.
+    /// A recording that was given cannot be read.
     #[error(transparent)]
     Read(offered_store::Error),
     /// A file that was given cannot be read.
-    #[error("{}", unread(path, source))]
-    Unread {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file that was given is longer than any workload.
-    #[error("{} is larger than 64 MiB; no workload is", path.display())]
-    TooLong {
-        /// Which.
-        path: PathBuf,
-    },
-    /// A document of ours that does not read as what it calls itself.
-    #[error("{}: {source}; make the file anew", path.display())]
-    Document {
-        /// The file it is in.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-    /// The operating system refused.
-    #[error("cannot {action} {}: {source}", path.display())]
-    File {
-        /// What was tried: `create`, `write`, `remove`, ...
-        action: &'static str,
-        /// On which file.
+    #[error("{}", unreadable(path, source))]
+    Unreadable {
+        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
-    /// The server to calibrate against cannot be had.
+    /// A file that was given is too large for a workload.
+    #[error("{} is larger than 64 MiB, the maximum size of a workload", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A JSON document of this program has another form than its schema says.
+    #[error("{}: {source}; create the file again", path.display())]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+    /// The operating system refused an operation on a file.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// The operation: `create`, `write`, `remove`, ...
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The server for calibration cannot be started.
     #[error(transparent)]
     Serve(#[from] offered_serve::Error),
-    /// There is no place for what is kept from one run to the next.
-    #[error("neither XDG_STATE_HOME nor HOME is set; set one, so that the result can be kept")]
+    /// There is no directory for the calibration result.
+    #[error("cannot store the calibration: neither XDG_STATE_HOME nor HOME is set; export one of them")]
     NoHome,
-    /// A text that does not say a field with its values.
-    #[error("`{text}` is not a field with its values{why}; write for example rate=10..90:10 or discipline=fcfs,ps")]
+    /// A text is not a field with values.
+    #[error("`{text}` is not a field with its values{reason}; write for example rate=10..90:10 or discipline=fcfs,ps")]
     NotVaried {
         /// The text.
         text: String,
-        /// What is wrong with it, in parentheses after a space, or nothing.
-        why: String,
+        /// The reason in parentheses after a space, or nothing.
+        reason: String,
     },
-    /// Two lists of values for one field.
-    #[error("{field} varies twice; give all its values to one of them")]
+    /// A field has two lists of values.
+    #[error("{field} is varied twice; give all its values in one list")]
     FieldTwice {
         /// The field.
         field: Field,
     },
-    /// One value twice.
-    #[error("{field}={value} is there twice; give each value once")]
+    /// A field has the same value twice.
+    #[error("{field}={value} is given twice; give each value once")]
     ValueTwice {
         /// The field.
         field: Field,
         /// The value.
         value: String,
     },
-    /// A value that the field cannot take.
-    #[error("{field}={value}: {why}")]
+    /// The field cannot have this value.
+    #[error("{field}={value}: {reason}")]
     Value {
         /// The field.
         field: Field,
         /// The value.
         value: String,
-        /// Why not.
-        why: String,
+        /// The reason.
+        reason: String,
     },
-    /// Something went wrong at one point of a grid.
+    /// An error at one point of a grid.
     #[error("{point}: {error}")]
     At {
-        /// Its name, `users=25 think=5ms`.
+        /// The name of the point, `users=25 think=5ms`.
         point: String,
-        /// What.
+        /// The error.
         error: Box<Error>,
     },
-    /// Two cells of a sweep whose directories would be the same.
-    #[error("{one} and {other} would both be {}; name one of them otherwise", path.display())]
+    /// Two cells of a sweep would have the same directory.
+    #[error("{one} and {other} would share the directory {}; change one of the values", path.display())]
     OneDirectory {
         /// A cell.
         one: String,
-        /// Another.
+        /// Another cell.
         other: String,
-        /// Their directory.
+        /// The directory.
         path: PathBuf,
     },
-    /// The load cannot vary in a sweep of runs.
-    #[error("a load is what a simulation is brought to; in a sweep vary rate, users or think")]
+    /// The load is varied in a sweep of runs.
+    #[error("load can only be varied in simulations; vary rate, users or think instead")]
     LoadVaries,
-    /// A directory that holds something else than the experiment that is to go on in it.
-    #[error("{} holds {what}; choose another directory", path.display())]
+    /// The directory holds something else.
+    #[error("{} holds {content}; choose another directory", path.display())]
     Occupied {
         /// The directory.
         path: PathBuf,
         /// What it holds.
-        what: &'static str,
+        content: &'static str,
     },
-    /// A cell of a sweep that another worker is making.
+    /// Another worker is executing this cell of the sweep.
     #[error(
-        "{cell} is being made by another worker, on {host}; give each worker its own number, or wait until that one has ended"
+        "{cell} is being executed by another worker, on {host}; give each worker its own number, or wait until that worker has finished"
     )]
     CellTaken {
         /// The directory of the cell, or its URL.
         cell: String,
-        /// Where who makes it runs.
+        /// The host of the other worker.
         host: String,
     },
-    /// A sweep's directory that was begun with another workload.
-    #[error("{} was begun with another workload: {} differs from {given}; go on with that one, or choose another directory",
+    /// The sweep in this directory has another workload.
+    #[error("{} was started with another workload: {} differs from {given}; continue with that one, or choose another directory",
         path.display(), path.join("workload.toml").display())]
     AnotherSweep {
         /// The directory, or its URL.
         path: PathBuf,
-        /// The name of the workload given now.
+        /// The workload that was given.
         given: String,
     },
-    /// A sweep's directory with finished cells that are none of the sweep to be made.
+    /// The directory of the sweep has finished cells that are not part of this sweep.
     #[error(
-        "{} holds {n} finished cells of other values ({first} among them), which its tables would no longer show; give their values \
-         too, or choose another directory",
+        "{} holds {n} finished cells of other values ({first} among them), which new tables would not show; give their values too, or \
+         choose another directory",
         path.display()
     )]
     OtherValues {
-        /// The directory.
+        /// The directory, or its URL.
         path: PathBuf,
-        /// The name of one.
+        /// The name of one of the cells.
         first: String,
-        /// How many there are.
+        /// Their number.
         n: usize,
     },
-    /// A bound that more load keeps.
-    #[error(
-        "more load does not break `{0}`, and what is looked for is the load that breaks it; bound a time or errors from above, as in p99 < 250ms"
-    )]
-    KeptByLoad(String),
-    /// Up to which value an objective is kept, asked of values that are no numbers.
-    #[error("up to which {field} the objective is kept can only be asked of numbers, and `{value}` is none")]
+    /// More load cannot break this threshold.
+    #[error("more load cannot break `{0}`; use an upper bound on a time or on errors, as in p99 < 250ms")]
+    NotBrokenByLoad(String),
+    /// The values of the field are not numbers, so that no largest value exists.
+    #[error("an objective needs a field with numbers, and {field} has the value `{value}`")]
     NoNumber {
         /// The field.
         field: Field,
         /// The value.
         value: String,
     },
-    /// A search without a beginning.
-    #[error("where does the search along `{field}` begin? The workload has no such value of its own")]
+    /// The search has no first value.
+    #[error("the search along `{field}` needs a first value, which the workload does not have; write for example {field}=10")]
     NoStart {
-        /// What was asked for.
+        /// The field.
         field: Field,
     },
-    /// A text that does not say a field with a number to begin at.
-    #[error(
-        "`{text}` is not a field and the number that a search along it begins at; write for example users or rate=100"
-    )]
-    NotAlong {
+    /// A text is not a field with the first value of a search.
+    #[error("`{text}` is not a field, or a field with the first value of a search; write for example users or rate=100")]
+    NotSearchable {
         /// The text.
         text: String,
     },
-    /// A figure of the objective that nothing came to.
-    #[error("there is nothing to measure {0} on")]
+    /// A metric of the objective has no values.
+    #[error("there are no values of {0}")]
     NothingToMeasure(String),
-    /// Somebody stopped a sweep.
-    #[error("stopped with {left} cells to do; the same sweep goes on with them")]
+    /// The sweep was stopped.
+    #[error("stopped with {left} cells left; repeat the command to continue")]
     SweepStopped {
-        /// Cells that are still to do.
+        /// The number of cells that are left.
         left: usize,
     },
-    /// A recording was there and is no longer.
+    /// A recording that was readable can no longer be read.
     #[error("the recording can no longer be read: {0}")]
     Recording(#[from] io::Error),
-    /// A recording that no workload of ours made.
+    /// The recording is not of a workload of this program.
     #[error(
-        "{name}: has no twin: launches are paired with a simulation's by session and step, which only a run directory tells, or \
-         several of one workload"
+        "{name}: no twin: requests are matched with those of a simulation by session and step, which only run directories of one workload \
+         record"
     )]
     NoTwin {
-        /// Its name.
+        /// The name of the recording.
         name: String,
     },
-    /// A simulation whose workload was changed on the way.
-    #[error("a simulation that was brought to a load has no twin: its workload is not the one that it kept")]
+    /// A simulation whose workload was changed to reach a load.
+    #[error("no twin: this simulation was brought to a load, so its workload is not the recorded one")]
     TwinAtLoad,
-    /// Somebody stopped a search.
-    #[error("stopped; a search is not kept, begin it anew nearer to where it was")]
+    /// The search was stopped.
+    #[error("stopped; a search cannot be continued: start it again near the last value")]
     Stopped,
-    /// The run of a search stopped itself.
+    /// A run of a search stopped itself.
     #[error("the run stopped itself: {0}")]
     Halted(String),
 }
 
 impl Error {
-    /// Whether something was launched of which all is on this machine, and not all where it should be.
-    pub fn leaves_something(&self) -> bool {
+    /// Whether a complete local recording exists that is missing where it should be.
+    pub fn leaves_recording(&self) -> bool {
         match self {
-            Self::At { error, .. } => error.leaves_something(),
-            Self::Unjudged { out, .. } => out.is_some(),
+            Self::At { error, .. } => error.leaves_recording(),
+            Self::NotVerified { directory, .. } => directory.is_some(),
             #[cfg(feature = "objects")]
-            Self::Objects(error) => matches!(error, offered_objects::Error::Unsent { .. }),
+            Self::Objects(error) => matches!(error, offered_rendezvous::objects::Error::IncompleteUpload { .. }),
             _ => false,
         }
     }
 
-    /// Whether what was asked for is wrong, rather than what happened when it was tried.
+    /// Whether the input is wrong, rather than something that happened later.
     pub fn is_of_input(&self) -> bool {
         use offered_run::Error as Run;
         match self {
             Self::At { error, .. } => error.is_of_input(),
-            Self::Meet(error) => error.is_of_input(),
+            Self::Rendezvous(error) => error.is_of_input(),
+            Self::Observe(error) => error.is_of_input(),
             #[cfg(feature = "objects")]
             Self::Objects(error) => error.is_of_input(),
             Self::Run(
                 Run::System(_)
                 | Run::Resolve { .. }
-                | Run::Nobody { .. }
+                | Run::Unreachable { .. }
                 | Run::Handshake { .. }
                 | Run::Database { .. }
                 | Run::Certificate { .. }
                 | Run::NoHttp2 { .. }
                 | Run::SpeaksTls { .. },
             ) => false,
-            Self::Observe(offered_observe::Error::NotLinux | offered_observe::Error::Io { .. })
-            | Self::Store(_)
-            | Self::Unjudged { .. }
+            Self::Store(_)
+            | Self::NotVerified { .. }
             | Self::File { .. }
             | Self::Recording(_)
             | Self::Serve(_)
             | Self::NoHome
             | Self::NothingToMeasure(_)
-            | Self::Counted
+            | Self::TakeoverOfCountedRun
             | Self::SweepStopped { .. }
             | Self::Stopped
             | Self::Halted(_) => false,
@@ -350,14 +339,14 @@ impl Error {
         }
     }
 
-    /// Of the point called `name`; of a point without a name the error itself.
+    /// Adds the name of a point to an error; an empty name adds nothing.
     pub(crate) fn at(name: String) -> impl FnOnce(Self) -> Self {
         move |error| if name.is_empty() { error } else { Self::At { point: name, error: Box::new(error) } }
     }
 
-    /// That the file at `path` cannot be read.
-    pub fn unread(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Unread { path: path.to_owned(), source }
+    /// The error of a file that cannot be read.
+    pub fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Unreadable { path: path.to_owned(), source }
     }
 
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
@@ -365,8 +354,8 @@ impl Error {
     }
 }
 
-/// Of a file that cannot be read as a text.
-fn unread(path: &Path, why: &io::Error) -> String {
+/// The message about a file that cannot be read as text.
+fn unreadable(path: &Path, why: &io::Error) -> String {
     match why.kind() {
         io::ErrorKind::InvalidData => format!("{} is not a text file", path.display()),
         _ => format!("cannot read {}: {why}", path.display()),

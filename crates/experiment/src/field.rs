@@ -3,14 +3,14 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use offered_model::{Nanos, Rate};
-use schemars::JsonSchema;
+use offered_base::{Nanos, Rate};
 use serde::{Deserialize, Serialize};
 
 /// A field that varies. It is written as its name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "String", into = "String")]
-#[schemars(inline, with = "String")]
+#[cfg_attr(feature = "schema", schemars(inline, with = "String"))]
 pub enum Field {
     /// N of a closed system.
     Users,

@@ -1,79 +1,78 @@
-//! What a cell came to, in the shape of the JSON document.
+//! The figures of a cell of a sweep, as in the JSON document.
 
 use std::io;
 
-use offered_model::threshold::{Metric, Quantity, Statistic};
-use offered_model::{Event, Outcome, Recording, Workload};
+use offered_workload::threshold::{Metric, Quantity, Statistic};
+use offered_events::{Event, Outcome, Recording};
+use offered_workload::Workload;
 use offered_stats::steady_state::Estimate;
 use offered_stats::values::Sorted;
-use offered_verify::{Checked, Effect, Judgement, KeepsUp, Measured, Parts, Queue, Sessions, Verdict, Warning};
-use schemars::JsonSchema;
+use offered_verify::{ThresholdResult, GeneratorError, Validity, Stability, Measurements, BatchedTimes, Queue, Sessions, Verdict, Warning};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What a cell came to. Counts are of the whole run; the rest leaves out `skip_first` and `skip_last`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The figures of a cell. Counts are of the whole run; everything else excludes `skip_first` and `skip_last`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
-    /// Whether the launches were what was meant.
-    pub judgement: Judgement,
-    /// Why, in one sentence.
-    pub because: String,
-    /// Whether the system kept up with its load; sweeps of older versions do not say.
-    #[serde(default)]
-    pub keeps_up: Option<KeepsUp>,
-    /// What to doubt, and what to do about it.
-    #[serde(deserialize_with = "warnings")]
+    /// Whether the results may be used.
+    pub validity: Validity,
+    /// The reason of the validity, in one sentence.
+    pub reason: String,
+    /// Whether completions follow arrivals.
+    pub stability: Option<Stability>,
+    /// Warnings, each with a fix.
     pub warnings: Vec<Warning>,
-    /// All launches, sent or not.
-    pub launched: u64,
-    /// Those never sent.
+    /// Number of scheduled requests, sent or not.
+    pub total_requests: u64,
+    /// Number of requests that were not sent.
     pub unsent: u64,
-    /// Launches per second meant.
-    pub asked_rate_per_s: Option<f64>,
-    /// Launches per second that were sent.
-    pub offered_rate_per_s: Option<f64>,
-    /// Answers per second.
-    pub throughput_per_s: Option<Interval>,
-    /// How many per cent failed.
+    /// Target request rate.
+    pub target_rate_per_s: Option<f64>,
+    /// Rate of sent requests.
+    pub sent_rate_per_s: Option<f64>,
+    /// Rate of completed requests.
+    pub completed_rate_per_s: Option<Interval>,
+    /// Share of failed requests, in percent.
     pub errors_percent: Option<Interval>,
-    /// done - intended.
+    /// Response time, done - intended.
     pub response_ms: Option<Times>,
-    /// done - sent.
+    /// Service time, done - sent.
     pub service_ms: Option<Times>,
-    /// sent - intended.
+    /// Lateness, sent - intended.
     pub lateness_us: Option<Lateness>,
-    /// What that did to the percentiles of the responses.
-    #[serde(default)]
-    pub effect: Option<Effect>,
-    /// Of a partly-open system: how its sessions arrived.
-    #[serde(default)]
+    /// Share of the response time percentiles that the generator caused.
+    pub generator_error: Option<GeneratorError>,
+    /// The arrivals of sessions in a partly-open system.
     pub sessions: Option<Sessions>,
-    /// The CoV of the gaps between the instants meant; `null` in a partly-open system, where only sessions are meant for an instant.
-    pub meant_cov: Option<f64>,
-    /// The CoV of the gaps between launches.
-    pub arrivals_cov: Option<Interval>,
-    /// Little's law.
+    /// CoV of the gaps between scheduled times; `null` in a partly-open system, where only sessions are scheduled.
+    pub expected_cov: Option<f64>,
+    /// CoV of the gaps between sent requests.
+    pub measured_cov: Option<Interval>,
+    /// Little's law applied to the run.
     pub queue: Queue,
-    /// The workload's own.
-    pub thresholds: Vec<Checked>,
-    /// The responses in cells of equal factors.
+    /// The results of the workload's `[thresholds]`.
+    pub thresholds: Vec<ThresholdResult>,
+    /// Histogram of the response times, with logarithmic bins.
     pub response_histogram: Histogram,
 }
 
-/// A number with its 95 % interval, where there is one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// An estimate with its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
-    /// The number; `null` where it is beyond all numbers, as a percentile of what never came back.
+    /// The estimate; `null` if infinite, such as a percentile of requests without response.
     #[serde(deserialize_with = "or_infinite")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub value: f64,
-    /// The lower end.
+    /// Lower end; `null` if unknown or infinite.
     pub low: Option<f64>,
-    /// The upper end.
+    /// Upper end; `null` if unknown or infinite.
     pub high: Option<f64>,
 }
 
 /// Mean and percentiles in milliseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[expect(missing_docs, reason = "the names of statistics")]
 pub struct Times {
     pub n: usize,
@@ -87,7 +86,8 @@ pub struct Times {
 }
 
 /// Percentiles in microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[expect(missing_docs, reason = "the names of statistics")]
 pub struct Lateness {
     pub p50: f64,
@@ -95,12 +95,13 @@ pub struct Lateness {
     pub max: f64,
 }
 
-/// Counts in cells of equal ratio, [`Histogram::PER_DECADE`] a decade: cell i holds the values from edge i up to below edge i + 1.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A histogram with logarithmic bins, [`Histogram::PER_DECADE`] per decade. Bin i counts the values from edge i to below edge i + 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Histogram {
-    /// The edges, one more than there are cells.
+    /// The edges of the bins, one more than bins.
     pub edges_ms: Vec<f64>,
-    /// How many lie in each cell.
+    /// Number of values per bin.
     pub counts: Vec<u64>,
 }
 
@@ -112,9 +113,9 @@ impl Interval {
 }
 
 impl Figures {
-    /// Of a run, as it was judged.
+    /// The figures of a run, from its recording and verdict.
     pub(crate) fn of(
-        run: &Measured,
+        run: &Measurements,
         recording: &Recording,
         workload: &Workload,
         verdict: &Verdict,
@@ -123,41 +124,41 @@ impl Figures {
             let estimate = run.estimate(&Metric { quantity, label: None })?;
             Ok::<_, io::Error>(estimate.map(|estimate| Interval::of(estimate, unit)))
         };
-        let response = run.good(Event::response, None)?;
+        let response = run.successful_times(Event::response, None)?;
         let lateness = run.times(Event::lateness, None)?;
         let mut unsent = 0;
         recording.events.each(|event| unsent += u64::from(event.outcome == Outcome::Unsent))?;
         let late = |statistic| Some(lateness.estimate(statistic)?.value * 1e6);
         Ok(Self {
-            judgement: verdict.judgement,
-            thresholds: Checked::all(workload.thresholds(), run, verdict)?,
-            because: verdict.because.clone(),
-            keeps_up: verdict.keeps_up,
+            validity: verdict.validity,
+            thresholds: ThresholdResult::check_all(workload.thresholds(), run, verdict)?,
+            reason: verdict.reason.clone(),
+            stability: verdict.stability,
             warnings: verdict.warnings.clone(),
-            launched: recording.events.launches(),
+            total_requests: recording.events.launches(),
             unsent,
-            asked_rate_per_s: workload.asked_rate(),
-            offered_rate_per_s: verdict.queue.rate_per_s,
-            throughput_per_s: of(Quantity::ThroughputRate, 1.0)?,
+            target_rate_per_s: workload.asked_rate(),
+            sent_rate_per_s: verdict.queue.rate_per_s,
+            completed_rate_per_s: of(Quantity::ThroughputRate, 1.0)?,
             errors_percent: of(Quantity::ErrorsRate, 100.0)?,
             response_ms: Times::of(&response),
-            service_ms: Times::of(&run.good(Event::service, None)?),
+            service_ms: Times::of(&run.successful_times(Event::service, None)?),
             lateness_us: late(Statistic::Percentile(50.0))
                 .zip(late(Statistic::Percentile(99.0)))
                 .zip(late(Statistic::Max))
                 .map(|((p50, p99), max)| Lateness { p50, p99, max }),
-            effect: verdict.effect.clone(),
+            generator_error: verdict.generator_error.clone(),
             sessions: verdict.sessions,
-            meant_cov: verdict.meant.cov.or(verdict.meant.expected_cov).filter(|_| verdict.sessions.is_none()),
-            arrivals_cov: of(Quantity::ArrivalsCov, 1.0)?,
+            expected_cov: verdict.expected.scheduled_cov.or(verdict.expected.expected_cov).filter(|_| verdict.sessions.is_none()),
+            measured_cov: of(Quantity::ArrivalsCov, 1.0)?,
             queue: verdict.queue,
-            response_histogram: Histogram::of(response.came()),
+            response_histogram: Histogram::of(response.finite()),
         })
     }
 
-    /// Whether they may be believed.
-    pub fn believable(&self) -> bool {
-        self.judgement != Judgement::Fails
+    /// Whether the results may be used: the run is not invalid.
+    pub fn is_valid(&self) -> bool {
+        self.validity != Validity::Invalid
     }
 }
 
@@ -165,24 +166,8 @@ fn or_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Err
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }
 
-/// Sweeps of the first version told a simulation's doubts without their remedies.
-fn warnings<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Warning>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Told {
-        Whole(Warning),
-        Doubt(String),
-    }
-    let told = Vec::<Told>::deserialize(deserializer)?;
-    let whole = |told| match told {
-        Told::Whole(warning) => warning,
-        Told::Doubt(doubt) => Warning { about: None, doubt, remedy: String::new(), told: false },
-    };
-    Ok(told.into_iter().map(whole).collect())
-}
-
 impl Times {
-    fn of(parts: &Parts) -> Option<Self> {
+    fn of(parts: &BatchedTimes) -> Option<Self> {
         let at = |statistic| Some(Interval::of(parts.estimate(statistic)?, 1e3));
         let percentile = |p| at(Statistic::Percentile(p));
         Some(Self {
@@ -199,10 +184,10 @@ impl Times {
 }
 
 impl Histogram {
-    /// So many cells between a value and ten times it.
+    /// Number of bins per decade.
     pub const PER_DECADE: f64 = 20.0;
 
-    /// Of times in nanoseconds; those below a microsecond are counted as one.
+    /// The histogram of times in nanoseconds; times below 1 us count as 1 us.
     fn of(sorted: &Sorted<i64>) -> Self {
         let place = |ns: i64| ((ns as f64 / 1e3).max(1.0).log10() * Self::PER_DECADE).floor() as usize;
         let (Some(first), Some(last)) = (sorted.min().map(place), sorted.max().map(place)) else {

@@ -3,16 +3,16 @@
 #[cfg(feature = "objects")]
 mod objects;
 #[cfg(not(feature = "objects"))]
-#[path = "place/no_objects.rs"]
+#[path = "location/no_objects.rs"]
 mod objects;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use offered_meet::{Folder, Place};
-use offered_model::Share;
-use offered_store::worker;
+use offered_rendezvous::{Directory, Rendezvous};
+use offered_base::Share;
+use offered_store::worker_directory;
 
 use crate::Error;
 use objects::Store;
@@ -58,12 +58,12 @@ impl<'a> Called<'a> {
 }
 
 /// Whether `at` is a URL of an object store, and no path.
-pub fn is_in_store(at: &Path) -> bool {
+pub fn is_object_store_url(at: &Path) -> bool {
     matches!(Called::of(at), Ok(Called::Store(_)))
 }
 
 /// A run, or a result file, that can be read here. What lies in an object store is copied, and the copy taken away when this is dropped.
-pub struct Here {
+pub struct LocalRun {
     name: String,
     path: PathBuf,
     store: Option<Store>,
@@ -71,7 +71,7 @@ pub struct Here {
 
 /// What of an object store is copied.
 #[derive(Clone, Copy, Debug)]
-pub struct Copied<'a> {
+pub struct CopyProgress<'a> {
     /// The run.
     pub name: &'a str,
     /// To this folder, which is taken away again.
@@ -82,12 +82,12 @@ pub struct Copied<'a> {
     pub bytes: u64,
 }
 
-impl Here {
+impl LocalRun {
     /// What is at this path or URL. Of what lies in an object store all of it is copied, of which `told` is told before it begins.
     ///
     /// # Errors
     /// The store refuses, does not answer or holds no run there; there is no room for it here. Of a path nothing is asked.
-    pub fn of(at: &Path, told: &mut dyn FnMut(Copied)) -> Result<Self, Error> {
+    pub fn of(at: &Path, told: &mut dyn FnMut(CopyProgress)) -> Result<Self, Error> {
         match Called::of(at)? {
             Called::Path(path) => Ok(Self::from(&*path)),
             Called::Store(url) => Ok(Self::in_store(url, Store::whole(url, told)?)),
@@ -130,7 +130,7 @@ impl Here {
     }
 }
 
-impl From<&Path> for Here {
+impl From<&Path> for LocalRun {
     /// What is at this path, which is no URL.
     fn from(path: &Path) -> Self {
         Self { name: path.display().to_string(), path: path.to_owned(), store: None }
@@ -141,16 +141,16 @@ impl From<&Path> for Here {
 ///
 /// # Errors
 /// The store refuses, or does not answer.
-pub fn is_taken(at: &Path) -> Result<bool, Error> {
-    let begun = MeetingPlace::at(at)?.place().read(&["workload.toml".to_owned()])?;
+pub fn run_exists(at: &Path) -> Result<bool, Error> {
+    let begun = SharedDirectory::at(at)?.place().read(&["workload.toml".to_owned()])?;
     Ok(begun.iter().any(Option::is_some))
 }
 
-/// Copies the run that is in an object store at `url` to the new directory `to`, which has its name when all of it is there; `told` as of [`Here::of`].
+/// Copies the run that is in an object store at `url` to the new directory `to`, which has its name when all of it is there; `told` as of [`LocalRun::of`].
 ///
 /// # Errors
 /// The store refuses, does not answer or holds no run there; there is no room for it here.
-pub fn fetch(url: &Path, to: &Path, told: &mut dyn FnMut(Copied)) -> Result<(), Error> {
+pub fn fetch_run(url: &Path, to: &Path, told: &mut dyn FnMut(CopyProgress)) -> Result<(), Error> {
     match Called::of(url)? {
         Called::Store(url) => Store::fetch(url, to, told),
         Called::Path(path) => Err(Error::FileUrl { url: path }),
@@ -158,14 +158,14 @@ pub fn fetch(url: &Path, to: &Path, told: &mut dyn FnMut(Copied)) -> Result<(), 
 }
 
 /// Where the workers of a run meet, or those who make a sweep together, and what they launch is kept.
-pub struct MeetingPlace(Kind);
+pub struct SharedDirectory(Kind);
 
 enum Kind {
-    Folder { folder: Folder, path: PathBuf },
+    Folder { folder: Directory, path: PathBuf },
     Store(Store),
 }
 
-impl MeetingPlace {
+impl SharedDirectory {
     /// The one at this path or URL. Before an object store there is a folder of this process among the temporary files, in which a worker
     /// writes what it launches, and from which that is brought there.
     ///
@@ -173,13 +173,13 @@ impl MeetingPlace {
     /// The URL is none, or there is no place for temporary files.
     pub fn at(at: &Path) -> Result<Self, Error> {
         Ok(Self(match Called::of(at)? {
-            Called::Path(path) => Kind::Folder { folder: Folder::new(&path), path },
+            Called::Path(path) => Kind::Folder { folder: Directory::new(&path), path },
             Called::Store(url) => Kind::Store(Store::empty(url)?),
         }))
     }
 
     /// Where workers meet.
-    pub(crate) fn place(&self) -> &dyn Place {
+    pub(crate) fn place(&self) -> &dyn Rendezvous {
         match &self.0 {
             Kind::Folder { folder, .. } => folder,
             Kind::Store(store) => store.place(),
@@ -218,7 +218,7 @@ impl MeetingPlace {
     }
 
     /// What the directory here at `own` is called where all can see it.
-    pub(crate) fn shown(&self, own: &Path) -> String {
+    pub(crate) fn display(&self, own: &Path) -> String {
         let in_store = |store: &Store| format!("{}/{}", store.place().name(), self.within(own));
         self.store().map_or_else(|| own.display().to_string(), in_store)
     }
@@ -229,15 +229,15 @@ impl MeetingPlace {
     }
 
     /// Looks what those who had this share have said of themselves: it is here then.
-    pub(crate) fn look(&self, share: Share) -> Result<(), Error> {
-        self.store().map_or(Ok(()), |store| store.look(&worker(Path::new(""), share).to_string_lossy()))
+    pub(crate) fn refresh_share(&self, share: Share) -> Result<(), Error> {
+        self.store().map_or(Ok(()), |store| store.look(&worker_directory(Path::new(""), share).to_string_lossy()))
     }
 
     /// Leaves the run's workload where all can see it, and takes `own` for the directory of this worker; whether nobody else has it.
     /// (Of a folder the one who makes the directory finds out.)
     pub(crate) fn begin(&self, own: &Path, workload: &str) -> Result<bool, Error> {
         let place = self.place();
-        let is_first = place.put_new("workload.toml", workload.as_bytes())?;
+        let is_first = place.put_if_absent("workload.toml", workload.as_bytes())?;
         match &self.0 {
             Kind::Folder { path, .. } => {
                 let path = path.join("workload.toml");
@@ -248,7 +248,7 @@ impl MeetingPlace {
                 Ok(true)
             }
             // Two who write the same are still two.
-            Kind::Store(_) => self.claim(own, &format!("# {} {}\n", std::process::id(), offered_clock::unix_now().0)),
+            Kind::Store(_) => self.claim(own, &format!("# {} {}\n", std::process::id(), offered_io::unix_now().0)),
         }
     }
 
@@ -256,26 +256,26 @@ impl MeetingPlace {
     /// directory finds out.)
     pub(crate) fn claim(&self, own: &Path, by: &str) -> Result<bool, Error> {
         let Some(store) = self.store() else { return Ok(true) };
-        Ok(store.place().put_new(&format!("{}/{CLAIM}", self.within(own)), by.as_bytes())?)
+        Ok(store.place().put_if_absent(&format!("{}/{CLAIM}", self.within(own)), by.as_bytes())?)
     }
 
     /// Looks what the runs beneath `under` have said of themselves: it is here then.
-    pub(crate) fn look_beneath(&self, under: &str) -> Result<(), Error> {
+    pub(crate) fn refresh_runs_under(&self, under: &str) -> Result<(), Error> {
         self.store().map_or(Ok(()), |store| store.said_beneath(under, CLAIM))
     }
 
     /// Looks what the run whose directory is here at `own` has said of itself.
-    pub(crate) fn look_at(&self, own: &Path) -> Result<(), Error> {
+    pub(crate) fn refresh_run(&self, own: &Path) -> Result<(), Error> {
         self.store().map_or(Ok(()), |store| store.said(self.within(own), CLAIM))
     }
 
     /// Has all here that was launched by the runs beneath `under`, in those of the folders that `wanted` names; `told` is told of what is
     /// copied for that.
-    pub(crate) fn have_launched(
+    pub(crate) fn fetch_recordings(
         &self,
         under: &str,
         wanted: &dyn Fn(&str) -> bool,
-        told: &mut dyn FnMut(Copied),
+        told: &mut dyn FnMut(CopyProgress),
     ) -> Result<(), Error> {
         self.store().map_or(Ok(()), |store| store.launched(under, wanted, told))
     }
@@ -284,7 +284,7 @@ impl MeetingPlace {
     ///
     /// # Errors
     /// It cannot be read; the store refused, or did not answer.
-    pub fn bring(&self, name: &str) -> Result<(), Error> {
+    pub fn publish(&self, name: &str) -> Result<(), Error> {
         self.store().map_or(Ok(()), |store| store.bring(name))
     }
 
@@ -331,13 +331,13 @@ mod tests {
         for url in ["s3://bucket/run7", "gs://bucket/run7", "az://container/run7", "S3://bucket/run7"] {
             assert_eq!(called(url), format!("store {url}"));
         }
-        assert!(is_in_store(Path::new("s3://bucket/run7")) && !is_in_store(Path::new("http://host/run7")));
+        assert!(is_object_store_url(Path::new("s3://bucket/run7")) && !is_object_store_url(Path::new("http://host/run7")));
     }
 
     #[test]
     #[cfg(not(feature = "objects"))]
     fn where_object_stores_are_left_out_that_is_said_with_the_remedy() {
-        let why = MeetingPlace::at(Path::new("s3://bucket/run7")).err().unwrap();
+        let why = SharedDirectory::at(Path::new("s3://bucket/run7")).err().unwrap();
         assert!(why.is_of_input() && why.to_string().contains("its feature `objects`"), "{why}");
     }
 }

@@ -1,18 +1,19 @@
 //! Open against closed against partly-open at equal load (Schroeder et al. 2006, Figures 2 and 4): by formula where there is one, by
 //! simulation, with its interval and marked as such, where there is none.
 
-use offered_model::arrivals::Schedule;
-use offered_model::workload::{Closed, Length, Opening, Sessions};
-use offered_model::{Law, Rate, Workload, Wrong};
+use offered_schedule::arrivals::Schedule;
+use offered_schedule::{Closed, Length, Opening, Sessions};
+use offered_base::{Rate, Wrong};
+use offered_distributions::Law;
+use offered_workload::Workload;
 use offered_plan::Error as Formula;
-use offered_plan::analytic::{Analysis, answer};
-use offered_simulate::load::{WITHIN, at_load};
-use offered_simulate::{Doubt, Simulated, Stop, simulate};
+use offered_plan::analytic::{Analysis, analyse};
+use offered_simulate::load::{DEFAULT_TOLERANCE, at_load};
+use offered_simulate::{Doubt, SimulationResult, Stop, simulate};
 
-use super::solve::population;
-use crate::document::finite;
-use crate::document::plan::{Compared, Simulation};
-use crate::{Error, cores};
+use offered_plan::document::solve::population;
+use offered_plan::document::{ComparisonRow, Simulation, finite};
+use crate::{Error, parallel};
 
 /// A row: a name, and the workload whose rate or think time is solved for.
 pub struct Model {
@@ -75,7 +76,7 @@ pub enum Found {
     /// By formula.
     Known(Analysis),
     /// By simulation, since the first has no numbers.
-    Simulated(Analysis, Box<Simulated>),
+    Simulated(Analysis, Box<SimulationResult>),
     /// Not at all, because of this.
     Nothing(String),
 }
@@ -87,19 +88,19 @@ pub enum Found {
 pub fn cells<'a>(models: &'a [Model], loads: &[f64], jobs: u64) -> Result<Vec<Cell<'a>>, Error> {
     let asked: Vec<(&Model, f64)> =
         models.iter().flat_map(|model| loads.iter().map(move |load| (model, *load))).collect();
-    let cells = cores::map(&asked, cores::all(), |(model, load)| cell(model, *load, jobs));
+    let cells = parallel::map(&asked, offered_observe::processors(), |(model, load)| cell(model, *load, jobs));
     cells.into_iter().collect()
 }
 
 fn cell(model: &Model, load: f64, jobs: u64) -> Result<Cell<'_>, Error> {
-    let found = match answer(&model.workload, Some(load)) {
-        Ok(answer) if answer.known.is_some() => Found::Known(answer),
-        Ok(answer) => match at_load(&model.workload, load, WITHIN).and_then(|at| simulate(&at, Stop::Jobs(jobs), None))
+    let found = match analyse(&model.workload, Some(load)) {
+        Ok(answer) if answer.steady_state.is_some() => Found::Known(answer),
+        Ok(answer) => match at_load(&model.workload, load, DEFAULT_TOLERANCE).and_then(|at| simulate(&at, Stop::Jobs(jobs), None))
         {
             Ok(simulated) => Found::Simulated(answer, Box::new(simulated)),
             Err(why) => Found::Nothing(why.to_string()),
         },
-        Err(error @ Formula::OutOfReach { .. }) => Found::Nothing(error.to_string()),
+        Err(error @ Formula::LoadUnreachable { .. }) => Found::Nothing(error.to_string()),
         Err(error) => return Err(error.into()),
     };
     Ok(Cell { model, load, found })
@@ -115,14 +116,14 @@ impl Cell<'_> {
     }
 
     /// Its row of the document.
-    pub fn document(&self) -> Compared {
+    pub fn document(&self) -> ComparisonRow {
         let Self { model, load, found } = self;
         let (users, stay) = match model.workload.sessions() {
             Sessions::Open(_) | Sessions::Replay(_) => (None, None),
             Sessions::Closed(closed) => (Some(closed.users()), None),
             Sessions::PartlyOpen { length, .. } => (None, Some(1.0 - 1.0 / length.mean())),
         };
-        let nothing = Compared {
+        let nothing = ComparisonRow {
             model: model.name.clone(),
             load: *load,
             users,
@@ -137,8 +138,8 @@ impl Cell<'_> {
         };
         match found {
             Found::Known(answer) => {
-                let known = answer.known.as_ref();
-                Compared {
+                let known = answer.steady_state.as_ref();
+                ComparisonRow {
                     think_s: population(answer.system).1,
                     rate_per_s: known.map(|known| known.throughput),
                     response_s: known.and_then(|known| finite(known.response)),
@@ -151,7 +152,7 @@ impl Cell<'_> {
             Found::Simulated(answer, simulated) => {
                 let summary = &simulated.summary;
                 let response = summary.response.mean;
-                Compared {
+                ComparisonRow {
                     think_s: simulated.think,
                     rate_per_s: Some(summary.throughput.value),
                     response_s: Some(response.value),
@@ -168,7 +169,7 @@ impl Cell<'_> {
                     ..nothing
                 }
             }
-            Found::Nothing(why) => Compared { assumption: why.clone(), ..nothing },
+            Found::Nothing(why) => ComparisonRow { assumption: why.clone(), ..nothing },
         }
     }
 }

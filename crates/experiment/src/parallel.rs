@@ -1,28 +1,25 @@
-//! Independent work on all cores.
+//! Independent work on several threads.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of cores there are.
-pub fn all() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
+pub use offered_observe::processors;
 
-/// What `work` makes of every item, in their order; neither the order of work nor the number of threads shows.
+/// Applies `work` to every item on up to `threads` threads, and returns the results in the order of the items.
 pub fn map<'a, T: Sync, R: Send + Sync>(items: &'a [T], threads: usize, work: impl Fn(&'a T) -> R + Sync) -> Vec<R> {
     let done: Vec<OnceLock<R>> = items.iter().map(|_| OnceLock::new()).collect();
     let next = AtomicUsize::new(0);
     let on_one = || {
         loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let (Some(item), Some(place)) = (items.get(place), done.get(place)) else { return };
-            // Nobody else has this place.
-            let _ = place.set(work(item));
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(item), Some(result)) = (items.get(index), done.get(index)) else { return };
+            // Every index is taken by one thread only.
+            let _ = result.set(work(item));
         }
     };
     std::thread::scope(|scope| {
         for _ in 1..threads.min(items.len()) {
-            // Where the system has no more threads, those that are there do it.
+            // If no more threads can be started, the others do the work.
             let _ = std::thread::Builder::new().spawn_scoped(scope, on_one);
         }
         on_one();

@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_model::workload::Sessions;
-use offered_model::{Nanos, Workload};
-use offered_verify::Judgement;
-use offered_verify::hosts::{Counter, Host, ServerSide, WorkLine};
-use schemars::JsonSchema;
+use offered_schedule::Sessions;
+use offered_base::Nanos;
+use offered_workload::Workload;
+use offered_verify::StabilityState;
+use offered_verify::hosts::{Counter, Host, ServerSide, DemandRegression};
 use serde::{Deserialize, Serialize};
 
 use crate::vary::point;
-use crate::{Error, Field, Input, Plan, Point};
+use crate::{Error, Field, WorkloadSource, RunPlan, Point};
 
 /// So many runs at most.
 const MOST: u32 = 4;
@@ -38,10 +38,11 @@ const CLIMB: (f64, f64) = (0.7, 10.0);
 const FULL: f64 = 0.95;
 
 /// A load that was asked for, and the rate that follows from it: U = U0 + X S.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetLoad {
     /// rho: processors at work, as a part of those that the machine has.
-    pub asked: f64,
+    pub target_load: f64,
     /// The machine that has it first.
     pub host: String,
     /// What counted its work.
@@ -49,17 +50,17 @@ pub struct SetLoad {
     /// Its processors.
     pub processors: u64,
     /// The line that was found before the run.
-    pub line: WorkLine,
+    pub line: DemandRegression,
     /// The rate that follows, of requests or of sessions as the workload has it.
     pub rate_per_s: f64,
     /// What the load of that machine was in the time of the run that was judged; `null` where nobody counted.
-    pub measured: Option<f64>,
+    pub measured_load: Option<f64>,
 }
 
 /// What is asked for.
-pub struct Pilots<'a> {
+pub struct PilotRuns<'a> {
     /// The workload.
-    pub input: &'a Input,
+    pub input: &'a WorkloadSource,
     /// rho.
     pub load: f64,
     /// How long each run takes.
@@ -68,7 +69,7 @@ pub struct Pilots<'a> {
     pub out: &'a Path,
 }
 
-impl Pilots<'_> {
+impl PilotRuns<'_> {
     /// The workload with the rate that makes the load; `tell` hears of each run before it begins: the highest rate, and where it is kept.
     ///
     /// # Errors
@@ -79,7 +80,7 @@ impl Pilots<'_> {
         hurry: &Arc<AtomicBool>,
         tell: &mut dyn FnMut(f64, &Path),
     ) -> Result<(Point, SetLoad), Error> {
-        let none = |why: String| Error::NoRate { load: self.load, why };
+        let none = |why: String| Error::NoRate { load: self.load, reason: why };
         let workload = self.input.parse(&self.input.text)?;
         if !(self.load > 0.0 && self.load < 1.0) {
             return Err(none("at 1 or more a queue grows without end, and at 0 or less nobody comes".to_owned()));
@@ -127,14 +128,14 @@ impl Pilots<'_> {
                     set.host, set.line.idle_processors, set.processors
                 )));
             }
-            let is_known = set.line.work_high_ms - set.line.work_ms <= KNOWN * set.line.work_ms;
+            let is_known = set.line.demand_high_ms - set.line.demand_ms <= KNOWN * set.line.demand_ms;
             if is_known && top >= NEAR * set.rate_per_s {
                 break;
             }
             top = (CLIMB.0 * set.rate_per_s).min(CLIMB.1 * top).max(top);
         }
         let set = first(&known).cloned().ok_or_else(|| none("nothing was found".to_owned()))?;
-        let WorkLine { work_ms, work_low_ms, work_high_ms, .. } = set.line;
+        let DemandRegression { demand_ms: work_ms, demand_low_ms: work_low_ms, demand_high_ms: work_high_ms, .. } = set.line;
         if work_high_ms - work_ms > ROUGHLY * work_ms {
             return Err(none(format!(
                 "an answer takes {work_low_ms:.4} to {work_high_ms:.4} ms of {}'s processors, which is all that {MOST} runs tell; let each take longer",
@@ -167,11 +168,11 @@ impl Pilots<'_> {
                 at("skip_last", "0s".to_owned()),
             ],
         )?;
-        let plan = Plan { name: out.display().to_string(), ..Plan::of(&point, Some(out)) };
-        let made = plan.prepare(stop.clone())?.hurried_by(hurry.clone()).run(Vec::new())?.kept()?;
-        let none = |why: String| Error::NoRate { load: self.load, why };
+        let plan = RunPlan { name: out.display().to_string(), ..RunPlan::for_point(&point, Some(out)) };
+        let made = plan.prepare(stop.clone())?.aborted_by(hurry.clone()).run(Vec::new())?.require_complete()?;
+        let none = |why: String| Error::NoRate { load: self.load, reason: why };
         // Whatever its processors do, no more of it helps.
-        let fell_behind = made.summary.keeps_up.is_some_and(|keeps_up| keeps_up.judgement == Judgement::Fails);
+        let fell_behind = made.summary.stability.is_some_and(|keeps_up| keeps_up.state == StabilityState::Overloaded);
         if fell_behind || !made.summary.succeeded() {
             return Err(none(format!(
                 "at {top:.4}/s it did not keep up, or answered nothing well; {} has it",
@@ -184,17 +185,17 @@ impl Pilots<'_> {
 
     /// The rate at which this machine has the load, if its line is known; `answers` are those of one arrival.
     fn set(&self, host: &Host, answers: f64) -> Option<SetLoad> {
-        let law = host.law.as_ref().filter(|_| host.processors > 0)?;
-        let line = law.line?;
+        let law = host.utilisation_law.as_ref().filter(|_| host.processors > 0)?;
+        let line = law.regression?;
         let free = self.load * host.processors as f64 - line.idle_processors;
         Some(SetLoad {
-            asked: self.load,
+            target_load: self.load,
             host: host.name.clone(),
             counter: law.counter,
             processors: host.processors,
             line,
-            rate_per_s: free / (line.work_ms / 1e3) / answers,
-            measured: None,
+            rate_per_s: free / (line.demand_ms / 1e3) / answers,
+            measured_load: None,
         })
     }
 }
@@ -203,20 +204,20 @@ impl SetLoad {
     /// With what was measured in the run itself.
     pub(crate) fn measured_in(self, side: Option<&ServerSide>) -> Self {
         let host = side.and_then(|side| side.hosts.iter().find(|host| host.name == self.host));
-        let law = host.and_then(|host| host.law.as_ref()).filter(|law| law.counter == self.counter);
-        Self { measured: law.map(|law| law.processors / self.processors as f64), ..self }
+        let law = host.and_then(|host| host.utilisation_law.as_ref()).filter(|law| law.counter == self.counter);
+        Self { measured_load: law.map(|law| law.busy_processors / self.processors as f64), ..self }
     }
 
     /// In a sentence.
     pub fn in_words(&self) -> String {
-        let Self { asked, host, counter, processors, line, rate_per_s, measured } = self;
-        let measured = measured.map_or("not measured".to_owned(), |measured| format!("{measured:.3} measured"));
+        let Self { target_load, host, counter, processors, line, rate_per_s, measured_load } = self;
+        let measured = measured_load.map_or("not measured".to_owned(), |measured| format!("{measured:.3} measured"));
         format!(
-            "{asked} asked of {host}'s {processors} processors, {measured} ({}); {rate_per_s:.4}/s, for an answer takes {:.4} ms ({:.4} to {:.4})",
+            "target load {target_load} of the {processors} processors of {host}, {measured} ({}); {rate_per_s:.4}/s, as a response takes {:.4} ms ({:.4} to {:.4})",
             counter.name(),
-            line.work_ms,
-            line.work_low_ms,
-            line.work_high_ms
+            line.demand_ms,
+            line.demand_low_ms,
+            line.demand_high_ms
         )
     }
 }
@@ -247,15 +248,15 @@ fn first(known: &[SetLoad]) -> Option<&SetLoad> {
 
 /// The most processors that were at work in a window.
 fn busiest(host: &Host) -> f64 {
-    host.law.iter().flat_map(|law| &law.windows).map(|[_, at_work]| *at_work).fold(0.0, f64::max)
+    host.utilisation_law.iter().flat_map(|law| &law.windows).map(|[_, at_work]| *at_work).fold(0.0, f64::max)
 }
 
 /// Why no machine has a line.
 fn untold(side: &ServerSide) -> String {
     let of = |host: &Host| {
-        let why = match &host.law {
+        let why = match &host.utilisation_law {
             _ if host.processors == 0 => "its processors are not among its numbers".to_owned(),
-            Some(law) => law.no_line.clone().unwrap_or_default(),
+            Some(law) => law.no_regression_reason.clone().unwrap_or_default(),
             None => "it did not last".to_owned(),
         };
         format!("{}: {why}", host.name)

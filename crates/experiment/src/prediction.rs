@@ -1,11 +1,10 @@
 //! What theory says of a run: the formula and the simulation of its workload, and how many people its launches stand for.
 
-use offered_model::{Policy, Workload};
-use offered_plan::analytic::{Analysis, answer};
+use offered_plan::analytic::{Analysis, analyse};
 use offered_plan::web_users::Traffic;
 use offered_simulate::{Stop, simulate};
 use offered_verify::Queue;
-use schemars::JsonSchema;
+use offered_workload::{Policy, Workload};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -18,8 +17,9 @@ const PEOPLE: f64 = 10_000.0;
 const JOBS: u64 = 200_000;
 
 /// What no load can make better.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Server {
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ServerLimits {
     /// Requests per second with all servers busy.
     pub capacity_per_s: f64,
     /// The mean time in service, without any queue.
@@ -27,10 +27,11 @@ pub struct Server {
 }
 
 /// What theory says of the responses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prediction {
     /// Where it comes from.
-    pub by: By,
+    pub by: PredictionMethod,
     /// The model's name.
     pub model: String,
     /// What it rests on.
@@ -47,9 +48,9 @@ pub struct Prediction {
     pub in_system: Option<f64>,
 }
 
-offered_model::named! {
+offered_base::named! {
     /// Where a prediction comes from.
-    pub enum By {
+    pub enum PredictionMethod {
         /// The arithmetic of queues.
         Formula = "formula",
         /// The workload on a virtual clock.
@@ -58,7 +59,8 @@ offered_model::named! {
 }
 
 /// How many people with this think time the run's launches stand for: N' = lambda (R + Z').
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WebUsers {
     /// Z'.
     pub think_s: f64,
@@ -78,7 +80,7 @@ pub fn predictions(workload: &Workload, simulated: bool) -> Result<Vec<Predictio
     if workload.server().is_none() && workload.stations().is_empty() {
         return Ok(Vec::new());
     }
-    let formula = answer(workload, None)?;
+    let formula = analyse(workload, None)?;
     let stop = if formula.system.is_some() { Stop::Jobs(JOBS) } else { Stop::Duration };
     let mut predictions = vec![of_formula(formula)];
     if !simulated {
@@ -88,20 +90,20 @@ pub fn predictions(workload: &Workload, simulated: bool) -> Result<Vec<Predictio
 }
 
 /// What no load can make better of a single server; `None` where everybody has a server of his own.
-pub fn server(workload: &Workload) -> Option<Server> {
+pub fn server_limits(workload: &Workload) -> Option<ServerLimits> {
     let server = workload.server().filter(|server| server.discipline() != Policy::Infinite)?;
     let works = workload.works();
     let law = |label: u16| works.law(label).unwrap_or(server.service());
     let mean: f64 = (0u16..).zip(workload.shares()).map(|(label, share)| share * law(label).mean()).sum();
-    Some(Server { capacity_per_s: f64::from(server.servers()) / mean, service_ms: mean * 1e3 })
+    Some(ServerLimits { capacity_per_s: f64::from(server.servers()) / mean, service_ms: mean * 1e3 })
 }
 
 fn of_formula(answer: Analysis) -> Prediction {
     // Nothing measured can be laid beside an infinite mean; the assumption says why it is infinite.
-    let known = answer.known.as_ref().filter(|known| known.response.is_finite());
+    let known = answer.steady_state.as_ref().filter(|known| known.response.is_finite());
     let percentiles = known.and_then(|known| known.percentiles);
     Prediction {
-        by: By::Formula,
+        by: PredictionMethod::Formula,
         model: answer.model.clone(),
         source: known.map_or_else(|| answer.assumption.clone(), |known| format!("{}, {}", known.method, known.source)),
         mean_ms: known.map(|known| known.response * 1e3),
@@ -117,7 +119,7 @@ fn of_formula(answer: Analysis) -> Prediction {
 /// A workload that cannot be simulated says why; that is no reason to have no report.
 fn of_simulation(workload: &Workload, stop: Stop) -> Prediction {
     let nothing = Prediction {
-        by: By::Simulation,
+        by: PredictionMethod::Simulation,
         model: "none".to_owned(),
         source: String::new(),
         mean_ms: None,

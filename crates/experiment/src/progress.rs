@@ -1,84 +1,84 @@
-//! Who is told how far an experiment is.
+//! Progress of sweeps and searches.
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 
-use crate::document::capacity::Said;
-use crate::{Beyond, Copied, Field, View};
+use crate::document::capacity::ObjectiveResult;
+use crate::{ResourceShortfall, CopyProgress, Field, LiveView};
 
-/// Told how far an experiment is. `()` does not listen.
-pub trait Observer {
-    /// Where the pulses of the next run are shown.
-    fn views(&mut self) -> Vec<Box<dyn View>> {
+/// Receives the progress of a sweep or a search. `()` ignores it.
+pub trait ProgressObserver {
+    /// The live displays of the next run.
+    fn views(&mut self) -> Vec<Box<dyn LiveView>> {
         Vec::new()
     }
 
-    /// Takes a piece of news.
-    fn told(&mut self, news: News) {
-        let _ = news;
+    /// Receives a progress event.
+    fn on_progress(&mut self, progress: Progress) {
+        let _ = progress;
     }
 }
 
-impl Observer for () {}
+impl ProgressObserver for () {}
 
-/// A piece of news.
+/// A progress event.
 #[derive(Clone, Copy, Debug)]
-pub enum News<'a> {
-    /// A sweep begins.
+pub enum Progress<'a> {
+    /// A sweep starts.
     Sweep {
-        /// All its cells.
+        /// The number of its cells.
         cells: usize,
-        /// Those still to do.
-        todo: usize,
-        /// How long they last; `None` where they are simulated, or where a count alone ends them.
-        time: Option<Nanos>,
+        /// The number of cells that are not finished yet.
+        remaining: usize,
+        /// Their total duration; `None` if simulated, or if a number of requests ends them.
+        duration: Option<Nanos>,
     },
-    /// The beginning of each of its cells counts: the workload leaves nothing out.
+    /// The workload has no warm-up (`skip_first`), so that the start of every cell counts.
     NoWarmUp,
-    /// A run to come asks of this machine what it will hardly have.
-    Beyond {
-        /// The run.
+    /// This machine lacks a resource for a later run.
+    ResourceShortfall {
+        /// The name of the run.
         name: &'a str,
-        /// What it asks.
-        beyond: &'a Beyond,
-        /// So many others ask for too much of the same.
+        /// The shortfall.
+        shortfall: &'a ResourceShortfall,
+        /// The number of other runs with a shortfall of the same kind.
         others: usize,
     },
-    /// A cell begins.
+    /// A cell starts.
     Cell {
-        /// Which of those to do, from 1.
+        /// Its number among the remaining cells, from 1.
         number: usize,
-        /// How many those are.
-        of: usize,
+        /// The number of remaining cells.
+        total: usize,
         /// Its name.
         name: &'a str,
-        /// How long this one and the rest last; `None` where they are simulated, or where a count alone ends them.
-        time: Option<Nanos>,
+        /// The duration of this and all later cells; `None` if simulated, or if a number of requests ends them.
+        duration: Option<Nanos>,
     },
-    /// What others have made is copied from an object store.
-    Copied(Copied<'a>),
-    /// What was made here does not come into an object store.
-    Unsent {
-        /// Why.
-        why: &'a str,
+    /// Recordings of other workers are copied from an object store.
+    CopyProgress(CopyProgress<'a>),
+    /// An upload to an object store fails and is retried.
+    UploadFailed {
+        /// The reason.
+        reason: &'a str,
     },
-    /// A search begins.
+    /// A search starts.
     Search {
-        /// So many trials at most.
+        /// The maximum number of trials.
         trials: usize,
-        /// How long one lasts at most, on the clock of the workload; `None` where a count alone ends it.
-        each: Option<Nanos>,
-        /// Whether they are simulated.
+        /// The maximum duration of a trial; `None` if a number of requests ends it.
+        trial_duration: Option<Nanos>,
+        /// Whether trials are simulated.
         simulated: bool,
     },
-    /// A search has made its trials at one value.
+    /// A search has finished its trials at one value.
     Tried {
         /// The field.
         field: &'a Field,
-        /// Its value.
+        /// The value.
         value: f64,
-        /// How many trials.
+        /// The number of trials.
         trials: usize,
-        /// What they say.
-        said: Said,
+        /// The result of the objective.
+        result: ObjectiveResult,
     },
 }

@@ -3,21 +3,24 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use offered_model::{After, Event, Instant, Launch, Note, Outcome, Workload};
-use offered_simulate::drive::Sink;
-use offered_simulate::{Job, Simulated, Stop, simulate};
-use offered_store::{MadeBy, RunRecord, Until, Writer};
+use offered_base::Instant;
+use offered_events::{Event, Note, Outcome};
+use offered_schedule::{After, Launch};
+use offered_workload::Workload;
+use offered_simulate::drive::SimulationObserver;
+use offered_simulate::{Job, SimulationResult, Stop, simulate};
+use offered_store::{RunKind, RunRecord, EndCondition, Writer};
 
 use crate::Error;
 use crate::document::simulate::Outcome as Summary;
-use crate::kept::kept;
+use crate::redact::redact;
 
 /// Simulates `workload`, which `text` says but for its load, and writes every launch as an event to the new directory `out`.
 ///
 /// # Errors
 /// `out` cannot be made or written to, and what the simulator refuses; in all cases nothing of ours is left at `out`.
-pub fn record(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, out: &Path) -> Result<Simulated, Error> {
-    let writer = Writer::create(out, &kept(text), workload.labels()).map_err(Error::Out)?;
+pub fn simulate_into(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, out: &Path) -> Result<SimulationResult, Error> {
+    let writer = Writer::create(out, &redact(text), workload.labels()).map_err(Error::CreateRun)?;
     let mut tape = Tape { writer, batch: Vec::new(), failed: None };
     let answer = match simulate(workload, stop, Some(&mut tape)) {
         Ok(answer) => answer,
@@ -26,12 +29,12 @@ pub fn record(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, ou
             return Err(wrong.into());
         }
     };
-    let until = if stop == Stop::Duration { Until::Duration } else { Until::Answers };
+    let until = if stop == Stop::Duration { EndCondition::Duration } else { EndCondition::Responses };
     let record = RunRecord {
         seed: Some(workload.seed().0),
         load,
         notes: answer.warnings.iter().map(|doubt| Note::Simulation { doubt: *doubt }).collect(),
-        ..RunRecord::new(MadeBy::Simulation, until)
+        ..RunRecord::new(RunKind::Simulation, until)
     };
     tape.finish(&record.with(Summary::new(&[], &answer), ()))?;
     Ok(answer)
@@ -87,10 +90,10 @@ fn event(launch: Launch, class: u16, done: Instant, outcome: Outcome) -> Event {
 #[derive(Default)]
 pub(crate) struct Memory(pub(crate) Vec<Event>);
 
-impl Sink for Memory {
+impl SimulationObserver for Memory {
     fn arrived(&mut self, _: Instant) {}
 
-    fn refused(&mut self, launch: Launch, class: u16, _: After) {
+    fn rejected(&mut self, launch: Launch, class: u16, _: After) {
         self.0.push(event(launch, class, launch.intended, Outcome::Refused));
     }
 
@@ -99,15 +102,15 @@ impl Sink for Memory {
         ControlFlow::Continue(())
     }
 
-    fn cut(&mut self, now: Instant, launch: Launch, class: u16) {
+    fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {
         self.0.push(event(launch, class, now, Outcome::Cut));
     }
 }
 
-impl Sink for Tape {
+impl SimulationObserver for Tape {
     fn arrived(&mut self, _: Instant) {}
 
-    fn refused(&mut self, launch: Launch, class: u16, _: After) {
+    fn rejected(&mut self, launch: Launch, class: u16, _: After) {
         // A failure is kept, and stops the simulation at the next completion.
         let _ = self.push(launch, class, launch.intended, Outcome::Refused);
     }
@@ -116,7 +119,7 @@ impl Sink for Tape {
         self.push(launch, job.class, now, Outcome::Ok)
     }
 
-    fn cut(&mut self, now: Instant, launch: Launch, class: u16) {
+    fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {
         let _ = self.push(launch, class, now, Outcome::Cut);
     }
 }

@@ -1,30 +1,30 @@
-//! The workload's text as a run keeps it: without what only its writer should know.
+//! Redacting the copy of a workload in a run directory.
 //!
-//! Passwords, tokens and keys that stand in the text itself are blanked; what the text takes from the environment or from files
-//! (`{{token}}` with `token = { env = "TOKEN" }`) was never in it. Everything else stays to the letter, comments too.
+//! Passwords, tokens and keys in the text are replaced by `(blanked)`. Values from the environment or from files (`{{token}}` with
+//! `token = { env = "TOKEN" }`) are not part of the text. Everything else stays unchanged, including comments.
 
-use offered_model::secret::is_secret;
 use offered_run::secrets_in;
+use offered_workload::secret::is_secret;
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
-/// What stands in the place of a secret.
-pub(crate) const BLANKED: &str = "(blanked)";
+/// Replaces a secret.
+pub(crate) const REDACTED: &str = "(blanked)";
 
-/// Words before a secret that are none.
+/// Authentication schemes, which precede a secret and are kept.
 const SCHEMES: [&str; 4] = ["Basic ", "Bearer ", "Digest ", "Token "];
 
-/// Keys whose texts are sent as they are: bodies, what is said on a WebSocket, and paths with their queries.
+/// Keys whose values are sent: bodies, WebSocket messages, and paths with their queries.
 const SENT: [&str; 10] = ["body", "send", "path", "get", "post", "put", "delete", "head", "patch", "options"];
 
-/// `text`, which is a workload, with its secrets blanked. Blanked twice it is the same.
-pub(crate) fn kept(text: &str) -> String {
+/// Redacts the secrets in the text of a workload. Redacting twice gives the same text.
+pub fn redact(text: &str) -> String {
     let Ok(mut document) = text.parse::<DocumentMut>() else { return text.to_owned() };
     table(document.as_table_mut(), false);
     document.to_string()
 }
 
-/// `text`, which is a workload, without the folder in which the files that it names were: a run is the same wherever they stand.
-pub(crate) fn wherever(text: &str) -> String {
+/// `text`, which is a workload, without the folder in which the files that it names were: a run is the same without_location they stand.
+pub(crate) fn without_location(text: &str) -> String {
     let Ok(mut document) = text.parse::<DocumentMut>() else { return text.to_owned() };
     if let Some(files) = document.get_mut("files").and_then(Item::as_table_like_mut) {
         files.remove("from");
@@ -32,7 +32,7 @@ pub(crate) fn wherever(text: &str) -> String {
     document.to_string()
 }
 
-/// Blanks what is in a table; `named`: its keys are names that the writer chose.
+/// Redacts a table. `named`: its keys are names chosen by the author.
 fn table(table: &mut dyn TableLike, named: bool) {
     for (key, item) in table.iter_mut() {
         let name = key.get().to_owned();
@@ -70,36 +70,36 @@ fn value(name: &str, value: &mut Value, named: bool) {
     }
 }
 
-/// Whether the keys of the table of that name are not the workload's own.
+/// Whether the keys of a table are names chosen by the author.
 fn is_named(table: &str) -> bool {
     ["headers", "form", "variables"].contains(&table)
 }
 
-/// `text` blanked, but for a scheme before it, and whole if templates bring what is secret in it.
+/// Redacts a secret but keeps its authentication scheme. A secret that is only a template stays.
 fn blanked(text: &str) -> String {
     let scheme = SCHEMES.iter().find(|scheme| text.starts_with(**scheme)).copied().unwrap_or_default();
     match &text[scheme.len()..] {
         "" => text.to_owned(),
         rest if rest.starts_with('{') && rest.ends_with('}') => text.to_owned(),
-        _ => format!("{scheme}{BLANKED}"),
+        _ => format!("{scheme}{REDACTED}"),
     }
 }
 
-/// A text that is sent, without the values of its parameters and members whose names say that they are secret.
+/// Redacts the values of parameters and JSON members whose names mark them as secret.
 fn in_text(text: &str) -> String {
     let mut text = text.to_owned();
     for range in secrets_in(&text).into_iter().rev() {
-        text.replace_range(range, BLANKED);
+        text.replace_range(range, REDACTED);
     }
     text
 }
 
-/// `user:password` without the password.
+/// Redacts the password in `user:password`.
 fn without_password(text: &str) -> String {
     text.split_once(':').map_or_else(|| text.to_owned(), |(user, password)| format!("{user}:{}", blanked(password)))
 }
 
-/// A URL without the password of `scheme://user:password@host`.
+/// Redacts the password in `scheme://user:password@host`.
 fn url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -142,8 +142,8 @@ authorization = "hunter2"
 "#;
 
     #[test]
-    fn no_secret_of_the_text_is_kept_and_all_else_is_to_the_letter() {
-        let kept = kept(TEXT);
+    fn secrets_are_redacted_and_nothing_else_changes() {
+        let kept = redact(TEXT);
         let expected = TEXT
             .replace("Bearer hunter2", "Bearer (blanked)")
             .replace("hunter2@", "(blanked)@")
@@ -152,13 +152,13 @@ authorization = "hunter2"
             .replace("=hunter2&", "=(blanked)&");
         assert_eq!(kept, expected);
         assert!(!kept.contains("hunter2"));
-        assert_eq!(super::kept(&kept), kept);
+        assert_eq!(redact(&kept), kept);
     }
 
     #[test]
-    fn what_is_taken_from_elsewhere_stays_and_a_workload_without_secrets_is_kept_whole() {
+    fn templates_and_workloads_without_secrets_stay_unchanged() {
         let text = "arrivals.open.rate = \"1/s\"\n[target]\nurl = \"http://a/?x=b:c@d\"\nauth.basic = \"{{user}}:{{password}}\"\n\
                     headers.X-Token = \"{{token}}\"\nheaders.Proxy-Authorization = \"Basic {{both}}\" # said so\n";
-        assert_eq!(kept(text), text);
+        assert_eq!(redact(text), text);
     }
 }

@@ -1,24 +1,26 @@
-//! Watching a run that others make: the live figures of all its workers, from what they keep in its directory.
+//! RunWatcher a run that others make: the live figures of all its workers, from what they keep in its directory.
 //!
 //! Nobody sends anything: each worker closes a part every second and gives a sign of life every two. What is shown is the run as it
 //! was some three seconds ago, for until then everything is there; percentiles come from all events, never from averages.
 
 use std::collections::BTreeMap;
 
-use offered_model::{Event, Instant, Share, Workload};
+use offered_base::{Instant, Share};
+use offered_events::Event;
+use offered_workload::Workload;
 use offered_run::Counts;
-use offered_store::{Followed, Following, Standing};
+use offered_store::{RunFollower, WorkerState, WorkerStatus};
 use offered_watch::{At, Pulse, Tally, Worker};
 
 use crate::Error;
-use crate::input::{Broken, Input};
-use crate::place::Here;
+use crate::workload_source::{BadLineHandler, WorkloadSource};
+use crate::location::LocalRun;
 
 /// A run that is watched.
-pub struct Watching {
-    run: Here,
+pub struct RunWatcher {
+    run: LocalRun,
     workload: Workload,
-    following: Following,
+    following: RunFollower,
     /// Of all of it.
     whole: Told,
     /// Of each share.
@@ -52,25 +54,25 @@ impl Told {
     /// With so many under way.
     fn pulse(&mut self, now: Instant, in_flight: u64, is_over: bool) -> Pulse {
         let launched = self.launched + in_flight;
-        let counts = Counts { launched, unsent: self.unsent, in_flight, ..Counts::default() };
+        let counts = Counts { requests: launched, unsent: self.unsent, in_flight, ..Counts::default() };
         if is_over { self.tally.last(now, counts) } else { self.tally.pulse(now, counts, false) }
     }
 }
 
-impl Watching {
+impl RunWatcher {
     /// The run in the directory `run`: that of one worker, or that in which many meet.
     ///
     /// # Errors
     /// There is none, or its workload cannot be read.
-    pub fn open(run: Here, broken: Broken) -> Result<Self, Error> {
+    pub fn open(run: LocalRun, broken: BadLineHandler) -> Result<Self, Error> {
         let file = run.path().join("workload.toml");
         if !file.is_file() {
             return Err(Error::NoRun { path: run.path().to_owned() });
         }
-        let input = Input::open(&file, broken)?;
+        let input = WorkloadSource::open(&file, broken)?;
         let workload = input.parse(&input.text)?;
         Ok(Self {
-            following: Following::new(run.path(), &workload.labels()),
+            following: RunFollower::new(run.path(), &workload.labels()),
             run,
             whole: Told::new(&workload, 1.0),
             workload,
@@ -86,7 +88,7 @@ impl Watching {
     }
 
     /// Where it is.
-    pub fn run(&self) -> &Here {
+    pub fn run(&self) -> &LocalRun {
         &self.run
     }
 
@@ -103,10 +105,10 @@ impl Watching {
     pub fn pulse(&mut self) -> Result<Pulse, Error> {
         let Self { run, following, held, .. } = self;
         run.refresh()?;
-        following.look(&mut |share, events| held.extend(events.iter().map(|event| (share, event.clone()))))?;
+        following.refresh(&mut |share, events| held.extend(events.iter().map(|event| (share, event.clone()))))?;
         let workers = self.following.workers().to_vec();
         // Nobody waits for one that is frozen.
-        let at_work = workers.iter().filter(|worker| worker.standing == Standing::Running);
+        let at_work = workers.iter().filter(|worker| worker.state == WorkerState::Running);
         let known = at_work.map(|worker| worker.until).min();
         let is_over = is_over(&workers);
         let until = match known {
@@ -138,7 +140,7 @@ impl Watching {
     }
 
     /// A row for each worker, of each share the one that took it up last; nothing of a run of one.
-    fn rows(&mut self, workers: &[Followed]) -> Vec<Worker> {
+    fn rows(&mut self, workers: &[WorkerStatus]) -> Vec<Worker> {
         let Some(parts) = workers.first().map(|worker| worker.share.parts()).filter(|parts| *parts > 1) else {
             return Vec::new();
         };
@@ -153,14 +155,14 @@ impl Watching {
             let pulse = told.pulse(self.now, worker.in_flight, worker.is_over());
             Worker {
                 name: format!("{share}{again}{host}"),
-                at: match worker.standing {
-                    Standing::Running => At::Work,
-                    Standing::Silent(_) => At::Silent,
-                    Standing::Ended => At::End,
-                    Standing::Gone => At::Gone,
+                at: match worker.state {
+                    WorkerState::Running => At::Work,
+                    WorkerState::Silent(_) => At::Silent,
+                    WorkerState::Ended => At::End,
+                    WorkerState::Lost => At::Gone,
                 },
-                silent_s: match worker.standing {
-                    Standing::Silent(silence) => Some(silence.as_secs_f64()),
+                silent_s: match worker.state {
+                    WorkerState::Silent(silence) => Some(silence.as_secs_f64()),
                     _ => None,
                 },
                 launched: pulse.launched,
@@ -177,20 +179,21 @@ impl Watching {
 }
 
 /// Whether nobody is at work, or will be.
-fn is_over(workers: &[Followed]) -> bool {
+fn is_over(workers: &[WorkerStatus]) -> bool {
     let Some(parts) = workers.first().map(|worker| worker.share.parts()) else { return false };
     // Of a share that was taken up again who had it before is over.
     let last = |number| workers.iter().rev().find(|worker| worker.share.index() == number);
-    (0..parts).all(|number| last(number).is_some_and(Followed::is_over))
+    (0..parts).all(|number| last(number).is_some_and(WorkerStatus::is_over))
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use offered_clock::unix_now;
-    use offered_model::{Agenda, Nanos, Outcome};
-    use offered_store::{Alive, MadeBy, RunRecord, Until, Writer, worker};
+    use offered_io::unix_now;
+    use offered_base::Nanos;
+    use offered_events::Outcome;
+    use offered_store::{Heartbeat, RunKind, RunRecord, EndCondition, Writer, worker_directory};
 
     use super::*;
 
@@ -202,8 +205,8 @@ mod tests {
     fn at_work(run: &Path, share: &str, until: Instant, sign_s: u64, began_s: u64) -> Writer {
         let share: Share = share.parse().unwrap();
         let workload = Workload::parse(TEXT, "w", &|_| Err(String::new())).unwrap();
-        let mut writer = Writer::create(&worker(run, share), TEXT, workload.labels()).unwrap();
-        let mut agenda = Agenda::new(&workload, share);
+        let mut writer = Writer::create(&worker_directory(run, share), TEXT, workload.labels()).unwrap();
+        let mut agenda = workload.agenda(share);
         let event = |at: Instant, session| Event {
             sent: Some(at),
             done: Some(at + Nanos::from_millis(10)),
@@ -216,28 +219,28 @@ mod tests {
         writer.write(launches.map(|launch| event(launch.intended, launch.session)).collect()).unwrap();
         writer.rotate().unwrap();
         let started = unix_now() - Nanos::from_secs(began_s);
-        let alive = Alive {
+        let alive = Heartbeat {
             host: format!("rack-{}", share.index() + 1),
             share,
             started_unix_ns: started.0,
             at_unix_ns: (started + Nanos::from_secs(sign_s)).0,
             in_flight: 2,
             clock: None,
-            copied_unix_ns: None,
+            copied_until_unix_ns: None,
         };
-        alive.write(&worker(run, share)).unwrap();
+        alive.write(&worker_directory(run, share)).unwrap();
         writer
     }
 
-    fn opened(run: &Path) -> Watching {
+    fn opened(run: &Path) -> RunWatcher {
         std::fs::write(run.join("workload.toml"), TEXT).unwrap();
-        Watching::open(run.into(), |_, _| ()).unwrap()
+        RunWatcher::open(run.into(), |_, _| ()).unwrap()
     }
 
     /// So many launches are meant before then.
     fn meant(before: Instant, share: Share) -> u64 {
         let workload = Workload::parse(TEXT, "w", &|_| Err(String::new())).unwrap();
-        let mut agenda = Agenda::new(&workload, share);
+        let mut agenda = workload.agenda(share);
         std::iter::from_fn(|| agenda.due_before(before)).count() as u64
     }
 
@@ -275,7 +278,7 @@ mod tests {
         let _other = at_work(folder.path(), "2/2", Instant::from_secs(3), 3, 15);
         let pulse = opened(folder.path()).pulse().unwrap();
         assert_eq!(pulse.time_s, 11.0);
-        assert_eq!(pulse.workers[1].words(), "SILENT for 12 s");
+        assert_eq!(pulse.workers[1].words(), "HEARTBEAT_TIMEOUT for 12 s");
         assert!(pulse.workers[1].silent_s.is_some_and(|s| s >= 12.0) && pulse.phase != offered_watch::Phase::Ended);
     }
 
@@ -285,7 +288,7 @@ mod tests {
         for share in ["1/2", "2/2"] {
             let writer = at_work(folder.path(), share, Instant::MAX, 20, 21);
             let share = share.parse().unwrap();
-            writer.finish(&RunRecord { share, ..RunRecord::new(MadeBy::Run, Until::Duration) }).unwrap();
+            writer.finish(&RunRecord { share, ..RunRecord::new(RunKind::Run, EndCondition::Duration) }).unwrap();
         }
         let pulse = opened(folder.path()).pulse().unwrap();
         assert_eq!((pulse.launched, pulse.in_flight), (meant(Instant::MAX, Share::ALL), 0));
@@ -297,10 +300,10 @@ mod tests {
     fn a_run_of_one_is_watched_in_its_own_directory() {
         let folder = tempfile::tempdir().unwrap();
         let _alone = at_work(folder.path(), "1/1", Instant::from_secs(6), 7, 8);
-        let mut watching = Watching::open((*worker(folder.path(), Share::ALL)).into(), |_, _| ()).unwrap();
+        let mut watching = RunWatcher::open((*worker_directory(folder.path(), Share::ALL)).into(), |_, _| ()).unwrap();
         let pulse = watching.pulse().unwrap();
         assert_eq!((pulse.time_s, pulse.workers.len()), (4.0, 0));
         assert!(pulse.launched > 300, "{}", pulse.launched);
-        assert!(matches!(Watching::open(folder.path().into(), |_, _| ()), Err(Error::NoRun { .. })));
+        assert!(matches!(RunWatcher::open(folder.path().into(), |_, _| ()), Err(Error::NoRun { .. })));
     }
 }

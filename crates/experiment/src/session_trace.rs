@@ -1,35 +1,37 @@
-//! Sessions walked by themselves, to be looked at.
+//! Tracing single sessions: `run --once`.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use offered_model::{Event, Exchange, RunId, Share, Workload};
-use offered_run::{Generator, Load, Witness};
+use offered_base::Share;
+use offered_events::{Event, Exchange, RunId};
+use offered_workload::Workload;
+use offered_run::{Generator, Load, ExchangeObserver};
 
 use crate::Error;
 
-/// Walks the first so many `sessions` of `workload` in this run one after another, without pauses, and shows every exchange as soon as it is over;
-/// `stop`, once set, ends that. Nothing is judged: what happened, in order.
+/// Executes the first `sessions` sessions of `workload` one after another, without pauses, and passes every exchange to `show` as soon as it
+/// has ended. Setting `stop` ends it. Returns the events in order; nothing is verified.
 ///
 /// # Errors
-/// What cannot be asked, or nobody answers.
-pub fn once(
+/// The workload cannot be sent, or the target does not respond.
+pub fn trace_sessions(
     workload: &Workload,
     run: &RunId,
     sessions: u64,
     stop: Arc<AtomicBool>,
     show: impl FnMut(Exchange),
 ) -> Result<Vec<Event>, Error> {
-    let (witness, seen) = Witness::of_everything();
+    let (observer, exchanges) = ExchangeObserver::all();
     let generator =
-        Generator::new(workload.clone(), Share::ALL, Load::Target)?.in_run(run).stopped_by(stop).seen_by(witness)?;
-    generator.knock()?;
+        Generator::new(workload.clone(), Share::ALL, Load::Target)?.in_run(run).stopped_by(stop).observed_by(observer)?;
+    generator.preflight()?;
     thread::scope(|scope| {
-        let walking = thread::Builder::new().spawn_scoped(scope, move || generator.walk(sessions));
-        let walking = walking.map_err(offered_run::Error::System)?;
-        // They end with the generator.
-        seen.into_iter().for_each(show);
-        Ok(walking.join().expect("a walk that ends")?)
+        let sessions = thread::Builder::new().spawn_scoped(scope, move || generator.walk(sessions));
+        let sessions = sessions.map_err(offered_run::Error::System)?;
+        // The channel closes when the generator ends.
+        exchanges.into_iter().for_each(show);
+        Ok(sessions.join().expect("a thread that does not panic")?)
     })
 }

@@ -1,12 +1,12 @@
 //! A sweep: a workload at every point of a grid, each in a run directory of its own, and the curve through them.
 
 mod cell;
-mod curve;
+mod limits;
 mod order;
 
 pub use crate::figures::{Figures, Histogram, Interval, Lateness, Times};
 pub use cell::Measured;
-pub use curve::Kept;
+pub use limits::Kept;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -14,27 +14,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use offered_model::document::Schema;
-use offered_model::{Nanos, Objective, Seed, Share};
-use offered_run::{Done, End};
+use offered_events::document::Schema;
+use offered_base::{Nanos, Seed, Share};
+use offered_workload::Objective;
+use offered_run::{End, RunStats};
 use offered_simulate::Stop;
 
-use crate::beyond::worst;
+use crate::resource_shortfall::largest_per_kind;
 use crate::document::sweep::{Cell as Told, Document, Limit};
-use crate::kept::kept;
-use crate::place::Upload;
-use crate::run::{self, Plan};
-use crate::{Copied, Error, Field, Input, MeetingPlace, News, Observer, Vary, points, record};
+use crate::redact::redact;
+use crate::location::Upload;
+use crate::run::{self, RunPlan};
+use crate::{CopyProgress, Error, Field, WorkloadSource, SharedDirectory, Progress, ProgressObserver, VariedField, points, simulate_into};
 use cell::Cell;
 
 /// A sweep to be made, or to be gone on with.
 pub struct Sweep<'a> {
     /// The workload.
-    pub input: &'a Input,
+    pub input: &'a WorkloadSource,
     /// Fields and their values; the curve is laid along the first.
-    pub varied: &'a [Vary],
+    pub varied: &'a [VariedField],
     /// Its directory, maybe in an object store: a run directory per cell, and `sweep.json`. Finished cells that are there are kept.
-    pub at: &'a MeetingPlace,
+    pub at: &'a SharedDirectory,
     /// Whether cells are simulated rather than run.
     pub simulated: bool,
     /// Up to which value of the first field is this kept?
@@ -46,7 +47,7 @@ pub struct Sweep<'a> {
 }
 
 /// What has become of a sweep.
-pub enum Made {
+pub enum SweepOutcome {
     /// All its cells are there.
     Whole(Box<Swept>),
     /// This share is there, and so many cells of others are not.
@@ -68,8 +69,8 @@ pub struct Swept {
 
 impl Swept {
     /// Whether every cell may be believed.
-    pub fn believable(&self) -> bool {
-        self.cells.iter().all(|cell| cell.figures.believable())
+    pub fn is_valid(&self) -> bool {
+        self.cells.iter().all(|cell| cell.figures.is_valid())
     }
 }
 
@@ -78,36 +79,36 @@ impl Sweep<'_> {
     ///
     /// # Errors
     /// A field that cannot take its values, a directory that holds something else, and what a run or a simulation refuses.
-    pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn Observer) -> Result<Made, Error> {
+    pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn ProgressObserver) -> Result<SweepOutcome, Error> {
         if self.varied.iter().any(|vary| vary.field == Field::Load) {
             return Err(Error::LoadVaries);
         }
         let (points, out) = (points(self.input, self.varied)?, self.at.path());
         let mut cells: Vec<Cell> = points.into_iter().map(|point| Cell::new(point, out)).collect();
         apart(&cells)?;
-        let steps = self.objective.map(|_| curve::steps(&self.varied[0])).transpose()?;
+        let steps = self.objective.map(|_| limits::steps(&self.varied[0])).transpose()?;
         let seed = self.input.parse(&self.input.text)?.seed();
         begin(self.at, self.input, self.share)?;
-        self.at.look_beneath(CELLS)?;
+        self.at.refresh_runs_under(CELLS)?;
         no_others(self.at, &cells)?;
         self.visit(&mut cells, seed, stop, observer)?;
-        self.at.look_beneath(CELLS)?;
+        self.at.refresh_runs_under(CELLS)?;
         if let missing @ 1.. = cells.iter_mut().map(Cell::is_there).filter(|is_there| !is_there).count() {
-            return Ok(Made::Part { missing });
+            return Ok(SweepOutcome::Part { missing });
         }
         let wanted: HashSet<String> = cells.iter().map(Cell::name).collect();
-        let told = &mut |copied: Copied| observer.told(News::Copied(copied));
-        self.at.have_launched(CELLS, &|name| wanted.contains(name), told)?;
+        let told = &mut |copied: CopyProgress| observer.on_progress(Progress::CopyProgress(copied));
+        self.at.fetch_recordings(CELLS, &|name| wanted.contains(name), told)?;
         let cells = cells.into_iter().map(|cell| cell.measured(self.objective)).collect::<Result<Vec<_>, _>>()?;
         let kept = match (self.objective, steps) {
-            (Some(objective), Some(steps)) => curve::kept(objective, &self.varied[0].field, &steps, &cells),
+            (Some(objective), Some(steps)) => limits::kept(objective, &self.varied[0].field, &steps, &cells),
             _ => Vec::new(),
         };
         let document = self.document(&cells, &kept);
         let json = serde_json::to_string_pretty(&document).expect("numbers and texts are JSON");
         replace(&out.join("sweep.json"), |path| fs::write(path, json + "\n").map_err(Error::file("write", path)))?;
-        self.at.bring("sweep.json")?;
-        Ok(Made::Whole(Box::new(Swept { cells, kept, document })))
+        self.at.publish("sweep.json")?;
+        Ok(SweepOutcome::Whole(Box::new(Swept { cells, kept, document })))
     }
 
     fn document(&self, cells: &[Measured], kept: &[Kept]) -> Document {
@@ -130,7 +131,7 @@ impl Sweep<'_> {
         cells: &mut [Cell],
         seed: Seed,
         stop: &Arc<AtomicBool>,
-        observer: &mut dyn Observer,
+        observer: &mut dyn ProgressObserver,
     ) -> Result<(), Error> {
         let order = if self.shuffled { order::shuffled(cells.len(), seed) } else { order::strided(cells.len()) };
         let mut todo = Vec::new();
@@ -140,60 +141,60 @@ impl Sweep<'_> {
                 todo.push(place);
             }
         }
-        let time = |todo: &[usize]| {
+        let duration = |todo: &[usize]| {
             // Where a cell has only a number of launches, nobody knows.
             let mut lasting = todo.iter().map(|place| cells[*place].point.workload.time_limit());
             lasting.try_fold(Nanos::ZERO, |sum, one| Some(sum + one?)).filter(|_| !self.simulated)
         };
         let ours = self.share.number_of(cells.len() as u64) as usize;
-        observer.told(News::Sweep { cells: ours, todo: todo.len(), time: time(&todo) });
+        observer.on_progress(Progress::Sweep { cells: ours, remaining: todo.len(), duration: duration(&todo) });
         if cells.iter().any(|cell| cell.point.workload.skip_first() == Nanos::ZERO) {
-            observer.told(News::NoWarmUp);
+            observer.on_progress(Progress::NoWarmUp);
         }
         if !self.simulated {
             let asked = todo.iter().map(|place| &cells[*place].point);
-            let beyond =
-                asked.flat_map(|point| Plan::of(point, None).beyond().into_iter().map(|one| (point.name(), one)));
-            for (name, beyond, others) in worst(beyond) {
-                observer.told(News::Beyond { name: &name, beyond: &beyond, others });
+            let shortfalls =
+                asked.flat_map(|point| RunPlan::for_point(point, None).resource_shortfalls().into_iter().map(|one| (point.name(), one)));
+            for (name, shortfall, others) in largest_per_kind(shortfalls) {
+                observer.on_progress(Progress::ResourceShortfall { name: &name, shortfall: &shortfall, others });
             }
         }
         for (done, place) in todo.iter().enumerate() {
             let (cell, rest) = (&cells[*place], &todo[done..]);
             let name = cell.point.name();
-            observer.told(News::Cell { number: done + 1, of: todo.len(), name: &name, time: time(rest) });
+            observer.on_progress(Progress::Cell { number: done + 1, total: todo.len(), name: &name, duration: duration(rest) });
             self.make(cell, rest.len(), stop, observer)?;
         }
         Ok(())
     }
 
     /// One cell, into its directory.
-    fn make(&self, cell: &Cell, left: usize, stop: &Arc<AtomicBool>, observer: &mut dyn Observer) -> Result<(), Error> {
+    fn make(&self, cell: &Cell, left: usize, stop: &Arc<AtomicBool>, observer: &mut dyn ProgressObserver) -> Result<(), Error> {
         let point = &cell.point;
         let of_cell = |error| Error::at(point.name())(error);
         let upload = if self.simulated {
-            record(&point.text, &point.workload, None, Stop::Duration, &cell.path).map_err(of_cell)?;
+            simulate_into(&point.text, &point.workload, None, Stop::Duration, &cell.path).map_err(of_cell)?;
             cell.claim(self.at)?;
             self.at.upload(&cell.path)?
         } else {
-            let ready = Plan::of(point, Some(&cell.path)).prepare(stop.clone()).map_err(of_cell)?;
+            let ready = RunPlan::for_point(point, Some(&cell.path)).prepare(stop.clone()).map_err(of_cell)?;
             cell.claim(self.at)?;
             let upload = self.at.upload(&cell.path)?;
-            let ready = ready.telling(upload.as_ref().map(Upload::refusal));
-            let made = ready.run(observer.views()).and_then(run::Made::kept).map_err(of_cell);
-            let is_whole = made.as_ref().is_ok_and(|run::Made { done: Done { stopped, halted, .. }, .. }| {
+            let ready = ready.with_upload_error(upload.as_ref().map(Upload::error));
+            let made = ready.run(observer.views()).and_then(run::FinishedRun::require_complete).map_err(of_cell);
+            let is_whole = made.as_ref().is_ok_and(|run::FinishedRun { stats: RunStats { stopped, halted, .. }, .. }| {
                 !stopped || halted.as_ref().is_some_and(|halted| halted.end == End::Threshold)
             });
             if !is_whole {
                 // Half a cell is none.
-                upload.into_iter().for_each(Upload::forget);
+                upload.into_iter().for_each(Upload::remove);
                 made?;
                 fs::remove_dir_all(&cell.path).map_err(Error::file("remove", &cell.path))?;
                 return Err(Error::SweepStopped { left });
             }
             upload
         };
-        let refused = &mut |why: &str| observer.told(News::Unsent { why });
+        let refused = &mut |why: &str| observer.on_progress(Progress::UploadFailed { reason: why });
         upload.map_or(Ok(()), |upload| upload.finish(stop, refused)).map_err(of_cell)
     }
 }
@@ -202,22 +203,22 @@ impl Sweep<'_> {
 const CELLS: &str = "cells";
 
 /// Makes the directory, or finds that it holds this very sweep. Of several workers any may be the first.
-fn begin(at: &MeetingPlace, input: &Input, share: Share) -> Result<(), Error> {
+fn begin(at: &SharedDirectory, input: &WorkloadSource, share: Share) -> Result<(), Error> {
     let another = || Error::AnotherSweep { path: at.name().into(), given: input.name.clone() };
     if at.is_in_store() {
-        let is_ours = at.place().put_new("workload.toml", kept(&input.text).as_bytes())?;
+        let is_ours = at.place().put_if_absent("workload.toml", redact(&input.text).as_bytes())?;
         return if is_ours { Ok(()) } else { Err(another()) };
     }
     let out = at.path();
     let own = out.join("workload.toml");
-    let write = || replace(&own, |path| fs::write(path, kept(&input.text)).map_err(Error::file("write", path)));
+    let write = || replace(&own, |path| fs::write(path, redact(&input.text)).map_err(Error::file("write", path)));
     let alone = share == Share::ALL;
     if !out.exists() || !alone && !own.exists() && holds_nothing(out) {
         fs::create_dir_all(out.join(CELLS)).map_err(Error::file("create", out))?;
         return write();
     }
     match fs::read_to_string(&own) {
-        Ok(text) if text == kept(&input.text) => Ok(()),
+        Ok(text) if text == redact(&input.text) => Ok(()),
         // Whoever mends a workload that could not even begin means this sweep; of several workers nobody knows what the others mean.
         Ok(_) if alone && finished(out).next().is_none() => {
             let cells = out.join(CELLS);
@@ -227,7 +228,7 @@ fn begin(at: &MeetingPlace, input: &Input, share: Share) -> Result<(), Error> {
             write()
         }
         Ok(_) => Err(another()),
-        Err(_) => Err(Error::Occupied { path: out.to_owned(), what: "no sweep (no workload.toml)" }),
+        Err(_) => Err(Error::Occupied { path: out.to_owned(), content: "no sweep (no workload.toml)" }),
     }
 }
 
@@ -256,7 +257,7 @@ fn finished(out: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Whether all cells that have ended in `at` are among `cells`: the tables written anew would leave others out.
-fn no_others(at: &MeetingPlace, cells: &[Cell]) -> Result<(), Error> {
+fn no_others(at: &SharedDirectory, cells: &[Cell]) -> Result<(), Error> {
     let ours: HashSet<PathBuf> = cells.iter().flat_map(Cell::attempts).map(|(_, path)| path).collect();
     let mut others: Vec<PathBuf> = finished(at.path()).filter(|cell| !ours.contains(cell)).collect();
     others.sort();
@@ -303,15 +304,15 @@ impl From<&Kept> for Limit {
 mod tests {
     use super::*;
 
-    fn input(text: &str) -> Input {
-        Input::new("w.toml".to_owned(), text.to_owned(), |_| Err(String::new()))
+    fn input(text: &str) -> WorkloadSource {
+        WorkloadSource::new("w.toml".to_owned(), text.to_owned(), |_| Err(String::new()))
     }
 
     #[test]
     fn a_sweep_of_which_nothing_has_ended_may_begin_with_a_mended_workload() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("sweep");
-        let begin = |input: &Input, share| begin(&MeetingPlace::at(&out).unwrap(), input, share);
+        let begin = |input: &WorkloadSource, share| begin(&SharedDirectory::at(&out).unwrap(), input, share);
         begin(&input("first"), Share::ALL).unwrap();
         let cell = out.join("cells/rate=1");
         fs::create_dir(&cell).unwrap();
@@ -328,7 +329,7 @@ mod tests {
     fn of_several_workers_any_may_begin_and_none_takes_the_place_of_another_workload() {
         let folder = tempfile::tempdir().unwrap();
         let (out, share) = (folder.path().join("sweep"), "2/3".parse().unwrap());
-        let begin = |input: &Input, share| begin(&MeetingPlace::at(&out).unwrap(), input, share);
+        let begin = |input: &WorkloadSource, share| begin(&SharedDirectory::at(&out).unwrap(), input, share);
         // Another has just made the directory.
         fs::create_dir_all(out.join("cells")).unwrap();
         begin(&input("first"), share).unwrap();
@@ -348,20 +349,20 @@ mod tests {
         let (input, varied) = (input(text), ["rate=50..250:50".parse().unwrap()]);
         let make = |out: &Path, share: &str| {
             let share = share.parse().unwrap();
-            let at = &MeetingPlace::at(out).unwrap();
+            let at = &SharedDirectory::at(out).unwrap();
             let sweep =
                 Sweep { input: &input, varied: &varied, at, simulated: true, objective: None, shuffled: false, share };
             sweep.run(&Arc::default(), &mut ()).unwrap()
         };
         let missing = |made| match made {
-            Made::Part { missing } => missing,
-            Made::Whole(_) => 0,
+            SweepOutcome::Part { missing } => missing,
+            SweepOutcome::Whole(_) => 0,
         };
         assert_eq!(missing(make(&together, "2/3")), 3);
         assert_eq!(missing(make(&together, "1/3")), 1);
         assert!(!together.join("sweep.json").exists());
-        let Made::Whole(whole) = make(&together, "3/3") else { panic!("all are there") };
-        let Made::Whole(by_one) = make(&alone, "1/1") else { panic!("all are there") };
+        let SweepOutcome::Whole(whole) = make(&together, "3/3") else { panic!("all are there") };
+        let SweepOutcome::Whole(by_one) = make(&alone, "1/1") else { panic!("all are there") };
         assert_eq!(serde_json::to_value(&whole.document).unwrap(), serde_json::to_value(&by_one.document).unwrap());
         assert_eq!(missing(make(&together, "1/3")), 0, "anybody reads it");
     }
@@ -375,7 +376,7 @@ mod tests {
             let points = points(&input, &[values.parse().unwrap()]).unwrap();
             points.into_iter().map(|point| Cell::new(point, &out)).collect()
         };
-        let at = MeetingPlace::at(&out).unwrap();
+        let at = SharedDirectory::at(&out).unwrap();
         begin(&at, &input, Share::ALL).unwrap();
         for cell in cells("rate=1,2") {
             fs::create_dir_all(&cell.path).unwrap();

@@ -1,20 +1,20 @@
-//! Files for other programs: the web-generator-toolkit's four tables and its histograms, and the bare gaps.
+//! FileReader for other programs: the web-generator-toolkit's four tables and its histograms, and the bare gaps.
 
 use std::fmt::Write;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use offered_model::Recording;
-use offered_model::csv::Table;
+use offered_events::Recording;
+use offered_events::csv::Table;
 use offered_stats::histogram::Histogram;
-use offered_verify::{Ask, Sample, Sizes, Tables, Times, Verdict, samples, toolkit};
+use offered_verify::{Criteria, Sample, SizeStats, Tables, TimeStats, Verdict, samples, toolkit};
 
 use crate::Error;
 
 /// What is written for other programs, and where.
 #[derive(Clone, Debug)]
-pub struct Toolkit {
+pub struct ToolkitExport {
     /// The toolkit's tables and histograms go into this directory.
     pub tables: Option<PathBuf>,
     /// The gaps between launches in ms go into this file, one a line in the order of time.
@@ -25,12 +25,12 @@ pub struct Toolkit {
     pub most_cells: usize,
 }
 
-impl Toolkit {
+impl ToolkitExport {
     /// Writes what was asked for of the launches of `recording` that `ask` looks at, on which this is the verdict.
     ///
     /// # Errors
     /// A file cannot be written, or the recording no longer be read.
-    pub fn write(&self, recording: &Recording, ask: &Ask, verdict: &Verdict) -> Result<(), Error> {
+    pub fn write(&self, recording: &Recording, ask: &Criteria, verdict: &Verdict) -> Result<(), Error> {
         if self.tables.is_none() && self.gaps.is_none() {
             return Ok(());
         }
@@ -58,7 +58,7 @@ impl Toolkit {
         fs::create_dir_all(dir).map_err(Error::file("create", dir))?;
         let whole = verdict.source.resolution_ms >= 1.0;
         for (suffix, title, content) in [
-            ("arr", "Inter-arrival Summary Statistics (ms)", times(&tables.launches, "cv", whole)),
+            ("arr", "Inter-arrival Summary Statistics (ms)", times(&tables.gaps, "cv", whole)),
             ("agg", "Aggregate Stats [Response Time(ms)-%Err-BW]", times(&tables.responses, "vmr", whole)),
             ("byte", "Web Page Size Summary Statistics (bytes)", sizes(&tables.sizes)),
             ("rt_1st", "Response Time 1st Byte Summary Statistics (ms)", times(&tables.first_byte, "vmr", whole)),
@@ -110,7 +110,7 @@ fn plain(label: &str) -> String {
 }
 
 /// The toolkit's rows: order statistics whole where the clock is, its dispersion column `cv` or `vmr` (variance / mean).
-fn times(rows: &[Times], dispersion: &str, whole: bool) -> io::Result<Vec<u8>> {
+fn times(rows: &[TimeStats], dispersion: &str, whole: bool) -> io::Result<Vec<u8>> {
     let mut head = vec!["label", "n", "tps", "median", "mean", "sdev", dispersion, "p90", "p95", "p99", "min", "max"];
     if rows.last().is_some_and(|row| row.error_percent.is_some()) {
         head.extend(["%error", "KB/sec"]);
@@ -123,7 +123,7 @@ fn times(rows: &[Times], dispersion: &str, whole: bool) -> io::Result<Vec<u8>> {
         table.text(&row.label)?.number(Some(row.n))?;
         table.number(row.rate_per_s.map(|rate| format!("{rate:.2}")))?;
         for (value, digits) in [
-            (row.median_ms, digits),
+            (row.p50_ms, digits),
             (row.mean_ms, 2),
             (row.sdev_ms, 2),
             (spread, 2),
@@ -143,14 +143,14 @@ fn times(rows: &[Times], dispersion: &str, whole: bool) -> io::Result<Vec<u8>> {
     table.finish()
 }
 
-fn sizes(rows: &[Sizes]) -> io::Result<Vec<u8>> {
+fn sizes(rows: &[SizeStats]) -> io::Result<Vec<u8>> {
     let mut table = Table::new(Vec::new());
     table.row(["label", "n", "tps", "median", "mean", "sdev", "vmr", "p90", "p95", "p99", "min", "max"])?;
     for row in rows {
         table.text(&row.label)?.number(Some(row.n))?;
         table.number(row.rate_per_s.map(|rate| format!("{rate:.2}")))?;
         for (value, digits) in [
-            (row.median_bytes, 0),
+            (row.p50_bytes, 0),
             (row.mean_bytes, 2),
             (row.sdev_bytes, 2),
             (row.cov * row.sdev_bytes, 2),

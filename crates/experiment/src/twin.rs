@@ -2,11 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use offered_model::{After, Instant, Launch, Nanos, Recording, Seed, Workload};
-use offered_simulate::drive::Sink;
-use offered_simulate::{Job, play};
-use offered_store::{MadeBy, RunRecord, Until};
-use offered_verify::{Counterpart, Sieve, Twin, Window};
+use offered_base::{Instant, Nanos, Seed};
+use offered_events::Recording;
+use offered_schedule::{After, Launch};
+use offered_workload::Workload;
+use offered_simulate::drive::SimulationObserver;
+use offered_simulate::{Job, simulate_with};
+use offered_store::{RunKind, RunRecord, EndCondition};
+use offered_verify::{SimulatedRequest, PairSampler, Twin, Window};
 
 use crate::Error;
 
@@ -16,7 +19,7 @@ use crate::Error;
 /// # Errors
 /// The workload models no server, or none that can be simulated; the run is a simulation that was brought to a load; the recording
 /// can no longer be read.
-pub fn of(
+pub fn compare(
     workload: &Workload,
     record: Option<&RunRecord>,
     recording: &Recording,
@@ -30,17 +33,17 @@ pub fn of(
     let mut workload = workload.clone().with_seed(seed);
     let launches = recording.events.launches();
     let mut left = u64::MAX;
-    if record.is_some_and(|record| record.until == Until::Answers) {
+    if record.is_some_and(|record| record.end_condition == EndCondition::Responses) {
         // A simulation that ended when it had seen enough, whatever the duration.
         workload = workload.with_count(None)?.with_duration(Nanos::MAX)?;
         left = launches;
     }
-    let sieve = Sieve::of(launches);
+    let sieve = PairSampler::of(launches);
     // Those of a recording are numbered as they came.
     let number = |name: &String| recording.labels.iter().position(|label| label == name);
     let labels = workload.labels().iter().map(|name| number(name).map_or(u16::MAX, |at| at as u16)).collect();
     let mut kept = Kept { sieve, left, labels, counterparts: Vec::new() };
-    let model = play(&workload, &mut kept)?;
+    let model = simulate_with(&workload, &mut kept)?;
     Ok(Twin::of(recording, window, sieve, model, kept.counterparts)?)
 }
 
@@ -48,17 +51,17 @@ pub fn of(
 ///
 /// # Errors
 /// The recording can no longer be read.
-pub fn of_measured(
+pub fn compare_measured(
     workload: &Workload,
     record: Option<&RunRecord>,
     recording: &Recording,
     window: &Window,
 ) -> Result<Option<Twin>, Error> {
-    let measured = record.is_none_or(|record| record.made_by == MadeBy::Run);
+    let measured = record.is_none_or(|record| record.kind == RunKind::Run);
     if !measured || workload.server().is_none() && workload.stations().is_empty() {
         return Ok(None);
     }
-    match of(workload, record, recording, window) {
+    match compare(workload, record, recording, window) {
         Ok(twin) => Ok(Some(twin)),
         Err(Error::Refused(_)) => Ok(None),
         Err(error) => Err(error),
@@ -67,28 +70,28 @@ pub fn of_measured(
 
 /// Keeps what the model makes of the launches that are compared.
 struct Kept {
-    sieve: Sieve,
+    sieve: PairSampler,
     /// After so many answers it has seen enough.
     left: u64,
     /// The numbers of the workload's requests among the labels of the recording.
     labels: Vec<u16>,
-    counterparts: Vec<Counterpart>,
+    counterparts: Vec<SimulatedRequest>,
 }
 
 impl Kept {
     fn keep(&mut self, launch: Launch, label: u16, response: Option<Nanos>) {
         let Launch { session, step, intended, .. } = launch;
-        if self.sieve.keeps(session, step) {
+        if self.sieve.includes(session, step) {
             let label = self.labels[usize::from(label)];
-            self.counterparts.push(Counterpart { session, step, label, intended, response });
+            self.counterparts.push(SimulatedRequest { session, step, label, intended, response });
         }
     }
 }
 
-impl Sink for Kept {
+impl SimulationObserver for Kept {
     fn arrived(&mut self, _: Instant) {}
 
-    fn refused(&mut self, launch: Launch, class: u16, _: After) {
+    fn rejected(&mut self, launch: Launch, class: u16, _: After) {
         self.keep(launch, class, None);
     }
 

@@ -2,16 +2,16 @@
 
 use std::str::FromStr;
 
-use offered_model::Workload;
-use schemars::JsonSchema;
+use offered_workload::Workload;
 use serde::{Deserialize, Serialize};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-use crate::{Error, Field, Input};
+use crate::{Error, Field, WorkloadSource};
 
 /// A field and the values it takes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Vary {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VariedField {
     /// Its name, short or a path: `rate`, `server.servers`.
     pub field: Field,
     /// As they are written.
@@ -22,11 +22,11 @@ pub struct Vary {
 const MOST_VALUES: f64 = 10_000.0;
 
 /// `field=a,b,c` or `field=from..to:step`, both ends included.
-impl FromStr for Vary {
+impl FromStr for VariedField {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let wrong = |why: &str| Error::NotVaried { text: text.to_owned(), why: why.to_owned() };
+        let wrong = |why: &str| Error::NotVaried { text: text.to_owned(), reason: why.to_owned() };
         let (field, values) = text.split_once('=').ok_or_else(|| wrong(""))?;
         let range = values.split_once("..").and_then(|(from, rest)| Some((from, rest.split_once(':')?)));
         let values: Vec<String> = match range {
@@ -78,10 +78,10 @@ impl Point {
 ///
 /// # Errors
 /// A field or a value that is there twice, and what [`point`] refuses.
-pub fn points(input: &Input, varied: &[Vary]) -> Result<Vec<Point>, Error> {
+pub fn points(input: &WorkloadSource, varied: &[VariedField]) -> Result<Vec<Point>, Error> {
     once_each(varied)?;
     let mut combinations: Vec<Vec<(Field, String)>> = vec![Vec::new()];
-    for Vary { field, values } in varied {
+    for VariedField { field, values } in varied {
         let longer = |one: &Vec<(Field, String)>, value: &String| {
             let mut one = one.clone();
             one.push((field.clone(), value.clone()));
@@ -93,8 +93,8 @@ pub fn points(input: &Input, varied: &[Vary]) -> Result<Vec<Point>, Error> {
 }
 
 /// Nothing is asked twice: two cells alike would be one.
-fn once_each(varied: &[Vary]) -> Result<(), Error> {
-    for (i, Vary { field, values }) in varied.iter().enumerate() {
+fn once_each(varied: &[VariedField]) -> Result<(), Error> {
+    for (i, VariedField { field, values }) in varied.iter().enumerate() {
         if varied[..i].iter().any(|before| before.field == *field) {
             return Err(Error::FieldTwice { field: field.clone() });
         }
@@ -109,17 +109,17 @@ fn once_each(varied: &[Vary]) -> Result<(), Error> {
 ///
 /// # Errors
 /// The workload is none; it has no such field; or with this value it is none.
-pub fn point(input: &Input, values: Vec<(Field, String)>) -> Result<Point, Error> {
+pub fn point(input: &WorkloadSource, values: Vec<(Field, String)>) -> Result<Point, Error> {
     let mut load = None;
     if values.is_empty() {
-        let (text, workload) = input.located(&input.text)?;
+        let (text, workload) = input.parse_with_files(&input.text)?;
         return Ok(Point { values, text, workload, load });
     }
     // The file's own mistakes first, with their lines.
     input.parse(&input.text)?;
     let mut document: DocumentMut = input.text.parse().expect("a workload is TOML");
     for (field, value) in &values {
-        let wrong = |why| Error::Value { field: field.clone(), value: value.clone(), why };
+        let wrong = |why| Error::Value { field: field.clone(), value: value.clone(), reason: why };
         if *field == Field::Load {
             load = Some(value.parse().map_err(|_| wrong(format!("`{value}` is not a number")))?);
         } else {
@@ -127,7 +127,7 @@ pub fn point(input: &Input, values: Vec<(Field, String)>) -> Result<Point, Error
         }
     }
     let (text, workload) =
-        input.located(&document.to_string()).map_err(Error::from).map_err(Error::at(name(&values)))?;
+        input.parse_with_files(&document.to_string()).map_err(Error::from).map_err(Error::at(name(&values)))?;
     Ok(Point { values, text, workload, load })
 }
 
@@ -242,25 +242,25 @@ mod tests {
 
     #[test]
     fn ranges_include_both_ends_and_are_round() {
-        let values = |text: &str| text.parse::<Vary>().unwrap().values;
+        let values = |text: &str| text.parse::<VariedField>().unwrap().values;
         assert_eq!(values("load=0.1..0.95:0.05").len(), 18);
         assert_eq!(values("load=0.1..0.4:0.1"), ["0.1", "0.2", "0.3", "0.4"]);
         assert_eq!(values("users=10..30:10"), ["10", "20", "30"]);
         assert_eq!(values("think=1ms, 10ms"), ["1ms", "10ms"]);
         for text in ["load", "=1", "load=", "load=1..0:0.1", "load=0..1:0", "load=a..b:c", "load=1,,2"] {
-            assert!(text.parse::<Vary>().unwrap_err().to_string().contains("is not a field with its values"), "{text}");
+            assert!(text.parse::<VariedField>().unwrap_err().to_string().contains("is not a field with its values"), "{text}");
         }
     }
 
     #[test]
     fn a_range_of_too_many_values_says_how_many_they_are() {
-        let why = "rate=1..1000000:0.001".parse::<Vary>().unwrap_err().to_string();
+        let why = "rate=1..1000000:0.001".parse::<VariedField>().unwrap_err().to_string();
         assert!(why.contains("these are 999999001 values, more than 10000"), "{why}");
     }
 
     #[test]
     fn nothing_varies_twice() {
-        let vary = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<Vary>>();
+        let vary = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<VariedField>>();
         assert!(once_each(&vary(&["rate=1,2", "seed=1,2"])).is_ok());
         for (texts, why) in
             [(&["rate=1,2,1"][..], "rate=1 is there twice"), (&["rate=1", "rate=2"], "rate varies twice")]

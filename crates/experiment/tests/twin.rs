@@ -6,13 +6,16 @@
 
 use std::ops::ControlFlow;
 
+use offered_base::{Instant, Seed};
+use offered_events::{Event, Outcome, Recording};
 use offered_experiment::twin;
-use offered_model::{After, Event, Instant, Launch, Outcome, Recording, Seed, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::partly_open::SessionStream;
-use offered_simulate::drive::Sink;
-use offered_simulate::{Job, play};
+use offered_schedule::{After, Launch};
+use offered_simulate::drive::SimulationObserver;
+use offered_simulate::{Job, simulate_with};
 use offered_verify::{Twin, Window};
+use offered_workload::Workload;
 
 /// A run and its model: how the server of the run differs, and the ratio of the two mean responses in the long run.
 struct Case {
@@ -90,7 +93,7 @@ impl Case {
     fn twin(&self, seed: u64) -> Twin {
         let run = self.workload(self.policies[0], SERVICE * self.slower, seed);
         let mut events = Events::default();
-        play(&run, &mut events).unwrap();
+        simulate_with(&run, &mut events).unwrap();
         let recording = Recording::of_run(events.0, run.labels());
         let counted = run.counted();
         let at = |instant: Instant| Instant::ZERO.until(instant).as_secs_f64();
@@ -103,10 +106,10 @@ impl Case {
 #[derive(Default)]
 struct Events(Vec<Event>);
 
-impl Sink for Events {
+impl SimulationObserver for Events {
     fn arrived(&mut self, _: Instant) {}
 
-    fn refused(&mut self, _: Launch, _: u16, _: After) {
+    fn rejected(&mut self, _: Launch, _: u16, _: After) {
         unreachable!("there is room for all");
     }
 
@@ -168,7 +171,7 @@ fn the_same_launches_are_paired_in_every_system() {
     }
     // Launches of an open system wait for nobody.
     let open = cases()[0].twin(1);
-    assert_eq!((open.same_instant, open.unpaired.all()), (open.pairs, 0));
+    assert_eq!((open.same_time, open.unpaired.all()), (open.pairs, 0));
 }
 
 #[test]
@@ -185,7 +188,7 @@ fn a_server_that_is_the_one_modelled_makes_every_answer_the_same() {
         };
         let twin = same.twin(3);
         let total = twin.total().unwrap();
-        assert_eq!((twin.unpaired.all(), twin.same_instant), (0, twin.pairs), "{arrivals}");
+        assert_eq!((twin.unpaired.all(), twin.same_time), (0, twin.pairs), "{arrivals}");
         assert_eq!((total.ratio, total.ratio_low, total.ratio_high), (Some(1.0), Some(1.0), Some(1.0)), "{arrivals}");
     }
 }

@@ -1,29 +1,29 @@
-//! The page of an exporter: Prometheus' text format 0.0.4, and `OpenMetrics` 1.0.
+//! The formats of exporters: Prometheus' text format 0.0.4, and `OpenMetrics` 1.0.
 //!
-//! A line that is neither a comment nor a number with its name is passed over, and so are exemplars and the stamps that some
-//! exporters write: what is asked now is taken for now. Sources: <https://prometheus.io/docs/instrumenting/exposition_formats>, and
-//! the `OpenMetrics` specification, sections on types and on the ABNF of its text format.
+//! Lines that are neither a comment nor a metric are skipped. Exemplars and timestamps are ignored: a value counts for the time of the
+//! scrape. Sources: <https://prometheus.io/docs/instrumenting/exposition_formats>,
+//! and the `OpenMetrics` specification, sections on types and on the ABNF of its text format.
 
 use std::collections::HashMap;
 
-/// What tells a series from others of its name.
+/// Names and values of labels.
 pub(crate) type Labels<'a> = Vec<(&'a str, String)>;
 
-/// A number of a page.
+/// One value of a page.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Series<'a> {
     pub(crate) name: &'a str,
-    /// In their order.
+    /// In the order of the page.
     pub(crate) labels: Labels<'a>,
     pub(crate) value: f64,
-    /// Whether it only rises, but for beginning anew.
-    pub(crate) rises: bool,
-    /// Whether it is a cell of a histogram.
+    /// Whether it is a counter: it only increases, except for resets.
+    pub(crate) is_counter: bool,
+    /// Whether it is a histogram bucket.
     pub(crate) is_bucket: bool,
 }
 
-/// Gives `take` every number of the page.
-pub(crate) fn each<'a>(page: &'a str, take: &mut dyn FnMut(Series<'a>)) {
+/// Passes every value of the page to `visit`.
+pub(crate) fn each<'a>(page: &'a str, visit: &mut dyn FnMut(Series<'a>)) {
     let mut types: HashMap<&str, &str> = HashMap::new();
     for line in page.lines().map(str::trim) {
         if let Some(comment) = line.strip_prefix('#') {
@@ -34,27 +34,27 @@ pub(crate) fn each<'a>(page: &'a str, take: &mut dyn FnMut(Series<'a>)) {
             continue;
         }
         let Some((name, labels, value)) = number(line) else { continue };
-        let (rises, is_bucket) = match types.get(name) {
+        let (is_counter, is_bucket) = match types.get(name) {
             Some(kind) => (*kind == "counter", false),
             None => {
                 let of = |end: &str| name.strip_suffix(end).and_then(|family| types.get(family)).copied();
-                // When a counter began is no measurement.
+                // The creation time of a counter is not a measurement.
                 if matches!(of("_created"), Some("counter" | "histogram" | "summary")) {
                     continue;
                 }
                 let parts = ["_count", "_sum", "_bucket"].map(|end| matches!(of(end), Some("histogram" | "summary")));
-                let counted = match of("_total") {
+                let is_total = match of("_total") {
                     Some(kind) => kind == "counter",
                     None => name.ends_with("_total"),
                 };
-                (counted || parts.contains(&true), parts[2])
+                (is_total || parts.contains(&true), parts[2])
             }
         };
-        take(Series { name, labels, value, rises, is_bucket });
+        visit(Series { name, labels, value, is_counter, is_bucket });
     }
 }
 
-/// `name{label="value"} 1.5`, and whatever comes behind it.
+/// Parses `name{label="value"} 1.5`; anything after the value is ignored.
 fn number(line: &str) -> Option<(&str, Labels<'_>, f64)> {
     let (name, mut rest) = word(line)?;
     let mut labels = Vec::new();
@@ -76,25 +76,25 @@ fn number(line: &str) -> Option<(&str, Labels<'_>, f64)> {
     value.is_finite().then_some((name, labels, value))
 }
 
-/// The name that the text begins with, and the rest.
+/// Splits a text after the name at its start.
 fn word(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':')).unwrap_or(text.len());
     let (word, rest) = text.split_at(end);
     word.starts_with(|c: char| !c.is_ascii_digit()).then_some((word, rest))
 }
 
-/// What stands before the next quote that is one, and what behind it.
+/// Splits a text at the next unescaped quote; escapes before it are resolved.
 fn text(text: &str) -> Option<(String, &str)> {
-    let mut said = String::new();
+    let mut value = String::new();
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
         match c {
-            '"' => return Some((said, &text[at + 1..])),
+            '"' => return Some((value, &text[at + 1..])),
             '\\' => match chars.next()?.1 {
-                'n' => said.push('\n'),
-                other => said.push(other),
+                'n' => value.push('\n'),
+                other => value.push(other),
             },
-            c => said.push(c),
+            c => value.push(c),
         }
     }
     None
@@ -107,13 +107,13 @@ mod tests {
     fn read(page: &str) -> Vec<String> {
         let mut read = Vec::new();
         each(page, &mut |series| {
-            let Series { name, labels, value, rises, is_bucket } = series;
+            let Series { name, labels, value, is_counter, is_bucket } = series;
             let kind = if is_bucket {
                 "bucket"
-            } else if rises {
-                "rises"
+            } else if is_counter {
+                "counter"
             } else {
-                "level"
+                "gauge"
             };
             let labels: Vec<_> = labels.iter().map(|(label, value)| format!("{label}={value}")).collect();
             read.push(format!("{name} [{}] {value} {kind}", labels.join(",")));
@@ -121,9 +121,9 @@ mod tests {
         read
     }
 
-    /// The example of the format's own page, with its escapes, stamps and odd spaces.
+    /// The example in the documentation of the format, with escapes, timestamps and irregular spaces.
     #[test]
-    fn the_example_of_prometheus_is_read() {
+    fn the_example_of_prometheus_is_parsed() {
         let page = r#"# HELP http_requests_total The total number of HTTP requests.
 # TYPE http_requests_total counter
 http_requests_total{method="post",code="200"} 1027 1395066363000
@@ -152,36 +152,36 @@ rpc_duration_seconds_count 2693
         assert_eq!(
             read(page),
             [
-                "http_requests_total [method=post,code=200] 1027 rises",
-                "http_requests_total [method=post,code=400] 3 rises",
-                "msdos_file_access_time_seconds [path=C:\\DIR\\FILE.TXT,error=Cannot find file:\n\"FILE.TXT\"] 1458255915 level",
-                "metric_without_timestamp_and_labels [] 12.47 level",
+                "http_requests_total [method=post,code=200] 1027 counter",
+                "http_requests_total [method=post,code=400] 3 counter",
+                "msdos_file_access_time_seconds [path=C:\\DIR\\FILE.TXT,error=Cannot find file:\n\"FILE.TXT\"] 1458255915 gauge",
+                "metric_without_timestamp_and_labels [] 12.47 gauge",
                 "http_request_duration_seconds_bucket [le=0.05] 24054 bucket",
                 "http_request_duration_seconds_bucket [le=+Inf] 144320 bucket",
-                "http_request_duration_seconds_sum [] 53423 rises",
-                "http_request_duration_seconds_count [] 144320 rises",
-                "rpc_duration_seconds [quantile=0.01] 3102 level",
-                "rpc_duration_seconds_sum [] 17560473 rises",
-                "rpc_duration_seconds_count [] 2693 rises",
+                "http_request_duration_seconds_sum [] 53423 counter",
+                "http_request_duration_seconds_count [] 144320 counter",
+                "rpc_duration_seconds [quantile=0.01] 3102 gauge",
+                "rpc_duration_seconds_sum [] 17560473 counter",
+                "rpc_duration_seconds_count [] 2693 counter",
             ]
         );
     }
 
     #[test]
-    fn what_openmetrics_says_otherwise_is_read_too() {
+    fn openmetrics_is_parsed() {
         let page = "# TYPE acme_http counter\n# UNIT acme_http_seconds seconds\nacme_http_total{path=\"/a b\",} 5 1.5 # {trace_id=\"x\"} 1 2\n\
                     acme_http_created 1395066363.1\n# TYPE queue gauge\nqueue 3\n# TYPE odd_total gauge\nodd_total 4\nplain_total 9\n# EOF\n";
         let expected = [
-            "acme_http_total [path=/a b] 5 rises",
-            "queue [] 3 level",
-            "odd_total [] 4 level",
-            "plain_total [] 9 rises",
+            "acme_http_total [path=/a b] 5 counter",
+            "queue [] 3 gauge",
+            "odd_total [] 4 gauge",
+            "plain_total [] 9 counter",
         ];
         assert_eq!(read(page), expected);
     }
 
     #[test]
-    fn what_is_no_number_is_passed_over() {
+    fn lines_without_a_number_are_skipped() {
         for line in [
             "<html>",
             "a",

@@ -1,24 +1,37 @@
-//! The server's side of a run: the counters of a machine, of control groups and of processes, as the kernel keeps them.
+//! The server's side of a run: samples of a machine's kernel counters, and of numbers scraped from exporters and databases.
 //!
-//! [`Counters`] opens the files once and reads them again for each sample; [`parse`] makes numbers of their text, and is pure. What
-//! is read is raw: counters since the machine was booted, in the kernel's own units, which stand in the names. Rates are made by
-//! who reads them (`offered-verify`), over any stretch of time, and a sample that was missed costs nothing but resolution.
+//! * [`Recording`] samples this machine into a file (`offered observe`). [`Counters`] opens the files of the kernel once and reads them
+//!   again for each sample; [`parse`] turns their text into numbers and is pure.
+//! * [`Scraper`] requests numbers from exporters, nginx's `stub_status` and databases during a run. [`read_response`] turns a response into
+//!   numbers and is pure.
+//! * [`compare_clocks_before`] and [`compare_clocks_after`] compare the clocks of observed machines with this one.
+//!
+//! Samples hold raw values: counters since boot, in the units of the kernel, which are part of the metric names. `offered-verify` computes
+//! rates, over any time span. A missed sample only lowers the resolution.
 //!
 //! # Limitations
-//! Linux only, and control groups of version 2; elsewhere [`Counters::open`] says so. In a container `/proc` tells of the whole machine.
+//! Kernel counters need Linux, and control groups need version 2; elsewhere [`Counters::open`] returns an error. In a container `/proc`
+//! describes the whole machine.
 
+mod clocks;
 mod counters;
+mod error;
 mod exposition;
+mod machine;
+mod memory;
 mod parse;
-mod scraped;
+mod record;
+mod response;
+mod scrape;
 
-pub use counters::{Counters, Error, Gone};
-pub use scraped::{Chosen, Found, TICKS_PER_S, scraped};
+pub use clocks::{compare_clocks_after, compare_clocks_before};
+pub use counters::{Counters, LostSource};
+pub use error::Error;
+pub use machine::{processors, this_machine, ticks_per_s};
+pub use memory::available_memory;
+pub use record::{Recording, RecordingEvent};
+pub use response::{ScrapeResult, SeriesFilter, TICKS_PER_S, read_response};
+pub use scrape::Scraper;
 
-/// Ticks in a second, which the kernel counts processor time in.
-pub fn ticks_per_s() -> u64 {
-    rustix::param::clock_ticks_per_second()
-}
-
-/// Given each number of a sample: what it was read of, what it is, and the number.
-pub type Take<'a> = &'a mut dyn FnMut(&str, &str, f64);
+/// Receives the values of a sample: the source (`cpu`, `disk:sda`, `{path="/"}`), the metric name, and the value.
+pub type SampleVisitor<'a> = &'a mut dyn FnMut(&str, &str, f64);

@@ -1,75 +1,75 @@
-//! How much memory a process can still have, on Linux: what the system says is free for it, and no more than any of its groups may have.
+//! The memory available to this process on Linux: the available memory of the system, or the smallest limit of its control groups.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// In bytes; `None` where the system (any but Linux) does not say.
-pub(crate) fn there() -> Option<u64> {
-    there_in(Path::new("/"))
+/// The memory available to this process, in bytes; `None` on systems other than Linux.
+pub fn available_memory() -> Option<u64> {
+    available_in(Path::new("/"))
 }
 
-/// Of a system whose files lie under `root`.
-fn there_in(root: &Path) -> Option<u64> {
-    let said = fs::read_to_string(root.join("proc/meminfo")).ok()?;
-    let line = said.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+/// The same for a system whose files are under `root`.
+fn available_in(root: &Path) -> Option<u64> {
+    let meminfo = fs::read_to_string(root.join("proc/meminfo")).ok()?;
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let free = line.split_whitespace().next()?.parse::<u64>().ok()? * 1024;
-    Some(bounds(root).into_iter().chain([free]).min().unwrap_or(free))
+    Some(limits(root).into_iter().chain([free]).min().unwrap_or(free))
 }
 
-/// What the groups of this process may have: its own, and every one that it is in, for a bound holds for all below it.
-fn bounds(root: &Path) -> Vec<u64> {
+/// The memory limits of the control groups of this process: its own and all parents, because a limit holds for the whole subtree.
+fn limits(root: &Path) -> Vec<u64> {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
     let mut found = Vec::new();
-    // One is accounted for by the second version or by the first; a machine may have both, with memory in either.
+    // A machine may have both versions of control groups, with the memory controller in either.
     for mount in mounts.lines().filter_map(Mount::parse) {
-        let file = match mount.is_second {
+        let file = match mount.is_version_2 {
             true => "memory.max",
             false => "memory.limit_in_bytes",
         };
         let Some(below) = groups.lines().find_map(|line| mount.below(line)) else { continue };
         let at = root.join(mount.at.trim_start_matches('/'));
         let own = at.join(&below);
-        // "max" is none; the first version says a number that no machine has.
-        let bound = |group: &Path| fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
-        found.extend(own.ancestors().take_while(|group| group.starts_with(&at)).filter_map(bound));
+        // Without a limit, version 2 has "max" and version 1 a number larger than any memory.
+        let limit = |group: &Path| fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
+        found.extend(own.ancestors().take_while(|group| group.starts_with(&at)).filter_map(limit));
     }
     found
 }
 
-/// Where groups that account for memory are to be seen.
+/// A mount point of a control group hierarchy with the memory controller.
 struct Mount<'a> {
-    is_second: bool,
-    /// The group that is seen at its root: in a container often that of the container.
+    is_version_2: bool,
+    /// The group at the root of the mount; in a container often the group of the container.
     root: &'a str,
     at: &'a str,
 }
 
 impl<'a> Mount<'a> {
-    /// Of a line of `mountinfo` (proc(5)).
+    /// Parses a line of `mountinfo` (proc(5)).
     fn parse(line: &'a str) -> Option<Self> {
         let (mount, system) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(3);
         let mut system = system.split(' ');
         let (root, at) = (mount.next()?, mount.next()?);
         let (kind, options) = (system.next()?, system.nth(1)?);
-        let is_second = kind == "cgroup2";
-        (is_second || kind == "cgroup" && options.split(',').any(|option| option == "memory")).then_some(Self {
-            is_second,
+        let is_version_2 = kind == "cgroup2";
+        (is_version_2 || kind == "cgroup" && options.split(',').any(|option| option == "memory")).then_some(Self {
+            is_version_2,
             root,
             at,
         })
     }
 
-    /// The group below its root that a line of `cgroup` (cgroups(7)) says, if it is about this hierarchy.
+    /// The group in a line of `cgroup` (cgroups(7)), relative to the root of this mount; `None` if the line is of another hierarchy.
     fn below(&self, line: &str) -> Option<PathBuf> {
         let mut line = line.splitn(3, ':').skip(1);
         let (controllers, path) = (line.next()?, line.next()?);
-        let is_this = match self.is_second {
+        let is_this = match self.is_version_2 {
             true => controllers.is_empty(),
             false => controllers.split(',').any(|one| one == "memory"),
         };
-        // One that is not below it, as seen from here, is bound by what the root is bound by at least.
+        // A group outside the visible root has at least the limits of the root.
         let below = Path::new(path).strip_prefix(self.root).unwrap_or(Path::new(""));
         let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
         is_this.then(|| if is_plain { below.to_owned() } else { PathBuf::new() })
@@ -80,7 +80,7 @@ impl<'a> Mount<'a> {
 mod tests {
     use super::*;
 
-    /// What a system says whose files have this text.
+    /// The available memory of a system with these files.
     fn with(files: &[(&str, &str)]) -> Option<u64> {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
@@ -88,7 +88,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        there_in(root.path())
+        available_in(root.path())
     }
 
     const FREE: (&str, &str) =
@@ -96,14 +96,14 @@ mod tests {
     const MB: u64 = 1 << 20;
 
     #[test]
-    fn a_system_without_groups_has_what_is_free_and_one_that_does_not_say_is_not_known() {
+    fn without_control_groups_the_memory_of_the_system_counts() {
         assert_eq!(with(&[FREE]), Some(21_000_000 * 1024));
         assert_eq!(with(&[]), None);
     }
 
-    /// A service of systemd on Debian 12, in a slice with a bound of its own.
+    /// A systemd service on Debian 12, in a slice with a limit.
     #[test]
-    fn the_least_bound_of_all_groups_that_a_process_is_in_counts() {
+    fn the_smallest_limit_of_all_parent_groups_counts() {
         let mounts = "24 30 0:22 / /sys rw,nosuid,nodev,noexec,relatime shared:7 - sysfs sysfs rw\n\
             30 24 0:26 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot\n";
         let system = |slice: &'static str, service: &'static str| {

@@ -1,12 +1,11 @@
-//! What the kernel's texts say, as numbers under names with their units.
+//! Parsing the files of the kernel into numbers, with units in their names.
 //!
-//! A line that says something else than is expected here is passed over: kernels add fields at the ends of lines, and lines at the
-//! ends of files. Sources: proc(5); Documentation/admin-guide/iostats.rst, Documentation/accounting/psi.rst and
+//! Unknown lines and additional fields are ignored: newer kernels append fields to lines, and lines to files. Sources: proc(5); Documentation/admin-guide/iostats.rst, Documentation/accounting/psi.rst and
 //! Documentation/admin-guide/cgroup-v2.rst of Linux.
 
-use crate::Take;
+use crate::SampleVisitor;
 
-/// Processor times of all (`cpu`), field by field, as `/proc/stat` has them.
+/// The fields of a `cpu` line of `/proc/stat`, in their order.
 const CPU: [&str; 8] = [
     "user_ticks",
     "nice_ticks",
@@ -17,10 +16,10 @@ const CPU: [&str; 8] = [
     "softirq_ticks",
     "steal_ticks",
 ];
-/// The places of those in which a processor works for somebody here.
+/// Indexes of the fields that count as busy.
 const BUSY: [usize; 5] = [0, 1, 2, 5, 6];
 
-/// Fields of an interface in `/proc/net/dev`: those received, and eight further on those sent.
+/// The first fields of an interface in `/proc/net/dev`: received, and sent (eight fields later).
 const NET: [(&str, &str); 4] = [
     ("in_bytes", "out_bytes"),
     ("in_packets", "out_packets"),
@@ -28,7 +27,7 @@ const NET: [(&str, &str); 4] = [
     ("in_dropped", "out_dropped"),
 ];
 
-/// Fields of a disk in `/proc/diskstats`, from the fourth.
+/// Fields of a disk in `/proc/diskstats`; index 0 is the fourth column.
 const DISK: [(usize, &str); 7] = [
     (0, "reads"),
     (2, "read_sectors"),
@@ -39,20 +38,20 @@ const DISK: [(usize, &str); 7] = [
     (10, "queue_ms"),
 ];
 
-/// `/proc/stat`: all processors field by field, each of them as busy and idle, how many want to run, and how often that changed.
-pub(crate) fn stat(text: &str, take: Take<'_>) {
+/// `/proc/stat`: the times of all processors by field, busy and idle time of each, runnable and blocked processes, context switches.
+pub(crate) fn stat(text: &str, visit: SampleVisitor<'_>) {
     for line in text.lines() {
         let Some((name, rest)) = line.split_once(' ') else { continue };
         let mut numbers = rest.split_ascii_whitespace().map_while(|word| word.parse::<u64>().ok());
         match name {
-            "cpu" => CPU.into_iter().zip(numbers).for_each(|(metric, ticks)| take("cpu", metric, ticks as f64)),
-            "procs_running" => numbers.take(1).for_each(|n| take("system", "running", n as f64)),
-            "procs_blocked" => numbers.take(1).for_each(|n| take("system", "blocked", n as f64)),
-            "ctxt" => numbers.take(1).for_each(|n| take("system", "context_switches", n as f64)),
+            "cpu" => CPU.into_iter().zip(numbers).for_each(|(metric, ticks)| visit("cpu", metric, ticks as f64)),
+            "procs_running" => numbers.take(1).for_each(|n| visit("system", "running", n as f64)),
+            "procs_blocked" => numbers.take(1).for_each(|n| visit("system", "blocked", n as f64)),
+            "ctxt" => numbers.take(1).for_each(|n| visit("system", "context_switches", n as f64)),
             _ if name.strip_prefix("cpu").is_some_and(|core| core.parse::<u32>().is_ok()) => {
                 let all: [u64; 8] = std::array::from_fn(|_| numbers.next().unwrap_or(0));
-                take(name, "busy_ticks", BUSY.iter().map(|place| all[*place]).sum::<u64>() as f64);
-                take(name, "idle_ticks", (all[3] + all[4]) as f64);
+                visit(name, "busy_ticks", BUSY.iter().map(|place| all[*place]).sum::<u64>() as f64);
+                visit(name, "idle_ticks", (all[3] + all[4]) as f64);
             }
             _ => {}
         }
@@ -60,22 +59,22 @@ pub(crate) fn stat(text: &str, take: Take<'_>) {
 }
 
 /// `/proc/net/dev`: each interface as `net:eth0`.
-pub(crate) fn net(text: &str, take: Take<'_>) {
+pub(crate) fn net(text: &str, visit: SampleVisitor<'_>) {
     for line in text.lines() {
         let Some((name, rest)) = line.split_once(':') else { continue };
         let numbers: Vec<u64> = rest.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
         let source = format!("net:{}", name.trim());
         for (place, (received, sent)) in NET.into_iter().enumerate() {
             if let (Some(first), Some(second)) = (numbers.get(place), numbers.get(place + 8)) {
-                take(&source, received, *first as f64);
-                take(&source, sent, *second as f64);
+                visit(&source, received, *first as f64);
+                visit(&source, sent, *second as f64);
             }
         }
     }
 }
 
-/// `/proc/diskstats`: each disk for which `is_disk` as `disk:sda`; its partitions are counted in it.
-pub(crate) fn disks(text: &str, is_disk: impl Fn(&str) -> bool, take: Take<'_>) {
+/// `/proc/diskstats`: each disk for which `is_disk` is true as `disk:sda`. Partitions are part of their disk.
+pub(crate) fn disks(text: &str, is_disk: impl Fn(&str) -> bool, visit: SampleVisitor<'_>) {
     for line in text.lines() {
         let mut words = line.split_ascii_whitespace().skip(2);
         let Some(name) = words.next().filter(|name| is_disk(name)) else { continue };
@@ -83,14 +82,14 @@ pub(crate) fn disks(text: &str, is_disk: impl Fn(&str) -> bool, take: Take<'_>) 
         let source = format!("disk:{name}");
         for (place, metric) in DISK {
             if let Some(number) = numbers.get(place) {
-                take(&source, metric, *number as f64);
+                visit(&source, metric, *number as f64);
             }
         }
     }
 }
 
-/// A file of pressure: the time in which some, and in which all that wanted to work were held up.
-pub(crate) fn pressure(source: &str, text: &str, take: Take<'_>) {
+/// A pressure file: the time in which some, or all, runnable tasks were stalled.
+pub(crate) fn pressure(source: &str, text: &str, visit: SampleVisitor<'_>) {
     for line in text.lines() {
         let metric = match line.split_once(' ') {
             Some(("some", _)) => "some_us",
@@ -98,13 +97,13 @@ pub(crate) fn pressure(source: &str, text: &str, take: Take<'_>) {
             _ => continue,
         };
         if let Some(total) = line.rsplit_once("total=").and_then(|(_, total)| total.trim().parse::<u64>().ok()) {
-            take(source, metric, total as f64);
+            visit(source, metric, total as f64);
         }
     }
 }
 
-/// `/proc/meminfo`: how much there is, and how much of it could be had.
-pub(crate) fn memory(text: &str, take: Take<'_>) {
+/// `/proc/meminfo`: total and available memory and swap.
+pub(crate) fn memory(text: &str, visit: SampleVisitor<'_>) {
     for (key, value) in pairs(text) {
         let metric = match key {
             "MemTotal:" => "total_bytes",
@@ -113,12 +112,12 @@ pub(crate) fn memory(text: &str, take: Take<'_>) {
             "SwapFree:" => "swap_free_bytes",
             _ => continue,
         };
-        take("memory", metric, (value * 1024) as f64);
+        visit("memory", metric, (value * 1024) as f64);
     }
 }
 
-/// `cpu.stat` of a control group: what its processes used, and how long they were not let.
-pub(crate) fn group_cpu(source: &str, text: &str, take: Take<'_>) {
+/// `cpu.stat` of a control group: processor time used, and throttling.
+pub(crate) fn group_cpu(source: &str, text: &str, visit: SampleVisitor<'_>) {
     for (key, value) in pairs(text) {
         let metric = match key {
             "usage_usec" => "cpu_us",
@@ -128,49 +127,49 @@ pub(crate) fn group_cpu(source: &str, text: &str, take: Take<'_>) {
             "throttled_usec" => "throttled_us",
             _ => continue,
         };
-        take(source, metric, value as f64);
+        visit(source, metric, value as f64);
     }
 }
 
-/// `cpu.max` of a control group, `200000 100000`: how many processors it may use; nothing where that is not limited.
-pub(crate) fn group_limit(source: &str, text: &str, take: Take<'_>) {
+/// `cpu.max` of a control group, `200000 100000`: its limit in processors. Passes nothing if there is no limit.
+pub(crate) fn group_limit(source: &str, text: &str, visit: SampleVisitor<'_>) {
     let mut words = text.split_ascii_whitespace().map(str::parse::<f64>);
     if let (Some(Ok(quota)), Some(Ok(period))) = (words.next(), words.next())
         && period > 0.0
     {
-        take(source, "cpu_limit", quota / period);
+        visit(source, "cpu_limit", quota / period);
     }
 }
 
-/// `io.stat` of a control group, `8:0 rbytes=1 wbytes=2 rios=3 wios=4`: all its devices together.
-pub(crate) fn group_io(source: &str, text: &str, take: Take<'_>) {
+/// `io.stat` of a control group, `8:0 rbytes=1 wbytes=2 rios=3 wios=4`: the sums over all devices.
+pub(crate) fn group_io(source: &str, text: &str, visit: SampleVisitor<'_>) {
     let sum = |key: &str| {
         let words = text.split_ascii_whitespace().filter_map(|word| word.strip_prefix(key)?.strip_prefix('='));
         words.filter_map(|number| number.parse::<u64>().ok()).fold(0, u64::saturating_add)
     };
     for (key, metric) in [("rbytes", "read_bytes"), ("wbytes", "written_bytes"), ("rios", "reads"), ("wios", "writes")]
     {
-        take(source, metric, sum(key) as f64);
+        visit(source, metric, sum(key) as f64);
     }
 }
 
-/// `/proc/PID/stat`: what a process used, all its threads together.
-pub(crate) fn process(source: &str, text: &str, page: u64, take: Take<'_>) {
-    // Its name stands in brackets and may hold anything, brackets too.
+/// `/proc/PID/stat`: processor times of a process over all its threads, number of threads, resident memory.
+pub(crate) fn process(source: &str, text: &str, page: u64, visit: SampleVisitor<'_>) {
+    // The name is in parentheses and may itself contain parentheses.
     let Some((_, rest)) = text.rsplit_once(')') else { return };
     let words: Vec<&str> = rest.split_ascii_whitespace().collect();
     let number = |place: usize| words.get(place).and_then(|word| word.parse::<u64>().ok());
-    // The first behind the name is the third of all.
+    // Index 0 is the third field of the file.
     for (place, metric, unit) in
         [(11, "user_ticks", 1), (12, "system_ticks", 1), (17, "threads", 1), (21, "resident_bytes", page)]
     {
         if let Some(number) = number(place) {
-            take(source, metric, number.saturating_mul(unit) as f64);
+            visit(source, metric, number.saturating_mul(unit) as f64);
         }
     }
 }
 
-/// `key value` on each line, `key: value kB` too.
+/// Parses lines such as `key value` and `key: value kB`.
 fn pairs(text: &str) -> impl Iterator<Item = (&str, u64)> {
     text.lines().filter_map(|line| {
         let mut words = line.split_ascii_whitespace();
@@ -183,21 +182,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What `parse` finds, a line for each.
-    fn found(parse: impl FnOnce(Take<'_>)) -> Vec<String> {
+    /// The values that `parse` passes on, one line each.
+    fn found(parse: impl FnOnce(SampleVisitor<'_>)) -> Vec<String> {
         let mut found = Vec::new();
         parse(&mut |source, metric, value| found.push(format!("{source} {metric} {value}")));
         found
     }
 
     #[test]
-    fn processor_times_are_told_of_all_and_of_each() {
+    fn processor_times_are_parsed_in_total_and_per_processor() {
         // Linux 6.1, with the eighth processor switched off.
         let text = "cpu  117018 6 43871 2519364 5231 0 1842 77 0 0\ncpu0 58510 4 21930 1259000 2600 0 900 40 0 0\n\
                     cpu9 58508 2 21941 1260364 2631 0 942 37 0 0\nintr 10463218 0 9 0\nctxt 17830113\nbtime 1700000000\n\
                     processes 48211\nprocs_running 3\nprocs_blocked 1\nsoftirq 1 2 3\n";
         assert_eq!(
-            found(|take| stat(text, take)),
+            found(|visit| stat(text, visit)),
             [
                 "cpu user_ticks 117018",
                 "cpu nice_ticks 6",
@@ -219,12 +218,12 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_are_told_in_both_directions() {
+    fn interfaces_are_parsed_in_both_directions() {
         let text = "Inter-|   Receive                                                |  Transmit\n \
                     face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n  \
                     eth0: 2295511830  114203    1    2    0     0          0         0  7894888   73918    3    4    0     0       0          0\n";
         assert_eq!(
-            found(|take| net(text, take)),
+            found(|visit| net(text, visit)),
             [
                 "net:eth0 in_bytes 2295511830",
                 "net:eth0 out_bytes 7894888",
@@ -239,11 +238,11 @@ mod tests {
     }
 
     #[test]
-    fn disks_are_told_and_not_their_partitions() {
+    fn partitions_are_skipped() {
         let text = " 254       0 vda 11542 3511 1093402 6012 9321 8842 522714 8123 2 9924 14411 0 0 0 0 310 276\n \
                     254       1 vda1 11400 3511 1090000 6000 9321 8842 522714 8123 0 9900 14123\n";
         assert_eq!(
-            found(|take| disks(text, |name| name == "vda", take)),
+            found(|visit| disks(text, |name| name == "vda", visit)),
             [
                 "disk:vda reads 11542",
                 "disk:vda read_sectors 1093402",
@@ -257,30 +256,30 @@ mod tests {
     }
 
     #[test]
-    fn pressure_is_the_total_and_older_kernels_have_no_full_of_the_processor() {
+    fn pressure_totals_are_parsed_with_and_without_full() {
         let text =
             "some avg10=0.00 avg60=0.12 avg300=0.40 total=26811437\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=12\n";
         assert_eq!(
-            found(|take| pressure("pressure:cpu", text, take)),
+            found(|visit| pressure("pressure:cpu", text, visit)),
             ["pressure:cpu some_us 26811437", "pressure:cpu full_us 12"]
         );
         let older = text.lines().next().unwrap();
-        assert_eq!(found(|take| pressure("pressure:cpu", older, take)).len(), 1);
+        assert_eq!(found(|visit| pressure("pressure:cpu", older, visit)).len(), 1);
     }
 
     #[test]
-    fn memory_is_told_in_bytes() {
+    fn memory_is_in_bytes() {
         let text = "MemTotal:        8139744 kB\nMemFree:          211204 kB\nMemAvailable:    6214804 kB\nHugePages_Total:       0\n";
         assert_eq!(
-            found(|take| memory(text, take)),
+            found(|visit| memory(text, visit)),
             ["memory total_bytes 8335097856", "memory available_bytes 6363959296"]
         );
     }
 
     #[test]
-    fn a_control_group_is_told_with_its_limit() {
+    fn a_control_group_has_a_limit() {
         let cpu = "usage_usec 1200345\nuser_usec 1000000\nsystem_usec 200345\nnr_periods 10\nnr_throttled 3\nthrottled_usec 41000\n";
-        let of = |parse: fn(&str, &str, Take<'_>), text: &str| found(|take| parse("cgroup:db", text, take));
+        let of = |parse: fn(&str, &str, SampleVisitor<'_>), text: &str| found(|visit| parse("cgroup:db", text, visit));
         assert_eq!(
             of(group_cpu, cpu),
             [
@@ -304,10 +303,10 @@ mod tests {
     }
 
     #[test]
-    fn a_process_may_be_called_anything() {
+    fn process_names_may_contain_parentheses() {
         let text = "4242 (a) b (c) S 1 4242 4242 0 -1 4194560 812 0 0 0 731 52 0 0 20 0 7 0 3500 120000000 2048 18446744073709551615 1";
         assert_eq!(
-            found(|take| process("pid:4242", text, 4096, take)),
+            found(|visit| process("pid:4242", text, 4096, visit)),
             [
                 "pid:4242 user_ticks 731",
                 "pid:4242 system_ticks 52",
@@ -318,20 +317,20 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a kernel writes, nothing breaks, and all that is told is a number.
+        /// Any text is parsed without a panic, and every value is finite.
         #[test]
         fn any_text_is_read(text in "(cpu[0-9]{0,2}|some|full|[a-z0-9:=() .-]{0,12})([ 0-9:=()a-z\\n]{0,80})") {
             let mut finite = true;
-            let take: Take<'_> = &mut |_, _, value| finite &= value.is_finite();
-            stat(&text, take);
-            net(&text, take);
-            disks(&text, |_| true, take);
-            pressure("p", &text, take);
-            memory(&text, take);
-            group_cpu("g", &text, take);
-            group_limit("g", &text, take);
-            group_io("g", &text, take);
-            process("p", &text, 4096, take);
+            let visit: SampleVisitor<'_> = &mut |_, _, value| finite &= value.is_finite();
+            stat(&text, visit);
+            net(&text, visit);
+            disks(&text, |_| true, visit);
+            pressure("p", &text, visit);
+            memory(&text, visit);
+            group_cpu("g", &text, visit);
+            group_limit("g", &text, visit);
+            group_io("g", &text, visit);
+            process("p", &text, 4096, visit);
             prop_assert!(finite);
         }
     }

@@ -1,116 +1,115 @@
-//! Observing a machine: its counters, again and again, into a file.
+//! Sampling the counters of this machine into a file: `offered observe`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_clock::{Clock, Wall, cpu_time, kept, unix_now};
-use offered_meet::Answerer;
-use offered_model::document::Schema;
-use offered_model::{Instant, Nanos};
-use offered_observe::{Counters, Gone, ticks_per_s};
-use offered_store::{Observed, SampleWriter};
+use offered_io::{Clock, WallClock, thread_cpu_time, kernel_clock_status, unix_now};
+use offered_rendezvous::PublicClockServer;
+use offered_events::document::Schema;
+use offered_base::{Instant, Nanos};
+use offered_store::{SamplesMetadata, SampleWriter};
 
-use crate::{Error, machine};
+use crate::{Counters, Error, LostSource, this_machine, ticks_per_s};
 
-/// How soon a stop is noticed.
-const NOTICE: Nanos = Nanos::from_millis(50);
+/// Time between two checks of the stop flag.
+const STOP_CHECK: Nanos = Nanos::from_millis(50);
 
-/// What is observed, and how.
-pub struct Observing {
-    /// The new file.
-    pub out: PathBuf,
-    /// What a reader is to call this machine; else by its own name.
+/// What to sample, and into which file.
+pub struct Recording {
+    /// The new file (Parquet).
+    pub path: PathBuf,
+    /// The name of this machine in reports; `None`: its host name.
     pub name: Option<String>,
-    /// From one sample to the next.
-    pub every: Nanos,
-    /// Processes beside the machine.
+    /// Time between two samples.
+    pub interval: Nanos,
+    /// Processes to sample, by process ID.
     pub pids: Vec<u32>,
-    /// Control groups beside it, by their directories.
+    /// Control groups to sample, by directory.
     pub groups: Vec<PathBuf>,
-    /// Where the clock can be asked.
+    /// The UDP address where other machines can query the clock.
     pub listen: Option<SocketAddr>,
-    /// For how long; else until it is stopped.
-    pub lasts: Option<Nanos>,
+    /// The duration; `None`: until stopped.
+    pub duration: Option<Nanos>,
 }
 
-/// A piece of news of an observer.
-pub enum Seen<'a> {
-    /// It begins.
-    Begins {
-        /// What the machine is called.
+/// What happens during a recording.
+pub enum RecordingEvent<'a> {
+    /// The recording starts.
+    Started {
+        /// The name of the machine.
         name: &'a str,
-        /// Where its clock can be asked, if it can.
+        /// The address where its clock can be queried.
         clock_at: Option<SocketAddr>,
     },
-    /// A process or a control group is no more.
-    Gone(&'a Gone),
+    /// A process or a control group has ended; sampling continues without it.
+    SourceLost(&'a LostSource),
 }
 
-impl Observing {
-    /// Observes until its time is over or `stop` is set; the file is whole then. One thread does it all, this one.
+impl Recording {
+    /// Samples until the duration is over or `stop` is set, and completes the file. Everything happens on the calling thread.
     ///
     /// # Errors
-    /// What cannot be observed, an address where nobody can listen, a file that cannot be written.
-    pub fn run(&self, stop: &AtomicBool, told: &mut dyn FnMut(Seen<'_>)) -> Result<Observed, Error> {
+    /// A process or group does not exist, the address is not available, or the file cannot be written.
+    pub fn run(&self, stop: &AtomicBool, on_event: &mut dyn FnMut(RecordingEvent<'_>)) -> Result<SamplesMetadata, Error> {
         let mut counters = Counters::open(&self.pids, &self.groups)?;
-        let wall = Wall::read();
-        let answerer = self.listen.map(|at| {
-            let answerer = Answerer::new(wall, at).map_err(|source| Error::Listen { at, source })?;
-            let at = answerer.at().map_err(|source| Error::Listen { at, source })?;
-            Ok::<_, Error>((answerer, at))
+        let wall = WallClock::read();
+        let clock_server = self.listen.map(|at| {
+            let clock_server = PublicClockServer::new(wall, at).map_err(|source| Error::Listen { at, source })?;
+            let at = clock_server.address().map_err(|source| Error::Listen { at, source })?;
+            Ok::<_, Error>((clock_server, at))
         });
-        let answerer = answerer.transpose()?;
-        let mut writer = SampleWriter::create(&self.out).map_err(Error::Out)?;
-        let (clock, began, used) = (Clock::start(), wall.now(), cpu_time());
-        let state = kept();
-        let mut about = Observed {
+        let clock_server = clock_server.transpose()?;
+        let mut writer = SampleWriter::create(&self.path).map_err(Error::Write)?;
+        let (clock, began, cpu_before) = (Clock::start(), wall.now(), thread_cpu_time());
+        let state = kernel_clock_status();
+        let mut about = SamplesMetadata {
             schema: Schema::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            name: self.name.clone().unwrap_or_else(|| machine().name),
-            machine: machine(),
-            token: answerer.as_ref().map_or(began.0, |(answerer, _)| answerer.token()),
-            every_ns: self.every.0,
-            began_unix_ns: began.0,
+            name: self.name.clone().unwrap_or_else(|| this_machine().name),
+            machine: this_machine(),
+            token: clock_server.as_ref().map_or(began.0, |(clock_server, _)| clock_server.token()),
+            interval_ns: self.interval.0,
+            started_unix_ns: began.0,
             ticks_per_s: ticks_per_s(),
             synchronised: state.map(|state| state.synchronised),
-            error_ns: state.map(|state| state.error.0),
+            clock_error_ns: state.map(|state| state.error.0),
             samples: 0,
             missed: 0,
             cpu_ns: 0,
-            scraped: None,
+            scrape: None,
         };
-        told(Seen::Begins { name: &about.name, clock_at: answerer.as_ref().map(|(_, at)| *at) });
+        on_event(RecordingEvent::Started { name: &about.name, clock_at: clock_server.as_ref().map(|(_, at)| *at) });
         let mut due = Instant::ZERO;
-        let last = self.lasts.map(|lasts| Instant::ZERO + lasts);
+        let last = self.duration.map(|duration| Instant::ZERO + duration);
         loop {
-            if let Some((answerer, _)) = &answerer {
-                answerer.answer(began + Instant::ZERO.until(due), stop);
+            if let Some((clock_server, _)) = &clock_server {
+                clock_server.serve(began + Instant::ZERO.until(due), stop);
             }
             while !stop.load(Relaxed) && clock.now() < due {
-                clock.sleep_until(due.min(clock.now() + NOTICE));
+                clock.sleep_until(due.min(clock.now() + STOP_CHECK));
             }
-            // What is stopped takes one more sample: the file reaches to its end.
+            // After a stop one more sample is taken, so that the file covers the whole time.
             let is_over = stop.load(Relaxed) || last.is_some_and(|last| clock.now() >= last);
-            writer.at(unix_now(), wall.now().saturating_sub(began)).map_err(Error::Out)?;
-            let gone = counters.read(&mut |source, metric, value| writer.put(source, metric, value));
-            for gone in &gone {
-                told(Seen::Gone(gone));
+            writer.at(unix_now(), wall.now().saturating_sub(began)).map_err(Error::Write)?;
+            let lost = counters.read(&mut |source, metric, value| writer.put(source, metric, value));
+            for source in &lost {
+                on_event(RecordingEvent::SourceLost(source));
             }
             about.samples += 1;
             if is_over {
                 break;
             }
-            due += self.every;
-            // What is long past is not made up for: it would tell of now.
-            while due + self.every < clock.now() {
-                due += self.every;
+            due += self.interval;
+            // Missed samples are not taken later: they would show the values of another time.
+            while due + self.interval < clock.now() {
+                due += self.interval;
                 about.missed += 1;
             }
             due = last.map_or(due, |last| due.min(last));
         }
-        about.cpu_ns = cpu_time().saturating_sub(used).0;
-        writer.finish(&about).map_err(Error::Out)?;
+        about.cpu_ns = thread_cpu_time().saturating_sub(cpu_before).0;
+        writer.finish(&about).map_err(Error::Write)?;
         Ok(about)
     }
 }

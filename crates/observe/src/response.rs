@@ -1,24 +1,24 @@
-//! What whoever is asked for its numbers answers: the page of an exporter, nginx's `stub_status`, or the rows of a database.
+//! Reading the response of a scrape: the page of an exporter, nginx's `stub_status`, or the rows of a database.
 //!
-//! Figures of a machine that `node_exporter` tells of are given under the names that this room gives them itself, in the same units,
-//! so that nobody has to know who read them. All else is a series: its source is its labels, `{path="/"}`, its metric is its name.
+//! Machine metrics of `node_exporter` get the names and units that the kernel counters of this crate have, so that later analysis does not
+//! depend on how they were read. Every other number is a series: its source is its labels, `{path="/"}`, and its metric is its name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::Take;
+use crate::SampleVisitor;
 use crate::exposition::{self, Series};
 
-/// Ticks in a second of what was told in seconds.
+/// Clock ticks per second into which scraped processor times, in seconds, are converted.
 pub const TICKS_PER_S: u64 = 100;
-/// So many series are kept of one answer.
-pub(crate) const MOST: usize = 2000;
+/// Maximum number of series read from one response.
+pub(crate) const MAX_SERIES: usize = 2000;
 
-/// What exporters tell of themselves, and what is told of a machine anyway.
-const OWN: [&str; 7] = ["go_*", "process_*", "promhttp_*", "python_*", "scrape_*", "node_*", "pg_settings_*"];
-/// Statistics of PostgreSQL that only rise; manual, section 27.2, and `pg_stat_statements`.
-const RISE: [&str; 24] = [
+/// Patterns of metrics that are excluded by default: those about the exporter itself, and machine metrics, which are read separately.
+const EXCLUDED: [&str; 7] = ["go_*", "process_*", "promhttp_*", "python_*", "scrape_*", "node_*", "pg_settings_*"];
+/// Patterns of PostgreSQL statistics that are counters; manual, section 27.2, and `pg_stat_statements`.
+const POSTGRES_COUNTERS: [&str; 24] = [
     "xact_commit",
     "xact_rollback",
     "blks_read",
@@ -45,109 +45,109 @@ const RISE: [&str; 24] = [
     "*_total",
 ];
 
-/// Which series are kept, and which of them rise.
+/// Which series are read, and which of them are counters.
 #[derive(Clone, Debug, Default)]
-pub struct Chosen {
-    /// Patterns of those that are kept, `*` for any letters; empty: all but what exporters tell of themselves, and histograms' cells.
+pub struct SeriesFilter {
+    /// Patterns of metric names to read; `*` matches any characters. Empty: all except metrics about the exporter and histogram buckets.
     pub series: Vec<String>,
-    /// Patterns of those that only rise, beside what is known of them.
+    /// Patterns of metric names that are counters, in addition to those declared or known as counters.
     pub counters: Vec<String>,
 }
 
-/// What an answer came to.
+/// What was read from a response.
 #[derive(Debug, Default, PartialEq)]
-pub struct Found {
-    /// The names of the series that only rise.
+pub struct ScrapeResult {
+    /// Names of the series that are counters.
     pub counters: BTreeSet<String>,
-    /// Series that were kept, a machine's figures not among them.
+    /// Number of series read, without machine metrics.
     pub series: usize,
-    /// Series that would have been, had they been fewer than [`MOST`].
-    pub left_out: usize,
-    /// Whether there were figures of a machine.
-    pub of_machine: bool,
+    /// Number of series not read because the response has more than 2000.
+    pub excluded: usize,
+    /// Whether the response has machine metrics.
+    pub has_machine_metrics: bool,
 }
 
-/// Gives `take` the numbers of an answer that are kept; `None`: there are none in it, kept or not.
-pub fn scraped(answer: &str, chosen: &Chosen, take: Take<'_>) -> Option<Found> {
-    let mut reading = Reading { chosen, take, found: Found::default(), cores: BTreeMap::new(), any: false };
-    if answer.starts_with("Active connections:") {
-        reading.stub_status(answer);
-    } else if answer.starts_with('[') {
-        reading.rows(answer);
+/// Reads a response and passes its numbers to `visit`. Returns `None` if the response has no numbers at all.
+pub fn read_response(response: &str, filter: &SeriesFilter, visit: SampleVisitor<'_>) -> Option<ScrapeResult> {
+    let mut reader = Reader { filter, visit, result: ScrapeResult::default(), cores: BTreeMap::new(), has_numbers: false };
+    if response.starts_with("Active connections:") {
+        reader.stub_status(response);
+    } else if response.starts_with('[') {
+        reader.rows(response);
     } else {
-        exposition::each(answer, &mut |series| reading.series(series));
+        exposition::each(response, &mut |series| reader.series(series));
     }
-    reading.processors();
-    reading.any.then_some(reading.found)
+    reader.processors();
+    reader.has_numbers.then_some(reader.result)
 }
 
-struct Reading<'a, 'b> {
-    chosen: &'a Chosen,
-    take: Take<'b>,
-    found: Found,
-    /// Seconds of each processor by mode.
+struct Reader<'a, 'b> {
+    filter: &'a SeriesFilter,
+    visit: SampleVisitor<'b>,
+    result: ScrapeResult,
+    /// Processor seconds by processor and mode.
     cores: BTreeMap<String, BTreeMap<String, f64>>,
-    any: bool,
+    has_numbers: bool,
 }
 
-impl Reading<'_, '_> {
+impl Reader<'_, '_> {
     fn series(&mut self, series: Series<'_>) {
-        let Series { name, labels, value, rises, is_bucket } = series;
-        self.any = true;
+        let Series { name, labels, value, is_counter, is_bucket } = series;
+        self.has_numbers = true;
         let label = |of: &str| labels.iter().find(|(name, _)| *name == of).map(|(_, value)| value.as_str());
         if let ("node_cpu_seconds_total", Some(core), Some(mode)) = (name, label("cpu"), label("mode")) {
             self.cores.entry(core.to_owned()).or_default().insert(mode.to_owned(), value);
-        } else if let Some((source, metric, unit)) = of_machine(name, label("device")) {
-            self.found.of_machine = true;
-            (self.take)(&source, metric, (value * unit).round());
+        } else if let Some((source, metric, unit)) = machine_metric(name, label("device")) {
+            self.result.has_machine_metrics = true;
+            (self.visit)(&source, metric, (value * unit).round());
         }
-        let by_name = match &self.chosen.series[..] {
-            [] => !is_bucket && !fits(&OWN, name),
-            some => fits(some, name),
+        let by_name = match &self.filter.series[..] {
+            [] => !is_bucket && !matches_any(&EXCLUDED, name),
+            some => matches_any(some, name),
         };
         if by_name {
             let labels = labels.iter().map(|(label, value)| format!("{label}={value:?}")).collect::<Vec<_>>().join(",");
-            self.keep(name, &format!("{{{labels}}}"), value, rises);
+            self.add_series(name, &format!("{{{labels}}}"), value, is_counter);
         }
     }
 
-    fn keep(&mut self, name: &str, labels: &str, value: f64, rises: bool) {
-        if self.found.series >= MOST {
-            self.found.left_out += 1;
+    fn add_series(&mut self, name: &str, labels: &str, value: f64, is_counter: bool) {
+        if self.result.series >= MAX_SERIES {
+            self.result.excluded += 1;
             return;
         }
-        self.found.series += 1;
-        if rises || fits(&self.chosen.counters, name) {
-            self.found.counters.insert(name.to_owned());
+        self.result.series += 1;
+        if is_counter || matches_any(&self.filter.counters, name) {
+            self.result.counters.insert(name.to_owned());
         }
-        (self.take)(labels, name, value);
+        (self.visit)(labels, name, value);
     }
 
-    /// Sums over processors, and each of them.
+    /// Passes on processor times, per processor and in total.
     fn processors(&mut self) {
         let ticks = |seconds: f64| (seconds * TICKS_PER_S as f64).round();
         let mut all: BTreeMap<&str, f64> = BTreeMap::new();
         for (core, modes) in &self.cores {
             let of = |some: &[&str]| ticks(some.iter().filter_map(|mode| modes.get(*mode)).sum());
             let source = format!("cpu{core}");
-            (self.take)(&source, "busy_ticks", of(&["user", "nice", "system", "irq", "softirq"]));
-            (self.take)(&source, "idle_ticks", of(&["idle", "iowait"]));
+            (self.visit)(&source, "busy_ticks", of(&["user", "nice", "system", "irq", "softirq"]));
+            (self.visit)(&source, "idle_ticks", of(&["idle", "iowait"]));
             for (mode, seconds) in modes {
                 *all.entry(mode).or_default() += seconds;
             }
         }
         for mode in ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"] {
             if let Some(seconds) = all.get(mode) {
-                (self.take)("cpu", &format!("{mode}_ticks"), ticks(*seconds));
+                (self.visit)("cpu", &format!("{mode}_ticks"), ticks(*seconds));
             }
         }
-        self.found.of_machine |= !self.cores.is_empty();
+        self.result.has_machine_metrics |= !self.cores.is_empty();
     }
 
-    /// `ngx_http_stub_status_module`, under the names that nginx's own exporter gives its numbers.
-    fn stub_status(&mut self, answer: &str) {
-        let mut numbers = answer.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse::<f64>().ok());
-        for (name, rises) in [
+    /// The response of `ngx_http_stub_status_module`, with the metric names of nginx's own exporter.
+    fn stub_status(&mut self, response: &str) {
+        let mut numbers = response.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse::<f64>().ok());
+        for (name, is_counter) in [
             ("nginx_connections_active", false),
             ("nginx_connections_accepted", true),
             ("nginx_connections_handled", true),
@@ -157,14 +157,14 @@ impl Reading<'_, '_> {
             ("nginx_connections_waiting", false),
         ] {
             let Some(value) = numbers.next() else { return };
-            self.series(Series { name, labels: Vec::new(), value, rises, is_bucket: false });
+            self.series(Series { name, labels: Vec::new(), value, is_counter, is_bucket: false });
         }
     }
 
-    /// Of each row the numbers; its texts, and what is called an id, tell it from the others.
-    fn rows(&mut self, answer: &str) {
-        let end = if answer.ends_with(']') { "" } else { "]" };
-        let Ok(rows) = serde_json::from_str::<Vec<Map<String, Value>>>(&format!("{answer}{end}")) else { return };
+    /// The rows of a database. Numbers are values; texts, and columns whose name ends with `id`, are labels.
+    fn rows(&mut self, response: &str) {
+        let end = if response.ends_with(']') { "" } else { "]" };
+        let Ok(rows) = serde_json::from_str::<Vec<Map<String, Value>>>(&format!("{response}{end}")) else { return };
         for row in rows {
             let texts = row.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)));
             let number = |name: &str, value: &str| {
@@ -175,15 +175,15 @@ impl Reading<'_, '_> {
             for (name, value) in numbers {
                 let labels = labels.iter().map(|(label, value)| (*label, (*value).to_owned())).collect();
                 let value = number(name, value).unwrap_or_default();
-                let rises = fits(&RISE, name);
-                self.series(Series { name, labels, value, rises, is_bucket: false });
+                let is_counter = matches_any(&POSTGRES_COUNTERS, name);
+                self.series(Series { name, labels, value, is_counter, is_bucket: false });
             }
         }
     }
 }
 
-/// What a figure of `node_exporter` is here: its source, its name and what one of its unit is of ours.
-fn of_machine(name: &str, device: Option<&str>) -> Option<(String, &'static str, f64)> {
+/// The source and metric name of a machine metric of `node_exporter`, and the factor between its unit and ours.
+fn machine_metric(name: &str, device: Option<&str>) -> Option<(String, &'static str, f64)> {
     let one = |source: &str, metric, unit| Some((source.to_owned(), metric, unit));
     match name {
         "node_procs_running" => return one("system", "running", 1.0),
@@ -214,8 +214,8 @@ fn of_machine(name: &str, device: Option<&str>) -> Option<(String, &'static str,
     Some((format!("{kind}:{}", device?), metric, unit))
 }
 
-/// Whether one of the patterns names it; `*` stands for any letters.
-fn fits<P: AsRef<str>>(patterns: &[P], name: &str) -> bool {
+/// Whether a pattern matches the name; `*` matches any characters.
+fn matches_any<P: AsRef<str>>(patterns: &[P], name: &str) -> bool {
     patterns.iter().any(|pattern| {
         let mut parts = pattern.as_ref().split('*');
         let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
@@ -233,24 +233,24 @@ fn fits<P: AsRef<str>>(patterns: &[P], name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(answer: &str, series: &[&str]) -> (Vec<String>, Option<Found>) {
-        let mut told = Vec::new();
-        let chosen =
-            Chosen { series: series.iter().map(ToString::to_string).collect(), counters: vec!["spent".to_owned()] };
-        let found =
-            scraped(answer, &chosen, &mut |source, metric, value| told.push(format!("{source} {metric} {value}")));
-        (told, found)
+    fn read(response: &str, series: &[&str]) -> (Vec<String>, Option<ScrapeResult>) {
+        let mut values = Vec::new();
+        let filter =
+            SeriesFilter { series: series.iter().map(ToString::to_string).collect(), counters: vec!["spent".to_owned()] };
+        let result =
+            read_response(response, &filter, &mut |source, metric, value| values.push(format!("{source} {metric} {value}")));
+        (values, result)
     }
 
-    /// Lines of `node_exporter`'s own expected output (`collector/fixtures/e2e-output.txt`, Apache-2.0), with its figures of a machine.
+    /// Machine metrics from the expected output of `node_exporter`'s tests (`collector/fixtures/e2e-output.txt`, Apache-2.0).
     const NODE: &str = include_str!("../tests/node_exporter.txt");
 
     #[test]
-    fn a_machine_that_node_exporter_tells_of_is_told_as_our_own_observer_tells_it() {
-        let (told, found) = found(NODE, &[]);
-        let found = found.unwrap();
-        assert!(found.of_machine && found.series == 0, "{found:?}");
-        let has = |line: &str| assert!(told.iter().any(|told| told == line), "{line} is not among {told:#?}");
+    fn machine_metrics_of_node_exporter_have_our_names() {
+        let (values, result) = read(NODE, &[]);
+        let result = result.unwrap();
+        assert!(result.has_machine_metrics && result.series == 0, "{result:?}");
+        let has = |line: &str| assert!(values.iter().any(|value| value == line), "{line} is not among {values:#?}");
         for line in [
             "cpu0 busy_ticks 68965",
             "cpu0 idle_ticks 1087289",
@@ -268,29 +268,29 @@ mod tests {
     }
 
     #[test]
-    fn of_others_all_is_kept_but_buckets_and_what_exporters_say_of_themselves() {
+    fn buckets_and_metrics_of_the_exporter_itself_are_excluded() {
         let page = "# TYPE pg_up gauge\npg_up 1\ngo_goroutines 8\nprocess_cpu_seconds_total 4\n# TYPE h histogram\nh_bucket{le=\"1\"} 2\nh_sum 3\n\
                     h_count 4\nspent 1\n";
-        let (told, all) = found(page, &[]);
-        assert_eq!(told, ["{} pg_up 1", "{} h_sum 3", "{} h_count 4", "{} spent 1"]);
+        let (values, all) = read(page, &[]);
+        assert_eq!(values, ["{} pg_up 1", "{} h_sum 3", "{} h_count 4", "{} spent 1"]);
         let rise: Vec<String> = all.unwrap().counters.into_iter().collect();
         assert_eq!(rise, ["h_count", "h_sum", "spent"]);
         assert_eq!(
-            found(page, &["process_*", "h_bucket"]).0,
+            read(page, &["process_*", "h_bucket"]).0,
             ["{} process_cpu_seconds_total 4", "{le=\"1\"} h_bucket 2"]
         );
-        assert_eq!(found("<html>no page of numbers</html>", &[]).1, None);
-        assert_eq!(found("a 1\n", &["b"]).1, Some(Found::default()), "there are numbers, and none that is kept");
-        let many: String = (0..MOST + 3).map(|n| format!("a{{n=\"{n}\"}} {n}\n")).collect();
-        assert_eq!(found(&many, &[]).1.map(|found| (found.series, found.left_out)), Some((MOST, 3)));
+        assert_eq!(read("<html>no page of numbers</html>", &[]).1, None);
+        assert_eq!(read("a 1\n", &["b"]).1, Some(ScrapeResult::default()), "there are numbers, and all are excluded");
+        let many: String = (0..MAX_SERIES + 3).map(|n| format!("a{{n=\"{n}\"}} {n}\n")).collect();
+        assert_eq!(read(&many, &[]).1.map(|result| (result.series, result.excluded)), Some((MAX_SERIES, 3)));
     }
 
     #[test]
-    fn nginx_is_read_as_its_exporter_reads_it() {
+    fn nginx_metrics_have_the_names_of_its_exporter() {
         let page = "Active connections: 291 \nserver accepts handled requests\n 16630948 16630947 31070465 \nReading: 6 Writing: 179 Waiting: 106 \n";
-        let (told, all) = found(page, &[]);
+        let (values, all) = read(page, &[]);
         assert_eq!(
-            told[..4],
+            values[..4],
             [
                 "{} nginx_connections_active 291",
                 "{} nginx_connections_accepted 16630948",
@@ -298,15 +298,15 @@ mod tests {
                 "{} nginx_http_requests_total 31070465",
             ]
         );
-        assert_eq!((told.len(), all.unwrap().counters.len()), (7, 3));
+        assert_eq!((values.len(), all.unwrap().counters.len()), (7, 3));
     }
 
     #[test]
-    fn rows_are_told_apart_by_their_texts_and_ids() {
+    fn texts_and_ids_of_rows_are_labels() {
         let rows = r#"[{"datname":"shop","datid":"5","xact_commit":"12","numbackends":"3","stats_reset":null},{"datname":"it's \"b\"","xact_commit":"-1.5e3"}]"#;
-        let (told, all) = found(rows, &[]);
+        let (values, all) = read(rows, &[]);
         assert_eq!(
-            told,
+            values,
             [
                 "{datid=\"5\",datname=\"shop\"} numbackends 3",
                 "{datid=\"5\",datname=\"shop\"} xact_commit 12",
@@ -314,12 +314,12 @@ mod tests {
             ]
         );
         assert_eq!(all.unwrap().counters.into_iter().collect::<Vec<_>>(), ["xact_commit"]);
-        assert_eq!(found("[", &[]).1, None);
-        assert_eq!(found("[]", &[]).1, None);
+        assert_eq!(read("[", &[]).1, None);
+        assert_eq!(read("[]", &[]).1, None);
     }
 
     #[test]
-    fn a_star_stands_for_any_letters() {
+    fn a_star_matches_any_characters() {
         for (pattern, name, said) in [
             ("a", "a", true),
             ("a", "ab", false),
@@ -331,7 +331,7 @@ mod tests {
             ("a*a", "a", false),
             ("", "a", false),
         ] {
-            assert_eq!(fits(&[pattern], name), said, "{pattern} {name}");
+            assert_eq!(matches_any(&[pattern], name), said, "{pattern} {name}");
         }
     }
 }

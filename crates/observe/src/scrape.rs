@@ -1,8 +1,8 @@
-//! Asking for numbers while a run goes on: exporters, nginx's `stub_status`, a database's own statistics.
+//! Scraping during a run: exporters, nginx's `stub_status`, and the statistics of a database.
 //!
-//! Each is asked by a small run of its own, an even stream of launches by a thread that sleeps, over the transports that everything is
-//! asked by. So it has their bounds, their time-outs and their TLS, and shares nothing with the threads that launch. What is asked in
-//! vain is counted and told, and the run goes on.
+//! Each scrape target has a small run of its own, with requests at a constant interval from a thread that sleeps in between. It uses the
+//! same transports as every run, with their limits, timeouts and TLS, and shares nothing with the threads of the run that is measured. A
+//! failed scrape is counted, and the run goes on.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,97 +11,96 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use offered_clock::{Clock, Wall, unix_now};
-use offered_model::document::Schema;
-use offered_model::workload::{Address, Observe, Scrape};
-use offered_model::{Event, Exchange, Instant, Nanos, Share};
-use offered_observe::{Chosen, Found, TICKS_PER_S, scraped};
-use offered_run::{Generator, Load, Sink, Witness};
-use offered_store::{Observed, SampleWriter, Scraped, files};
+use offered_io::{Clock, WallClock, unix_now};
+use offered_events::document::Schema;
+use offered_workload::{Address, Observe, Scrape};
+use offered_base::{Instant, Nanos, Share};
+use offered_events::{Event, Exchange};
+use offered_run::{Generator, Load, Sink, ExchangeObserver};
+use offered_store::{SamplesMetadata, SampleWriter, ScrapeInfo, files};
 
-use crate::Error;
-use crate::run::machine;
+use crate::{Error, ScrapeResult, SeriesFilter, TICKS_PER_S, read_response, this_machine};
 
-/// So long a run waits at its beginning for first answers, all together.
-const FIRST: Duration = Duration::from_secs(1);
-/// How soon the end of the run is noticed.
-const NOTICE: Duration = Duration::from_millis(50);
-/// Beyond one interval, so long is waited at its end for a last answer.
-const LAST: Nanos = Nanos::from_secs(2);
+/// How long the start of a run waits for the first responses of all targets together.
+const FIRST_RESPONSES: Duration = Duration::from_secs(1);
+/// Time between two checks for the end of the run.
+const END_CHECK: Duration = Duration::from_millis(50);
+/// How long the last response is waited for at the end of the run, in addition to one interval.
+const LAST_RESPONSE: Nanos = Nanos::from_secs(2);
 
-/// Those that ask beside a run.
-pub(crate) struct Scraping {
+/// The scraping threads of a run.
+pub struct Scraper {
     ended: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Result<(), Error>>>,
 }
 
-impl Scraping {
-    /// Begins to ask, into new files in the directory of the run `out` (without one nobody asks), stamped by `wall`; and waits for the first answers, but for no more
-    /// than a second.
+impl Scraper {
+    /// Starts scraping into new files in the run directory `out`, with timestamps of `wall`, and waits for the first responses, one second at
+    /// most. Without `out` nothing is scraped.
     ///
     /// # Errors
-    /// A file cannot be made; the system has no room for the threads.
-    pub(crate) fn start(observe: &Observe, out: Option<&Path>, wall: Wall) -> Result<Self, Error> {
+    /// A file cannot be created, or a thread cannot be started.
+    pub fn start(observe: &Observe, out: Option<&Path>, wall: WallClock) -> Result<Self, Error> {
         let mut own = Self { ended: Arc::default(), threads: Vec::new() };
-        let Some(folder) = out.filter(|_| !observe.scrapes.is_empty()).map(|out| out.join(files::OBSERVED)) else {
+        let Some(directory) = out.filter(|_| !observe.scrapes.is_empty()).map(|out| out.join(files::OBSERVED)) else {
             return Ok(own);
         };
-        std::fs::create_dir_all(&folder).map_err(Error::file("make", &folder))?;
-        let (first, firsts) = mpsc::channel();
+        std::fs::create_dir_all(&directory).map_err(Error::file("create", &directory))?;
+        let (first_response, first_responses) = mpsc::channel();
         for scrape in &observe.scrapes {
             let writer =
-                SampleWriter::create(&folder.join(format!("{}.parquet", scrape.name()))).map_err(Error::Out)?;
-            let asking = Asking::new(scrape, writer, wall, own.ended.clone(), first.clone())?;
-            let thread = thread::Builder::new().name("scrape".to_owned()).spawn(move || asking.run());
+                SampleWriter::create(&directory.join(format!("{}.parquet", scrape.name()))).map_err(Error::Write)?;
+            let target = Target::new(scrape, writer, wall, own.ended.clone(), first_response.clone())?;
+            let thread = thread::Builder::new().name("scrape".to_owned()).spawn(move || target.run());
             own.threads.push(thread.map_err(offered_run::Error::System)?);
         }
-        drop(first);
+        drop(first_response);
         let clock = Clock::start();
-        while let Some(left) = FIRST.checked_sub(Duration::from_nanos(Instant::ZERO.until(clock.now()).0)) {
-            // Each says once that it has been answered or not; then there is nobody left to say anything.
-            if firsts.recv_timeout(left).is_err() {
+        while let Some(left) = FIRST_RESPONSES.checked_sub(Duration::from_nanos(Instant::ZERO.until(clock.now()).0)) {
+            // Every target drops its sender at its first response or failure; the channel closes after the last one.
+            if first_responses.recv_timeout(left).is_err() {
                 break;
             }
         }
         Ok(own)
     }
 
-    /// The run is over: each asks once more, and its file is whole.
+    /// Ends scraping after the run: every target is scraped once more, and its file is completed.
     ///
     /// # Errors
-    /// The disk refused.
-    pub(crate) fn finish(self) -> Result<(), Error> {
+    /// A file cannot be written.
+    pub fn finish(self) -> Result<(), Error> {
         self.ended.store(true, Relaxed);
         self.threads.into_iter().try_for_each(|thread| thread.join().expect("a thread that ends"))
     }
 }
 
-/// One that asks.
-struct Asking {
-    workload: offered_model::Workload,
-    chosen: Chosen,
+/// A scrape target and its file.
+struct Target {
+    workload: offered_workload::Workload,
+    filter: SeriesFilter,
     every: Nanos,
     writer: SampleWriter,
-    about: Observed,
-    told: Scraped,
-    wall: Wall,
+    metadata: SamplesMetadata,
+    info: ScrapeInfo,
+    wall: WallClock,
     began: Nanos,
     ended: Arc<AtomicBool>,
     first: Option<Sender<()>>,
 }
 
-/// Events are of no interest here: exchanges are.
-struct Nothing;
+/// Discards events: only the exchanges are used.
+struct DiscardEvents;
 
-impl Sink for Nothing {
-    fn keep(&mut self, _: Vec<Event>) {}
+impl Sink for DiscardEvents {
+    fn record(&mut self, _: Vec<Event>) {}
 }
 
-impl Asking {
+impl Target {
     fn new(
         scrape: &Scrape,
         writer: SampleWriter,
-        wall: Wall,
+        wall: WallClock,
         ended: Arc<AtomicBool>,
         first: Sender<()>,
     ) -> Result<Self, Error> {
@@ -112,83 +111,83 @@ impl Asking {
             }
             Address::Unix(_) => true,
         };
-        let about = Observed {
+        let metadata = SamplesMetadata {
             schema: Schema::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             name: scrape.name().to_owned(),
-            machine: machine(),
+            machine: this_machine(),
             token: began.0,
-            every_ns: scrape.every().0,
-            began_unix_ns: began.0,
+            interval_ns: scrape.every().0,
+            started_unix_ns: began.0,
             ticks_per_s: TICKS_PER_S,
             synchronised: None,
-            error_ns: None,
+            clock_error_ns: None,
             samples: 0,
             missed: 0,
             cpu_ns: 0,
-            scraped: None,
+            scrape: None,
         };
-        let told = Scraped { at: scrape.target().url().to_string(), is_here, ..Scraped::default() };
-        let chosen = Chosen { series: scrape.series().to_vec(), counters: scrape.counters().to_vec() };
+        let info = ScrapeInfo { address: scrape.target().url().to_string(), is_local: is_here, ..ScrapeInfo::default() };
+        let filter = SeriesFilter { series: scrape.series().to_vec(), counters: scrape.counters().to_vec() };
         let (workload, every) = (scrape.workload()?, scrape.every());
-        Ok(Self { workload, chosen, every, writer, about, told, wall, began, ended, first: Some(first) })
+        Ok(Self { workload, filter, every, writer, metadata, info, wall, began, ended, first: Some(first) })
     }
 
     fn run(mut self) -> Result<(), Error> {
-        // Who cannot be asked at all now may be there later.
-        while let Err(why) = self.attempt()? {
-            self.failed(why);
+        // A target that cannot be reached now may be available later.
+        while let Err(reason) = self.scrape_until_end()? {
+            self.record_failure(reason);
             let (clock, every) = (Clock::start(), self.every);
             let again = clock.now() + every;
             while clock.now() < again && !self.ended.load(Relaxed) {
-                clock.sleep_until(again.min(clock.now() + Nanos(NOTICE.as_nanos() as u64)));
+                clock.sleep_until(again.min(clock.now() + Nanos(END_CHECK.as_nanos() as u64)));
             }
             if self.ended.load(Relaxed) {
                 break;
             }
         }
-        self.about.scraped = Some(self.told);
-        self.writer.finish(&self.about).map_err(Error::Out)
+        self.metadata.scrape = Some(self.info);
+        self.writer.finish(&self.metadata).map_err(Error::Write)
     }
 
-    /// Asks until the run is over; inside, why nobody can be asked.
-    fn attempt(&mut self) -> Result<Result<(), String>, Error> {
-        let (witness, seen) = Witness::of_everything();
+    /// Scrapes until the run is over. The inner error is the reason why the target cannot be requested.
+    fn scrape_until_end(&mut self) -> Result<Result<(), String>, Error> {
+        let (observer, exchanges) = ExchangeObserver::all();
         let generator = Generator::new(self.workload.clone(), Share::ALL, Load::Target);
-        let generator = match generator.and_then(|generator| generator.seen_by(witness)) {
+        let generator = match generator.and_then(|generator| generator.observed_by(observer)) {
             Ok(generator) => generator,
-            Err(why) => return Ok(Err(why.to_string())),
+            Err(error) => return Ok(Err(error.to_string())),
         };
         let stop = generator.stop();
-        let generator = generator.hurried_by(stop.clone());
+        let generator = generator.aborted_by(stop.clone());
         thread::scope(|scope| {
-            let asking = thread::Builder::new().name("scrape".to_owned());
-            let asking = asking.spawn_scoped(scope, move || generator.run(None, || Nothing, |_| ()).map(drop));
-            let asking = asking.map_err(offered_run::Error::System)?;
-            let heard = self.hear(&seen, &stop);
+            let scraping = thread::Builder::new().name("scrape".to_owned());
+            let scraping = scraping.spawn_scoped(scope, move || generator.run(None, || DiscardEvents, |_| ()).map(drop));
+            let scraping = scraping.map_err(offered_run::Error::System)?;
+            let received = self.receive(&exchanges, &stop);
             stop.store(true, Relaxed);
-            let asked = asking.join().expect("a thread that ends");
-            heard?;
-            Ok(asked.map_err(|why| why.to_string()))
+            let result = scraping.join().expect("a thread that ends");
+            received?;
+            Ok(result.map_err(|error| error.to_string()))
         })
     }
 
-    /// Hears the answers until one that was asked for after the end of the run, or until nobody asks any more.
-    fn hear(&mut self, seen: &Receiver<Exchange>, stop: &AtomicBool) -> Result<(), Error> {
+    /// Receives exchanges until one that was sent after the end of the run, or until the generator ends.
+    fn receive(&mut self, exchanges: &Receiver<Exchange>, stop: &AtomicBool) -> Result<(), Error> {
         let clock = Clock::start();
-        let mut over: Option<Instant> = None;
+        let mut ended_at: Option<Instant> = None;
         loop {
-            if over.is_none() && self.ended.load(Relaxed) {
-                over = Some(clock.now());
+            if ended_at.is_none() && self.ended.load(Relaxed) {
+                ended_at = Some(clock.now());
             }
-            if over.is_some_and(|over| clock.now() > over + self.every + LAST) {
+            if ended_at.is_some_and(|at| clock.now() > at + self.every + LAST_RESPONSE) {
                 return Ok(());
             }
-            match seen.recv_timeout(NOTICE) {
+            match exchanges.recv_timeout(END_CHECK) {
                 Ok(exchange) => {
                     let took = Nanos((exchange.service_ms.unwrap_or(0.0) * 1e6) as u64);
-                    self.take(exchange, took)?;
-                    if over.is_some_and(|over| clock.now() > over + took) {
+                    self.record(exchange, took)?;
+                    if ended_at.is_some_and(|at| clock.now() > at + took) {
                         stop.store(true, Relaxed);
                         return Ok(());
                     }
@@ -199,41 +198,41 @@ impl Asking {
         }
     }
 
-    /// Keeps what an answer says that took so long.
-    fn take(&mut self, exchange: Exchange, took: Nanos) -> Result<(), Error> {
-        // Somewhere between asking and hearing the numbers were what they are.
+    /// Writes the numbers of a response that took `took`.
+    fn record(&mut self, exchange: Exchange, took: Nanos) -> Result<(), Error> {
+        // The values were read somewhere between sending and receiving: the middle is the best estimate.
         let half = Nanos(took.0 / 2);
         let (unix, monotonic) = (unix_now().saturating_sub(half), self.wall.now().saturating_sub(half + self.began));
-        let why = match (&exchange.why, exchange.answered) {
+        let reason = match (&exchange.why, exchange.answered) {
             (Some(why), _) => why.clone(),
             (None, _) if exchange.outcome != "ok" => format!("{} {}", exchange.outcome, exchange.status),
-            (None, None) => "no answer".to_owned(),
+            (None, None) => "no response".to_owned(),
             (None, Some(said)) if said.cut => {
-                "its answer is longer than a megabyte; choose fewer numbers where it is asked".to_owned()
+                "its response is longer than a megabyte; configure the exporter to return fewer metrics".to_owned()
             }
             (None, Some(said)) => {
-                self.writer.at(unix, monotonic).map_err(Error::Out)?;
-                let (answer, writer) = (said.body.unwrap_or_default(), &mut self.writer);
-                match scraped(&answer, &self.chosen, &mut |source, metric, value| writer.put(source, metric, value)) {
-                    Some(Found { counters, left_out, .. }) => {
-                        self.about.samples += 1;
-                        self.told.counters.extend(counters);
-                        self.told.longest_ns = self.told.longest_ns.max(took.0);
-                        self.told.left_out = self.told.left_out.max(left_out as u64);
+                self.writer.at(unix, monotonic).map_err(Error::Write)?;
+                let (body, writer) = (said.body.unwrap_or_default(), &mut self.writer);
+                match read_response(&body, &self.filter, &mut |source, metric, value| writer.put(source, metric, value)) {
+                    Some(ScrapeResult { counters, excluded, .. }) => {
+                        self.metadata.samples += 1;
+                        self.info.counters.extend(counters);
+                        self.info.longest_scrape_ns = self.info.longest_scrape_ns.max(took.0);
+                        self.info.excluded_series = self.info.excluded_series.max(excluded as u64);
                         self.first = None;
                         return Ok(());
                     }
-                    None => "there are no numbers in its answer".to_owned(),
+                    None => "its response has no numbers".to_owned(),
                 }
             }
         };
-        self.failed(why);
+        self.record_failure(reason);
         Ok(())
     }
 
-    fn failed(&mut self, why: String) {
-        self.told.failures += 1;
-        self.told.why.get_or_insert(why);
+    fn record_failure(&mut self, reason: String) {
+        self.info.failures += 1;
+        self.info.first_error.get_or_insert(reason);
         self.first = None;
     }
 }

@@ -10,10 +10,11 @@ mod open;
 mod partly_open;
 mod service;
 
-use offered_model::arrivals::{Batch, Process, Schedule};
-use offered_model::law::Shape;
-use offered_model::workload::{self, Server, Workload};
-use offered_model::{Policy, Rate};
+use offered_base::Rate;
+use offered_distributions::Shape;
+use offered_schedule::arrivals::{Batch, Process, Schedule};
+use offered_workload::Policy;
+use offered_workload::{Server, Workload};
 
 use crate::closed::RequestStream;
 use crate::closed::bounds::{self, Bounds};
@@ -59,7 +60,7 @@ enum Servers<'a> {
     /// One station, and the service time distributions of the requests.
     One(&'a Server, Service),
     /// A network.
-    Network(&'a [workload::Station]),
+    Network(&'a [offered_workload::Station]),
 }
 
 /// Steady-state metrics, and where they come from.
@@ -165,17 +166,17 @@ impl System {
     fn of(workload: &Workload) -> Result<Self, &'static str> {
         let mean_think = workload.mean_think().unwrap_or(0.0);
         Ok(match workload.sessions() {
-            workload::Sessions::Replay(_) => return Err("a trace has no closed form"),
-            workload::Sessions::Open(schedule) => Self::Open { rate: poisson_rate(schedule)? },
-            workload::Sessions::PartlyOpen { schedule, length, think, .. } => Self::PartlyOpen {
+            offered_schedule::Sessions::Replay(_) => return Err("a trace has no closed form"),
+            offered_schedule::Sessions::Open(schedule) => Self::Open { rate: poisson_rate(schedule)? },
+            offered_schedule::Sessions::PartlyOpen { schedule, length, think, .. } => Self::PartlyOpen {
                 sessions: poisson_rate(schedule)?,
                 requests: length.mean(),
                 geometric: length.stay().is_some(),
                 think: mean_think,
                 exponential: matches!(think.shape(), Shape::Exponential(_)),
             },
-            workload::Sessions::Closed(closed) if closed.pace().is_some() => return Err("users keep a pace"),
-            workload::Sessions::Closed(closed) => Self::Closed {
+            offered_schedule::Sessions::Closed(closed) if closed.pace().is_some() => return Err("users keep a pace"),
+            offered_schedule::Sessions::Closed(closed) => Self::Closed {
                 users: closed.users(),
                 think: mean_think,
                 exponential: matches!(closed.think().shape(), Shape::Exponential(_))

@@ -1,7 +1,7 @@
 //! Compares the solvers with `tests/oracle/plan.json`, whose numbers SciPy and mpmath computed (`plan.py` beside it),
 //! to eight significant digits.
 
-use offered_model::Law;
+use offered_distributions::Law;
 use serde_json::Value;
 
 use crate::closed::machine_repair::MachineRepair;
@@ -11,7 +11,7 @@ use crate::open::finite;
 use crate::open::mmm::Mmm;
 use crate::open::size_based::{Policy, response};
 use crate::{Station, StationKind};
-use offered_model::superposition;
+use offered_distributions::superposition;
 
 fn number(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap_or_else(|| panic!("{key} in {row}"))

@@ -1,116 +1,128 @@
-//! The documents of `offered plan`, one for each question.
+//! The JSON documents of `offered plan`, and the functions that fill them.
+//!
+//! Times are in seconds. Letters as in formulas: N users, Z think time, R response time, S service time, X throughput, U utilisation,
+//! Q requests in the system, lambda request rate.
 
-use offered_model::document::{Document, Schema};
-use schemars::JsonSchema;
+pub mod emulate;
+pub mod solve;
+pub mod table;
+
+use offered_events::document::{Document, Schema};
 use serde::{Deserialize, Serialize};
 
-/// Users and think time that make a closed tool launch like the open web.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Number of users and think time with which a closed workload generates nearly open traffic (Principle A).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Emulation {
-    /// What this document is.
+    /// Name and version of this document.
     pub schema: Schema<Emulation>,
-    /// What was asked for.
-    pub wanted: Wanted,
-    /// N.
+    /// The traffic to be generated.
+    pub target: Target,
+    /// N: number of users.
     pub users: u64,
-    /// The mean of Z.
+    /// Mean think time Z.
     pub think_s: f64,
-    /// N/Z.
+    /// N/Z: the request rate if responses took no time.
     pub ratio_per_s: f64,
-    /// lambda = N/Z - Q/Z.
+    /// lambda = N/Z - Q/Z: the request rate.
     pub rate_per_s: f64,
-    /// Q = lambda R.
+    /// Q = lambda R: mean number of requests in the system.
     pub concurrency: f64,
     /// Q/Z.
     pub q_over_z: f64,
     /// R / (R + Z).
     pub rort: f64,
-    /// The think time that makes the rate exactly, if R stays as it is; `null` where there are too few users for it.
+    /// The think time that generates exactly the target rate, if R does not change; `null` if there are too few users.
     pub exact_think_s: Option<f64>,
-    /// The law of Z.
-    pub think_law: String,
-    /// The CoV of the gaps between launches where nothing queues.
+    /// Name of the think time distribution.
+    pub think_distribution: String,
+    /// CoV of the gaps between requests, without queueing at the server.
     pub cov: f64,
-    /// Variance over mean of their counts in long windows; 1 of the open web.
+    /// Index of dispersion: variance over mean of the number of requests in long windows. It is 1 for Poisson arrivals.
     pub dispersion: f64,
-    /// The same with the server's queue, by M/M/1/N/N.
+    /// The same with queueing at the server, by M/M/1/N/N.
     pub with_queueing: Queueing,
-    /// What fewer users at the same N/Z would do.
-    pub fewer_users: Vec<Fewer>,
-    /// What becomes of the plan at twice the response.
-    pub if_response_doubles: Doubled,
+    /// The same N/Z with fewer users.
+    pub fewer_users: Vec<FewerUsers>,
+    /// The plan for twice the response time.
+    pub if_response_doubles: DoubledResponse,
 }
 
 impl Document for Emulation {
     const SCHEMA: &'static str = "offered.plan.emulate/1";
 }
 
-/// The launches asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Wanted {
-    /// How many.
+/// The traffic to be generated.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Target {
+    /// Request rate.
     pub rate_per_s: f64,
-    /// R.
+    /// Mean response time R.
     pub response_s: f64,
 }
 
-/// Launches of users with exponential think times who queue at one server.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Requests of users with exponential think times who queue at one server.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Queueing {
-    /// S.
+    /// Mean service time S.
     pub service_s: f64,
-    /// The server's load.
+    /// Utilisation of the server.
     pub load: f64,
-    /// lambda.
+    /// Request rate lambda.
     pub rate_per_s: f64,
-    /// The CoV of the gaps.
+    /// CoV of the gaps between requests.
     pub cov: f64,
-    /// The correlation of neighbouring gaps.
+    /// Correlation of neighbouring gaps.
     pub lag1_correlation: f64,
-    /// Variance over mean of the counts in long windows.
+    /// Index of dispersion: variance over mean of the number of requests in long windows.
     pub dispersion: f64,
 }
 
 /// The same N/Z with fewer users.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Fewer {
-    /// N.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FewerUsers {
+    /// N: number of users.
     pub users: u64,
-    /// The mean of Z.
+    /// Mean think time Z.
     pub think_s: f64,
-    /// lambda.
+    /// Request rate lambda.
     pub rate_per_s: f64,
-    /// Q.
+    /// Q: mean number of requests in the system.
     pub concurrency: f64,
     /// R / (R + Z).
     pub rort: f64,
-    /// The CoV of the gaps between launches.
+    /// CoV of the gaps between requests.
     pub cov: f64,
 }
 
-/// A plan that keeps the rate and the share of waiting at twice the response.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Doubled {
-    /// N.
+/// A plan with the same rate and the same R / (R + Z) at twice the response time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DoubledResponse {
+    /// N: number of users.
     pub users: u64,
-    /// The mean of Z.
+    /// Mean think time Z.
     pub think_s: f64,
-    /// lambda.
+    /// Request rate lambda.
     pub rate_per_s: f64,
     /// R / (R + Z).
     pub rort: f64,
-    /// What the plan would launch if nobody changed it.
+    /// Request rate of the unchanged plan at twice the response time.
     pub rate_unchanged_plan_per_s: f64,
 }
 
-/// What a closed system answers as its users grow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A closed system at several numbers of users.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Populations {
-    /// What this document is.
+    /// Name and version of this document.
     pub schema: Schema<Populations>,
-    /// How it was solved.
+    /// Name of the method.
     pub method: String,
-    /// A row for each number of users.
+    /// One row per number of users.
     pub rows: Vec<Population>,
 }
 
@@ -118,41 +130,43 @@ impl Document for Populations {
     const SCHEMA: &'static str = "offered.plan.table/1";
 }
 
-/// A number of users and their answer. What divides by a think time of zero is `null`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A closed system with one number of users. Quotients by a think time of zero are `null`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Population {
-    /// N.
+    /// N: number of users.
     pub users: u64,
-    /// Z.
+    /// Mean think time Z.
     pub think_s: f64,
-    /// N/Z.
+    /// N/Z: the request rate if responses took no time.
     pub ratio_per_s: Option<f64>,
-    /// lambda.
+    /// Request rate lambda.
     pub rate_per_s: f64,
-    /// Q.
+    /// Q: mean number of requests in the system.
     pub concurrency: f64,
     /// Q/Z.
     pub q_over_z: Option<f64>,
-    /// R.
+    /// Mean response time R.
     pub response_s: f64,
     /// R / (R + Z).
     pub rort: f64,
 }
 
-/// Rate and response of a closed system against its users, with their bounds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Rate and response time of a closed system against the number of users, with their bounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Curve {
-    /// What this document is.
+    /// Name and version of this document.
     pub schema: Schema<Curve>,
-    /// How it was solved.
+    /// Name of the method.
     pub method: String,
-    /// The largest demand of a station.
+    /// `S_max`: the largest service demand of a station.
     pub bottleneck_s: f64,
-    /// N* = (D + Z) / `S_max`, where the bounds cross.
+    /// N* = (D + Z) / `S_max`: the number of users at which the bounds cross.
     pub knee_users: f64,
-    /// The curve.
+    /// The points of the curve, by number of users.
     pub points: Vec<Point>,
-    /// The load line of each number of users asked for.
+    /// One load line per requested number of users.
     pub load_lines: Vec<LoadLine>,
 }
 
@@ -161,51 +175,54 @@ impl Document for Curve {
 }
 
 /// A point of the curve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Point {
-    /// N.
+    /// N: number of users.
     pub users: u64,
-    /// Z.
+    /// Mean think time Z.
     pub think_s: f64,
-    /// lambda.
+    /// Request rate lambda.
     pub rate_per_s: f64,
-    /// At most min(N / (D + Z), 1 / `S_max`).
+    /// Upper bound of the rate: min(N / (D + Z), 1 / `S_max`).
     pub rate_bound_per_s: f64,
-    /// R.
+    /// Mean response time R.
     pub response_s: f64,
-    /// At least max(D, N `S_max` - Z).
+    /// Lower bound of the response time: max(D, N `S_max` - Z).
     pub response_bound_s: f64,
-    /// N `S_max` - Z.
+    /// Asymptote of the response time: N `S_max` - Z.
     pub response_asymptote_s: f64,
 }
 
-/// Where the line from N/Z at an empty server to N queued at no rate meets the server's own curve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The load line of N users, from rate N/Z at an empty queue to rate 0 at N queued requests, and its operating point.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadLine {
-    /// N.
+    /// N: number of users.
     pub users: u64,
-    /// Z.
+    /// Mean think time Z.
     pub think_s: f64,
-    /// N/Z; `null` at a think time of zero.
+    /// N/Z: the rate at an empty queue; `null` at a think time of zero.
     pub rate_at_no_queue_per_s: Option<f64>,
-    /// N.
+    /// N: the queue length at rate 0.
     pub queue_at_no_rate: u64,
-    /// lambda, where the system settles.
+    /// Request rate at the operating point.
     pub rate_per_s: f64,
-    /// Q there.
+    /// Requests in the system at the operating point.
     pub concurrency: f64,
 }
 
-/// How many people at their browsers a rate of requests stands for: N' = lambda (R + Z').
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The number of web users whose traffic has a given request rate: N' = lambda (R + Z').
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WebUsers {
-    /// What this document is.
+    /// Name and version of this document.
     pub schema: Schema<WebUsers>,
-    /// One for each think time.
-    pub rows: Vec<People>,
-    /// Pages, each of so many requests as was said.
+    /// One row per think time.
+    pub rows: Vec<WebUserCount>,
+    /// Page rate.
     pub pages_per_s: f64,
-    /// Pages under way at the server.
+    /// Mean number of pages in the system.
     pub concurrency_pages: f64,
 }
 
@@ -213,21 +230,23 @@ impl Document for WebUsers {
     const SCHEMA: &'static str = "offered.plan.web-users/1";
 }
 
-/// People who think for so long.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct People {
-    /// Z'.
+/// The number of web users with one think time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WebUserCount {
+    /// Think time Z'.
     pub think_s: f64,
-    /// N'.
+    /// Number of web users N'.
     pub web_users: f64,
 }
 
-/// The analytic answers for a workload, or for classes of users.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The analytic solutions for a workload, or for classes of users.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Solutions {
-    /// What this document is.
+    /// Name and version of this document.
     pub schema: Schema<Solutions>,
-    /// One for each load asked for, or for each class.
+    /// One solution per load, or per class.
     pub results: Vec<Solution>,
 }
 
@@ -235,245 +254,261 @@ impl Document for Solutions {
     const SCHEMA: &'static str = "offered.plan.solve/1";
 }
 
-/// An answer: of classes of users that share stations, or of a workload.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The solution for one class of users, or for a workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Solution {
-    /// Of a class.
-    Class(Class),
-    /// Of a workload.
-    System(System),
+    /// For a class of users.
+    Class(ClassSolution),
+    /// For a workload.
+    System(SystemSolution),
 }
 
-/// The answer for one class of users among several in a closed network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Class {
+/// The solution for one of several classes of users in a closed network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClassSolution {
     /// `closed network, several classes`.
     pub model: String,
-    /// Its name.
+    /// Name of the class.
     pub class: String,
     /// `network`.
     pub discipline: String,
-    /// `null`: a network has as many as it has stations.
+    /// `null`: every station has its own utilisation.
     pub load: Option<f64>,
-    /// lambda.
+    /// Request rate lambda.
     pub rate_per_s: f64,
-    /// Z.
+    /// Mean think time Z.
     pub think_s: f64,
-    /// N.
+    /// N: number of users.
     pub users: u64,
-    /// R.
+    /// Mean response time R.
     pub response_s: f64,
-    /// X.
+    /// Throughput X.
     pub throughput_per_s: f64,
-    /// `null`, as the load.
+    /// `null`, like `load`.
     pub utilisation: Option<f64>,
-    /// Q.
+    /// Q: mean number of requests in the system.
     pub in_system: f64,
-    /// The time spent at each station.
+    /// Residence time at each station.
     pub residences_s: Vec<f64>,
-    /// How it was solved.
+    /// Name of the method.
     pub method: String,
-    /// Where that is from.
+    /// Source of the method.
     pub source: String,
-    /// What it takes for granted.
+    /// Assumptions of the method.
     pub assumption: String,
 }
 
-/// The analytic answer for a workload. Where none is known its figures are `null`, and `assumption` says why.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct System {
-    /// Its name, such as `M/M/1`.
+/// The analytic solution for a workload. If there is none, the figures are `null` and `assumption` gives the reason.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SystemSolution {
+    /// Name of the model, such as `M/M/1`.
     pub model: String,
-    /// The policy; `network` for several stations.
+    /// Scheduling discipline; `network` for several stations.
     pub discipline: String,
-    /// rho: the offered load of the busiest station where arrivals do not wait for answers, its utilisation where they do.
+    /// rho of the busiest station: its offered load in open and partly-open systems, its utilisation in closed systems.
     pub load: Option<f64>,
-    /// lambda.
+    /// Request rate lambda.
     pub rate_per_s: Option<f64>,
-    /// Z.
+    /// Mean think time Z.
     pub think_s: Option<f64>,
-    /// N.
+    /// N: number of users.
     pub users: Option<u64>,
-    /// The stay probability.
+    /// Stay probability p of a partly-open system.
     pub stay: Option<f64>,
-    /// The mean of R; `null` too where it is infinite.
+    /// Mean response time R; `null` if infinite.
     pub response_s: Option<f64>,
-    /// X.
+    /// Throughput X.
     pub throughput_per_s: Option<f64>,
-    /// U.
+    /// Utilisation U.
     pub utilisation: Option<f64>,
-    /// Q; `null` too where it is infinite.
+    /// Q: mean number of requests in the system; `null` if infinite.
     pub in_system: Option<f64>,
-    /// The part of the requests that is turned away, where the room is bounded.
-    pub lost: Option<f64>,
-    /// The standard deviation of R, where it is known; `null` too where it is infinite.
-    #[serde(default)]
+    /// Share of the requests that are rejected, if the queue is bounded.
+    pub rejected_share: Option<f64>,
+    /// Standard deviation of R; `null` if unknown or infinite.
     pub response_sdev_s: Option<f64>,
-    /// The percentiles of R, where its law is known.
+    /// Percentiles of R, if its distribution is known.
     pub percentiles_s: Option<Percentiles>,
-    /// How regular the launches of a closed system are, where that is known.
-    #[serde(default)]
-    pub launches: Option<Launches>,
-    /// Station by station.
+    /// Regularity of the requests of a closed system, if known.
+    pub requests: Option<RequestRegularity>,
+    /// One entry per station.
     pub stations: Vec<Station>,
-    /// Of a closed system, whatever its laws.
+    /// Bounds of a closed system that hold for all distributions.
     pub bounds: Option<Bounds>,
-    /// How it was solved.
+    /// Name of the method.
     pub method: Option<String>,
-    /// Where that is from.
+    /// Source of the method.
     pub source: Option<String>,
-    /// What it takes for granted, or why there is no answer.
+    /// Assumptions of the method, or why there is no solution.
     pub assumption: String,
 }
 
-/// The gaps between launches, and their counts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Launches {
-    /// The CoV of the gaps.
+/// The regularity of a stream of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RequestRegularity {
+    /// CoV of the gaps between requests.
     pub cov: f64,
-    /// The correlation of neighbouring gaps.
+    /// Correlation of neighbouring gaps.
     pub lag1_correlation: f64,
-    /// Variance over mean of the counts in long windows.
+    /// Index of dispersion: variance over mean of the number of requests in long windows.
     pub dispersion: f64,
 }
 
-/// Percentiles of a time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Percentiles of a time, in the unit of the key that contains them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Percentiles {
-    /// The median.
+    /// Median.
     pub p50: f64,
-    /// The 90 % point.
+    /// 90th percentile.
     pub p90: f64,
-    /// The 95 % point.
+    /// 95th percentile.
     pub p95: f64,
-    /// The 99 % point.
+    /// 99th percentile.
     pub p99: f64,
 }
 
 /// A station of a network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Station {
     /// Its name.
     pub name: String,
-    /// How long a request is there in all its visits.
+    /// Total time of a request at this station, over all its visits.
     pub residence_s: f64,
-    /// How many are there.
+    /// Mean number of requests at this station.
     pub in_system: f64,
-    /// U.
+    /// Utilisation U.
     pub utilisation: f64,
-    /// Visits.
+    /// Visit rate.
     pub throughput_per_s: f64,
 }
 
-/// What no closed system with these demands can go beyond.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Bounds for every closed system with these service demands.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bounds {
-    /// X is at most this.
+    /// Upper bound of the throughput X.
     pub throughput_per_s: f64,
-    /// R is at least this.
+    /// Lower bound of the response time R.
     pub response_s: f64,
-    /// N*, where the two bounds cross.
+    /// N*: the number of users at which the bounds cross.
     pub knee_users: f64,
 }
 
-/// How often sessions that walk through a workload's flows ask for what.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Mix {
-    /// What this document is.
-    pub schema: Schema<Mix>,
-    /// Step by step.
-    pub steps: Vec<Step>,
-    /// Request by request.
-    pub requests: Vec<Share>,
-    /// How many a session makes on average.
+/// The mix of requests that follows from the flows of a workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FlowMix {
+    /// Name and version of this document.
+    pub schema: Schema<FlowMix>,
+    /// One entry per step.
+    pub steps: Vec<FlowStep>,
+    /// One entry per request.
+    pub requests: Vec<RequestShare>,
+    /// Mean number of requests of a session.
     pub requests_per_session: f64,
-    /// How long it thinks after each on average.
+    /// Mean think time after a request.
     pub think_s: Option<f64>,
-    /// Launches meant; `null` of a closed system.
+    /// Scheduled request rate; `null` for a closed system.
     pub rate_per_s: Option<f64>,
 }
 
-impl Document for Mix {
+impl Document for FlowMix {
     const SCHEMA: &'static str = "offered.plan.flows/1";
 }
 
-/// A step of a flow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Step {
-    /// The flow.
+/// One step of a flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FlowStep {
+    /// Name of the flow.
     pub flow: String,
-    /// The step's name.
+    /// Name of the step.
     pub step: String,
-    /// What it asks for.
+    /// Name of its request.
     pub request: String,
-    /// How often a session takes it on average.
+    /// Mean number of executions per session.
     pub per_session: f64,
-    /// Which part of all requests it makes.
+    /// Its share of all requests.
     pub share: f64,
 }
 
-/// A request of the mix.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Share {
+/// The share of one request in the mix.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RequestShare {
     /// Its name.
     pub request: String,
-    /// Which part of all requests it is.
+    /// Its share of all requests.
     pub share: f64,
 }
 
-/// Open, closed and partly-open systems side by side at equal load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Open, closed and partly-open systems at equal load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
-    /// What this document is.
+    /// Name and version of this document.
     pub schema: Schema<Comparison>,
-    /// A row for each model at each load.
-    pub rows: Vec<Compared>,
+    /// One row per model and load.
+    pub rows: Vec<ComparisonRow>,
 }
 
 impl Document for Comparison {
     const SCHEMA: &'static str = "offered.plan.compare/1";
 }
 
-/// One model at one load: by formula where there is one, else simulated. A load that it cannot have leaves its figures `null`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Compared {
+/// One model at one load, by formula or by simulation. If the model cannot reach the load, the figures are `null`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparisonRow {
     /// `open`, `closed N=10`, `p=0.8`.
     pub model: String,
-    /// The load.
+    /// Load rho.
     pub load: f64,
-    /// N of a closed system.
+    /// Number of users N of a closed system.
     pub users: Option<u64>,
-    /// The stay probability of a partly-open one.
+    /// Stay probability of a partly-open system.
     pub stay: Option<f64>,
-    /// Z, which is solved for in a closed system.
+    /// Think time Z; in a closed system it is solved for.
     pub think_s: Option<f64>,
-    /// Launches.
+    /// Request rate.
     pub rate_per_s: Option<f64>,
-    /// The mean of R; `null` too where it is infinite.
+    /// Mean response time R; `null` if infinite.
     pub response_s: Option<f64>,
-    /// How it was found: the name of a formula, or `simulation`.
+    /// Name of the formula, or `simulation`.
     pub method: Option<String>,
-    /// Where that is from.
+    /// Source of the method.
     pub source: Option<String>,
-    /// What it takes for granted, or why there is no answer.
+    /// Assumptions of the method, or why there is no solution.
     pub assumption: String,
-    /// Of a simulation.
+    /// Present if the row was simulated.
     #[serde(flatten)]
     pub simulated: Option<Simulation>,
 }
 
-/// What a simulation adds to its figures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Additional figures of a simulated row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Simulation {
-    /// The lower end of the 95 % interval of the response; `null` where the simulation is too short to tell.
+    /// Lower end of the 95 % confidence interval of the mean response time; `null` if the simulation is too short.
     pub response_low_s: Option<f64>,
-    /// The upper end.
+    /// Upper end of that interval.
     pub response_high_s: Option<f64>,
-    /// The load that came about.
+    /// Load reached in the simulation.
     pub load_reached: f64,
-    /// Completions counted.
+    /// Number of completions counted.
     pub jobs: u64,
-    /// What to doubt, and what to do about it.
+    /// Warnings, each with its fix.
     pub warnings: Vec<String>,
+}
+
+/// `number`, or `None` if it is infinite or undefined, which JSON cannot express.
+pub fn finite(number: f64) -> Option<f64> {
+    number.is_finite().then_some(number)
 }

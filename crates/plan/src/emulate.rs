@@ -8,7 +8,7 @@
 //! one user's think time while nothing queues, and tends to the C2 of the service near saturation. A closed system
 //! imitates open traffic gap by gap, not minute by minute. To imitate both, use an open schedule.
 
-use offered_model::{Law, superposition};
+use offered_distributions::{Law, superposition};
 
 use crate::closed::RequestStream;
 use crate::closed::machine_repair::MachineRepair;

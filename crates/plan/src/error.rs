@@ -37,6 +37,9 @@ pub enum Error {
         /// rate x service / servers.
         load: f64,
     },
+    /// A distribution cannot have the given mean.
+    #[error(transparent)]
+    Distribution(#[from] offered_base::Wrong),
     /// An empty list where at least one entry is needed.
     #[error("there are no {what}; give at least one")]
     Empty {

@@ -6,7 +6,7 @@
 //!
 //! # Three questions
 //! * *How do I make a closed tool send requests like the open web?* [`emulate`], [`web_users`],
-//!   [`superposition`](offered_model::superposition).
+//!   [`superposition`](offered_distributions::superposition).
 //! * *How fast will this system respond?* [`open`], [`closed`], [`partly_open`], [`jackson`]. Each solver names its
 //!   source.
 //! * *Which rate or think time produces this load?* [`load`].
@@ -31,6 +31,7 @@
 pub mod analytic;
 mod birth_death;
 pub mod closed;
+pub mod document;
 pub mod emulate;
 mod error;
 pub mod jackson;

@@ -1,8 +1,8 @@
 //! Partial moments of a distribution and expectations over its sizes, for the size-based policies.
 
-use offered_model::Law;
-use offered_model::integral::integral;
-use offered_model::law::Shape;
+use offered_distributions::Law;
+use offered_distributions::Shape;
+use offered_distributions::integral::integral;
 
 /// [`integral`] does not evaluate below this fraction of the mean size: exp(-pi/2 sinh 6.5).
 const QUADRATURE_FLOOR: f64 = 1.33e-227;

@@ -6,7 +6,7 @@
 
 mod fcfs;
 
-use offered_model::Law;
+use offered_distributions::Law;
 
 use crate::error::{below_one, positive, some};
 use crate::open::mg1::Mg1;

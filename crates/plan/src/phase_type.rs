@@ -2,8 +2,8 @@
 //!
 //! Source: Neuts 1981, chapter 2.
 
-use offered_model::Law;
-use offered_model::law::Shape;
+use offered_distributions::Law;
+use offered_distributions::Shape;
 
 use crate::matrix::{Eliminated, Matrix};
 use crate::{Error, Response};

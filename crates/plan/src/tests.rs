@@ -1,7 +1,8 @@
 //! Tests of all solvers together: laws of queueing, refusals, the papers' tables, and simulation where there is no
 //! oracle.
 
-use offered_model::{Law, Purpose, Seed};
+use offered_base::{Purpose, Seed};
+use offered_distributions::Law;
 use proptest::prelude::*;
 
 use crate::closed::machine_repair::MachineRepair;
@@ -15,7 +16,7 @@ use crate::open::size_based::{Policy, response};
 use crate::partly_open::SessionStream;
 use crate::web_users::Traffic;
 use crate::{Error, Station, StationKind, jackson, load};
-use offered_model::superposition;
+use offered_distributions::superposition;
 
 fn paper() -> Vec<Station> {
     [0.05, 0.04, 0.03].map(|s| Station::queue("", s).unwrap()).to_vec()
@@ -354,7 +355,7 @@ proptest! {
 /// Analyses a workload text; adds the duration.
 fn solved(text: &str) -> crate::analytic::Analysis {
     let text = format!("duration = \"1m\"\n{text}");
-    let workload = offered_model::Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
+    let workload = offered_workload::Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
     crate::analytic::analyse(&workload, None).unwrap()
 }
 
@@ -380,7 +381,7 @@ fn fcfs_merges_exponential_classes_into_one_hyperexponential() {
     let server = "[server]\nservice = { hyperexponential = { mean = \"10ms\", scv = 5, p = 0.8 } }\n";
     let one = solved(&format!("{arrivals}{server}"));
     let law = Law::hyperexponential_with(0.01, 5.0, 0.8).unwrap();
-    let offered_model::law::Shape::Hyperexponential { first, second, .. } = law.shape() else { panic!("{law}") };
+    let offered_distributions::Shape::Hyperexponential { first, second, .. } = law.shape() else { panic!("{law}") };
     let class = |weight: f64, mean: f64| {
         format!(
             "[[request]]\nget = \"/{weight}\"\nweight = {weight}\nservice = {{ exponential = \"{:.0}ns\" }}\n",

@@ -1,108 +1,109 @@
-//! What may go wrong between here and a cluster.
+//! Errors of the client.
 
 use std::error::Error as StdError;
 use std::io;
 use std::path::PathBuf;
 
-/// Why something was not done in a cluster.
+/// Why a request to a cluster failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nothing says which cluster, or how to log in.
+    /// There is no configuration, or it does not say how to log in.
     #[error(
-        "no cluster is known here: {why}; kubectl's configuration ($KUBECONFIG or ~/.kube/config) says which it is"
+        "no Kubernetes cluster is configured: {reason}; check `kubectl config view`, or set KUBECONFIG to the configuration file (default: \
+         ~/.kube/config)"
     )]
-    Unknown {
+    NoConfiguration {
         /// What was looked for.
-        why: String,
+        reason: String,
     },
-    /// Something of this name is there already.
-    #[error("there is a {kind} {name} in the cluster already")]
-    There {
+    /// An object of this name exists already.
+    #[error("the cluster already has a {kind} {name}")]
+    AlreadyExists {
         /// Its kind.
         kind: &'static str,
         /// Its name.
         name: String,
     },
-    /// The API says no.
-    #[error("the cluster refuses to {what}: {message} ({code})")]
+    /// The API refused the request.
+    #[error("cannot {action}: the cluster refused it: {message} ({code})")]
     Refused {
-        /// What was asked of it.
-        what: String,
-        /// What it answered.
+        /// What was requested.
+        action: String,
+        /// The message of the API.
         message: String,
-        /// As HTTP has it.
+        /// The HTTP status.
         code: u16,
     },
-    /// There is no answer.
-    #[error("cannot {what}: {why}")]
-    Silent {
-        /// What was asked of it.
-        what: String,
-        /// Why there is none.
-        why: String,
+    /// The API did not respond.
+    #[error("cannot {action}: {reason}")]
+    NoResponse {
+        /// What was requested.
+        action: String,
+        /// Why there is no response.
+        reason: String,
     },
-    /// What was started in the cluster to read a run could not do so.
-    #[error("the run cannot be read in the cluster: {why}")]
-    Unread {
-        /// What it said.
-        why: String,
+    /// The pod that reads the run failed.
+    #[error("cannot read the run in the cluster: {reason}")]
+    Read {
+        /// What its program or the API said.
+        reason: String,
     },
-    /// Less came than was sent.
-    #[error("the run did not come whole: {why}")]
-    Torn {
-        /// What is missing of it.
-        why: String,
+    /// The transfer ended before the end of the run.
+    #[error("the run was not transferred completely: {reason}")]
+    Incomplete {
+        /// What is missing.
+        reason: String,
     },
-    /// What came cannot be kept.
+    /// The run cannot be written to this machine.
     #[error("cannot write {}: {source}", path.display())]
-    Unwritten {
-        /// Where it should go.
+    Write {
+        /// The target directory.
         path: PathBuf,
-        /// Why not.
+        /// What the system said.
         source: io::Error,
     },
-    /// This process lacks something.
-    #[error("cannot talk to a cluster: {0}")]
-    Here(#[source] io::Error),
-    /// It was told to.
+    /// The runtime of the client cannot be started.
+    #[error("cannot start the client of the Kubernetes API: {0}")]
+    Runtime(#[source] io::Error),
+    /// The caller stopped the transfer.
     #[error("stopped")]
     Stopped,
 }
 
 impl Error {
-    pub(crate) fn unknown(why: &dyn StdError) -> Self {
-        Self::Unknown { why: whole(why) }
+    pub(crate) fn no_configuration(error: &dyn StdError) -> Self {
+        Self::NoConfiguration { reason: with_causes(error) }
     }
 
-    pub(crate) fn of(what: &str, why: kube::Error) -> Self {
-        let what = what.to_owned();
-        match why {
-            kube::Error::Api(status) => Self::Refused { what, message: status.message.clone(), code: status.code },
-            why => Self::Silent { what, why: whole(&why) },
+    pub(crate) fn from_api(action: &str, error: kube::Error) -> Self {
+        let action = action.to_owned();
+        match error {
+            kube::Error::Api(status) => Self::Refused { action, message: status.message.clone(), code: status.code },
+            error => Self::NoResponse { action, reason: with_causes(&error) },
         }
     }
 
-    /// Whether asking again may help.
-    pub fn may_pass(&self) -> bool {
+    /// Whether the same request may succeed later.
+    pub fn is_transient(&self) -> bool {
         match self {
-            Self::Silent { .. } => true,
-            // Too many requests, and what stands between here and a server that is being changed.
+            Self::NoResponse { .. } => true,
+            // 429: too many requests. 5xx: the API server, or a proxy before it, is being replaced.
             Self::Refused { code, .. } => *code == 429 || *code >= 500,
             _ => false,
         }
     }
 }
 
-/// An error and its causes, none of which says what another has said.
-fn whole(why: &dyn StdError) -> String {
-    let mut said = why.to_string();
-    let mut next = why.source();
+/// An error and its causes, without those whose text is already part of the message.
+fn with_causes(error: &dyn StdError) -> String {
+    let mut message = error.to_string();
+    let mut next = error.source();
     while let Some(cause) = next {
-        let cause_said = cause.to_string();
-        if !said.contains(&cause_said) {
-            said = format!("{said}: {cause_said}");
+        let text = cause.to_string();
+        if !message.contains(&text) {
+            message = format!("{message}: {text}");
         }
         next = cause.source();
     }
-    said
+    message
 }

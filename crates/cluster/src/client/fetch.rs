@@ -1,4 +1,4 @@
-//! Bringing a run here from a claim: a pod that mounts it, and in it a program that writes the run as a tar.
+//! Fetching a run from its claim: a pod mounts the claim, and a program in it writes the run as a tar archive.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -12,151 +12,152 @@ use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use tokio_util::io::SyncIoBridge;
 
-use crate::look::state;
-use crate::{Error, Placed, State};
+use super::status::state;
+use super::{ClusterRun, Error, PodState};
 
-/// So much may be on its way here.
-const ON_ITS_WAY: usize = 1 << 20;
-/// So much of what a program complains of is kept.
-const COMPLAINT: u64 = 4096;
-/// So often it is told how much has come.
-const TOLD: Duration = Duration::from_secs(1);
-/// A tar is made of blocks of so many bytes, and ends with two of nothing.
+/// Bytes buffered between the connection and the archive reader.
+const BUFFER: usize = 1 << 20;
+/// Bytes kept of what the program writes to standard error.
+const MAX_STDERR: u64 = 4096;
+/// Time between progress reports.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// Bytes of a block of a tar archive.
 const BLOCK: u64 = 512;
+/// A tar archive ends with two blocks of zeros.
 const END: usize = 1024;
 
-impl Placed<'_> {
-    /// Starts the pod that reads the run; its document is given. It has the name of the run, and goes with it.
+impl ClusterRun<'_> {
+    /// Creates the pod that reads the run, from its manifest. It is named after the run and deleted with it.
     ///
     /// # Errors
-    /// The API refuses, or does not answer.
+    /// The API refuses, or does not respond.
     pub fn start_reader(&mut self, document: &Value) -> Result<(), Error> {
-        self.reader = true;
+        self.has_reader = true;
         let mut document = document.clone();
         document["metadata"]["name"] = self.reader_name().into();
         self.cluster.create::<Pod>("Pod", &document).map(drop)
     }
 
-    /// How that pod is.
+    /// The state of that pod.
     ///
     /// # Errors
-    /// The API refuses, or does not answer.
-    pub fn reader(&self) -> Result<State, Error> {
+    /// The API refuses, or does not respond.
+    pub fn reader_state(&self) -> Result<PodState, Error> {
         let name = self.reader_name();
-        let pod = self.cluster.ask(&format!("read the pod {name}"), self.cluster.api::<Pod>().get(&name))?;
+        let pod = self.cluster.block_on(&format!("read the pod {name}"), self.cluster.api::<Pod>().get(&name))?;
         Ok(state(&pod))
     }
 
-    /// Runs a program in the pod, which writes a tar to its standard output, and unpacks it into a folder; how many bytes came. `tell` hears
-    /// of them meanwhile, and `stop` ends it.
+    /// Runs `program` in the pod, which writes a tar archive to its standard output, and unpacks it into the directory `into`. Returns the
+    /// number of bytes received. `progress` gets the bytes received so far, about once a second. Setting `stop` ends the transfer.
     ///
     /// # Errors
-    /// The program fails, not everything came, or it cannot be kept here.
+    /// The program fails, the archive is incomplete, or it cannot be written.
     pub fn fetch(
         &self,
         program: &[&str],
         into: &Path,
         stop: &Arc<AtomicBool>,
-        tell: &mut dyn FnMut(u64),
+        progress: &mut dyn FnMut(u64),
     ) -> Result<u64, Error> {
         let pods = self.cluster.api::<Pod>();
-        let wanted = AttachParams::default().stdin(false).max_stdout_buf_size(ON_ITS_WAY);
+        let params = AttachParams::default().stdin(false).max_stdout_buf_size(BUFFER);
         let name = self.reader_name();
         let mut running =
-            self.cluster.ask(&format!("run a program in {name}"), pods.exec(&name, program.to_vec(), &wanted))?;
-        let (Some(written), Some(complaint), Some(status)) =
+            self.cluster.block_on(&format!("run a program in {name}"), pods.exec(&name, program.to_vec(), &params))?;
+        let (Some(stdout), Some(stderr), Some(status)) =
             (running.stdout(), running.stderr(), running.take_status())
         else {
-            return Err(Error::Unread { why: "there is no output".to_owned() });
+            return Err(Error::Read { reason: "the program has no output".to_owned() });
         };
-        let (unpacked, complaint, status) = self.cluster.runtime.block_on(async {
-            let written = SyncIoBridge::new(written);
-            let came = Arc::new(AtomicU64::new(0));
-            let (into, counted, stopped) = (into.to_owned(), came.clone(), stop.clone());
-            // On another thread: files are written there while this one reads what comes.
-            let mut unpacking = tokio::task::spawn_blocking(move || unpack(written, &into, &counted, &stopped));
-            let complaining = tokio::spawn(async move {
-                let mut said = Vec::new();
-                let _ = complaint.take(COMPLAINT).read_to_end(&mut said).await;
-                String::from_utf8_lossy(&said).trim().to_owned()
+        let (unpacked, stderr, status) = self.cluster.runtime.block_on(async {
+            let archive = SyncIoBridge::new(stdout);
+            let received = Arc::new(AtomicU64::new(0));
+            let (into, counted, stopped) = (into.to_owned(), received.clone(), stop.clone());
+            // Files are written on another thread while this one reads the connection.
+            let mut unpacking = tokio::task::spawn_blocking(move || unpack(archive, &into, &counted, &stopped));
+            let messages = tokio::spawn(async move {
+                let mut text = Vec::new();
+                let _ = stderr.take(MAX_STDERR).read_to_end(&mut text).await;
+                String::from_utf8_lossy(&text).trim().to_owned()
             });
             let unpacked = loop {
                 tokio::select! {
-                    done = &mut unpacking => break done.unwrap_or_else(|why| Err(Failed::Here(io::Error::other(why)))),
-                    () = tokio::time::sleep(TOLD) => tell(came.load(Relaxed)),
+                    done = &mut unpacking => break done.unwrap_or_else(|error| Err(UnpackError::Write(io::Error::other(error)))),
+                    () = tokio::time::sleep(REPORT_INTERVAL) => progress(received.load(Relaxed)),
                 }
             };
             if stop.load(Relaxed) || unpacked.is_err() {
                 running.abort();
             }
-            (unpacked, complaining.await.unwrap_or_default(), status.await)
+            (unpacked, messages.await.unwrap_or_default(), status.await)
         });
         if stop.load(Relaxed) {
             return Err(Error::Stopped);
         }
         let done = status.as_ref().is_some_and(|status| status.status.as_deref() == Some("Success"));
         if let Some(status) = status.filter(|_| !done) {
-            let why = if complaint.is_empty() { status.message.unwrap_or_default() } else { complaint };
-            return Err(Error::Unread { why });
+            let reason = if stderr.is_empty() { status.message.unwrap_or_default() } else { stderr };
+            return Err(Error::Read { reason });
         }
         match unpacked {
             Ok(bytes) if done => Ok(bytes),
-            Ok(_) => Err(Error::Torn { why: "nothing says that the program has ended".to_owned() }),
-            Err(Failed::Here(source)) => Err(Error::Unwritten { path: into.to_owned(), source }),
-            Err(Failed::Torn(why)) => Err(Error::Torn { why }),
+            Ok(_) => Err(Error::Incomplete { reason: "the cluster did not report the end of the program".to_owned() }),
+            Err(UnpackError::Write(source)) => Err(Error::Write { path: into.to_owned(), source }),
+            Err(UnpackError::Incomplete(reason)) => Err(Error::Incomplete { reason }),
         }
     }
 }
 
-/// Why a tar was not unpacked.
-enum Failed {
-    /// It is not whole.
-    Torn(String),
-    /// This machine does not take it.
-    Here(io::Error),
+/// Why an archive was not unpacked.
+enum UnpackError {
+    /// The archive is incomplete or damaged.
+    Incomplete(String),
+    /// A file cannot be written.
+    Write(io::Error),
 }
 
-/// Unpacks a tar; how many bytes it had. What comes without an end is not whole.
-fn unpack(from: impl Read, into: &Path, came: &AtomicU64, stop: &AtomicBool) -> Result<u64, Failed> {
-    let mut archive = tar::Archive::new(Seen { from, last: Vec::new(), came, stop, failed: false });
+/// Unpacks a tar archive and returns its number of bytes. An archive without its end marker is incomplete.
+fn unpack(from: impl Read, into: &Path, received: &AtomicU64, stop: &AtomicBool) -> Result<u64, UnpackError> {
+    let mut archive = tar::Archive::new(ArchiveReader { from, last: Vec::new(), received, stop, failed: false });
     let unpacked = archive.unpack(into);
-    let mut seen = archive.into_inner();
+    let mut reader = archive.into_inner();
     match unpacked {
-        Err(why) if seen.failed || is_of_archive(&why) => Err(Failed::Torn(why.to_string())),
-        Err(why) => Err(Failed::Here(why)),
+        Err(error) if reader.failed || is_archive_error(&error) => Err(UnpackError::Incomplete(error.to_string())),
+        Err(error) => Err(UnpackError::Write(error)),
         Ok(()) => {
-            io::copy(&mut seen, &mut io::sink()).map_err(|why| Failed::Torn(why.to_string()))?;
-            // It is made of blocks; what fills the last one of a file is zeros as well.
-            let is_of_blocks = came.load(Relaxed).is_multiple_of(BLOCK);
-            let whole = is_of_blocks && seen.last.len() == END && seen.last.iter().all(|byte| *byte == 0);
-            if whole { Ok(came.load(Relaxed)) } else { Err(Failed::Torn("it has no end".to_owned())) }
+            io::copy(&mut reader, &mut io::sink()).map_err(|error| UnpackError::Incomplete(error.to_string()))?;
+            // The padding after a file is zeros too: zeros at the end of whole blocks only mark the end.
+            let is_whole_blocks = received.load(Relaxed).is_multiple_of(BLOCK);
+            let whole = is_whole_blocks && reader.last.len() == END && reader.last.iter().all(|byte| *byte == 0);
+            if whole { Ok(received.load(Relaxed)) } else { Err(UnpackError::Incomplete("the archive has no end".to_owned())) }
         }
     }
 }
 
-/// Whether an archive is what is wrong, and not the disk, whose errors have kinds of their own.
-fn is_of_archive(why: &io::Error) -> bool {
-    matches!(why.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::Other)
+/// Whether the archive caused the error; errors of the disk have other kinds.
+fn is_archive_error(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::Other)
 }
 
-/// What was read last, and how much in all.
-struct Seen<'a, R> {
+/// Reads an archive, and keeps its last bytes and its length.
+struct ArchiveReader<'a, R> {
     from: R,
     last: Vec<u8>,
-    came: &'a AtomicU64,
+    received: &'a AtomicU64,
     stop: &'a AtomicBool,
-    /// Whether it was the reading that failed.
+    /// Whether reading failed, rather than writing.
     failed: bool,
 }
 
-impl<R: Read> Read for Seen<'_, R> {
+impl<R: Read> Read for ArchiveReader<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.stop.load(Relaxed) {
             self.failed = true;
             return Err(io::Error::other("stopped"));
         }
         let read = self.from.read(into).inspect_err(|_| self.failed = true)?;
-        self.came.fetch_add(read as u64, Relaxed);
+        self.received.fetch_add(read as u64, Relaxed);
         self.last.extend_from_slice(&into[read.saturating_sub(END)..read]);
         let older = self.last.len().saturating_sub(END);
         self.last.drain(..older);
@@ -182,23 +183,23 @@ mod tests {
     }
 
     #[test]
-    fn what_came_is_whole_or_it_is_not_taken() {
+    fn an_incomplete_archive_is_an_error() {
         let whole = packed();
-        let came = |bytes: &[u8]| {
+        let fetch = |bytes: &[u8]| {
             let folder = tempfile::tempdir().unwrap();
             let bytes = unpack(bytes, folder.path(), &AtomicU64::new(0), &AtomicBool::new(false));
             (bytes, fs::read(folder.path().join("worker-1-of-2/events/part-0000.parquet")))
         };
-        let (bytes, part) = came(&whole);
+        let (bytes, part) = fetch(&whole);
         assert_eq!(bytes.ok(), Some(whole.len() as u64));
         assert_eq!(part.unwrap(), [7; 600]);
         for shorter in (0..whole.len()).step_by(256) {
-            assert!(matches!(came(&whole[..shorter]).0, Err(Failed::Torn(_))), "{shorter} of {}", whole.len());
+            assert!(matches!(fetch(&whole[..shorter]).0, Err(UnpackError::Incomplete(_))), "{shorter} of {}", whole.len());
         }
     }
 
     #[test]
-    fn nothing_is_unpacked_beside_the_folder() {
+    fn nothing_is_unpacked_outside_the_directory() {
         let mut tar = tar::Builder::new(Vec::new());
         let mut header = tar::Header::new_gnu();
         header.as_mut_bytes()[..9].copy_from_slice(b"../beside");

@@ -1,193 +1,193 @@
-//! How the workers of a run are.
+//! The state of the workers of a run.
 
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{ListParams, LogParams};
 
-use crate::{Cluster, Error, Placed};
+use super::{Cluster, ClusterRun, Error};
 
-/// Where a pod says which number it has.
+/// The annotation with the index of a pod in its Job.
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
-/// A run at one moment.
+/// The state of a run at one moment.
 #[derive(Clone, Debug)]
-pub struct Look {
-    /// The latest pod of each number that has one, in their order.
-    pub workers: Vec<Worker>,
-    /// What keeps pods from being made, where something does.
-    pub hindrance: Option<String>,
-    /// How it ended, once it has.
-    pub over: Option<Over>,
+pub struct RunStatus {
+    /// The latest pod of each worker that has one, by index.
+    pub workers: Vec<WorkerStatus>,
+    /// Why the cluster cannot create pods; `None` if it does not say so.
+    pub blocked: Option<String>,
+    /// How the Job ended; `None` while it runs.
+    pub result: Option<JobResult>,
 }
 
 /// The latest pod of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Worker {
-    /// Its number, from 0.
+pub struct WorkerStatus {
+    /// Its index, from 0.
     pub index: u32,
-    /// What its pod is called.
+    /// The name of its pod.
     pub pod: String,
-    /// How many pods it had before.
-    pub earlier: usize,
-    /// How the pod is.
-    pub state: State,
+    /// The number of its restarts pods, which were replaced.
+    pub restarts: usize,
+    /// The state of its pod.
+    pub state: PodState,
 }
 
-/// How a pod is.
+/// The state of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum PodState {
     /// Its program does not run yet.
-    Waits {
-        /// Why, as the cluster has it.
-        why: String,
+    Waiting {
+        /// The reason that the cluster gives.
+        reason: String,
     },
     /// Its program runs.
-    Runs {
-        /// On this node.
+    Running {
+        /// The node on which it runs.
         node: String,
     },
     /// Its program has ended.
     Ended {
-        /// With this code; `None` where it never ran, or nobody knows.
+        /// The exit code; `None` if the program never ran or the cluster does not know.
         code: Option<i32>,
-        /// Why, as the cluster has it.
-        why: String,
+        /// The reason that the cluster gives.
+        reason: String,
     },
 }
 
-/// How a Job has ended.
+/// How a Job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Over {
-    /// Every worker ended with 0.
+pub enum JobResult {
+    /// Every worker exited with 0.
     Complete,
-    /// Not every one did.
+    /// At least one worker did not exit with 0.
     Failed {
-        /// In a word, and in a sentence.
-        why: String,
+        /// The reason and the message of the cluster.
+        reason: String,
     },
 }
 
-impl Placed<'_> {
-    /// How the workers are now.
+impl ClusterRun<'_> {
+    /// The current state of the run.
     ///
     /// # Errors
-    /// The API refuses, or does not answer.
-    pub fn look(&self) -> Result<Look, Error> {
+    /// The API refuses, or does not respond.
+    pub fn status(&self) -> Result<RunStatus, Error> {
         let (cluster, name) = (self.cluster, &self.name);
-        let pods = cluster.ask(&format!("list the pods of {name}"), cluster.api::<Pod>().list(&self.pods()))?;
-        let job = cluster.ask(&format!("read the Job {name}"), cluster.api::<Job>().get(name))?;
+        let pods = cluster.block_on(&format!("list the pods of {name}"), cluster.api::<Pod>().list(&self.pods()))?;
+        let job = cluster.block_on(&format!("read the Job {name}"), cluster.api::<Job>().get(name))?;
         let mut workers = latest(&pods.items);
-        let wanted = job.spec.as_ref().and_then(|spec| spec.completions).unwrap_or(0);
-        let over = over(&job);
-        let mut hindrance = None;
-        let starting = |worker: &Worker| worker.state == State::Waits { why: STARTING.to_owned() };
-        if over.is_none() && (workers.len() < wanted as usize || workers.iter().any(starting)) {
-            // Who may not read events sees less.
+        let completions = job.spec.as_ref().and_then(|spec| spec.completions).unwrap_or(0);
+        let result = result(&job);
+        let mut blocked = None;
+        let starting = |worker: &WorkerStatus| worker.state == PodState::Waiting { reason: STARTING.to_owned() };
+        if result.is_none() && (workers.len() < completions as usize || workers.iter().any(starting)) {
+            // Without the right to read events the list is empty.
             let events = cluster.warnings()?;
-            hindrance = said_of(&events, name);
+            blocked = last_warning(&events, name);
             for worker in workers.iter_mut().filter(|worker| starting(worker)) {
                 worker.state =
-                    said_of(&events, &worker.pod).map_or_else(|| worker.state.clone(), |why| State::Waits { why });
+                    last_warning(&events, &worker.pod).map_or_else(|| worker.state.clone(), |reason| PodState::Waiting { reason });
             }
         }
-        Ok(Look { workers, hindrance, over })
+        Ok(RunStatus { workers, blocked, result })
     }
 
-    /// The last lines that a pod of the run has written.
+    /// The last lines of the log of a pod of the run.
     ///
     /// # Errors
-    /// The API refuses, or does not answer.
-    pub fn last_lines(&self, pod: &str, lines: u32) -> Result<String, Error> {
-        let wanted = LogParams { tail_lines: Some(i64::from(lines)), ..LogParams::default() };
-        self.cluster.ask(&format!("read the log of {pod}"), self.cluster.api::<Pod>().logs(pod, &wanted))
+    /// The API refuses, or does not respond.
+    pub fn log_tail(&self, pod: &str, lines: u32) -> Result<String, Error> {
+        let params = LogParams { tail_lines: Some(i64::from(lines)), ..LogParams::default() };
+        self.cluster.block_on(&format!("read the log of {pod}"), self.cluster.api::<Pod>().logs(pod, &params))
     }
 }
 
 impl Cluster {
-    /// The warnings of the namespace; none where they may not be read.
+    /// The warning events of the namespace; none without the right to read them.
     fn warnings(&self) -> Result<Vec<Event>, Error> {
-        match self.ask("list events", self.api::<Event>().list(&ListParams::default().fields("type=Warning"))) {
+        match self.block_on("list events", self.api::<Event>().list(&ListParams::default().fields("type=Warning"))) {
             Ok(events) => Ok(events.items),
             Err(Error::Refused { .. }) => Ok(Vec::new()),
-            Err(why) => Err(why),
+            Err(error) => Err(error),
         }
     }
 }
 
-/// What is said of a pod that nothing is said of.
-const STARTING: &str = "it is being started";
-/// Warnings that keep nothing from starting, or that the pod says itself.
-const HARMLESS: [&str; 3] = ["FailedIndexes", "FailedScheduling", "MissingClusterDNS"];
+/// The reason given for a pod whose status has none.
+const STARTING: &str = "starting";
+/// Reasons of warnings that do not prevent a start, or that the status of the pod repeats.
+const IGNORED: [&str; 3] = ["FailedIndexes", "FailedScheduling", "MissingClusterDNS"];
 
-/// The last warning of an object.
-fn said_of(events: &[Event], name: &str) -> Option<String> {
+/// The latest warning about an object.
+fn last_warning(events: &[Event], name: &str) -> Option<String> {
     let of_it = |event: &&Event| {
         event.involved_object.name.as_deref() == Some(name)
-            && !HARMLESS.iter().any(|reason| event.reason.as_deref() == Some(reason))
+            && !IGNORED.iter().any(|reason| event.reason.as_deref() == Some(reason))
     };
     let last = events.iter().filter(of_it).max_by_key(|event| event.last_timestamp.as_ref().map(|time| time.0))?;
     Some(sentence(last.reason.as_deref(), last.message.as_deref()))
 }
 
-/// The newest pod of each number.
-fn latest(pods: &[Pod]) -> Vec<Worker> {
+/// The newest pod of each index.
+fn latest(pods: &[Pod]) -> Vec<WorkerStatus> {
     let index = |pod: &Pod| pod.metadata.annotations.as_ref()?.get(INDEX)?.parse().ok();
     let mut pods: Vec<(u32, &Pod)> = pods.iter().filter_map(|pod| Some((index(pod)?, pod))).collect();
     pods.sort_by_key(|(index, pod)| (*index, pod.metadata.creation_timestamp.as_ref().map(|time| time.0)));
     let of_one = pods.chunk_by(|one, other| one.0 == other.0);
     let newest = of_one.filter_map(|all| all.last().map(|(index, pod)| (*index, *pod, all.len() - 1)));
-    let worker = |(index, pod, earlier): (u32, &Pod, usize)| Worker {
+    let worker = |(index, pod, restarts): (u32, &Pod, usize)| WorkerStatus {
         index,
         pod: pod.metadata.name.clone().unwrap_or_default(),
-        earlier,
+        restarts,
         state: state(pod),
     };
     newest.map(worker).collect()
 }
 
-/// How a pod with one container is.
-pub(crate) fn state(pod: &Pod) -> State {
-    let Some(status) = &pod.status else { return State::Waits { why: STARTING.to_owned() } };
+/// The state of a pod with one container.
+pub(crate) fn state(pod: &Pod) -> PodState {
+    let Some(status) = &pod.status else { return PodState::Waiting { reason: STARTING.to_owned() } };
     let container = status.container_statuses.iter().flatten().next().and_then(|container| container.state.as_ref());
     if let Some(ended) = container.and_then(|state| state.terminated.as_ref()) {
         let ran = ended.started_at.is_some();
-        return State::Ended {
+        return PodState::Ended {
             code: ran.then_some(ended.exit_code),
-            why: sentence(ended.reason.as_deref(), ended.message.as_deref()),
+            reason: sentence(ended.reason.as_deref(), ended.message.as_deref()),
         };
     }
-    // Evicted, refused by the node, or past its deadline.
+    // The pod was evicted, refused by the node, or exceeded its deadline.
     if status.phase.as_deref() == Some("Failed") {
-        return State::Ended { code: None, why: sentence(status.reason.as_deref(), status.message.as_deref()) };
+        return PodState::Ended { code: None, reason: sentence(status.reason.as_deref(), status.message.as_deref()) };
     }
     if container.is_some_and(|state| state.running.is_some()) {
         let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
-        return State::Runs { node: node.unwrap_or_default() };
+        return PodState::Running { node: node.unwrap_or_default() };
     }
     let unplaced = status.conditions.iter().flatten().find(|is| is.type_ == "PodScheduled" && is.status == "False");
     if let Some(unplaced) = unplaced {
-        return State::Waits { why: sentence(unplaced.reason.as_deref(), unplaced.message.as_deref()) };
+        return PodState::Waiting { reason: sentence(unplaced.reason.as_deref(), unplaced.message.as_deref()) };
     }
-    let waits = container.and_then(|state| state.waiting.as_ref());
-    match waits.filter(|waits| waits.reason.as_deref() != Some("ContainerCreating")) {
-        Some(waits) => State::Waits { why: sentence(waits.reason.as_deref(), waits.message.as_deref()) },
-        None => State::Waits { why: STARTING.to_owned() },
+    let waiting = container.and_then(|state| state.waiting.as_ref());
+    match waiting.filter(|waiting| waiting.reason.as_deref() != Some("ContainerCreating")) {
+        Some(waiting) => PodState::Waiting { reason: sentence(waiting.reason.as_deref(), waiting.message.as_deref()) },
+        None => PodState::Waiting { reason: STARTING.to_owned() },
     }
 }
 
-fn over(job: &Job) -> Option<Over> {
+fn result(job: &Job) -> Option<JobResult> {
     let conditions = job.status.as_ref()?.conditions.as_deref()?;
     let is = |type_: &str| conditions.iter().find(|is: &&JobCondition| is.type_ == type_ && is.status == "True");
     if is("Complete").is_some() {
-        return Some(Over::Complete);
+        return Some(JobResult::Complete);
     }
-    is("Failed").map(|failed| Over::Failed { why: sentence(failed.reason.as_deref(), failed.message.as_deref()) })
+    is("Failed").map(|failed| JobResult::Failed { reason: sentence(failed.reason.as_deref(), failed.message.as_deref()) })
 }
 
-/// A reason and what is said of it, in one line.
+/// A reason and its message, in one line.
 fn sentence(reason: Option<&str>, message: Option<&str>) -> String {
-    let said = [reason, message].into_iter().flatten().filter(|said| !said.is_empty());
-    said.map(|said| said.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join(": ")
+    let parts = [reason, message].into_iter().flatten().filter(|part| !part.is_empty());
+    parts.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]
@@ -210,12 +210,12 @@ mod tests {
         ] })
     }
 
-    fn waits(why: &str) -> State {
-        State::Waits { why: why.to_owned() }
+    fn waiting(reason: &str) -> PodState {
+        PodState::Waiting { reason: reason.to_owned() }
     }
 
     #[test]
-    fn a_pod_says_how_it_is_and_why() {
+    fn the_state_of_a_pod_has_a_reason() {
         let unplaced = json!({ "phase": "Pending", "conditions": [{
             "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
             "message": "0/2 nodes are available: persistentvolumeclaim \"runs\" not found.",
@@ -227,20 +227,20 @@ mod tests {
         let never = json!({ "terminated": { "exitCode": 128, "reason": "StartError", "message": "no such file" } });
         let evicted = json!({ "phase": "Failed", "reason": "Evicted", "message": "The node was low on memory." });
         for (status, expected) in [
-            (unplaced, waits("Unschedulable: 0/2 nodes are available: persistentvolumeclaim \"runs\" not found.")),
-            (container(json!({ "waiting": { "reason": "ContainerCreating" } })), waits(STARTING)),
-            (container(pulled), waits("ImagePullBackOff: Back-off pulling image \"x\"")),
-            (container(json!({ "running": {} })), State::Runs { node: "n1".to_owned() }),
-            (container(killed), State::Ended { code: Some(137), why: "OOMKilled".to_owned() }),
-            (container(never), State::Ended { code: None, why: "StartError: no such file".to_owned() }),
-            (evicted, State::Ended { code: None, why: "Evicted: The node was low on memory.".to_owned() }),
+            (unplaced, waiting("Unschedulable: 0/2 nodes are available: persistentvolumeclaim \"runs\" not found.")),
+            (container(json!({ "waiting": { "reason": "ContainerCreating" } })), waiting(STARTING)),
+            (container(pulled), waiting("ImagePullBackOff: Back-off pulling image \"x\"")),
+            (container(json!({ "running": {} })), PodState::Running { node: "n1".to_owned() }),
+            (container(killed), PodState::Ended { code: Some(137), reason: "OOMKilled".to_owned() }),
+            (container(never), PodState::Ended { code: None, reason: "StartError: no such file".to_owned() }),
+            (evicted, PodState::Ended { code: None, reason: "Evicted: The node was low on memory.".to_owned() }),
         ] {
             assert_eq!(state(&pod("a", "0", "2026-11-23T12:00:00Z", status)), expected);
         }
     }
 
     #[test]
-    fn of_a_worker_that_was_started_again_the_last_pod_counts() {
+    fn only_the_latest_pod_of_a_restarted_worker_counts() {
         let running = || container(json!({ "running": {} }));
         let pods = [
             pod("b-2", "1", "2026-11-23T12:00:09Z", running()),
@@ -248,12 +248,12 @@ mod tests {
             pod("b-1", "1", "2026-11-23T12:00:00Z", container(json!({ "terminated": { "exitCode": 137 } }))),
         ];
         let workers = latest(&pods);
-        let seen: Vec<_> = workers.iter().map(|worker| (worker.index, worker.pod.as_str(), worker.earlier)).collect();
+        let seen: Vec<_> = workers.iter().map(|worker| (worker.index, worker.pod.as_str(), worker.restarts)).collect();
         assert_eq!(seen, [(0, "a-1", 0), (1, "b-2", 1)]);
     }
 
     #[test]
-    fn a_warning_is_of_what_it_names() {
+    fn a_warning_belongs_to_the_object_it_names() {
         let event = |name: &str, reason: &str, at: &str| -> Event {
             serde_json::from_value(json!({
                 "metadata": { "name": "e" }, "involvedObject": { "name": name }, "reason": reason, "message": at, "lastTimestamp": at,
@@ -266,7 +266,7 @@ mod tests {
             event("a", "MissingClusterDNS", "2026-11-23T12:00:09Z"),
             event("b", "Failed", "2026-11-23T12:00:09Z"),
         ];
-        assert_eq!(said_of(&events, "a").unwrap(), "FailedMount: 2026-11-23T12:00:05Z");
-        assert_eq!(said_of(&events, "c"), None);
+        assert_eq!(last_warning(&events, "a").unwrap(), "FailedMount: 2026-11-23T12:00:05Z");
+        assert_eq!(last_warning(&events, "c"), None);
     }
 }

@@ -16,25 +16,25 @@ get = "/{{user.id}}"
 headers.X = "{{token}}"
 "#;
 
-fn cluster() -> Cluster {
-    Cluster {
+fn settings() -> JobSettings {
+    JobSettings {
         name: "shop".to_owned(),
-        args: vec!["run".to_owned(), super::WORKLOAD.to_owned()],
-        waiting: vec!["serve".to_owned()],
+        args: vec!["run".to_owned(), WORKLOAD_PATH.to_owned()],
+        reader_args: vec!["serve".to_owned()],
         workers: 8,
         image: "offered:1".to_owned(),
-        meets: Meets::Claim("runs".to_owned()),
+        rendezvous: Rendezvous::Claim("runs".to_owned()),
         service_account: None,
         cpus: 2,
         memory_mib: 512,
-        apart: true,
+        one_per_node: true,
         wait: Nanos::from_secs(300),
         deadline: None,
         secret: "shop".to_owned(),
     }
 }
 
-/// A folder with the workload and its files.
+/// A directory with the workload and its files.
 fn folder(text: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     for inner in ["pki", "rows"] {
@@ -53,15 +53,15 @@ fn folder(text: &str) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn refused(text: &str, cluster: &Cluster) -> String {
+fn refused(text: &str, settings: &JobSettings) -> String {
     let (_folder, path) = folder(text);
-    cluster.manifests(&path).unwrap_err().to_string()
+    settings.manifests(&path).unwrap_err().to_string()
 }
 
 #[test]
-fn everything_the_workload_reads_goes_where_it_finds_it_and_no_secret_is_told() {
+fn all_files_of_the_workload_are_mounted_and_no_secret_is_printed() {
     let (_folder, path) = folder(WORKLOAD);
-    let manifests = cluster().manifests(&path).unwrap();
+    let manifests = settings().manifests(&path).unwrap();
     let said = manifests.to_string();
     let read: Vec<Value> = serde_saphyr::from_multiple(&said).unwrap();
     assert_eq!(read, [manifests.config, manifests.job], "to the letter, carriage returns too");
@@ -82,103 +82,103 @@ fn everything_the_workload_reads_goes_where_it_finds_it_and_no_secret_is_told() 
 }
 
 #[test]
-fn a_job_lasts_as_long_as_its_run_may_take() {
-    let seconds = |text: &str, cluster: &Cluster| {
+fn the_deadline_of_the_job_allows_for_the_run() {
+    let seconds = |text: &str, settings: &JobSettings| {
         let (_folder, path) = folder(text);
-        cluster.manifests(&path).unwrap().job["spec"]["activeDeadlineSeconds"].clone()
+        settings.manifests(&path).unwrap().job["spec"]["activeDeadlineSeconds"].clone()
     };
-    assert_eq!(seconds(WORKLOAD, &cluster()), 60 + 300 + 300, "the run, the wait, and what is around them");
-    let hour = Cluster { deadline: Some(Nanos::from_secs(3600)), ..cluster() };
+    assert_eq!(seconds(WORKLOAD, &settings()), 60 + 300 + 300, "the run, the wait, and five minutes");
+    let hour = JobSettings { deadline: Some(Nanos::from_secs(3600)), ..settings() };
     assert_eq!(seconds(WORKLOAD, &hour), 3600);
     let counted = WORKLOAD.replace("duration = \"1m\"", "requests = 100");
     assert_eq!(seconds(&counted, &hour), 3600);
-    assert!(refused(&counted, &cluster()).contains("ends after a number of requests"));
-    let short = Cluster { deadline: Some(Nanos::from_secs(60)), ..cluster() };
-    assert!(refused(WORKLOAD, &short).contains("a deadline of 1m is shorter than the run itself, 1m"));
+    assert!(refused(&counted, &settings()).contains("ends after a number of requests"));
+    let short = JobSettings { deadline: Some(Nanos::from_secs(60)), ..settings() };
+    assert!(refused(WORKLOAD, &short).contains("the deadline of 1m is shorter than the run itself, 1m"));
 }
 
 #[test]
-fn mistakes_are_told_before_a_cluster_finds_them() {
-    let with = |change: fn(&mut Cluster)| {
-        let mut cluster = cluster();
-        change(&mut cluster);
-        refused(WORKLOAD, &cluster)
+fn invalid_settings_are_refused() {
+    let with = |change: fn(&mut JobSettings)| {
+        let mut settings = settings();
+        change(&mut settings);
+        refused(WORKLOAD, &settings)
     };
     for (said, expected) in [
-        (with(|cluster| cluster.workers = 0), "workers must be at least 1"),
-        (with(|cluster| cluster.cpus = 0), "processors must be at least 1"),
-        (with(|cluster| cluster.workers = 100_001), "100001 workers are more than an Indexed Job has"),
-        (with(|cluster| cluster.name = "Shop".to_owned()), "`Shop` is no name for a Job"),
-        (with(|cluster| cluster.name = "a".repeat(62)), "61 at most"),
-        (with(|cluster| cluster.name = "-a".to_owned()), "`-a` is no name for a Job"),
-        (with(|cluster| cluster.meets = Meets::Claim(String::new())), "`` is no name for a PersistentVolumeClaim"),
-        (with(|cluster| cluster.image = "a b".to_owned()), "`a b` is no name for an image"),
-        (refused(&WORKLOAD.replace("seed = 3\n", ""), &cluster()), "needs a seed"),
-        (refused("seed = 1\nduration = \"1s\"\narrivals.open.rate = \"1/s\"\n", &cluster()), "has no [target]"),
+        (with(|settings| settings.workers = 0), "workers must be at least 1"),
+        (with(|settings| settings.cpus = 0), "processors must be at least 1"),
+        (with(|settings| settings.workers = 100_001), "100001 workers are too many"),
+        (with(|settings| settings.name = "Shop".to_owned()), "`Shop` is not a valid name for a Job"),
+        (with(|settings| settings.name = "a".repeat(62)), "at most 61"),
+        (with(|settings| settings.name = "-a".to_owned()), "`-a` is not a valid name for a Job"),
+        (with(|settings| settings.rendezvous = Rendezvous::Claim(String::new())), "`` is not a valid name for a PersistentVolumeClaim"),
+        (with(|settings| settings.image = "a b".to_owned()), "`a b` is not a valid name for an image"),
+        (refused(&WORKLOAD.replace("seed = 3\n", ""), &settings()), "needs a seed"),
+        (refused("seed = 1\nduration = \"1s\"\narrivals.open.rate = \"1/s\"\n", &settings()), "has no [target]"),
         (
-            refused(&WORKLOAD.replace("\"{{token}}\"", "\"{{token}}\"\nauth.bearer = \"hunter2\""), &cluster()),
-            "stands in the text",
+            refused(&WORKLOAD.replace("\"{{token}}\"", "\"{{token}}\"\nauth.bearer = \"hunter2\""), &settings()),
+            "contains a password, token or key",
         ),
         (
-            refused(&WORKLOAD.replace("pki/roots.pem", "../roots.pem"), &cluster()),
-            "names ../roots.pem, which is not beneath",
+            refused(&WORKLOAD.replace("pki/roots.pem", "../roots.pem"), &settings()),
+            "names ../roots.pem, which is outside",
         ),
         (
-            refused(&WORKLOAD.replace("pki/own.key", "/etc/own.key"), &cluster()),
-            "names /etc/own.key, which is not beneath",
+            refused(&WORKLOAD.replace("pki/own.key", "/etc/own.key"), &settings()),
+            "names /etc/own.key, which is outside",
         ),
-        (refused(&WORKLOAD.replace("pki/roots.pem", "pki/none.pem"), &cluster()), "none.pem: No such file"),
-        (refused(&WORKLOAD.replace("seed", "sede"), &cluster()), "unknown key `sede`"),
+        (refused(&WORKLOAD.replace("pki/roots.pem", "pki/none.pem"), &settings()), "none.pem: No such file"),
+        (refused(&WORKLOAD.replace("seed", "sede"), &settings()), "unknown key `sede`"),
     ] {
         assert!(said.contains(expected), "{said}");
     }
 }
 
 #[test]
-fn files_beyond_what_a_config_map_holds_are_named_with_their_sizes() {
+fn files_too_large_for_a_config_map_are_listed_with_their_sizes() {
     let (folder, path) = folder(WORKLOAD);
-    fs::write(folder.path().join("rows/users_1.csv"), "id\n".to_owned() + &"1\n".repeat(MOST_APPLIED / 2)).unwrap();
-    let bytes = 3 + MOST_APPLIED + WORKLOAD.len() + 5 + 2;
-    assert_eq!(cluster().manifests(&path).unwrap().doubts, [Doubt::TooBigToApply { bytes }]);
-    fs::write(folder.path().join("rows/users_1.csv"), "id\n".to_owned() + &"1\n".repeat(MOST_BYTES / 2)).unwrap();
-    let said = cluster().manifests(&path).unwrap_err().to_string();
-    let all = 3 + MOST_BYTES + WORKLOAD.len() + 5 + 2;
-    let sizes = format!("has {all} (rows/users_1.csv {}, workload.toml {}, ", 3 + MOST_BYTES, WORKLOAD.len());
+    fs::write(folder.path().join("rows/users_1.csv"), "id\n".to_owned() + &"1\n".repeat(MAX_APPLY_BYTES / 2)).unwrap();
+    let bytes = 3 + MAX_APPLY_BYTES + WORKLOAD.len() + 5 + 2;
+    assert_eq!(settings().manifests(&path).unwrap().warnings, [Warning::TooLargeToApply { bytes }]);
+    fs::write(folder.path().join("rows/users_1.csv"), "id\n".to_owned() + &"1\n".repeat(MAX_BYTES / 2)).unwrap();
+    let said = settings().manifests(&path).unwrap_err().to_string();
+    let all = 3 + MAX_BYTES + WORKLOAD.len() + 5 + 2;
+    let sizes = format!("have {all} bytes (rows/users_1.csv {}, workload.toml {}, ", 3 + MAX_BYTES, WORKLOAD.len());
     assert!(said.contains(&sizes), "{said}");
 }
 
 #[test]
-fn no_two_paths_have_one_key() {
+fn different_paths_have_different_keys() {
     let paths = ["a/b", "a_b", "a_2f_b", "a__b", "a b", "a.b", "a-b", "é"];
-    let keys: std::collections::HashSet<String> = paths.iter().map(|path| packed::key_of(path)).collect();
+    let keys: std::collections::HashSet<String> = paths.iter().map(|path| workload_files::key_for(path)).collect();
     assert_eq!(keys.len(), paths.len());
     let plain = |c: char| c.is_ascii_alphanumeric() || ['-', '.', '_'].contains(&c);
     assert!(keys.iter().all(|key| key.chars().all(plain)), "{keys:?}");
 }
 
 #[test]
-fn what_a_pod_would_not_find_is_doubted() {
+fn a_loopback_target_is_warned_about() {
     let (_folder, path) = folder(&WORKLOAD.replace("https://shop.example/", "https://127.0.0.1:8080/"));
-    let doubts = cluster().manifests(&path).unwrap().doubts;
-    assert_eq!(doubts, [Doubt::OwnPod { url: "https://127.0.0.1:8080/".to_owned() }]);
+    let warnings = settings().manifests(&path).unwrap().warnings;
+    assert_eq!(warnings, [Warning::LoopbackTarget { url: "https://127.0.0.1:8080/".to_owned() }]);
 }
 
 #[test]
-fn who_reads_a_run_waits_with_the_claim_and_changes_nothing_in_it() {
+fn the_reader_mounts_the_claim_read_only() {
     let (_folder, path) = folder(WORKLOAD);
-    let pod = cluster().manifests(&path).unwrap().reader.unwrap()["spec"].clone();
+    let pod = settings().manifests(&path).unwrap().reader.unwrap()["spec"].clone();
     let container = &pod["containers"][0];
-    assert_eq!(container["volumeMounts"], json!([{ "name": "runs", "mountPath": RUNS, "readOnly": true }]));
+    assert_eq!(container["volumeMounts"], json!([{ "name": "runs", "mountPath": RUNS_PATH, "readOnly": true }]));
     assert_eq!(container["args"], json!(["serve"]));
     assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
     assert!(pod["activeDeadlineSeconds"].as_u64().is_some(), "nobody has to remember it");
 }
 
 #[test]
-fn workers_that_meet_in_a_store_need_no_claim_and_their_credentials_are_only_named() {
+fn with_an_object_store_there_is_no_claim_and_credentials_are_only_named() {
     let (_folder, path) = folder(WORKLOAD);
-    let meets = |credentials: Option<&str>| Meets::Store { credentials: credentials.map(str::to_owned) };
-    let keys = Cluster { meets: meets(Some("aws")), ..cluster() };
+    let store = |credentials: Option<&str>| Rendezvous::ObjectStore { credentials: credentials.map(str::to_owned) };
+    let keys = JobSettings { rendezvous: store(Some("aws")), ..settings() };
     let manifests = keys.manifests(&path).unwrap();
     assert!(manifests.reader.is_none(), "it is read in the store");
     let pod = &manifests.job["spec"]["template"]["spec"];
@@ -186,11 +186,11 @@ fn workers_that_meet_in_a_store_need_no_claim_and_their_credentials_are_only_nam
     assert_eq!(worker["envFrom"], json!([{ "secretRef": { "name": "aws" } }]));
     assert_eq!(worker["volumeMounts"][1], json!({ "name": "temporary", "mountPath": "/tmp" }), "on its way there");
     assert_eq!(pod["volumes"][1], json!({ "name": "temporary", "emptyDir": {} }));
-    let role = Cluster { meets: meets(None), service_account: Some("loader".to_owned()), ..cluster() };
+    let role = JobSettings { rendezvous: store(None), service_account: Some("loader".to_owned()), ..settings() };
     let pod = role.manifests(&path).unwrap().job["spec"]["template"]["spec"].clone();
     assert_eq!((&pod["serviceAccountName"], &pod["containers"][0]["envFrom"]), (&json!("loader"), &Value::Null));
     assert!(
-        refused(WORKLOAD, &Cluster { meets: meets(Some("a b")), ..cluster() })
-            .contains("`a b` is no name for a Secret of credentials")
+        refused(WORKLOAD, &JobSettings { rendezvous: store(Some("a b")), ..settings() })
+            .contains("`a b` is not a valid name for a Secret with credentials")
     );
 }

@@ -3,137 +3,138 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use offered_model::threshold::Metric;
-use offered_model::{Event, Objective, Recording};
+use offered_workload::threshold::Metric;
+use offered_events::{Event, Recording};
+use offered_workload::Objective;
 use offered_simulate::load::overloaded;
 use offered_simulate::{Stop, simulate};
-use offered_verify::{Ask, Check, Judgement, Measured, Verdict, verify};
+use offered_verify::{Criteria, Check, Validity, Measurements, Verdict, verify};
 
-use crate::record::Memory;
-use crate::run::{Made, Plan};
-use crate::{Error, Observer, Point};
+use crate::recorded_simulation::Memory;
+use crate::run::{FinishedRun, RunPlan};
+use crate::{Error, ProgressObserver, Point};
 
-/// What never came back took longer than any bound, and still has a mean with what did.
-const NEVER: f64 = 1e9;
-/// With fewer values beyond it a percentile of a trial is mostly luck.
-const BEYOND: f64 = 5.0;
+/// The value of an infinite metric: larger than any bound, but finite so that means exist.
+const INFINITE: f64 = 1e9;
+/// Minimum number of values above a percentile; with fewer the percentile is mostly chance.
+const MIN_ABOVE: f64 = 5.0;
 
-/// What to doubt of trials that may be believed.
+/// A warning about valid trials.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Doubt {
-    /// A percentile rests on too few answers.
+pub enum TrialWarning {
+    /// A percentile has too few values.
     TooShort {
-        /// What is asked.
+        /// The percentile.
         metric: Metric,
-        /// All answers of a trial.
-        answers: u64,
-        /// Those on which it rests.
-        beyond: f64,
+        /// The number of responses of a trial.
+        responses: u64,
+        /// The number of responses above the percentile.
+        above: f64,
     },
-    /// A trial holds with a doubt.
-    Held {
-        /// Why, as its verdict says.
-        because: String,
+    /// A trial is valid with warnings.
+    ValidWithWarnings {
+        /// The reason in its verdict.
+        reason: String,
     },
 }
 
-impl Doubt {
-    /// In words, with what to do about it.
-    pub fn words(&self) -> String {
+impl TrialWarning {
+    /// The message and the fix.
+    pub fn text(&self) -> String {
         match self {
-            Self::TooShort { metric, answers, beyond } => format!(
-                "a trial has only {answers} answers, so that {metric} rests on {beyond:.0} of them; make the trials longer (duration)"
+            Self::TooShort { metric, responses, above } => format!(
+                "a trial has only {responses} responses, of which {above:.0} are above {metric}; increase duration"
             ),
-            Self::Held { because } => format!("a trial holds with a doubt: {because}"),
+            Self::ValidWithWarnings { reason } => format!("a trial is valid with warnings: {reason}"),
         }
     }
 }
 
-/// Why a run must not be believed.
+/// Why a trial is invalid.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Unbelieved {
-    /// What failed.
-    pub(super) failed: Vec<Check>,
-    /// The verdict's reason.
-    pub(super) because: String,
+pub(super) struct InvalidTrial {
+    /// The failed checks.
+    pub(super) failed_checks: Vec<Check>,
+    /// The reason in its verdict.
+    pub(super) reason: String,
 }
 
-impl Unbelieved {
-    fn of(verdict: &Verdict) -> Self {
-        let failed = verdict.tests.iter().filter(|finding| finding.fails()).map(|finding| finding.check);
-        Self { failed: failed.collect(), because: verdict.because.clone() }
+impl InvalidTrial {
+    fn new(verdict: &Verdict) -> Self {
+        let failed = verdict.findings.iter().filter(|finding| finding.failed()).map(|finding| finding.check);
+        Self { failed_checks: failed.collect(), reason: verdict.reason.clone() }
     }
 }
 
-/// What came of a trial.
+/// The outcome of a trial.
 pub(super) enum Trial {
-    /// The figures of the objective, in its order.
-    Figures { figures: Vec<f64>, doubt: Option<Doubt> },
-    /// The run must not be believed.
-    Doubtful(Unbelieved),
-    /// A simulation whose queue would grow without end.
+    /// The metrics of the objective, in its order.
+    Metrics { metrics: Vec<f64>, warning: Option<TrialWarning> },
+    /// The run is invalid.
+    Invalid(InvalidTrial),
+    /// A simulation whose queue would grow without bound.
     Overloaded,
 }
 
 impl Trial {
-    /// Simulates one.
+    /// Simulates a trial.
     pub(super) fn simulated(point: &Point, objective: &Objective) -> Result<Self, Error> {
         let workload = &point.workload;
-        let wrong = |wrong: offered_model::Wrong| Error::at(point.name())(wrong.into());
+        let wrong = |wrong: offered_base::Wrong| Error::at(point.name())(wrong.into());
         if overloaded(workload).map_err(wrong)? {
             return Ok(Self::Overloaded);
         }
         let mut events = Memory::default();
         simulate(workload, Stop::Duration, Some(&mut events)).map_err(wrong)?;
         let recording = Recording::of_run(events.0, workload.labels());
-        let verdict = verify(&recording, &Ask { path: point.name(), ..Ask::of(workload, 1.0) })?;
+        let verdict = verify(&recording, &Criteria { path: point.name(), ..Criteria::from_workload(workload, 1.0) })?;
         Self::of(point, objective, &recording, &verdict)
     }
 
-    /// Runs one.
+    /// Runs a trial.
     pub(super) fn run(
         point: &Point,
         objective: &Objective,
         stop: &Arc<AtomicBool>,
-        observer: &mut dyn Observer,
+        observer: &mut dyn ProgressObserver,
     ) -> Result<Self, Error> {
-        let made = Plan::of(point, None).prepare(stop.clone())?.run(observer.views())?;
-        let Made { summary, verdict, recording, done, .. } = made;
-        if let Some(halted) = done.halted {
+        let made = RunPlan::for_point(point, None).prepare(stop.clone())?.run(observer.views())?;
+        let FinishedRun { summary, verdict, recording, stats, .. } = made;
+        if let Some(halted) = stats.halted {
             return Err(Error::Halted(halted.why));
         }
-        if done.stopped {
+        if stats.stopped {
             return Err(Error::Stopped);
         }
-        if !summary.believable() {
-            return Ok(Self::Doubtful(Unbelieved::of(&verdict)));
+        if !summary.is_valid() {
+            return Ok(Self::Invalid(InvalidTrial::new(&verdict)));
         }
         Self::of(point, objective, &recording, &verdict)
     }
 
-    /// The figures of a trial that may be believed.
+    /// The metrics of a valid trial.
     fn of(point: &Point, objective: &Objective, recording: &Recording, verdict: &Verdict) -> Result<Self, Error> {
         let workload = &point.workload;
-        let measured = Measured::new(recording, &verdict.launches, &verdict.window, workload.counted());
+        let measured = Measurements::new(recording, &verdict.gaps, &verdict.window, workload.counted());
         let measured = measured.with_pages(workload.pages());
-        let figures = objective.thresholds().iter().map(|threshold| {
-            let figure = measured.estimate(&threshold.metric)?.map(|figure| figure.value.min(NEVER));
+        let metrics = objective.thresholds().iter().map(|threshold| {
+            let figure = measured.estimate(&threshold.metric)?.map(|figure| figure.value.min(INFINITE));
             figure.ok_or_else(|| Error::at(point.name())(Error::NothingToMeasure(threshold.metric.to_string())))
         });
-        let doubt =
-            (verdict.judgement == Judgement::HoldsWithDoubt).then(|| Doubt::Held { because: verdict.because.clone() });
-        let doubt = too_short(objective, &measured)?.or(doubt);
-        Ok(Self::Figures { figures: figures.collect::<Result<_, _>>()?, doubt })
+        let warning =
+            (verdict.validity == Validity::ValidWithWarnings).then(|| TrialWarning::ValidWithWarnings { reason: verdict.reason.clone() });
+        let warning = too_short(objective, &measured)?.or(warning);
+        Ok(Self::Metrics { metrics: metrics.collect::<Result<_, _>>()?, warning })
     }
 }
 
-/// The doubt about a trial too short for the percentiles asked of it.
-fn too_short(objective: &Objective, measured: &Measured) -> Result<Option<Doubt>, Error> {
-    let n = measured.waits(Event::response, None)?.len();
+/// A warning if the trial is too short for the percentiles of the objective.
+fn too_short(objective: &Objective, measured: &Measurements) -> Result<Option<TrialWarning>, Error> {
+    let n = measured.times_with_failures(Event::response, None)?.len();
     Ok(objective.thresholds().iter().find_map(|threshold| {
         let p = threshold.metric.quantity.percentile()?;
-        let beyond = n as f64 * (1.0 - p / 100.0);
+        let above = n as f64 * (1.0 - p / 100.0);
         let metric = &threshold.metric;
-        (beyond < BEYOND).then(|| Doubt::TooShort { metric: metric.clone(), answers: n, beyond })
+        (above < MIN_ABOVE).then(|| TrialWarning::TooShort { metric: metric.clone(), responses: n, above })
     }))
 }

@@ -1,39 +1,39 @@
 //! The document `offered.capacity/1`: what `offered capacity --json` prints.
 
-use offered_model::document::{self, Schema};
+use offered_events::document::{self, Schema};
 use offered_verify::Check;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Field;
 use crate::figures::Interval;
 
-/// The search for the largest rate or number of users that keeps an objective.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The search for the largest rate or number of users that meets an objective.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
-    /// What this document is.
+    /// Name and version of this document.
     pub schema: Schema<Document>,
-    /// The workload's name.
+    /// The name of the workload.
     pub workload: String,
     /// Whether the trials were simulated rather than run.
     pub simulated: bool,
-    /// What was to be kept.
+    /// The objective.
     pub objective: String,
-    /// The field that was searched along.
+    /// The field along which the search went.
     pub field: Field,
-    /// The largest value at which the objective was seen to be kept.
+    /// The largest value at which the objective passed.
     pub low: Option<f64>,
-    /// The smallest at which it was seen to be broken.
+    /// The smallest value at which the objective failed.
     pub high: Option<f64>,
-    /// Whether the search came to its end before the trials did.
+    /// Whether the search reached its precision within the number of trials.
     pub complete: bool,
-    /// Where the generator was the limit, and not the server.
+    /// The value at which the generator, not the server, was the limit.
     pub generator_limit: Option<Limit>,
-    /// What to doubt.
+    /// Warnings, each with a fix.
     pub warnings: Vec<String>,
-    /// How many trials were made.
+    /// The number of trials.
     pub trials: usize,
-    /// The values tried, in ascending order.
+    /// The values that were tried, in ascending order.
     pub points: Vec<Point>,
 }
 
@@ -41,40 +41,40 @@ impl document::Document for Document {
     const SCHEMA: &'static str = "offered.capacity/1";
 }
 
-/// A value that the generator could not make.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A value that the generator could not reach.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limit {
     /// The value.
     pub value: f64,
-    /// Which checks of the last trial at it failed.
-    #[serde(default)]
-    pub failed: Vec<Check>,
-    /// Why that trial must not be believed.
-    pub because: String,
+    /// The failed checks of the last trial at this value.
+    pub failed_checks: Vec<Check>,
+    /// Why that trial is invalid.
+    pub reason: String,
 }
 
 /// A value that was tried.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Point {
     /// The value.
     pub value: f64,
-    /// How many trials.
+    /// The number of trials.
     pub trials: usize,
-    /// What the objective looks at, in its order: in seconds, per second or as fractions. Empty where the queue would have grown
-    /// without end.
-    pub figures: Vec<Interval>,
-    /// What they say of the objective.
-    pub says: Said,
+    /// The metrics of the objective, in its order: in seconds, per second or as fractions. Empty if the queue would grow without bound.
+    pub metrics: Vec<Interval>,
+    /// The result of the objective.
+    pub result: ObjectiveResult,
 }
 
-offered_model::named! {
-    /// What the trials at one value say of the objective.
-    pub enum Said {
-        /// It is kept.
-        Keeps = "keeps it",
-        /// It is broken.
-        Breaks = "breaks it",
-        /// Too close to the bound to tell.
-        Unsure = "too close to tell",
+offered_base::named! {
+    /// The result of an objective over the trials at one value.
+    pub enum ObjectiveResult {
+        /// It is met.
+        Passed = "passed",
+        /// It is not met.
+        Failed = "failed",
+        /// The confidence interval includes the bound.
+        Undecided = "undecided",
     }
 }

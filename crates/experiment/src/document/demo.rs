@@ -1,13 +1,13 @@
 //! The document `offered.demo/1`: what `offered demo --json` prints.
 
-use offered_model::document::{Document, Schema};
-use schemars::JsonSchema;
+use offered_events::document::{Document, Schema};
 use serde::{Deserialize, Serialize};
 
 use crate::Summary;
 
 /// One server under three system models at one load, each run beside its theory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Demo {
     /// What this document is.
     pub schema: Schema<Demo>,
@@ -23,22 +23,27 @@ impl Document for Demo {
     const SCHEMA: &'static str = "offered.demo/1";
 }
 
-/// One model, measured and foreseen.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// One system model: the run beside theory, and beside a simulation of the same requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Model {
     /// `open`, `closed` or `partly-open`.
     pub model: String,
-    /// Its `[arrivals]`, as they stand in a workload file.
+    /// Its `[arrivals]`, as in a workload file.
     pub arrivals: String,
-    /// The mean response that theory foresees.
+    /// Mean response time of a long run, by theory.
     pub theory_ms: f64,
-    /// Where that is from.
+    /// The formula behind `theory_ms`.
     pub source: String,
-    /// The lower end of the 95 % interval of the mean response that was measured; `null` where the run is too short to tell.
-    pub low_ms: Option<f64>,
-    /// The upper end.
-    pub high_ms: Option<f64>,
-    /// What the run came to.
+    /// Mean response time that a simulation of the same server gives to the same requests; `null` without a pair.
+    pub simulated_ms: Option<f64>,
+    /// Measured over simulated mean response time.
+    pub ratio: Option<f64>,
+    /// Lower end of the 95 % interval of `ratio`; `null` when the run is too short for an interval.
+    pub ratio_low: Option<f64>,
+    /// Upper end of the interval.
+    pub ratio_high: Option<f64>,
+    /// Summary of the run.
     pub run: Summary,
 }
 
@@ -46,33 +51,36 @@ pub struct Model {
 mod tests {
     use std::sync::Arc;
 
-    use offered_model::{Law, Share};
+    use offered_base::Share;
+    use offered_distributions::Distribution;
     use offered_run::Load;
 
     use super::*;
-    use crate::{Input, Plan};
+    use crate::{WorkloadSource, RunPlan};
 
     #[test]
     fn what_is_printed_is_read() {
         let text = "duration = \"2s\"\narrivals.open.rate = \"40/s\"\n";
-        let workload = Input::new("w".to_owned(), text.to_owned(), |_| Err(String::new())).parse(text).unwrap();
-        let load = Load::Nobody(Law::exponential(0.02).unwrap());
+        let workload = WorkloadSource::new("w".to_owned(), text.to_owned(), |_| Err(String::new())).parse(text).unwrap();
+        let load = Load::Mock(Distribution::exponential(0.02).unwrap());
         let (share, name) = (Share::ALL, "w".to_owned());
-        let plan = Plan {
+        let plan = RunPlan {
             text,
             workload: &workload,
             share,
             load,
             start_at: None,
             run_id: None,
-            out: None,
+            directory: None,
             name,
-            see_failures: false,
+            capture_failures: false,
         };
         let run = plan.prepare(Arc::default()).unwrap().run(Vec::new()).unwrap().summary;
-        let (theory_ms, low_ms, high_ms) = (100.0 / 3.0, None, Some(0.1 + 0.2));
+        let (theory_ms, simulated_ms, ratio, ratio_low, ratio_high) =
+            (100.0 / 3.0, Some(33.0), Some(0.1 + 0.2), None, None);
         let [model, arrivals, source] = ["open", "open = { }", "M/M/1"].map(str::to_owned);
-        let models = vec![Model { model, arrivals, theory_ms, source, low_ms, high_ms, run }];
+        let models =
+            vec![Model { model, arrivals, theory_ms, source, simulated_ms, ratio, ratio_low, ratio_high, run }];
         let demo = Demo { schema: Schema::new(), load: 0.7, service_ms: 10.0, models };
         assert_eq!(serde_json::from_str::<Demo>(&serde_json::to_string(&demo).unwrap()).unwrap(), demo);
     }

@@ -3,18 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use offered_model::document::{self, Schema};
-use offered_simulate::statistics::{Interval, Percentile, Spread};
-use offered_simulate::{Doubt, Simulated};
+use offered_events::document::{self, Schema};
+use offered_simulate::statistics::{Interval, Percentile, SampleSummary};
+use offered_simulate::{Doubt, SimulationResult};
 use offered_stats::steady_state::Estimate;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::finite;
 use crate::{Field, Point};
 
 /// Simulations, one for each point of a grid.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
     /// What this document is.
     pub schema: Schema<Document>,
@@ -27,11 +27,12 @@ impl document::Document for Document {
 }
 
 /// What one simulation came to. Times in seconds; the figures leave the warm-up out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// The value of every field that was varied.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub swept: BTreeMap<Field, String>,
+    pub varied: BTreeMap<Field, String>,
     /// `open`, `closed` or `partly-open`.
     pub model: String,
     /// The policy, as it is written.
@@ -55,7 +56,7 @@ pub struct Outcome {
     /// Response times of all completed jobs.
     pub response_s: Percentiles,
     /// E\[N\]/X by Little's law: the mean response that counts the unfinished too.
-    pub response_by_little_s: Mean,
+    pub littles_law_response_s: Mean,
     /// Response over size.
     pub slowdown: Percentiles,
     /// The same two for each request, where there are several; `null` for one that nobody chose.
@@ -71,7 +72,7 @@ pub struct Outcome {
     /// E\[N\], the mean number in the system.
     pub in_system: f64,
     /// The part of all launches that found no room.
-    pub refused: f64,
+    pub rejected_share: f64,
     /// Jobs in the system at the end.
     pub unfinished: u64,
     /// The age of the oldest of them.
@@ -85,7 +86,8 @@ pub struct Outcome {
 }
 
 /// The jobs of one request.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Class {
     /// The request's name.
     pub label: String,
@@ -96,7 +98,8 @@ pub struct Class {
 }
 
 /// Sessions that made their last request.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionsEnded {
     /// How many.
     pub count: u64,
@@ -107,7 +110,8 @@ pub struct SessionsEnded {
 }
 
 /// Mean and percentiles of a time in seconds, or of a slowdown.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Percentiles {
     /// The mean.
     pub mean: f64,
@@ -136,7 +140,8 @@ pub struct Percentiles {
 pub type Ends = [Option<f64>; 2];
 
 /// The 95 % intervals of percentiles.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OfPercentiles {
     /// Of the median.
     pub p50: Ends,
@@ -149,7 +154,8 @@ pub struct OfPercentiles {
 }
 
 /// A mean with its 95 % interval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mean {
     /// The mean.
     pub mean: f64,
@@ -160,7 +166,8 @@ pub struct Mean {
 }
 
 /// 95 % intervals.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Intervals {
     /// Of the load reached.
     pub load_reached: Ends,
@@ -171,7 +178,7 @@ pub struct Intervals {
     /// Of the mean number in the system.
     pub in_system: Ends,
     /// Of the part that found no room.
-    pub refused: Ends,
+    pub rejected_share: Ends,
 }
 
 fn ends(estimate: Estimate) -> Ends {
@@ -185,14 +192,14 @@ impl From<Estimate> for Mean {
     }
 }
 
-impl From<Spread> for Percentiles {
-    fn from(spread: Spread) -> Self {
-        let Spread { mean, p50, p90, p95, p99, max } = spread;
+impl From<SampleSummary> for Percentiles {
+    fn from(spread: SampleSummary) -> Self {
+        let SampleSummary { mean, p50, p90, p95, p99, max } = spread;
         let [e50, e90, e95, e99] = [p50, p90, p95, p99].map(|point| ends(point.estimate()));
         let intervals = OfPercentiles { p50: e50, p90: e90, p95: e95, p99: e99 };
         let needed = |(name, point): (&str, Percentile)| match point.interval {
-            Interval::Between(..) => None,
-            Interval::Needs(values) => Some((name.to_owned(), values)),
+            Interval::Known(..) => None,
+            Interval::NeedsSamples(values) => Some((name.to_owned(), values)),
         };
         let named = [("p50", p50), ("p90", p90), ("p95", p95), ("p99", p99)];
         let values_needed = named.into_iter().filter_map(needed).collect();
@@ -203,10 +210,10 @@ impl From<Spread> for Percentiles {
 }
 
 impl Outcome {
-    /// Of this answer, swept so.
-    pub fn new(values: &[(Field, String)], answer: &Simulated) -> Self {
-        let Simulated { summary, .. } = answer;
-        let class = |(both, label): (&Option<(Spread, Spread)>, &String)| {
+    /// Of this answer, varied so.
+    pub fn new(values: &[(Field, String)], answer: &SimulationResult) -> Self {
+        let SimulationResult { summary, .. } = answer;
+        let class = |(both, label): (&Option<(SampleSummary, SampleSummary)>, &String)| {
             both.map(|(response, slowdown)| Class {
                 label: label.clone(),
                 response_s: response.into(),
@@ -214,7 +221,7 @@ impl Outcome {
             })
         };
         Self {
-            swept: values.iter().cloned().collect(),
+            varied: values.iter().cloned().collect(),
             model: answer.model.to_owned(),
             discipline: answer.discipline.clone(),
             load: answer.load,
@@ -226,18 +233,18 @@ impl Outcome {
             jobs: summary.jobs,
             warm_up_jobs: summary.warm_up,
             response_s: summary.response.into(),
-            response_by_little_s: summary.response_by_little.into(),
+            littles_law_response_s: summary.littles_law_response.into(),
             slowdown: summary.slowdown.into(),
             classes: summary.classes.iter().zip(&answer.labels).map(class).collect(),
             sessions: summary.sessions.as_ref().map(|ended| SessionsEnded {
                 count: ended.count,
                 duration_s: ended.duration.into(),
-                response_s: ended.waited.into(),
+                response_s: ended.waiting.into(),
             }),
             throughput_per_s: summary.throughput.value,
             utilisation: answer.load_reached.value,
             in_system: summary.in_system.value,
-            refused: summary.refused.value,
+            rejected_share: summary.rejected.value,
             unfinished: summary.unfinished,
             oldest_unfinished_s: answer.ages.map(|(oldest, _)| oldest),
             think_s: answer.think,
@@ -246,7 +253,7 @@ impl Outcome {
                 throughput_per_s: ends(summary.throughput),
                 utilisation: ends(answer.load_reached),
                 in_system: ends(summary.in_system),
-                refused: ends(summary.refused),
+                rejected_share: ends(summary.rejected),
             },
             warnings: answer.warnings.iter().map(Doubt::words).collect(),
         }
@@ -255,7 +262,7 @@ impl Outcome {
 
 impl Document {
     /// Of these points and their answers.
-    pub fn new(points: &[Point], answers: &[Simulated]) -> Self {
+    pub fn new(points: &[Point], answers: &[SimulationResult]) -> Self {
         let results = points.iter().zip(answers).map(|(point, answer)| Outcome::new(&point.values, answer)).collect();
         Self { schema: Schema::new(), results }
     }

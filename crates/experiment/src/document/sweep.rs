@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use offered_model::document::{self, Schema};
-use schemars::JsonSchema;
+use offered_events::document::{self, Schema};
 use serde::{Deserialize, Serialize};
 
 use crate::figures::{Figures, Interval};
-use crate::{Field, Vary};
+use crate::{Field, VariedField};
 
 /// A sweep: a workload at every point of a grid, and up to where it keeps its objective.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
     /// What this document is.
     pub schema: Schema<Document>,
@@ -23,7 +23,7 @@ pub struct Document {
     /// How the cells were visited: `strided` or `shuffled`.
     pub order: String,
     /// What was varied; the first is laid out across.
-    pub fields: Vec<Vary>,
+    pub fields: Vec<VariedField>,
     /// The points of the grid.
     pub cells: Vec<Cell>,
     /// What was to be kept.
@@ -37,7 +37,8 @@ impl document::Document for Document {
 }
 
 /// A point of the grid, and what it came to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
     /// The value of every field.
     pub values: BTreeMap<Field, String>,
@@ -54,7 +55,8 @@ pub struct Cell {
 }
 
 /// Up to which value of the first field the objective is kept, the other fields being fixed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limit {
     /// The other fields.
     pub fixed: BTreeMap<Field, String>,

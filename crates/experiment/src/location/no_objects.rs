@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use offered_meet::Place;
+use offered_rendezvous::Rendezvous;
 
-use super::Copied;
+use super::CopyProgress;
 use crate::Error;
 
 /// There is none.
@@ -17,11 +17,11 @@ pub(super) struct Store(Infallible);
 pub(crate) struct Upload(Infallible);
 
 impl Store {
-    pub(super) fn whole(url: &str, _: &mut dyn FnMut(Copied)) -> Result<Self, Error> {
+    pub(super) fn whole(url: &str, _: &mut dyn FnMut(CopyProgress)) -> Result<Self, Error> {
         Self::empty(url)
     }
 
-    pub(super) fn fetch(url: &str, _: &Path, _: &mut dyn FnMut(Copied)) -> Result<(), Error> {
+    pub(super) fn fetch(url: &str, _: &Path, _: &mut dyn FnMut(CopyProgress)) -> Result<(), Error> {
         Self::empty(url).map(drop)
     }
 
@@ -37,7 +37,7 @@ impl Store {
         match self.0 {}
     }
 
-    pub(super) fn place(&self) -> &dyn Place {
+    pub(super) fn place(&self) -> &dyn Rendezvous {
         match self.0 {}
     }
 
@@ -61,7 +61,7 @@ impl Store {
         match self.0 {}
     }
 
-    pub(super) fn launched(&self, _: &str, _: &dyn Fn(&str) -> bool, _: &mut dyn FnMut(Copied)) -> Result<(), Error> {
+    pub(super) fn launched(&self, _: &str, _: &dyn Fn(&str) -> bool, _: &mut dyn FnMut(CopyProgress)) -> Result<(), Error> {
         match self.0 {}
     }
 
@@ -79,7 +79,7 @@ impl Store {
 }
 
 impl Upload {
-    pub(crate) fn refusal(&self) -> Box<dyn Fn() -> Option<String> + Send> {
+    pub(crate) fn error(&self) -> Box<dyn Fn() -> Option<String> + Send> {
         match self.0 {}
     }
 
@@ -87,7 +87,7 @@ impl Upload {
         match self.0 {}
     }
 
-    pub(crate) fn forget(self) {
+    pub(crate) fn remove(self) {
         match self.0 {}
     }
 }

@@ -1,73 +1,73 @@
-//! What did not go well, per request and by what was said of it.
+//! Failures by request, outcome and reason.
 
 use std::collections::HashMap;
 use std::io;
 
-use offered_model::{Event, Outcome, Reason, Recording};
+use offered_events::{Event, Outcome, Reason, Recording};
 use offered_stats::frequent::{Frequent, frequent};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// So many are told apart; the rest is one more.
+/// Maximum number of kinds of failures; the others are combined into one more.
 const MAX_KINDS: usize = 20;
 
-/// Launches of one request that failed in the same way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Requests with the same label that failed in the same way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failure {
-    /// The request; `null` of the rest.
+    /// The label; `null` for the combined others.
     pub label: Option<String>,
-    /// How they ended; of the rest `other`.
+    /// The outcome; `other` for the combined others.
     pub outcome: String,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// Why, in words that launches which failed alike have in common: the name of a failed check, why one was not sent.
-    pub why: Option<String>,
-    /// How many launches.
+    /// The reason, without details that differ between requests: the name of a failed check, or why the request was not sent.
+    pub reason: Option<String>,
+    /// Number of requests.
     pub n: u64,
 }
 
-/// What launches have in common that failed in the same way: request, outcome, status and why.
+/// A kind of failure: label, outcome, status and reason.
 type Kind = (u16, Outcome, u16, Option<String>);
 
-/// The failures of `recording`, its pages' objects included, the most frequent first.
+/// The failures in `recording`, including embedded objects, the most frequent first.
 ///
 /// # Errors
 /// The recording can no longer be read.
 pub fn failures(recording: &Recording) -> io::Result<Vec<Failure>> {
-    let mut failing = Failing::default();
+    let mut failing = FailureCounter::default();
     recording.events.each_of_all(|event| failing.add(event))?;
     Ok(failing.finish(&recording.labels))
 }
 
-/// Failures in the making.
+/// Counts failures by kind.
 #[derive(Default)]
-pub(super) struct Failing(HashMap<Kind, u64>);
+pub(super) struct FailureCounter(HashMap<Kind, u64>);
 
-impl Failing {
-    /// Takes what has happened.
+impl FailureCounter {
+    /// Counts an event, if it is a failure.
     #[inline]
     pub(super) fn add(&mut self, event: &Event) {
         if event.outcome != Outcome::Ok {
-            let why = event.error.as_ref().map(|why| Reason::kind(why).into_owned());
-            *self.0.entry((event.label, event.outcome, event.status, why)).or_default() += 1;
+            let reason = event.error.as_ref().map(|why| Reason::kind(why).into_owned());
+            *self.0.entry((event.label, event.outcome, event.status, reason)).or_default() += 1;
         }
     }
 
-    /// All of requests with these names, the most frequent first.
+    /// The failures, the most frequent first; `labels` are the names of the requests.
     pub(super) fn finish(self, labels: &[String]) -> Vec<Failure> {
-        let Frequent { top, rest: (others, left) } = frequent(self.0, MAX_KINDS);
-        let failure = |((label, outcome, status, why), n): (Kind, u64)| Failure {
+        let Frequent { top, other: (others, left) } = frequent(self.0, MAX_KINDS);
+        let failure = |((label, outcome, status, reason), n): (Kind, u64)| Failure {
             label: labels.get(usize::from(label)).cloned(),
             outcome: outcome.name().to_owned(),
             status: (status > 0).then_some(status),
-            why,
+            reason,
             n,
         };
         let rest = (others > 0).then(|| Failure {
             label: None,
             outcome: "other".to_owned(),
             status: None,
-            why: Some(format!("{others} more kinds")),
+            reason: Some(format!("{others} more kinds")),
             n: left,
         });
         top.into_iter().map(failure).chain(rest).collect()
@@ -77,7 +77,7 @@ impl Failing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Instant, Nanos};
+    use offered_base::{Instant, Nanos};
 
     #[test]
     fn failures_are_counted_per_request_and_reason() {
@@ -91,7 +91,7 @@ mod tests {
         let labels = vec!["form".to_owned(), "item".to_owned()];
         let found = failures(&Recording { events: events.into(), labels, ..Recording::default() }).unwrap();
         let said: Vec<_> =
-            found.iter().map(|f| (f.label.as_deref().unwrap(), f.why.as_deref().unwrap(), f.n)).collect();
+            found.iter().map(|f| (f.label.as_deref().unwrap(), f.reason.as_deref().unwrap(), f.n)).collect();
         assert_eq!(said, [("form", "later than is allowed (late = \"skip\")", 2), ("item", "extract csrf2", 1)]);
     }
 
@@ -101,7 +101,7 @@ mod tests {
         let events = (0..60).map(failed).collect::<Vec<_>>().into();
         let found = failures(&Recording { events, ..Recording::default() }).unwrap();
         assert_eq!(found.len(), MAX_KINDS + 1);
-        assert_eq!(found[MAX_KINDS].why.as_deref(), Some("10 more kinds"));
+        assert_eq!(found[MAX_KINDS].reason.as_deref(), Some("10 more kinds"));
         assert_eq!(found.iter().map(|failure| failure.n).sum::<u64>(), 60);
     }
 }

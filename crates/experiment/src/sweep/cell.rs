@@ -4,17 +4,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_clock::{Clock, unix_now};
-use offered_model::{Nanos, Objective, Share};
+use offered_io::{Clock, unix_now};
+use offered_base::{Nanos, Share};
+use offered_workload::Objective;
 use offered_stats::steady_state::Estimate;
-use offered_store::{Alive, MadeBy, ReadOptions, RunRecord, SILENT, read};
-use offered_verify::{Ask, Measured as Run, verify};
+use offered_store::{Heartbeat, RunKind, ReadOptions, RunRecord, HEARTBEAT_TIMEOUT, read};
+use offered_verify::{Criteria, Measurements as Run, verify};
 
 use super::{CELLS, Sweep};
 use crate::figures::Figures;
-use crate::kept::{kept, wherever};
-use crate::run::machine;
-use crate::{Error, MeetingPlace, Point};
+use crate::redact::{redact, without_location};
+use offered_observe::this_machine;
+use crate::{Error, SharedDirectory, Point};
 
 /// Between the name of a cell and the number of its run, which is not the first; no name of a cell has it.
 const AGAIN: char = '@';
@@ -103,10 +104,10 @@ impl Cell {
 
     /// Whether its present directory holds a whole run; a folder that does not is taken away.
     fn is_whole(&self, sweep: &Sweep, stop: &AtomicBool) -> Result<bool, Error> {
-        let refuse = |what| Error::Occupied { path: sweep.at.shown(&self.path).into(), what };
+        let refuse = |what| Error::Occupied { path: sweep.at.display(&self.path).into(), content: what };
         let in_store = sweep.at.is_in_store();
         match fs::read_to_string(self.path.join("workload.toml")) {
-            Ok(text) if wherever(&text) == wherever(&kept(&self.point.text)) => {}
+            Ok(text) if without_location(&text) == without_location(&redact(&self.point.text)) => {}
             // Who has claimed it has not come to write its workload yet.
             Err(_) if in_store => {}
             _ if !in_store && self.was_killed_at_birth() => return Ok(false),
@@ -121,7 +122,7 @@ impl Cell {
             }
             return Ok(false);
         };
-        match (record.made_by == MadeBy::Simulation, sweep.simulated) {
+        match (record.kind == RunKind::Simulation, sweep.simulated) {
             (true, false) => Err(refuse("a simulation, and this sweep is one of runs")),
             (false, true) => Err(refuse("a run, and this sweep is one of simulations")),
             _ => Ok(true),
@@ -130,17 +131,17 @@ impl Cell {
 
     /// Returns once its run has ended, or has given no sign of life for so long that whoever made it is gone; with the next sign somebody
     /// is making it.
-    fn wait_for_silence(&self, at: &MeetingPlace, stop: &AtomicBool) -> Result<(), Error> {
+    fn wait_for_silence(&self, at: &SharedDirectory, stop: &AtomicBool) -> Result<(), Error> {
         let has_ended = || self.path.join("run.json").exists();
-        let (clock, first) = (Clock::start(), Alive::read(&self.path));
+        let (clock, first) = (Clock::start(), Heartbeat::read(&self.path));
         let Some(first) = first.filter(|_| !has_ended()) else { return Ok(()) };
-        while first.silence(unix_now()) < SILENT {
+        while first.silence(unix_now()) < HEARTBEAT_TIMEOUT {
             if stop.load(Relaxed) {
-                return Err(offered_meet::Error::Stopped.into());
+                return Err(offered_rendezvous::Error::Stopped.into());
             }
             clock.sleep_until(clock.now() + LOOK);
-            at.look_at(&self.path)?;
-            match Alive::read(&self.path) {
+            at.refresh_run(&self.path)?;
+            match Heartbeat::read(&self.path) {
                 _ if has_ended() => return Ok(()),
                 Some(last) if last != first => return Err(self.taken(at, last.host)),
                 _ => {}
@@ -150,23 +151,23 @@ impl Cell {
     }
 
     /// Takes its directory for a run of this process, where others might take it too.
-    pub(super) fn claim(&self, at: &MeetingPlace) -> Result<(), Error> {
+    pub(super) fn claim(&self, at: &SharedDirectory) -> Result<(), Error> {
         let now = unix_now().0;
-        let by = Alive {
-            host: machine().name,
+        let by = Heartbeat {
+            host: this_machine().name,
             share: Share::ALL,
             started_unix_ns: now,
             at_unix_ns: now,
             in_flight: 0,
             clock: None,
-            copied_unix_ns: None,
+            copied_until_unix_ns: None,
         };
         let by = serde_json::to_string(&by).expect("numbers and texts are JSON");
         if at.claim(&self.path, &by)? { Ok(()) } else { Err(self.taken(at, "another machine".to_owned())) }
     }
 
-    fn taken(&self, at: &MeetingPlace, host: String) -> Error {
-        Error::CellTaken { cell: at.shown(&self.path), host }
+    fn taken(&self, at: &SharedDirectory, host: String) -> Error {
+        Error::CellTaken { cell: at.display(&self.path), host }
     }
 
     /// Whether it holds nothing yet, being of a run that was killed before its workload was written; then it is taken away.
@@ -181,8 +182,8 @@ impl Cell {
     pub(super) fn measured(self, objective: Option<&Objective>) -> Result<Measured, Error> {
         let recording = read(&self.path, &ReadOptions::default())?;
         let workload = &self.point.workload;
-        let verdict = verify(&recording, &Ask { path: self.point.name(), ..Ask::of(workload, 1.0) })?;
-        let run = Run::new(&recording, &verdict.launches, &verdict.window, workload.counted());
+        let verdict = verify(&recording, &Criteria { path: self.point.name(), ..Criteria::from_workload(workload, 1.0) })?;
+        let run = Run::new(&recording, &verdict.gaps, &verdict.window, workload.counted());
         let figures = Figures::of(&run, &recording, workload, &verdict)?;
         let asked = objective.map_or(&[][..], Objective::thresholds);
         let objective = asked.iter().map(|threshold| run.estimate(&threshold.metric)).collect::<Result<_, _>>()?;
@@ -203,16 +204,16 @@ mod tests {
     use offered_store::Writer;
 
     use super::*;
-    use crate::{Input, points};
+    use crate::{WorkloadSource, points};
 
     #[test]
     fn a_cell_whose_run_was_killed_at_birth_is_made_again_and_nothing_else_is_taken_away() {
         let folder = tempfile::tempdir().unwrap();
         let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n".to_owned();
-        let input = Input::new("w.toml".to_owned(), text, |_| Err(String::new()));
+        let input = WorkloadSource::new("w.toml".to_owned(), text, |_| Err(String::new()));
         let point = points(&input, &["rate=1".parse().unwrap()]).unwrap().remove(0);
         let mut cell = Cell::new(point, folder.path());
-        let at = MeetingPlace::at(folder.path()).unwrap();
+        let at = SharedDirectory::at(folder.path()).unwrap();
         let sweep = |share: &str| Sweep {
             input: &input,
             varied: &[],
@@ -223,7 +224,7 @@ mod tests {
             share: share.parse().unwrap(),
         };
         let go_on = AtomicBool::new(false);
-        let (path, own) = (cell.path.clone(), kept(&cell.point.text));
+        let (path, own) = (cell.path.clone(), redact(&cell.point.text));
         let mut is_finished = |share: &str| cell.is_finished(&sweep(share), &go_on);
         for begun in [&[][..], &["events"], &["events", "workload.toml.tmp"]] {
             fs::create_dir_all(&path).unwrap();
@@ -237,19 +238,19 @@ mod tests {
         }
         let begun = Writer::create(&path, &own, Vec::new()).unwrap();
         let at = unix_now().0;
-        let alive = Alive {
+        let alive = Heartbeat {
             host: "a".to_owned(),
             share: Share::ALL,
             started_unix_ns: at,
             at_unix_ns: at,
             in_flight: 0,
             clock: None,
-            copied_unix_ns: None,
+            copied_until_unix_ns: None,
         };
         alive.write(&path).unwrap();
         let is_over = AtomicBool::new(false);
         let lives = std::thread::scope(|scope| {
-            let mut signs = (at..).map(|at_unix_ns| Alive { at_unix_ns, ..alive.clone() });
+            let mut signs = (at..).map(|at_unix_ns| Heartbeat { at_unix_ns, ..alive.clone() });
             scope.spawn({
                 let (path, is_over) = (&path, &is_over);
                 move || while !is_over.load(Relaxed) && signs.any(|sign| sign.write(path).is_ok()) {}

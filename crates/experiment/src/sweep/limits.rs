@@ -1,10 +1,10 @@
 //! The curve through the cells: up to which value of the first field an objective is kept.
 
-use offered_model::Objective;
+use offered_workload::Objective;
 use offered_stats::steady_state::Estimate;
 
 use super::cell::Measured;
-use crate::{Error, Field, Vary};
+use crate::{Error, Field, VariedField};
 
 /// Up to which value of `field` the objective is kept, all other fields being `fixed`.
 ///
@@ -27,7 +27,7 @@ pub struct Kept {
 }
 
 /// The values of a field as numbers, each as it stands in the command.
-pub(super) fn steps(vary: &Vary) -> Result<Vec<(String, f64)>, Error> {
+pub(super) fn steps(vary: &VariedField) -> Result<Vec<(String, f64)>, Error> {
     let number = |value: &String| {
         let step = vary.field.amount(value).map(|number| (value.clone(), number.value));
         step.ok_or_else(|| Error::NoNumber { field: vary.field.clone(), value: value.clone() })
@@ -56,12 +56,12 @@ pub(super) fn kept(objective: &Objective, field: &Field, steps: &[(String, f64)]
         group.sort_by(|a, b| at(a).total_cmp(&at(b)));
         let doubted: Vec<&str> = group
             .iter()
-            .filter(|cell| !cell.figures.believable())
+            .filter(|cell| !cell.figures.is_valid())
             .map(|cell| cell.point.values[0].1.as_str())
             .collect();
         let (tried, points): (Vec<f64>, Vec<&[Option<Estimate>]>) = group
             .iter()
-            .filter(|cell| cell.figures.believable())
+            .filter(|cell| cell.figures.is_valid())
             .map(|cell| (at(cell), cell.objective.as_slice()))
             .unzip();
         let curve = |end: fn(&dyn Fn(f64) -> f64, Estimate) -> f64| {
@@ -95,7 +95,7 @@ pub(super) fn kept(objective: &Objective, field: &Field, steps: &[(String, f64)]
 
 /// How far the worst of the objective's figures is beyond its bound, in units of that bound; a figure that is not there is.
 fn excess(objective: &Objective, figures: &[Option<Estimate>], end: fn(&dyn Fn(f64) -> f64, Estimate) -> f64) -> f64 {
-    let one = |(threshold, figure): (&offered_model::Threshold, &Option<Estimate>)| {
+    let one = |(threshold, figure): (&offered_workload::Threshold, &Option<Estimate>)| {
         let bound = &threshold.bound;
         // The excess of nothing over the bound, in size, is the bound.
         let unit = bound.excess(0.0).abs().max(f64::MIN_POSITIVE);
@@ -113,7 +113,7 @@ enum Crossing {
     Below,
     /// After its last.
     Above,
-    /// Here.
+    /// LocalRun.
     At(f64),
 }
 

@@ -1,6 +1,6 @@
 //! The order in which cells are visited: one that does not confound time with load.
 
-use offered_model::{Purpose, Seed};
+use offered_base::{Purpose, Seed};
 
 /// Every place of `cells`, with a stride near 0.618 of their number that shares no factor with it.
 ///

@@ -1,7 +1,7 @@
 //! Closed systems with one station.
 
-use offered_model::policy::{Knowledge, Order, Policy};
-use offered_model::workload::Server;
+use offered_workload::Server;
+use offered_workload::policy::{Knowledge, Order, Policy};
 
 use super::service::Service;
 use super::{Finding, SteadyState};

@@ -1,14 +1,14 @@
 //! Networks of stations with product form.
 
-use offered_model::law::Shape;
-use offered_model::{Policy, workload};
+use offered_distributions::Shape;
+use offered_workload::Policy;
 
 use super::{Finding, SteadyState, System};
 use crate::closed::mva;
 use crate::{Error, Station, StationKind, jackson};
 
 /// Solves a network with any system model.
-pub(super) fn solve(system: System, nodes: &[workload::Station]) -> Result<Finding, Error> {
+pub(super) fn solve(system: System, nodes: &[offered_workload::Station]) -> Result<Finding, Error> {
     let name = match system {
         System::Open { .. } => "open network",
         System::PartlyOpen { .. } => "partly-open network",
@@ -52,7 +52,7 @@ pub(super) fn solve(system: System, nodes: &[workload::Station]) -> Result<Findi
 }
 
 /// The station as the solvers take it; `None` if it has no product form.
-fn product_form(node: &workload::Station) -> Result<Option<Station>, Error> {
+fn product_form(node: &offered_workload::Station) -> Result<Option<Station>, Error> {
     let server = node.server();
     let exponential = matches!(server.service().shape(), Shape::Exponential(_));
     let queue = StationKind::Queue { servers: server.servers() };

@@ -1,7 +1,7 @@
 //! Partly-open systems.
 
-use offered_model::Policy;
-use offered_model::workload::Server;
+use offered_workload::Policy;
+use offered_workload::Server;
 
 use super::service::Service;
 use super::{Finding, SteadyState};

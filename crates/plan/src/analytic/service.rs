@@ -1,8 +1,9 @@
 //! Service time distributions of the requests at a modelled server: one for all, or one per class of requests.
 
-use offered_model::law::Shape;
-use offered_model::workload::{Request, Server};
-use offered_model::{Law, Workload};
+use offered_distributions::Law;
+use offered_distributions::Shape;
+use offered_workload::Workload;
+use offered_workload::{Request, Server};
 
 use crate::open::mg1::ServiceMoments;
 

@@ -4,7 +4,7 @@
 //! service this is the closed system of Schroeder, Wierman and Harchol-Balter's Figures 2 to 5. Think times are
 //! exponential.
 
-use offered_model::Law;
+use offered_distributions::Law;
 
 use super::{Means, RequestStream};
 use crate::error::{positive, some};

@@ -1,71 +1,71 @@
-//! Users and think time that make a closed tool launch like the open web (Principle A).
+//! The document of `plan emulate`: users and think time with which a closed workload generates nearly open traffic (Principle A).
 
-use offered_model::document::Schema;
-use offered_model::{Law, Wrong};
-use offered_plan::emulate::{Emulation, Wanted};
-
+use offered_events::document::Schema;
+use offered_base::Wrong;
+use offered_distributions::Law;
+use super::{DoubledResponse, Emulation as Document, FewerUsers, Queueing, Target};
 use crate::Error;
-use crate::document::plan::{Doubled, Emulation as Document, Fewer, Queueing, Wanted as Asked};
+use crate::emulate::{Emulation, OpenTraffic};
 
-/// What is to be emulated.
+/// The traffic to emulate, and with which users.
 pub struct Question<'a> {
-    /// Launches per second wanted.
+    /// Target request rate, per second.
     pub rate: f64,
-    /// The mean response expected at that rate, in seconds.
+    /// Expected mean response time at that rate, in seconds.
     pub response: f64,
-    /// The demand of the slowest station in seconds, if it is known.
+    /// Service demand of the slowest station in seconds, if known.
     pub bottleneck: Option<f64>,
-    /// How many users.
+    /// The number of users.
     pub users: Users,
-    /// The name of the law of the think times.
-    pub law: &'a str,
-    /// That law, of a mean in seconds.
+    /// Name of the think time distribution.
+    pub distribution: &'a str,
+    /// The think time distribution.
     pub think: Think,
 }
 
-/// A law of think times, of a mean in seconds.
+/// Makes a think time distribution from its mean in seconds.
 pub type Think = fn(f64) -> Result<Law, Wrong>;
 
-/// How many users there are.
+/// How the number of users is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Users {
-    /// So many.
-    These(u64),
-    /// As many as keep R / (R + Z) below this.
-    Rort(f64),
+    /// This number.
+    Fixed(u64),
+    /// The smallest number that keeps R / (R + Z) below this share.
+    MaxRort(f64),
 }
 
-/// The users that do it, and what they do.
+/// The emulation, and its document.
 pub struct Answer {
-    /// N, Z and what follows.
+    /// Number of users, think time and the resulting traffic.
     pub emulation: Emulation,
-    /// All of it.
+    /// The document of `plan emulate`.
     pub document: Document,
 }
 
-/// Answers.
+/// Solves for the number of users and the think time.
 ///
 /// # Errors
-/// What no formula takes.
+/// A rate, response time or number of users outside the range of the formulas.
 pub fn emulate(question: &Question) -> Result<Answer, Error> {
-    let Question { rate, response, bottleneck, users, law: name, think: law } = *question;
-    let mut wanted = Wanted::new(rate, response)?;
+    let Question { rate, response, bottleneck, users, distribution: name, think: distribution } = *question;
+    let mut wanted = OpenTraffic::new(rate, response)?;
     if let Some(slowest) = bottleneck {
         wanted = wanted.within(slowest)?;
     }
     let emulation = match users {
-        Users::These(users) => wanted.with_users(users)?,
-        Users::Rort(rort) => wanted.with_rort(rort)?,
+        Users::Fixed(users) => wanted.with_users(users)?,
+        Users::MaxRort(rort) => wanted.with_rort(rort)?,
     };
-    // S of the server that the launches are judged on.
+    // S of the server at which the requests queue.
     let service = bottleneck.unwrap_or(wanted.service());
-    let launches = emulation.launches(service)?;
-    let own = law(emulation.think)?;
-    // The same share of waiting at twice the response: twice the think time, so twice the users.
-    let twice = Wanted::new(rate, 2.0 * response)?.with_users(2 * emulation.users)?;
+    let launches = emulation.request_stream(service)?;
+    let own = distribution(emulation.think)?;
+    // R / (R + Z) stays the same at twice the response time with twice the think time, and so twice the users.
+    let twice = OpenTraffic::new(rate, 2.0 * response)?.with_users(2 * emulation.users)?;
     let document = Document {
         schema: Schema::new(),
-        wanted: Asked { rate_per_s: rate, response_s: response },
+        target: Target { rate_per_s: rate, response_s: response },
         users: emulation.users,
         think_s: emulation.think,
         ratio_per_s: emulation.ratio,
@@ -74,7 +74,7 @@ pub fn emulate(question: &Question) -> Result<Answer, Error> {
         q_over_z: emulation.in_system / emulation.think,
         rort: emulation.rort,
         exact_think_s: emulation.exact_think,
-        think_law: name.to_owned(),
+        think_distribution: name.to_owned(),
         cov: emulation.cov(&own)?,
         dispersion: own.scv(),
         with_queueing: Queueing {
@@ -85,8 +85,8 @@ pub fn emulate(question: &Question) -> Result<Answer, Error> {
             lag1_correlation: launches.lag1,
             dispersion: launches.dispersion,
         },
-        fewer_users: fewer(&wanted, emulation.users, law)?,
-        if_response_doubles: Doubled {
+        fewer_users: fewer(&wanted, emulation.users, distribution)?,
+        if_response_doubles: DoubledResponse {
             users: twice.users,
             think_s: twice.think,
             rate_per_s: twice.rate,
@@ -97,18 +97,18 @@ pub fn emulate(question: &Question) -> Result<Answer, Error> {
     Ok(Answer { emulation, document })
 }
 
-/// What fewer users at the same N/Z would do.
-fn fewer(wanted: &Wanted, users: u64, law: Think) -> Result<Vec<Fewer>, Error> {
+/// The same N/Z with fewer users.
+fn fewer(wanted: &OpenTraffic, users: u64, distribution: Think) -> Result<Vec<FewerUsers>, Error> {
     let sizes = [2, 5, 10, 20, 50, 100, 200, 500, 1000].into_iter().filter(|n| *n < users);
     let fewer = sizes.map(|n| {
         let fewer = wanted.with_users(n)?;
-        Ok(Fewer {
+        Ok(FewerUsers {
             users: fewer.users,
             think_s: fewer.think,
             rate_per_s: fewer.rate,
             concurrency: fewer.in_system,
             rort: fewer.rort,
-            cov: fewer.cov(&law(fewer.think)?)?,
+            cov: fewer.cov(&distribution(fewer.think)?)?,
         })
     });
     fewer.collect()

@@ -1,11 +1,10 @@
-//! The analytic answer for a workload's arrivals and servers, as a document.
+//! The document of the analytic solution for a workload.
 
-use offered_plan::analytic::{Analysis, Known, System};
+use crate::analytic::{Analysis, SteadyState, System};
 
-use crate::document::finite;
-use crate::document::plan::{Bounds, Launches, Percentiles, Station, System as Document};
+use super::{Bounds, Percentiles, RequestRegularity, Station, SystemSolution as Document, finite};
 
-/// N, Z and the stay probability, as far as the system model has them.
+/// Number of users N, think time Z in seconds, and stay probability; `None` for those that the system model does not have.
 pub fn population(system: Option<System>) -> (Option<u64>, Option<f64>, Option<f64>) {
     match system {
         Some(System::Closed { users, think, .. }) => (Some(users), Some(think), None),
@@ -14,11 +13,11 @@ pub fn population(system: Option<System>) -> (Option<u64>, Option<f64>, Option<f
     }
 }
 
-/// What was found out, without what is infinite.
-pub fn document(answer: &Analysis) -> Document {
-    let (users, think_s, stay) = population(answer.system);
-    let known = answer.known.as_ref();
-    let number = |value: &dyn Fn(&Known) -> f64| known.map(value).and_then(finite);
+/// The document of `analysis`. Infinite figures become `null`.
+pub fn document(analysis: &Analysis) -> Document {
+    let (users, think_s, stay) = population(analysis.system);
+    let known = analysis.steady_state.as_ref();
+    let number = |value: &dyn Fn(&SteadyState) -> f64| known.map(value).and_then(finite);
     let stations = known.map(|known| known.stations.iter()).into_iter().flatten().map(|station| Station {
         name: station.name.clone(),
         residence_s: station.residence,
@@ -26,18 +25,18 @@ pub fn document(answer: &Analysis) -> Document {
         utilisation: station.utilisation,
         throughput_per_s: station.throughput,
     });
-    let launches = |of: offered_plan::closed::Launches| Launches {
+    let requests = |of: crate::closed::RequestStream| RequestRegularity {
         cov: of.cov,
         lag1_correlation: of.lag1,
         dispersion: of.dispersion,
     };
     let percentiles =
-        |known: &Known| known.percentiles.map(|p| Percentiles { p50: p.p50, p90: p.p90, p95: p.p95, p99: p.p99 });
+        |known: &SteadyState| known.percentiles.map(|p| Percentiles { p50: p.p50, p90: p.p90, p95: p.p95, p99: p.p99 });
     Document {
-        model: answer.model.clone(),
-        discipline: answer.discipline.clone(),
-        load: answer.load,
-        rate_per_s: answer.system.and_then(|s| s.offered_rate()).or(number(&|k| k.throughput)),
+        model: analysis.model.clone(),
+        discipline: analysis.discipline.clone(),
+        load: analysis.load,
+        rate_per_s: analysis.system.and_then(|s| s.arrival_rate()).or(number(&|k| k.throughput)),
         think_s,
         users,
         stay,
@@ -46,17 +45,17 @@ pub fn document(answer: &Analysis) -> Document {
         utilisation: number(&|k| k.utilisation),
         in_system: number(&|k| k.in_system),
         response_sdev_s: known.and_then(|k| k.sdev).and_then(finite),
-        launches: known.and_then(|k| k.launches).map(launches),
-        lost: known.and_then(|k| k.lost),
+        requests: known.and_then(|k| k.request_stream).map(requests),
+        rejected_share: known.and_then(|k| k.rejected_share),
         percentiles_s: known.and_then(percentiles),
         stations: stations.collect(),
-        bounds: answer.bounds.map(|bounds| Bounds {
+        bounds: analysis.bounds.map(|bounds| Bounds {
             throughput_per_s: bounds.throughput,
             response_s: bounds.response,
             knee_users: bounds.knee,
         }),
         method: known.map(|k| k.method.to_string()),
         source: known.map(|k| k.source.to_string()),
-        assumption: answer.assumption.clone(),
+        assumption: analysis.assumption.clone(),
     }
 }

@@ -1,50 +1,50 @@
-//! What a closed network of single-server stations answers as its users grow: Brady and Gunther's Tables 1a and 1b, and their
-//! Figures 1, 5 and 6.
+//! The documents of `plan table`: a closed network of single-server stations at several numbers of users (Brady and Gunther, Tables 1a
+//! and 1b, Figures 1, 5 and 6).
 
-use offered_model::document::Schema;
-use offered_plan::closed::{bounds, mva, schweitzer};
-use offered_plan::{Error, Solution, Station, littles, load};
+use offered_events::document::Schema;
+use crate::closed::{bounds, mva, schweitzer};
+use crate::{Error, Solution, Station, littles_law, load};
 
-use crate::document::plan::{Curve, LoadLine, Point, Population, Populations};
+use super::{Curve, LoadLine, Point, Population, Populations};
 
-/// A curve has so many points at most.
+/// Maximum number of points of a curve.
 const POINTS: u64 = 128;
 
-/// A closed network, and how it is solved.
+/// A closed network, and the method of solution.
 pub struct Network {
-    /// The stations that a request passes.
+    /// The stations that a request visits.
     pub stations: Vec<Station>,
-    /// What is the same for all numbers of users.
+    /// The quantity that is the same for all numbers of users.
     pub given: Given,
-    /// How it is solved.
+    /// The method of solution.
     pub method: Method,
 }
 
-/// What is the same for all numbers of users.
+/// The quantity that is the same for all numbers of users.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Given {
-    /// The think time Z in seconds (Table 1a).
+    /// Think time Z in seconds (Table 1a).
     Think(f64),
-    /// N/Z per second, so Z grows with N (Table 1b, Principle A).
+    /// N/Z per second, so that Z grows with N (Table 1b, Principle A).
     Ratio(f64),
-    /// The load of the slowest station; Z is solved for.
+    /// Utilisation of the slowest station; Z is solved for.
     Load(f64),
 }
 
-/// How a network is solved.
+/// The method of solution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Method {
     /// Mean value analysis.
     Exact,
-    /// Bard-Schweitzer, until no queue moves by so much.
+    /// Bard-Schweitzer approximation.
     Schweitzer {
-        /// So much.
+        /// The iteration ends when no queue length changes by more than this.
         tolerance: f64,
     },
 }
 
 impl Method {
-    fn words(self) -> String {
+    fn name(self) -> String {
         match self {
             Self::Exact => "exact mean value analysis".to_owned(),
             Self::Schweitzer { tolerance } => format!("Bard-Schweitzer approximation, tolerance {tolerance}"),
@@ -53,20 +53,20 @@ impl Method {
 }
 
 impl Network {
-    /// The answer for each of these numbers of users.
+    /// The solution for each number of users.
     ///
     /// # Errors
-    /// What no formula takes.
+    /// A number of users or a think time outside the range of the method.
     pub fn populations(&self, users: &[u64]) -> Result<Populations, Error> {
         let rows = users.iter().map(|users| self.population(*users)).collect::<Result<_, _>>()?;
-        Ok(Populations { schema: Schema::new(), method: self.method.words(), rows })
+        Ok(Populations { schema: Schema::new(), method: self.method.name(), rows })
     }
 
-    /// Rate and response against N, with their bounds (Figures 5 and 6), up to the most of these numbers of users; and the load line
-    /// of each of them (Figure 1).
+    /// Rate and response time against N with their bounds (Figures 5 and 6), up to the largest number of users, and one load line per
+    /// number of users (Figure 1).
     ///
     /// # Errors
-    /// What no formula takes; no number of users.
+    /// A number of users or a think time outside the range of the method.
     pub fn curve(&self, users: &[u64]) -> Result<Curve, Error> {
         let most = users.iter().max().copied().unwrap_or(1);
         let mut populations: Vec<u64> = (0..=POINTS).map(|i| (i * most / POINTS).max(1)).collect();
@@ -87,7 +87,7 @@ impl Network {
         let first = bounds::bounds(&self.stations, populations[0], self.think(populations[0])?)?;
         Ok(Curve {
             schema: Schema::new(),
-            method: self.method.words(),
+            method: self.method.name(),
             bottleneck_s: first.bottleneck,
             knee_users: first.knee,
             points: populations.into_iter().map(point).collect::<Result<_, Error>>()?,
@@ -119,7 +119,7 @@ impl Network {
     fn population(&self, users: u64) -> Result<Population, Error> {
         let think = self.think(users)?;
         let Solution { throughput, response, in_system, .. } = self.solve(users, think)?;
-        // What divides by a think time of zero is absent.
+        // Quotients by a think time of zero are absent.
         let over_think = |x: f64| Some(x / think).filter(|x| x.is_finite());
         Ok(Population {
             users,
@@ -129,7 +129,7 @@ impl Network {
             concurrency: in_system,
             q_over_z: over_think(in_system),
             response_s: response,
-            rort: littles::rort(response, think),
+            rort: littles_law::rort(response, think),
         })
     }
 }

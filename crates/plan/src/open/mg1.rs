@@ -1,7 +1,7 @@
 //! M/G/1: Poisson arrivals, any service distribution, one server, under FCFS and under processor sharing.
 
-use offered_model::Law;
-use offered_model::law::Shape;
+use offered_distributions::Law;
+use offered_distributions::Shape;
 
 use crate::Error;
 use crate::error::{below_one, positive};

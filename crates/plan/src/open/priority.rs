@@ -2,7 +2,7 @@
 //!
 //! Source: Cobham 1954 (non-preemptive); White and Christie 1958, Kleinrock 1976, section 3.5 (preemptive-resume).
 
-use offered_model::Law;
+use offered_distributions::Law;
 
 use crate::Error;
 use crate::error::{below_one, positive};

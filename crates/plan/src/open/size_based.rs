@@ -15,7 +15,7 @@
 //!
 //! Source: Schrage and Miller 1966 (SRPT); Kleinrock 1976, section 3.7 and 4.6; Harchol-Balter 2013, chapters 30 to 33.
 
-use offered_model::Law;
+use offered_distributions::Law;
 
 use crate::Error;
 use crate::error::{below_one, positive};

@@ -10,7 +10,7 @@
 //!
 //! Source: Bini and Meini 1996; Latouche and Ramaswami 1999, chapters 6 and 8.
 
-use offered_model::Law;
+use offered_distributions::Law;
 
 use crate::matrix::{Eliminated, Matrix};
 use crate::phase_type::{Phases, fcfs_response};
