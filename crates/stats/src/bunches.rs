@@ -1,32 +1,33 @@
-//! Bunches: launches that come several at a time, as when many workers share one ticker.
+//! Bunches: several requests at a time, for example because many workers share a ticker.
 //!
-//! In a bunched stream gaps have two sizes with nothing in between: tiny inside a bunch, large between bunches. That valley is
-//! what is looked for; a merely bursty stream (say, gamma gaps with a CoV of 2) has gaps of every size and no valley.
-//! And bunches are short: most of the time nothing is launched. A steady stream with a few long pauses (a ramp, a stall) has a
-//! valley too, but no bunches.
+//! A bunched stream has gaps of two sizes with nothing in between: tiny within a bunch, large between bunches. This
+//! valley is detected. A bursty stream (such as gamma gaps with a CoV of 2) has gaps of all sizes and no valley.
+//! Bunches are also short: no request is sent most of the time. A steady stream with a few long pauses (a ramp, a
+//! stall) has a valley but no bunches.
 
 use crate::cov::cov;
 
-/// How a bunched stream is bunched.
+/// The bunches of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bunches {
-    /// Launches per bunch, on average.
+    /// The mean number of requests per bunch.
     pub size: f64,
-    /// The median time from the start of a bunch to the start of the next, in the unit of the instants.
+    /// The median time from the start of one bunch to the start of the next, in the unit of the times.
     pub every: f64,
-    /// The CoV of those times: near 0 for a ticker, near 1 for bunches at random.
+    /// The CoV of those times: near 0 for a ticker, near 1 for random bunches.
     pub spacing_cov: f64,
 }
 
-/// A step from one gap to the next larger one (a thousandth of the sample further up) by more than this factor is a valley.
+/// A step from one gap to a larger one (a thousandth of the sample further up) by more than this factor is a valley.
 const VALLEY: f64 = 3.0;
-/// Bunches fill at most this share of the time.
+/// The largest share of the time that bunches fill.
 const FILLED: f64 = 0.5;
 
-/// The bunches of `sorted` instants; `None` when there is no valley in the sizes of the gaps, or what is
-/// between valleys fills most of the time.
+/// The bunches of ascending times; `None` if the gap sizes have no valley, or if the groups between valleys fill most
+/// of the time.
 ///
-/// Gaps below the 30 % point are not searched (at least that share of the gaps must be inside bunches), nor the last three.
+/// Gaps below the 30th percentile are not searched (at least that share of the gaps must be within bunches), nor the
+/// last three.
 pub fn find(sorted: &[u64]) -> Option<Bunches> {
     let mut gaps: Vec<u64> = crate::summary::gaps(sorted).map(|gap| gap.max(1)).collect();
     let n = gaps.len();
@@ -40,7 +41,7 @@ pub fn find(sorted: &[u64]) -> Option<Bunches> {
     if ratio(at) < VALLEY {
         return None;
     }
-    // The threshold is the middle of the valley on the logarithmic scale.
+    // The threshold is the middle of the valley on a logarithmic scale.
     let threshold = (gaps[at] as f64 * gaps[at + step] as f64).sqrt();
     let inside: u64 = gaps.iter().take_while(|gap| **gap as f64 <= threshold).sum();
     if inside as f64 > FILLED * (sorted[n] - sorted[0]) as f64 {

@@ -1,23 +1,24 @@
-//! Are these gaps exponential? Three tests with the mean estimated from the data, so that any rate may be asked about.
+//! Tests of exponential gaps. All three estimate the mean from the data, so they apply to any rate.
 //!
-//! * [`anderson_darling`]: the all-round one, heavy on both tails.
-//! * [`lilliefors`]: Kolmogorov and Smirnov's largest distance; weaker, but a distance people can picture.
-//! * [`moran`]: the most powerful against gamma gaps, the shape that pacing (CoV < 1) and burstiness (CoV > 1) give; it is the
-//!   one that finds a CoV of 0.9 in 400 gaps.
+//! * [`anderson_darling`]: general, sensitive in both tails.
+//! * [`lilliefors`]: the Kolmogorov-Smirnov distance; weaker, but easy to picture.
+//! * [`moran`]: the most powerful test against gamma-distributed gaps, which result from pacing (CoV < 1) and
+//!   burstiness (CoV > 1). It detects a CoV of 0.9 in 400 gaps.
 
 use statrs::function::gamma::digamma;
 
 use crate::cov::lognormal_score;
 use crate::{Interval, Test, Z95, two_sided};
 
-/// The Anderson-Darling test of exponential gaps with estimated mean; `sorted` ascending. `None` below five gaps.
+/// The Anderson-Darling test of exponential gaps with estimated mean; `sorted` ascending. `None` with fewer than five
+/// gaps.
 ///
-/// The statistic is A^2 as computed; its p-value is that of A^2 (1 + 0.6/n) under the limit law (D'Agostino and Stephens 1986,
-/// section 4.9.4; the law itself by Imhof's inversion, `tests/oracle/stats_tails.py`).
+/// The statistic is A^2; its p-value is that of A^2 (1 + 0.6/n) under the limit distribution (D'Agostino and Stephens
+/// 1986, section 4.9.4; the distribution by Imhof's inversion, `tests/oracle/stats_tails.py`).
 pub fn anderson_darling(sorted: &[f64]) -> Option<Test> {
     let (n, mean) = size_and_mean(sorted)?;
-    // ln F(x) = ln(1 - e^-y) and ln(1 - F(x)) = -y for y = x / mean: no 1 - u that cancels. A zero gap would make the sum
-    // infinite; it stands for "less than could be written down".
+    // ln F(x) = ln(1 - e^-y) and ln(1 - F(x)) = -y for y = x / mean, which avoids the cancellation in 1 - u. A zero gap
+    // would make the sum infinite; it stands for a gap below the resolution.
     let floor = f64::MIN_POSITIVE;
     let mut sum = 0.0;
     for (i, (low, high)) in sorted.iter().zip(sorted.iter().rev()).enumerate() {
@@ -25,18 +26,19 @@ pub fn anderson_darling(sorted: &[f64]) -> Option<Test> {
         sum += (2 * i + 1) as f64 * ((-(-low).exp_m1()).ln() - high);
     }
     let statistic = -n - sum / n;
-    Some(Test { statistic, p: upper_tail(&ANDERSON_DARLING, statistic * (1.0 + 0.6 / n)) })
+    Some(Test { statistic, p_value: upper_tail(&ANDERSON_DARLING, statistic * (1.0 + 0.6 / n)) })
 }
 
-/// The Kolmogorov-Smirnov test of exponential gaps with estimated mean (Lilliefors 1969). `None` below five gaps.
+/// The Kolmogorov-Smirnov test of exponential gaps with estimated mean (Lilliefors 1969). `None` with fewer than five
+/// gaps.
 ///
-/// The statistic is the Kolmogorov distance: the largest distance between the sample's distribution function and the
-/// exponential one of equal mean. Its p-value is that of Stephens' (D - 0.2/n)(sqrt n + 0.26 + 0.5/sqrt n).
+/// The statistic is the Kolmogorov distance: the largest distance between the distribution function of the sample and
+/// the exponential one with equal mean. Its p-value is that of Stephens' (D - 0.2/n)(sqrt n + 0.26 + 0.5/sqrt n).
 pub fn lilliefors(sorted: &[f64]) -> Option<Test> {
     let (n, mean) = size_and_mean(sorted)?;
     let distance = kolmogorov_distance(sorted, |x| -(-x / mean).exp_m1());
     let modified = (distance - 0.2 / n) * (n.sqrt() + 0.26 + 0.5 / n.sqrt());
-    Some(Test { statistic: distance, p: upper_tail(&LILLIEFORS, modified) })
+    Some(Test { statistic: distance, p_value: upper_tail(&LILLIEFORS, modified) })
 }
 
 /// The largest distance between the empirical distribution function of `sorted` and `cdf`.
@@ -48,24 +50,25 @@ pub fn kolmogorov_distance(sorted: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
     })
 }
 
-/// What [`moran`] found.
+/// The result of [`moran`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GammaFit {
-    /// The test of shape 1; its statistic is the standard score, negative when the gaps are too even.
+    /// The test of shape 1; its statistic is the standard score, negative for under-dispersed gaps.
     pub test: Test,
-    /// The CoV of the gamma law that fits best: 1 / sqrt(shape).
+    /// The CoV of the best-fitting gamma distribution: 1 / sqrt(shape).
     pub cov: f64,
-    /// Its 95 % interval.
+    /// Its 95 % confidence interval.
     pub interval: Interval,
 }
 
-/// Moran's test (1951) of exponential gaps against gamma gaps: T = ln(mean x) - mean(ln x), in any order. `None` below five.
+/// Moran's test (1951) of exponential gaps against gamma-distributed gaps: T = ln(mean x) - mean(ln x), in any order.
+/// `None` with fewer than five gaps.
 ///
-/// T is independent of the mean (Basu), which gives its cumulants exactly: psi(n) - ln n - psi(1), psi'(1)/n - psi'(n) and
-/// psi''(n) - psi''(1)/n^2. The best-fitting shape solves ln k - psi(k) = T (maximum likelihood).
+/// T is independent of the mean (Basu), which gives its exact cumulants: psi(n) - ln n - psi(1), psi'(1)/n - psi'(n)
+/// and psi''(n) - psi''(1)/n^2. The best-fitting shape solves ln k - psi(k) = T (maximum likelihood).
 pub fn moran(gaps: &[f64]) -> Option<GammaFit> {
     let (n, mean) = size_and_mean(gaps)?;
-    // A gap of zero is one below the clock's resolution: half the smallest that was seen.
+    // A zero gap is below the resolution of the clock: half the smallest positive gap is used.
     let smallest = gaps.iter().copied().filter(|&x| x > 0.0).fold(f64::INFINITY, f64::min) / 2.0;
     let t = mean.ln() - gaps.iter().map(|x| x.max(smallest).ln()).sum::<f64>() / n;
     let (d1, d2) = (0.577_215_664_901_532_9, 1.644_934_066_848_226_4);
@@ -79,13 +82,13 @@ pub fn moran(gaps: &[f64]) -> Option<GammaFit> {
     let cov = 1.0 / shape.sqrt();
     let half = Z95 * 0.5 * cov / shape / (n * (trigamma(shape) - 1.0 / shape)).sqrt();
     Some(GammaFit {
-        test: Test { statistic: -score, p: two_sided(score) },
+        test: Test { statistic: -score, p_value: two_sided(score) },
         cov,
         interval: Interval { low: (cov - half).max(0.0), high: cov + half },
     })
 }
 
-/// The shape k of the gamma law with ln k - psi(k) = t > 0, by Newton's method on 1/k (Minka 2002).
+/// The shape k of the gamma distribution with ln k - psi(k) = t > 0, by Newton's method on 1/k (Minka 2002).
 fn gamma_shape(t: f64) -> f64 {
     let t = t.max(1e-12);
     let mut k = (3.0 - t + ((t - 3.0).powi(2) + 24.0 * t).sqrt()) / (12.0 * t);
@@ -113,7 +116,7 @@ fn size_and_mean(gaps: &[f64]) -> Option<(f64, f64)> {
     (gaps.len() >= 5 && mean > 0.0).then_some((n, mean))
 }
 
-/// P(X > x) from a table of (x, P), its logarithm interpolated, and continued in a straight line beyond the table.
+/// P(X > x) from a table of (x, P), by log-linear interpolation, extrapolated linearly beyond the table.
 pub(crate) fn upper_tail(table: &[(f64, f64)], x: f64) -> f64 {
     if x <= table[0].0 {
         return 1.0;
@@ -123,7 +126,7 @@ pub(crate) fn upper_tail(table: &[(f64, f64)], x: f64) -> f64 {
     (p0.ln() + (p1 / p0).ln() * (x - x0) / (x1 - x0)).exp()
 }
 
-/// The limit law of A^2, by `tests/oracle/stats_tails.py`.
+/// The limit distribution of A^2, computed by `tests/oracle/stats_tails.py`.
 pub(crate) const ANDERSON_DARLING: [(f64, f64); 22] = [
     (0.1, 0.99981),
     (0.15, 0.99328),
@@ -149,7 +152,7 @@ pub(crate) const ANDERSON_DARLING: [(f64, f64); 22] = [
     (6.0, 8.8957e-7),
 ];
 
-/// The law of the modified distance, simulated by `tests/oracle/stats_tails.py`.
+/// The distribution of the modified distance, simulated by `tests/oracle/stats_tails.py`.
 pub(crate) const LILLIEFORS: [(f64, f64); 19] = [
     (0.3936, 0.99),
     (0.4592, 0.95),

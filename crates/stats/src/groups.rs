@@ -1,9 +1,9 @@
-//! Values in groups (of requests, of workers, of parts of a run), in memory that does not grow with their number.
+//! Values by group (request label, worker, part of a run), in memory that does not grow with their number.
 
-use crate::values::{Sorted, Values, Whole};
+use crate::values::{Integer, Sorted, Values};
 
-/// Values as they come, each in its group. They are exact up to [`Values::WHOLE`] of them in all groups together; of more, groups of
-/// more than a thousand are kept in cells.
+/// Collects values by group. They are exact up to [`Values::EXACT_LIMIT`] values in all groups together; beyond, groups
+/// of more than a thousand values are kept as histograms.
 #[derive(Clone, Debug)]
 pub struct Groups<T = u64> {
     each: Vec<Values<T>>,
@@ -16,11 +16,11 @@ impl<T> Default for Groups<T> {
     }
 }
 
-impl<T: Whole> Groups<T> {
-    /// So many take hardly more room than the cells of one power of two.
+impl<T: Integer> Groups<T> {
+    /// This number of values takes little more memory than the histogram bins of one power of two.
     const FEW: u64 = 1000;
 
-    /// Takes a value of a group; groups have numbers from 0.
+    /// Adds a value to a group; groups are numbered from 0.
     #[inline]
     pub fn add(&mut self, group: usize, value: T) {
         if self.each.len() <= group {
@@ -28,18 +28,18 @@ impl<T: Whole> Groups<T> {
         }
         self.each[group].add(value);
         self.n += 1;
-        if self.n > Values::WHOLE && self.each[group].is_whole() {
+        if self.n > Values::EXACT_LIMIT && self.each[group].is_exact() {
             self.coarsen(group);
         }
     }
 
     fn coarsen(&mut self, group: usize) {
-        let all = self.n == Values::WHOLE + 1;
+        let all = self.n == Values::EXACT_LIMIT + 1;
         let groups = if all { &mut self.each[..] } else { &mut self.each[group..=group] };
-        groups.iter_mut().filter(|values| values.len() > Self::FEW).for_each(Values::coarsen);
+        groups.iter_mut().filter(|values| values.len() > Self::FEW).for_each(Values::use_cells);
     }
 
-    /// The same in ascending order.
+    /// The values in ascending order.
     pub fn sorted(self) -> SortedGroups<T> {
         let together = || {
             let mut all = Values::default();
@@ -51,26 +51,26 @@ impl<T: Whole> Groups<T> {
     }
 }
 
-/// Values in ascending order: of each group, and of all together.
+/// Values in ascending order, by group and in total.
 #[derive(Clone, Debug)]
 pub struct SortedGroups<T = u64> {
     each: Vec<Sorted<T>>,
-    /// `None` where there is one group, which is all.
+    /// `None` if there is only one group.
     all: Option<Sorted<T>>,
 }
 
-impl<T: Whole> SortedGroups<T> {
-    /// Those of a group; `None` where neither it nor one behind it has any.
-    pub fn of(&self, group: usize) -> Option<&Sorted<T>> {
+impl<T: Integer> SortedGroups<T> {
+    /// The values of a group; `None` if neither it nor any group with a higher number has values.
+    pub fn group(&self, group: usize) -> Option<&Sorted<T>> {
         self.each.get(group)
     }
 
-    /// All together.
+    /// The values of all groups.
     pub fn all(&self) -> &Sorted<T> {
         self.all.as_ref().unwrap_or_else(|| &self.each[0])
     }
 
-    /// The same, of which nothing else is wanted.
+    /// Converts it into the values of all groups.
     pub fn into_all(mut self) -> Sorted<T> {
         self.all.unwrap_or_else(|| self.each.swap_remove(0))
     }
@@ -81,13 +81,13 @@ mod tests {
     use super::*;
 
     fn of(groups: &Groups) -> Vec<bool> {
-        groups.each.iter().map(Values::is_whole).collect()
+        groups.each.iter().map(Values::is_exact).collect()
     }
 
     #[test]
     fn groups_share_what_is_kept_whole() {
         let mut groups = Groups::default();
-        for i in 0..Values::WHOLE as u64 {
+        for i in 0..Values::EXACT_LIMIT as u64 {
             groups.add(if i < 900 { 0 } else { 1 + (i % 2) as usize }, i);
         }
         assert_eq!(of(&groups), [true, true, true]);
@@ -99,8 +99,8 @@ mod tests {
         assert_eq!((sorted.all().len(), sorted.all().min(), sorted.all().max()), (1_002_001, Some(0), Some(999_999)));
         let near = sorted.all().quantile(0.5).unwrap() as f64;
         assert!((near / 499_000.0 - 1.0).abs() < Values::ERROR + 1e-4, "{near}");
-        assert_eq!(sorted.of(0).unwrap().quantile(1.0), Some(899));
-        assert!(sorted.of(3).unwrap().is_empty() && sorted.of(5).is_none());
+        assert_eq!(sorted.group(0).unwrap().quantile(1.0), Some(899));
+        assert!(sorted.group(3).unwrap().is_empty() && sorted.group(5).is_none());
     }
 
     #[test]
@@ -110,7 +110,10 @@ mod tests {
             groups.add(0, value);
         }
         let sorted = groups.sorted();
-        assert_eq!((sorted.all().min(), sorted.of(0).unwrap().max(), sorted.into_all().len()), (Some(3), Some(9), 3));
+        assert_eq!(
+            (sorted.all().min(), sorted.group(0).unwrap().max(), sorted.into_all().len()),
+            (Some(3), Some(9), 3)
+        );
         assert!(Groups::<u64>::default().sorted().into_all().is_empty());
     }
 }

@@ -1,24 +1,24 @@
-//! Whether a level grows: the mean of its changes over equal parts of the time, with an interval.
+//! Whether a level grows: the mean of its changes over equal intervals, with a confidence interval.
 //!
-//! What arrives at a system that keeps up leaves it again, so the number inside wanders about a level and its changes cancel
-//! out; at one that does not, each part of the time adds about as much as the one before. Student's t takes the changes for
-//! independent. Those of a system that keeps up are not: a rise is followed by a fall, which makes the interval too wide and
-//! the test too careful, never too bold. How often it is wrong is in book/src/background/calibration.md.
+//! In a stable system arrivals leave again, so the number in the system fluctuates around a level and its changes
+//! cancel. In an overloaded system every interval adds about the same amount. Student's t assumes independent changes.
+//! Those of a stable system are not independent: increases are followed by decreases, which makes the interval too wide
+//! and the test conservative. Its error rates are in book/src/background/calibration.md.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::Interval;
 
-/// The mean change of a level over equal parts of the time.
+/// The mean change of a level over equal intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
-    /// The mean change a part.
+    /// The mean change per interval.
     pub mean: f64,
-    /// Its 99 % interval.
+    /// Its 99 % confidence interval.
     pub interval: Interval,
 }
 
-/// The growth told by the changes in equal parts of the time; `None` for fewer than two.
+/// The growth from the changes in equal intervals; `None` with fewer than two.
 pub fn growth(changes: &[f64]) -> Option<Growth> {
     let n = changes.len() as f64;
     let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf(0.995);
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn a_steady_rise_is_told_from_one_that_falls_again() {
         assert_eq!(growth(&[3.0]), None);
-        // t of 9 degrees of freedom at 99.5 % is 3.250; the standard deviation of 1..10 is 3.028.
+        // The 99.5th percentile of t with 9 degrees of freedom is 3.250; the standard deviation of 1..10 is 3.028.
         let rise: Vec<f64> = (1..=10).map(f64::from).collect();
         let Growth { mean, interval } = growth(&rise).unwrap();
         assert_eq!(mean, 5.5);

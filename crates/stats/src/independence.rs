@@ -1,11 +1,11 @@
-//! Independence of gaps: does one gap say anything about the next?
+//! Tests of independent gaps.
 //!
-//! All tests work on ranks, because gaps are skewed: the ranks' laws are known whatever the gaps' law is.
+//! All of them use ranks, because gaps are skewed: the distribution of ranks does not depend on that of the gaps.
 
 use crate::dispersion::chi_square_above;
 use crate::{Test, two_sided};
 
-/// The autocorrelations of the ranks of `gaps` at lags 1 to `lags`. Empty when there are not more gaps than lags.
+/// The autocorrelations of the ranks of `gaps` at lags 1 to `lags`. Empty unless there are more gaps than lags.
 pub fn rank_autocorrelations(gaps: &[f64], lags: usize) -> Vec<f64> {
     if gaps.len() <= lags {
         return Vec::new();
@@ -18,7 +18,8 @@ pub fn rank_autocorrelations(gaps: &[f64], lags: usize) -> Vec<f64> {
     (1..=lags).map(|k| dot(&centred[..centred.len() - k], &centred[k..]) / total).collect()
 }
 
-/// The sum of products of two series of one length: in eight sums side by side, since one alone waits for each addition.
+/// The dot product of two series of equal length, with eight independent sums, because a single sum waits for each
+/// addition.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let ((a, left_a), (b, left_b)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
     let mut sums = [0.0; 8];
@@ -30,15 +31,16 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + left_a.iter().zip(left_b).map(|(a, b)| a * b).sum::<f64>()
 }
 
-/// Ljung and Box's portmanteau test (1978) that all these autocorrelations, of a series of `n`, are zero. One-sided.
+/// The Ljung-Box test (1978) that all these autocorrelations of a series of length `n` are zero. One-sided.
 pub fn ljung_box(autocorrelations: &[f64], n: usize) -> Test {
     let n = n as f64;
     let terms = autocorrelations.iter().zip(1..).map(|(r, k)| r * r / (n - f64::from(k)));
     let statistic = n * (n + 2.0) * terms.sum::<f64>();
-    Test { statistic, p: chi_square_above(statistic, autocorrelations.len().max(1) as f64) }
+    Test { statistic, p_value: chi_square_above(statistic, autocorrelations.len().max(1) as f64) }
 }
 
-/// Spearman's rank correlation of each gap with the next; the statistic is the correlation itself. `None` below ten gaps.
+/// Spearman's rank correlation of each gap with the next one; the statistic is the correlation. `None` with fewer than
+/// ten gaps.
 pub fn spearman_next(gaps: &[f64]) -> Option<Test> {
     if gaps.len() < 10 {
         return None;
@@ -49,10 +51,10 @@ pub fn spearman_next(gaps: &[f64]) -> Option<Test> {
         return None;
     }
     let rho = dot(&x, &y) / scale;
-    Some(Test { statistic: rho, p: two_sided(rho * ((x.len() - 1) as f64).sqrt()) })
+    Some(Test { statistic: rho, p_value: two_sided(rho * ((x.len() - 1) as f64).sqrt()) })
 }
 
-/// Ranks from their mean, ties sharing the mean of their ranks.
+/// Ranks minus their mean; ties share their mean rank.
 pub(crate) fn centred_ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<u32> = (0..values.len() as u32).collect();
     order.sort_unstable_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));

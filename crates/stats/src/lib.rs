@@ -1,28 +1,29 @@
-//! Statistics of instants and gaps: from a sample to a number, an interval or a test. Pure functions, nothing of ours used.
+//! Statistics of times and gaps: estimates, confidence intervals and tests. All functions are pure; the crate depends
+//! on no other crate of this workspace.
 //!
-//! The null hypothesis nearly everywhere is the Poisson process: gaps independent and exponential, counts Poisson. Where a
-//! function needs chance (spreading ticks, the bootstrap) it is handed a source of uniform numbers in (0, 1), so the caller's
-//! seed decides and the same data give the same answer.
+//! The null hypothesis is usually a Poisson process: independent exponential gaps, Poisson counts. Functions that need
+//! randomness (spreading ticks, the bootstrap) take a source of uniform numbers in (0, 1), so results depend only on
+//! the data and the caller's seed.
 //!
-//! Conventions: a *gap* is the time between neighbouring launches; gaps and instants may be in any unit of time, one and the
-//! same within a call. "Sorted" means ascending. A *p-value* is two-sided unless its function says otherwise.
+//! Conventions: a *gap* is the time between consecutive requests. Gaps and times may have any unit, the same within a
+//! call. "Sorted" means ascending. A *p-value* is two-sided unless documented otherwise. Percentiles are defined by
+//! [`summary::quantile_at`].
 //!
 //! # Example
-//! Ten workers on one ticker of 100 ms, each a little late: the rate is as asked, and nothing else is.
+//! Ten workers share a ticker of 100 ms, each slightly late: the rate is right, but the arrivals are bunched.
 //! ```
 //! use offered_stats::{bunches, cov, summary};
 //!
-//! let launches: Vec<u64> = (0..1_000).map(|i| i / 10 * 100_000_000 + i % 10 * 50_000).collect(); // ns
-//! let gaps: Vec<f64> = summary::gaps(&launches).map(|gap| gap as f64).collect();
+//! let requests: Vec<u64> = (0..1_000).map(|i| i / 10 * 100_000_000 + i % 10 * 50_000).collect(); // ns
+//! let gaps: Vec<f64> = summary::gaps(&requests).map(|gap| gap as f64).collect();
 //! let found = cov::cov(&gaps).unwrap();
-//! assert!(found > 2.9, "a Poisson process has 1, and this {found}");
-//! assert!(cov::greenwood(found, gaps.len()).p < 1e-9);
-//! assert_eq!(bunches::find(&launches).unwrap().size, 10.0);
+//! assert!(found > 2.9, "a Poisson process has a CoV of 1, these requests {found}");
+//! assert!(cov::greenwood(found, gaps.len()).p_value < 1e-9);
+//! assert_eq!(bunches::find(&requests).unwrap().size, 10.0);
 //! ```
 //!
 //! # Limitations
-//! Every test here is calibrated (book/src/background/calibration.md); none can see what the clock did not write down: see
-//! [`ticks`].
+//! All tests are calibrated (book/src/background/calibration.md). None can detect what the clock did not record; see [`ticks`].
 
 pub mod bunches;
 pub mod cov;
@@ -33,14 +34,14 @@ pub mod groups;
 pub mod growth;
 pub mod histogram;
 pub mod independence;
-pub mod line;
+pub mod linear_regression;
 pub mod order;
 pub mod periodicity;
 pub mod regression;
-pub mod steadiness;
 pub mod steady_state;
 pub mod summary;
 pub mod ticks;
+pub mod trend;
 pub mod values;
 pub mod windows;
 
@@ -51,25 +52,25 @@ pub use summary::Summary;
 
 use statrs::function::erf::erfc;
 
-/// What a test of significance found.
+/// The result of a significance test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Test {
-    /// The value of the test's statistic.
+    /// The test statistic.
     pub statistic: f64,
-    /// How often a true null hypothesis would show a statistic at least as far out.
-    pub p: f64,
+    /// The p-value: the probability under the null hypothesis of a statistic at least as extreme.
+    pub p_value: f64,
 }
 
-/// An interval of confidence, 95 % unless said otherwise.
+/// A confidence interval, 95 % unless documented otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Its lower end.
+    /// The lower end.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end.
     pub high: f64,
 }
 
-/// The 97.5 % point of the normal law.
+/// The 97.5th percentile of the standard normal distribution.
 pub(crate) const Z95: f64 = 1.959_963_984_540_054;
 
 /// P(|Z| > |z|) for a standard normal Z.

@@ -1,14 +1,15 @@
-//! Order: what has an instant, in the order of its instants, without holding more than a bounded part of it.
+//! Sorts items by time while holding only a bounded number of them.
 //!
-//! Events are recorded in the order of their ends, so an instant stands near its place: a window is enough where no more launches
-//! than that are under way at a time. Where it is not enough (a file sorted by thread, several files as one), that is noticed, and
-//! the time is cut into slices that are gone through one after another, each of them small enough to be sorted.
+//! Events are recorded in the order of completion, so an item is close to its sorted position. A window suffices as
+//! long as fewer requests than its size are in flight. If it does not suffice (a file sorted by thread, several files
+//! as one), this is detected, and the time range is divided into slices that are scanned one after another, each small
+//! enough to be sorted.
 
 use std::collections::VecDeque;
 
-/// What something is ordered by: an instant, and perhaps what parts those of one instant.
+/// A sort key: a time, and optionally a tie-breaker.
 pub trait Rank: Ord {
-    /// The instant.
+    /// The time.
     fn at(&self) -> u64;
 }
 
@@ -24,13 +25,13 @@ impl<R: Ord> Rank for (u64, R) {
     }
 }
 
-/// Something that has an instant.
+/// An item with a time.
 pub trait Key {
-    /// What it is ordered by.
+    /// The type of the sort key.
     type Rank: Rank;
-    /// Its place; of two with the same rank that comes first which was given first.
+    /// The sort key. Items with equal keys keep their order.
     fn rank(&self) -> Self::Rank;
-    /// Its instant.
+    /// The time.
     fn at(&self) -> u64 {
         self.rank().at()
     }
@@ -44,17 +45,19 @@ impl Key for u64 {
     }
 }
 
-/// Where they come in any order, the time is first counted in so many cells.
+/// Number of intervals in which items are first counted if they come in arbitrary order.
 const CELLS: u64 = 4096;
 
-/// So many keys are put in order at a time, which fit into the processor's cache; more where so few reach too far back.
+/// Number of items that are sorted at a time, small enough for the processor cache; larger if that reaches too far
+/// back.
 const BLOCK: usize = 1024;
 
-/// Where keys come from: gives each of them, as often as it is asked, in the same order.
+/// A source of items. Each call passes every item to the given function, always in the same order.
 pub type Source<'a, K, E> = dyn Fn(&mut dyn FnMut(K)) -> Result<(), E> + 'a;
 
-/// What `fresh` makes, after `add` has given it all keys of `source` in ascending order. At most `most` keys may come between one and
-/// another that ought to come before it, or else `source` is asked more than once; so many are held.
+/// Creates a collector with `fresh` and passes it all items of `source` in ascending order. At most `most` items are
+/// held. If more than `most` items come between an item and one that belongs before it, `source` is called several
+/// times.
 ///
 /// # Errors
 /// Those of `source`.
@@ -65,97 +68,100 @@ pub fn ascending<K: Key, C, E>(
     add: impl Fn(&mut C, K),
 ) -> Result<C, E> {
     let mut all = fresh();
-    if !within(source, most, &mut |key| add(&mut all, key))? {
+    if !in_window(source, most, &mut |key| add(&mut all, key))? {
         all = fresh();
-        slices(source, ends(source)?, most, &mut |key| add(&mut all, key))?;
+        in_slices(source, first_and_last(source)?, most, &mut |key| add(&mut all, key))?;
     }
     Ok(all)
 }
 
-/// Gives all keys of `source` in ascending order, each once: what was given cannot be taken back, so they are first looked through.
+/// Passes all items of `source` in ascending order to `give`, each once. Because an emitted item cannot be withdrawn,
+/// the source is first checked.
 ///
 /// # Errors
 /// Those of `source`.
-pub fn each<K: Key, E>(source: &Source<K, E>, most: usize, give: &mut dyn FnMut(K)) -> Result<(), E> {
+pub fn for_each_ascending<K: Key, E>(source: &Source<K, E>, most: usize, give: &mut dyn FnMut(K)) -> Result<(), E> {
     let instants = |give: &mut dyn FnMut(u64)| source(&mut |key| give(key.at()));
-    if within(&instants, most, &mut |_| ())? {
-        within(source, most, give).map(|_| ())
+    if in_window(&instants, most, &mut |_| ())? {
+        in_window(source, most, give).map(|_| ())
     } else {
-        slices(source, ends(source)?, most, give)
+        in_slices(source, first_and_last(source)?, most, give)
     }
 }
 
-/// Gives the keys in order as long as a window is enough; whether it was.
-fn within<K: Key, E>(source: &Source<K, E>, most: usize, give: &mut dyn FnMut(K)) -> Result<bool, E> {
+/// Emits the items in order as long as the window suffices. Returns whether it did.
+fn in_window<K: Key, E>(source: &Source<K, E>, most: usize, give: &mut dyn FnMut(K)) -> Result<bool, E> {
     let (held, block) = (VecDeque::new(), Vec::new());
-    let mut window = Window { held, block, full: BLOCK.min(most), most, given: 0, strayed: false };
+    let mut window =
+        Window { sorted: held, block, block_size: BLOCK.min(most), most, last_emitted: 0, out_of_order: false };
     source(&mut |key| window.push(key, give))?;
-    if !window.strayed {
-        window.settle();
-        window.held.into_iter().for_each(give);
+    if !window.out_of_order {
+        window.merge_block();
+        window.sorted.into_iter().for_each(give);
     }
-    Ok(!window.strayed)
+    Ok(!window.out_of_order)
 }
 
-/// Keys that are nearly in order.
+/// Items that are nearly in order.
 struct Window<K> {
-    /// In order.
-    held: VecDeque<K>,
-    /// As they came after those.
+    /// Sorted items.
+    sorted: VecDeque<K>,
+    /// Newer items in the order in which they came.
     block: Vec<K>,
-    /// So many are put behind what is held.
-    full: usize,
+    /// Number of items that are sorted into the window at a time.
+    block_size: usize,
     most: usize,
-    /// The last instant that was given out.
-    given: u64,
-    /// Whether a key came after its place had been given out.
-    strayed: bool,
+    /// The last time that was emitted.
+    last_emitted: u64,
+    /// Whether an item came after later ones had been emitted.
+    out_of_order: bool,
 }
 
 impl<K: Key> Window<K> {
     #[inline]
     fn push(&mut self, key: K, give: &mut dyn FnMut(K)) {
-        self.strayed |= key.at() < self.given;
-        if self.strayed {
+        self.out_of_order |= key.at() < self.last_emitted;
+        if self.out_of_order {
             return;
         }
         self.block.push(key);
-        if self.block.len() == self.full {
-            self.settle();
-            let ready = self.held.len().saturating_sub(self.most);
-            self.given = ready.checked_sub(1).map_or(self.given, |last| self.held[last].at());
-            self.held.drain(..ready).for_each(give);
+        if self.block.len() == self.block_size {
+            self.merge_block();
+            let ready = self.sorted.len().saturating_sub(self.most);
+            self.last_emitted = ready.checked_sub(1).map_or(self.last_emitted, |last| self.sorted[last].at());
+            self.sorted.drain(..ready).for_each(give);
         }
     }
 
-    /// Puts the block behind what is held, and those that it overlaps with into one order with it.
-    fn settle(&mut self) {
+    /// Sorts the block into the window.
+    fn merge_block(&mut self) {
         self.block.sort_by_key(Key::rank);
         let Some(first) = self.block.first().map(Key::rank) else { return };
-        let overlaps = self.held.iter().rev().take_while(|key| key.rank() > first).count();
-        if overlaps > self.full {
-            self.full = self.most.min(2 * self.full);
+        let overlaps = self.sorted.iter().rev().take_while(|key| key.rank() > first).count();
+        if overlaps > self.block_size {
+            self.block_size = self.most.min(2 * self.block_size);
         }
-        let mut behind = self.held.split_off(self.held.len() - overlaps).into_iter().peekable();
+        let mut behind = self.sorted.split_off(self.sorted.len() - overlaps).into_iter().peekable();
         for key in self.block.drain(..) {
             while let Some(before) = behind.next_if(|before| before.rank() <= key.rank()) {
-                self.held.push_back(before);
+                self.sorted.push_back(before);
             }
-            self.held.push_back(key);
+            self.sorted.push_back(key);
         }
-        self.held.extend(behind);
+        self.sorted.extend(behind);
     }
 }
 
-/// The first and the last instant.
-fn ends<K: Key, E>(source: &Source<K, E>) -> Result<(u64, u64), E> {
+/// The first and the last time.
+fn first_and_last<K: Key, E>(source: &Source<K, E>) -> Result<(u64, u64), E> {
     let (mut first, mut last) = (u64::MAX, 0);
     source(&mut |key| (first, last) = (first.min(key.at()), last.max(key.at())))?;
     Ok((first.min(last), last))
 }
 
-/// Gives out the keys from `first` to `last`, slice by slice; more than fit of a single instant as they come.
-fn slices<K: Key, E>(
+/// Emits the items from `first` to `last` by slices. More items at a single time than fit are emitted in their original
+/// order.
+fn in_slices<K: Key, E>(
     source: &Source<K, E>,
     (first, last): (u64, u64),
     most: usize,
@@ -190,7 +196,7 @@ fn slices<K: Key, E>(
         } else if begin == end {
             source(&mut |key| Some(key).filter(inside).into_iter().for_each(&mut *give))?;
         } else {
-            slices(source, (begin, end), most, give)?;
+            in_slices(source, (begin, end), most, give)?;
         }
     }
     Ok(())
@@ -211,7 +217,7 @@ mod tests {
         let found = ascending(&source, most, Vec::new, Vec::push).unwrap();
         let times = played.get();
         let mut once = Vec::new();
-        each(&source, most, &mut |key| once.push(key)).unwrap();
+        for_each_ascending(&source, most, &mut |key| once.push(key)).unwrap();
         assert_eq!(found, once);
         (found, times)
     }
@@ -226,7 +232,7 @@ mod tests {
 
         #[test]
         fn what_is_nearly_in_order_is_gone_through_once(steps in prop::collection::vec((0u64..50, 0u64..50), 1..300)) {
-            // Each is late by less than 50, and in 50 there are at most 51.
+            // Each item is late by less than 50, and among 50 there are at most 51.
             let keys: Vec<u64> = (0u64..).zip(&steps).map(|(i, (late, _))| i + late).collect();
             let (found, played) = sorted(&keys, 51);
             prop_assert!(found.is_sorted() && found.len() == keys.len());

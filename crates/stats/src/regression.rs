@@ -1,30 +1,32 @@
-//! A sum of what several causes did: weighted least squares of which no part is negative.
+//! Non-negative weighted least squares: the contributions of several causes to a sum.
 //!
-//! Residuals are taken for independent, with variances in inverse proportion to the weights. Of few causes every set of those that are above zero is
-//! tried, and the best that needs no negative part is the answer, exactly (Lawson and Hanson 1974, chapter 23, search it for many). Intervals are
-//! Student's, of the fit without that bound (Montgomery and Runger, sections 12-1 and 12-3).
+//! Residuals are assumed to be independent, with variances inversely proportional to the weights. All subsets of
+//! positive causes are tried, and the best one without negative coefficients is the exact solution (Lawson and Hanson
+//! 1974, chapter 23, search it for many causes). Confidence intervals are Student's, for the fit without the constraint
+//! (Montgomery and Runger, sections 12-1 and 12-3).
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::Interval;
 
-/// More causes are refused: their sets double with each.
-pub const MOST_CAUSES: usize = 8;
+/// Maximum number of causes: the number of subsets doubles with each.
+pub const MAX_CAUSES: usize = 8;
 
-/// How much each cause did.
+/// The contribution of each cause.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parts {
-    /// For one of each cause, none below zero.
-    pub parts: Vec<f64>,
-    /// Their 95 % intervals, which may reach below zero.
+pub struct Contributions {
+    /// The coefficients: the contribution of one unit of each cause, non-negative.
+    pub per_unit: Vec<f64>,
+    /// Their 95 % confidence intervals, which may include negative values.
     pub intervals: Vec<Interval>,
 }
 
-/// What every cause adds to `found` for one of it: `causes[i]` are so many of each in observation i, whose weight is `weights[i]`, above zero.
-/// `None` for more than [`MOST_CAUSES`], for no more observations than causes, and where causes rise and fall together.
-pub fn parts(causes: &[Vec<f64>], found: &[f64], weights: &[f64]) -> Option<Parts> {
+/// The contribution of one unit of each cause to `found`. `causes[i]` are the units of each cause in observation i,
+/// with the positive weight `weights[i]`. `None` with more than [`MAX_CAUSES`] causes, with no more observations than
+/// causes, or if causes are collinear.
+pub fn non_negative_least_squares(causes: &[Vec<f64>], found: &[f64], weights: &[f64]) -> Option<Contributions> {
     let (n, many) = (causes.len(), causes.first()?.len());
-    if many > MOST_CAUSES || n <= many {
+    if many > MAX_CAUSES || n <= many {
         return None;
     }
     let sum = |of: &dyn Fn(usize) -> f64| (0..n).map(|i| weights[i] * of(i)).sum::<f64>();
@@ -49,10 +51,11 @@ pub fn parts(causes: &[Vec<f64>], found: &[f64], weights: &[f64]) -> Option<Part
         Some(Interval { low: free[a] - error, high: free[a] + error })
     };
     let intervals = whole.iter().map(|a| interval(*a)).collect::<Option<_>>()?;
-    Some(Parts { parts, intervals })
+    Some(Contributions { per_unit: parts, intervals })
 }
 
-/// The solution of the rows and columns in `set`, zero elsewhere, by Cholesky; `None` where they depend on each other.
+/// Solves the equations restricted to `set`, with zeros elsewhere, by Cholesky decomposition; `None` if they are
+/// dependent.
 fn solved(square: &[Vec<f64>], product: &[f64], set: &[usize]) -> Option<Vec<f64>> {
     let many = set.len();
     let mut root = vec![vec![0.0; many]; many];
@@ -62,7 +65,7 @@ fn solved(square: &[Vec<f64>], product: &[f64], set: &[usize]) -> Option<Vec<f64
             root[i][j] = if i > j {
                 rest / root[j][j]
             } else {
-                // What is left of a cause that the others explain is rounding.
+                // The remainder of a collinear cause is a rounding error.
                 (rest > 1e-10 * square[set[i]][set[i]]).then(|| rest.sqrt())?
             };
         }
@@ -83,7 +86,8 @@ fn solved(square: &[Vec<f64>], product: &[f64], set: &[usize]) -> Option<Vec<f64
 mod tests {
     use super::*;
 
-    /// Table 12-2 of Montgomery and Runger, pull strength of wire bonds against wire length and die height, and what its example makes of it.
+    /// Table 12-2 of Montgomery and Runger, pull strength of wire bonds against wire length and die height, with the
+    /// results of its example.
     #[test]
     fn the_wire_bonds_of_the_textbook_are_found() {
         let rows = [
@@ -115,8 +119,8 @@ mod tests {
         ];
         let causes: Vec<Vec<f64>> = rows.iter().map(|(_, wire, die)| vec![1.0, *wire, *die]).collect();
         let found: Vec<f64> = rows.iter().map(|(strength, ..)| *strength).collect();
-        let all = parts(&causes, &found, &vec![1.0; rows.len()]).unwrap();
-        for (part, expected) in all.parts.iter().zip([2.26379, 2.74427, 0.01253]) {
+        let all = non_negative_least_squares(&causes, &found, &vec![1.0; rows.len()]).unwrap();
+        for (part, expected) in all.per_unit.iter().zip([2.26379, 2.74427, 0.01253]) {
             assert!((part - expected).abs() < 1e-5, "{all:?}");
         }
         // Example 12-8: 2.55029 to 2.93825.
@@ -130,10 +134,10 @@ mod tests {
     fn nothing_is_below_zero_and_what_cannot_be_told_apart_is_not() {
         let causes: Vec<Vec<f64>> = (0..20u8).map(|i| vec![f64::from(i % 5), f64::from(i % 7), 1.0]).collect();
         let found: Vec<f64> = causes.iter().map(|c| 3.0 * c[0] - 0.5 * c[1] + 4.0).collect();
-        let all = parts(&causes, &found, &[1.0; 20]).unwrap();
-        assert!(all.parts[1] == 0.0 && all.parts[0] > 2.5 && all.intervals[1].high < 0.0, "{all:?}");
+        let all = non_negative_least_squares(&causes, &found, &[1.0; 20]).unwrap();
+        assert!(all.per_unit[1] == 0.0 && all.per_unit[0] > 2.5 && all.intervals[1].high < 0.0, "{all:?}");
         let twice: Vec<Vec<f64>> = causes.iter().map(|c| vec![c[0], 2.0 * c[0]]).collect();
-        assert_eq!(parts(&twice, &found, &[1.0; 20]), None);
-        assert_eq!(parts(&causes[..3], &found[..3], &[1.0; 3]), None);
+        assert_eq!(non_negative_least_squares(&twice, &found, &[1.0; 20]), None);
+        assert_eq!(non_negative_least_squares(&causes[..3], &found[..3], &[1.0; 3]), None);
     }
 }

@@ -1,15 +1,15 @@
-//! Means of a long run that starts somewhere: where its beginning ends, and how sure the rest makes us.
+//! Steady-state statistics of a long run: its warm-up, and confidence intervals of its means and percentiles.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A number with its 95 % interval.
+/// A value with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The number.
+    /// The value.
     pub value: f64,
-    /// The lower end of its interval.
+    /// The lower end of the interval.
     pub low: f64,
-    /// The upper end of its interval.
+    /// The upper end of the interval.
     pub high: f64,
 }
 
@@ -19,36 +19,36 @@ impl Estimate {
         (self.high - self.low) / 2.0
     }
 
-    /// Half the width as a fraction of the number; infinite where the number is zero or unknown.
+    /// The half-width relative to the value; infinite if the value is zero or unknown.
     pub fn relative(&self) -> f64 {
         if self.value > 0.0 { self.half_width() / self.value } else { f64::INFINITY }
     }
 }
 
-/// How many of the first batch means to leave out (the *warm-up*): as many as [`mser`] says, where their mean differs from
-/// that of the rest by more than three standard errors; else none.
+/// The number of initial batch means to exclude (the *warm-up*): the cut by [`mser`] if the mean before it differs from
+/// the mean after it by more than three standard errors, otherwise zero.
 ///
-/// MSER alone cuts stationary runs too, where it happens to make the error look smallest, and the intervals of what it
-/// keeps are then too narrow: on M/M/1 at load 0.9 with 90,000 jobs they held the truth in 85 of 100 runs instead of 92.
+/// MSER alone also cuts stationary runs where that happens to minimise the error, and the resulting intervals are too
+/// narrow: for M/M/1 at load 0.9 with 90,000 jobs their coverage was 85 % instead of 92 %.
 pub fn warm_up(means: &[f64]) -> usize {
     let cut = mser(means);
     let (head, rest) = means.split_at(cut);
     let (d, n) = (head.len() as f64, rest.len() as f64);
     let (before, after) = (head.iter().sum::<f64>() / d, rest.iter().sum::<f64>() / n);
     let variance = rest.iter().map(|x| (x - after).powi(2)).sum::<f64>() / (n - 1.0);
-    // Without a head the difference is no number, and no number is greater.
+    // Without a head the difference is NaN, which is not greater.
     if (before - after).abs() > 3.0 * (variance * (1.0 / d + 1.0 / n)).sqrt() { cut } else { 0 }
 }
 
-/// The marginal standard error rule (White 1997): how many of the first batch means to leave out.
+/// The marginal standard error rule (White 1997): the number of initial batch means to exclude.
 ///
-/// Of all cuts d in the first half, the one that makes sum((x - mean)^2) / (n - d)^2 over the rest smallest. Fed with means of
-/// 5 observations it is MSER-5; with larger batches the answer is coarser, and less disturbed by single values. A cut at the
-/// very half says that the run may not have settled.
+/// It selects the cut d in the first half that minimises sum((x - mean)^2) / (n - d)^2 over the remaining values. With
+/// means of 5 observations it is MSER-5; with larger batches the result is coarser and less sensitive to single values.
+/// A cut at one half means that the run may not have settled.
 pub fn mser(means: &[f64]) -> usize {
     let (mut sum, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));
     let n = means.len();
-    // Shifting by any constant near the mean keeps the squares from cancelling.
+    // A constant shift near the mean avoids cancellation in the squares.
     let shift = means.last().copied().unwrap_or(0.0);
     for (d, mean) in means.iter().enumerate().rev() {
         let x = mean - shift;
@@ -63,24 +63,25 @@ pub fn mser(means: &[f64]) -> usize {
     best.1
 }
 
-/// sum(numerators) / sum(denominators) with its 95 % interval, from pairs that follow one another (one per batch).
+/// sum(numerators) / sum(denominators) with its 95 % confidence interval, from consecutive pairs (one per batch).
 ///
-/// The classical ratio estimator, with residuals n - R d (Law and Kelton, Simulation Modeling and Analysis, section 9.5); for
-/// what the interval allows, see [`from_batches`]. With fewer than two pairs it is infinite.
+/// The classical ratio estimator, with residuals n - R d (Law and Kelton, Simulation Modeling and Analysis, section
+/// 9.5); for the corrections of the interval see [`from_batches`]. With fewer than two pairs the interval is infinite.
 pub fn ratio(pairs: &[(f64, f64)]) -> Estimate {
     let (value, residuals) = residuals(pairs);
-    around(value, &residuals)
+    skart_interval(value, &residuals)
 }
 
-/// The same, from pairs that do not depend on one another; turned by their skewness as in [`from_trials`]. With fewer than three it is
-/// infinite.
+/// The same, from independent pairs; corrected for skewness as in [`from_trials`]. With fewer than three pairs the
+/// interval is infinite.
 pub fn ratio_of_trials(pairs: &[(f64, f64)]) -> Estimate {
     let (value, residuals) = residuals(pairs);
     let variance = if residuals.len() < 3 { f64::INFINITY } else { variance_of_mean(&residuals) };
     turned(value, &residuals, variance)
 }
 
-/// The ratio of two such ratios, of pairs that stand side by side and may be alike. With fewer than three it is infinite.
+/// The ratio of two such ratios, from paired observations that may be correlated. With fewer than three pairs the
+/// interval is infinite.
 pub fn ratio_of_ratios(pairs: &[(f64, f64)], to: &[(f64, f64)]) -> Estimate {
     let ((one, of_one), (other, of_other)) = (residuals(pairs), residuals(to));
     let value = one / other;
@@ -89,7 +90,7 @@ pub fn ratio_of_ratios(pairs: &[(f64, f64)], to: &[(f64, f64)]) -> Estimate {
     turned(value, &residuals, variance)
 }
 
-/// sum(numerators) / sum(denominators), and what each pair is off that.
+/// sum(numerators) / sum(denominators), and the residual of each pair.
 fn residuals(pairs: &[(f64, f64)]) -> (f64, Vec<f64>) {
     let k = pairs.len() as f64;
     let (n, d) = pairs.iter().fold((0.0, 0.0), |(n, d), pair| (n + pair.0, d + pair.1));
@@ -97,85 +98,88 @@ fn residuals(pairs: &[(f64, f64)]) -> (f64, Vec<f64>) {
     (value, pairs.iter().map(|pair| (pair.0 - value * pair.1) / (d / k)).collect())
 }
 
-/// A figure taken from the whole run, with the 95 % interval that its values in single batches suggest.
+/// The value of a whole run, with a 95 % confidence interval from its values in batches.
 pub fn from_batches(value: f64, batches: &[f64]) -> Estimate {
-    around(value, batches)
+    skart_interval(value, batches)
 }
 
-/// The mean of values that do not depend on one another (trials, each with a seed of its own), with its 95 % interval; Student's
-/// t is turned by their skewness as in [`from_batches`]. With fewer than three values it is infinite.
+/// The mean of independent values (trials, each with its own seed), with its 95 % confidence interval; Student's t is
+/// corrected for skewness as in [`from_batches`]. With fewer than three values the interval is infinite.
 pub fn from_trials(values: &[f64]) -> Estimate {
     let variance = if values.len() < 3 { f64::INFINITY } else { variance_of_mean(values) };
     turned(values.iter().sum::<f64>() / values.len() as f64, values, variance)
 }
 
-/// How well a percentile is known, from how often its value was exceeded in each of several batches that follow one another.
+/// The confidence interval of a percentile in terms of ranks, from the number of values above it in consecutive
+/// batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Ranks {
-    /// The 95 % interval of the percentile reaches from the value that this share of the sample does not exceed to the value
-    /// that this other share does not exceed.
-    Between(f64, f64),
-    /// The sample is too short for an interval; about so many times as long a one would give it.
-    Longer(f64),
+pub enum PercentileRanks {
+    /// The 95 % confidence interval extends from the quantile of the first share to the quantile of the second one.
+    Interval(f64, f64),
+    /// The sample is too short for an interval; a sample about this many times as long would suffice.
+    NeedsLongerSample(f64),
 }
 
-/// What the share of a sample above its percentile `p` (in (0, 1)) says batch by batch.
+/// The shares of values above the percentile `p` (in (0, 1)), by batch.
 #[derive(Clone, Debug)]
-pub struct Beyond {
+pub struct Exceedances {
     p: f64,
-    /// Values in all.
+    /// Number of all values.
     values: f64,
-    /// The share of each batch, less 1 - p.
+    /// The share of each batch, minus 1 - p.
     residuals: Vec<f64>,
     /// The variance of their mean.
     variance: f64,
 }
 
-/// So many stretches of like values must lie beyond a percentile for an interval. With fewer, those that had the luck to be
-/// given one would be those without the longest stretches, whose intervals miss.
+/// The minimum number of clusters of correlated values beyond a percentile. With fewer, intervals would be given mainly
+/// to samples without long clusters, whose intervals miss the true value.
 const STRETCHES: f64 = 10.0;
 
-impl Beyond {
-    /// Of the percentile `p`, from pairs (values above it, values) of each batch.
+impl Exceedances {
+    /// For the percentile `p`, from pairs (values above it, values) of each batch.
     pub fn new(p: f64, pairs: &[(f64, f64)]) -> Self {
         let values: f64 = pairs.iter().map(|pair| pair.1).sum();
         let each = values / pairs.len() as f64;
         let residuals: Vec<f64> = pairs.iter().map(|(above, of)| (above - (1.0 - p) * of) / each).collect();
-        // A percentile of a few distinct values may be exceeded by fewer than its share; chance cannot be less than in a
-        // sample of independent ones.
-        let variance = variance_of_like(&residuals).max(p * (1.0 - p) / values);
+        // A percentile of few distinct values may be exceeded by less than its share; the variance is at least that of
+        // independent values.
+        let variance = variance_of_correlated_mean(&residuals).max(p * (1.0 - p) / values);
         Self { p, values, residuals, variance }
     }
 
-    /// How many consecutive values count as one: by how much the share varies more than that of independent values.
-    pub fn alike(&self) -> f64 {
+    /// The correlation length: how many consecutive values carry the information of one independent value.
+    pub fn correlation_length(&self) -> f64 {
         self.variance * self.values / (self.p * (1.0 - self.p))
     }
 
-    /// The ranks of the 95 % interval; `alike` is [`Beyond::alike`] at percentiles that are well known.
+    /// The ranks of the 95 % confidence interval; `alike` is [`Exceedances::correlation_length`] at a percentile that
+    /// is well known.
     ///
-    /// Consecutive values of a queue near saturation are alike, and the high ones come in a few long stretches. The share above
-    /// the percentile is a mean like any other, so its interval is one of those of [`from_batches`]: if the true share above is
-    /// 1 - p + m, the percentile has rank p + m in this sample (Woodruff 1952). A percentile taken batch by batch would not
-    /// do: a batch that is short beside a stretch has no 99 % point of its own.
+    /// Consecutive values of a queue near saturation are correlated, and the high ones come in a few long clusters. The
+    /// share above the percentile is a mean, so its interval is that of [`from_batches`]: if the true share above is 1
+    /// - p + m, the percentile has rank p + m in this sample (Woodruff 1952). Percentiles by batch would not work,
+    /// because a batch that is short compared with a cluster has no 99th percentile of its own.
     ///
-    /// No interval is given where fewer than ten stretches lie on the rarer side, or where it would end beyond the largest
-    /// value. A stretch is about as long at every percentile, and is known best in the middle, where there are most.
-    pub fn ranks(&self, alike: f64) -> Ranks {
+    /// There is no interval if fewer than ten clusters are on the rarer side, or if it would end beyond the maximum.
+    /// Clusters have about the same length at all percentiles; it is estimated best in the middle, where there are most
+    /// of them.
+    pub fn interval_ranks(&self, alike: f64) -> PercentileRanks {
         let Self { p, values, .. } = *self;
         let rarer = p.min(1.0 - p);
         let error = turned(0.0, &self.residuals, self.variance);
         let (low, high) = (p + error.low, p + error.high);
         let enough = rarer * values / alike / STRETCHES;
         if enough >= 1.0 && low > 0.0 && high < 1.0 {
-            return Ranks::Between(low, high);
+            return PercentileRanks::Interval(low, high);
         }
-        Ranks::Longer((1.0 / enough).max((error.half_width() / rarer).powi(2)).max(1.1))
+        PercentileRanks::NeedsLongerSample((1.0 / enough).max((error.half_width() / rarer).powi(2)).max(1.1))
     }
 }
 
-/// The correlation of each value with the next; `None` with fewer than three values, or when all are equal up to rounding.
-pub fn lag_1(values: &[f64]) -> Option<f64> {
+/// The correlation of each value with the next; `None` with fewer than three values, or if all are equal up to
+/// rounding.
+pub fn lag1_autocorrelation(values: &[f64]) -> Option<f64> {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n as f64;
     let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
@@ -185,27 +189,28 @@ pub fn lag_1(values: &[f64]) -> Option<f64> {
     Some(values.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum::<f64>() / squares)
 }
 
-/// `value`, with the 95 % interval of the mean of `batches`.
+/// `value`, with the 95 % confidence interval of the mean of `batches`.
 ///
-/// Batches of a queue near saturation are alike (a long one is followed by a long one) and skewed (few are very long), and
-/// plain batch means are then too sure. So as in Skart (Tafazzoli and Wilson 2011) the variance of the mean is multiplied by
-/// A = (1 + phi)/(1 - phi), phi the correlation of neighbours, as if the batches were an autoregression; and Student's t of
-/// k - 1 degrees of freedom is turned by the skewness B of the batches (Johnson 1978, Willink 2005):
+/// Batches of a queue near saturation are correlated and skewed, so plain batch means give intervals that are too
+/// narrow. As in Skart (Tafazzoli and Wilson 2011) the variance of the mean is multiplied by A = (1 + phi)/(1 - phi),
+/// where phi is the lag-1 correlation, as for an autoregression; and Student's t with k - 1 degrees of freedom is
+/// corrected for the skewness B of the batches (Johnson 1978, Willink 2005):
 ///
 /// ```text
 /// b = B sqrt(A) / (6 sqrt k),    G(t) = (cbrt(1 + 6 b (t - b)) - 1) / (2 b)
 /// from  value - G(t) sqrt(A s^2 / k)  to  value - G(-t) sqrt(A s^2 / k)
 /// ```
 ///
-/// Where the memory is longer than an autoregression's, larger batches see it: the variance by those of two and of four,
-/// taken as independent, counts when it is larger. Taking degrees of freedom away as well (t of k/A batches) was tried: of
-/// ten white parts, whose phi is by chance above one half one time in twenty, it makes intervals fifty times too wide.
-fn around(value: f64, batches: &[f64]) -> Estimate {
-    turned(value, batches, variance_of_like(batches))
+/// If correlation extends further than in an autoregression, larger batches show it: the variance from batches of two
+/// and of four, treated as independent, is used if it is larger. Reducing the degrees of freedom too (t of k/A batches)
+/// was tried: with ten uncorrelated parts, whose phi exceeds one half by chance in 5 % of cases, it makes intervals
+/// fifty times too wide.
+fn skart_interval(value: f64, batches: &[f64]) -> Estimate {
+    turned(value, batches, variance_of_correlated_mean(batches))
 }
 
-/// The variance of the mean of batches that may be alike, see [`around`].
-fn variance_of_like(batches: &[f64]) -> f64 {
+/// The variance of the mean of batches that may be correlated; see [`skart_interval`].
+fn variance_of_correlated_mean(batches: &[f64]) -> f64 {
     let merged = |size: &usize| -> Vec<f64> {
         batches.chunks(*size).map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64).collect()
     };
@@ -220,7 +225,7 @@ fn variance_of_mean(values: &[f64]) -> f64 {
     values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (k - 1.0) / k
 }
 
-/// The interval that Student's t, turned by the skewness of the batches, makes of the variance of their mean.
+/// The confidence interval by Student's t, corrected for skewness, with this variance of the mean.
 fn turned(value: f64, batches: &[f64], variance: f64) -> Estimate {
     let k = batches.len() as f64;
     let mean = batches.iter().sum::<f64>() / k;
@@ -230,32 +235,32 @@ fn turned(value: f64, batches: &[f64], variance: f64) -> Estimate {
         return Estimate { value, low: f64::NEG_INFINITY, high: f64::INFINITY };
     }
     let each = moment(2) / (k - 1.0);
-    // Of a few values the skewness is chance: turning by it would triple some intervals and make others miss.
+    // With few values the skewness is chance: the correction would triple some intervals and make others miss.
     let skewness = if k < 16.0 { 0.0 } else { k / (k - 1.0) / (k - 2.0) * moment(3) / each.powf(1.5) };
-    // The mean of fewer independent batches is as much more skewed as it is more variable.
+    // The mean of fewer independent batches is more skewed by the same factor by which it is more variable.
     let b = skewness / (6.0 * k.sqrt()) * (variance / (each / k)).sqrt();
-    // Without skewness, and where there is no variance, t is as Student left it.
+    // Without skewness or variance, plain Student's t.
     let turned = |t: f64| if b.abs() > 1e-3 { ((1.0 + 6.0 * b * (t - b)).cbrt() - 1.0) / (2.0 * b) } else { t };
     Estimate { value, low: value - turned(t) * error, high: value - turned(-t) * error }
 }
 
-/// A = (1 + phi)/(1 - phi), by which the variance of a mean of values that are alike exceeds that of independent ones: phi is
-/// their lag-1 correlation, where that is above zero.
+/// A = (1 + phi)/(1 - phi), the factor by which the variance of a mean of correlated values exceeds that of independent
+/// ones; phi is their lag-1 correlation, if positive.
 ///
-/// A sample's correlation is too small by about (1 + 4 phi)/k (Marriott and Pope 1954), which is put back.
+/// The correlation of a sample is too small by about (1 + 4 phi)/k (Marriott and Pope 1954), which is corrected.
 fn inflation(values: &[f64]) -> f64 {
     let k = values.len() as f64;
-    let Some(found) = lag_1(values) else { return 1.0 };
+    let Some(found) = lag1_autocorrelation(values) else { return 1.0 };
     let phi = (found + (1.0 + 4.0 * found) / k).clamp(0.0, 0.9);
     (1.0 + phi) / (1.0 - phi)
 }
 
-/// As how many independent values these count: their number over A, see [`from_batches`].
-pub fn independent(values: &[f64]) -> f64 {
+/// The effective sample size: the number of values over A, see [`from_batches`].
+pub fn effective_sample_size(values: &[f64]) -> f64 {
     values.len() as f64 / inflation(values)
 }
 
-/// The 97.5 % point of Student's t for a sample of `n`, which need not be whole.
+/// The 97.5th percentile of Student's t for a sample of `n`, which need not be an integer.
 fn t_975(n: f64) -> f64 {
     StudentsT::new(0.0, 1.0, n - 1.0).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
 }
@@ -264,7 +269,7 @@ fn t_975(n: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Uniform numbers, the same every time.
+    /// Reproducible uniform numbers.
     fn noise() -> impl FnMut() -> f64 {
         let mut state = 1u64;
         move || {
@@ -285,7 +290,7 @@ mod tests {
         let mut noise = noise();
         let late: Vec<f64> = (0..100).map(|i| 10.0 - 10.0 * (-f64::from(i) / 6.0).exp() + noise()).collect();
         assert!((10..40).contains(&mser(&late)) && warm_up(&late) == mser(&late), "{}", mser(&late));
-        // White noise needs no cut; MSER alone makes one more often than not.
+        // White noise needs no cut; MSER alone makes one in more than half of the cases.
         let cuts = (0..500).filter(|_| warm_up(&(0..100).map(|_| noise()).collect::<Vec<_>>()) > 0).count();
         assert!(cuts < 50, "cuts {cuts} runs of 500");
         assert_eq!((warm_up(&[]), warm_up(&[3.0]), warm_up(&[2.0; 9])), (0, 0, 0));
@@ -307,7 +312,7 @@ mod tests {
         assert!((1860..1940).contains(&ratios) && ratios == quantiles, "{ratios} and {quantiles} of 2000");
     }
 
-    /// A cell of a sweep said 44.78 +- 15.73 where Student's t says +- 0.33: its ten parts counted as 1.8.
+    /// A cell of a sweep reported 44.78 +- 15.73, where Student's t gives +- 0.33: its ten parts counted as 1.8.
     #[test]
     fn parts_that_look_alike_by_chance_do_not_make_an_interval_explode() {
         let mut noise = noise();
@@ -332,7 +337,7 @@ mod tests {
                 mean.low > 0.5 || mean.high < 0.5
             });
             let missed = missed.count();
-            // 200 would be exact. Of three uniform values Student's t misses more.
+            // 200 would be exact. With three uniform values Student's t misses more.
             assert!((100..330).contains(&missed), "{missed} of 4000 with {k}");
         }
         assert_eq!(from_trials(&[1.0, 2.0]).half_width(), f64::INFINITY);
@@ -341,7 +346,7 @@ mod tests {
     #[test]
     fn one_batch_tells_nothing_about_its_error() {
         assert_eq!(ratio(&[(3.0, 2.0)]).relative(), f64::INFINITY);
-        assert_eq!(lag_1(&[1.0, 1.0, 1.0]), None);
-        assert!((lag_1(&[1.0, 2.0, 3.0, 4.0]).unwrap() - 0.25).abs() < 1e-12);
+        assert_eq!(lag1_autocorrelation(&[1.0, 1.0, 1.0]), None);
+        assert!((lag1_autocorrelation(&[1.0, 2.0, 3.0, 4.0]).unwrap() - 0.25).abs() < 1e-12);
     }
 }

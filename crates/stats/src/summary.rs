@@ -1,36 +1,41 @@
-//! Summaries of a sample: the row of a table.
+//! Summary statistics of a sample: one row of a table.
+//!
+//! # Percentiles
+//! [`quantile_at`] is the one definition of percentiles in this workspace: the order statistic with index floor(p (n - 1/2)), counted
+//! from 0. It never interpolates, so the result is a value of the sample. With n = 10, the p99 is element floor(0.99 * 9.5) = 9, the
+//! maximum.
 
-/// Count, mean, spread and percentiles of a sample, as one row of the web-generator-toolkit's tables.
+/// Count, mean, standard deviation and percentiles of a sample: one row of the tables of the web-generator-toolkit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// How many values.
+    /// Number of values.
     pub n: usize,
-    /// Arithmetic mean.
+    /// The arithmetic mean.
     pub mean: f64,
-    /// Sample standard deviation (divisor n - 1); zero for a single value.
+    /// The sample standard deviation (divisor n - 1); zero for a single value.
     pub sdev: f64,
-    /// Coefficient of variation, sdev / mean; zero when the mean is not above zero.
+    /// The coefficient of variation, standard deviation over mean; zero if the mean is not positive.
     pub cov: f64,
-    /// The smallest value.
+    /// The minimum.
     pub min: f64,
-    /// The 50 % point.
+    /// The median.
     pub median: f64,
-    /// The 90 % point.
+    /// The 90th percentile.
     pub p90: f64,
-    /// The 95 % point.
+    /// The 95th percentile.
     pub p95: f64,
-    /// The 99 % point.
+    /// The 99th percentile.
     pub p99: f64,
-    /// The 99.9 % point.
+    /// The 99.9th percentile.
     pub p999: f64,
-    /// The largest value.
+    /// The maximum.
     pub max: f64,
 }
 
 impl Summary {
-    /// Of whole numbers in ascending order, each worth `1 / per_unit` (nanoseconds into milliseconds: 1e6).
+    /// The summary of integers in ascending order, divided by `per_unit` (1e6 converts nanoseconds into milliseconds).
     ///
-    /// `None` for an empty sample. The deviations are taken from the mean in a second pass, so nothing cancels.
+    /// `None` for an empty sample. Deviations are computed from the mean in a second pass, which avoids cancellation.
     pub fn of_sorted<T: Copy + Into<i128>>(sorted: &[T], per_unit: f64) -> Option<Self> {
         let (first, last) = (*sorted.first()?, *sorted.last()?);
         let n = sorted.len();
@@ -55,28 +60,29 @@ impl Summary {
     }
 }
 
-/// The nearest double.
+/// The nearest `f64`.
 pub(crate) fn real(x: impl Into<i128>) -> f64 {
     x.into() as f64
 }
 
-/// The nearest order statistic: element number floor(p (n - 1/2)), from 0, of a sample in ascending order.
-///
-/// The web-generator-toolkit's rule, kept so that tables agree with it to the digit; its median, element floor((n - 1)/2), is
-/// the same rule at p = 1/2. Nothing is interpolated: the answer is a value that occurred.
+/// The quantile of a sample in ascending order: the order statistic of index [`quantile_at`], without interpolation.
 ///
 /// # Panics
-/// On an empty sample.
+/// The sample is empty.
 pub fn quantile<T: Copy>(sorted: &[T], p: f64) -> T {
     sorted[quantile_at(sorted.len() as u64, p) as usize]
 }
 
-/// The number of that element among `n`, of which there is at least one.
+/// The index, from 0, of the `p` quantile among `n` values in ascending order: floor(p (n - 1/2)), at most n - 1. `n`
+/// must be positive.
+///
+/// This is the rule of the web-generator-toolkit, so that tables agree with it to the last digit. Its median, element
+/// floor((n - 1)/2), is the same rule with p = 1/2.
 pub fn quantile_at(n: u64, p: f64) -> u64 {
     ((p * (n as f64 - 0.5)) as u64).min(n - 1)
 }
 
-/// The differences of neighbouring instants: one fewer than there are instants.
+/// The differences of consecutive times: one fewer than there are times.
 pub fn gaps(sorted: &[u64]) -> impl Iterator<Item = u64> + Clone + '_ {
     sorted.windows(2).map(|pair| pair[1] - pair[0])
 }

@@ -1,14 +1,14 @@
-//! Every statistic against SciPy's numbers (tests/oracle/stats.json, made by stats.py beside it), and the edges.
+//! Compares every statistic with SciPy (tests/oracle/stats.json, made by stats.py next to it), and tests edge cases.
 
-use offered_model::{Purpose, Seed};
+use offered_base::{Purpose, Seed};
 use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::dispersion::{counts, dispersion, poisson_chi_square};
 use crate::exponential::{anderson_darling, lilliefors, moran};
 use crate::independence::{ljung_box, rank_autocorrelations, spearman_next};
-use crate::steadiness::mann_kendall;
 use crate::summary::{gaps, quantile};
+use crate::trend::mann_kendall;
 use crate::{Summary, bunches, cov, histogram::Histogram, periodicity, ticks};
 
 fn oracle(name: &str) -> Value {
@@ -50,18 +50,18 @@ fn gap_statistics_agree_with_scipy() {
         }
         let portmanteau = ljung_box(&correlations, x.len());
         near(portmanteau.statistic, &case["ljung_box"], 1e-9);
-        near(portmanteau.p, &case["ljung_box_p"], 1e-9);
+        near(portmanteau.p_value, &case["ljung_box_p"], 1e-9);
         let next = spearman_next(&x).unwrap();
         near(next.statistic, &case["spearman"], 1e-9);
-        // SciPy takes Student's t, we the normal limit: they agree to a hundredth here.
-        near(next.p, &case["spearman_p"], 0.02);
+        // SciPy uses Student's t, this crate the normal limit: they agree to 1 % here.
+        near(next.p_value, &case["spearman_p"], 0.02);
     }
 }
 
 #[test]
 fn the_upper_tails_are_those_of_the_limit_laws() {
     let tails = oracle("stats_tails.json");
-    // A published critical value each (D'Agostino and Stephens 1986, table 4.14): 10 %, 1 %.
+    // One published critical value each (D'Agostino and Stephens 1986, table 4.14): 10 %, 1 %.
     for (at, p) in [(1.062, 0.1), (1.959, 0.01)] {
         let ours = crate::exponential::upper_tail(&crate::exponential::ANDERSON_DARLING, at);
         assert!((ours / p - 1.0).abs() < 0.02, "A2 {at}: {ours} against {p}");
@@ -79,7 +79,7 @@ fn the_upper_tails_are_those_of_the_limit_laws() {
             near(ours.1, &theirs[1], 1e-3);
         }
     }
-    // Beyond the table Anderson-Darling goes on at the rate of its largest eigenvalue, to five per cent in the exponent.
+    // Beyond the table Anderson-Darling decays at the rate of its largest eigenvalue, to 5 % in the exponent.
     let rate = 1.0 / (2.0 * tails["eigenvalue"].as_f64().unwrap());
     let tail = |x| crate::exponential::upper_tail(&crate::exponential::ANDERSON_DARLING, x).ln();
     assert!(((tail(10.0) - tail(11.0)) / rate - 1.0).abs() < 0.05);
@@ -90,12 +90,12 @@ fn greenwood_has_the_simulated_tails() {
     for case in oracle("stats.json")["greenwood"].as_array().unwrap() {
         let (n, cov, cdf) = (case["n"].as_u64().unwrap(), case["cov"].as_f64().unwrap(), case["cdf"].as_f64().unwrap());
         let two_sided = 2.0 * cdf.min(1.0 - cdf);
-        let ours = cov::greenwood(cov, n as usize).p;
+        let ours = cov::greenwood(cov, n as usize).p_value;
         assert!((ours / two_sided).ln().abs() < 1.25f64.ln(), "n {n} cov {cov}: {ours} against {two_sided}");
     }
 }
 
-/// Against p-values by simulation: two standard errors of the oracle's, and what each formula promises beyond.
+/// Compared with p-values by simulation: two standard errors of the oracle, plus the documented error of each formula.
 #[test]
 fn p_values_and_bootstrap_are_those_of_simulation() {
     let (samples, oracle) = (oracle("stats.json"), oracle("p_values.json"));
@@ -106,10 +106,10 @@ fn p_values_and_bootstrap_are_those_of_simulation() {
         let mut sorted = x.to_vec();
         sorted.sort_by(f64::total_cmp);
         for (name, ours, within) in [
-            ("anderson_darling", anderson_darling(&sorted).unwrap().p, 1.1),
-            ("kolmogorov", lilliefors(&sorted).unwrap().p, 1.25),
-            ("moran", moran(x).unwrap().test.p, 1.1),
-            ("cov", cov::greenwood(cov::cov(x).unwrap(), x.len()).p, 1.25),
+            ("anderson_darling", anderson_darling(&sorted).unwrap().p_value, 1.1),
+            ("kolmogorov", lilliefors(&sorted).unwrap().p_value, 1.25),
+            ("moran", moran(x).unwrap().test.p_value, 1.1),
+            ("cov", cov::greenwood(cov::cov(x).unwrap(), x.len()).p_value, 1.25),
         ] {
             let theirs = row["p"][name].as_f64().unwrap();
             let error = 2.0 * ((theirs * (1.0 - theirs)).max(5.0 / reps) / reps).sqrt();
@@ -142,18 +142,18 @@ fn dispersion_and_trend_agree_with_scipy() {
     near(found.idc, &case["idc"], 1e-12);
     near(found.interval.low, &case["low"], 1e-6);
     near(found.interval.high, &case["high"], 1e-6);
-    near(found.test.p, &case["p"], 1e-9);
+    near(found.test.p_value, &case["p"], 1e-9);
     let mut seen = vec![0; *counts.iter().max().unwrap() as usize + 1];
     for count in &counts {
         seen[*count as usize] += 1;
     }
     let fit = poisson_chi_square(&seen, counts.iter().map(|&count| u64::from(count)).sum()).unwrap();
     near(fit.statistic, &case["poisson_chi2"], 1e-9);
-    near(fit.p, &case["poisson_p"], 1e-9);
+    near(fit.p_value, &case["poisson_p"], 1e-9);
     let case = &oracle["trend"];
     let trend = mann_kendall(&numbers(&case["x"])).unwrap();
     near(trend.test.statistic, &case["s"], 0.0);
-    near(trend.test.p, &case["p"], 1e-9);
+    near(trend.test.p_value, &case["p"], 1e-9);
     near(trend.slope, &case["slope"], 1e-9);
 }
 
@@ -182,7 +182,7 @@ fn histogram_cells_are_closed_above() {
 
 #[test]
 fn spreading_ticks_makes_a_rounded_poisson_stream_pass_again() {
-    // 20,000 launches at 700/s in whole milliseconds: hopeless as written down, Poisson again when spread.
+    // 20,000 requests at 700/s in whole milliseconds: not Poisson as recorded, Poisson again after spreading.
     let mut stream = Seed(5).stream(Purpose::Arrivals);
     let mut at = 0.0;
     let exact: Vec<u64> = (0..20_000)
@@ -195,7 +195,7 @@ fn spreading_ticks_makes_a_rounded_poisson_stream_pass_again() {
     let judge = |stamps: &[u64]| {
         let mut gaps: Vec<f64> = gaps(stamps).map(|gap| gap as f64).collect();
         gaps.sort_by(f64::total_cmp);
-        anderson_darling(&gaps).unwrap().p
+        anderson_darling(&gaps).unwrap().p_value
     };
     assert!(judge(&rounded) < 1e-6);
     let spread = ticks::spread(&rounded, 1_000_000, || stream.uniform());
@@ -206,12 +206,12 @@ fn spreading_ticks_makes_a_rounded_poisson_stream_pass_again() {
 #[test]
 fn the_cov_survives_rounding() {
     let mut stream = Seed(8).stream(Purpose::Arrivals);
-    // From thirty ticks a gap to five gaps a tick; the law stays what it was.
+    // From thirty ticks per gap to five gaps per tick; the distribution is unchanged.
     for per_second in [30.0, 300.0, 1000.0, 5000.0] {
         for (law, cov) in [
-            (offered_model::Law::constant(1.0), 0.0),
-            (offered_model::Law::gamma(1.0, 0.25), 0.5),
-            (offered_model::Law::exponential(1.0), 1.0),
+            (offered_distributions::Law::constant(1.0), 0.0),
+            (offered_distributions::Law::gamma(1.0, 0.25), 0.5),
+            (offered_distributions::Law::exponential(1.0), 1.0),
         ] {
             let (law, mut at) = (law.unwrap(), 0.0);
             let stamps: Vec<u64> = (0..20_000)
@@ -231,7 +231,7 @@ fn the_cov_survives_rounding() {
 #[test]
 fn bunches_are_named_and_bursts_are_not() {
     let mut stream = Seed(6).stream(Purpose::Arrivals);
-    // Ten workers on one ticker of 100 ms, as hey does it, each up to 0.5 ms late.
+    // Ten workers on one ticker of 100 ms, like hey, each up to 0.5 ms late.
     let mut launches: Vec<u64> = (0..500).map(|i| (i / 10) * 100_000_000 + (stream.uniform() * 5e5) as u64).collect();
     launches.sort_unstable();
     let found = bunches::find(&launches).unwrap();
@@ -239,7 +239,7 @@ fn bunches_are_named_and_bursts_are_not() {
         (found.size - 10.0).abs() < 1e-9 && (found.every - 1e8).abs() < 1e6 && found.spacing_cov < 0.01,
         "{found:?}"
     );
-    let mut walk = |gap: &mut dyn FnMut(&mut offered_model::Stream) -> f64| -> Vec<u64> {
+    let mut walk = |gap: &mut dyn FnMut(&mut offered_base::Stream) -> f64| -> Vec<u64> {
         let mut at = 0.0;
         (0..5000)
             .map(|_| {
@@ -248,14 +248,14 @@ fn bunches_are_named_and_bursts_are_not() {
             })
             .collect()
     };
-    assert_eq!(bunches::find(&walk(&mut offered_model::Stream::exponential)), None);
-    let bursty = offered_model::Law::gamma(1.0, 4.0).unwrap();
+    assert_eq!(bunches::find(&walk(&mut offered_base::Stream::exponential)), None);
+    let bursty = offered_distributions::Law::gamma(1.0, 4.0).unwrap();
     assert_eq!(bunches::find(&walk(&mut |stream| bursty.sample(stream))), None);
 }
 
 #[test]
 fn fixed_timers_repeat_after_as_many_launches_as_there_are_users() {
-    // 30 users, each every second at its own phase, jittered by a millisecond.
+    // 30 users with a period of one second and individual phases, with a jitter of a millisecond.
     let mut stream = Seed(7).stream(Purpose::Think);
     let phases: Vec<f64> = (0..30).map(|_| stream.uniform()).collect();
     let mut launches: Vec<u64> = (0..100)
@@ -264,9 +264,9 @@ fn fixed_timers_repeat_after_as_many_launches_as_there_are_users() {
         .collect();
     launches.sort_unstable();
     let gaps: Vec<f64> = gaps(&launches).map(|gap| gap as f64).collect();
-    let found = periodicity::strongest(&gaps, 200).unwrap();
+    let found = periodicity::find_period(&gaps, 200).unwrap();
     assert_eq!(found.lag, 30);
-    assert!(found.test.statistic > 0.9 && found.test.p < 1e-9);
+    assert!(found.test.statistic > 0.9 && found.test.p_value < 1e-9);
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn too_little_data_has_no_answer() {
     assert!(poisson_chi_square(&[], 0).is_none() && poisson_chi_square(&[0, 0, 0, 4], 12).is_none());
     assert!(rank_autocorrelations(&[1.0; 50], 10).is_empty() && spearman_next(&[1.0; 20]).is_none());
     assert!(mann_kendall(&[1.0; 7]).is_none() && bunches::find(&[1, 2, 3]).is_none());
-    assert_eq!(mann_kendall(&[2.0; 9]).unwrap().test.p, 1.0);
+    assert_eq!(mann_kendall(&[2.0; 9]).unwrap().test.p_value, 1.0);
     assert_eq!(counts(&[], 5, 1, 3), Vec::<u32>::new());
 }
 
@@ -289,13 +289,13 @@ proptest! {
         let mut sorted = gaps.clone();
         sorted.sort_by(f64::total_cmp);
         let mut ps = Vec::new();
-        ps.extend(anderson_darling(&sorted).map(|t| t.p));
-        ps.extend(lilliefors(&sorted).map(|t| t.p));
-        ps.extend(moran(&gaps).map(|fit| fit.test.p));
-        ps.extend(cov::cov(&gaps).map(|cov| cov::greenwood(cov, gaps.len()).p));
-        ps.extend(spearman_next(&gaps).map(|t| t.p));
-        ps.extend(mann_kendall(&gaps).map(|t| t.test.p));
-        ps.extend(periodicity::strongest(&gaps, 4).map(|t| t.test.p));
+        ps.extend(anderson_darling(&sorted).map(|t| t.p_value));
+        ps.extend(lilliefors(&sorted).map(|t| t.p_value));
+        ps.extend(moran(&gaps).map(|fit| fit.test.p_value));
+        ps.extend(cov::cov(&gaps).map(|cov| cov::greenwood(cov, gaps.len()).p_value));
+        ps.extend(spearman_next(&gaps).map(|t| t.p_value));
+        ps.extend(mann_kendall(&gaps).map(|t| t.test.p_value));
+        ps.extend(periodicity::find_period(&gaps, 4).map(|t| t.test.p_value));
         for p in ps {
             prop_assert!((0.0..=1.0).contains(&p), "{p}");
         }

@@ -1,19 +1,20 @@
-//! Coarse stamps: launches written down in whole milliseconds, tested as if they had been written exactly.
+//! Coarse timestamps: tests requests recorded in whole milliseconds as if they had been recorded exactly.
 //!
-//! Rounding makes ties, and a test for exponential gaps then rejects every true Poisson stream. Given how many launches of a
-//! Poisson process fall into a tick, they are uniform in it and independent; so adding to each stamp a uniform part of its tick
-//! turns a rounded Poisson process back into a Poisson process, *exactly*, and every test keeps its false-alarm rate.
+//! Rounding causes ties, and tests of exponential gaps then reject every true Poisson process. Given their number, the
+//! requests of a Poisson process within a tick are independent and uniform. So adding a uniform part of a tick to each
+//! timestamp turns a rounded Poisson process back into a Poisson process, *exactly*, and every test keeps its
+//! significance level.
 //!
 //! # Limitations
-//! What happened inside a tick is gone: bunches shorter than the tick look like chance afterwards. Counts in windows of many
-//! ticks still tell the truth.
+//! What happened within a tick is lost: bunches shorter than a tick look random. Counts in windows of many ticks remain correct.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::values::Moments;
 
-/// `sorted` stamps, each put at a random place of the tick that begins at it, in ascending order again; see [`Spread`].
+/// Moves each of these ascending timestamps to a random position in the tick that starts at it, and sorts them; see
+/// [`Spread`].
 pub fn spread(sorted: &[u64], tick: u64, uniform: impl FnMut() -> f64) -> Vec<u64> {
     let (mut spread, mut all) = (Spread::new(tick, uniform), Vec::with_capacity(sorted.len()));
     for stamp in sorted {
@@ -23,22 +24,22 @@ pub fn spread(sorted: &[u64], tick: u64, uniform: impl FnMut() -> f64) -> Vec<u6
     all
 }
 
-/// Stamps as they come, each put at a random place of the tick that begins at it, in ascending order again.
+/// Moves ascending timestamps to random positions in the ticks that start at them, and emits them in ascending order.
 #[derive(Clone, Debug)]
 pub struct Spread<U> {
     tick: u64,
     uniform: U,
-    /// Those behind which a stamp to come may still be put.
+    /// Timestamps that may have to follow a later one.
     held: BinaryHeap<Reverse<u64>>,
 }
 
 impl<U: FnMut() -> f64> Spread<U> {
-    /// `uniform` yields numbers in (0, 1). A tick of one unit or none leaves the stamps as they are.
+    /// `uniform` returns numbers in (0, 1). If `tick` is 0 or 1, timestamps are unchanged.
     pub fn new(tick: u64, uniform: U) -> Self {
         Self { tick, uniform, held: BinaryHeap::new() }
     }
 
-    /// Takes a stamp, which is not before those taken already, and gives `emit` what comes before all that are still to come.
+    /// Adds a timestamp, which must not precede earlier ones, and passes `emit` the timestamps whose order is final.
     #[inline]
     pub fn add(&mut self, stamp: u64, mut emit: impl FnMut(u64)) {
         if self.tick <= 1 {
@@ -50,7 +51,7 @@ impl<U: FnMut() -> f64> Spread<U> {
         self.held.push(Reverse(stamp.saturating_add(((self.uniform)() * self.tick as f64) as u64)));
     }
 
-    /// There are no more stamps: gives `emit` what is left.
+    /// Passes the remaining timestamps to `emit`.
     pub fn finish(mut self, mut emit: impl FnMut(u64)) {
         while let Some(Reverse(first)) = self.held.pop() {
             emit(first);
@@ -58,16 +59,16 @@ impl<U: FnMut() -> f64> Spread<U> {
     }
 }
 
-/// The CoV of the gaps between stamps as they come, without what rounding to ticks added to it.
+/// The CoV of the gaps between timestamps, corrected for rounding to ticks.
 ///
-/// Two rounded ends add tick^2 / 6 to the variance (Sheppard's correction, twice), but only where a gap is several ticks long.
-/// Of finer gaps the sums of k are looked at, k so large that a sum is four ticks: their variance is k times that of one gap
-/// when gaps are independent, and next to nothing for a clock.
+/// Rounding both ends adds tick^2 / 6 to the variance of a gap (Sheppard's correction, twice), but only if gaps are
+/// several ticks long. For shorter gaps the sums of k gaps are used, with k such that a sum is four ticks long: the
+/// variance of a sum is k times that of a gap for independent gaps, and almost zero for constant gaps.
 #[derive(Clone, Debug)]
 pub struct CorrectedCov {
     mean: f64,
     tick: f64,
-    /// Every so many stamps a sum of gaps ends.
+    /// A sum of gaps ends after this number of timestamps.
     every: u64,
     seen: u64,
     before: u64,
@@ -75,7 +76,7 @@ pub struct CorrectedCov {
 }
 
 impl CorrectedCov {
-    /// Of `n` stamps from `first` to `last`; `None` for fewer than two gaps, or in no time.
+    /// For `n` timestamps from `first` to `last`; `None` with fewer than two gaps, or if all timestamps are equal.
     pub fn new(n: u64, first: u64, last: u64, tick: u64) -> Option<Self> {
         let (gaps, length) = (n.saturating_sub(1), last - first);
         if gaps < 2 || length == 0 {
@@ -87,7 +88,7 @@ impl CorrectedCov {
         Some(Self { mean, tick, every, seen: 0, before: 0, sums: Moments::default() })
     }
 
-    /// Takes a stamp, which is not before those taken already.
+    /// Adds a timestamp, which must not precede earlier ones.
     #[inline]
     pub fn add(&mut self, stamp: u64) {
         if self.seen.is_multiple_of(self.every) {
@@ -99,30 +100,32 @@ impl CorrectedCov {
         self.seen += 1;
     }
 
-    /// The CoV, when all have been taken.
+    /// The CoV of all timestamps.
     pub fn finish(&self) -> f64 {
-        let variance = self.sums.squares_about_mean() / (self.sums.n - 1) as f64;
+        let variance = self.sums.sum_of_squared_deviations() / (self.sums.n - 1) as f64;
         ((variance - self.tick * self.tick / 6.0).max(0.0) / self.every as f64).sqrt() / self.mean
     }
 }
 
-/// No clock of a computer ticks more slowly than Windows', 64 times a second; what stands on a wider grid was launched so.
+/// The slowest clock tick of a computer is that of Windows, 64 per second; timestamps on a wider grid are due to the
+/// schedule.
 const SLOWEST: u64 = 20_000_000;
-/// Of fewer gaps nothing is said.
+/// With fewer gaps no resolution is detected.
 const FEWEST: usize = 100;
-/// Where no stamps are alike, so many different gaps must all fit a tick that is no whole multiple of the unit.
+/// If no timestamps are equal, this number of different gaps must fit a tick that is not a multiple of the unit.
 const DIFFERENT: usize = 12;
-/// So many ticks are tried on either side of the smallest gap.
+/// Number of candidate ticks on either side of the smallest gap.
 const CANDIDATES: i64 = 2000;
 
-/// The tick of the clock that made these stamps, in ns, where it is longer than the `unit` in which they are written: stamps of a clock of
-/// 1 ms may have six decimals, and Windows' 15.625 ms are written in whole milliseconds. `None` where they show none: then it is the unit.
+/// The resolution of the clock that produced these timestamps, in ns, if it is coarser than the `unit` in which they
+/// are written: timestamps of a clock with 1 ms may have six decimals, and ticks of 15.625 ms (Windows) are written in
+/// whole milliseconds. `None` if no coarser resolution is detected; then the resolution is the unit.
 ///
-/// It is the grid on which they stand. If that is a multiple of the unit, it divides all gaps; if not, every gap of a few ticks is within a
-/// unit of a multiple of it. But a schedule may stand on a grid too. Of n launches that know nothing of each other in a time of m ticks,
-/// n - m (1 - exp(-n / m)) come after another in its tick. Where less than a quarter of those do, or launches come in bunches of one size,
-/// it is no clock.
-pub fn found(sorted: &[u64], unit: u64) -> Option<u64> {
+/// The resolution is the grid on which the timestamps lie. If it is a multiple of the unit, it divides all gaps;
+/// otherwise every gap of a few ticks is within a unit of a multiple. But a schedule may also lie on a grid. Of n
+/// independent requests in m ticks, n - m (1 - exp(-n / m)) share a tick with an earlier one. If less than a quarter of
+/// that number do, or if requests come in bunches of equal size, the grid is not due to the clock.
+pub fn detect_resolution(sorted: &[u64], unit: u64) -> Option<u64> {
     let mut gaps: Vec<u64> = sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0).collect();
     if gaps.len() < FEWEST {
         return None;
@@ -131,15 +134,15 @@ pub fn found(sorted: &[u64], unit: u64) -> Option<u64> {
     let divisor = gaps.iter().copied().fold(0, divisor);
     gaps.sort_unstable();
     let alike = sorted.len() - gaps.len() - 1;
-    let tick = if divisor > unit { divisor as f64 } else { near(&gaps, unit, alike)? };
+    let tick = if divisor > unit { divisor as f64 } else { non_integer_tick(&gaps, unit, alike)? };
     let (n, ticks) = (sorted.len() as f64, length as f64 / tick);
     let by_chance = n - ticks * (1.0 - (-n / ticks).exp());
     let is_grid = by_chance >= 10.0 && (alike as f64) < by_chance / 4.0;
-    (tick <= SLOWEST as f64 && !is_grid && !are_of_one_size(sorted)).then_some(tick as u64)
+    (tick <= SLOWEST as f64 && !is_grid && !are_bunches_of_equal_size(sorted)).then_some(tick as u64)
 }
 
-/// Whether nearly all stamps that are there stand there equally often, and more than once.
-fn are_of_one_size(sorted: &[u64]) -> bool {
+/// Whether almost all distinct timestamps occur equally often, and more than once.
+fn are_bunches_of_equal_size(sorted: &[u64]) -> bool {
     let mut sizes: Vec<usize> = sorted.chunk_by(|a, b| a == b).map(<[u64]>::len).collect();
     sizes.sort_unstable();
     let middle = sizes[sizes.len() / 2];
@@ -151,9 +154,9 @@ fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }
 
-/// The tick of which all gaps of a few are multiples to within a unit, which came of rounding; `gaps` are in ascending order, and so many stamps
-/// more are like the one before.
-fn near(gaps: &[u64], unit: u64, alike: usize) -> Option<f64> {
+/// The tick of which all gaps of a few ticks are multiples to within a unit, which is due to rounding. `gaps` are
+/// ascending, and `alike` timestamps equal the one before.
+fn non_integer_tick(gaps: &[u64], unit: u64, alike: usize) -> Option<f64> {
     let least = gaps[0];
     let all = &gaps[..gaps.partition_point(|gap| *gap <= 16 * least)];
     let mut short = all.to_vec();
@@ -169,7 +172,7 @@ fn near(gaps: &[u64], unit: u64, alike: usize) -> Option<f64> {
     let each = (-CANDIDATES..=CANDIDATES).map(candidate).map(|tick| (misfit(tick), tick));
     let (misfit, about) = each.min_by(|a, b| a.0.total_cmp(&b.0))?;
     let ticks: f64 = all.iter().map(|gap| (*gap as f64 / about).round()).sum();
-    // To a hundredth of the unit, which is what can be known.
+    // To a hundredth of the unit, which is the attainable accuracy.
     let hundredths = (all.iter().sum::<u64>() as f64 / ticks * 100.0 / unit as f64).round();
     (misfit <= unit as f64).then_some(hundredths * unit as f64 / 100.0)
 }
@@ -177,9 +180,9 @@ fn near(gaps: &[u64], unit: u64, alike: usize) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Purpose, Seed};
+    use offered_base::{Purpose, Seed};
 
-    /// Launches of a Poisson process with this mean gap, in ns.
+    /// Requests of a Poisson process with this mean gap, in ns.
     fn poisson(n: usize, mean: f64, seed: u64) -> Vec<u64> {
         let (mut at, mut chance) = (1_700_000_000_000_000_000, Seed(seed).stream(Purpose::Arrivals));
         let mut next = || {
@@ -195,15 +198,15 @@ mod tests {
         for seed in 0..50 {
             for mean in [2e6, 1e7, 5e7] {
                 let exact = poisson(2000, mean, seed);
-                assert_eq!((found(&exact, 1), found(&exact, 1000)), (None, None));
+                assert_eq!((detect_resolution(&exact, 1), detect_resolution(&exact, 1000)), (None, None));
                 let ms: Vec<u64> = exact.iter().map(|at| at / MS * MS).collect();
-                assert_eq!((found(&ms, 1000), found(&ms, MS)), (Some(MS), None), "{mean}");
-                // Windows: 64 times a second, at any phase, written down to the millisecond below or beside.
+                assert_eq!((detect_resolution(&ms, 1000), detect_resolution(&ms, MS)), (Some(MS), None), "{mean}");
+                // Windows: 64 ticks per second, with any phase, rounded to a millisecond.
                 let tick = 15_625_000;
                 for half in [0, MS / 2] {
                     let windows: Vec<u64> =
                         exact.iter().map(|at| (at / tick * tick + 77_777 + half) / MS * MS).collect();
-                    let found = found(&windows, MS).unwrap_or(0);
+                    let found = detect_resolution(&windows, MS).unwrap_or(0);
                     assert!(found.abs_diff(tick) < 100_000, "{mean}: {found}");
                 }
             }
@@ -218,7 +221,7 @@ mod tests {
         let bunches: Vec<u64> = (0..5000).map(|i| i / 5 * 10_000_000).collect();
         let wide: Vec<u64> = poisson(5000, 1e8, 1).iter().map(|at| at / 100_000_000 * 100_000_000).collect();
         for launches in [even, steps, bunches, wide] {
-            assert_eq!(found(&launches, 1000), None);
+            assert_eq!(detect_resolution(&launches, 1000), None);
         }
     }
 }

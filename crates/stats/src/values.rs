@@ -1,20 +1,20 @@
-//! Values without end in bounded memory: exact up to a million of them, and in cells of equal factors from there on.
+//! Unbounded numbers of values in bounded memory: exact up to a million values, beyond that as a logarithmic histogram.
 //!
-//! Number, mean, deviation, smallest and largest stay exact however many there are. An order statistic of more than
-//! [`Values::WHOLE`] values is taken from the cell that holds it, as if the values in there stood in equal distances: 1,024 cells for
-//! each power of two, so that it is wrong by less than [`Values::ERROR`] of itself, and values below 2,048 have cells of their own.
+//! Count, mean, standard deviation, minimum and maximum are always exact. An order statistic of more than
+//! [`Values::EXACT_LIMIT`] values is interpolated in its histogram bin. There are 1,024 bins per power of two, so the
+//! relative error is below [`Values::ERROR`]; values below 2,048 have their own bins.
 
 use crate::summary::{Summary, quantile_at, real};
 
-/// The whole numbers that are gathered: unsigned lengths and sizes, signed differences.
-pub trait Whole: Copy + Ord + Into<i128> + TryFrom<i128> {}
+/// Integers that can be collected: unsigned durations and sizes, signed differences.
+pub trait Integer: Copy + Ord + Into<i128> + TryFrom<i128> {}
 
-impl<T: Copy + Ord + Into<i128> + TryFrom<i128>> Whole for T {}
+impl<T: Copy + Ord + Into<i128> + TryFrom<i128>> Integer for T {}
 
-/// Number, sum and sum of squares of whole numbers, exact as long as the squares add up to less than 2^127.
+/// Count, sum and sum of squares of integers, exact as long as the sum of squares is below 2^127.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
-    /// How many.
+    /// Number of values.
     pub n: u64,
     /// Their sum.
     pub sum: i128,
@@ -22,11 +22,12 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Counts `value` in, `times` times.
+    /// Adds `value`, `times` times.
     #[inline]
     pub fn add(&mut self, value: impl Into<i128>, times: u64) {
         let value = value.into();
-        // Nearly all have 64 bits, and are counted once: then it takes one multiplication, where a saturating one of 128 bits is a function.
+        // Almost all values have 64 bits and are added once, which takes one multiplication; a saturating one of 128
+        // bits is a function call.
         let square = i64::try_from(value)
             .map_or_else(|_| value.saturating_mul(value), |value| i128::from(value) * i128::from(value));
         let squares = if times == 1 { square } else { square.saturating_mul(times.into()) };
@@ -35,22 +36,22 @@ impl Moments {
         self.squares = self.squares.saturating_add(squares);
     }
 
-    /// Counts all of `others` in.
+    /// Adds all values of `others`.
     pub fn merge(&mut self, others: Self) {
         self.n += others.n;
         self.sum += others.sum;
         self.squares = self.squares.saturating_add(others.squares);
     }
 
-    /// The arithmetic mean; not a number of none.
+    /// The arithmetic mean; NaN without values.
     pub fn mean(&self) -> f64 {
         self.sum as f64 / self.n as f64
     }
 
-    /// The sum of the squared distances from the mean.
-    pub fn squares_about_mean(&self) -> f64 {
+    /// The sum of squared deviations from the mean.
+    pub fn sum_of_squared_deviations(&self) -> f64 {
         let n = i128::from(self.n.max(1));
-        // Of the whole part of the mean it is a whole number, and nothing cancels.
+        // With the integer part of the mean this is an integer, and nothing cancels.
         let (whole, rest) = (self.sum.div_euclid(n), self.sum.rem_euclid(n));
         let about = self.squares.saturating_sub(whole.saturating_mul(self.sum + rest));
         (about as f64 - (rest as f64).powi(2) / n as f64).max(0.0)
@@ -58,54 +59,55 @@ impl Moments {
 
     /// The sample standard deviation (divisor n - 1); zero for a single value.
     pub fn sdev(&self) -> f64 {
-        if self.n > 1 { (self.squares_about_mean() / (self.n - 1) as f64).sqrt() } else { 0.0 }
+        if self.n > 1 { (self.sum_of_squared_deviations() / (self.n - 1) as f64).sqrt() } else { 0.0 }
     }
 
-    /// The coefficient of variation; zero when the mean is not above zero, `None` of no values.
+    /// The coefficient of variation; zero if the mean is not positive, `None` without values.
     pub fn cov(&self) -> Option<f64> {
         (self.n > 0).then(|| if self.sum > 0 { self.sdev() / self.mean() } else { 0.0 })
     }
 }
 
-/// Values as they come.
+/// Collects values.
 #[derive(Clone, Debug)]
 pub struct Values<T = u64> {
-    /// All of them, or those that are in no cell yet.
-    loose: Vec<T>,
-    /// Of those that are in cells.
+    /// All values, or those not yet in a bin.
+    exact: Vec<T>,
+    /// The moments of the values in bins.
     moments: Moments,
     cells: Option<Box<Cells<T>>>,
 }
 
 impl<T> Default for Values<T> {
     fn default() -> Self {
-        Self { loose: Vec::new(), moments: Moments::default(), cells: None }
+        Self { exact: Vec::new(), moments: Moments::default(), cells: None }
     }
 }
 
 impl Values {
-    /// So many are kept as they are.
-    pub const WHOLE: usize = 1_000_000;
-    /// By less than this share of itself an order statistic of more of them is wrong.
+    /// Maximum number of values that are stored exactly.
+    pub const EXACT_LIMIT: usize = 1_000_000;
+    /// The largest relative error of an order statistic of more values.
     pub const ERROR: f64 = 0.001;
 }
 
-impl<T: Whole> Values<T> {
-    /// So many go into their cells at one go: each cell is somewhere else in memory, and a row of them is waited for together.
+impl<T: Integer> Values<T> {
+    /// Number of values that are added to their bins together: bins are scattered in memory, and the memory accesses
+    /// overlap.
     const ROW: usize = 256;
 
-    /// Takes one.
+    /// Adds a value.
     #[inline]
     pub fn add(&mut self, value: T) {
-        self.loose.push(value);
-        if self.loose.len() > if self.is_whole() { Values::WHOLE } else { Self::ROW } {
-            self.coarsen();
+        self.exact.push(value);
+        if self.exact.len() > if self.is_exact() { Values::EXACT_LIMIT } else { Self::ROW } {
+            self.use_cells();
         }
     }
 
-    /// How many there are.
+    /// Number of values.
     pub fn len(&self) -> u64 {
-        self.moments.n + self.loose.len() as u64
+        self.moments.n + self.exact.len() as u64
     }
 
     /// Whether there are none.
@@ -113,19 +115,19 @@ impl<T: Whole> Values<T> {
         self.len() == 0
     }
 
-    /// Whether they are kept as they are.
+    /// Whether all values are stored exactly.
     #[inline]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_exact(&self) -> bool {
         self.cells.is_none()
     }
 
-    /// Keeps no more than cells from now on, because there are too many of its kind.
-    pub fn coarsen(&mut self) {
-        let mut loose = std::mem::take(&mut self.loose);
+    /// Stores only bins from now on, to limit memory when there are many collectors.
+    pub fn use_cells(&mut self) {
+        let mut loose = std::mem::take(&mut self.exact);
         self.put(&loose);
         loose.clear();
         loose.shrink_to(Self::ROW + 1);
-        self.loose = loose;
+        self.exact = loose;
     }
 
     fn put(&mut self, values: &[T]) {
@@ -136,28 +138,28 @@ impl<T: Whole> Values<T> {
         }
     }
 
-    /// Takes all of `others`.
+    /// Adds all values of `others`.
     pub fn merge(&mut self, others: &Self) {
-        if !others.is_whole() || self.len() + others.len() > Values::WHOLE as u64 {
-            self.coarsen();
+        if !others.is_exact() || self.len() + others.len() > Values::EXACT_LIMIT as u64 {
+            self.use_cells();
         }
-        if self.is_whole() {
-            self.loose.extend(&others.loose);
+        if self.is_exact() {
+            self.exact.extend(&others.exact);
             return;
         }
-        self.put(&others.loose);
+        self.put(&others.exact);
         self.moments.merge(others.moments);
         if let (Some(cells), Some(others)) = (&mut self.cells, &others.cells) {
             cells.merge(others);
         }
     }
 
-    /// The same in ascending order.
+    /// The values in ascending order.
     pub fn sorted(mut self) -> Sorted<T> {
-        if !self.is_whole() {
-            self.coarsen();
+        if !self.is_exact() {
+            self.use_cells();
         }
-        let Self { mut loose, mut moments, cells } = self;
+        let Self { exact: mut loose, mut moments, cells } = self;
         match cells {
             Some(cells) => Sorted { moments, ends: cells.ends, kept: Kept::Cells(cells) },
             None => {
@@ -171,7 +173,7 @@ impl<T: Whole> Values<T> {
     }
 }
 
-impl<T: Whole> FromIterator<T> for Values<T> {
+impl<T: Integer> FromIterator<T> for Values<T> {
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
         let mut all = Self::default();
         values.into_iter().for_each(|value| all.add(value));
@@ -193,8 +195,8 @@ pub struct Sorted<T = u64> {
     kept: Kept<T>,
 }
 
-impl<T: Whole> Sorted<T> {
-    /// How many there are.
+impl<T: Integer> Sorted<T> {
+    /// Number of values.
     pub fn len(&self) -> u64 {
         self.moments.n
     }
@@ -204,27 +206,27 @@ impl<T: Whole> Sorted<T> {
         self.len() == 0
     }
 
-    /// Number, sum and deviation.
+    /// Count, sum and sum of squares.
     pub fn moments(&self) -> Moments {
         self.moments
     }
 
-    /// The smallest; `None` where there is none.
+    /// The minimum; `None` without values.
     pub fn min(&self) -> Option<T> {
         self.ends.map(|(min, _)| min)
     }
 
-    /// The largest; `None` where there is none.
+    /// The maximum; `None` without values.
     pub fn max(&self) -> Option<T> {
         self.ends.map(|(_, max)| max)
     }
 
-    /// The order statistic by the rule of [`crate::summary::quantile`]; `None` where there is none.
+    /// The order statistic of index [`crate::summary::quantile_at`]; `None` without values.
     pub fn quantile(&self, p: f64) -> Option<T> {
         if self.is_empty() { None } else { self.at(quantile_at(self.len(), p)) }
     }
 
-    /// The value of this rank, from 0; the largest beyond the last, `None` where there is none.
+    /// The value of this rank, from 0; the maximum for larger ranks, `None` without values.
     pub fn at(&self, rank: u64) -> Option<T> {
         let found = match &self.kept {
             Kept::Whole(values) => values.get(rank as usize).copied(),
@@ -240,13 +242,13 @@ impl<T: Whole> Sorted<T> {
         found.or(self.max())
     }
 
-    /// The value near this one that may be among them.
+    /// The nearest possible value.
     fn near(&self, value: i128) -> Option<T> {
         let (min, max) = self.ends?;
         T::try_from(value.clamp(min.into(), max.into())).ok()
     }
 
-    /// Each value, or the middle of its cell, with how often it is there, ascending.
+    /// Each value, or the middle of its bin, with its count, ascending.
     pub fn ascending(&self) -> Box<dyn Iterator<Item = (T, u64)> + '_> {
         match &self.kept {
             Kept::Whole(values) => Box::new(values.iter().map(|value| (*value, 1))),
@@ -256,8 +258,8 @@ impl<T: Whole> Sorted<T> {
         }
     }
 
-    /// The mean of those with these ranks, from 0, of which there is at least one.
-    pub fn mean_of(&self, ranks: std::ops::Range<u64>) -> f64 {
+    /// The mean of the values with these ranks, from 0; the range must contain at least one.
+    pub fn mean_of_ranks(&self, ranks: std::ops::Range<u64>) -> f64 {
         let (mut before, mut sum) = (0u64, 0i128);
         for (value, count) in self.ascending() {
             let inside = (before + count).min(ranks.end).saturating_sub(before.max(ranks.start));
@@ -270,7 +272,7 @@ impl<T: Whole> Sorted<T> {
         sum as f64 / (ranks.end - ranks.start) as f64
     }
 
-    /// As a row of a table, each worth `1 / per_unit`; `None` where there is none.
+    /// The summary, divided by `per_unit`; `None` without values.
     pub fn summary(&self, per_unit: f64) -> Option<Summary> {
         if let Kept::Whole(values) = &self.kept {
             return Summary::of_sorted(values, per_unit);
@@ -293,7 +295,7 @@ impl<T: Whole> Sorted<T> {
     }
 }
 
-/// Counts of values: of each below 2,048, then of 1,024 cells for each power of two; on either side of zero.
+/// A histogram: one bin per value below 2,048, then 1,024 bins per power of two, on both sides of zero.
 #[derive(Clone, Debug)]
 struct Cells<T> {
     ends: Option<(T, T)>,
@@ -307,7 +309,7 @@ impl<T> Default for Cells<T> {
     }
 }
 
-impl<T: Whole> Cells<T> {
+impl<T: Integer> Cells<T> {
     #[inline]
     fn add(&mut self, value: T) {
         let (min, max) = self.ends.unwrap_or((value, value));
@@ -326,7 +328,7 @@ impl<T: Whole> Cells<T> {
         others.above.cells().for_each(|(cell, count)| self.above.add(cell, count));
     }
 
-    /// The cells that hold anything; the outermost may reach beyond the ends.
+    /// The non-empty bins; the outermost may extend beyond the minimum and maximum.
     fn ascending(&self) -> impl Iterator<Item = Cell> + '_ {
         let below = self.below.cells().rev().map(|(cell, count)| {
             let (first, width) = range(cell);
@@ -340,7 +342,7 @@ impl<T: Whole> Cells<T> {
     }
 }
 
-/// A cell and how many values it holds.
+/// A bin and its count.
 struct Cell {
     first: i128,
     width: u64,
@@ -352,18 +354,18 @@ impl Cell {
         self.first + i128::from(self.width / 2)
     }
 
-    /// The value of this rank in it, if they stand in equal distances.
+    /// The value of this rank in the bin, assuming equal distances.
     fn at(&self, rank: u64) -> i128 {
         self.first + i128::from(self.width) * (2 * i128::from(rank) + 1) / (2 * i128::from(self.count))
     }
 }
 
-/// The counts of cells; those of cells that hold nothing take no room.
+/// The counts of bins; pages without counts take no memory.
 #[derive(Clone, Debug, Default)]
 struct Pages(Vec<Option<Box<[u64; PAGE]>>>);
 
 const PAGE: usize = 128;
-/// Cells of a power of two, as an exponent of two.
+/// Bins per power of two, as an exponent of two.
 const FINE: u32 = 10;
 
 impl Pages {
@@ -383,7 +385,7 @@ impl Pages {
         self.0[cell / PAGE].get_or_insert_with(|| Box::new([0; PAGE]))[cell % PAGE] += times;
     }
 
-    /// The cells that hold anything.
+    /// The non-empty bins.
     fn cells(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> + '_ {
         let pages = self.0.iter().enumerate().filter_map(|(number, page)| Some((number, page.as_ref()?)));
         pages
@@ -392,14 +394,14 @@ impl Pages {
     }
 }
 
-/// The cell of a size.
+/// The bin of a magnitude.
 #[inline]
 fn cell(size: u64) -> usize {
     let shift = (u64::BITS - size.leading_zeros()).saturating_sub(FINE + 1);
     ((shift as usize) << FINE) + (size >> shift) as usize
 }
 
-/// The smallest size of a cell, and how many sizes it has.
+/// The smallest magnitude of a bin, and the number of magnitudes in it.
 fn range(cell: usize) -> (u64, u64) {
     let shift = (cell >> FINE).saturating_sub(1);
     (((cell - (shift << FINE)) as u64) << shift, 1 << shift)
@@ -424,12 +426,12 @@ mod tests {
 
     #[test]
     fn a_million_values_and_one_more_tell_the_same() {
-        // A lattice that fills three powers of ten evenly on the logarithmic scale.
+        // A lattice that fills three powers of ten evenly on a logarithmic scale.
         let value = |i: u64| (1e5 * 10f64.powf(3.0 * ((i * 618_033_989) % 1_000_003) as f64 / 1_000_003.0)) as u64;
-        let whole: Values<u64> = (0..Values::WHOLE as u64).map(value).collect();
-        assert!(whole.is_whole());
+        let whole: Values<u64> = (0..Values::EXACT_LIMIT as u64).map(value).collect();
+        assert!(whole.is_exact());
         let mut coarse = whole.clone();
-        coarse.coarsen();
+        coarse.use_cells();
         let (whole, coarse) = (whole.sorted(), coarse.sorted());
         let (exact, near) = (whole.summary(1e6).unwrap(), coarse.summary(1e6).unwrap());
         assert_eq!((exact.n, exact.min, exact.max, exact.mean), (near.n, near.min, near.max, near.mean));
@@ -439,10 +441,10 @@ mod tests {
             assert!((near / exact - 1.0).abs() <= Values::ERROR, "{p}: {exact} {near}");
         }
         let ranks = 400_000..600_000;
-        assert!((whole.mean_of(ranks.clone()) / coarse.mean_of(ranks) - 1.0).abs() < 1e-4);
+        assert!((whole.mean_of_ranks(ranks.clone()) / coarse.mean_of_ranks(ranks) - 1.0).abs() < 1e-4);
         let mut more = Values::<u64>::default();
-        (0..=Values::WHOLE as u64).for_each(|i| more.add(value(i)));
-        assert!(!more.is_whole() && more.sorted().len() == Values::WHOLE as u64 + 1);
+        (0..=Values::EXACT_LIMIT as u64).for_each(|i| more.add(value(i)));
+        assert!(!more.is_exact() && more.sorted().len() == Values::EXACT_LIMIT as u64 + 1);
     }
 
     #[test]
@@ -451,13 +453,13 @@ mod tests {
         for value in [4, 7, 13, 16] {
             moments.add(1_000_000_000_000_000u64 + value, 1);
         }
-        assert_eq!((moments.squares_about_mean(), moments.sdev()), (90.0, 30f64.sqrt()));
+        assert_eq!((moments.sum_of_squared_deviations(), moments.sdev()), (90.0, 30f64.sqrt()));
         let mut signed = Moments::default();
         for value in [-4i64, -7, 1, 0, -16] {
             signed.add(value, 2);
         }
         assert_eq!((signed.mean(), signed.cov()), (-5.2, Some(0.0)));
-        assert!((signed.squares_about_mean() - 373.6).abs() < 1e-9);
+        assert!((signed.sum_of_squared_deviations() - 373.6).abs() < 1e-9);
     }
 
     #[test]
@@ -465,7 +467,7 @@ mod tests {
         let value = |i: i64| (i - 300_000) * 7_919;
         let whole: Values<i64> = (0..1_000_000).map(value).collect();
         let mut coarse = whole.clone();
-        coarse.coarsen();
+        coarse.use_cells();
         let (whole, coarse) = (whole.sorted(), coarse.sorted());
         assert_eq!((whole.min(), whole.max(), whole.moments()), (coarse.min(), coarse.max(), coarse.moments()));
         for p in [0.01, 0.2, 0.3, 0.35, 0.99] {
@@ -480,13 +482,13 @@ mod tests {
         let of = |from: u64, to: u64| (from..to).map(value).collect::<Values>();
         let (mut all, few) = (of(0, 300), of(300, 500));
         all.merge(&few);
-        assert!(all.is_whole());
+        assert!(all.is_exact());
         let mut coarse = of(0, 300);
-        coarse.coarsen();
+        coarse.use_cells();
         let [mut whole_into_cells, mut cells_into_cells] = [coarse.clone(), coarse];
         whole_into_cells.merge(&few);
         let mut few = few;
-        few.coarsen();
+        few.use_cells();
         cells_into_cells.merge(&few);
         let [all, one, other] = [all, whole_into_cells, cells_into_cells].map(Values::sorted);
         assert_eq!((one.min(), one.max(), one.moments()), (all.min(), all.max(), all.moments()));

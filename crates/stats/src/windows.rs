@@ -1,27 +1,27 @@
-//! Counts of instants in consecutive windows, as the instants come: of a stream without end no more is kept than who counts keeps.
+//! Counts of times in consecutive windows, computed as the times come; memory does not grow with their number.
 
 use crate::dispersion::{Dispersion, of_moments};
 use crate::values::Moments;
 
-/// Instants counted in whole windows of one length, one after another.
+/// Counts times in consecutive whole windows of one length.
 #[derive(Clone, Debug)]
-pub struct Windows {
+pub struct WindowCounter {
     window: u64,
-    /// Whole windows that are still to be closed, the open one among them.
+    /// Number of whole windows that are not closed yet, including the open one.
     left: u64,
-    /// The first instant behind the open one.
+    /// The end of the open window (exclusive).
     end: u64,
     count: u64,
 }
 
-impl Windows {
-    /// The whole windows of this length from `from` until before `to`.
+impl WindowCounter {
+    /// Whole windows of this length in [`from`, `to`).
     pub fn new(from: u64, to: u64, window: u64) -> Self {
         Self { window, left: to.saturating_sub(from) / window, end: from.saturating_add(window), count: 0 }
     }
 
-    /// Counts an instant, which does not lie before those counted already. `close` is told what the windows before its own held,
-    /// and of how many of them that is the count.
+    /// Counts a time, which must not precede earlier ones. `close` receives the count of the windows that are complete,
+    /// and the number of windows with that count.
     #[inline]
     pub fn add(&mut self, at: u64, close: impl FnMut(u64, u64)) {
         if at >= self.end {
@@ -38,13 +38,13 @@ impl Windows {
         self.end = self.end.saturating_add((passed + 1).saturating_mul(self.window));
     }
 
-    /// Closes those that are left; there are no more instants.
+    /// Closes the remaining windows.
     pub fn finish(mut self, mut close: impl FnMut(u64, u64)) {
         self.close(1, &mut close);
         self.close(self.left, &mut close);
     }
 
-    /// Closes so many, the first of them with what it holds.
+    /// Closes this number of windows, the first with its count.
     fn close(&mut self, windows: u64, close: &mut impl FnMut(u64, u64)) {
         let windows = windows.min(self.left);
         if windows > 0 {
@@ -55,26 +55,26 @@ impl Windows {
     }
 }
 
-/// Counts in windows of one length, of which the dispersion is wanted.
+/// Collects the dispersion of counts for one window length.
 #[derive(Clone, Debug)]
-pub struct Dispersed {
-    windows: Windows,
+pub struct DispersionCounter {
+    windows: WindowCounter,
     counts: Moments,
 }
 
-impl Dispersed {
-    /// In the whole windows of this length from `from` until before `to`.
+impl DispersionCounter {
+    /// Whole windows of this length in [`from`, `to`).
     pub fn new(from: u64, to: u64, window: u64) -> Self {
-        Self { windows: Windows::new(from, to, window), counts: Moments::default() }
+        Self { windows: WindowCounter::new(from, to, window), counts: Moments::default() }
     }
 
-    /// Counts an instant, which does not lie before those counted already.
+    /// Counts a time, which must not precede earlier ones.
     #[inline]
     pub fn add(&mut self, at: u64) {
         self.windows.add(at, |count, windows| self.counts.add(count, windows));
     }
 
-    /// The index of dispersion; `None` with fewer than two windows or no counts.
+    /// The index of dispersion; `None` with fewer than two windows or without counts.
     pub fn finish(mut self) -> Option<Dispersion> {
         let window = self.windows.window;
         self.windows.finish(|count, windows| self.counts.add(count, windows));
@@ -82,30 +82,30 @@ impl Dispersed {
     }
 }
 
-/// Counts in windows of one length: how many windows had none, one, two, ...
+/// Collects the distribution of counts for one window length.
 #[derive(Clone, Debug)]
-pub struct Seen {
-    windows: Windows,
+pub struct CountDistribution {
+    windows: WindowCounter,
     had: Vec<u64>,
     instants: u64,
 }
 
-impl Seen {
-    /// Counts from here on are as one.
+impl CountDistribution {
+    /// Larger counts are treated as equal.
     const MOST: u64 = 1 << 16;
 
-    /// In the whole windows of this length from `from` until before `to`.
+    /// Whole windows of this length in [`from`, `to`).
     pub fn new(from: u64, to: u64, window: u64) -> Self {
-        Self { windows: Windows::new(from, to, window), had: Vec::new(), instants: 0 }
+        Self { windows: WindowCounter::new(from, to, window), had: Vec::new(), instants: 0 }
     }
 
-    /// Counts an instant, which does not lie before those counted already.
+    /// Counts a time, which must not precede earlier ones.
     #[inline]
     pub fn add(&mut self, at: u64) {
         self.windows.add(at, |count, windows| note(&mut self.had, &mut self.instants, count, windows));
     }
 
-    /// How many windows had each count (above 65,536 all as one), and how many instants they held.
+    /// The number of windows by count (counts above 65,536 are one), and the sum of all counts.
     pub fn finish(mut self) -> (Vec<u64>, u64) {
         self.windows.finish(|count, windows| note(&mut self.had, &mut self.instants, count, windows));
         (self.had, self.instants)
@@ -113,7 +113,7 @@ impl Seen {
 }
 
 fn note(had: &mut Vec<u64>, instants: &mut u64, count: u64, windows: u64) {
-    let at = count.min(Seen::MOST) as usize;
+    let at = count.min(CountDistribution::MOST) as usize;
     if had.len() <= at {
         had.resize(at + 1, 0);
     }
@@ -136,13 +136,13 @@ mod tests {
             let from = instants[0].saturating_sub(before);
             let to = from + (instants[instants.len() - 1] - instants[0]);
             let all = counts(&instants, from, to, window);
-            let (mut windows, mut found) = (Windows::new(from, to, window), Vec::new());
+            let (mut windows, mut found) = (WindowCounter::new(from, to, window), Vec::new());
             for at in &instants {
                 windows.add(*at, |count, times| found.extend((0..times).map(|_| count as u32)));
             }
             windows.finish(|count, times| found.extend((0..times).map(|_| count as u32)));
             prop_assert_eq!(&found, &all);
-            let mut dispersed = Dispersed::new(from, to, window);
+            let mut dispersed = DispersionCounter::new(from, to, window);
             for at in &instants {
                 dispersed.add(*at);
             }

@@ -14,7 +14,11 @@ use crate::criteria::Criteria;
 use crate::verdict::{Clock, WarningKind};
 
 /// One row per worker whose clock is known, and a warning if the clocks are too uncertain for this mean gap (ns).
-pub(crate) fn clocks_and_warning(recording: &Recording, mean_gap: f64, ask: &Criteria) -> (Vec<Clock>, Option<WarningKind>) {
+pub(crate) fn clocks_and_warning(
+    recording: &Recording,
+    mean_gap: f64,
+    ask: &Criteria,
+) -> (Vec<Clock>, Option<WarningKind>) {
     let rows = rows(recording);
     let unordered = order_warning(&rows, mean_gap, ask);
     (rows, unordered)
@@ -42,7 +46,11 @@ fn order_warning(clocks: &[Clock], mean_gap: f64, ask: &Criteria) -> Option<Warn
     within.sort_by(|one, other| other.total_cmp(one));
     let (spread_ms, gap_ms) = (within.iter().take(2).sum::<f64>(), mean_gap / 1e6);
     let cov = spread_ms / gap_ms;
-    (cov > ask.cov_tolerance).then_some(WarningKind::OrderUncertain { clock_uncertainty_ms: spread_ms, mean_gap_ms: gap_ms, cov_uncertainty: cov })
+    (cov > ask.cov_tolerance).then_some(WarningKind::OrderUncertain {
+        clock_uncertainty_ms: spread_ms,
+        mean_gap_ms: gap_ms,
+        cov_uncertainty: cov,
+    })
 }
 
 #[cfg(test)]
@@ -102,7 +110,9 @@ mod tests {
         let (bounds, gap) = ([0.0, 0.4, 1.7], 1.0);
         let clock = |within: &f64| Clock { offset_uncertainty_ms: Some(*within), ..Clock::default() };
         let clocks: Vec<Clock> = bounds.iter().map(clock).collect();
-        let Some(WarningKind::OrderUncertain { cov_uncertainty: said, .. }) = order_warning(&clocks, gap * 1e6, &Criteria::default()) else {
+        let Some(WarningKind::OrderUncertain { cov_uncertainty: said, .. }) =
+            order_warning(&clocks, gap * 1e6, &Criteria::default())
+        else {
             panic!("a doubt");
         };
         let mut stream = Seed(11).stream(Purpose::Arrivals);

@@ -45,7 +45,11 @@ impl Scope<'_> {
     ///
     /// # Errors
     /// The recording cannot be read.
-    pub fn concurrency_at_arrival<C>(self, fresh: impl Fn() -> C, see: impl Fn(&mut C, u64, Difference)) -> io::Result<C> {
+    pub fn concurrency_at_arrival<C>(
+        self,
+        fresh: impl Fn() -> C,
+        see: impl Fn(&mut C, u64, Difference),
+    ) -> io::Result<C> {
         let source = |give: &mut dyn FnMut(Change)| {
             self.each_sent(|sent, event| {
                 let good = event.response().filter(|_| event.outcome == Outcome::Ok);
@@ -94,7 +98,8 @@ mod tests {
         ];
         let recording = Recording::of_run(events, vec!["a".into()]);
         let scope = Scope::of(&recording, &Criteria::default()).unwrap();
-        let found = scope.concurrency_at_arrival(Vec::new, |found, others, response| found.push((others, response.0 / 1_000_000)));
+        let found = scope
+            .concurrency_at_arrival(Vec::new, |found, others, response| found.push((others, response.0 / 1_000_000)));
         assert_eq!(found.unwrap(), [(0, 5), (1, 20), (1, 1), (2, 2)]);
     }
 }

@@ -8,12 +8,12 @@ use offered_stats::values::Values;
 
 use crate::criteria::Criteria;
 use crate::ends::Ends;
-use crate::stability::FlowCounts;
 use crate::event_keys::KeyBuffer;
 use crate::queue::SessionTracker;
 use crate::requests::RequestCounter;
 use crate::scope::Scope;
-use crate::tables::{TableCollector, RateRule};
+use crate::stability::FlowCounts;
+use crate::tables::{RateRule, TableCollector};
 use crate::verdict::Stability;
 
 /// Counts and sums over the requests of a scope.

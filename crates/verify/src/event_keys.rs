@@ -5,7 +5,7 @@ use std::io;
 
 use offered_events::Place;
 
-use crate::scope::{SentRequest, ScheduledRequest, Scope, in_order};
+use crate::scope::{ScheduledRequest, Scope, SentRequest, in_order};
 
 /// Event keys that were sent in the window or scheduled for it, in the order of the recording.
 pub(crate) struct KeyBuffer<'a> {
@@ -51,19 +51,29 @@ impl<'a> KeyBuffer<'a> {
 
     /// Creates a collector with `fresh` and passes it the sent requests, in the order of their sent times.
     pub(crate) fn in_sent_order<C>(&self, fresh: impl Fn() -> C, add: impl Fn(&mut C, SentRequest)) -> io::Result<C> {
-        let source =
-            |give: &mut dyn FnMut(SentRequest)| self.each(|place| self.scope.sent_request(place).into_iter().for_each(&mut *give));
+        let source = |give: &mut dyn FnMut(SentRequest)| {
+            self.each(|place| self.scope.sent_request(place).into_iter().for_each(&mut *give))
+        };
         in_order(&source, fresh, add)
     }
 
     /// Creates a collector with `fresh` and passes it the sent and the scheduled requests, in the order of their
     /// scheduled times.
-    pub(crate) fn in_scheduled_order<C>(&self, fresh: impl Fn() -> C, add: impl Fn(&mut C, ScheduledRequest)) -> io::Result<C> {
+    pub(crate) fn in_scheduled_order<C>(
+        &self,
+        fresh: impl Fn() -> C,
+        add: impl Fn(&mut C, ScheduledRequest),
+    ) -> io::Result<C> {
         let source = |give: &mut dyn FnMut(ScheduledRequest)| {
             self.each(|place| {
                 let (sent, inside) = (self.scope.sent_time(place), self.scope.is_scheduled_in_window(place));
                 if sent.is_some() || inside {
-                    give(ScheduledRequest { intended: place.intended.0, sent, in_window: inside, first: place.step == 0 });
+                    give(ScheduledRequest {
+                        intended: place.intended.0,
+                        sent,
+                        in_window: inside,
+                        first: place.step == 0,
+                    });
                 }
             })
         };

@@ -5,7 +5,7 @@
 
 use offered_stats::{Interval, Test};
 
-use crate::verdict::{Check, Finding, CheckResult};
+use crate::verdict::{Check, CheckResult, Finding};
 
 /// The significance level and the tolerance.
 #[derive(Clone, Copy)]
@@ -27,13 +27,13 @@ impl Strictness {
     pub(crate) fn finding(self, check: Check, test: Option<Test>, share: f64, effect: EffectSize) -> Finding {
         let judgement = match test {
             None => CheckResult::NotChecked,
-            Some(test) if test.p < share * self.level && effect.matters => CheckResult::Failed,
+            Some(test) if test.p_value < share * self.level && effect.matters => CheckResult::Failed,
             Some(_) => CheckResult::Passed,
         };
         Finding {
             check,
             statistic: test.map(|test| test.statistic),
-            p_value: test.map(|test| test.p),
+            p_value: test.map(|test| test.p_value),
             estimate: effect.estimate,
             low: effect.interval.map(|interval| interval.low),
             high: effect.interval.map(|interval| interval.high),
@@ -66,5 +66,13 @@ impl EffectSize {
 /// A finding without a significance test: an upper limit on `estimate`.
 pub(crate) fn check_limit(check: Check, estimate: f64, highest: f64) -> Finding {
     let judgement = if estimate <= highest { CheckResult::Passed } else { CheckResult::Failed };
-    Finding { check, statistic: None, p_value: None, estimate: Some(estimate), low: None, high: Some(highest), result: judgement }
+    Finding {
+        check,
+        statistic: None,
+        p_value: None,
+        estimate: Some(estimate),
+        low: None,
+        high: Some(highest),
+        result: judgement,
+    }
 }

@@ -79,13 +79,17 @@ impl GeneratorError {
     /// # Panics
     /// Never: there are always three percentiles.
     pub fn worst(&self) -> &PercentileError {
-        self.percentiles.iter().max_by(|a, b| a.upper_bound().total_cmp(&b.upper_bound())).expect("shares of three figures")
+        self.percentiles
+            .iter()
+            .max_by(|a, b| a.upper_bound().total_cmp(&b.upper_bound()))
+            .expect("shares of three figures")
     }
 
     /// The largest relative decrease and the largest relative increase of bunching, as fractions.
     pub(crate) fn bunching_range(&self) -> [f64; 2] {
-        let largest =
-            |sign: f64| self.percentiles.iter().filter_map(|share| Some(sign * share.bunching_share?)).fold(0.0, f64::max);
+        let largest = |sign: f64| {
+            self.percentiles.iter().filter_map(|share| Some(sign * share.bunching_share?)).fold(0.0, f64::max)
+        };
         [largest(-1.0), largest(1.0)]
     }
 
@@ -177,7 +181,7 @@ impl BunchingCounter {
 fn smoothed(sorted: &Sorted, p: f64) -> f64 {
     let half = p.min(1.0 - p) / 2.0;
     let at = |p: f64| (p * sorted.len() as f64) as u64;
-    sorted.mean_of(at(p - half)..at(p + half).max(at(p - half) + 1))
+    sorted.mean_of_ranks(at(p - half)..at(p + half).max(at(p - half) + 1))
 }
 
 #[cfg(test)]
@@ -248,7 +252,12 @@ mod tests {
         let times = stalled(20 * MS, 40 * MS, 1);
         let closed = of(&times, &[]).unwrap();
         assert!(closed.needs_warning() && !GeneratorError { tolerance: 0.0, ..closed.clone() }.needs_warning());
-        assert!(closed.percentiles.iter().all(|share| share.bunching_share.is_none() && share.upper_bound() == share.lateness_share));
+        assert!(
+            closed
+                .percentiles
+                .iter()
+                .all(|share| share.bunching_share.is_none() && share.upper_bound() == share.lateness_share)
+        );
         assert!(closed.worst().upper_bound() < effect(&times).worst().upper_bound());
     }
 

@@ -11,23 +11,23 @@
 
 mod counter_history;
 mod demands;
-mod utilisation_law;
-mod measures;
 mod host_note;
+mod measures;
 #[cfg(test)]
 mod tests;
+mod utilisation_law;
 
 pub use counter_history::CounterHistory;
 pub use demands::{Demand, Demands};
-pub use utilisation_law::{Counter, UtilisationLaw, DemandRegression};
-pub use measures::{Measure, Resource};
 pub use host_note::HostNote;
+pub use measures::{Measure, Resource};
+pub use utilisation_law::{Counter, DemandRegression, UtilisationLaw};
 
 use std::collections::BTreeSet;
 use std::io;
 
-use offered_base::time::span;
 use offered_base::Instant;
+use offered_base::time::span;
 use offered_events::Recording;
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +105,12 @@ pub struct PolicyWork {
 }
 
 /// The busy processors under each policy; the windows of `course` are the parts in `spans`.
-pub fn work_by_policy(names: &[String], spans: &[PolicySpan], course: &CounterHistory, ticks_per_s: u64) -> Vec<PolicyWork> {
+pub fn work_by_policy(
+    names: &[String],
+    spans: &[PolicySpan],
+    course: &CounterHistory,
+    ticks_per_s: u64,
+) -> Vec<PolicyWork> {
     let Some((counter, work)) = utilisation_law::work(course, ticks_per_s) else { return Vec::new() };
     let under = |(policy, name): (usize, &String)| {
         let own = spans.iter().enumerate().filter(|(_, span)| span.policy == policy);
@@ -249,14 +254,28 @@ pub fn count_responses(recording: &Recording, edges: &[i64]) -> io::Result<Respo
             parts[index] += inside as f64 / stay;
         }
     })?;
-    Ok(ResponseCounts { per_window, mean_service_s: if all == 0 { 0.0 } else { stays / all as f64 }, labels, served_by_label: worked })
+    Ok(ResponseCounts {
+        per_window,
+        mean_service_s: if all == 0 { 0.0 } else { stays / all as f64 },
+        labels,
+        served_by_label: worked,
+    })
 }
 
 impl Host {
     /// The measurements of a machine, from its counter history over the run that is judged in `window`; `answers` is
     /// the result of [`count_responses`].
     pub fn of(origin: SampleInfo, course: &CounterHistory, answers: &ResponseCounts, window: &Window) -> Self {
-        let SampleInfo { name, path, clock, interval_ns: every_ns, ticks_per_s, observer_cpu_share, runs_generator: has_generator, scrape: scraped } = origin;
+        let SampleInfo {
+            name,
+            path,
+            clock,
+            interval_ns: every_ns,
+            ticks_per_s,
+            observer_cpu_share,
+            runs_generator: has_generator,
+            scrape: scraped,
+        } = origin;
         let mut notes = Vec::new();
         let judged = course.judged_windows(window);
         let mut measures = measures::of(course, ticks_per_s, &judged);
@@ -264,10 +283,14 @@ impl Host {
         if let Some(ScrapeInfo { counters, failures, first_error: why, excluded_series: left_out, .. }) = scraped {
             let (series, still) = measures::series(course, &counters, &judged);
             measures.extend(series);
-            notes.extend((failures > 0).then(|| HostNote::ScrapeFailed { failures, first_error: why.unwrap_or_default() }));
+            notes.extend(
+                (failures > 0).then(|| HostNote::ScrapeFailed { failures, first_error: why.unwrap_or_default() }),
+            );
             notes.extend((left_out > 0).then_some(HostNote::TooManySeries { excluded_series: left_out }));
             notes.extend((still > 0).then_some(HostNote::SeriesNotShown { series: still }));
-            notes.extend(course.reset_counters(&counters).into_iter().map(|name| HostNote::CounterReset { counter: name }));
+            notes.extend(
+                course.reset_counters(&counters).into_iter().map(|name| HostNote::CounterReset { counter: name }),
+            );
         }
         notes.extend(course.machine_was_reset().then(|| HostNote::CounterReset { counter: "processors".to_owned() }));
         let processors = course.sources().filter(|source| measures::is_core(source)).count() as u64;
@@ -279,7 +302,8 @@ impl Host {
         let utilisation_law = match utilisation_law::of(course, ticks_per_s, answers, &judged) {
             Ok(law) => Some(law),
             Err(why) => {
-                notes.extend(why.filter(|_| course.samples() > 0).map(|why| HostNote::NoUtilisationLaw { reason: why }));
+                notes
+                    .extend(why.filter(|_| course.samples() > 0).map(|why| HostNote::NoUtilisationLaw { reason: why }));
                 None
             }
         };
@@ -290,7 +314,9 @@ impl Host {
                 None
             }
         };
-        notes.extend(utilisation_law.iter().filter(|law| law.counter == Counter::Machine).map(|_| HostNote::WholeMachineCounter));
+        notes.extend(
+            utilisation_law.iter().filter(|law| law.counter == Counter::Machine).map(|_| HostNote::WholeMachineCounter),
+        );
         notes.extend(other_load_note(&measures, processors, utilisation_law.as_ref()));
         notes.extend((has_generator && processors > 0).then_some(HostNote::RunsGenerator));
         notes.extend((clock.source == ClockSource::Assumed).then_some(HostNote::ClockAssumed));
@@ -364,7 +390,8 @@ impl Host {
             _ => "its clock offset was not measured".to_owned(),
         };
         if let Some(target) = &self.scrape_target {
-            let error = clock.offset_uncertainty_ms.map_or_else(String::new, |error| format!(", times ± {}", ms(error)));
+            let error =
+                clock.offset_uncertainty_ms.map_or_else(String::new, |error| format!(", times ± {}", ms(error)));
             return format!("{samples} scrapes of {target}, one every {}{error}", ms(*interval_ms));
         }
         let cost = 100.0 * observer_cpu_share;
@@ -424,7 +451,8 @@ fn other_load_note(measures: &[Measure], processors: u64, law: Option<&Utilisati
     let law = law.filter(|law| law.counter != Counter::Machine)?;
     let busy = measures.iter().find(|measure| measure.resource == Resource::Processors)?.mean? * processors as f64;
     let own = law.busy_processors;
-    (own < busy / 2.0 && busy - own > ALONE * processors as f64).then_some(HostNote::OtherLoad { busy_processors: busy, server_processors: own })
+    (own < busy / 2.0 && busy - own > ALONE * processors as f64)
+        .then_some(HostNote::OtherLoad { busy_processors: busy, server_processors: own })
 }
 
 /// The saturated resources, in a sentence.

@@ -9,13 +9,13 @@ use offered_stats::Interval;
 use offered_stats::cov::{exponential_interval, greenwood};
 
 use crate::Criteria;
-use crate::reason::error_text;
-use crate::generator_error::PercentileError;
-use crate::finding::{EffectSize, Strictness, check_limit};
-use crate::judge::{EVEN, UNSENT, check_interval};
 use crate::expected_arrivals::ExpectedArrivals;
+use crate::finding::{EffectSize, Strictness, check_limit};
+use crate::generator_error::PercentileError;
+use crate::judge::{EVEN, UNSENT, check_interval};
 use crate::pattern::CONSTANT_COV;
 use crate::poisson::COV_SHARE;
+use crate::reason::error_text;
 use crate::verdict::{Check, CheckResult, Finding, Pattern, Validity};
 
 /// With a larger share of requests in flight, the completed requests are not representative.
@@ -59,7 +59,9 @@ pub struct InterimVerdict {
 pub fn interim_verdict(stats: &InterimStats, ask: &Criteria) -> InterimVerdict {
     let launches = stats.sent + stats.unsent;
     let verdict = |pattern, validity, reason| InterimVerdict { pattern, validity, reason };
-    let worst = stats.worst_percentile.filter(|worst| ask.generator_error_tolerance > 0.0 && worst.upper_bound() <= ask.generator_error_tolerance);
+    let worst = stats
+        .worst_percentile
+        .filter(|worst| ask.generator_error_tolerance > 0.0 && worst.upper_bound() <= ask.generator_error_tolerance);
     let late = late_reason(stats, ask);
     if let Some(why) = late.clone().filter(|_| worst.is_none()).or_else(|| unsent_reason(stats)) {
         return verdict(pattern(stats, ask), Validity::Invalid, why);
@@ -138,7 +140,9 @@ fn arrivals_defect(stats: &InterimStats, ask: &Criteria) -> Option<Defect> {
 
 /// The arrival pattern, judged by the CoV alone.
 fn pattern(stats: &InterimStats, ask: &Criteria) -> Pattern {
-    let Some(cov) = stats.measured_cov.filter(|_| stats.gaps >= Pattern::FEWEST_GAPS) else { return Pattern::TooFewRequests };
+    let Some(cov) = stats.measured_cov.filter(|_| stats.gaps >= Pattern::FEWEST_GAPS) else {
+        return Pattern::TooFewRequests;
+    };
     match failed(&greenwood_finding(stats, cov, ask)) {
         _ if cov <= CONSTANT_COV => Pattern::Constant,
         true if cov < 1.0 => Pattern::UnderDispersed,
@@ -151,12 +155,7 @@ fn pattern(stats: &InterimStats, ask: &Criteria) -> Pattern {
 /// The finding of the CoV, with the same share of false alarms as in the final verdict.
 fn greenwood_finding(stats: &InterimStats, cov: f64, ask: &Criteria) -> Finding {
     let effect = EffectSize::of(cov, 1.0, ask.cov_tolerance).with_interval(exponential_interval(cov, stats.gaps));
-    Strictness::new(true, ask.cov_tolerance).finding(
-        Check::Cov,
-        Some(greenwood(cov, stats.gaps)),
-        COV_SHARE,
-        effect,
-    )
+    Strictness::new(true, ask.cov_tolerance).finding(Check::Cov, Some(greenwood(cov, stats.gaps)), COV_SHARE, effect)
 }
 
 fn failed(finding: &Finding) -> bool {
@@ -200,7 +199,13 @@ mod tests {
     fn too_few_or_too_many_in_flight_are_not_checked() {
         let few = InterimStats { gaps: 49, sent: 50, ..WELL };
         is(few, ExpectedArrivals::Poisson, Pattern::TooFewRequests, Validity::NotChecked, "50 requests are too few");
-        is(InterimStats::default(), ExpectedArrivals::Poisson, Pattern::TooFewRequests, Validity::NotChecked, "0 requests are too few");
+        is(
+            InterimStats::default(),
+            ExpectedArrivals::Poisson,
+            Pattern::TooFewRequests,
+            Validity::NotChecked,
+            "0 requests are too few",
+        );
         let hanging = InterimStats { in_flight: 101, measured_cov: Some(3.0), ..WELL };
         is(hanging, ExpectedArrivals::Poisson, Pattern::TooFewRequests, Validity::NotChecked, "too early to judge");
     }
@@ -212,7 +217,13 @@ mod tests {
         let early = InterimStats { gaps: 9, sent: 10, ..late };
         is(early, ExpectedArrivals::Poisson, Pattern::TooFewRequests, Validity::Invalid, "more than 25 ms late");
         let unsent = InterimStats { unsent: 500, ..WELL };
-        is(unsent, ExpectedArrivals::Poisson, Pattern::Poisson, Validity::Invalid, "4.8 % of the requests were not sent");
+        is(
+            unsent,
+            ExpectedArrivals::Poisson,
+            Pattern::Poisson,
+            Validity::Invalid,
+            "4.8 % of the requests were not sent",
+        );
         let even = InterimStats { measured_cov: Some(0.8), scheduled_cov: Some(0.8), ..WELL };
         is(even, ExpectedArrivals::Poisson, Pattern::UnderDispersed, Validity::Invalid, "the CoV of the gaps is 0.80");
         let jitter = InterimStats { measured_cov: Some(0.2), scheduled_cov: Some(0.0), ..WELL };
@@ -238,7 +249,8 @@ mod tests {
             lateness_share: waiting,
             bunching_share: None,
         };
-        let late = |waiting| InterimStats { lateness_p99_us: Some(25_000.0), worst_percentile: Some(worst(waiting)), ..WELL };
+        let late =
+            |waiting| InterimStats { lateness_p99_us: Some(25_000.0), worst_percentile: Some(worst(waiting)), ..WELL };
         let doubt = Validity::ValidWithWarnings;
         is(
             late(0.025),
@@ -256,14 +268,21 @@ mod tests {
         let slow = InterimStats { rate_ratio: Some(0.9), ..late(0.025) };
         is(slow, ExpectedArrivals::Poisson, Pattern::Poisson, Validity::Invalid, "90 % of the target rate");
         let on_time = InterimStats { worst_percentile: Some(worst(0.06)), ..WELL };
-        is(on_time, ExpectedArrivals::Poisson, Pattern::Poisson, doubt, "the generator error of the p99 is at most 6.0 %");
+        is(
+            on_time,
+            ExpectedArrivals::Poisson,
+            Pattern::Poisson,
+            doubt,
+            "the generator error of the p99 is at most 6.0 %",
+        );
         let strict = Criteria { generator_error_tolerance: 0.0, ..Criteria::default() };
         assert_eq!(interim_verdict(&late(0.025), &strict).validity, Validity::Invalid);
     }
 
     #[test]
     fn a_short_stream_may_deviate_by_chance() {
-        let short = InterimStats { gaps: 99, sent: 100, in_flight: 1, measured_cov: Some(1.2), rate_ratio: Some(0.9), ..WELL };
+        let short =
+            InterimStats { gaps: 99, sent: 100, in_flight: 1, measured_cov: Some(1.2), rate_ratio: Some(0.9), ..WELL };
         let same = InterimStats { scheduled_cov: short.measured_cov, ..short };
         is(same, ExpectedArrivals::Poisson, Pattern::Poisson, Validity::Valid, "as specified");
     }

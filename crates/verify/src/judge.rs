@@ -1,19 +1,19 @@
 //! Judging: are the arrivals as specified, and did the generator follow its schedule?
 
 use offered_distributions::Law;
-use offered_events::recording::Evidence;
 use offered_distributions::superposition::{self, Cycle};
+use offered_events::recording::Evidence;
 use offered_stats::Interval;
 use offered_stats::cov::bootstrap_interval;
 
-use crate::criteria::Criteria;
 use crate::counts::{Counts, ResponseSums};
-use crate::threshold_sensitivity::ThresholdSensitivity;
-use crate::generator_error::GeneratorError;
-use crate::finding::{EffectSize, Strictness, check_limit};
+use crate::criteria::Criteria;
 use crate::expected_arrivals::ExpectedArrivals;
+use crate::finding::{EffectSize, Strictness, check_limit};
+use crate::generator_error::GeneratorError;
 use crate::scope::Scope;
 use crate::stream::Stream;
+use crate::threshold_sensitivity::ThresholdSensitivity;
 use crate::verdict::{Check, CheckResult, Finding, Lateness, Queue, Validity, WarningKind};
 
 /// The largest CoV of gaps, jitter included, that counts as constant.
@@ -52,7 +52,8 @@ pub(crate) fn check_against_expected(scope: Scope, ask: &Criteria, seen: &Observ
     if stream.is_long_enough() {
         found.extend(check_arrivals(scope, ask, seen));
         found.extend(seen.scheduled_cov.zip(stream.corrected_cov).map(|(meant, sent)| {
-            let finding = check_limit(Check::CovAgainstSchedule, (sent - meant).abs() / meant.max(1.0), ask.cov_tolerance);
+            let finding =
+                check_limit(Check::CovAgainstSchedule, (sent - meant).abs() / meant.max(1.0), ask.cov_tolerance);
             Finding { statistic: Some(sent), ..finding }
         }));
         found.extend(check_rate(scope, ask, seen));
@@ -75,8 +76,13 @@ fn check_arrivals(scope: Scope, ask: &Criteria, seen: &Observed) -> Vec<Finding>
         let interval = bootstrap(ask, seen.stream);
         let half = interval.map_or(0.0, |interval| (interval.high - interval.low) / 2.0) * alike.sqrt();
         let interval = Interval { low: cov - half, high: cov + half };
-        let mut found =
-            check_interval(check, cov, Some(interval), meant, ask.cov_tolerance * meant.max(1.0) + chance_allowance(scope, half));
+        let mut found = check_interval(
+            check,
+            cov,
+            Some(interval),
+            meant,
+            ask.cov_tolerance * meant.max(1.0) + chance_allowance(scope, half),
+        );
         if scope.recording.intent_known && seen.stream.gaps() < SURE_GAPS {
             found.result = CheckResult::NotChecked;
         }
@@ -99,7 +105,10 @@ fn check_arrivals(scope: Scope, ask: &Criteria, seen: &Observed) -> Vec<Finding>
             found.extend(check_think_time(scope, ask, seen, think));
             found
         }
-        ExpectedArrivals::Poisson | ExpectedArrivals::FixedCount | ExpectedArrivals::PartlyOpen(_) | ExpectedArrivals::Other { .. } => Vec::new(),
+        ExpectedArrivals::Poisson
+        | ExpectedArrivals::FixedCount
+        | ExpectedArrivals::PartlyOpen(_)
+        | ExpectedArrivals::Other { .. } => Vec::new(),
     }
 }
 
@@ -156,7 +165,13 @@ fn chance_allowance(scope: Scope, half: f64) -> f64 {
 }
 
 /// A finding that fails if the whole interval of the estimate is further than `tolerance` from the expected value.
-pub(crate) fn check_interval(check: Check, estimate: f64, interval: Option<Interval>, meant: f64, tolerance: f64) -> Finding {
+pub(crate) fn check_interval(
+    check: Check,
+    estimate: f64,
+    interval: Option<Interval>,
+    meant: f64,
+    tolerance: f64,
+) -> Finding {
     let (low, high) = interval.map_or((estimate, estimate), |interval| (interval.low, interval.high));
     let fails = low > meant + tolerance || high < meant - tolerance;
     Finding {
@@ -207,7 +222,9 @@ fn check_rate(scope: Scope, ask: &Criteria, seen: &Observed) -> Option<Finding> 
 
 /// Whether the observed arrivals agree with the specification.
 pub(crate) fn matches_expected(scope: Scope, ask: &Criteria, seen: &Observed, poisson: &[Finding]) -> bool {
-    let as_law = check_arrivals(scope, ask, seen).iter().all(|finding| !finding.failed() || !finding.check.depends_on_send_times());
+    let as_law = check_arrivals(scope, ask, seen)
+        .iter()
+        .all(|finding| !finding.failed() || !finding.check.depends_on_send_times());
     as_law && (!ask.expected.is_poisson() || first_failed(poisson).is_none())
 }
 
@@ -228,9 +245,16 @@ pub(crate) fn overall(ask: &Criteria, poisson: &[Finding], intent: &[Finding], s
 
 /// The validity, given the generator error. `only_badly_sent` means that only the sending deviates from the
 /// specification.
-pub(crate) fn with_generator_error(strict: Validity, only_spoilt: bool, decided: ThresholdSensitivity, effect: &GeneratorError) -> Validity {
+pub(crate) fn with_generator_error(
+    strict: Validity,
+    only_spoilt: bool,
+    decided: ThresholdSensitivity,
+    effect: &GeneratorError,
+) -> Validity {
     match strict {
-        Validity::Invalid if only_spoilt && (decided.all_unaffected() || effect.is_within_tolerance()) => Validity::ValidWithWarnings,
+        Validity::Invalid if only_spoilt && (decided.all_unaffected() || effect.is_within_tolerance()) => {
+            Validity::ValidWithWarnings
+        }
         Validity::Valid if decided.affected > 0 || effect.needs_warning() => Validity::ValidWithWarnings,
         strict => strict,
     }

@@ -8,7 +8,7 @@
 //! book/src/background/calibration.md.
 //!
 //! # Percentiles
-//! A percentile p of n values is the order statistic with index floor((n - 1) p), counted from 0; there is no interpolation. See
+//! A percentile p of n values is the order statistic of index floor(p (n - 1/2)), counted from 0; nothing is interpolated. See
 //! [`offered_stats::summary::quantile_at`].
 //!
 //! # Example
@@ -78,24 +78,24 @@ mod warnings;
 mod windows;
 mod workers;
 
-pub use criteria::{Criteria, RandomRate, Failures};
-pub use generator_error::{GeneratorError, PercentileError};
+pub use criteria::{Criteria, Failures, RandomRate};
 pub use ends::Ends;
-pub use stability::{FlowCounts, SIGNIFICANT_GROWTH};
 pub use expected_arrivals::ExpectedArrivals;
-pub use measured::{Measurements, BatchedTimes};
-pub use merge::merge;
-pub use pages::{ObjectJoiner, Object, Pages, response as page_response};
-pub use samples::{Sample, samples};
-pub use scope::{SentRequest, Scope};
+pub use generator_error::{GeneratorError, PercentileError};
 pub use interim::{InterimStats, InterimVerdict, interim_verdict};
+pub use measured::{BatchedTimes, Measurements};
+pub use merge::merge;
+pub use pages::{Object, ObjectJoiner, Pages, response as page_response};
+pub use samples::{Sample, samples};
+pub use scope::{Scope, SentRequest};
+pub use stability::{FlowCounts, SIGNIFICANT_GROWTH};
 pub use tables::{Tables, toolkit};
 pub use thresholds::ThresholdResult;
-pub use twin::{SimulatedRequest, PairedStats, PairSampler, PairedInterval, Twin, Unpaired};
+pub use twin::{PairSampler, PairedInterval, PairedStats, SimulatedRequest, Twin, Unpaired};
 pub use verdict::{
-    Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, NotCheckedReason, Pattern, Queue, RequestStats, Sessions,
-    SizeStats, Source, Stability, StabilityState, Stalls, ThreadStats, TimeStats, Validity, Verdict, Verdicts, Warning, WarningKind,
-    Window,
+    Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, NotCheckedReason, Pattern, Queue, RequestStats,
+    Sessions, SizeStats, Source, Stability, StabilityState, Stalls, ThreadStats, TimeStats, Validity, Verdict,
+    Verdicts, Warning, WarningKind, Window,
 };
 
 use std::io;

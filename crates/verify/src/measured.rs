@@ -3,13 +3,13 @@
 use std::io;
 use std::ops::Range;
 
-use offered_workload::threshold::{Metric, Quantity, Statistic};
 use offered_base::{Difference, Instant, Nanos};
 use offered_events::{Event, Outcome, Recording};
 use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile_at;
 use offered_stats::values::Sorted;
+use offered_workload::threshold::{Metric, Quantity, Statistic};
 
 use crate::pages::{self, Object};
 use crate::verdict::{TimeStats, Window};
@@ -152,7 +152,11 @@ impl<'a> Measurements<'a> {
     ///
     /// # Errors
     /// The recording cannot be read.
-    pub fn times_with_failures(&self, time: fn(&Event) -> Option<Difference>, label: Option<u16>) -> io::Result<BatchedTimes> {
+    pub fn times_with_failures(
+        &self,
+        time: fn(&Event) -> Option<Difference>,
+        label: Option<u16>,
+    ) -> io::Result<BatchedTimes> {
         self.times(move |event| time_or_never(event.outcome, time(event)), label)
     }
 
@@ -160,7 +164,11 @@ impl<'a> Measurements<'a> {
     ///
     /// # Errors
     /// The recording cannot be read.
-    pub fn successful_times(&self, time: fn(&Event) -> Option<Difference>, label: Option<u16>) -> io::Result<BatchedTimes> {
+    pub fn successful_times(
+        &self,
+        time: fn(&Event) -> Option<Difference>,
+        label: Option<u16>,
+    ) -> io::Result<BatchedTimes> {
         self.times(move |event| time(event).filter(|_| event.outcome == Outcome::Ok), label)
     }
 
@@ -279,7 +287,7 @@ impl BatchedTimes {
             return None;
         }
         let Some(largest) = self.finite().max() else { return Some(without_interval(f64::INFINITY)) };
-        let parts = || (0..PARTS).map(|part| (self.finite.of(part), self.infinite[part]));
+        let parts = || (0..PARTS).map(|part| (self.finite.group(part), self.infinite[part]));
         Some(match statistic {
             Statistic::Mean => {
                 let moments = |came: Option<&Sorted<i64>>| came.map(Sorted::moments).unwrap_or_default();

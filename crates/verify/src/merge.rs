@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use offered_events::{Events, Extent, EventSource, Columns};
+use offered_events::{Columns, EventSource, Events, Extent};
 use offered_events::{Event, Note, Recording};
 
 /// Merges all requests of `parts`, each given with its name, as if one generator had sent them.

@@ -5,7 +5,7 @@ use offered_stats::bunches::{self, Bunches};
 
 use crate::expected_arrivals::ExpectedArrivals;
 use crate::stream::Stream;
-use crate::verdict::{Check, Finding, CheckResult, Pattern};
+use crate::verdict::{Check, CheckResult, Finding, Pattern};
 
 /// Gaps with a CoV up to this count as constant, jitter included.
 pub(crate) const CONSTANT_COV: f64 = 0.25;
@@ -32,9 +32,15 @@ pub(crate) fn classify(stream: &Stream, findings: &[Finding], meant: &ExpectedAr
         return plain(Pattern::Constant, "the gaps between requests are nearly constant".to_owned());
     }
     if findings.iter().all(|finding| finding.result != CheckResult::Failed) {
-        let pattern =
-            if *meant.arrivals() == ExpectedArrivals::FixedCount { Pattern::PoissonFixedCount } else { Pattern::Poisson };
-        return plain(pattern, "the requests are indistinguishable from those of independent users (Poisson)".to_owned());
+        let pattern = if *meant.arrivals() == ExpectedArrivals::FixedCount {
+            Pattern::PoissonFixedCount
+        } else {
+            Pattern::Poisson
+        };
+        return plain(
+            pattern,
+            "the requests are indistinguishable from those of independent users (Poisson)".to_owned(),
+        );
     }
     if let Some(found) = bunches::find(&stream.neighbours).filter(|found| found.size >= MIN_BUNCH_SIZE) {
         let when = if found.spacing_cov < 0.5 {
@@ -47,12 +53,16 @@ pub(crate) fn classify(stream: &Stream, findings: &[Finding], meant: &ExpectedAr
     }
     // In this order: gaps, counts, the other tests.
     if let Some(cov) = fails(Check::Cov).and_then(|finding| finding.estimate) {
-        let (pattern, how) =
-            if cov < 1.0 { (Pattern::UnderDispersed, "under-dispersed") } else { (Pattern::OverDispersed, "over-dispersed") };
+        let (pattern, how) = if cov < 1.0 {
+            (Pattern::UnderDispersed, "under-dispersed")
+        } else {
+            (Pattern::OverDispersed, "over-dispersed")
+        };
         return plain(pattern, format!("the gaps between requests are {how} (CoV {cov:.2}; independent users: 1)"));
     }
     if let Some(fit) = fails(Check::GammaFit).and_then(|finding| finding.estimate) {
-        let (pattern, word) = if fit < 1.0 { (Pattern::UnderDispersed, "few") } else { (Pattern::OverDispersed, "many") };
+        let (pattern, word) =
+            if fit < 1.0 { (Pattern::UnderDispersed, "few") } else { (Pattern::OverDispersed, "many") };
         let reason = format!("too {word} gaps are short, compared with those of independent users");
         return plain(pattern, reason);
     }
@@ -69,8 +79,7 @@ pub(crate) fn classify(stream: &Stream, findings: &[Finding], meant: &ExpectedAr
         } else {
             plain(
                 Pattern::OverDispersed,
-                "over longer times the number of requests is over-dispersed: bursts, or a varying rate"
-                    .to_owned(),
+                "over longer times the number of requests is over-dispersed: bursts, or a varying rate".to_owned(),
             )
         };
     }
@@ -88,7 +97,10 @@ pub(crate) fn classify(stream: &Stream, findings: &[Finding], meant: &ExpectedAr
     }
     // The remaining deviation is the shape of the distribution of gaps.
     let pattern = if cov < 1.0 { Pattern::UnderDispersed } else { Pattern::OverDispersed };
-    plain(pattern, "the gaps between requests are not exponentially distributed, as those of independent users are".to_owned())
+    plain(
+        pattern,
+        "the gaps between requests are not exponentially distributed, as those of independent users are".to_owned(),
+    )
 }
 
 /// Why no pattern can be recognised.

@@ -5,7 +5,7 @@
 //! of five.
 
 use offered_stats::independence::{ljung_box, rank_autocorrelations, spearman_next};
-use offered_stats::steadiness::mann_kendall;
+use offered_stats::trend::mann_kendall;
 use offered_stats::{cov, dispersion, exponential, periodicity};
 
 use crate::finding::{EffectSize, Strictness};
@@ -36,14 +36,17 @@ pub(crate) fn findings(stream: &Stream, strictness: Strictness) -> Vec<Finding> 
 fn gap_law(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let (n, tolerance) = (stream.gaps(), strictness.tolerance);
     let estimate = stream.cov();
-    let effect = estimate
-        .map_or_else(EffectSize::default, |cov| EffectSize::of(cov, 1.0, tolerance).with_interval(cov::exponential_interval(cov, n)));
+    let effect = estimate.map_or_else(EffectSize::default, |cov| {
+        EffectSize::of(cov, 1.0, tolerance).with_interval(cov::exponential_interval(cov, n))
+    });
     let gamma = exponential::moran(&stream.sample);
-    let gamma_effect = gamma.map_or_else(EffectSize::default, |fit| EffectSize::of(fit.cov, 1.0, tolerance).with_interval(fit.interval));
+    let gamma_effect = gamma
+        .map_or_else(EffectSize::default, |fit| EffectSize::of(fit.cov, 1.0, tolerance).with_interval(fit.interval));
     // Gamma gaps whose CoV differs from 1 by the tolerance have about half that Kolmogorov distance from exponential
     // gaps.
     let kolmogorov = exponential::lilliefors(&stream.sorted_sample);
-    let distance = kolmogorov.map_or_else(EffectSize::default, |test| EffectSize::of(test.statistic, 0.0, tolerance / 2.0));
+    let distance =
+        kolmogorov.map_or_else(EffectSize::default, |test| EffectSize::of(test.statistic, 0.0, tolerance / 2.0));
     let anderson_darling = exponential::anderson_darling(&stream.sorted_sample);
     vec![
         strictness.finding(Check::Cov, estimate.map(|cov| cov::greenwood(cov, n)), COV_SHARE, effect),
@@ -72,9 +75,10 @@ fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let largest = correlations.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
     let portmanteau = largest.map(|_| ljung_box(&correlations, gaps.len()));
     let next = spearman_next(gaps);
-    let repeat = periodicity::strongest(gaps, REPEAT_LAGS.min(gaps.len() / 4));
-    let size =
-        |correlation: Option<f64>, tolerance| correlation.map_or_else(EffectSize::default, |r| EffectSize::of(r, 0.0, tolerance));
+    let repeat = periodicity::find_period(gaps, REPEAT_LAGS.min(gaps.len() / 4));
+    let size = |correlation: Option<f64>, tolerance| {
+        correlation.map_or_else(EffectSize::default, |r| EffectSize::of(r, 0.0, tolerance))
+    };
     let tolerance = strictness.tolerance;
     vec![
         strictness.finding(Check::LjungBox, portmanteau, 0.03, size(largest, tolerance)),

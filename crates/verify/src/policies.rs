@@ -129,7 +129,12 @@ pub(crate) fn warning(recording: &Recording) -> Option<WarningKind> {
         format!("the command took {took:.1} s, longer than the settling time")
     });
     let policy = first.policy.clone();
-    Some(WarningKind::PolicyNotApplied { policy, reason: why, blocks: missing.count() as u64, total_blocks: blocks.len() as u64 })
+    Some(WarningKind::PolicyNotApplied {
+        policy,
+        reason: why,
+        blocks: missing.count() as u64,
+        total_blocks: blocks.len() as u64,
+    })
 }
 
 /// Maps a request to its rows: its class, its label, the total.
@@ -236,7 +241,7 @@ fn row(
     let known = |x: f64| Some(x).filter(|x| x.is_finite());
     let ratio = first.map(|first| ratio_of_ratios(&pairs(cells), &pairs(first)));
     let ratio_at = |get: fn(&Estimate) -> f64| ratio.as_ref().map(get).and_then(known);
-    let times = responses.and_then(|responses| responses.of(group)).filter(|times| !times.is_empty());
+    let times = responses.and_then(|responses| responses.group(group)).filter(|times| !times.is_empty());
     let at = |p: f64| Some(times?.quantile(p)? as f64 / 1e6);
     Some(PolicyRow {
         kind: of,
@@ -261,7 +266,8 @@ fn row(
 impl Policy {
     /// The rows to display: those of classes if there are any, otherwise those of labels, and `Total`.
     pub fn shown_rows(&self) -> impl Iterator<Item = &PolicyRow> {
-        let other = if self.rows.iter().any(|row| row.kind == RowKind::Class) { RowKind::Label } else { RowKind::Class };
+        let other =
+            if self.rows.iter().any(|row| row.kind == RowKind::Class) { RowKind::Label } else { RowKind::Class };
         // A single label equals the total.
         let labels = self.rows.iter().filter(|row| row.kind == RowKind::Label).count();
         self.rows.iter().filter(move |row| row.kind != other && (row.kind != RowKind::Label || labels > 1))
@@ -270,8 +276,8 @@ impl Policy {
 
 #[cfg(test)]
 mod tests {
-    use offered_events::recording::{Block, Evidence};
     use offered_base::{Instant, Nanos};
+    use offered_events::recording::{Block, Evidence};
 
     use super::*;
 
@@ -332,7 +338,12 @@ mod tests {
         assert_eq!([found[0].blocks, found[1].blocks], [2, 3]);
         assert_eq!(found[0].rows.last().unwrap().mean_low_ms, None, "two blocks are too few for an interval");
         let told = warning(&failed).unwrap();
-        let expected = WarningKind::PolicyNotApplied { policy: "a".to_owned(), reason: "hook `x`: no".to_owned(), blocks: 1, total_blocks: 6 };
+        let expected = WarningKind::PolicyNotApplied {
+            policy: "a".to_owned(),
+            reason: "hook `x`: no".to_owned(),
+            blocks: 1,
+            total_blocks: 6,
+        };
         assert_eq!(told, expected);
         let slow = run(|number, block| block.ended_ns += if number == 5 { 1_500_000_000 } else { 0 });
         assert_eq!(policies(&slow, &Criteria::default(), &window(0.0, 24.0)).unwrap()[1].blocks, 2);

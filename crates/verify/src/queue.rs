@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use offered_events::Event;
 
-use crate::verdict::{StabilityState, Stability, Queue, NotCheckedReason};
+use crate::verdict::{NotCheckedReason, Queue, Stability, StabilityState};
 
 /// Maximum number of sessions that are tracked. Beyond it they are visits rather than users and would take too much
 /// memory.

@@ -1,13 +1,13 @@
 //! The reason for the validity, in one sentence; `verify` and `run` print the same one.
 
-use offered_events::recording::Evidence;
 use offered_base::time::span;
+use offered_events::recording::Evidence;
 
 use crate::criteria::Criteria;
-use crate::generator_error::{GeneratorError, PercentileError};
 use crate::expected_arrivals::ExpectedArrivals;
+use crate::generator_error::{GeneratorError, PercentileError};
 use crate::pattern::Classification;
-use crate::verdict::{Check, WarningKind, Finding, Validity, Lateness, Pattern, Stalls};
+use crate::verdict::{Check, Finding, Lateness, Pattern, Stalls, Validity, WarningKind};
 use crate::warnings;
 
 /// A smaller share counts as zero: it would be displayed as 0.0 %.
@@ -49,8 +49,7 @@ impl ReasonInput<'_> {
             | WarningKind::NotPoisson { .. } => invalid_or_badly_sent,
             WarningKind::OrderUncertain { .. } => self.validity == Validity::ValidWithWarnings,
             WarningKind::TooFewRequests { .. } => {
-                self.validity == Validity::NotChecked
-                    || (invalid_or_badly_sent && self.criteria.expected.is_poisson())
+                self.validity == Validity::NotChecked || (invalid_or_badly_sent && self.criteria.expected.is_poisson())
             }
             _ => false,
         }
@@ -162,7 +161,9 @@ fn whole_percent(share: f64) -> String {
 fn lateness_text(lateness: &Lateness) -> String {
     match lateness.max_us {
         max if max > 0.0 => format!("requests were at most {} late", span(max * 1e3)),
-        _ if lateness.mean_us < 0.0 => "no request was late, and some were sent before their scheduled times".to_owned(),
+        _ if lateness.mean_us < 0.0 => {
+            "no request was late, and some were sent before their scheduled times".to_owned()
+        }
         _ => "every request was sent at its scheduled time".to_owned(),
     }
 }

@@ -85,7 +85,7 @@ impl RequestCounter {
     pub(crate) fn finish(self, labels: &[String]) -> (Vec<RequestStats>, BTreeMap<u16, u64>) {
         let good = self.successful.sorted();
         let rows = labels.iter().zip(self.by_label).zip(0..);
-        let rows = rows.map(|((name, ill), label)| ill.request(name, good.of(label)));
+        let rows = rows.map(|((name, ill), label)| ill.request(name, good.group(label)));
         let mut all: Vec<RequestStats> = rows.filter(|row| row.requests > 0).collect();
         all.sort_by(|a, b| a.label.cmp(&b.label));
         all.push(self.all.request("Total", Some(good.all())));
@@ -102,8 +102,17 @@ mod tests {
     fn failures_are_notable_from_one_percent() {
         let of = |failed, launches| {
             let (ok, label) = (launches - failed, String::new());
-            RequestStats { label, requests: launches, ok, failed, p50_ms: None, p95_ms: None, p99_ms: None, max_ms: None }
-                .notable_failures()
+            RequestStats {
+                label,
+                requests: launches,
+                ok,
+                failed,
+                p50_ms: None,
+                p95_ms: None,
+                p99_ms: None,
+                max_ms: None,
+            }
+            .notable_failures()
         };
         assert_eq!((of(0, 0), of(0, 50), of(9, 1000)), (None, None, None));
         assert_eq!((of(10, 1000), of(1, 1)), (Some((10, 1000)), Some((1, 1))));

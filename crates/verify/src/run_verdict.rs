@@ -3,9 +3,9 @@
 
 use std::io;
 
-use offered_events::document::Schema;
 use offered_base::Nanos;
 use offered_events::Recording;
+use offered_events::document::Schema;
 use offered_stats::cov::exponential_interval;
 use offered_stats::dispersion::Dispersion as CountDispersion;
 use offered_stats::values::{Moments, Sorted};
@@ -24,8 +24,8 @@ use crate::stream::{self, Stream, StreamBuilder};
 use crate::tables::{GapCollector, Tables};
 use crate::threshold_sensitivity::ThresholdSensitivity;
 use crate::verdict::{
-    CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Pattern, Queue, RequestStats, Sessions, Source, Stability, Stalls,
-    TimeStats, Validity, Verdict, Warning, WarningKind, Window,
+    CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Pattern, Queue, RequestStats, Sessions, Source,
+    Stability, Stalls, TimeStats, Validity, Verdict, Warning, WarningKind, Window,
 };
 use crate::workers::Workers;
 use crate::{by_threads, clocks, judge, lateness, poisson, policies, warnings, windows};
@@ -211,8 +211,7 @@ impl Judged {
         let window = scope.window(sent, measured.counts.sent_in_run);
         let error = measured.generator_error.as_ref();
         let relevant_error = error.filter(|_| only_badly_sent || strict != Validity::Invalid);
-        let thresholds =
-            ThresholdSensitivity::of(recording, criteria, &measured.tables.gaps, &window, relevant_error)?;
+        let thresholds = ThresholdSensitivity::of(recording, criteria, &measured.tables.gaps, &window, relevant_error)?;
         let (clocks, order_uncertain) = clocks::clocks_and_warning(recording, stream.mean_gap(), criteria);
         let validity =
             error.map_or(strict, |error| judge::with_generator_error(strict, only_badly_sent, thresholds, error));
@@ -236,8 +235,7 @@ impl Judged {
         };
         let reason = reason(&reason_input);
         let warnings = measured.warnings(stalled).into_iter().chain(order_uncertain.clone());
-        let warnings =
-            warnings.map(|kind| Warning { in_reason: reason_input.states(&kind), ..kind.into() }).collect();
+        let warnings = warnings.map(|kind| Warning { in_reason: reason_input.states(&kind), ..kind.into() }).collect();
         let poisson = if_compared_with_poisson(poisson.clone(), criteria);
         let bootstrap = bootstrap(classification, criteria, stream);
         let findings = poisson.into_iter().chain(bootstrap).chain(against_expected.iter().copied()).collect();

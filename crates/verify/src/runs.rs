@@ -134,7 +134,8 @@ fn split_at_clock_jumps(recording: &Recording) -> io::Result<Vec<Range<u64>>> {
             let end = event.done.unwrap_or(sent);
             let jump = (part.last_sent.saturating_sub(part.first) / 2).max(JUMP);
             let jumps_back = |from: u64, to: u64| to.checked_sub(from).is_some_and(|back| back > jump);
-            let jumped = part.first != u64::MAX && jumps_back(sent.0, part.last_sent) && jumps_back(end.0, part.last_done);
+            let jumped =
+                part.first != u64::MAX && jumps_back(sent.0, part.last_sent) && jumps_back(end.0, part.last_done);
             // More parts than this are not runs and need not be stored.
             if jumped && parts.len() <= MOST {
                 parts.push(std::mem::replace(&mut part, Part::new(row)));

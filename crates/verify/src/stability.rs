@@ -14,7 +14,7 @@ use offered_base::Instant;
 use offered_events::{Event, Outcome};
 use offered_stats::growth::growth;
 
-use crate::verdict::{StabilityState, Stability, NotCheckedReason};
+use crate::verdict::{NotCheckedReason, Stability, StabilityState};
 
 /// Number of parts of the measured time.
 const PARTS: usize = 20;
@@ -89,7 +89,9 @@ impl FlowCounts {
             () if closed => (StabilityState::NotChecked, Some(NotCheckedReason::ClosedSystem)),
             () if launched < MIN_REQUESTS => (StabilityState::NotChecked, Some(NotCheckedReason::TooFewRequests)),
             () if growth.interval.low > 0.0 && share > SIGNIFICANT_GROWTH => (StabilityState::Overloaded, None),
-            () if share < UNCLEAR_GROWTH && failed => (StabilityState::NotChecked, Some(NotCheckedReason::TooManyFailures)),
+            () if share < UNCLEAR_GROWTH && failed => {
+                (StabilityState::NotChecked, Some(NotCheckedReason::TooManyFailures))
+            }
             () if share >= UNCLEAR_GROWTH => (StabilityState::NotChecked, Some(NotCheckedReason::RunTooShort)),
             () => (StabilityState::Stable, None),
         };

@@ -8,7 +8,7 @@ use offered_base::random::Purpose;
 use offered_stats::dispersion::Dispersion;
 use offered_stats::ticks::{CorrectedCov, Spread};
 use offered_stats::values::Moments;
-use offered_stats::windows::{Seen, Windows};
+use offered_stats::windows::{CountDistribution, WindowCounter};
 
 use crate::ends::Ends;
 use crate::verdict::Pattern;
@@ -163,8 +163,8 @@ struct Collected {
     stretch: Vec<f64>,
     neighbours: Vec<u64>,
     ladder: Ladder,
-    seen: Seen,
-    blocks: Windows,
+    seen: CountDistribution,
+    blocks: WindowCounter,
     counts: Vec<f64>,
 }
 
@@ -187,8 +187,8 @@ impl Collected {
             stretch: Vec::new(),
             neighbours: Vec::new(),
             ladder: if long { Ladder::new(ends, tick.max(1)) } else { Ladder::default() },
-            seen: Seen::new(first, to, window),
-            blocks: Windows::new(first, to, block),
+            seen: CountDistribution::new(first, to, window),
+            blocks: WindowCounter::new(first, to, block),
             counts: Vec::new(),
         }
     }

@@ -9,7 +9,7 @@ use std::io;
 use offered_events::{Event, Outcome, Recording};
 use offered_stats::cov::exponential_interval;
 use offered_stats::groups::{Groups, SortedGroups};
-use offered_stats::values::{Sorted, Values, Whole};
+use offered_stats::values::{Integer, Sorted, Values};
 use offered_stats::{Interval, Summary};
 
 use crate::criteria::Criteria;
@@ -52,7 +52,8 @@ pub fn toolkit(recording: &Recording, ask: &Criteria) -> io::Result<Option<Table
     let mut columns = TableCollector::new(scope, RateRule::Toolkit);
     scope.each_sent(|sent, event| columns.add(sent, event))?;
     let labels = recording.labels.len();
-    let gaps = scope.in_sent_order(|| GapCollector::new(labels), |gaps, launch| gaps.add(launch.label.into(), launch.sent))?;
+    let gaps =
+        scope.in_sent_order(|| GapCollector::new(labels), |gaps, launch| gaps.add(launch.label.into(), launch.sent))?;
     Ok(Some(columns.tables(&recording.labels, gaps)))
 }
 
@@ -64,8 +65,8 @@ pub(crate) enum RateRule {
 }
 
 /// The rows of all groups that have values; the last group is the total.
-fn rows<'a, T: Whole>(values: &SortedGroups<T>, groups: &'a [RowInfo], per_unit: f64) -> Vec<(&'a RowInfo, Summary)> {
-    let of = |group: &RowInfo| group.label.map_or(Some(values.all()), |label| values.of(label.into()));
+fn rows<'a, T: Integer>(values: &SortedGroups<T>, groups: &'a [RowInfo], per_unit: f64) -> Vec<(&'a RowInfo, Summary)> {
+    let of = |group: &RowInfo| group.label.map_or(Some(values.all()), |label| values.group(label.into()));
     groups.iter().filter_map(|group| Some((group, of(group)?.summary(per_unit)?))).collect()
 }
 
@@ -99,7 +100,7 @@ impl GapCollector {
         let Self { before, each, all, .. } = self;
         let (each, all) = (each.sorted(), all.sorted());
         let of = |group: &RowInfo| match group.label {
-            Some(label) if before.len() > 1 => each.of(label.into()),
+            Some(label) if before.len() > 1 => each.group(label.into()),
             _ => Some(&all),
         };
         groups.iter().filter_map(|group| Some((group, of(group)?.summary(MS)?))).collect()

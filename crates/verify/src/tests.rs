@@ -198,7 +198,12 @@ fn closed_users_are_under_dispersed_in_counts_with_a_cov_near_one() {
         let verdict = verify(&recording, &Criteria::default());
         let cov = verdict.gaps.last().unwrap().cov;
         assert!((cov - 1.0).abs() < 0.03, "{cov}");
-        assert_eq!((verdict.pattern, verdict.validity), (Pattern::UnderDispersed, Validity::Invalid), "{}", verdict.reason);
+        assert_eq!(
+            (verdict.pattern, verdict.validity),
+            (Pattern::UnderDispersed, Validity::Invalid),
+            "{}",
+            verdict.reason
+        );
         let long = verdict.dispersion.last().unwrap();
         assert!((long.idc - scv).abs() < 0.3, "{long:?}");
         // A closed system is specified.
@@ -223,7 +228,8 @@ fn fixed_timers_are_recognised() {
 #[test]
 fn validity_depends_on_the_specification() {
     let even = launched((0..1000).map(|i| f64::from(i) * 1e6));
-    let constant = Criteria { expected: ExpectedArrivals::Constant, target_rate_per_s: Some(1000.0), ..Criteria::default() };
+    let constant =
+        Criteria { expected: ExpectedArrivals::Constant, target_rate_per_s: Some(1000.0), ..Criteria::default() };
     assert_eq!(verify(&even, &constant).validity, Validity::Valid);
     assert_eq!(verify(&poisson(1000, 100.0, 1), &constant).validity, Validity::Invalid);
     let burst = Law::gamma(0.01, 2.25).unwrap();
@@ -234,7 +240,8 @@ fn validity_depends_on_the_specification() {
     let slow = Criteria { target_rate_per_s: Some(200.0), ..Criteria::default() };
     assert_eq!(verify(&poisson(4000, 100.0, 1), &slow).validity, Validity::Invalid);
     // For a replay, only its schedule is known.
-    let replay = Criteria { expected: ExpectedArrivals::Other { what: "replay".into(), system: None }, ..Criteria::default() };
+    let replay =
+        Criteria { expected: ExpectedArrivals::Other { what: "replay".into(), system: None }, ..Criteria::default() };
     assert_eq!(verify(&even, &replay).validity, Validity::NotChecked);
     assert_eq!(verify(&Recording { intent_known: true, ..even }, &replay).validity, Validity::Valid);
 }
@@ -258,14 +265,21 @@ fn partly_open_sessions_are_judged_by_their_arrivals() {
     }
     recording.sessions_known = true;
     assert_eq!(pattern(&recording).1, Validity::Invalid);
-    let ask = Criteria { expected: ExpectedArrivals::PartlyOpen(Box::new(ExpectedArrivals::Poisson)), target_rate_per_s: Some(20.0), ..Criteria::default() };
+    let ask = Criteria {
+        expected: ExpectedArrivals::PartlyOpen(Box::new(ExpectedArrivals::Poisson)),
+        target_rate_per_s: Some(20.0),
+        ..Criteria::default()
+    };
     let verdict = verify(&recording, &ask);
     assert_eq!((verdict.pattern, verdict.validity), (Pattern::Poisson, Validity::Valid), "{}", verdict.reason);
     // Sessions and requests each have their own rate and CoV.
     let sessions = verdict.sessions.unwrap();
     assert_eq!((sessions.n, sessions.target_rate_per_s), (1500, Some(20.0)));
     assert!((sessions.sent_rate_per_s.unwrap() / 20.0 - 1.0).abs() < 0.1, "{sessions:?}");
-    assert!((sessions.measured_cov.unwrap() - 1.0).abs() < 0.1 && sessions.cov_low < sessions.measured_cov, "{sessions:?}");
+    assert!(
+        (sessions.measured_cov.unwrap() - 1.0).abs() < 0.1 && sessions.cov_low < sessions.measured_cov,
+        "{sessions:?}"
+    );
     let requests = verdict.gaps.last().unwrap();
     assert!(requests.rate_per_s > Some(80.0) && requests.cov > 1.5, "{requests:?}");
     assert!(verify(&recording, &Criteria::default()).sessions.is_none());
@@ -291,7 +305,10 @@ fn late_and_unsent_requests_are_invalid() {
     let verdict = verify(&run, &Criteria::default());
     assert_eq!(verdict.validity, Validity::Invalid);
     assert!(
-        verdict.warnings.iter().any(|warning| warning.details == Some(WarningKind::UnsentRequests { unsent: 49, requests: 999 })),
+        verdict
+            .warnings
+            .iter()
+            .any(|warning| warning.details == Some(WarningKind::UnsentRequests { unsent: 49, requests: 999 })),
         "{:?}",
         verdict.warnings
     );
@@ -399,7 +416,12 @@ fn merged_generators_are_one_stream() {
     };
     let merged = merge(vec![("a".into(), part(0.0)), ("b".into(), part(1e6))]);
     assert_eq!((merged.events.launches(), merged.labels.len()), (1000, 2));
-    let ask = Criteria { expected: ExpectedArrivals::Constant, target_rate_per_s: Some(1000.0), by_threads: true, ..Criteria::default() };
+    let ask = Criteria {
+        expected: ExpectedArrivals::Constant,
+        target_rate_per_s: Some(1000.0),
+        by_threads: true,
+        ..Criteria::default()
+    };
     let verdict = verify(&merged, &ask);
     assert_eq!((verdict.pattern, verdict.validity), (Pattern::Constant, Validity::Valid));
     assert_eq!((verdict.gaps.len(), verdict.by_threads.len()), (3, 2));
@@ -422,7 +444,10 @@ fn samples_are_what_the_tables_summarise() {
 #[test]
 fn expected_arrivals_are_parsed_from_text() {
     let think = Law::uniform(0.0, 12.5).unwrap();
-    assert_eq!("closed:200:uniform:0s,12.5s".parse::<ExpectedArrivals>().unwrap(), ExpectedArrivals::Closed { users: 200, think });
+    assert_eq!(
+        "closed:200:uniform:0s,12.5s".parse::<ExpectedArrivals>().unwrap(),
+        ExpectedArrivals::Closed { users: 200, think }
+    );
     assert_eq!("gamma:1.5".parse::<ExpectedArrivals>().unwrap(), ExpectedArrivals::Renewal { cov: 1.5 });
     for (text, name) in
         [("poisson", "poisson"), ("poisson-fixed-count", "poisson-fixed-count"), ("constant", "constant")]
@@ -496,7 +521,9 @@ fn just_over_a_million_requests_have_the_same_verdict() {
     for (one, other) in whole.dispersion.iter().zip(&coarse.dispersion) {
         near(Some(one.idc), Some(other.idc), "dispersion of counts");
     }
-    for (one, other) in whole.generator_error.unwrap().percentiles.iter().zip(&coarse.generator_error.unwrap().percentiles) {
+    for (one, other) in
+        whole.generator_error.unwrap().percentiles.iter().zip(&coarse.generator_error.unwrap().percentiles)
+    {
         near(Some(one.response_ms), Some(other.response_ms), "effect");
     }
     near(whole.queue.think_ms, coarse.queue.think_ms, "think time");

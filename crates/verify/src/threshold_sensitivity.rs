@@ -11,9 +11,9 @@
 
 use std::io;
 
-use offered_workload::threshold::{Metric, Quantity};
 use offered_events::Recording;
 use offered_workload::Threshold;
+use offered_workload::threshold::{Metric, Quantity};
 
 use crate::criteria::Criteria;
 use crate::generator_error::GeneratorError;
@@ -63,7 +63,11 @@ impl ThresholdSensitivity {
 }
 
 /// The possible range of the value, if the generator error can change the result of the threshold; otherwise `None`.
-pub(crate) fn affected_range(threshold: &Threshold, measured: &Measurements, effect: &GeneratorError) -> io::Result<Option<[f64; 2]>> {
+pub(crate) fn affected_range(
+    threshold: &Threshold,
+    measured: &Measurements,
+    effect: &GeneratorError,
+) -> io::Result<Option<[f64; 2]>> {
     if !effect.exceeds_tolerance() {
         return Ok(None);
     }
@@ -75,7 +79,11 @@ fn is_affected(threshold: &Threshold, [low, high]: [f64; 2]) -> bool {
 }
 
 /// The range of the value with a punctual generator; `None` if nothing was measured.
-fn possible_range(threshold: &Threshold, measured: &Measurements, effect: &GeneratorError) -> io::Result<Option<[f64; 2]>> {
+fn possible_range(
+    threshold: &Threshold,
+    measured: &Measurements,
+    effect: &GeneratorError,
+) -> io::Result<Option<[f64; 2]>> {
     let [less, more] = effect.bunching_range();
     let (fewer, bunched) = (less > effect.tolerance, more > effect.tolerance);
     let of = |quantity| {

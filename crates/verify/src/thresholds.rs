@@ -9,8 +9,8 @@ use serde::de::Error;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::threshold_sensitivity;
 use crate::measured::Measurements;
+use crate::threshold_sensitivity;
 use crate::verdict::{CheckResult, Validity, Verdict};
 
 /// A threshold, its measured value and its result.
@@ -39,7 +39,10 @@ impl ThresholdResult {
         let effect = verdict.generator_error.as_ref().filter(|_| believable);
         let check = |threshold: &Threshold| {
             let value = measured.estimate(&threshold.metric)?.map(|estimate| estimate.value);
-            let between = effect.map(|effect| threshold_sensitivity::affected_range(threshold, measured, effect)).transpose()?.flatten();
+            let between = effect
+                .map(|effect| threshold_sensitivity::affected_range(threshold, measured, effect))
+                .transpose()?
+                .flatten();
             let judgement = match value {
                 Some(value) if believable && between.is_none() => Self::compare(threshold, value),
                 _ => CheckResult::NotChecked,
@@ -210,7 +213,13 @@ mod tests {
         let measured =
             Measurements::new(&recording, &verdict.gaps, &verdict.window, Instant::ZERO..Instant::from_secs(10));
         let judgement = if believable { Validity::Valid } else { Validity::Invalid };
-        ThresholdResult::check_all(&[text.parse().unwrap()], &measured, &Verdict { validity: judgement, ..verdict.clone() }).unwrap().remove(0)
+        ThresholdResult::check_all(
+            &[text.parse().unwrap()],
+            &measured,
+            &Verdict { validity: judgement, ..verdict.clone() },
+        )
+        .unwrap()
+        .remove(0)
     }
 
     #[test]

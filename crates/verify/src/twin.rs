@@ -75,7 +75,14 @@ pub struct Unpaired {
 impl Unpaired {
     /// The total number.
     pub fn all(&self) -> u64 {
-        let Self { unsent, failed, rejected_by_model: refused_by_model, different_request: other_request, only_in_run, only_in_model } = self;
+        let Self {
+            unsent,
+            failed,
+            rejected_by_model: refused_by_model,
+            different_request: other_request,
+            only_in_run,
+            only_in_model,
+        } = self;
         unsent + failed + refused_by_model + other_request + only_in_run + only_in_model
     }
 }
@@ -241,7 +248,8 @@ impl Twin {
     }
 
     fn pairs_sentence(&self) -> String {
-        let Unpaired { unsent, failed, rejected_by_model, different_request, only_in_run, only_in_model } = self.unpaired;
+        let Unpaired { unsent, failed, rejected_by_model, different_request, only_in_run, only_in_model } =
+            self.unpaired;
         let lacking = [
             (unsent, "not sent"),
             (failed, "failed"),
@@ -269,7 +277,11 @@ impl Twin {
 
 /// Joins requests by session and step, sorted on both sides. Returns the pairs, how many of them have the same
 /// scheduled time, and the unpaired requests.
-fn pair_requests(deeds: &[RunRequest], counterparts: Vec<SimulatedRequest>, counted: &Range<Instant>) -> (Vec<Pair>, u64, Unpaired) {
+fn pair_requests(
+    deeds: &[RunRequest],
+    counterparts: Vec<SimulatedRequest>,
+    counted: &Range<Instant>,
+) -> (Vec<Pair>, u64, Unpaired) {
     let key = |counterpart: &SimulatedRequest| (counterpart.session, counterpart.step);
     let mut counterparts = counterparts.into_iter().peekable();
     let (mut pairs, mut same_instant, mut unpaired) = (Vec::new(), 0, Unpaired::default());
@@ -313,7 +325,11 @@ fn sums(pairs: &[Pair]) -> (f64, f64) {
 impl PairedInterval {
     fn of(pairs: &[Pair]) -> Self {
         let ((run, model), n) = (sums(pairs), pairs.len() as f64);
-        Self { start_s: Instant::ZERO.until(pairs[0].intended).as_secs_f64(), response_ms: run / n, model_ms: model / n }
+        Self {
+            start_s: Instant::ZERO.until(pairs[0].intended).as_secs_f64(),
+            response_ms: run / n,
+            model_ms: model / n,
+        }
     }
 }
 
@@ -350,7 +366,10 @@ impl PairedStats {
     /// How run and model compare, and how precise this is.
     fn sentences(&self) -> Vec<String> {
         let (Some(ratio), Some(low), Some(high)) = (self.ratio, self.ratio_low, self.ratio_high) else {
-            return vec![format!("These are too few pairs for a confidence interval; {} would suffice.", FEWEST * LEAST)];
+            return vec![format!(
+                "These are too few pairs for a confidence interval; {} would suffice.",
+                FEWEST * LEAST
+            )];
         };
         let percent = |part: f64| format!("{:.1}", 100.0 * part);
         let compared = if low <= 1.0 && high >= 1.0 {

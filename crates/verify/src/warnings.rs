@@ -1,16 +1,16 @@
 //! Finds the warnings about a recording, in the terms of Brady and Gunther's principles.
 
-use offered_events::recording::Evidence;
 use offered_base::Nanos;
 use offered_events::Recording;
+use offered_events::recording::Evidence;
 use offered_stats::dispersion::Dispersion;
 
 use crate::criteria::Criteria;
-use crate::judge::SATURATED;
 use crate::expected_arrivals::ExpectedArrivals;
+use crate::judge::SATURATED;
 use crate::pattern::Classification;
 use crate::stream::Stream;
-use crate::verdict::{WarningKind, Lateness, Pattern, Queue};
+use crate::verdict::{Lateness, Pattern, Queue, WarningKind};
 use crate::windows;
 
 /// With a larger R / (R + Z), users wait so long that their requests follow the server.
@@ -41,21 +41,34 @@ pub(crate) fn of_generator(generator: &Evidence) -> Vec<WarningKind> {
 
 /// Warnings about the file and about the identity of the server.
 pub(crate) fn of_source(ask: &Criteria, recording: &Recording) -> Vec<WarningKind> {
-    let mut all: Vec<WarningKind> = recording.notes.iter().map(|note| WarningKind::ReaderNote { note: note.clone() }).collect();
+    let mut all: Vec<WarningKind> =
+        recording.notes.iter().map(|note| WarningKind::ReaderNote { note: note.clone() }).collect();
     if recording.unreadable > 0 {
-        all.push(WarningKind::UnreadableRows { rows: recording.unreadable, first_error: recording.complaints.first().cloned() });
+        all.push(WarningKind::UnreadableRows {
+            rows: recording.unreadable,
+            first_error: recording.complaints.first().cloned(),
+        });
     }
     all.extend(ask.insecure.then_some(WarningKind::CertificateNotVerified));
     all
 }
 
 /// Warnings about the number of requests and the resolution of their timestamps.
-pub(crate) fn of_launches(ask: &Criteria, stream: &Stream, look: &Classification, sessions_known: bool) -> Vec<WarningKind> {
+pub(crate) fn of_launches(
+    ask: &Criteria,
+    stream: &Stream,
+    look: &Classification,
+    sessions_known: bool,
+) -> Vec<WarningKind> {
     let gaps = stream.gaps();
     let mut all = Vec::new();
     let (to_within, needed) = (ask.cov_tolerance, (1.96 / ask.cov_tolerance).powi(2).ceil());
     if !stream.is_long_enough() {
-        all.push(WarningKind::TooFewRequests { reason: look.reason.clone(), needed_gaps: needed, half_width: to_within });
+        all.push(WarningKind::TooFewRequests {
+            reason: look.reason.clone(),
+            needed_gaps: needed,
+            half_width: to_within,
+        });
     } else if (gaps as f64) < needed {
         all.push(WarningKind::FewGaps { gaps, needed_gaps: needed, half_width: to_within });
     }
@@ -68,8 +81,10 @@ pub(crate) fn of_launches(ask: &Criteria, stream: &Stream, look: &Classification
 
 /// A warning if the requests are not a Poisson process.
 pub(crate) fn of_pattern(look: &Classification) -> Option<WarningKind> {
-    let plain =
-        matches!(look.pattern, Pattern::Poisson | Pattern::PoissonFixedCount | Pattern::TooFewRequests | Pattern::SeveralRuns);
+    let plain = matches!(
+        look.pattern,
+        Pattern::Poisson | Pattern::PoissonFixedCount | Pattern::TooFewRequests | Pattern::SeveralRuns
+    );
     let ticking = look.bunches.is_some_and(|found| found.spacing_cov < 0.5);
     (!plain).then(|| WarningKind::NotPoisson { pattern: look.pattern, regular: ticking, reason: look.reason.clone() })
 }
@@ -83,14 +98,18 @@ pub(crate) fn of_queue(ask: &Criteria, queue: &Queue) -> Vec<WarningKind> {
     };
     let far = |(seen, by_little): &(u64, f64)| (by_little / *seen as f64 - 1.0).abs() > 0.1;
     let other = asked.zip(queue.users).filter(far).filter(|_| !ask.expected.applies_to_sessions());
-    waiting.into_iter().chain(other.map(|(seen, by_little)| WarningKind::UserCountMismatch { littles_law: by_little, observed: seen })).collect()
+    waiting
+        .into_iter()
+        .chain(other.map(|(seen, by_little)| WarningKind::UserCountMismatch { littles_law: by_little, observed: seen }))
+        .collect()
 }
 
 /// A warning if the run is too short to show returning users: their under-dispersion appears in windows of several
 /// cycles.
 pub(crate) fn of_length(ask: &Criteria, queue: &Queue, ladder: &[Dispersion]) -> Option<WarningKind> {
     let (rtt_ms, window_ms) = (queue.rtt_ms?, ladder.last()?.window as f64 / 1e6);
-    let short = window_ms < CYCLES * rtt_ms && matches!(ask.expected, ExpectedArrivals::Poisson | ExpectedArrivals::FixedCount);
+    let short =
+        window_ms < CYCLES * rtt_ms && matches!(ask.expected, ExpectedArrivals::Poisson | ExpectedArrivals::FixedCount);
     let needed_ms = windows::FEWEST as f64 * CYCLES * rtt_ms;
     short.then_some(WarningKind::RunTooShortForUsers { rtt_ms, window_ms, needed_ms })
 }
@@ -99,7 +118,10 @@ pub(crate) fn of_length(ask: &Criteria, queue: &Queue, ladder: &[Dispersion]) ->
 pub(crate) fn of_schedule(ask: &Criteria, scheduled_per_s: Option<f64>) -> Option<WarningKind> {
     let (asked_per_s, scheduled_per_s) = (ask.target_rate_per_s?, scheduled_per_s?);
     let far = (scheduled_per_s / asked_per_s - 1.0).abs() > ask.cov_tolerance;
-    far.then_some(WarningKind::RandomRateDiffers { target_rate_per_s: asked_per_s, scheduled_rate_per_s: scheduled_per_s })
+    far.then_some(WarningKind::RandomRateDiffers {
+        target_rate_per_s: asked_per_s,
+        scheduled_rate_per_s: scheduled_per_s,
+    })
 }
 
 /// A warning if requests were early by more than the timestamp resolution: a clock error, not a generator error.

@@ -1,7 +1,7 @@
 //! The dispersion of counts for a ladder of window lengths, from a millisecond to a twentieth of the run.
 
 use offered_stats::dispersion::Dispersion;
-use offered_stats::windows::Dispersed;
+use offered_stats::windows::DispersionCounter;
 
 use crate::ends::Ends;
 use crate::finding::{EffectSize, Strictness};
@@ -16,7 +16,7 @@ const LEAST: f64 = 0.25;
 
 /// Counts for every window length (1, 2, 5 times a power of ten) that a stream is long enough for.
 #[derive(Default)]
-pub(crate) struct Ladder(Vec<Dispersed>);
+pub(crate) struct Ladder(Vec<DispersionCounter>);
 
 impl Ladder {
     /// For a stream with these ends.
@@ -28,7 +28,7 @@ impl Ladder {
             .flat_map(|decade| [decade, 2 * decade, 5 * decade])
             .skip_while(|&window| window < tick || (window as f64) < LEAST * ends.mean_gap())
             .take_while(|&window| window <= length / FEWEST);
-        Self(rungs.map(|window| Dispersed::new(from, from + length, window)).collect())
+        Self(rungs.map(|window| DispersionCounter::new(from, from + length, window)).collect())
     }
 
     /// Adds a sent time, in nanoseconds.
@@ -38,7 +38,7 @@ impl Ladder {
     }
 
     pub(crate) fn finish(self) -> Vec<Dispersion> {
-        self.0.into_iter().filter_map(Dispersed::finish).collect()
+        self.0.into_iter().filter_map(DispersionCounter::finish).collect()
     }
 }
 
@@ -47,10 +47,12 @@ impl Ladder {
 pub(crate) fn finding(ladder: &[Dispersion], strictness: Strictness) -> Finding {
     // With independent gaps the index is the squared CoV of the gaps, so its tolerance is twice that of a CoV.
     let matters = |rung: &&Dispersion| (rung.idc - 1.0).abs() > 2.0 * strictness.tolerance;
-    let worst = |a: &&Dispersion, b: &&Dispersion| a.test.p.total_cmp(&b.test.p);
+    let worst = |a: &&Dispersion, b: &&Dispersion| a.test.p_value.total_cmp(&b.test.p_value);
     let rung = ladder.iter().filter(matters).min_by(worst).or_else(|| ladder.iter().min_by(worst));
-    let test = rung.map(|rung| offered_stats::Test { p: (rung.test.p * ladder.len() as f64).min(1.0), ..rung.test });
-    let effect = rung
-        .map_or_else(EffectSize::default, |rung| EffectSize::of(rung.idc, 1.0, 2.0 * strictness.tolerance).with_interval(rung.interval));
+    let test = rung
+        .map(|rung| offered_stats::Test { p_value: (rung.test.p_value * ladder.len() as f64).min(1.0), ..rung.test });
+    let effect = rung.map_or_else(EffectSize::default, |rung| {
+        EffectSize::of(rung.idc, 1.0, 2.0 * strictness.tolerance).with_interval(rung.interval)
+    });
     strictness.finding(Check::Dispersion, test, SHARE, effect)
 }

@@ -41,7 +41,7 @@ impl Rows {
     fn finish(self, name: impl Fn(usize) -> String) -> Vec<TimeStats> {
         let gaps = self.gaps.sorted();
         let row = |(number, ends): (usize, Option<(u64, u64)>)| {
-            let (row, (first, last)) = (gaps.of(number)?.summary(1e6)?, ends?);
+            let (row, (first, last)) = (gaps.group(number)?.summary(1e6)?, ends?);
             let span_ms = (last - first) as f64 / 1e6;
             Some(tables::time_stats(name(number), &row, span_ms, Some(exponential_interval(row.cov, row.n))))
         };

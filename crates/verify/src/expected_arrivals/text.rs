@@ -31,8 +31,9 @@ impl FromStr for ExpectedArrivals {
                 _ => Err(wrong("needs a CoV above zero")),
             },
             ("closed", Some(rest)) => {
-                let (users, think) =
-                    rest.split_once(':').ok_or_else(|| wrong("needs a number of users and a think-time distribution"))?;
+                let (users, think) = rest
+                    .split_once(':')
+                    .ok_or_else(|| wrong("needs a number of users and a think-time distribution"))?;
                 match users.parse() {
                     Ok(users) if users > 0 => Ok(Self::Closed { users, think: think.parse::<Law>()? }),
                     _ => Err(wrong("needs a number of users above zero")),

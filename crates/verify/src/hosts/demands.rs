@@ -11,10 +11,10 @@
 
 use std::ops::Range;
 
-use offered_stats::regression::{MOST_CAUSES, parts};
+use offered_stats::regression::{MAX_CAUSES, non_negative_least_squares};
 use serde::{Deserialize, Serialize};
 
-use super::{ResponseCounts, CounterHistory, utilisation_law};
+use super::{CounterHistory, ResponseCounts, utilisation_law};
 
 /// At a higher utilisation it is unknown when in its service time a response used the processor.
 const BUSIEST: f64 = 0.7;
@@ -70,17 +70,14 @@ pub(super) fn of(
     if there.len() < 2 || judged.is_empty() {
         return Err(None);
     }
-    if there.len() >= MOST_CAUSES {
+    if there.len() >= MAX_CAUSES {
         return Err(Some(format!("{} labels are too many to be separated", there.len())));
     }
     let windows = utilisation_law::windows(course, answers.mean_service_s, judged);
     let (needed, length) =
         (WINDOWS * (there.len() + 1), windows.first().map_or(0.0, |all| course.seconds(all.start, all.end)));
     if windows.len() < needed {
-        return Err(Some(format!(
-            "the judged time has {} of {needed} windows of {length:.1} s",
-            windows.len()
-        )));
+        return Err(Some(format!("the judged time has {} of {needed} windows of {length:.1} s", windows.len())));
     }
     let busy = work(judged.start, judged.end).ok_or(None)? / course.seconds(judged.start, judged.end);
     if busy > BUSIEST * processors as f64 {
@@ -96,7 +93,8 @@ pub(super) fn of(
     let rows: Vec<(Vec<f64>, f64)> = windows
         .iter()
         .filter_map(|window| {
-            let worked = |of: &usize| answers.served_by_label[*of].get(window.clone()).map_or(0.0, |parts| parts.iter().sum());
+            let worked =
+                |of: &usize| answers.served_by_label[*of].get(window.clone()).map_or(0.0, |parts| parts.iter().sum());
             let causes = there.iter().map(worked).chain([course.seconds(window.start, window.end)]).collect();
             Some((causes, work(window.start, window.end)?))
         })
@@ -105,20 +103,21 @@ pub(super) fn of(
     let mean = found.iter().sum::<f64>() / found.len() as f64;
     let equal = vec![1.0; found.len()];
     let apart = || Some("the rates of the labels change together, so their demands cannot be separated".to_owned());
-    let first = parts(&causes, &found, &equal).ok_or_else(apart)?;
+    let first = non_negative_least_squares(&causes, &found, &equal).ok_or_else(apart)?;
     // The variance of a window is that of its own responses.
     let weight = |causes: &Vec<f64>| {
         let of =
-            causes.iter().zip(&first.parts).take(there.len()).map(|(cause, part)| cause * part * part).sum::<f64>();
-        let all = first.parts.iter().take(there.len()).fold(0.0, |most: f64, part| most.max(*part));
+            causes.iter().zip(&first.per_unit).take(there.len()).map(|(cause, part)| cause * part * part).sum::<f64>();
+        let all = first.per_unit.iter().take(there.len()).fold(0.0, |most: f64, part| most.max(*part));
         1.0 / of.max(0.01 * mean * all).max(f64::MIN_POSITIVE)
     };
-    let found = parts(&causes, &found, &causes.iter().map(weight).collect::<Vec<_>>()).ok_or_else(apart)?;
+    let found = non_negative_least_squares(&causes, &found, &causes.iter().map(weight).collect::<Vec<_>>())
+        .ok_or_else(apart)?;
     let sums: Vec<f64> = (0..there.len()).map(|of| causes.iter().map(|causes| causes[of]).sum::<f64>()).collect();
-    let all: f64 = sums.iter().zip(&found.parts).map(|(sum, part)| sum * part).sum();
+    let all: f64 = sums.iter().zip(&found.per_unit).map(|(sum, part)| sum * part).sum();
     let seconds: f64 = causes.iter().filter_map(|causes| causes.last()).sum();
     let label = |(of, label): (usize, &usize)| {
-        let (part, interval) = (found.parts[of], found.intervals[of]);
+        let (part, interval) = (found.per_unit[of], found.intervals[of]);
         let share = if all > 0.0 { part * sums[of] / all } else { 0.0 };
         let told = |value: f64| (share >= LEAST).then(|| value.max(0.0) * 1e3);
         Demand {

@@ -71,9 +71,11 @@ impl HostNote {
             }
             Self::NoUtilisationLaw { reason } => format!("the service demand is unknown: {reason}"),
             Self::NoDemands { reason } => format!("the service demands by label are unknown: {reason}"),
-            Self::WholeMachineCounter => "processor time is that of /proc/stat, which counts everything on the machine; if the \
+            Self::WholeMachineCounter => {
+                "processor time is that of /proc/stat, which counts everything on the machine; if the \
                                           machine is shared, observe the control group or the processes of the server"
-                .to_owned(),
+                    .to_owned()
+            }
             Self::OtherLoad { busy_processors, server_processors } => format!(
                 "the server used {server_processors:.2} of {busy_processors:.2} busy processors; something else on this \
                  machine used the others"
@@ -82,7 +84,8 @@ impl HostNote {
                 "the generator ran on this machine; its processor time is included in that of all processors".to_owned()
             }
             Self::ClockAssumed => {
-                "the clock offset was not measured: sample times are those of its wall clock, with unknown error".to_owned()
+                "the clock offset was not measured: sample times are those of its wall clock, with unknown error"
+                    .to_owned()
             }
             Self::ScrapeFailed { failures, first_error } => {
                 let scrapes = if *failures == 1 { "1 scrape".to_owned() } else { format!("{failures} scrapes") };

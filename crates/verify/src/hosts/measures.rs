@@ -197,7 +197,11 @@ pub(super) fn of(course: &CounterHistory, ticks_per_s: u64, judged: &Range<usize
 
 /// The measurements of scraped series, sorted by name; of many the busiest, and the number of the others. `counters`
 /// are the names of the series that are counters.
-pub(super) fn series(course: &CounterHistory, counters: &BTreeSet<String>, judged: &Range<usize>) -> (Vec<Measure>, u64) {
+pub(super) fn series(
+    course: &CounterHistory,
+    counters: &BTreeSet<String>,
+    judged: &Range<usize>,
+) -> (Vec<Measure>, u64) {
     let making = MeasureBuilder { course, judged };
     let mut by_name: BTreeMap<&str, Vec<Measure>> = BTreeMap::new();
     let mut all = 0;

@@ -136,13 +136,20 @@ fn no_regression_without_enough_windows_or_variation() {
     let course = course(true);
     let counted = count_responses(&recording(), course.edges()).unwrap();
     let short = Host::of(origin(), &course, &counted, &window(2.0, 8.0)).utilisation_law.unwrap();
-    assert!(short.regression.is_none() && short.no_regression_reason.as_deref().unwrap().contains("6 of 10 windows"), "{short:?}");
+    assert!(
+        short.regression.is_none() && short.no_regression_reason.as_deref().unwrap().contains("6 of 10 windows"),
+        "{short:?}"
+    );
     let level = ResponseCounts { per_window: vec![25; counted.per_window.len()], ..counted.clone() };
     let law = Host::of(origin(), &course, &level, &window(2.0, 58.0)).utilisation_law.unwrap();
     assert!(law.regression.is_none() && law.no_regression_reason.unwrap().contains("was the same in all windows"));
     let none = ResponseCounts { per_window: vec![0; counted.per_window.len()], ..ResponseCounts::default() };
     let host = Host::of(origin(), &course, &none, &window(2.0, 58.0));
-    assert!(host.utilisation_law.is_none() && host.notes[0].text().contains("no response completed"), "{:?}", host.notes);
+    assert!(
+        host.utilisation_law.is_none() && host.notes[0].text().contains("no response completed"),
+        "{:?}",
+        host.notes
+    );
 }
 
 #[test]
@@ -276,7 +283,9 @@ fn held(seeds: std::ops::Range<u64>, utilisation: f64) -> [(usize, usize, f64); 
     let mut held = [(0, 0, 0.0); 2];
     for found in seeds.filter_map(|seed| demands_of(seed, utilisation).ok()) {
         for ((told, within, off), (of, truth)) in held.iter_mut().zip(found.labels.iter().zip([4.0, 20.0])) {
-            let (Some(work), Some(low), Some(high)) = (of.demand_ms, of.demand_low_ms, of.demand_high_ms) else { continue };
+            let (Some(work), Some(low), Some(high)) = (of.demand_ms, of.demand_low_ms, of.demand_high_ms) else {
+                continue;
+            };
             *told += 1;
             *within += usize::from((low..=high).contains(&truth));
             *off += (work / truth - 1.0).abs();

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use offered_stats::line::line;
+use offered_stats::linear_regression::linear_regression;
 use serde::{Deserialize, Serialize};
 
 use super::measures::BUSY;
-use super::{ResponseCounts, CounterHistory};
+use super::{CounterHistory, ResponseCounts};
 
 /// The minimum length of a window: in seconds, because of ticks, and in mean service times, because a response may be
 /// served in the window before the one in which it completes.
@@ -129,20 +129,14 @@ pub(super) fn of(
             Some([count(span.clone()) / length, work(span.start, span.end)? / length])
         })
         .collect();
-    let (line, no_line) = match line(&windows) {
-        _ if windows.len() < FEWEST => (
-            None,
-            Some(format!("the judged time has {} of {FEWEST} windows of {window_s:.1} s", windows.len())),
-        ),
+    let (line, no_line) = match linear_regression(&windows) {
+        _ if windows.len() < FEWEST => {
+            (None, Some(format!("the judged time has {} of {FEWEST} windows of {window_s:.1} s", windows.len())))
+        }
         Some(found) if found.slope_interval.high - found.slope <= KNOWN * found.slope => (Some(found), None),
         Some(found) => {
             let [low, high] = [found.slope_interval.low, found.slope_interval.high].map(|slope| slope * 1e3);
-            (
-                None,
-                Some(format!(
-                    "by regression a response takes {low:.3} to {high:.3} ms, which is too uncertain"
-                )),
-            )
+            (None, Some(format!("by regression a response takes {low:.3} to {high:.3} ms, which is too uncertain")))
         }
         None => (None, Some("the completed rate was the same in all windows".to_owned())),
     };

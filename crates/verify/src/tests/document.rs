@@ -1,15 +1,15 @@
 //! The document of a verdict: what is printed is read as what was printed.
 
-use offered_events::document::Schema;
 use offered_base::{Instant, Nanos};
 use offered_distributions::Law;
+use offered_events::document::Schema;
 use offered_events::{Event, Outcome, Recording};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
 use super::verify;
-use crate::{Criteria, Failures, ExpectedArrivals, Verdict, Verdicts};
+use crate::{Criteria, ExpectedArrivals, Failures, Verdict, Verdicts};
 
 /// A launch among few others, of any fate.
 fn event() -> impl Strategy<Value = Event> {

@@ -1,13 +1,15 @@
 //! Runs of `offered`: their specification, the behaviour of their generator, and the cause of deviations.
 
-use offered_events::recording::{Calibrated, Evidence};
 use offered_base::{Instant, Nanos, Seed, Share};
 use offered_distributions::Law;
+use offered_events::recording::{Calibrated, Evidence};
 use offered_events::{Event, Outcome, Recording};
 use offered_workload::Workload;
 
 use super::{Edit as _, closed, launched, merge, pattern, poisson, renewal, verify};
-use crate::{Check, CheckResult, Criteria, ExpectedArrivals, Measurements, Pattern, ThresholdResult, Validity, WarningKind};
+use crate::{
+    Check, CheckResult, Criteria, ExpectedArrivals, Measurements, Pattern, ThresholdResult, Validity, WarningKind,
+};
 
 fn workload(arrivals: &str) -> Workload {
     let text = format!(
@@ -26,7 +28,10 @@ fn thread_usage_and_early_stops_are_judged() {
     let judged = |generator| verify(&run(generator), &Criteria::default());
     let easy = Evidence { busy: vec![0.2, 0.9], ..Evidence::default() };
     let verdict = judged(easy.clone());
-    assert_eq!((verdict.validity, verdict.finding(Check::BusiestThread).unwrap().estimate), (Validity::Valid, Some(0.9)));
+    assert_eq!(
+        (verdict.validity, verdict.finding(Check::BusiestThread).unwrap().estimate),
+        (Validity::Valid, Some(0.9))
+    );
 
     let verdict = judged(Evidence { busy: vec![0.2, 0.95], ..easy.clone() });
     assert_eq!(verdict.validity, Validity::Invalid);
@@ -106,7 +111,8 @@ fn a_stall_with_a_small_generator_error_is_a_warning() {
     let because = &verdict.reason;
     assert!(because.starts_with("the machine stalled the generator: "), "{because}");
     assert!(
-        because.contains("; the generator error of the p50 is at most") || because.contains("; the generator error of the p99 is at most"),
+        because.contains("; the generator error of the p50 is at most")
+            || because.contains("; the generator error of the p99 is at most"),
         "{because}"
     );
     assert_eq!(verify(&slow, &strict).validity, Validity::Invalid);
@@ -129,7 +135,10 @@ fn a_stall_with_a_small_generator_error_is_a_warning() {
     let busy = Evidence { busy: vec![0.95], ..Evidence::default() };
     let saturated = Recording { generator: Some(busy), ..slow.clone() };
     assert_eq!(verify(&saturated, &Criteria::default()).validity, Validity::Invalid);
-    assert_eq!(verify(&slow, &Criteria { target_rate_per_s: Some(400.0), ..Criteria::default() }).validity, Validity::Invalid);
+    assert_eq!(
+        verify(&slow, &Criteria { target_rate_per_s: Some(400.0), ..Criteria::default() }).validity,
+        Validity::Invalid
+    );
     let mut unsent = slow.clone();
     unsent.edit().iter_mut().step_by(50).for_each(|event| (event.sent, event.done) = (None, None));
     assert_eq!(verify(&unsent, &Criteria::default()).validity, Validity::Invalid);
@@ -150,7 +159,15 @@ fn lateness_that_changes_no_threshold_is_a_warning() {
     let judged = |run: &Recording, thresholds: &[&str], effect_tolerance| {
         let thresholds = thresholds.iter().map(|text| text.parse().unwrap()).collect();
         let lasts = Some(Nanos::from_secs(80));
-        verify(run, &Criteria { duration: lasts, generator_error_tolerance: effect_tolerance, thresholds, ..Criteria::default() })
+        verify(
+            run,
+            &Criteria {
+                duration: lasts,
+                generator_error_tolerance: effect_tolerance,
+                thresholds,
+                ..Criteria::default()
+            },
+        )
     };
     for (thresholds, judgement) in [
         (&[][..], Validity::Invalid),
@@ -196,7 +213,12 @@ fn thresholds_that_lateness_could_change_are_not_checked() {
     };
     let judged = |run: &Recording, text: &str, effect_tolerance| {
         let (thresholds, lasts) = (vec![text.parse().unwrap()], Some(Nanos::from_secs(100)));
-        let ask = Criteria { duration: lasts, generator_error_tolerance: effect_tolerance, thresholds, ..Criteria::default() };
+        let ask = Criteria {
+            duration: lasts,
+            generator_error_tolerance: effect_tolerance,
+            thresholds,
+            ..Criteria::default()
+        };
         let verdict = verify(run, &ask);
         let measured = Measurements::new(run, &verdict.gaps, &verdict.window, ask.measured_interval().unwrap());
         let mut checked = ThresholdResult::check_all(&ask.thresholds, &measured, &verdict).unwrap();
@@ -296,7 +318,10 @@ fn early_requests_are_detected() {
 
 #[test]
 fn other_arrivals_are_not_compared_with_poisson() {
-    let ask = Criteria { expected: ExpectedArrivals::Closed { users: 20, think: Law::constant(0.999).unwrap() }, ..Criteria::default() };
+    let ask = Criteria {
+        expected: ExpectedArrivals::Closed { users: 20, think: Law::constant(0.999).unwrap() },
+        ..Criteria::default()
+    };
     let run = ours(closed(20, &Law::constant(0.999).unwrap(), 60.0, 1));
     let verdict = verify(&run, &ask);
     assert_eq!(verdict.validity, Validity::Valid, "{:?}", verdict.findings);
@@ -311,7 +336,10 @@ fn other_arrivals_are_not_compared_with_poisson() {
     // A replayed trace may be over-dispersed: replayed correctly, replayed late, and without scheduled times.
     let bursts =
         |intent_known| Recording { intent_known, ..renewal(5000, &Law::hyperexponential(0.01, 4.0).unwrap(), 1) };
-    let replay = Criteria { expected: ExpectedArrivals::Other { what: "a replayed trace".into(), system: None }, ..Criteria::default() };
+    let replay = Criteria {
+        expected: ExpectedArrivals::Other { what: "a replayed trace".into(), system: None },
+        ..Criteria::default()
+    };
     for (run, ask, judgement, because) in [
         (ours(bursts(true)), replay.clone(), Validity::Valid, punctual),
         (
@@ -338,7 +366,11 @@ fn the_rate_of_sessions_is_checked_for_all_arrivals() {
         ("rate = \"40/s\"", 1.0, ExpectedArrivals::Poisson),
         ("rate = \"40/s\"", 0.25, ExpectedArrivals::Renewal { cov: 0.5 }),
         ("rate = \"40/s\", process = \"constant\"", 1.0, ExpectedArrivals::Constant),
-        (steps, 1.0, ExpectedArrivals::Other { what: "a changing rate".into(), system: Some(offered_schedule::System::Open) }),
+        (
+            steps,
+            1.0,
+            ExpectedArrivals::Other { what: "a changing rate".into(), system: Some(offered_schedule::System::Open) },
+        ),
     ] {
         let ask = Criteria::from_workload(&partly(process), fraction);
         assert_eq!(ask.expected, ExpectedArrivals::PartlyOpen(Box::new(meant)), "{process}");
@@ -393,10 +425,16 @@ fn a_random_rate_is_compared_with_its_schedule() {
             let sent = Some(launch.intended).filter(|_| left_out == 0 || events.len() % left_out > 0);
             events.push(Event { sent, session: launch.session, ..Event::at(launch.intended) });
         }
-        verify(&ours(Recording { events: events.into(), ..poisson(1, 1.0, 1) }), &Criteria::from_workload(&workload, 1.0))
+        verify(
+            &ours(Recording { events: events.into(), ..poisson(1, 1.0, 1) }),
+            &Criteria::from_workload(&workload, 1.0),
+        )
     };
     let whole = run(0);
-    assert_eq!((whole.validity, whole.finding(Check::RateAgainstTarget).unwrap().estimate), (Validity::Valid, Some(1.0)));
+    assert_eq!(
+        (whole.validity, whole.finding(Check::RateAgainstTarget).unwrap().estimate),
+        (Validity::Valid, Some(1.0))
+    );
     assert_eq!(whole.expected.target_rate_per_s, Some(100.0));
     let scheduled_per_s = whole.expected.scheduled_rate_per_s.unwrap();
     let doubt = WarningKind::RandomRateDiffers { target_rate_per_s: 100.0, scheduled_rate_per_s: scheduled_per_s };
@@ -410,8 +448,11 @@ fn a_random_rate_is_compared_with_its_schedule() {
 #[test]
 fn unsettled_users_are_not_compared_with_theory() {
     let closed = |more: &str| {
-        Criteria::from_workload(&workload(&format!("closed = {{ users = 20, think = {{ uniform = [\"0s\", \"2s\"] }}{more} }}")), 1.0)
-            .expected
+        Criteria::from_workload(
+            &workload(&format!("closed = {{ users = 20, think = {{ uniform = [\"0s\", \"2s\"] }}{more} }}")),
+            1.0,
+        )
+        .expected
     };
     let settled = |meant: &ExpectedArrivals| matches!(meant, ExpectedArrivals::Closed { .. });
     assert!(settled(&closed("")) && settled(&closed(", ramp = \"10s\"")));
@@ -495,7 +536,10 @@ fn one_share_of_a_poisson_run_has_erlang_gaps() {
     // Every fourth arrival: Erlang gaps with four stages, CoV 1/2.
     let workload = workload("open = { rate = \"100/s\" }");
     let (whole, share) = (Criteria::from_workload(&workload, 1.0), Criteria::from_workload(&workload, 0.25));
-    assert_eq!((&whole.expected, &share.expected), (&ExpectedArrivals::Poisson, &ExpectedArrivals::Renewal { cov: 0.5 }));
+    assert_eq!(
+        (&whole.expected, &share.expected),
+        (&ExpectedArrivals::Poisson, &ExpectedArrivals::Renewal { cov: 0.5 })
+    );
     let every_fourth = renewal(4000, &Law::erlang(4, 0.04).unwrap(), 1);
     assert_eq!(verify(&every_fourth, &share).validity, Validity::Valid);
     assert_eq!(verify(&every_fourth, &whole).validity, Validity::Invalid);

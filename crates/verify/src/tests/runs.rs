@@ -5,7 +5,7 @@ use offered_distributions::Law;
 use offered_events::Recording;
 
 use super::{Edit as _, S, closed, launched, poisson, verify};
-use crate::{Criteria, Validity, Pattern, Verdict};
+use crate::{Criteria, Pattern, Validity, Verdict};
 
 /// Both runs, the second one `silence` seconds after the end of the first, with the same sessions.
 fn appended(first: Recording, second: Recording, silence: f64) -> Recording {
@@ -48,7 +48,8 @@ fn several_runs_are_judged_separately() {
         assert_eq!((verdict.pattern, verdict.runs.len()), (Pattern::SeveralRuns, 2), "{first} {second}");
         assert!(verdict.runs.iter().all(|run| run.validity == Validity::Valid));
         assert_eq!(verdict.validity, Validity::Valid);
-        let evidence = if second > first { "longer than the timeouts of tools" } else { "the clock jumps back 1 times" };
+        let evidence =
+            if second > first { "longer than the timeouts of tools" } else { "the clock jumps back 1 times" };
         assert!(verdict.warnings.iter().any(|warning| warning.message.contains(evidence)), "{:?}", verdict.warnings);
     }
 }

@@ -110,7 +110,10 @@ fn a_run_compared_with_itself_has_ratio_one() {
 
 #[test]
 fn at_most_about_a_million_requests_are_compared() {
-    assert_eq!((PairSampler::of(0).one_in, PairSampler::of(1_000_000).one_in, PairSampler::of(3_000_000).one_in), (1, 1, 3));
+    assert_eq!(
+        (PairSampler::of(0).one_in, PairSampler::of(1_000_000).one_in, PairSampler::of(3_000_000).one_in),
+        (1, 1, 3)
+    );
     let sieve = PairSampler::of(10_000_000);
     let kept = (0..100_000).filter(|session| sieve.includes(*session, 0)).count();
     assert!((9_500..10_500).contains(&kept), "{kept}");

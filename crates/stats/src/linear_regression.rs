@@ -1,29 +1,30 @@
-//! A straight line through points: ordinary least squares, with Student's intervals of slope and intercept.
+//! Simple linear regression: ordinary least squares, with Student confidence intervals of slope and intercept.
 //!
-//! Residuals are taken for independent and equally wide. What is known inexactly across flattens the slope; a caller chooses windows so
-//! long that it does not matter. Source: Montgomery and Runger, Applied Statistics and Probability for Engineers, sections 11-2 to 11-5.
+//! Residuals are assumed to be independent with equal variance. Errors in x flatten the slope; callers choose windows
+//! long enough for them to be negligible. Source: Montgomery and Runger, Applied Statistics and Probability for
+//! Engineers, sections 11-2 to 11-5.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::Interval;
 
-/// A straight line through points.
+/// A regression line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
-    /// How much it rises for one across.
+pub struct LinearRegression {
+    /// The slope.
     pub slope: f64,
-    /// Its 95 % interval.
+    /// The 95 % confidence interval of the slope.
     pub slope_interval: Interval,
-    /// Its height at zero.
+    /// The intercept at x = 0.
     pub intercept: f64,
-    /// Its 95 % interval.
+    /// The 95 % confidence interval of the intercept.
     pub intercept_interval: Interval,
-    /// The correlation of the two; `None` where the points are level.
+    /// The correlation of x and y; `None` if y is constant.
     pub correlation: Option<f64>,
 }
 
-/// The line through these points; `None` for fewer than three, and where all stand above one place.
-pub fn line(points: &[[f64; 2]]) -> Option<Line> {
+/// The regression line through these points; `None` with fewer than three points, or if x is constant.
+pub fn linear_regression(points: &[[f64; 2]]) -> Option<LinearRegression> {
     let n = points.len() as f64;
     let t = StudentsT::new(0.0, 1.0, n - 2.0).ok()?.inverse_cdf(0.975);
     let mean = |of: usize| points.iter().map(|point| point[of]).sum::<f64>() / n;
@@ -38,7 +39,7 @@ pub fn line(points: &[[f64; 2]]) -> Option<Line> {
     let left = points.iter().map(|point| (point[1] - intercept - slope * point[0]).powi(2)).sum::<f64>();
     let variance = left / (n - 2.0);
     let around = |middle: f64, error: f64| Interval { low: middle - t * error, high: middle + t * error };
-    Some(Line {
+    Some(LinearRegression {
         slope,
         slope_interval: around(slope, (variance / sxx).sqrt()),
         intercept,
@@ -51,7 +52,8 @@ pub fn line(points: &[[f64; 2]]) -> Option<Line> {
 mod tests {
     use super::*;
 
-    /// Table 11-1 of Montgomery and Runger, oxygen purity against hydrocarbons, and what section 11-2 and example 11-4 make of it.
+    /// Table 11-1 of Montgomery and Runger, oxygen purity against hydrocarbons, with the results of section 11-2 and
+    /// example 11-4.
     #[test]
     fn the_line_of_the_textbook_is_found() {
         let x = [
@@ -63,7 +65,7 @@ mod tests {
             90.39, 93.25, 93.41, 94.98, 87.33,
         ];
         let points: Vec<[f64; 2]> = x.into_iter().zip(y).map(|(x, y)| [x, y]).collect();
-        let found = line(&points).unwrap();
+        let found = linear_regression(&points).unwrap();
         let near = |found: f64, told: f64| assert!((found - told).abs() < 2e-3, "{found} {told}");
         near(found.slope, 14.947);
         near(found.intercept, 74.283);
@@ -75,10 +77,10 @@ mod tests {
 
     #[test]
     fn where_there_is_no_line_none_is_told() {
-        assert_eq!(line(&[[0.0, 1.0], [1.0, 2.0]]), None);
-        assert_eq!(line(&[[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]]), None);
-        assert_eq!(line(&[[1.0, 1.0], [f64::NAN, 2.0], [1.0, 3.0]]), None);
-        let level = line(&[[0.0, 2.0], [1.0, 2.0], [2.0, 2.0]]).unwrap();
+        assert_eq!(linear_regression(&[[0.0, 1.0], [1.0, 2.0]]), None);
+        assert_eq!(linear_regression(&[[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]]), None);
+        assert_eq!(linear_regression(&[[1.0, 1.0], [f64::NAN, 2.0], [1.0, 3.0]]), None);
+        let level = linear_regression(&[[0.0, 2.0], [1.0, 2.0], [2.0, 2.0]]).unwrap();
         assert_eq!((level.slope, level.intercept, level.correlation), (0.0, 2.0, None));
     }
 }

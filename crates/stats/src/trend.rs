@@ -1,17 +1,18 @@
-//! Steadiness: does the rate stay what it was, or is there a trend?
+//! Tests of a trend of the rate.
 
 use crate::{Test, two_sided};
 
-/// Mann and Kendall's test of a trend (Mann 1945), with the slope a person asks for next.
+/// The Mann-Kendall test of a trend (Mann 1945), with the slope.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
-    /// S, the number of rising pairs less the number of falling ones, and its p-value (normal, continuity- and tie-corrected).
+    /// S, the number of increasing pairs minus the number of decreasing ones, and its p-value (normal approximation,
+    /// corrected for continuity and ties).
     pub test: Test,
-    /// Theil and Sen's slope: the median of all pairwise slopes, per block.
+    /// The Theil-Sen slope: the median of all pairwise slopes, per block.
     pub slope: f64,
 }
 
-/// The trend of a series of blocks. `None` with fewer than eight: the normal approximation needs them.
+/// The trend of a series of blocks. `None` with fewer than eight blocks, which the normal approximation needs.
 pub fn mann_kendall(blocks: &[f64]) -> Option<Trend> {
     let n = blocks.len();
     if n < 8 {
@@ -34,5 +35,5 @@ pub fn mann_kendall(blocks: &[f64]) -> Option<Trend> {
     let z = if variance > 0.0 { (s - s.signum()) as f64 / variance.sqrt() } else { 0.0 };
     let middle = slopes.len() / 2;
     let slope = if slopes.len() % 2 == 1 { slopes[middle] } else { f64::midpoint(slopes[middle - 1], slopes[middle]) };
-    Some(Trend { test: Test { statistic: s as f64, p: two_sided(z) }, slope })
+    Some(Trend { test: Test { statistic: s as f64, p_value: two_sided(z) }, slope })
 }
