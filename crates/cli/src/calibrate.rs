@@ -1,7 +1,7 @@
 //! `offered calibrate`: measures the precision and the maximum rate of the generator on this machine.
 
+use offered_base::Nanos;
 use offered_experiment::calibrate::{CONNECTIONS, measure};
-use offered_model::Nanos;
 
 use crate::exit::{Exit, Failure};
 use crate::output::{json, out};

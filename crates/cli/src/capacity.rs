@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use offered_experiment::capacity::{Along, Search, TRIALS};
-use offered_model::Objective;
+use offered_workload::Objective;
 
 use crate::exit::{Exit, Failure};
 use crate::output::{json, out};
@@ -77,13 +77,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if !args.simulate {
         signals::stop(&stop)?;
     }
-    let answer = search.run(&stop, &mut Stderr { quiet: args.quiet })?;
+    let result = search.run(&stop, &mut Stderr { quiet: args.quiet })?;
     if args.json {
-        json(&answer);
+        json(&result);
     } else {
-        out!(no newline: "{}", text::Text { answer: &answer, objective: &args.slo });
+        out!(no newline: "{}", text::Text { result: &result, objective: &args.slo });
     }
-    Ok(if answer.generator_limit.is_some() { Exit::Invalid } else { Exit::Done })
+    Ok(if result.generator_limit.is_some() { Exit::Invalid } else { Exit::Done })
 }
 
 /// A number of trials that suffices for one value at least.

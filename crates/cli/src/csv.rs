@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use offered_model::csv::Table;
+use offered_events::csv::Table;
 use offered_store::{Cells, Column};
 
 use crate::exit::Failure;

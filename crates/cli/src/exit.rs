@@ -117,7 +117,7 @@ impl Exit {
     pub(crate) fn of(made: &FinishedRun) -> Self {
         match made.summary.is_valid() {
             // All sent requests failed, however late they were.
-            _ if !made.summary.succeeded() && made.summary.unsent < made.summary.launched => Self::Failed,
+            _ if !made.summary.succeeded() && made.summary.unsent < made.summary.total_requests => Self::Failed,
             true if made.passed() => Self::Done,
             true if !made.is_undecided() => Self::Failed,
             _ => Self::Doubtful,
@@ -223,7 +223,7 @@ mod tests {
         // If every sent request failed, lateness does not matter, unless none was sent.
         made.summary.outcomes.remove("ok");
         assert_eq!(Exit::of(&made), Exit::Failed);
-        made.summary.unsent = made.summary.launched;
+        made.summary.unsent = made.summary.total_requests;
         assert_eq!(Exit::of(&made), Exit::Invalid);
     }
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 use offered_store::export::{ExportFormat, write};
 use offered_store::{ReadOptions, RunRecord, read, write_tar};
 

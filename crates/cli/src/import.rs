@@ -6,10 +6,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use offered_base::Nanos;
+use offered_events::document::Schema;
 use offered_import::document::{ImportDocument, ImportedGroup};
 use offered_import::{Arrivals, Error, ImportOptions, MAX_PLAN_BYTES, ParameterKind, Phase, Plan};
-use offered_model::Nanos;
-use offered_model::document::Schema;
 
 use crate::exit::{Exit, Failure};
 use crate::input_file;
@@ -261,13 +261,13 @@ fn checked(plan: Plan, file: &str) -> Result<(Plan, String), Failure> {
 }
 
 fn write(target: &str, workload: &str) -> Result<(), Failure> {
-    let mut file = File::create_new(target).map_err(|why| match why.kind() {
+    let mut file = File::create_new(target).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => {
             Failure::input(format!("{target} already exists and is not overwritten; choose another -o"))
         }
-        _ => Failure::input(format!("cannot create {target}: {why}")),
+        _ => Failure::input(format!("cannot create {target}: {error}")),
     })?;
-    file.write_all(workload.as_bytes()).map_err(|why| Failure::stopped(format!("cannot write {target}: {why}")))
+    file.write_all(workload.as_bytes()).map_err(|error| Failure::stopped(format!("cannot write {target}: {error}")))
 }
 
 /// A group name as part of a file name.

@@ -9,7 +9,7 @@ use crate::output::status;
 
 /// Reads a text file.
 pub(crate) fn text(path: &Path) -> Result<String, Failure> {
-    Ok(offered_experiment::text(path)?)
+    Ok(offered_experiment::read_workload_text(path)?)
 }
 
 /// The table of that name in a workload: created if missing, expanded if inline.

@@ -6,11 +6,11 @@ mod remote;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use offered_base::Nanos;
 use offered_cluster::manifests::{
     Error, JobSettings, Manifests, RUNS_PATH, Rendezvous, ResourceKind, WORKLOAD_PATH, Warning,
 };
 use offered_experiment::is_object_store_url;
-use offered_model::Nanos;
 
 use crate::exit::{Exit, Failure};
 use crate::input_file;
@@ -175,7 +175,7 @@ fn run_in_cluster(args: &Args, settings: &JobSettings, manifests: &Manifests, ou
 #[cfg(not(feature = "kubernetes"))]
 fn run_in_cluster(_: &Args, _: &JobSettings, _: &Manifests, _: &Path) -> Result<Exit, Failure> {
     Err(Failure::input(
-        "this build has no --run: install with `cargo install --path crates/cli --features kubernetes`, or omit --run and \
+        "this build has no --run: install with `cargo install --path crates/cli --features full`, or omit --run and \
          -o and pipe the manifests to `kubectl apply -f -`",
     ))
 }

@@ -13,9 +13,10 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use comparison::Discipline;
 use offered_base::{Nanos, Wrong};
 use offered_experiment::log_models;
-use offered_logs::document::{LogAnalysis, ModelComparison, Messages};
+use offered_logs::document::{LogAnalysis, Messages, ModelComparison};
 use offered_logs::{
-    FormatChoice, Error, Findings, Input, LONGEST, Options, Progress, LabelRules, ServiceSource, open_inputs, read, write_trace,
+    Error, Findings, FormatChoice, Input, LONGEST, LabelRules, Options, Progress, ServiceSource, open_inputs, read,
+    write_trace,
 };
 use offered_schedule::System;
 
@@ -188,7 +189,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     let timeout = match args.session_timeout {
         Timeout::Fixed(seconds) => seconds,
-        Timeout::Knee if inputs.iter().any(Input::is_stdin) => return Err(of_logs(Error::StandardInput("--session-timeout auto"))),
+        Timeout::Knee if inputs.iter().any(Input::is_stdin) => {
+            return Err(of_logs(Error::StandardInput("--session-timeout auto")));
+        }
         Timeout::Knee => pass(1800)?.knee(),
     };
     let mut found = Findings::of(pass(timeout)?, &options, timeout).map_err(of_logs)?;
@@ -208,8 +211,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         std::fs::write(path, found.workload_text(model)?).map_err(failed)?;
     }
     let written = args.trace.as_ref().map(|path| {
-        let file =
-            File::create(path).map_err(|error| Failure::stopped(format!("cannot write {}: {error}", path.display())))?;
+        let file = File::create(path)
+            .map_err(|error| Failure::stopped(format!("cannot write {}: {error}", path.display())))?;
         let written = write_trace(&inputs, &options, timeout, &args.methods, &mut BufWriter::new(file));
         // A partial trace would pass for a complete one.
         written.inspect_err(|_| drop(std::fs::remove_file(path))).map_err(of_logs)
@@ -259,7 +262,8 @@ fn compared(args: &Args, found: &Findings) -> Result<ModelComparison, Wrong> {
 }
 
 fn options(args: &Args) -> Result<Options, Failure> {
-    let mut options = Options { max_clients: args.max_clients, service_source: args.service_from, ..Options::default() };
+    let mut options =
+        Options { max_clients: args.max_clients, service_source: args.service_from, ..Options::default() };
     options.choice = FormatChoice { format: args.input_format.clone(), mapping: args.keys.clone(), user: None };
     match &args.user {
         User::Client => {}

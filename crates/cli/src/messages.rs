@@ -1,7 +1,7 @@
 //! Messages of the libraries with the flags of the command line added. The libraries know no flags.
 
 use offered_experiment::{CopyProgress, ResourceShortfall};
-use offered_rendezvous::NoShare;
+use offered_rendezvous::ShareError;
 use offered_simulate::Doubt as SimulationDoubt;
 use offered_store::Error;
 use offered_verify::hosts::HostNote;
@@ -24,11 +24,11 @@ pub(crate) fn fix(warning: &Warning) -> String {
 /// A note about an observed machine, with the flags that help.
 pub(crate) fn host_note(note: &HostNote) -> String {
     let help = match note {
-        HostNote::WholeMachine => "`offered observe --cgroup DIR`, `--pid N`",
-        HostNote::ClockBelieved => "`offered observe --listen`, and [observe] hosts in the workload",
-        _ => return note.words(),
+        HostNote::WholeMachineCounter => "`offered observe --cgroup DIR`, `--pid N`",
+        HostNote::ClockAssumed => "`offered observe --listen`, and [observe] hosts in the workload",
+        _ => return note.text(),
     };
-    format!("{} ({help})", note.words())
+    format!("{} ({help})", note.text())
 }
 
 /// The note about a copy from an object store.
@@ -41,10 +41,10 @@ pub(crate) fn copied(copied: &CopyProgress) -> String {
 
 /// `136 of 262 requests failed (52 %)`; `None` if only few failed.
 pub(crate) fn failures(total: &RequestStats) -> Option<String> {
-    let (failed, launches) = total.notable_failures()?;
-    let percent = 100.0 * failed as f64 / launches as f64;
+    let (failed, requests) = total.notable_failures()?;
+    let percent = 100.0 * failed as f64 / requests as f64;
     let digits = usize::from(percent < 10.0);
-    Some(format!("{failed} of {launches} requests failed ({percent:.digits$} %)"))
+    Some(format!("{failed} of {requests} requests failed ({percent:.digits$} %)"))
 }
 
 /// Why a file cannot be read, with the flags that help.
@@ -70,14 +70,14 @@ pub(crate) fn simulation_warning(doubt: &SimulationDoubt) -> String {
 /// What this machine lacks for a run, with the flags that help.
 pub(crate) fn resource_shortfall(beyond: &ResourceShortfall) -> String {
     match beyond {
-        ResourceShortfall::Rate { asked_per_s, possible_per_s, threads, calibrated } => {
+        ResourceShortfall::Rate { target_rate_per_s, possible_rate_per_s, threads, calibrated } => {
             let s = if *threads == 1 { "" } else { "s" };
             let known = match calibrated {
                 true => "`offered calibrate` measured here",
                 false => "of typical machines; measure this one with `offered calibrate`",
             };
             format!(
-                "the target of {asked_per_s:.0}/s on {threads} thread{s} exceeds {possible_per_s:.0}/s, the maximum {known}; \
+                "the target of {target_rate_per_s:.0}/s on {threads} thread{s} exceeds {possible_rate_per_s:.0}/s, the maximum {known}; \
                  requests will be late (add --threads or --share)"
             )
         }
@@ -85,7 +85,7 @@ pub(crate) fn resource_shortfall(beyond: &ResourceShortfall) -> String {
             "the run may need {connections} connections, but this process may open {allowed}; requests beyond are not sent \
              (raise ulimit -n, or add --connections or --share)"
         ),
-        ResourceShortfall::Memory { users, needed, there } => format!(
+        ResourceShortfall::Memory { users, needed_bytes: needed, available_bytes: there } => format!(
             "{users} users need at least {:.1} GB of memory, {:.1} GB are free (add --share)",
             *needed as f64 / 1e9,
             *there as f64 / 1e9
@@ -94,9 +94,9 @@ pub(crate) fn resource_shortfall(beyond: &ResourceShortfall) -> String {
 }
 
 /// Why the number of this worker is unknown, with the flag that sets it.
-pub(crate) fn unknown_share(why: &NoShare) -> String {
+pub(crate) fn unknown_share(why: &ShareError) -> String {
     match why {
-        NoShare::NoCount { .. } => format!("{why}; add --workers N"),
+        ShareError::NoCount { .. } => format!("{why}; add --workers N"),
         other => format!("{other}; add --share K/N"),
     }
 }

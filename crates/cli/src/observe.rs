@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 use offered_observe::{Recording, RecordingEvent};
 use offered_store::SamplesMetadata;
 
@@ -94,9 +94,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 fn status_line(args: &Args, seen: &RecordingEvent<'_>) -> String {
     match seen {
         RecordingEvent::Started { name, clock_at } => {
-            let asked = clock_at.map_or_else(String::new, |at| format!("; answering clock queries at {at}"));
+            let queries = clock_at.map_or_else(String::new, |at| format!("; answering clock queries at {at}"));
             let end = if args.duration.is_some() { "" } else { "; stop with Ctrl-C" };
-            format!("observing {name} every {} into {}{asked}{end}", args.interval, args.output.display())
+            format!("observing {name} every {} into {}{queries}{end}", args.interval, args.output.display())
         }
         RecordingEvent::SourceLost(gone) => {
             format!("note: {} no longer exists; the other sources are still observed", gone.source)
@@ -105,9 +105,9 @@ fn status_line(args: &Args, seen: &RecordingEvent<'_>) -> String {
 }
 
 fn summary(args: &Args, about: &SamplesMetadata) -> String {
-    let SamplesMetadata { name, samples, missed, cpu_ns, every_ns, .. } = about;
+    let SamplesMetadata { name, samples, missed, cpu_ns, interval_ns, .. } = about;
     let each_us = *cpu_ns as f64 / 1e3 / *samples as f64;
-    let percent = 100.0 * each_us * 1e3 / *every_ns as f64;
+    let percent = 100.0 * each_us * 1e3 / *interval_ns as f64;
     let missed =
         if *missed > 0 { format!(", {missed} missed because the machine was too busy") } else { String::new() };
     format!(

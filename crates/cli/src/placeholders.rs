@@ -1,7 +1,7 @@
 //! Warnings about bodies with single braces, the former syntax of placeholders.
 
 use crate::output::status;
-use offered_model::Workload;
+use offered_workload::Workload;
 
 /// Warns about bodies with a value's name in single braces, which may be GraphQL or a mistyped placeholder.
 pub(crate) fn warn(workload: &Workload) {

@@ -10,7 +10,7 @@ mod table;
 mod web_users;
 
 use clap::Subcommand;
-use offered_model::{Nanos, Rate};
+use offered_base::{Nanos, Rate};
 
 use crate::exit::{Exit, Failure};
 

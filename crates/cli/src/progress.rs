@@ -17,7 +17,7 @@ impl ProgressObserver for Stderr {
         views(self.quiet)
     }
 
-    fn told(&mut self, news: Progress) {
+    fn on_progress(&mut self, news: Progress) {
         if !self.quiet {
             status!("{}", text(news));
         }
@@ -26,7 +26,7 @@ impl ProgressObserver for Stderr {
 
 fn text(news: Progress) -> String {
     match news {
-        Progress::Sweep { cells, todo, time } => {
+        Progress::Sweep { cells, remaining: todo, duration: time } => {
             let time = time.map_or_else(String::new, |time| format!(", at least {time}"));
             let s = if cells == 1 { "" } else { "s" };
             format!("{cells} cell{s}, {} finished; {todo} to do{time}", cells - todo)
@@ -36,7 +36,7 @@ fn text(news: Progress) -> String {
                            skip_first = \"5s\""
                 .to_owned()
         }
-        Progress::ResourceShortfall { name, beyond, others } => {
+        Progress::ResourceShortfall { name, shortfall: beyond, others } => {
             let others = match others {
                 0 => String::new(),
                 1 => " (and one more)".to_owned(),
@@ -44,21 +44,21 @@ fn text(news: Progress) -> String {
             };
             format!("warning: {name}{others}: {}", messages::resource_shortfall(beyond))
         }
-        Progress::Cell { number, of, name, time } => {
+        Progress::Cell { number, total: of, name, duration: time } => {
             let time = time.map_or_else(String::new, |time| format!(", {time} left"));
             format!("cell {number} of {of}: {name}{time}")
         }
         Progress::CopyProgress(copied) => messages::copied(&copied),
-        Progress::Unsent { why } => {
+        Progress::UploadFailed { reason: why } => {
             format!("note: {}; retrying for another minute, or until Ctrl-C", sanitized(why))
         }
-        Progress::Search { trials, each, simulated } => {
+        Progress::Search { trials, trial_duration: each, simulated } => {
             let Some(each) = each else { return format!("at most {trials} trials, usually far fewer") };
             let most = each * trials as u64;
             let time = if simulated { String::new() } else { format!(", {most} in all, usually far fewer") };
             format!("at most {trials} trials of {each}{time}")
         }
-        Progress::Tried { field, value, trials, said } => {
+        Progress::Tried { field, value, trials, result: said } => {
             format!("{field}={value}: {trials} trials, {}", said.name())
         }
     }

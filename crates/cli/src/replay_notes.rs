@@ -1,8 +1,8 @@
 //! Notes about the timestamps of a replayed trace.
 
 use crate::output::status;
-use offered_model::Workload;
-use offered_model::workload::Sessions;
+use offered_schedule::Sessions;
+use offered_workload::Workload;
 
 /// Prints how requests of the same second are replayed, if the timestamps are whole seconds.
 pub(crate) fn note(workload: &Workload) {

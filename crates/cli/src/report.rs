@@ -137,17 +137,17 @@ pub(crate) fn page(report: &Report) -> Result<String, Failure> {
 /// Writes the charts of `report` as SVG files into `folder`; overwrites existing ones.
 fn charts(folder: &Path, report: &Report) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)
-        .map_err(|why| Failure::stopped(format!("cannot create {}: {why}", folder.display())))?;
+        .map_err(|error| Failure::stopped(format!("cannot create {}: {error}", folder.display())))?;
     let document = document(report);
     document.charts().try_for_each(|(name, chart)| {
-        let text = svg(chart).map_err(|why| Failure::stopped(format!("the chart {name}: {why}")))?;
+        let text = svg(chart).map_err(|error| Failure::stopped(format!("the chart {name}: {error}")))?;
         write(&folder.join(format!("{name}.svg")), &text)
     })
 }
 
 /// Writes a file; overwrites an existing one.
 pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(out, text).map_err(|why| Failure::stopped(format!("cannot write {}: {why}", out.display())))
+    std::fs::write(out, text).map_err(|error| Failure::stopped(format!("cannot write {}: {error}", out.display())))
 }
 
 /// The run in a file or directory, with its verdict.

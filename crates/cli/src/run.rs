@@ -13,13 +13,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use offered_base::time::span;
+use offered_base::{Nanos, Share};
+use offered_distributions::Law;
+use offered_events::{Offset, RunId};
 use offered_experiment::{FinishedRun, LiveView, PilotRuns, PreparedRun, RunPlan, SharedDirectory};
-use offered_model::time::span;
-use offered_model::{Law, Nanos, Offset, RunId, Share, Workload};
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::{Report, Run, summary};
 use offered_run::{End, Halted, Load, preview};
+use offered_workload::Workload;
 
 use crate::exit::{Exit, Failure};
 use crate::output::{json, out, status};
@@ -152,7 +155,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let out = args
         .rendezvous
         .as_ref()
-        .map(|meet| offered_store::worker_directory(meet, share))
+        .map(|rendezvous| offered_store::worker_directory(rendezvous, share))
         .or_else(|| args.output.clone());
     // With --rendezvous the directory may exist: the worker was restarted.
     if let Some(out) = args.output.as_ref().filter(|out| out.exists()) {
@@ -167,7 +170,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if let (Some(load), Some(out)) = (args.load, &args.output) {
         signals::stop_then_abort(&stop, &abort)?;
         let pilots = PilotRuns { input: &args.workload.input(text), load, each: args.pilot, out };
-        let (point, set) = pilots.run(&stop, &abort, &mut |top, kept| pilot_started(args, top, kept))?;
+        let (point, set) = pilots.run(&stop, &abort, &mut |rate, path| pilot_started(args, rate, path))?;
         (text, workload, set_load) = (point.text, point.workload, Some(set));
     }
     let plan = RunPlan {
@@ -177,31 +180,20 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         load: args.dry_run.clone().map_or(Load::Target, Load::Mock),
         start_at,
         run_id: args.run_id.clone(),
-        out: out.as_deref(),
+        directory: out.as_deref(),
         name: out.as_ref().map_or_else(|| args.workload.target.clone(), |out| out.display().to_string()),
-        see_failures: args.once.verbose,
+        capture_failures: args.once.verbose,
     };
-    plan.beyond().iter().for_each(|beyond| status!("warning: {}", messages::resource_shortfall(beyond)));
-    let is_heard = set_load.is_some();
-    let ready = plan.prepare(stop.clone())?.aborted_by(abort.clone()).set_for(set_load);
-    if !is_heard {
+    plan.resource_shortfalls()
+        .iter()
+        .for_each(|shortfall| status!("warning: {}", messages::resource_shortfall(shortfall)));
+    let handles_signals = set_load.is_some();
+    let ready = plan.prepare(stop.clone())?.aborted_by(abort.clone()).with_set_load(set_load);
+    if !handles_signals {
         signals::stop_then_abort(&stop, &abort)?;
     }
     note_unobserved(&ready, &workload, args.dry_run.is_some() || out.is_some());
-    let ready = match &args.rendezvous {
-        Some(meet) => {
-            let clock_at = args.clock_at.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into());
-            let numbered = args.share.is_none();
-            let ready = ready.met(SharedDirectory::at(meet)?, args.wait, clock_at, numbered, &mut |missing| {
-                waiting(args.quiet, share, missing);
-            })?;
-            if let Some(said) = clock_note(share, ready.ahead()).filter(|_| !args.quiet && args.dry_run.is_none()) {
-                status!("note: {said}");
-            }
-            ready
-        }
-        None => ready,
-    };
+    let ready = join_rendezvous(args, ready, share)?;
     let page = args.ui.map(|address| live_page::serve(address, &workload, share, Some(stop.clone()))).transpose()?;
     let metrics = args.metrics.map(metrics::serve).transpose()?;
     let mut views = views(args.quiet || args.dry_run.is_some());
@@ -211,19 +203,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.once.verbose {
         made.failures.iter().for_each(|exchange| status!("{}", ExchangeText { exchange, whole: false }));
     }
-    match args.format {
-        _ if args.json => json(&made.summary),
-        Format::Md => out!(no newline: "{}", markdown(&summary(&report_of(&made, &workload)?))),
-        Format::Junit => out!(no newline: "{}", junit(&report_of(&made, &workload)?).map_err(Failure::stopped)?),
-        Format::Text => {
-            let run = made.record.run_id.as_ref().filter(|_| workload.asks_for_run());
-            let (summary, verdict, halted) = (&made.summary, &made.verdict, made.done.halted.as_ref());
-            out!(no newline: "{}", text::Text { summary, run, verdict, workload: &workload, halted, details: args.details });
-            if args.dry_run.is_some() && workload.target().is_some() {
-                show_requests(&workload, &run_id(args));
-            }
-        }
-    }
+    print_result(args, &made, &workload)?;
     if let Some(page) = page {
         live_page::end(page, &made, &workload);
     }
@@ -234,22 +214,56 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     finish(args.quiet, &mut made, &abort)
 }
 
+/// Waits for the other workers and compares the clocks, if the run has a rendezvous.
+fn join_rendezvous<'a>(args: &Args, ready: PreparedRun<'a>, share: Share) -> Result<PreparedRun<'a>, Failure> {
+    let Some(rendezvous) = &args.rendezvous else { return Ok(ready) };
+    let clock_at = args.clock_at.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into());
+    let numbered = args.share.is_none();
+    let ready = ready.join(SharedDirectory::at(rendezvous)?, args.wait, clock_at, numbered, &mut |missing| {
+        waiting(args.quiet, share, missing);
+    })?;
+    if let Some(note) = clock_note(share, ready.clock_offset()).filter(|_| !args.quiet && args.dry_run.is_none()) {
+        status!("note: {note}");
+    }
+    Ok(ready)
+}
+
+/// Prints the result in the output format of the command line.
+fn print_result(args: &Args, made: &FinishedRun, workload: &Workload) -> Result<(), Failure> {
+    match args.format {
+        _ if args.json => json(&made.summary),
+        Format::Md => out!(no newline: "{}", markdown(&summary(&report_of(made, workload)?))),
+        Format::Junit => out!(no newline: "{}", junit(&report_of(made, workload)?).map_err(Failure::stopped)?),
+        Format::Text => {
+            let run = made.record.run_id.as_ref().filter(|_| workload.asks_for_run());
+            let (summary, verdict, halted) = (&made.summary, &made.verdict, made.stats.halted.as_ref());
+            out!(no newline: "{}", text::Text { summary, run, verdict, workload, halted, details: args.details });
+            if args.dry_run.is_some() && workload.target().is_some() {
+                show_requests(workload, &run_id(args));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Waits for pending uploads and returns how the run ended.
 fn finish(quiet: bool, made: &mut FinishedRun, abort: &Arc<AtomicBool>) -> Result<Exit, Failure> {
-    let sent =
-        made.sending.take().map_or(Ok(()), |sending| sending.finish(abort, &mut |why| upload_failed(quiet, why)));
-    if let Some(unkept) = &made.unkept {
+    let uploaded = made
+        .pending_upload
+        .take()
+        .map_or(Ok(()), |upload| upload.finish(abort, &mut |error| upload_failed(quiet, error)));
+    if let Some(loss) = &made.write_loss {
         status!(
             "error: {}; the results cover only what this machine still had in memory",
-            sanitized(&unkept.to_string())
+            sanitized(&loss.to_string())
         );
         return Ok(Exit::WriteLoss);
     }
-    if let Err(unsent) = sent {
-        status!("error: {}; the results are complete", sanitized(&unsent.to_string()));
+    if let Err(error) = uploaded {
+        status!("error: {}; the results are complete", sanitized(&error.to_string()));
         return Ok(Exit::WriteLoss);
     }
-    match &made.done.halted {
+    match &made.stats.halted {
         Some(Halted { why, end: End::Error }) => Err(Failure::stopped(why)),
         Some(Halted { why, end: End::WriteLoss }) => {
             status!("error: stopped (on_disk_full): {}", sanitized(why));
@@ -260,24 +274,24 @@ fn finish(quiet: bool, made: &mut FinishedRun, abort: &Arc<AtomicBool>) -> Resul
 }
 
 /// Prints the start of a pilot run.
-fn pilot_started(args: &Args, top: f64, kept: &Path) {
+fn pilot_started(args: &Args, rate: f64, path: &Path) {
     if !args.quiet {
         status!(
-            "pilot run for CPU time per response: up to {top:.4}/s for {}, recorded in {}",
+            "pilot run for CPU time per response: up to {rate:.4}/s for {}, recorded in {}",
             args.pilot,
-            kept.display()
+            path.display()
         );
     }
 }
 
 /// Prints notes about hosts that do not answer and scrapes that are not recorded.
-fn note_unobserved(ready: &PreparedRun<'_>, workload: &Workload, kept: bool) {
-    for (name, address) in ready.silent_hosts() {
+fn note_unobserved(ready: &PreparedRun<'_>, workload: &Workload, recorded: bool) {
+    for (name, address) in ready.unresponsive_hosts() {
         status!(
             "note: {name} at {address} does not answer clock queries; start `offered observe --listen` there. The run continues"
         );
     }
-    if !kept && !workload.observe().scrapes.is_empty() {
+    if !recorded && !workload.observe().scrapes.is_empty() {
         status!("note: [[observe.scrape]] needs a run directory; add -o runs/1");
     }
 }
@@ -312,8 +326,8 @@ pub(crate) fn share(given: Option<Share>, workers: Option<u64>, meets: bool) -> 
         Some(share) => Ok(share),
         None if !meets => Ok(Share::ALL),
         None => {
-            let share = offered_rendezvous::share(workers, |name| std::env::var(name).ok());
-            share.map_err(|why| Failure::input(messages::unknown_share(&why)))
+            let share = offered_rendezvous::share_from_environment(workers, |name| std::env::var(name).ok());
+            share.map_err(|error| Failure::input(messages::unknown_share(&error)))
         }
     }
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use offered_model::workload::Server as Modelled;
-use offered_model::{Law, Nanos, Seed};
+use offered_base::{Nanos, Seed};
+use offered_distributions::Law;
 use offered_serve::{Address, BitRate, Files, Options, Routes, Server, Stopper, Summary};
 use offered_simulate::{BuildDiscipline, Policy, ServerConfig};
+use offered_workload::Server as Modelled;
 use signal_hook::iterator::Signals;
 
 use crate::exit::{Exit, Failure};
@@ -99,7 +100,7 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
         routes,
         files: match (&args.files, args.bandwidth) {
             (Some(folder), Some(rate)) => {
-                Some(Files::new(folder, rate).map_err(|why| Failure::input(why.to_string()))?)
+                Some(Files::new(folder, rate).map_err(|error| Failure::input(error.to_string()))?)
             }
             _ => None,
         },
@@ -145,7 +146,7 @@ fn served(path: &Path) -> Result<Served, Failure> {
     Ok(Served {
         modelled,
         seed: workload.seed(),
-        routes: routes.map_err(|why| Failure::input(format!("{name}: {why}")))?,
+        routes: routes.map_err(|error| Failure::input(format!("{name}: {error}")))?,
         class_means: if by_path { means.map(Nanos::from_secs_f64).collect() } else { Vec::new() },
     })
 }

@@ -93,12 +93,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         (_, Some(precision)) => Stop::Precision(precision),
         _ => Stop::Duration,
     };
-    let answers = match &args.output {
+    let results = match &args.output {
         Some(out) => vec![simulation::simulate_point_into(&points[0], args.load, stop, out)?],
         None => all(&points, args, stop)?,
     };
-    for (point, answer) in points.iter().zip(&answers) {
-        for warning in &answer.warnings {
+    for (point, result) in points.iter().zip(&results) {
+        for warning in &result.warnings {
             status!(
                 "warning: {}{}",
                 if points.len() > 1 { format!("{}: ", point.name()) } else { String::new() },
@@ -107,18 +107,18 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
     }
     if let Some(path) = &args.csv {
-        csv::write(path, &table::columns(&points, &answers))?;
+        csv::write(path, &table::columns(&points, &results))?;
     }
     if let Some(path) = &args.parquet {
-        let written = offered_store::write_table(path, &table::columns(&points, &answers));
+        let written = offered_store::write_table(path, &table::columns(&points, &results));
         written.map_err(|error| Failure::stopped(format!("{error}; name a new file")))?;
     }
     if args.json {
-        json(&Document::new(&points, &answers));
+        json(&Document::new(&points, &results));
     } else if points.len() == 1 {
-        out!(no newline: "{}", table::one(&answers[0]));
+        out!(no newline: "{}", table::one(&results[0]));
     } else {
-        out!(no newline: "{}", table::many(&points, &answers));
+        out!(no newline: "{}", table::many(&points, &results));
     }
     Ok(Exit::Done)
 }
@@ -127,14 +127,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 fn all(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<SimulationResult>, Failure> {
     let done = Mutex::new(0);
     let show = points.len() > 1 && std::io::stderr().is_terminal();
-    let answers = parallel::map(points, args.threads.map_or_else(parallel::processors, usize::from), |point| {
-        let answer = simulation::simulate_point(point, args.load, stop);
+    let results = parallel::map(points, args.threads.map_or_else(parallel::processors, usize::from), |point| {
+        let result = simulation::simulate_point(point, args.load, stop);
         if show {
             progress(&done, points.len());
         }
-        answer
+        result
     });
-    Ok(answers.into_iter().collect::<Result<_, _>>()?)
+    Ok(results.into_iter().collect::<Result<_, _>>()?)
 }
 
 /// Redraws the progress bar on stderr after a finished point.

@@ -5,9 +5,10 @@ mod table;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use offered_base::Share;
 use offered_experiment::sweep::{Measured, Sweep, SweepOutcome, replace};
 use offered_experiment::{SharedDirectory, VariedField};
-use offered_model::{Objective, Share};
+use offered_workload::Objective;
 
 use crate::csv;
 use crate::exit::{Exit, Failure};
@@ -110,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let swept = match sweep.run(&stop, &mut Stderr { quiet: args.quiet }) {
         Ok(SweepOutcome::Whole(swept)) => swept,
         Err(why) => {
-            if why.leaves_something() {
+            if why.leaves_recording() {
                 at.keep();
             }
             return Err(why.into());
@@ -128,7 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         out!(no newline: "{}", table::page(&swept.cells, args.slo.as_ref(), &swept.kept));
         out!("\nrecorded in {}", at.name());
     }
-    Ok(if swept.believable() { Exit::Done } else { Exit::Invalid })
+    Ok(if swept.is_valid() { Exit::Done } else { Exit::Invalid })
 }
 
 /// Writes cells.csv and cells.parquet, replacing earlier ones.
@@ -136,5 +137,5 @@ fn write(at: &SharedDirectory, cells: &[Measured]) -> Result<(), Failure> {
     let (columns, out) = (table::columns(cells), at.path());
     replace(&out.join("cells.csv"), |path| csv::write(path, &columns))?;
     replace(&out.join("cells.parquet"), |path| offered_store::write_table(path, &columns).map_err(Failure::stopped))?;
-    Ok(["cells.csv", "cells.parquet"].iter().try_for_each(|name| at.bring(name))?)
+    Ok(["cells.csv", "cells.parquet"].iter().try_for_each(|name| at.publish(name))?)
 }

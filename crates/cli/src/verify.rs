@@ -11,9 +11,9 @@ pub(crate) mod text;
 
 use std::path::PathBuf;
 
+use offered_base::Nanos;
+use offered_events::document::Schema;
 use offered_experiment::{ThreadAnalysis, TwinComparison, VerifiedRun, VerifyOptions};
-use offered_model::Nanos;
-use offered_model::document::Schema;
 use offered_verify::{Failures, Validity, Verdict, Verdicts};
 
 use crate::exit::{Exit, Failure};
@@ -123,13 +123,13 @@ impl WindowFlags {
     /// An error if the window excludes all requests.
     pub(crate) fn check(&self, verdict: &Verdict) -> Result<(), Failure> {
         let Verdict { window, source, .. } = verdict;
-        let asked = [("--skip-first", self.skip_first), ("--skip-last", self.skip_last), ("--take", self.take)];
-        let asked: Vec<&str> = asked.iter().filter(|(_, time)| time.is_some()).map(|(flag, _)| *flag).collect();
-        if asked.is_empty() || window.requests > 0 || window.excluded == 0 {
+        let given = [("--skip-first", self.skip_first), ("--skip-last", self.skip_last), ("--take", self.take)];
+        let given: Vec<&str> = given.iter().filter(|(_, time)| time.is_some()).map(|(flag, _)| *flag).collect();
+        if given.is_empty() || window.requests > 0 || window.excluded == 0 {
             return Ok(());
         }
         let (path, all) = (&source.path, window.excluded);
-        Err(Failure::input(format!("{path}: all {all} requests are excluded; change {}", asked.join(", "))))
+        Err(Failure::input(format!("{path}: all {all} requests are excluded; change {}", given.join(", "))))
     }
 }
 

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use offered_base::{Nanos, Share};
 use offered_experiment::{LiveView, LocalRun, RunWatcher, ThreadAnalysis, VerifyOptions};
 use offered_io::Clock;
-use offered_model::{Nanos, Share};
 use offered_report::{Report, Run};
 use offered_store::ReadOptions;
 use offered_watch::{Page, Phase, Pulse};

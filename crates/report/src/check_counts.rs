@@ -47,17 +47,17 @@ impl CheckCounts {
             let name = request.name().to_owned();
             request.checks().iter().map(|check| (name.clone(), check.name.clone())).collect::<Vec<_>>()
         };
-        let tried = |(request, check): (String, String)| {
+        let checks = |(request, check): (String, String)| {
             let answers = answers.get(request.as_str()).copied().unwrap_or_default();
             let failed = failed.get(&(request.as_str(), check.clone())).copied().unwrap_or_default();
-            let judgement = match (answers, failed) {
+            let result = match (answers, failed) {
                 (0, _) => CheckResult::NotChecked,
                 (_, 0) => CheckResult::Passed,
                 _ => CheckResult::Failed,
             };
-            Self { request, check, result: judgement, responses: answers, failed }
+            Self { request, check, result, responses: answers, failed }
         };
-        Ok(workload.requests().iter().flat_map(of_request).map(tried).collect())
+        Ok(workload.requests().iter().flat_map(of_request).map(checks).collect())
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
         let event = |label, outcome, why: Option<&str>| Event {
             label,
             outcome,
-            error: why.map(|why| why.to_owned().into()),
+            error: why.map(|error| error.to_owned().into()),
             ..Event::at(Instant(1))
         };
         let events = vec![
@@ -89,11 +89,11 @@ mod tests {
             event(1, Outcome::Refused, None),
         ];
         let labels = vec!["form".to_owned(), "item".to_owned()];
-        let tried =
+        let checks =
             CheckCounts::all(&workload, &Recording { events: events.into(), labels, ..Recording::default() }).unwrap();
-        let said: Vec<_> = tried.iter().map(|t| (t.check.as_str(), t.result, t.responses, t.failed)).collect();
+        let results: Vec<_> = checks.iter().map(|t| (t.check.as_str(), t.result, t.responses, t.failed)).collect();
         assert_eq!(
-            said,
+            results,
             [
                 (names[0], CheckResult::Passed, 3, 0),
                 ("is fine", CheckResult::Failed, 3, 2),

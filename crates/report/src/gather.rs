@@ -33,8 +33,8 @@ impl Run {
         if let Some(RecordedRun { workload, record, .. }) = own {
             let workload = workload?;
             run.failed_exchanges = read_failures(at.path()).map_err(Error::Read)?;
-            let Verdict { gaps: launches, window, .. } = &run.verdict;
-            let measured = Measurements::new(&recording, launches, window, workload.counted());
+            let Verdict { gaps, window, .. } = &run.verdict;
+            let measured = Measurements::new(&recording, gaps, window, workload.counted());
             let measured = measured.with_pages(workload.pages());
             run.thresholds = ThresholdResult::check_all(workload.thresholds(), &measured, &run.verdict)?;
             run.checks = CheckCounts::all(&workload, &recording)?;

@@ -38,7 +38,7 @@ pub fn junit(report: &Report) -> io::Result<String> {
 
 fn suite(writer: &mut Writer<Vec<u8>>, run: &Run) -> io::Result<()> {
     let cases = cases(run);
-    let count = |judgement| cases.iter().filter(|case| case.status == judgement).count().to_string();
+    let count = |status| cases.iter().filter(|case| case.status == status).count().to_string();
     let name = xml(&run.name);
     let suite = writer.create_element("testsuite").with_attributes([
         ("name", name.as_str()),
@@ -69,11 +69,11 @@ fn write_case(writer: &mut Writer<Vec<u8>>, suite: &str, case: &Case) -> io::Res
 
 /// The verdict, stability, thresholds, requests and their checks, then findings.
 fn cases(run: &Run) -> Vec<Case> {
-    let Verdict { validity: judgement, reason: reason, .. } = &run.verdict;
-    let verdict = Case { name: "verdict".to_owned(), status: (*judgement).into(), message: reason.clone() };
-    let keeps_up = verdict::stability(&run.verdict).map(|Banner { status: judgement, reason, .. }| Case {
+    let Verdict { validity, reason, .. } = &run.verdict;
+    let verdict = Case { name: "verdict".to_owned(), status: (*validity).into(), message: reason.clone() };
+    let stability = verdict::stability(&run.verdict).map(|Banner { status, reason, .. }| Case {
         name: "stability".to_owned(),
-        status: judgement,
+        status,
         message: reason,
     });
     let thresholds = run.thresholds.iter().map(|checked| Case {
@@ -83,7 +83,7 @@ fn cases(run: &Run) -> Vec<Case> {
     });
     // A request fails only if none succeeded; a threshold can limit the share of failures.
     let request = |row: &RequestStats| {
-        let judgement = match (row.requests, row.ok) {
+        let status = match (row.requests, row.ok) {
             (0, _) => Status::NotChecked,
             (_, 0) => Status::Failed,
             _ => Status::Passed,
@@ -99,7 +99,7 @@ fn cases(run: &Run) -> Vec<Case> {
             time(row.p99_ms),
             time(row.max_ms)
         );
-        Case { name: format!("request {}", row.label), status: judgement, message: found }
+        Case { name: format!("request {}", row.label), status, message: found }
     };
     let check = |tried: &CheckCounts| Case {
         name: format!("request {}: {}", tried.request, tried.check),
@@ -113,21 +113,21 @@ fn cases(run: &Run) -> Vec<Case> {
         let found =
             finding.estimate.map_or_else(|| "no estimate".to_owned(), |estimate| format!("estimate {estimate}"));
         // A tolerated finding neither passes nor fails the build.
-        let (judgement, found) = match *judgement {
+        let (status, found) = match *validity {
             Validity::ValidWithWarnings if finding.failed() => (Status::NotChecked, format!("tolerated: {found}")),
             _ => (finding.result.into(), found),
         };
-        Case { name: finding.check.name().to_owned(), status: judgement, message: found }
+        Case { name: finding.check.name().to_owned(), status, message: found }
     };
-    let said = &run.verdict.statuses;
-    let statuses = (!said.is_empty()).then(|| Case {
+    let statuses = &run.verdict.statuses;
+    let statuses = (!statuses.is_empty()).then(|| Case {
         name: "HTTP statuses".to_owned(),
         status: Status::Passed,
-        message: said.iter().map(|(status, n)| format!("{n} of {status}")).collect::<Vec<_>>().join(", "),
+        message: statuses.iter().map(|(status, n)| format!("{n} of {status}")).collect::<Vec<_>>().join(", "),
     });
     let requests = run.verdict.requests.iter().map(request).chain(statuses).chain(run.checks.iter().map(check));
     let findings = run.verdict.findings.iter().map(finding);
-    [verdict].into_iter().chain(keeps_up).chain(thresholds).chain(requests).chain(findings).collect()
+    [verdict].into_iter().chain(stability).chain(thresholds).chain(requests).chain(findings).collect()
 }
 
 /// Replaces control characters that XML does not allow.

@@ -4,7 +4,7 @@ use offered_events::Exchange;
 use offered_events::document::{Document, Schema};
 use offered_experiment::document::sweep::Document as Sweep;
 use offered_experiment::prediction::{Prediction, ServerLimits, WebUsers};
-use offered_logs::document::Document as Site;
+use offered_logs::document::LogAnalysis as Site;
 use offered_verify::{ThresholdResult, Verdict};
 use serde::{Deserialize, Serialize};
 

@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn a_heat_map_has_a_cell_for_each_that_is_not_zero() {
         let heat = Heat {
-            title: "% of the launches".into(),
+            title: "% of requests".into(),
             x: vec![0.0, 1.0, 2.0, 3.0],
             y: vec![1.0, 10.0, 100.0],
             cells: vec![vec![0.0, 4.0, 0.0], vec![2.0, 0.0, 8.0]],
@@ -365,7 +365,7 @@ mod tests {
         let (cells, words) = count(series(heat.cells.clone()));
         let (paper, _) = count(series(vec![vec![0.0; 3]; 2]));
         assert_eq!(cells - paper, 3);
-        assert!(words.contains("maximum: 8 % of the launches"), "{words}");
+        assert!(words.contains("maximum: 8 % of requests"), "{words}");
     }
 
     #[test]

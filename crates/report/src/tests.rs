@@ -83,8 +83,8 @@ fn charts_contain_every_request() {
     let rate = chart(&all, "rate");
     assert_eq!(rate.y.title, "requests in 0.5 s");
     for series in rate.series {
-        let launches = area(points(&series.shape), |from, to| (to - from) / 0.5);
-        assert!((launches - 4000.0).abs() < 2.0, "{}: {launches}", series.name);
+        let requests = area(points(&series.shape), |from, to| (to - from) / 0.5);
+        assert!((requests - 4000.0).abs() < 2.0, "{}: {requests}", series.name);
     }
     let density = chart(&all, "density");
     let share = area(points(&density.series[0].shape), |from, to| (to / from).log10());
@@ -124,19 +124,19 @@ fn setup_and_verdict_come_first_and_arrivals_last() {
 fn failures_come_first() {
     let banners = |run: &Run| -> Vec<(Status, String)> {
         let sections = document(&Report::new(vec![run.clone()])).sections;
-        let answer = sections.into_iter().find(|section| section.id == "verdict").unwrap();
+        let verdict = sections.into_iter().find(|section| section.id == "verdict").unwrap();
         let banner = |block| if let Block::Banner(banner) = block { Some(banner) } else { None };
-        answer.blocks.into_iter().filter_map(banner).map(|banner| (banner.status, banner.headline)).collect()
+        verdict.blocks.into_iter().filter_map(banner).map(|banner| (banner.status, banner.headline)).collect()
     };
-    let checked = |judgement| ThresholdResult {
+    let threshold = |result| ThresholdResult {
         threshold: "p99 < 250ms".parse().unwrap(),
         value: Some(0.3),
-        result: judgement,
+        result,
         possible_range: None,
     };
     let mut run = run("r", 20.0);
     assert_eq!(run.verdict.validity, Validity::Valid, "{}", run.verdict.reason);
-    run.thresholds = vec![checked(CheckResult::Passed), checked(CheckResult::Failed)];
+    run.thresholds = vec![threshold(CheckResult::Passed), threshold(CheckResult::Failed)];
     let all = banners(&run);
     assert_eq!(all[0], (Status::Failed, "10 % of the requests failed.".to_owned()));
     assert_eq!(all[1], (Status::Failed, "1 of 2 thresholds failed.".to_owned()));
@@ -144,7 +144,7 @@ fn failures_come_first() {
     let rest: Vec<Status> = all[2..].iter().map(|banner| banner.0).collect();
     assert_eq!(rest, [Status::NotChecked, Status::Passed], "{all:?}");
     // In an invalid run, thresholds are not checked.
-    run.thresholds = vec![checked(CheckResult::NotChecked)];
+    run.thresholds = vec![threshold(CheckResult::NotChecked)];
     run.verdict.validity = Validity::Invalid;
     let all = banners(&run);
     assert_eq!((all[1].0, all[2].0), (Status::Failed, Status::NotChecked));

@@ -5,8 +5,8 @@ use std::fmt;
 use offered_experiment::Field;
 use offered_experiment::document::capacity::{Document, Limit};
 use offered_experiment::sweep::Interval;
-use offered_model::Objective;
-use offered_model::threshold::Unit;
+use offered_workload::Objective;
+use offered_workload::threshold::Unit;
 
 use offered_report::format::number;
 
@@ -14,7 +14,7 @@ use crate::table::Table;
 
 /// The result as text.
 pub(super) struct Text<'a> {
-    pub(super) answer: &'a Document,
+    pub(super) result: &'a Document,
     pub(super) objective: &'a Objective,
 }
 
@@ -34,16 +34,16 @@ fn figure_text(figure: &Interval, unit: Unit) -> String {
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { answer, objective } = self;
-        let field = &answer.field;
-        if let Some(Limit { value, because, .. }) = &answer.generator_limit {
+        let Self { result, objective } = self;
+        let field = &result.field;
+        if let Some(Limit { value, reason, .. }) = &result.generator_limit {
             writeln!(
                 f,
-                "INVALID  the generator, not the server, was the limit at {field}={}: {because}",
+                "INVALID  the generator, not the server, was the limit at {field}={}: {reason}",
                 number(*value)
             )?;
         }
-        match (answer.low, answer.high) {
+        match (result.low, result.high) {
             (Some(low), Some(high)) => {
                 let (low, high) = (number(low), number(high));
                 // Other fields have no known unit.
@@ -62,35 +62,35 @@ impl fmt::Display for Text<'_> {
                 writeln!(f, "no result: no {field} was found at which {objective} is clearly met or missed")?
             }
         }
-        if !answer.complete {
+        if !result.complete {
             writeln!(
                 f,
                 "the trials were used up before the interval was narrow enough; add --trials, or increase the duration"
             )?;
         }
         let mut table = Table::new([field.name(), "trials", "figures (95 % interval of their mean)", ""]);
-        for point in &answer.points {
+        for point in &result.points {
             let units = objective.thresholds().iter().map(|threshold| threshold.metric.quantity.unit());
             let figures: Vec<String> =
-                point.figures.iter().zip(units).map(|(figure, unit)| figure_text(figure, unit)).collect();
+                point.metrics.iter().zip(units).map(|(figure, unit)| figure_text(figure, unit)).collect();
             let figures = if figures.is_empty() { "the load is 1 or more".to_owned() } else { figures.join(", ") };
-            table.row([number(point.value), point.trials.to_string(), figures, point.says.name().to_owned()]);
+            table.row([number(point.value), point.trials.to_string(), figures, point.result.name().to_owned()]);
         }
         write!(f, "\n{table}")?;
-        answer.warnings.iter().try_for_each(|warning| writeln!(f, "\nwarning: {warning}"))
+        result.warnings.iter().try_for_each(|warning| writeln!(f, "\nwarning: {warning}"))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use offered_model::document::Schema;
+    use offered_events::document::Schema;
 
     use super::*;
 
     #[test]
     fn a_generator_limit_is_the_first_line() {
         let objective: Objective = "p99 < 250ms".parse().unwrap();
-        let answer = Document {
+        let result = Document {
             schema: Schema::new(),
             workload: "w.toml".into(),
             simulated: false,
@@ -99,14 +99,18 @@ mod tests {
             low: Some(400.0),
             high: None,
             complete: true,
-            generator_limit: Some(Limit { value: 800.0, failed: Vec::new(), because: "launches were late".into() }),
+            generator_limit: Some(Limit {
+                value: 800.0,
+                failed_checks: Vec::new(),
+                reason: "requests were late".into(),
+            }),
             warnings: Vec::new(),
             trials: 11,
             points: Vec::new(),
         };
-        let page = Text { answer: &answer, objective: &objective }.to_string();
+        let page = Text { result: &result, objective: &objective }.to_string();
         assert!(
-            page.starts_with("INVALID  the generator, not the server, was the limit at rate=800: launches were late\n"),
+            page.starts_with("INVALID  the generator, not the server, was the limit at rate=800: requests were late\n"),
             "{page}"
         );
         assert!(page.contains("is met at rate=400; the limit was not reached"), "{page}");

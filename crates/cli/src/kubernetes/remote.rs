@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use offered_base::Nanos;
+use offered_base::time::Instant;
 use offered_cluster::client::{Cluster, ClusterRun, Error, JobResult, PodState, RunStatus, WorkerStatus};
 use offered_cluster::manifests::{Manifests, RUNS_PATH};
 use offered_experiment::{CopyProgress, RecordedRun, VerifiedRun, VerifyOptions, fetch_run, run_exists};
 use offered_io::Clock;
-use offered_model::Nanos;
-use offered_model::time::Instant;
 use offered_store::ReadOptions;
 use offered_verify::{CheckResult, Measurements, ThresholdResult, Validity, Verdict};
 
@@ -149,8 +149,8 @@ impl Follower<'_> {
                 continue;
             }
             self.printed.insert(worker.index, is.clone());
-            let said = if failed(&worker.state) { self.last_error(cluster_run, worker) } else { String::new() };
-            news.entry(is + &said).or_default().push(worker.index + 1);
+            let text = if failed(&worker.state) { self.last_error(cluster_run, worker) } else { String::new() };
+            news.entry(is + &text).or_default().push(worker.index + 1);
         }
         for (is, numbers) in news {
             status!("{}: {is}", named(&numbers, self.task.workers));
@@ -161,10 +161,10 @@ impl Follower<'_> {
     }
 
     /// Prints a note, unless it was the last one.
-    fn note(&mut self, said: String) {
-        if self.last_note.as_ref() != Some(&said) {
-            status!("{said}");
-            self.last_note = Some(said);
+    fn note(&mut self, text: String) {
+        if self.last_note.as_ref() != Some(&text) {
+            status!("{text}");
+            self.last_note = Some(text);
         }
     }
 
@@ -231,12 +231,12 @@ impl Follower<'_> {
         }
         let beside = beside(task.out);
         fs::create_dir_all(&beside)
-            .map_err(|why| Failure::stopped(format!("cannot create {}: {why}", beside.display())))?;
+            .map_err(|error| Failure::stopped(format!("cannot create {}: {error}", beside.display())))?;
         let program = [PROGRAM, "export", &folder, "--to", "tar"];
         let mut telling = |came: u64| status!("fetching: {} MB", came / 1_000_000);
         let fetched = cluster_run.fetch(&program, &beside, abort, &mut telling).map_err(left).and_then(|bytes| {
             fs::rename(&beside, task.out)
-                .map_err(|why| Failure::stopped(format!("cannot write {}: {why}", task.out.display())))?;
+                .map_err(|error| Failure::stopped(format!("cannot write {}: {error}", task.out.display())))?;
             status!("fetched {} MB to {}", bytes.div_ceil(1_000_000), task.out.display());
             Ok(())
         });
@@ -257,7 +257,7 @@ fn fetch_from(url: &Path, out: &Path) -> Result<(), Failure> {
     let fetched = fetch_run(url, out, &mut |CopyProgress { objects, bytes, .. }| {
         status!("fetching: {objects} objects, {} MB", bytes.div_ceil(1_000_000));
     });
-    fetched.map_err(|why| Failure::stopped(format!("{why}; the run is in {}", url.display())))?;
+    fetched.map_err(|error| Failure::stopped(format!("{error}; the run is in {}", url.display())))?;
     status!("fetched to {}", out.display());
     Ok(())
 }
@@ -277,8 +277,8 @@ fn verify_run(out: &Path) -> Result<Exit, Failure> {
     let thresholds = match own {
         Some(RecordedRun { workload, .. }) => {
             let workload = workload.map_err(Failure::input)?;
-            let Verdict { gaps: launches, window, .. } = &verdict;
-            let measured = Measurements::new(&recording, launches, window, workload.counted());
+            let Verdict { gaps, window, .. } = &verdict;
+            let measured = Measurements::new(&recording, gaps, window, workload.counted());
             let measured = measured.with_pages(workload.pages());
             ThresholdResult::check_all(workload.thresholds(), &measured, &verdict).map_err(Failure::stopped)?
         }
@@ -287,11 +287,11 @@ fn verify_run(out: &Path) -> Result<Exit, Failure> {
     for checked in &thresholds {
         out!("threshold {}: {} ({})", checked.threshold, checked.result, checked.value_and_range());
     }
-    let is = |judgement| thresholds.iter().any(|checked| checked.result == judgement);
+    let any = |result| thresholds.iter().any(|threshold| threshold.result == result);
     Ok(match verdict.validity {
         Validity::Invalid => Exit::Invalid,
-        _ if is(CheckResult::Failed) => Exit::Failed,
-        _ if is(CheckResult::NotChecked) => Exit::Invalid,
+        _ if any(CheckResult::Failed) => Exit::Failed,
+        _ if any(CheckResult::NotChecked) => Exit::Invalid,
         _ => Exit::Done,
     })
 }
@@ -318,12 +318,12 @@ fn state(worker: &WorkerStatus) -> String {
 fn named(numbers: &[u32], all: u32) -> String {
     let [only] = numbers else {
         let runs = numbers.chunk_by(|one, next| one + 1 == *next);
-        let said = runs.map(|run| match run {
+        let text = runs.map(|run| match run {
             [one] => one.to_string(),
             [first, .., last] => format!("{first}-{last}"),
             [] => String::new(),
         });
-        return format!("workers {} of {all}", said.collect::<Vec<_>>().join(", "));
+        return format!("workers {} of {all}", text.collect::<Vec<_>>().join(", "));
     };
     format!("worker {only}/{all}")
 }

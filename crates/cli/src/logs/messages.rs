@@ -1,6 +1,8 @@
 //! Warnings and reasons of `offered logs`, with the flags that help.
 
-use offered_logs::{RecommendationReason, LogWarning, Exclusion, Findings, SIMILARITY_TOLERANCE, RuleResult, ServiceSource};
+use offered_logs::{
+    Exclusion, Findings, LogWarning, RecommendationReason, RuleResult, SIMILARITY_TOLERANCE, ServiceSource,
+};
 use offered_schedule::System;
 
 /// The flag that excluded lines.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
+use offered_base::Nanos;
 use offered_io::Clock;
 use offered_logs::Progress;
-use offered_model::Nanos;
 
 /// A progress bar, removed on drop.
 pub(crate) struct ProgressBar {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use offered_logs::{LogWarning, Findings, TraceSummary, model_by_rule};
+use offered_logs::{Findings, LogWarning, TraceSummary, model_by_rule};
 
 use super::messages;
 use crate::table::Table;
@@ -27,7 +27,8 @@ impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = self.found;
         let counted = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
-        let (requests, clients) = (counted(found.figures.requests, "request"), counted(found.figures.clients, "client"));
+        let (requests, clients) =
+            (counted(found.figures.requests, "request"), counted(found.figures.clients, "client"));
         writeln!(f, "{requests} by {clients}, {} to {}", found.figures.first_time, found.figures.last_time)?;
         for (dropped, lines) in &found.excluded {
             writeln!(f, "{lines} more excluded by {}", messages::option(*dropped))?;
@@ -85,7 +86,11 @@ impl Text<'_> {
         });
         writeln!(f, "  lengths       {}", shares.collect::<Vec<_>>().join(", "))?;
         let p = fit.p_value.map_or_else(String::new, |p| format!(", p {p:.3}"));
-        writeln!(f, "  stay          {:.4}; distance to a geometric distribution {:.3}{p}", fit.stay_probability, fit.distance)?;
+        writeln!(
+            f,
+            "  stay          {:.4}; distance to a geometric distribution {:.3}{p}",
+            fit.stay_probability, fit.distance
+        )?;
         if let Some(think) = &found.figures.think_time {
             writeln!(
                 f,

@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-use offered_model::Nanos;
-use offered_model::document::Schema;
+use offered_base::Nanos;
+use offered_events::document::Schema;
 use offered_plan::Error;
 use offered_plan::closed::multiclass::{self, Solution};
 use offered_plan::document::{self, Solution as Solved, Solutions};

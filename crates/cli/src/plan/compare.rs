@@ -5,10 +5,10 @@
 use std::path::PathBuf;
 
 use clap::Args as Arguments;
+use offered_events::document::Schema;
 use offered_experiment::model_comparison::{Cell, Found, cells, models};
-use offered_model::document::Schema;
-use offered_model::workload::Sessions;
 use offered_plan::document::Comparison;
+use offered_schedule::Sessions;
 
 use super::emulate::read_workload;
 use super::{load, users};

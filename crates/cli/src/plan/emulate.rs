@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args as Arguments, ValueEnum};
+use offered_base::{Nanos, Rate};
+use offered_distributions::Law;
 use offered_import::scripts;
-use offered_model::workload::{Closed, Draft, Request, Sessions, Target, Url, Workload};
-use offered_model::{Law, Nanos, Rate};
 use offered_plan::document::emulate::{self, Question, Users};
 use offered_plan::document::{self, FewerUsers};
 use offered_plan::emulate::Emulation;
+use offered_schedule::{Closed, Sessions};
+use offered_workload::{Draft, Request, Target, Url, Workload};
 
 use super::{per_second, seconds, share, users};
 use crate::exit::{Exit, Failure};
@@ -154,35 +156,35 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         distribution: &args.think_distribution.name(),
         think: args.think_distribution.law(),
     };
-    let answer = emulate::emulate(&question)?;
+    let result = emulate::emulate(&question)?;
     if args.tool.is_some() || args.output.is_some() {
-        return OutputFile { args, emulation: answer.emulation }.write();
+        return OutputFile { args, emulation: result.emulation }.write();
     }
     if args.json {
-        json(&answer.document);
+        json(&result.document);
     } else {
-        print(&answer.document);
+        print(&result.document);
     }
     Ok(Exit::Done)
 }
 
-fn print(answer: &document::Emulation) {
+fn print(result: &document::Emulation) {
     let line = |name: &str, value: String, note: &str| {
         out!("{}", format!("{name:<24}{value:>12}  {note}").trim_end());
     };
-    line("users N", answer.users.to_string(), "");
-    line("think time Z", duration(answer.think_s), &format!("mean; {}", answer.think_distribution));
-    line("N/Z", rate(answer.ratio_per_s), "");
-    line("expected Q", number(answer.concurrency), "Q = lambda R");
-    line("expected rate", rate(answer.rate_per_s), "lambda = N/Z - Q/Z");
-    line("RoRT", percent(answer.rort), "R / (R + Z)");
-    let (exact, note) = answer.exact_think_s.map_or(("-".to_owned(), "too few users for this response time"), |z| {
+    line("users N", result.users.to_string(), "");
+    line("think time Z", duration(result.think_s), &format!("mean; {}", result.think_distribution));
+    line("N/Z", rate(result.ratio_per_s), "");
+    line("expected Q", number(result.concurrency), "Q = lambda R");
+    line("expected rate", rate(result.rate_per_s), "lambda = N/Z - Q/Z");
+    line("RoRT", percent(result.rort), "R / (R + Z)");
+    let (exact, note) = result.exact_think_s.map_or(("-".to_owned(), "too few users for this response time"), |z| {
         (duration(z), "think time, if R does not change")
     });
-    line(&format!("for {} exactly", rate(answer.target.rate_per_s)), exact, note);
+    line(&format!("for {} exactly", rate(result.target.rate_per_s)), exact, note);
     out!("\nrequests                 CoV of gaps  dispersion of counts over long windows (both are 1 for web traffic)");
-    line("without queueing", format!("{:.4}", answer.cov), &format!("{:>11.4}", answer.dispersion));
-    let queueing = &answer.with_queueing;
+    line("without queueing", format!("{:.4}", result.cov), &format!("{:>11.4}", result.dispersion));
+    let queueing = &result.with_queueing;
     let note = format!(
         "{:>11.4}  M/M/1/N/N, S = {}, load {}, exponential think times",
         queueing.dispersion,
@@ -192,15 +194,15 @@ fn print(answer: &document::Emulation) {
     line("with queueing", format!("{:.4}", queueing.cov), &note);
     out!("A CoV near 1 does not prove Poisson arrivals: the dispersion shows correlation between gaps.");
 
-    if !answer.fewer_users.is_empty() {
+    if !result.fewer_users.is_empty() {
         out!("\nwith fewer users at the same N/Z");
         let mut table = Table::new(["users", "think", "rate", "RoRT", "CoV"]);
-        for FewerUsers { users, think_s, rate_per_s, rort, cov, .. } in &answer.fewer_users {
+        for FewerUsers { users, think_s, rate_per_s, rort, cov, .. } in &result.fewer_users {
             table.row([users.to_string(), duration(*think_s), rate(*rate_per_s), percent(*rort), format!("{cov:.4}")]);
         }
         out!(no newline: "{table}");
     }
-    let twice = &answer.if_response_doubles;
+    let twice = &result.if_response_doubles;
     out!(
         "\nif the response time doubles: this plan sends {}; N = {} and Z = {} restore {} and the RoRT",
         rate(twice.rate_unchanged_plan_per_s),

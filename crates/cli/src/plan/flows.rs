@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args as Arguments;
-use offered_model::document::Schema;
-use offered_model::workload::Sessions;
-use offered_model::{Flows, Workload};
+use offered_events::document::Schema;
 use offered_plan::document::{FlowMix, FlowStep, RequestShare};
+use offered_schedule::Flows;
+use offered_schedule::Sessions;
+use offered_workload::Workload;
 
 use super::emulate::read_workload;
 use crate::exit::{Exit, Failure};
@@ -50,8 +51,8 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     out!("{table}");
     out!("a session sends {} requests on average", number(flows.mean()));
     out!("and thinks {} on average after each response", duration(workload.mean_think().unwrap_or_default()));
-    if let Some(asked) = workload.asked_rate() {
-        out!("{} sessions, {} requests", rate(asked / flows.mean()), rate(asked));
+    if let Some(request_rate) = workload.asked_rate() {
+        out!("{} sessions, {} requests", rate(request_rate / flows.mean()), rate(request_rate));
     }
     if let Sessions::Closed(closed) = workload.sessions()
         && let Some(most) = closed.most_per_s()

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args as Arguments;
-use offered_model::document::Schema;
+use offered_events::document::Schema;
 use offered_plan::analytic::{Analysis, analyse};
 use offered_plan::document::solve::{document, population};
 use offered_plan::document::{Solution, Solutions};
@@ -38,26 +38,26 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let Some(path) = &args.workload else { return classes::run(&args.class, args.budget, args.json) };
     let workload = read_workload(path)?;
-    let answers = if args.load.is_empty() {
+    let analyses = if args.load.is_empty() {
         vec![analyse(&workload, None)?]
     } else {
         args.load.iter().map(|load| analyse(&workload, Some(*load))).collect::<Result<_, _>>()?
     };
     if args.json {
-        let results = answers.iter().map(|answer| Solution::System(document(answer))).collect();
+        let results = analyses.iter().map(|analysis| Solution::System(document(analysis))).collect();
         json(&Solutions { schema: Schema::new(), results });
         return Ok(Exit::Done);
     }
-    for answer in &answers {
-        print(answer);
+    for analysis in &analyses {
+        print(analysis);
     }
     Ok(Exit::Done)
 }
 
-fn print(answer: &Analysis) {
+fn print(analysis: &Analysis) {
     let line = |name: &str, value: String| out!("  {name:<14}{value}");
-    out!("{}  ({})", answer.model, answer.discipline);
-    let (users, think, stay) = population(answer.system);
+    out!("{}  ({})", analysis.model, analysis.discipline);
+    let (users, think, stay) = population(analysis.system);
     if let Some(users) = users {
         line("users N", users.to_string());
     }
@@ -67,19 +67,19 @@ fn print(answer: &Analysis) {
     if let Some(stay) = stay {
         line("stay p", number(stay));
     }
-    if let Some(load) = answer.load {
+    if let Some(load) = analysis.load {
         line("load", number(load));
     }
-    if let Some(offered) = answer.system.and_then(|s| s.arrival_rate()) {
+    if let Some(offered) = analysis.system.and_then(|s| s.arrival_rate()) {
         line("arrivals", rate(offered));
     }
-    if let Some(known) = &answer.steady_state {
-        line("throughput X", rate(known.throughput));
-        line("response R", duration(known.response));
-        if let Some(sdev) = known.sdev {
+    if let Some(metrics) = &analysis.steady_state {
+        line("throughput X", rate(metrics.throughput));
+        line("response R", duration(metrics.response));
+        if let Some(sdev) = metrics.sdev {
             line("sdev of R", duration(sdev));
         }
-        if let Some(p) = known.percentiles {
+        if let Some(p) = metrics.percentiles {
             line(
                 "percentiles",
                 format!(
@@ -91,31 +91,31 @@ fn print(answer: &Analysis) {
                 ),
             );
         }
-        line("in system Q", number(known.in_system));
-        line("utilisation U", number(known.utilisation));
-        if let Some(of) = known.requests {
+        line("in system Q", number(metrics.in_system));
+        line("utilisation U", number(metrics.utilisation));
+        if let Some(of) = metrics.requests {
             let [cov, lag, dispersion] = [of.cov, of.lag1, of.dispersion].map(number);
             line("requests", format!("CoV {cov} of gaps, {lag} lag-1 correlation, {dispersion} dispersion of counts"));
         }
-        if let Some(lost) = known.rejected_share {
+        if let Some(lost) = metrics.rejected_share {
             line("rejected", percent(lost));
         }
     }
-    if let Some(bounds) = answer.bounds {
+    if let Some(bounds) = analysis.bounds {
         let knee = number(bounds.knee);
         line(
             "bounds",
             format!("X <= {}, R >= {}, knee N* = {knee}", rate(bounds.throughput), duration(bounds.response)),
         );
     }
-    match &answer.steady_state {
-        Some(known) => {
-            line("method", known.method.to_owned());
-            line("source", known.source.to_owned());
-            line("assumption", answer.assumption.clone());
-            if !known.stations.is_empty() {
+    match &analysis.steady_state {
+        Some(metrics) => {
+            line("method", metrics.method.to_owned());
+            line("source", metrics.source.to_owned());
+            line("assumption", analysis.assumption.clone());
+            if !metrics.stations.is_empty() {
                 let mut table = Table::new(["station", "residence", "Q", "U", "visits"]);
-                for s in &known.stations {
+                for s in &metrics.stations {
                     let cells = [duration(s.residence), number(s.in_system), number(s.utilisation), rate(s.throughput)];
                     let [residence, queue, busy, visits] = cells;
                     table.row([s.name.clone(), residence, queue, busy, visits]);
@@ -123,6 +123,6 @@ fn print(answer: &Analysis) {
                 out!(no newline: "{table}");
             }
         }
-        None => line("answer", answer.assumption.clone()),
+        None => line("result", analysis.assumption.clone()),
     }
 }

@@ -1,7 +1,7 @@
 //! `offered plan table`: a closed system by number of users (Brady and Gunther, Tables 1a and 1b, Figures 1, 5 and 6).
 
 use clap::{Args as Arguments, ValueEnum};
-use offered_model::{Nanos, Rate};
+use offered_base::{Nanos, Rate};
 use offered_plan::Station;
 use offered_plan::document::table::{self, Network};
 use offered_plan::document::{Curve, Point, Population, Populations};
@@ -81,11 +81,11 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Done);
     }
-    let answer = network.populations(&args.users)?;
+    let result = network.populations(&args.users)?;
     match (args.json, args.csv) {
-        (true, _) => json(&answer),
-        (_, true) => csv(&answer),
-        _ => print(&answer),
+        (true, _) => json(&result),
+        (_, true) => csv(&result),
+        _ => print(&result),
     }
     Ok(Exit::Done)
 }
@@ -100,11 +100,11 @@ impl Given {
     }
 }
 
-fn print(answer: &Populations) {
+fn print(result: &Populations) {
     let heads = ["users N", "think Z (s)", "N/Z (/s)", "rate (/s)", "Q", "Q/Z (/s)", "response", "RoRT"];
     let mut table = Table::new(heads);
     let two = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
-    for row in &answer.rows {
+    for row in &result.rows {
         table.row([
             row.users.to_string(),
             number(row.think_s),
@@ -117,13 +117,13 @@ fn print(answer: &Populations) {
         ]);
     }
     out!(no newline: "{table}");
-    out!("solved by {}", answer.method);
+    out!("solved by {}", result.method);
 }
 
-fn csv(answer: &Populations) {
+fn csv(result: &Populations) {
     out!("users,think_s,ratio_per_s,rate_per_s,concurrency,q_over_z,response_s,rort");
     let number = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
-    for Population { users, think_s, ratio_per_s, rate_per_s, concurrency, q_over_z, response_s, rort } in &answer.rows
+    for Population { users, think_s, ratio_per_s, rate_per_s, concurrency, q_over_z, response_s, rort } in &result.rows
     {
         let (ratio, waiting) = (number(*ratio_per_s), number(*q_over_z));
         out!("{users},{think_s},{ratio},{rate_per_s},{concurrency},{waiting},{response_s},{rort}");

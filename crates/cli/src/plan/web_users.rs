@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args as Arguments;
-use offered_model::document::Schema;
-use offered_model::{Nanos, Rate};
+use offered_base::{Nanos, Rate};
+use offered_events::document::Schema;
 use offered_plan::document::{WebUserCount, WebUsers};
 use offered_plan::web_users::Traffic;
 use offered_verify::Criteria;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use offered_model::{Exchange, Said};
+use offered_events::{Exchange, Said};
 
 use crate::table::sanitized;
 use offered_report::format::number;
@@ -45,10 +45,10 @@ impl fmt::Display for ExchangeText<'_> {
             writeln!(f, "   reason: {}", sanitized(why))?;
         }
         if let Some(asked) = &e.asked {
-            self.said(f, '>', asked)?;
+            self.write_message(f, '>', asked)?;
         }
         if let Some(answered) = &e.answered {
-            self.said(f, '<', answered)?;
+            self.write_message(f, '<', answered)?;
         }
         for (name, value) in &e.extracted {
             match value {
@@ -71,22 +71,22 @@ impl fmt::Display for ExchangeText<'_> {
 }
 
 impl ExchangeText<'_> {
-    fn said(&self, f: &mut fmt::Formatter<'_>, side: char, said: &Said) -> fmt::Result {
+    fn write_message(&self, f: &mut fmt::Formatter<'_>, side: char, message: &Said) -> fmt::Result {
         let lines = |most: usize| if self.whole { usize::MAX } else { most };
-        for line in said.head.iter().take(lines(HEAD)) {
+        for line in message.head.iter().take(lines(HEAD)) {
             writeln!(f, "{side} {}", self.line(line))?;
         }
-        if said.head.len() > lines(HEAD) {
-            writeln!(f, "{side} ... {} more lines", said.head.len() - HEAD)?;
+        if message.head.len() > lines(HEAD) {
+            writeln!(f, "{side} ... {} more lines", message.head.len() - HEAD)?;
         }
-        match &said.body {
-            _ if said.bytes == 0 => {}
-            None => writeln!(f, "{side}\n{side} ({} bytes, not text)", said.bytes)?,
+        match &message.body {
+            _ if message.bytes == 0 => {}
+            None => writeln!(f, "{side}\n{side} ({} bytes, not text)", message.bytes)?,
             Some(body) => {
                 writeln!(f, "{side}")?;
                 // Long lines are broken, so that a document without line breaks is visible.
                 let wrapped = body.lines().flat_map(wrapped);
-                let mut left_out = said.cut;
+                let mut left_out = message.cut;
                 for (number, line) in wrapped.enumerate() {
                     if number >= lines(BODY) {
                         left_out = true;
@@ -95,7 +95,7 @@ impl ExchangeText<'_> {
                     writeln!(f, "{}", format!("{side} {}", sanitized(&line)).trim_end())?;
                 }
                 if left_out {
-                    writeln!(f, "{side} ... of {} bytes", said.bytes)?;
+                    writeln!(f, "{side} ... of {} bytes", message.bytes)?;
                 }
             }
         }
@@ -124,7 +124,7 @@ fn wrapped(line: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::Failed;
+    use offered_events::Failed;
 
     fn exchange() -> Exchange {
         Exchange {

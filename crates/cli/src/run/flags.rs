@@ -7,9 +7,10 @@ mod arrivals;
 
 use std::path::Path;
 
+use offered_base::Nanos;
 use offered_experiment::WorkloadSource;
-use offered_model::workload::Url;
-use offered_model::{Nanos, Workload};
+use offered_workload::Url;
+use offered_workload::Workload;
 use toml_edit::{Array, DocumentMut, InlineTable, Value, value};
 
 use crate::exit::Failure;
@@ -121,7 +122,7 @@ impl WorkloadFlags {
         }
         if file.is_none() {
             // Report a wrong URL before a missing system model.
-            self.target.parse::<Url>().map_err(|why| Failure::input(format!("target.url: {why}")))?;
+            self.target.parse::<Url>().map_err(|error| Failure::input(format!("target.url: {error}")))?;
         }
         self.edit(&mut document, file.is_some(), shared)?;
         let input = self.input(document.to_string());
@@ -208,8 +209,8 @@ impl WorkloadFlags {
         if let Some(late) = &self.late {
             document["late"] = value(late);
         }
-        for said in self.arrivals.edit(document, file)? {
-            status!("note: {said}");
+        for note in self.arrivals.edit(document, file)? {
+            status!("note: {note}");
         }
         let text = |text: &Option<String>| text.as_deref().map(Value::from);
         let time = |time: Option<Nanos>| time.map(|time| Value::from(time.to_string()));

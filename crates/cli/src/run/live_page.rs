@@ -4,11 +4,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use offered_base::Share;
 use offered_experiment::FinishedRun;
-use offered_model::workload::Sessions;
-use offered_model::{Share, Workload};
 use offered_report::format::number;
+use offered_schedule::Sessions;
 use offered_watch::Page;
+use offered_workload::Workload;
 
 use super::text::model;
 use crate::exit::Failure;
@@ -38,8 +39,8 @@ pub(crate) fn serve(
     stop: Option<Arc<AtomicBool>>,
 ) -> Result<Page, Failure> {
     let (about, can_stop) = (description(workload, share), stop.is_some());
-    let page = Page::serve(address, about, stop).map_err(|why| {
-        Failure::input(format!("cannot serve the live page at {address}: {why}; choose another --ui"))
+    let page = Page::serve(address, about, stop).map_err(|error| {
+        Failure::input(format!("cannot serve the live page at {address}: {error}; choose another --ui"))
     })?;
     if !address.ip().is_loopback() {
         status!(

@@ -19,8 +19,9 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
 
 /// Serves the metrics and prints their URL.
 pub(crate) fn serve(address: SocketAddr) -> Result<Metrics, Failure> {
-    let metrics = Metrics::serve(address)
-        .map_err(|why| Failure::input(format!("cannot serve metrics at {address}: {why}; choose another --metrics")))?;
+    let metrics = Metrics::serve(address).map_err(|error| {
+        Failure::input(format!("cannot serve metrics at {address}: {error}; choose another --metrics"))
+    })?;
     if !address.ip().is_loopback() {
         status!("warning: the metrics are readable from other machines");
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use offered_events::{Outcome, RunId};
 use offered_experiment::trace_sessions;
-use offered_model::{Outcome, RunId, Workload};
+use offered_workload::Workload;
 
 use super::exchange::ExchangeText;
 use crate::exit::{Exit, Failure};

@@ -49,26 +49,26 @@ impl LiveView for Block {
 /// The lines under the bar, at most `rows`.
 fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
     let validity = format!("{} so far", pulse.validity.name().to_uppercase());
-    let because = fit(pulse.reason.clone(), columns.saturating_sub(validity.len() + 2));
+    let reason = fit(pulse.reason.clone(), columns.saturating_sub(validity.len() + 2));
     let validity = match pulse.validity {
         Validity::Valid => style(validity).green(),
         Validity::Invalid => style(validity).red(),
         Validity::ValidWithWarnings => style(validity).yellow(),
         Validity::NotChecked => style(validity),
     };
-    let outrun = pulse.growth.filter(|growth| growth.outrun).map_or_else(String::new, |growth| {
-        let said = "OVERLOADED";
-        let how = format!(": {}, backlog grows {}/s", flow(&pulse.recent), number(growth.per_s));
-        let how = fit(how, columns.saturating_sub(said.len()));
-        format!("{}{how}\n", style(said).red().for_stderr())
+    let overloaded = pulse.growth.filter(|growth| growth.outrun).map_or_else(String::new, |growth| {
+        let text = "OVERLOADED";
+        let details = format!(": {}, backlog grows {}/s", flow(&pulse.recent), number(growth.per_s));
+        let details = fit(details, columns.saturating_sub(text.len()));
+        format!("{}{details}\n", style(text).red().for_stderr())
     });
     let Pulse { launched, in_flight, unsent, .. } = pulse;
     let most = pulse.most.map_or_else(String::new, |most| format!(" of {most}"));
     let counts = format!("sent {launched}{most}, in flight {in_flight}, not sent {unsent}; errors: {}", errors(pulse));
     let unkept =
-        unkept(pulse).map_or_else(String::new, |said| format!("{}\n", style(fit(said, columns)).red().for_stderr()));
+        unkept(pulse).map_or_else(String::new, |text| format!("{}\n", style(fit(text, columns)).red().for_stderr()));
     let mut block = format!(
-        "{}\n\n{}{}\n{}\n{}: {because}\n{outrun}{unkept}",
+        "{}\n\n{}{}\n{}\n{}: {reason}\n{overloaded}{unkept}",
         fit(phase(pulse), columns),
         figures(pulse),
         fit(counts, columns),
@@ -102,7 +102,7 @@ fn phase(pulse: &Pulse) -> String {
 
 /// That events cannot be written at present, and why.
 fn unkept(pulse: &Pulse) -> Option<String> {
-    pulse.unkept.as_ref().map(|why| format!("NOT RECORDED, retrying every second: {why}"))
+    pulse.unkept.as_ref().map(|error| format!("NOT RECORDED, retrying every second: {error}"))
 }
 
 /// Cuts a line to `columns`: a wrapped line could not be erased.
@@ -119,8 +119,8 @@ fn figures(pulse: &Pulse) -> Table {
     let mut table = Table::new(heads);
     let without = Figures { response_ms: pulse.without_lateness_ms, ..Figures::default() };
     for (name, figures) in [("last 10 s", &pulse.recent), ("so far", &pulse.so_far), ("without lateness", &without)] {
-        let [asked, sent, answers, p50, p95, p99, late] = numbers(figures);
-        table.row([name.to_owned(), asked, sent, answers, p50, p95, p99, late]);
+        let [target, sent, completed, p50, p95, p99, late] = numbers(figures);
+        table.row([name.to_owned(), target, sent, completed, p50, p95, p99, late]);
     }
     table
 }
@@ -143,9 +143,9 @@ fn numbers(figures: &Figures) -> [String; 7] {
 
 /// `target 150/s, completed 92/s`.
 fn flow(figures: &Figures) -> String {
-    let answered = optional(figures.answered_per_s);
-    let asked = figures.asked_per_s.map_or_else(String::new, |asked| format!("target {}/s, ", number(asked)));
-    format!("{asked}completed {answered}/s")
+    let completed = optional(figures.answered_per_s);
+    let target = figures.asked_per_s.map_or_else(String::new, |target| format!("target {}/s, ", number(target)));
+    format!("{target}completed {completed}/s")
 }
 
 /// A row per worker, as many as fit, those with problems first.
@@ -255,13 +255,13 @@ impl LiveView for Lines {
 }
 
 fn line(pulse: &Pulse) -> String {
-    let [asked, sent, answers, p50, p95, p99, late] = numbers(&pulse.recent);
-    let outrun = if pulse.growth.is_some_and(|growth| growth.outrun) { ", overloaded" } else { "" };
-    let amiss = pulse.workers.iter().filter(|worker| has_problem(worker));
-    let amiss: String = amiss.map(|worker| format!("; worker {} {}", worker.name, worker.words())).collect();
+    let [target, sent, completed, p50, p95, p99, late] = numbers(&pulse.recent);
+    let overloaded = if pulse.growth.is_some_and(|growth| growth.outrun) { ", overloaded" } else { "" };
+    let problems = pulse.workers.iter().filter(|worker| has_problem(worker));
+    let problems: String = problems.map(|worker| format!("; worker {} {}", worker.name, worker.words())).collect();
     format!(
-        "{:.0} s: target {asked}/s, sent {sent}/s, completed {answers}/s, in flight {}, response p50 {p50} p95 {p95} p99 {p99} ms, \
-         lateness p99 {late} us, CoV {}, not sent {}, errors: {}; {} so far{outrun}{amiss}",
+        "{:.0} s: target {target}/s, sent {sent}/s, completed {completed}/s, in flight {}, response p50 {p50} p95 {p95} p99 {p99} ms, \
+         lateness p99 {late} us, CoV {}, not sent {}, errors: {}; {} so far{overloaded}{problems}",
         pulse.time_s,
         pulse.in_flight,
         pulse.cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.3}")),
@@ -274,7 +274,7 @@ fn line(pulse: &Pulse) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::Outcome;
+    use offered_events::Outcome;
     use offered_verify::{Pattern, ThresholdResult};
     use offered_watch::{Growth, Lateness, Request};
 
@@ -333,7 +333,7 @@ mod tests {
         let large = block(&pulse(), 48, 200);
         assert!(large.contains("a request with a long...   999999") && large.contains("#####"), "{large}");
         assert!(large.lines().count() <= 48);
-        // The bar and the longest of what stands beside it.
+        // The bar with the longest text.
         let bar = TEMPLATE.replace("{bar:14}", &"=".repeat(14)).replace("{prefix}", "86400 s of 86400 s");
         assert!(bar.replace("{msg}", Phase::Draining.words()).len() < 80, "{bar}");
         let kinds = [
@@ -349,8 +349,8 @@ mod tests {
         let errors = block(&failing, 22, 80);
         assert!(errors.lines().all(|line| line.chars().count() <= 80), "{errors}");
         let full = Pulse { unkept: Some("cannot write runs/1: No space left on device".into()), ..pulse() };
-        let told = "NOT RECORDED, retrying every second: cannot write runs/1: No space left on device\n";
-        assert!(block(&full, 22, 80).contains(told), "{}", block(&full, 22, 80));
+        let message = "NOT RECORDED, retrying every second: cannot write runs/1: No space left on device\n";
+        assert!(block(&full, 22, 80).contains(message), "{}", block(&full, 22, 80));
         let block = block(&pulse(), 22, 80);
         let wide: Vec<&str> = block.lines().filter(|line| line.chars().count() > 80).collect();
         assert!(wide.is_empty() && block.lines().count() <= 22, "{block}");
@@ -367,7 +367,7 @@ mod tests {
         ] {
             assert!(block.contains(part), "{part}: {block}");
         }
-        // With one request and no threshold there is room for all responses, if not for a line each.
+        // Without requests and thresholds, the histogram fits, with joined bins.
         let plain = Pulse { requests: Vec::new(), thresholds: Vec::new(), growth: None, ..pulse() };
         let drawn = super::block(&plain, 17, 80);
         assert_eq!(drawn.lines().count(), 16, "{drawn}");

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use offered_events::RunId;
 use offered_experiment::{Millis, Summary};
-use offered_model::workload::Sessions;
-use offered_model::{Count, RunId, Workload};
 use offered_run::{End, Halted};
+use offered_schedule::Count;
+use offered_schedule::Sessions;
 use offered_verify::{CheckResult, NotCheckedReason, RequestStats, Stability, StabilityState, Validity, Verdict};
+use offered_workload::Workload;
 
 use crate::messages;
 use crate::table::{Table, clipped, sanitized, wrapped};
@@ -77,7 +79,7 @@ impl Text<'_> {
         if let Some(failures) = s.requests.last().and_then(messages::failures).filter(|_| s.succeeded()) {
             lines.add("FAILURES", format!("{failures}{}", self.most_frequent_failure()));
         }
-        lines.thresholds(&s.thresholds, s.believable());
+        lines.thresholds(&s.thresholds, s.is_valid());
         lines.stability(s.stability.as_ref(), s.asked_rate_per_s);
         lines
     }
@@ -96,7 +98,7 @@ impl Text<'_> {
             _ => "many",
         };
         let status = status.map_or(String::new(), |status| format!(" {status}"));
-        let why = why.as_deref().map_or(String::new(), |why| format!(": {}", sanitized(why)));
+        let why = why.as_deref().map_or(String::new(), |error| format!(": {}", sanitized(error)));
         format!(", {many} of them {outcome}{status}{why}")
     }
 
@@ -106,16 +108,16 @@ impl Text<'_> {
             writeln!(f, "  set load   {}", set.in_words())?;
         }
         let model = model(self.workload);
-        let asked =
+        let target =
             s.asked_rate_per_s.map_or_else(|| closed_target(self.workload), |rate| format!("{}/s", number(rate)));
         // Sent and completed rates of the same seconds.
-        let launched = s.stability.map(|keeps_up| keeps_up.sent_rate_per_s).or(s.offered_rate_per_s);
-        let (launched, answered) = (rate(launched), rate(s.answered_rate_per_s));
-        let well = self.ok_and_failed_rates().unwrap_or_default();
+        let sent = s.stability.map(|keeps_up| keeps_up.sent_rate_per_s).or(s.offered_rate_per_s);
+        let (sent, completed) = (rate(sent), rate(s.answered_rate_per_s));
+        let ok = self.ok_and_failed_rates().unwrap_or_default();
         let run = self.run.map_or(String::new(), |run| format!(", run id {run}"));
         writeln!(
             f,
-            "  load       {model}, target {asked}, sent {launched}{well}, completed {answered}, seed {}{run}",
+            "  load       {model}, target {target}, sent {sent}{ok}, completed {completed}, seed {}{run}",
             s.seed
         )?;
         let most = match self.workload.count() {
@@ -130,8 +132,8 @@ impl Text<'_> {
     fn ok_and_failed_rates(&self) -> Option<String> {
         let total = self.summary.requests.last().filter(|total| total.failed > 0)?;
         let time = Some(self.verdict.window.end_s - self.verdict.window.start_s).filter(|time| *time > 0.0)?;
-        let [well, failed] = [total.ok, total.failed].map(|n| number(n as f64 / time));
-        Some(format!(" (ok {well}/s, failed {failed}/s)"))
+        let [ok, failed] = [total.ok, total.failed].map(|n| number(n as f64 / time));
+        Some(format!(" (ok {ok}/s, failed {failed}/s)"))
     }
 
     /// A row per request and the total. Of many requests, those with most failures and most requests.
@@ -139,7 +141,7 @@ impl Text<'_> {
         let Some((total, requests)) = self.summary.requests.split_last() else { return Ok(()) };
         let mut rows: Vec<&RequestStats> = requests.iter().collect();
         rows.sort_by_key(|row| std::cmp::Reverse((row.failed, row.requests)));
-        let left_out = rows.len().saturating_sub(REQUESTS);
+        let omitted = rows.len().saturating_sub(REQUESTS);
         rows.truncate(REQUESTS);
         rows.sort_by(|a, b| a.label.cmp(&b.label));
         // A single request equals the total.
@@ -149,12 +151,12 @@ impl Text<'_> {
             let name = if row == total { "  total".to_owned() } else { format!("  {}", clipped(&row.label)) };
             let [p50, p95, p99, max] =
                 [row.p50_ms, row.p95_ms, row.p99_ms, row.max_ms].map(|n| n.map_or_else(|| "-".to_owned(), number));
-            let [launches, ok, failed] = [row.requests, row.ok, row.failed].map(|n| n.to_string());
-            table.row([name, launches, ok, failed, p50, p95, p99, max]);
+            let [requests, ok, failed] = [row.requests, row.ok, row.failed].map(|n| n.to_string());
+            table.row([name, requests, ok, failed, p50, p95, p99, max]);
         }
         write!(f, "\n{table}")?;
-        if left_out > 0 {
-            writeln!(f, "  {left_out} more requests: see --json")?;
+        if omitted > 0 {
+            writeln!(f, "  {omitted} more requests: see --json")?;
         }
         Ok(())
     }
@@ -184,8 +186,8 @@ impl Text<'_> {
                     cov(of.cov_low),
                     cov(of.cov_high)
                 )?;
-                let (asked, launched) = (rate(s.asked_rate_per_s), rate(s.offered_rate_per_s));
-                writeln!(f, "  requests   target {asked}, sent {launched}; CoV measured {}", cov(a.measured_cov))?;
+                let (target, sent) = (rate(s.asked_rate_per_s), rate(s.offered_rate_per_s));
+                writeln!(f, "  requests   target {target}, sent {sent}; CoV measured {}", cov(a.measured_cov))?;
             }
         }
         if let Some(late) = &s.lateness_us {
@@ -241,7 +243,7 @@ impl Text<'_> {
         for failure in s.failures.iter().take(FAILURES) {
             let label = failure.label.as_deref().map_or(String::new(), |label| format!("{}: ", sanitized(label)));
             let status = failure.status.map_or(String::new(), |status| format!(" {status}"));
-            let why = failure.why.as_deref().map_or(String::new(), |why| format!(", {}", sanitized(why)));
+            let why = failure.why.as_deref().map_or(String::new(), |error| format!(", {}", sanitized(error)));
             writeln!(f, "{:>10}   {label}{}{status}{why}", failure.n, failure.outcome)?;
         }
         let more: u64 = s.failures.iter().skip(FAILURES).map(|failure| failure.n).sum();
@@ -280,8 +282,9 @@ impl Text<'_> {
     fn little(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let q = &self.summary.queue;
         let (Some(rate), Some(response), Some(concurrency)) = (q.rate_per_s, q.response_ms, q.concurrency) else {
-            let outrun = self.summary.stability.is_some_and(|keeps_up| keeps_up.state == StabilityState::Overloaded);
-            let why = if outrun { "the system is overloaded" } else { "too few completed requests" };
+            let overloaded =
+                self.summary.stability.is_some_and(|keeps_up| keeps_up.state == StabilityState::Overloaded);
+            let why = if overloaded { "the system is overloaded" } else { "too few completed requests" };
             return writeln!(f, "  Little     Q = lambda R does not apply: {why}");
         };
         write!(

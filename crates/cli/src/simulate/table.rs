@@ -33,14 +33,14 @@ fn row(table: &mut Table, name: &str, spread: &SampleSummary, unit: f64) {
 }
 
 /// One result in full.
-pub(super) fn one(answer: &SimulationResult) -> String {
-    let summary = &answer.summary;
+pub(super) fn one(result: &SimulationResult) -> String {
+    let summary = &result.summary;
     let mut out = String::new();
-    let mut head = format!("{}, {}, service {}", answer.model, answer.discipline, answer.service);
-    if let Some(users) = answer.users {
+    let mut head = format!("{}, {}, service {}", result.model, result.discipline, result.service);
+    if let Some(users) = result.users {
         let _ = write!(head, ", {users} users");
     }
-    if let Some(think) = answer.think {
+    if let Some(think) = result.think {
         let _ = write!(head, ", think {} s", number(think));
     }
     let _ = writeln!(out, "{head}\n{} requests after a warm-up of {}\n", summary.jobs, summary.warm_up);
@@ -51,7 +51,7 @@ pub(super) fn one(answer: &SimulationResult) -> String {
     table.row(["  95 % intervals".to_owned(), String::new(), String::new(), p50, p90, p95, p99, String::new()]);
     let mut spread = |name: &str, spread: &SampleSummary, unit: f64| row(&mut table, name, spread, unit);
     spread("slowdown", &summary.slowdown, 1.0);
-    for (label, class) in answer.labels.iter().zip(&summary.classes) {
+    for (label, class) in result.labels.iter().zip(&summary.classes) {
         let (Some((response, slowdown)), label) = (class, clipped(label)) else { continue };
         spread(&format!("  {label}: response ms"), response, 1e3);
         spread(&format!("  {label}: slowdown"), slowdown, 1.0);
@@ -67,7 +67,7 @@ pub(super) fn one(answer: &SimulationResult) -> String {
         figures.row([name.to_owned(), number(estimate.value * unit), interval]);
     };
     figure("throughput/s", summary.throughput, 1.0);
-    figure("measured load", answer.load_reached, 1.0);
+    figure("measured load", result.load_reached, 1.0);
     figure("requests in system", summary.in_system, 1.0);
     figure("E[N]/X ms", summary.littles_law_response, 1e3);
     if summary.rejected.value > 0.0 {
@@ -78,11 +78,11 @@ pub(super) fn one(answer: &SimulationResult) -> String {
 }
 
 /// A row per result.
-pub(super) fn many(points: &[Point], answers: &[SimulationResult]) -> String {
+pub(super) fn many(points: &[Point], results: &[SimulationResult]) -> String {
     let mut table =
         Table::new(["point", "response ms", "p50", "p95", "p99", "slowdown", "load", "throughput/s", "think s"]);
-    for (point, answer) in points.iter().zip(answers) {
-        let summary = &answer.summary;
+    for (point, result) in points.iter().zip(results) {
+        let summary = &result.summary;
         let millis = |secs: f64| number(secs * 1e3);
         let mean = summary.response.mean;
         table.row([
@@ -92,30 +92,30 @@ pub(super) fn many(points: &[Point], answers: &[SimulationResult]) -> String {
             millis(summary.response.p95.value),
             millis(summary.response.p99.value),
             number(summary.slowdown.mean.value),
-            with_error(answer.load_reached),
+            with_error(result.load_reached),
             number(summary.throughput.value),
-            answer.think.map_or_else(String::new, number),
+            result.think.map_or_else(String::new, number),
         ]);
     }
     table.to_string()
 }
 
 /// Columns in full precision: the varied fields, then the figures.
-pub(super) fn columns(points: &[Point], answers: &[SimulationResult]) -> Vec<Column> {
+pub(super) fn columns(points: &[Point], results: &[SimulationResult]) -> Vec<Column> {
     let swept = points[0].values.iter().enumerate().map(|(place, (field, _))| {
         let cells = points.iter().map(|point| Some(point.values[place].1.clone())).collect();
         Column { name: format!("varied_{field}"), cells: Cells::Texts(cells) }
     });
     let column = |name: &str, cells| Column { name: name.to_owned(), cells };
     let text = |name: &str, of: &dyn Fn(&SimulationResult) -> String| {
-        column(name, Cells::Texts(answers.iter().map(|answer| Some(of(answer))).collect()))
+        column(name, Cells::Texts(results.iter().map(|result| Some(of(result))).collect()))
     };
     let known = |name: &str, of: &dyn Fn(&SimulationResult) -> Option<f64>| {
-        column(name, Cells::Numbers(answers.iter().map(of).collect()))
+        column(name, Cells::Numbers(results.iter().map(of).collect()))
     };
-    let numbers = |name: &str, of: &dyn Fn(&SimulationResult) -> f64| known(name, &|answer| Some(of(answer)));
+    let numbers = |name: &str, of: &dyn Fn(&SimulationResult) -> f64| known(name, &|result| Some(of(result)));
     let count = |name: &str, of: &dyn Fn(&SimulationResult) -> Option<u64>| {
-        column(name, Cells::Counts(answers.iter().map(of).collect()))
+        column(name, Cells::Counts(results.iter().map(of).collect()))
     };
     let figures = [
         text("model", &|a| a.model.to_owned()),
@@ -137,7 +137,7 @@ pub(super) fn columns(points: &[Point], answers: &[SimulationResult]) -> Vec<Col
         numbers("response_p95_s", &|a| a.summary.response.p95.value),
         numbers("response_p99_s", &|a| a.summary.response.p99.value),
         numbers("response_max_s", &|a| a.summary.response.max),
-        numbers("response_by_little_s", &|a| a.summary.littles_law_response.value),
+        numbers("littles_law_response_s", &|a| a.summary.littles_law_response.value),
         numbers("slowdown_mean", &|a| a.summary.slowdown.mean.value),
         known("session_mean_s", &|a| a.summary.sessions.as_ref().map(|s| s.duration.mean.value)),
         known("session_p95_s", &|a| a.summary.sessions.as_ref().map(|s| s.duration.p95.value)),

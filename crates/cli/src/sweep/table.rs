@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use offered_experiment::sweep::{Figures, Interval, Kept, Measured};
-use offered_model::Objective;
 use offered_store::{Cells, Column};
 use offered_verify::NotCheckedReason;
+use offered_workload::Objective;
 
 use crate::table::Table;
 use offered_report::format::{number, optional};
@@ -49,8 +49,8 @@ pub(super) fn page(cells: &[Measured], objective: Option<&Objective>, kept: &[Ke
             optional(f.lateness_us.map(|late| late.p99)),
             // A closed system cannot be overloaded.
             f.stability
-                .filter(|kept| kept.not_checked_reason != Some(NotCheckedReason::ClosedSystem))
-                .map_or_else(|| "-".to_owned(), |kept| kept.state.name().to_owned()),
+                .filter(|stability| stability.not_checked_reason != Some(NotCheckedReason::ClosedSystem))
+                .map_or_else(|| "-".to_owned(), |stability| stability.state.name().to_owned()),
             f.validity.name().to_owned(),
         ]);
     }
@@ -105,11 +105,13 @@ pub(super) fn columns(cells: &[Measured]) -> Vec<Column> {
     let counts = cells.iter().map(|cell| cell.figures.response_ms.as_ref().map(|r| r.n as u64)).collect();
     let rest = [
         column("responses", Cells::Counts(counts)),
-        number("sent_rate_per_s", &|f| f.offered_rate_per_s),
+        number("sent_rate_per_s", &|f| f.sent_rate_per_s),
         number("arrivals_cov", &|f| Some(f.arrivals_cov?.value)),
         number("rort", &|f| f.queue.rort),
         number("lateness_p99_us", &|f| Some(f.lateness_us?.p99)),
-        text("stability", &|cell| cell.figures.stability.map_or_else(String::new, |kept| kept.state.name().to_owned())),
+        text("stability", &|cell| {
+            cell.figures.stability.map_or_else(String::new, |stability| stability.state.name().to_owned())
+        }),
         text("validity", &|cell| cell.figures.validity.name().to_owned()),
         text("directory", &|cell| cell.directory.clone()),
     ];

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use offered_base::{Nanos, Rate, Seed};
 use offered_experiment::{ExpectedSource as Meant, VerifyOptions, WorkloadSource};
-use offered_model::{Nanos, Rate, Seed};
 use offered_verify::ExpectedArrivals as Pattern;
 
 use crate::exit::Failure;

@@ -38,7 +38,7 @@ pub(super) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     series(f, side)?;
     for host in &side.hosts {
         let head = format!("{}: ", host.name);
-        host.utilisation_law.iter().try_for_each(|law| wrapped(f, &head, &law.in_words(), WIDTH))?;
+        host.utilisation_law.iter().try_for_each(|law| wrapped(f, &head, &law.text(), WIDTH))?;
         wrapped(f, &head, &host.observation_text(), WIDTH)?;
         host.notes.iter().try_for_each(|note| wrapped(f, &head, &messages::host_note(note), WIDTH))?;
     }
@@ -51,12 +51,12 @@ fn demands(f: &mut Formatter<'_>, side: &ServerSide) -> fmt::Result {
     let all = side.hosts.iter().flat_map(|host| host.demands.iter().map(move |demands| (host, demands)));
     let all: Vec<_> = all.flat_map(|(host, demands)| demands.labels.iter().map(move |of| (host, of))).collect();
     for (host, of) in &all {
-        let interval = match (of.work_low_ms, of.work_high_ms) {
+        let interval = match (of.demand_low_ms, of.demand_high_ms) {
             (Some(low), Some(high)) => format!("{low:.3} to {high:.3}"),
             _ => "too few data".to_owned(),
         };
         let (work, share, rate) =
-            (maybe(of.work_ms, 3), format!("{:.1} %", 100.0 * of.share), maybe(Some(of.answers_per_s), 1));
+            (maybe(of.demand_ms, 3), format!("{:.1} %", 100.0 * of.share), maybe(Some(of.completed_rate_per_s), 1));
         table.row([sanitized(&of.label), clipped(&host.name), work, interval, share, rate]);
     }
     if all.is_empty() { Ok(()) } else { write!(f, "{table}") }
@@ -71,7 +71,7 @@ fn series(f: &mut Formatter<'_>, side: &ServerSide) -> fmt::Result {
         let values = || measure.over_time.iter().flatten().copied();
         let [mean, low, high] = [measure.mean, values().reduce(f64::min), values().reduce(f64::max)];
         let [mean, low, high] = [mean, low, high].map(|value| maybe(value, 2));
-        table.row([clipped(&host.name), mean, low, high, sanitized(&measure.words())]);
+        table.row([clipped(&host.name), mean, low, high, sanitized(&measure.text())]);
     }
     if all.is_empty() { Ok(()) } else { write!(f, "{table}") }
 }

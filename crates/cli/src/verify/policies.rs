@@ -30,7 +30,7 @@ pub(crate) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     let blocks = v.policies.iter().map(|policy| format!("{} {}", policy.policy, policy.blocks)).collect::<Vec<_>>();
     writeln!(f, "blocks: {}; mean and interval over blocks; ratio to `{}`", blocks.join(", "), first.policy)?;
     for host in v.server_side.iter().flat_map(|side| &side.hosts).filter(|host| !host.policies.is_empty()) {
-        let each = host.policies.iter().map(|under| format!("{} {:.3}", under.policy, under.processors));
+        let each = host.policies.iter().map(|under| format!("{} {:.3}", under.policy, under.busy_processors));
         let counter = host.policies[0].counter.name();
         writeln!(f, "busy CPUs at {} ({counter}): {}", host.name, each.collect::<Vec<_>>().join(", "))?;
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 use offered_store::{InputFormat, ReadOptions, TimestampMeaning};
 
 use crate::exit::Failure;
@@ -12,7 +12,7 @@ use crate::input_file;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct ReadingFlags {
-    /// InputFormat of the input files [default: detected]
+    /// Format of the input files [default: detected]
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     input_format: Option<InputFormat>,
     #[command(flatten)]

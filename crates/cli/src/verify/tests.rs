@@ -1,7 +1,8 @@
 //! The text and the files of a recording with known numbers.
 
 use clap::Parser;
-use offered_model::{Event, Instant, Nanos, Outcome, Recording};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome, Recording};
 use offered_verify::{Criteria, Verdict, verify};
 
 use super::files::Files;

@@ -209,8 +209,8 @@ fn sessions(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     let mut table = Table::new(["n", "target/s", "sent/s", "CoV expected", "CoV measured", "low", "high"]);
     let rates = [of.target_rate_per_s, of.sent_rate_per_s].map(|rate| maybe(rate, 2));
     let covs = [of.scheduled_cov, of.measured_cov, of.cov_low, of.cov_high].map(|cov| maybe(cov, 3));
-    let ([asked, launched], [meant, sent, low, high]) = (rates, covs);
-    table.row([of.n.to_string(), asked, launched, meant, sent, low, high]);
+    let ([target_rate, sent_rate], [expected, measured, low, high]) = (rates, covs);
+    table.row([of.n.to_string(), target_rate, sent_rate, expected, measured, low, high]);
     write!(f, "{table}")
 }
 
@@ -291,8 +291,8 @@ fn findings(f: &mut Formatter<'_>, findings: &[Finding]) -> fmt::Result {
         let p =
             finding.p_value.map_or_else(|| "-".to_owned(), |p| if p < 1e-4 { "<0.0001".into() } else { number(p, 4) });
         let (estimate, low, high) = (maybe(finding.estimate, 3), maybe(finding.low, 3), maybe(finding.high, 3));
-        let judgement = finding.result.name().to_owned();
-        table.row([finding.check.name().to_owned(), estimate, low, high, maybe(finding.statistic, 3), p, judgement]);
+        let result = finding.result.name().to_owned();
+        table.row([finding.check.name().to_owned(), estimate, low, high, maybe(finding.statistic, 3), p, result]);
     }
     write!(f, "{table}")
 }

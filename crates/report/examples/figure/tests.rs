@@ -78,13 +78,13 @@ fn errors_name_the_mistake() {
     ];
     for (from, to, message) in cases {
         assert!(SHEET.contains(from), "{from}");
-        let said = figures(&SHEET.replacen(from, to, 1), TABLE).unwrap_err().to_string();
-        assert!(said.contains(message), "{said}");
+        let error = figures(&SHEET.replacen(from, to, 1), TABLE).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
     }
-    let said = figures(SHEET, "").unwrap_err().to_string();
-    assert!(said.contains("no column \"policy\""), "{said}");
-    let said = figures(&SHEET.replace("times = 1000", "times = 0").replace("450.0", "0").replace("800.0", "0"), TABLE);
-    assert!(said.unwrap_err().to_string().contains("a logarithmic axis needs positive numbers"));
+    let error = figures(SHEET, "").unwrap_err().to_string();
+    assert!(error.contains("no column \"policy\""), "{error}");
+    let error = figures(&SHEET.replace("times = 1000", "times = 0").replace("450.0", "0").replace("800.0", "0"), TABLE);
+    assert!(error.unwrap_err().to_string().contains("a logarithmic axis needs positive numbers"));
 }
 
 #[test]
@@ -113,8 +113,8 @@ line = [{ name = "diagonal", slope = 1 }, { name = "falling", intercept = 10000,
 fn two_descriptions_with_one_name_are_an_error() {
     let (folder, _) = figures(SHEET, TABLE).unwrap();
     let path = folder.path().join("load.toml");
-    let said = draw(&[path.clone(), path], folder.path()).unwrap_err().to_string();
-    assert!(said.contains("another description is named load, too"), "{said}");
+    let error = draw(&[path.clone(), path], folder.path()).unwrap_err().to_string();
+    assert!(error.contains("another description is named load, too"), "{error}");
 }
 
 #[test]

@@ -100,7 +100,7 @@ impl TimeDistribution {
     fn of_batches(parts: &SortedGroups<i64>, tick: u64) -> Option<Self> {
         let all = parts.all();
         let row = all.summary(1e6)?;
-        let each: Vec<&Sorted<i64>> = (0..BATCHES).filter_map(|part| parts.of(part)).collect();
+        let each: Vec<&Sorted<i64>> = (0..BATCHES).filter_map(|part| parts.group(part)).collect();
         let full = each.len() == BATCHES && each.iter().all(|part| !part.is_empty());
         let sums: Vec<_> = each.iter().map(|part| (part.moments().sum as f64 / 1e6, part.len() as f64)).collect();
         let p95s: Vec<f64> = each.iter().filter_map(|part| Some(part.quantile(0.95)? as f64 / 1e6)).collect();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 
 use offered_stats::histogram::Histogram;
-use offered_stats::windows::Seen;
+use offered_stats::windows::CountDistribution;
 use offered_verify::{Ends, Scope};
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +67,7 @@ pub(super) struct GapsBuilder {
     last: Option<u64>,
     gaps: Histogram,
     interval: u64,
-    counts: Seen,
+    counts: CountDistribution,
     /// Number of requests before the excerpt.
     before_excerpt: u64,
     shown: Vec<u64>,
@@ -86,7 +86,7 @@ impl GapsBuilder {
             last: None,
             gaps: Histogram::new(cell, MEANS * PER_MEAN as usize),
             interval,
-            counts: Seen::new(ends.first, ends.last, interval),
+            counts: CountDistribution::new(ends.first, ends.last, interval),
             before_excerpt: ends.n.saturating_sub(SHOWN as u64) / 2,
             shown: Vec::new(),
         }
@@ -110,14 +110,14 @@ impl GapsBuilder {
         scope: Scope,
         intent_known: bool,
     ) -> io::Result<(Option<Gaps>, Option<Counts>, Excerpt)> {
-        let Self { of, ends, gaps: Histogram { cell, counts, overflow, .. }, .. } = self;
+        let Self { of, ends, gaps: Histogram { bin_width: cell, counts, overflow, .. }, .. } = self;
         let n = ends.n.saturating_sub(1);
         let mean_ms = (ends.last - ends.first) as f64 / n as f64 / 1e6;
         let cell_ms = cell as f64 / 1e6;
         let gaps = (n > 1).then(|| Gaps { events: of.into(), n, mean_ms, bin_width_ms: cell_ms, counts, overflow });
-        let (intervals, launches) = self.counts.finish();
+        let (intervals, requests) = self.counts.finish();
         let seen: u64 = intervals.iter().sum();
-        let mean = launches as f64 / seen as f64;
+        let mean = requests as f64 / seen as f64;
         let interval_s = self.interval as f64 / 1e9;
         let counts = (seen > 1).then(|| Counts { events: of.into(), interval_s, mean, intervals });
         Ok((gaps, counts, Excerpt::of(scope, ends.first, &self.shown, intent_known)?))
@@ -155,7 +155,7 @@ mod tests {
             let events = (0..n).map(|i| Event { sent: Some(at(i)), ..Event::at(at(i)) });
             let recording = Recording::of_run(events.collect(), vec!["a".to_owned()]);
             let scope = Scope::of(&recording, &Criteria::default()).unwrap();
-            let fresh = || GapsBuilder::new("launches", scope.ends(|_| true).unwrap(), tick);
+            let fresh = || GapsBuilder::new("requests", scope.ends(|_| true).unwrap(), tick);
             scope.in_sent_order(fresh, |sent, launch| sent.add(launch.sent)).unwrap().finish(scope, true).unwrap()
         };
         let (gaps, counts, fragment) = of(1000, 1);

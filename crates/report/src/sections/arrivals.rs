@@ -95,7 +95,7 @@ fn charts(chart_data: &ChartData) -> [Option<Chart>; 6] {
 /// Requests over time, scheduled and sent.
 fn rate(over_time: &OverTime) -> Chart {
     let [from, to] = over_time.window_s;
-    let launches = format!("requests {}", over_time.per());
+    let title = format!("requests {}", over_time.per());
     let steps = |counts: &[u64]| Shape::Steps(over_time.steps(counts));
     let meant = over_time.scheduled.as_ref().map(|meant| Series::new("scheduled", Style::Scheduled, steps(meant)));
     let sent = Series::new("sent", Style::Measured, steps(&over_time.sent));
@@ -108,7 +108,7 @@ fn rate(over_time: &OverTime) -> Chart {
             number(to)
         ),
         x: Axis::linear("time (s)"),
-        y: Axis::linear(&launches),
+        y: Axis::linear(&title),
         series: [sent].into_iter().chain(meant).collect(),
     }
 }

@@ -60,9 +60,9 @@ fn models(runs: &[Run]) -> Option<&'static str> {
 
 /// Notes about runs whose mean cannot be compared with that of the first.
 fn unknown(report: &Report) -> impl Iterator<Item = String> {
-    let told = |run: &Run| report.differences.iter().any(|d| d.run == run.name && d.measure == MEAN);
+    let compared = |run: &Run| report.differences.iter().any(|d| d.run == run.name && d.measure == MEAN);
     let first = report.runs.first().map_or("", |run| run.name.as_str());
-    report.runs.iter().skip(1).filter(move |run| response(run).is_some() && !told(run)).map(move |run| {
+    report.runs.iter().skip(1).filter(move |run| response(run).is_some() && !compared(run)).map(move |run| {
         format!("{}: the mean response time cannot be compared with that of {first}: one of the two runs is too short for an interval.", run.name)
     })
 }
@@ -74,7 +74,7 @@ fn formula(run: &Run) -> Option<f64> {
 
 /// The result of all thresholds of a run together.
 fn thresholds(run: &Run) -> Option<CheckResult> {
-    let any = |judgement| run.thresholds.iter().any(|checked| checked.result == judgement).then_some(judgement);
+    let any = |result| run.thresholds.iter().any(|threshold| threshold.result == result).then_some(result);
     [CheckResult::Failed, CheckResult::NotChecked, CheckResult::Passed].into_iter().find_map(any)
 }
 
@@ -104,8 +104,9 @@ fn tests(runs: &[Run]) -> Option<Table> {
 
 /// A note about overloaded runs, whose times depend on the duration.
 fn overloaded(runs: &[Run]) -> Option<String> {
-    let outrun = |run: &&Run| run.verdict.stability.is_some_and(|kept| kept.state == StabilityState::Overloaded);
-    let names: Vec<&str> = runs.iter().filter(outrun).map(|run| run.name.as_str()).collect();
+    let is_overloaded =
+        |run: &&Run| run.verdict.stability.is_some_and(|stability| stability.state == StabilityState::Overloaded);
+    let names: Vec<&str> = runs.iter().filter(is_overloaded).map(|run| run.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         format!("The system was overloaded in {}: its times depend on the duration of the run.", names.join(", "))
     })
@@ -144,7 +145,7 @@ fn loads(runs: &[Run]) -> Table {
         vec![
             Cell::from(&run.name),
             v.validity.into(),
-            v.stability.map(|kept| kept.state).into(),
+            v.stability.map(|stability| stability.state).into(),
             thresholds(run).into(),
             v.queue.rate_per_s.into(),
             v.expected.arrivals.as_str().into(),
@@ -174,7 +175,7 @@ fn percentiles(runs: &[Run]) -> Chart {
     }
 }
 
-/// What the runs are laid out over: users where all know them, else the rate; in equal factors where that differs auto_scale.
+/// The horizontal axis: number of users if known for all runs, else the sent rate; logarithmic for wide ranges.
 struct LoadAxis {
     axis: Axis,
     /// Whether the axis is the number of users.

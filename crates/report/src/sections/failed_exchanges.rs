@@ -14,7 +14,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
     let row = |exchange: &Exchange| {
         let Exchange { request, session, step, outcome, status, why, asked, answered, failed, .. } = exchange;
         let status = if *status > 0 { format!(" {status}") } else { String::new() };
-        let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        let why = why.as_ref().map_or_else(String::new, |error| format!(": {error}"));
         let text = |text: Option<String>| text.map_or(Cell::Empty, Cell::Text);
         let wanted = failed.as_ref().map(|failed| clipped(&failed.wanted));
         let found = failed.as_ref().map(|failed| failed.found.as_deref().map_or_else(|| "nothing".to_owned(), clipped));
@@ -47,9 +47,9 @@ pub(super) fn section(run: &Run) -> Option<Section> {
 }
 
 /// The head and the start of the body of a request or response.
-fn side(said: &Said) -> String {
-    let body = said.body.as_deref().unwrap_or("(no text)");
-    clipped(&format!("{} {}", said.head.join("; "), if said.bytes > 0 { body } else { "" }))
+fn side(message: &Said) -> String {
+    let body = message.body.as_deref().unwrap_or("(no text)");
+    clipped(&format!("{} {}", message.head.join("; "), if message.bytes > 0 { body } else { "" }))
 }
 
 fn clipped(text: &str) -> String {
@@ -70,7 +70,7 @@ mod tests {
         let verdict = verify(&Recording::default(), &Criteria::default()).unwrap();
         let mut run = Run::new("r".to_owned(), verdict, None);
         assert!(section(&run).is_none());
-        let said =
+        let message =
             Said { head: vec!["GET / HTTP/1.1".to_owned()], body: Some("x".repeat(4000)), bytes: 4000, cut: false };
         let failed = Failed { check: "c".to_owned(), wanted: "the body contains `hi`".to_owned(), found: None };
         let exchange = Exchange {
@@ -78,8 +78,8 @@ mod tests {
             outcome: "check_failed".to_owned(),
             status: 200,
             why: Some("c".to_owned()),
-            asked: Some(said.clone()),
-            answered: Some(said),
+            asked: Some(message.clone()),
+            answered: Some(message),
             failed: Some(failed),
             ..Exchange::default()
         };

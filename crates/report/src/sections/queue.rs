@@ -12,7 +12,7 @@ use crate::report::Run;
 pub(super) fn section(run: &Run) -> Section {
     let q = &run.verdict.queue;
     let mut blocks = vec![Block::Table(little(run))];
-    if run.verdict.stability.is_some_and(|kept| kept.state == StabilityState::Overloaded) {
+    if run.verdict.stability.is_some_and(|stability| stability.state == StabilityState::Overloaded) {
         blocks.push(Block::Paragraph(
             "Little's law does not apply and there is no number of web users: both need a stable system, and this one was overloaded. The response time grows with the duration of the run."
                 .to_owned(),
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn littles_law_does_not_apply_to_an_overloaded_system() {
         let mut run = Run::new("r".to_owned(), verify(&Recording::default(), &Criteria::default()).unwrap(), None);
-        let kept = Stability {
+        let stability = Stability {
             timed_out: 0,
             state: StabilityState::Overloaded,
             not_checked_reason: None,
@@ -180,7 +180,7 @@ mod tests {
         };
         let text = |run: &Run| format!("{:?}", section(run).blocks);
         assert!(!text(&run).contains("does not apply"));
-        run.verdict.stability = Some(kept);
+        run.verdict.stability = Some(stability);
         assert!(text(&run).contains("Little's law does not apply"));
     }
 }

@@ -21,8 +21,8 @@ pub(super) fn section(run: &Run) -> Option<Section> {
     blocks.extend(scraped(side).map(Block::Table));
     for host in &side.hosts {
         let law = host.utilisation_law.iter().map(UtilisationLaw::text);
-        let said = law.chain([host.observation_text()]).chain(host.notes.iter().map(HostNote::text)).map(sentence);
-        blocks.push(Block::Paragraph(format!("{}: {}", host.name, said.collect::<Vec<_>>().join(" "))));
+        let texts = law.chain([host.observation_text()]).chain(host.notes.iter().map(HostNote::text)).map(sentence);
+        blocks.push(Block::Paragraph(format!("{}: {}", host.name, texts.collect::<Vec<_>>().join(" "))));
     }
     let over_time = run.chart_data.as_ref().map(|chart_data| &chart_data.over_time);
     let percentiles = over_time.and_then(responses::percentiles_over_time);

@@ -136,7 +136,7 @@ fn charts(sweep: &Sweep) -> Vec<Chart> {
                 "Throughput",
                 "The completed rate rises with the load until the server is saturated, then stays constant.",
                 "completed requests/s",
-                value(|cell| cell.figures.throughput_per_s),
+                value(|cell| cell.figures.completed_rate_per_s),
             )
             .auto_scale(),
         across.chart(
@@ -144,7 +144,7 @@ fn charts(sweep: &Sweep) -> Vec<Chart> {
             "CoV of the gaps",
             "1 for Poisson arrivals; closed users deviate when they wait more than they think.",
             "CoV of the gaps",
-            value(|cell| cell.figures.arrivals_cov),
+            value(|cell| cell.figures.measured_cov),
         ),
         across.chart(
             "rort",
@@ -199,15 +199,15 @@ fn cells(sweep: &Sweep) -> Table {
         vec![
             Cell::from(names(&cell.values)),
             cell.figures.validity.into(),
-            cell.figures.stability.map(|kept| kept.state).into(),
-            cell.figures.offered_rate_per_s.into(),
-            value(cell.figures.arrivals_cov),
+            cell.figures.stability.map(|stability| stability.state).into(),
+            cell.figures.sent_rate_per_s.into(),
+            value(cell.figures.measured_cov),
             value(times.map(|times| times.mean)),
             ends(times.map(|times| times.mean)),
             value(times.map(|times| times.p95)),
             ends(times.map(|times| times.p95)),
             value(times.map(|times| times.p99)),
-            value(cell.figures.throughput_per_s),
+            value(cell.figures.completed_rate_per_s),
             value(cell.figures.errors_percent),
             cell.figures.queue.rort.into(),
         ]

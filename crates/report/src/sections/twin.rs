@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn run_and_simulation_are_compared_over_time_and_by_request() {
         let mut run = Run::new("r".to_owned(), verify(&Recording::default(), &Criteria::default()).unwrap(), None);
-        assert!(section(&run).is_none(), "nobody asked");
+        assert!(section(&run).is_none(), "no twin");
         let total = PairedStats {
             label: "Total".to_owned(),
             n: 500,

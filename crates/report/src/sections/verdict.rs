@@ -51,23 +51,23 @@ pub(super) fn essentials(run: &Run) -> Vec<Block> {
 /// A banner if many requests failed, with the most frequent failure.
 fn failed(run: &Run) -> Option<Banner> {
     let total = run.verdict.requests.last()?;
-    let (failed, launches) = total.notable_failures()?;
+    let (failed, requests) = total.notable_failures()?;
     let headline = match total.ok {
         0 => "All requests failed.".to_owned(),
-        _ => format!("{} of the requests failed.", percent(failed as f64 / launches as f64)),
+        _ => format!("{} of the requests failed.", percent(failed as f64 / requests as f64)),
     };
     let kinds = run.chart_data.iter().flat_map(|chart_data| &chart_data.failures);
     let most_frequent = kinds.max_by_key(|failure| failure.n).map_or_else(String::new, |failure| {
         let Failure { label, outcome, status, why, n } = failure;
         let label = label.as_ref().map_or_else(String::new, |label| format!("{label}: "));
         let status = status.map_or_else(String::new, |status| format!(" {status}"));
-        let why = why.as_ref().map_or_else(String::new, |why| format!(", {why}"));
+        let why = why.as_ref().map_or_else(String::new, |error| format!(", {error}"));
         format!("; most frequent ({n}): {label}{outcome}{status}{why}")
     });
     Some(Banner {
         status: Status::Failed,
         headline,
-        reason: format!("{failed} of {launches} requests failed{most_frequent}"),
+        reason: format!("{failed} of {requests} requests failed{most_frequent}"),
     })
 }
 
@@ -78,13 +78,13 @@ fn percent(share: f64) -> String {
 }
 
 fn of_thresholds(all: &[ThresholdResult]) -> Option<Banner> {
-    let that = |judgement| all.iter().filter(move |checked| checked.result == judgement);
-    let named = |judgement| {
-        let each = that(judgement).map(|checked| format!("{}: {}", checked.threshold, checked.value_and_range()));
+    let that = |result| all.iter().filter(move |checked| checked.result == result);
+    let named = |result| {
+        let each = that(result).map(|checked| format!("{}: {}", checked.threshold, checked.value_and_range()));
         each.collect::<Vec<_>>().join("; ")
     };
     let (failed, unchecked) = (that(CheckResult::Failed).count(), that(CheckResult::NotChecked).count());
-    let (judgement, headline) = match (all.len(), failed, unchecked) {
+    let (result, headline) = match (all.len(), failed, unchecked) {
         (0, ..) => return None,
         (1, 1, _) => (CheckResult::Failed, "The threshold failed.".to_owned()),
         (n, 1.., _) => (CheckResult::Failed, format!("{failed} of {n} thresholds failed.")),
@@ -93,7 +93,7 @@ fn of_thresholds(all: &[ThresholdResult]) -> Option<Banner> {
         (1, ..) => (CheckResult::Passed, "The threshold passed.".to_owned()),
         (n, ..) => (CheckResult::Passed, format!("All {n} thresholds passed.")),
     };
-    Some(Banner { status: judgement.into(), headline, reason: named(judgement) })
+    Some(Banner { status: result.into(), headline, reason: named(result) })
 }
 
 /// The stability of the system.
@@ -105,10 +105,10 @@ pub(crate) fn stability(v: &Verdict) -> Option<Banner> {
         StabilityState::NotChecked => "Stability was not checked.",
     };
     // The target rate is of requests, not of sessions.
-    let asked = v.expected.target_rate_per_s.filter(|_| v.sessions.is_none());
+    let target = v.expected.target_rate_per_s.filter(|_| v.sessions.is_none());
     let flow = format!(
         "{}sent {}/s, completed {}/s; {}",
-        asked.map_or_else(String::new, |rate| format!("target {}/s, ", number(rate))),
+        target.map_or_else(String::new, |rate| format!("target {}/s, ", number(rate))),
         number(k.sent_rate_per_s),
         number(k.completed_rate_per_s),
         k.in_flight_text()
@@ -195,7 +195,7 @@ fn appended(run: &Run) -> Table {
     };
     Table {
         caption: "The runs in this file".into(),
-        headings: vec!["", "judgement", "launches", "per s", "CoV", "reason"],
+        headings: vec!["", "validity", "requests", "rate/s", "CoV", "reason"],
         rows: run.verdict.runs.iter().enumerate().map(row).collect(),
     }
 }

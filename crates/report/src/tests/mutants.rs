@@ -83,7 +83,7 @@ fn reported(text: &str) -> bool {
         let report = Report::new(vec![Run::new("mutant".to_owned(), verdict, chart_data)]);
         let document = document(&report);
         for (name, chart) in document.charts() {
-            svg::svg(chart).unwrap_or_else(|why| panic!("{name}: {why}"));
+            svg::svg(chart).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
         html::html(&document, "").unwrap();
         junit::junit(&report).unwrap();

@@ -1,6 +1,7 @@
 //! Flags of the system model. Each edits one field of `[arrivals]` and leaves the others.
 
-use offered_model::{Law, Nanos, Rate};
+use offered_base::{Nanos, Rate};
+use offered_distributions::Law;
 use toml_edit::{DocumentMut, InlineTable, Item, TableLike, Value, value};
 
 use crate::exit::Failure;
@@ -58,7 +59,7 @@ impl ArrivalFlags {
                 _ => Err(Failure::input("no load given: add --open 100/s, --closed 50 or --partly-open 20/s")),
             };
         };
-        let (mut removed, mut said) = (Vec::new(), Vec::new());
+        let (mut removed, mut notes) = (Vec::new(), Vec::new());
         if replaced {
             removed = become_model(document, before, model)?;
         }
@@ -76,7 +77,7 @@ impl ArrivalFlags {
                 removed.push("length".to_owned());
             }
             if key == "rate" && fields.get(key).is_some_and(|rate| !rate.is_str()) {
-                said.push(format!("{flag} replaces the changing rate of the workload file with a constant one"));
+                notes.push(format!("{flag} replaces the changing rate of the workload file with a constant one"));
             }
             fields.insert(key, Item::Value(content?));
         }
@@ -91,15 +92,15 @@ impl ArrivalFlags {
         }
         match &removed[..] {
             [] => {}
-            [gone] => said
+            [gone] => notes
                 .push(format!("{gone} of the workload file does not apply to {} and is ignored", description(model))),
-            [most @ .., last] => said.push(format!(
+            [most @ .., last] => notes.push(format!(
                 "{} and {last} of the workload file do not apply to {} and are ignored",
                 most.join(", "),
                 description(model)
             )),
         }
-        Ok(said)
+        Ok(notes)
     }
 
     /// The given flag that sets this workload key.
@@ -110,7 +111,7 @@ impl ArrivalFlags {
 
     /// The system model after the flags, and whether it replaces another one.
     fn model(&self, before: Option<&'static str>) -> (Option<&'static str>, bool) {
-        let asked = if self.open.is_some() {
+        let given = if self.open.is_some() {
             "open"
         } else if self.partly_open.is_some() {
             "partly_open"
@@ -121,9 +122,9 @@ impl ArrivalFlags {
         };
         match before {
             // A closed replay: users work through the trace.
-            Some("replay") if asked == "closed" => (Some("replay"), false),
-            Some(before) if before == asked => (Some(asked), false),
-            _ => (Some(asked), true),
+            Some("replay") if given == "closed" => (Some("replay"), false),
+            Some(before) if before == given => (Some(given), false),
+            _ => (Some(given), true),
         }
     }
 
@@ -158,16 +159,16 @@ fn become_model(
 ) -> Result<Vec<String>, Failure> {
     let arrivals = table(document, "arrivals")?;
     let old = before.and_then(|before| arrivals.remove(before));
-    let mut kept = InlineTable::new();
+    let mut common = InlineTable::new();
     let mut removed = Vec::new();
     for (key, item) in old.as_ref().and_then(Item::as_table_like).into_iter().flat_map(TableLike::iter) {
         match item.clone().into_value() {
             // A rate is overwritten by the flag.
-            Ok(content) if keys(model).contains(&key) => drop(kept.insert(key, content)),
+            Ok(content) if keys(model).contains(&key) => drop(common.insert(key, content)),
             _ => removed.push(key.to_owned()),
         }
     }
-    arrivals[model] = value(kept);
+    arrivals[model] = value(common);
     Ok(removed)
 }
 
@@ -224,7 +225,7 @@ fn probability(text: &str) -> Result<f64, String> {
 }
 
 /// A distribution, or a constant time.
-fn think(text: &str) -> Result<Law, offered_model::Wrong> {
+fn think(text: &str) -> Result<Law, offered_base::Wrong> {
     text.parse::<Nanos>().map_or_else(|_| text.parse(), |time| Law::constant(time.as_secs_f64()))
 }
 
@@ -245,7 +246,7 @@ mod tests {
         let line = Line::try_parse_from(["run"].into_iter().chain(flags.split_whitespace()));
         let system = line.map_err(|error| error.to_string())?.system;
         match system.edit(&mut document, true) {
-            Ok(said) => Ok((document.to_string().trim().replace('\n', " "), said.join(" "))),
+            Ok(notes) => Ok((document.to_string().trim().replace('\n', " "), notes.join(" "))),
             Err(Failure::Input(why) | Failure::Stopped(why)) => Err(why),
         }
     }
@@ -270,28 +271,28 @@ mod tests {
             (OPEN, "--arrivals poisson", OPEN.replace("constant", "poisson").replace('\n', " ")),
             (PARTLY, "--partly-open 4/s", PARTLY.replace("3/s", "4/s").replace('\n', " ")),
         ] {
-            let said = if flags == "--open 7/s" { profile } else { "" };
-            assert_eq!(after(text, flags), Ok((expected, said.to_owned())), "{flags} on {text}");
+            let notes = if flags == "--open 7/s" { profile } else { "" };
+            assert_eq!(after(text, flags), Ok((expected, notes.to_owned())), "{flags} on {text}");
         }
     }
 
     #[test]
     fn another_model_keeps_common_keys_and_reports_removed_ones() {
-        let (text, said) = after(PARTLY, "--closed 5").unwrap();
+        let (text, notes) = after(PARTLY, "--closed 5").unwrap();
         assert_eq!(text, "[arrivals] closed = { think = { constant = \"2s\" }, users = 5 }");
-        assert_eq!(said, "rate and length of the workload file do not apply to a closed system and are ignored");
-        let (text, said) = after(OPEN, "--partly-open 4/s --stay 80%").unwrap();
+        assert_eq!(notes, "rate and length of the workload file do not apply to a closed system and are ignored");
+        let (text, notes) = after(OPEN, "--partly-open 4/s --stay 80%").unwrap();
         let text = text.replace(" ,", ","); // toml_edit keeps the blank after the last value
         assert_eq!(text, "[arrivals] partly_open = { rate = \"4/s\", process = \"constant\", stay = 0.8 }");
-        assert_eq!(said, "--partly-open replaces the changing rate of the workload file with a constant one");
-        let (text, said) = after(PARTLY, "--stay 0.5").unwrap();
+        assert_eq!(notes, "--partly-open replaces the changing rate of the workload file with a constant one");
+        let (text, notes) = after(PARTLY, "--stay 0.5").unwrap();
         assert!(text.ends_with("stay = 0.5") && !text.contains("length"), "{text}");
-        assert_eq!(said, "length of the workload file does not apply to a partly-open system and is ignored");
+        assert_eq!(notes, "length of the workload file does not apply to a partly-open system and is ignored");
         let replay = "arrivals.replay = { trace = \"day.trace\", as = \"sessions\", think = { exponential = \"5s\" } }";
-        let (text, said) = after(replay, "--closed 5").unwrap();
+        let (text, notes) = after(replay, "--closed 5").unwrap();
         let text = text.replace(" ,", ",");
         assert_eq!(
-            (text, said.as_str()),
+            (text, notes.as_str()),
             (replay.replace("sessions\"", "closed\"").replace(" } }", " }, users = 5 }"), "")
         );
         assert!(after(replay, "--open 5/s").unwrap().1.starts_with("trace, as and think of the workload file do"));
@@ -308,8 +309,8 @@ mod tests {
             (CLOSED, "--partly-open 1/s --stay 100%", "'100%' for '--stay <P>'"),
             (CLOSED, "--open 1/s --arrivals gamma:x", "--arrivals gamma:x: `x` is not a CoV"),
         ] {
-            let told = after(text, flags).unwrap_err();
-            assert!(told.contains(why), "{flags}: {told}");
+            let error = after(text, flags).unwrap_err();
+            assert!(error.contains(why), "{flags}: {error}");
         }
     }
 }
