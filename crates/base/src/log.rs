@@ -55,7 +55,7 @@ const fn series(c: f64) -> f64 {
 
 /// ln x for 2^-1022 <= x < 1, within 4e-16 of its value.
 #[inline]
-pub(crate) fn ln(x: f64) -> f64 {
+pub(super) fn ln(x: f64) -> f64 {
     let above = x.to_bits().wrapping_sub(FIRST);
     let point = &POINTS[(above >> SHIFT) as usize % POINTS.len()];
     let k = ((above as i64) >> (f64::MANTISSA_DIGITS - 1)) as f64;

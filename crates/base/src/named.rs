@@ -6,7 +6,7 @@
 /// `FromStr`, whose error lists the names there are.
 ///
 /// ```
-/// offered_model::named! {
+/// crate::named! {
 ///     /// How a thread waits.
 ///     pub enum Wait {
 ///         /// On its processor.
@@ -22,7 +22,8 @@
 macro_rules! named {
     ($(#[$of_all:meta])* pub enum $Enum:ident { $($(#[$of_one:meta])* $Variant:ident = $name:literal,)+ }) => {
         $(#[$of_all])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, ::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, ::serde::Serialize, ::serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(::schemars::JsonSchema))]
         pub enum $Enum {
             $($(#[$of_one])* #[serde(rename = $name)] $Variant,)+
         }

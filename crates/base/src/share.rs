@@ -69,6 +69,12 @@ impl Share {
     pub fn fraction(self) -> f64 {
         1.0 / self.count as f64
     }
+
+    /// Of `n` launches of so many users: as many as are its users' when all users have equal parts, the first of them one more
+    /// where that leaves a rest. So a share without users has none to make.
+    pub fn of_users(self, n: u64, users: u64) -> u64 {
+        self.number_of(users) * (n / users) + self.number_of(n % users)
+    }
 }
 
 /// As people count: the second of eight is `2/8`.

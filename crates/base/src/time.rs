@@ -165,7 +165,7 @@ impl FromStr for Nanos {
 
 /// A duration in seconds. Unlike a [`Nanos`] it may be finer than a nanosecond, where it is written in seconds with more than
 /// nine decimals.
-pub(crate) fn seconds(text: &str) -> Result<f64, Wrong> {
+pub fn seconds(text: &str) -> Result<f64, Wrong> {
     let fine = text.trim().strip_suffix('s').filter(|number| {
         number.split_once('.').is_some_and(|(_, decimals)| decimals.len() > 9)
             && number.bytes().all(|b| b.is_ascii_digit() || b == b'.')
@@ -177,18 +177,18 @@ pub(crate) fn seconds(text: &str) -> Result<f64, Wrong> {
 }
 
 /// The text of a duration in seconds, which [`seconds`] reads as the same number.
-pub(crate) fn written_seconds(seconds: f64) -> String {
+pub fn written_seconds(seconds: f64) -> String {
     let nanos = Nanos::from_secs_f64(seconds);
     if nanos.as_secs_f64() == seconds { nanos.to_string() } else { format!("{seconds}s") }
 }
 
 /// A number with all its digits, without a point where it is whole.
-pub(crate) fn written_number(number: f64) -> String {
+pub fn written_number(number: f64) -> String {
     if number.fract() == 0.0 && number.abs() < 1e15 { format!("{number}") } else { format!("{number:?}") }
 }
 
 /// How often per second, from zero: of `31.73/s` the number nearest to it.
-pub(crate) fn per_second(text: &str) -> Result<f64, Wrong> {
+pub fn per_second(text: &str) -> Result<f64, Wrong> {
     let plain = |number: &str| number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let parts = text.split_once('/').map(|(number, unit)| (number.trim(), unit.trim()));
     let unit = |unit| [("s", 1.0), ("m", 60.0), ("h", 3600.0)].into_iter().find(|(name, _)| *name == unit);

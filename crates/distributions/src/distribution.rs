@@ -16,16 +16,16 @@ mod text;
 mod within;
 
 pub use empirical::Empirical;
-pub(crate) use sample::poisson;
-pub(crate) use text::NAMES;
+pub use sample::poisson;
+pub use text::NAMES;
 pub use within::Within;
 
 use std::sync::Arc;
 
 use statrs::function::erf::erfc_inv;
 
-use crate::Wrong;
 use incomplete::{lower_gamma, upper_gamma};
+use offered_base::Wrong;
 
 /// A distribution of non-negative numbers with a finite mean, checked when it was made.
 #[derive(Clone, Debug)]

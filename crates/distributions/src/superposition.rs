@@ -6,8 +6,9 @@
 //! long windows stays that of one user, whatever N (Cox 1962, section 6). Figure 15 of Brady's paper on launches in bunches
 //! shows the first and not the second.
 
+use crate::Law;
 use crate::integral::integral;
-use crate::{Law, Wrong};
+use offered_base::Wrong;
 
 /// CoV of the gaps between the launches of `users` users whose intervals follow `interval`.
 ///
@@ -111,7 +112,7 @@ mod tests {
     /// The variance of the number of launches of one user, from its very definition: a random start, and then intervals.
     #[test]
     fn dispersions_are_those_of_counted_renewals() {
-        use crate::{Purpose, Seed};
+        use offered_base::{Purpose, Seed};
         for law in [Law::uniform(0.0, 2.0).unwrap(), Law::exponential(1.0).unwrap(), Law::gamma(1.0, 2.0).unwrap()] {
             for window in [4.0, 10.0] {
                 let counts: Vec<f64> = (0..40_000)

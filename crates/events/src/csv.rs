@@ -4,7 +4,7 @@
 //! written with an apostrophe before it, which spreadsheets do not show; [`unguarded`] takes it off again. Numbers are numbers.
 //!
 //! ```
-//! use offered_model::csv::Table;
+//! use offered_events::csv::Table;
 //! let mut table = Table::new(Vec::new());
 //! table.row(["name", "share"])?;
 //! table.text("=HYPERLINK(\"http://h/\")")?.number(Some(-0.5))?.end()?;

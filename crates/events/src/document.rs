@@ -2,7 +2,7 @@
 //!
 //! # Example
 //! ```
-//! use offered_model::document::{Document, Schema};
+//! use offered_events::document::{Document, Schema};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -24,11 +24,9 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -43,7 +41,7 @@ pub trait Document {
 /// The schema that a document of ours begins with, told from no more than its beginning; `None` of anything else.
 ///
 /// ```
-/// # use offered_model::document::schema;
+/// # use offered_events::document::schema;
 /// assert_eq!(schema(br#"{ "schema": "offered.verify/1", "sour"#), Some("offered.verify/1"));
 /// assert_eq!(schema(br#"{"metrics": {"schema": "offered.verify/1"}"#), None);
 /// ```
@@ -109,16 +107,17 @@ impl<'de, D: Document> Deserialize<'de> for Schema<D> {
     }
 }
 
-impl<D: Document> JsonSchema for Schema<D> {
+#[cfg(feature = "schema")]
+impl<D: Document> schemars::JsonSchema for Schema<D> {
     fn inline_schema() -> bool {
         true
     }
 
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         D::SCHEMA.into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> schemars::Schema {
-        json_schema!({ "type": "string", "const": D::SCHEMA })
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "const": D::SCHEMA })
     }
 }

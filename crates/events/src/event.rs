@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use crate::reason::Reason;
-use crate::time::{Difference, Instant, Nanos};
+use offered_base::time::{Difference, Instant, Nanos};
 
 /// What became of one launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl Event {
     }
 }
 
-crate::named! {
+offered_base::named! {
     /// How a launch ended.
     #[derive(Hash, PartialOrd, Ord)]
     #[repr(u8)]

@@ -3,11 +3,11 @@
 //! Events tell when and how; an exchange tells what. Of a run only a few are kept, those that failed. What must stay secret is
 //! blanked before an exchange is made; texts are otherwise those of the other side, and to be escaped where they are shown.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One request and what came of it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Exchange {
     /// The request's name.
     pub request: String,
@@ -40,7 +40,8 @@ pub struct Exchange {
 }
 
 /// One side of an exchange.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Said {
     /// The lines before the body.
     pub head: Vec<String>,
@@ -53,7 +54,8 @@ pub struct Said {
 }
 
 /// A check that failed, or an extraction that found nothing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failed {
     /// Its name.
     pub check: String,

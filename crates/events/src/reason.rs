@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
-use crate::{Nanos, SqlState};
+use crate::SqlState;
+use offered_base::Nanos;
 
 /// Why a launch failed or was not sent.
 ///

@@ -1,13 +1,12 @@
 //! A recording: the events of one run with what must be known to read them, whichever tool made it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
-use crate::events::Events;
 use crate::note::Note;
-use crate::time::Nanos;
+use crate::source::Events;
 use crate::worker_clock::WorkerClock;
+use offered_base::time::Nanos;
 
 /// What one run left behind, ours or another tool's.
 ///
@@ -57,7 +56,8 @@ pub struct NodeClock {
 }
 
 /// What a generator was seen to do that no event shows.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// Per launching thread: the share of its time in which it neither slept nor spun, 0 to 1.
     pub busy: Vec<f64>,
@@ -75,7 +75,8 @@ pub struct Evidence {
 }
 
 /// A policy's turn within a run, in ns since the start.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Block {
     /// The policy.
     pub policy: String,
@@ -94,7 +95,8 @@ pub struct Block {
 }
 
 /// Why a run stopped itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Halted {
     /// In words.
     pub why: String,
@@ -103,7 +105,8 @@ pub struct Halted {
 }
 
 /// How the end of a run that stopped itself is to be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum End {
     /// As the workload says: its data are used up.
@@ -119,7 +122,8 @@ pub enum End {
 }
 
 /// Launches per second, asked for and possible.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibrated {
     /// Asked of the generator.
     pub asked_per_s: f64,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Nanos, Share, Wrong};
+use offered_base::{Nanos, Share, Wrong};
 
 /// So long it may be: it stands in names of accounts.
 const LONGEST: usize = 64;

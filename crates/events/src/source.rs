@@ -5,31 +5,31 @@ use std::io;
 use std::sync::Arc;
 
 use crate::event::{Event, Place};
-use crate::time::Instant;
+use offered_base::time::Instant;
 
-/// What of each event is wanted.
+/// Columns that a scan fills; the other fields of an event hold unspecified values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// All of it.
-    Whole,
-    /// Its [`Place`], [`Event::object`] and session, and what came back: when, with which status, how many bytes; the rest may be anything.
-    Answer,
-    /// Its [`Place`] and [`Event::object`]; the rest may be anything.
-    Place,
+pub enum Columns {
+    /// All fields.
+    All,
+    /// The [`Place`], [`Event::object`], the session, and the response: its times, status and number of bytes.
+    Response,
+    /// The [`Place`] and [`Event::object`].
+    Key,
 }
 
 /// Where events are kept.
-pub trait Tape: Send + Sync {
+pub trait EventSource: Send + Sync {
     /// Gives `see` all events, objects among them, many at a time: each time the same, in the order in which they were
     /// recorded.
     ///
     /// # Errors
     /// Where they are kept can no longer be read.
-    fn play(&self, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()>;
+    fn scan(&self, columns: Columns, see: &mut dyn FnMut(&[Event])) -> io::Result<()>;
 }
 
-impl Tape for Vec<Event> {
-    fn play(&self, _: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+impl EventSource for Vec<Event> {
+    fn scan(&self, _: Columns, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
         see(self);
         Ok(())
     }
@@ -92,14 +92,14 @@ impl Extent {
 /// launches ([`Event::object`] above 0).
 #[derive(Clone)]
 pub struct Events {
-    tape: Arc<dyn Tape>,
+    source: Arc<dyn EventSource>,
     extent: Extent,
 }
 
 impl Events {
-    /// Those on `tape`, of which this much is known.
-    pub fn new(tape: Arc<dyn Tape>, extent: Extent) -> Self {
-        Self { tape, extent }
+    /// Those on `source`, of which this much is known.
+    pub fn new(source: Arc<dyn EventSource>, extent: Extent) -> Self {
+        Self { source, extent }
     }
 
     /// What is known of them all.
@@ -117,16 +117,16 @@ impl Events {
     /// # Errors
     /// Where they are kept can no longer be read.
     pub fn each(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
-        self.tape.play(Wanted::Whole, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
+        self.source.scan(Columns::All, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
     }
 
-    /// Gives `see` every launch with as much of it as [`Wanted::Answer`] names, in the order in which they were recorded; where events are
+    /// Gives `see` every launch with as much of it as [`Columns::Response`] names, in the order in which they were recorded; where events are
     /// kept in columns, no other is read.
     ///
     /// # Errors
     /// Those of [`Events::each`].
     pub fn each_answer(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
-        self.tape.play(Wanted::Answer, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
+        self.source.scan(Columns::Response, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
     }
 
     /// Gives `see` the place of every launch, in the order in which they were recorded; where events are kept in columns, no other is read.
@@ -134,7 +134,7 @@ impl Events {
     /// # Errors
     /// Those of [`Events::each`].
     pub fn each_place(&self, mut see: impl FnMut(Place)) -> io::Result<()> {
-        self.tape.play(Wanted::Place, &mut |events| {
+        self.source.scan(Columns::Key, &mut |events| {
             events.iter().filter(|event| event.object == 0).for_each(|event| see(event.place()));
         })
     }
@@ -147,7 +147,7 @@ impl Events {
         if self.extent.objects == 0 {
             return Ok(());
         }
-        self.tape.play(Wanted::Whole, &mut |events| events.iter().filter(|event| event.object > 0).for_each(&mut see))
+        self.source.scan(Columns::All, &mut |events| events.iter().filter(|event| event.object > 0).for_each(&mut see))
     }
 
     /// Gives `see` every launch and every object, in the order in which they were recorded.
@@ -155,15 +155,15 @@ impl Events {
     /// # Errors
     /// Those of [`Events::each`].
     pub fn each_of_all(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
-        self.tape.play(Wanted::Whole, &mut |events| events.iter().for_each(&mut see))
+        self.source.scan(Columns::All, &mut |events| events.iter().for_each(&mut see))
     }
 
-    /// Gives `see` what is wanted of all of them, many at a time, in the order in which they were recorded.
+    /// Gives `see` what is columns of all of them, many at a time, in the order in which they were recorded.
     ///
     /// # Errors
     /// Those of [`Events::each`].
-    pub fn batches(&self, wanted: Wanted, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
-        self.tape.play(wanted, see)
+    pub fn batches(&self, columns: Columns, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
+        self.source.scan(columns, see)
     }
 
     /// The launches of a recording that is known to be small.

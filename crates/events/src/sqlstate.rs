@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Wrong;
+use offered_base::Wrong;
 
 /// A code such as `40001`: five digits and capital letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,14 +1,14 @@
 //! The clocks by which the workers of one run stamp their launches: how far each is from that of worker 1, and what that does to where
 //! its launches lie among the others'.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
-use crate::time::Instant;
+use offered_base::time::Instant;
 
 /// What is known of a worker's clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerClock {
     /// Whether its kernel says that something keeps it right; `None` where the system does not say.
     pub synchronised: Option<bool>,
@@ -21,7 +21,8 @@ pub struct WorkerClock {
 }
 
 /// How far a clock is ahead of another, as datagrams told that went there and back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Offset {
     /// Negative: it is behind.
     pub ahead_ns: i64,

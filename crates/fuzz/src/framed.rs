@@ -6,8 +6,10 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-use offered_model::{Event, Outcome, Share, Workload};
+use offered_base::Share;
+use offered_events::{Event, Outcome};
 use offered_run::{Error, Generator, Load};
+use offered_workload::Workload;
 
 /// A SETTINGS frame without settings.
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];

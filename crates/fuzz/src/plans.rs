@@ -3,7 +3,7 @@
 
 use offered_import::Format::{self, Curl, Har, Jmx, Openapi, Pgbench, Postman};
 use offered_import::ImportOptions;
-use offered_model::Workload;
+use offered_workload::Workload;
 
 pub(crate) fn plans(bytes: &[u8]) {
     import_as(bytes, &[Jmx]);

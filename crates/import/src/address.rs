@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use offered_model::workload::{Address, Protocol, Target, Tls, Url};
+use offered_workload::{Address, Protocol, Target, Tls, Url};
 
 use crate::note::Note;
 use crate::text::Text;

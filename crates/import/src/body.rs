@@ -1,6 +1,6 @@
 //! Request bodies in the form that workloads use.
 
-use offered_model::workload::script::{Body, Content, Part};
+use offered_workload::script::{Body, Content, Part};
 
 use crate::address;
 use crate::text::Text;

@@ -2,9 +2,9 @@
 
 mod options;
 
-use offered_model::Nanos;
-use offered_model::workload::script::{Auth, Body, Part, Per};
-use offered_model::workload::{Identity, Protocol, Proxy, Target, Tls};
+use offered_base::Nanos;
+use offered_workload::script::{Auth, Body, Part, Per};
+use offered_workload::{Identity, Protocol, Proxy, Target, Tls};
 
 use crate::address::{MissingValue, Server, default_target, encode_path, form_encode, percent_encode};
 use crate::body;

@@ -1,6 +1,6 @@
 //! The wait before a request: the sum of all timers that apply.
 
-use offered_model::Law;
+use offered_distributions::Law;
 
 /// A sum of independent times in seconds.
 ///
@@ -97,7 +97,7 @@ impl Delay {
         if self.constant == 0.0 {
             return (law.clone(), self.approximate);
         }
-        if let offered_model::law::Shape::Uniform(low, high) = law.shape() {
+        if let offered_distributions::Shape::Uniform(low, high) = law.shape() {
             return (Law::uniform(low + self.constant, high + self.constant).unwrap_or_else(|_| zero()), false);
         }
         let approximate = Self::from_moments(self.mean(), self.variance());

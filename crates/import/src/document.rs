@@ -1,13 +1,13 @@
 //! The JSON document `offered.import/1`, printed by `offered import --json`.
 
-use offered_model::document::{Document, Schema};
-use schemars::JsonSchema;
+use offered_events::document::{Document, Schema};
 use serde::{Deserialize, Serialize};
 
 use crate::Note;
 
 /// Workloads translated from a file, with notes on what was not translated.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportDocument {
     /// Name and version of the document type.
     pub schema: Schema<ImportDocument>,
@@ -22,7 +22,8 @@ impl Document for ImportDocument {
 }
 
 /// A thread group translated into a workload.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportedGroup {
     /// Name of the thread group.
     pub group: String,

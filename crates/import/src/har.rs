@@ -7,9 +7,10 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
-use offered_model::workload::script::Body;
-use offered_model::workload::{Protocol, Reuse};
-use offered_model::{Law, Nanos};
+use offered_base::Nanos;
+use offered_distributions::Law;
+use offered_workload::script::Body;
+use offered_workload::{Protocol, Reuse};
 
 use crate::address::{Server, default_target, encode_path, is_valid_header};
 use crate::body;

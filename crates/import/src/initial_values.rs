@@ -2,8 +2,8 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use offered_model::Template;
-use offered_model::workload::script::{Auth, Body, Content, Otherwise};
+use offered_workload::Template;
+use offered_workload::script::{Auth, Body, Content, Otherwise};
 
 use crate::note::Note;
 use crate::plan::{Plan, Request, Variable};

@@ -19,7 +19,7 @@ mod variables;
 
 use std::collections::BTreeMap;
 
-use offered_model::workload::{Reuse, Target, Url};
+use offered_workload::{Reuse, Target, Url};
 
 use controller::Scope;
 use group::{GroupKind, Throttle};
@@ -294,7 +294,7 @@ impl<'e> Reader<'e, '_> {
         url: Url,
         chain: &Chain,
         arrivals: Arrivals,
-        duration: offered_model::Nanos,
+        duration: offered_base::Nanos,
     ) -> Plan {
         // Equal samplers with the same name become one request.
         let mut requests: Vec<Request> = Vec::new();
@@ -339,7 +339,7 @@ impl<'e> Reader<'e, '_> {
             None => chain.flows(&name, &names),
         };
         let first = used.iter().map(|at| &self.requests[*at]);
-        let longest = |time: fn(&SamplerRequest) -> Option<offered_model::Nanos>| first.clone().filter_map(time).max();
+        let longest = |time: fn(&SamplerRequest) -> Option<offered_base::Nanos>| first.clone().filter_map(time).max();
         let follow = first.clone().filter(|sampler| sampler.follows).count();
         let keepalive = first.clone().any(|sampler| sampler.keepalive);
         let mut target = Target::new(url)

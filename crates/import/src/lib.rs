@@ -42,7 +42,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use data::Data;
-use offered_model::Nanos;
+use offered_base::Nanos;
 
 /// Maximum size of a plan file in bytes (64 MiB).
 pub const MAX_PLAN_BYTES: usize = 64 << 20;

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use offered_model::workload::script::{Auth, Body, Check, Test};
+use offered_workload::script::{Auth, Body, Check, Test};
 
 use crate::address::{MissingValue, Server, default_target, encode_path, form_encode, is_valid_header};
 use crate::body;

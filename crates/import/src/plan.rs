@@ -1,9 +1,12 @@
 //! The tool-independent plan: all formats are read into it, and a workload is written from it.
 
-use offered_model::arrivals::Process;
-use offered_model::workload::script::{AtEnd, Auth, Body, Check, Extraction, OnFailure, Per};
-use offered_model::workload::{Pace, Sql, Target, Visitor};
-use offered_model::{Count, Law, Nanos};
+use offered_base::Nanos;
+use offered_distributions::Law;
+use offered_schedule::Count;
+use offered_schedule::arrivals::Process;
+use offered_schedule::{Pace, Visitor};
+use offered_workload::script::{AtEnd, Auth, Body, Check, Extraction, OnFailure, Per};
+use offered_workload::{Sql, Target};
 
 use crate::address::{is_reserved_header, is_valid_header};
 use crate::note::Note;

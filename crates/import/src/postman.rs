@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use offered_model::workload::script::{Auth, Body, Per};
+use offered_workload::script::{Auth, Body, Per};
 
 use crate::address::{MissingValue, Server, default_target, encode_path, form_encode, is_valid_header};
 use crate::body;

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use offered_model::arrivals::Process;
-use offered_model::workload::{Target, Visitor};
-use offered_model::{Law, Nanos};
+use offered_base::Nanos;
+use offered_distributions::Law;
+use offered_schedule::Visitor;
+use offered_schedule::arrivals::Process;
+use offered_workload::Target;
 
 use crate::Error;
 use crate::address::{Candidate, Server, TargetChoice, choose_target, drop_conflicting_options};

@@ -10,9 +10,12 @@ mod wrk2;
 
 use std::fmt;
 
-use offered_model::template::Piece;
-use offered_model::workload::{Address, Closed, Draft, Request, Sessions, Url, Workload};
-use offered_model::{Law, Nanos, Template, Wrong};
+use offered_base::{Nanos, Wrong};
+use offered_distributions::Law;
+use offered_schedule::{Closed, Sessions};
+use offered_workload::Template;
+use offered_workload::template::Piece;
+use offered_workload::{Address, Draft, Request, Url, Workload};
 
 /// A load-testing tool for which scripts can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

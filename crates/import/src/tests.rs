@@ -1,9 +1,12 @@
 use std::fmt::Write as _;
 
-use offered_model::arrivals::Process;
-use offered_model::workload::script::{AtEnd, Auth, Body, Check, Extraction, Find, Test, Wanted};
-use offered_model::workload::{Sessions, Workload};
-use offered_model::{Law, Nanos, Template};
+use offered_base::Nanos;
+use offered_distributions::Law;
+use offered_schedule::Sessions;
+use offered_schedule::arrivals::Process;
+use offered_workload::Template;
+use offered_workload::Workload;
+use offered_workload::script::{AtEnd, Auth, Body, Check, Extraction, Find, Test, Wanted};
 use proptest::prelude::*;
 
 use super::*;
@@ -106,7 +109,7 @@ fn bradys_plan_requests_fifteen_pages_equally_with_uniform_think_times() {
     };
     assert_eq!(
         (name.as_str(), file.as_str(), *per, *at_end),
-        ("u", "data/u.csv", offered_model::workload::script::Per::Visit, AtEnd::Repeat)
+        ("u", "data/u.csv", offered_workload::script::Per::Visit, AtEnd::Repeat)
     );
     assert_eq!(columns, &["user", "basket"]);
     assert!(plan.requests.iter().all(|request| request.path.to_source().ends_with("?user={{u.user}}")));

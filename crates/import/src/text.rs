@@ -1,6 +1,6 @@
 //! Texts with variables, used for paths, headers and bodies of requests.
 
-use offered_model::Template;
+use offered_workload::Template;
 
 /// A sequence of literal text and variables.
 ///

@@ -16,14 +16,13 @@ use crate::count::Count;
 use crate::flow::Flows;
 use crate::heap::{Entry, Heap};
 use crate::launch::{Launch, Visit};
-use crate::law::Law;
-use crate::random::{Purpose, Seed};
-use crate::sessions::{Length, Opening};
-use crate::share::Share;
+use crate::sessions::{Length, Opening, Sessions};
 use crate::thinking::Thinking;
-use crate::time::{Instant, Nanos};
 use crate::trace::{Replay, Way};
-use crate::workload::{Sessions, Workload};
+use offered_base::Share;
+use offered_base::random::{Purpose, Seed};
+use offered_base::time::{Instant, Nanos};
+use offered_distributions::Law;
 
 /// What a session does after a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,9 +228,8 @@ impl Iterator for Numbered {
 }
 
 impl Agenda {
-    /// The launches of `share` of `workload`.
-    pub fn new(workload: &Workload, share: Share) -> Self {
-        let (seed, end, count) = (workload.seed(), workload.end(), workload.count());
+    /// The launches of `share` of a run of these sessions that are scheduled before `end`, at most `count`.
+    pub fn new(sessions: &Sessions, seed: Seed, end: Instant, count: Option<Count>, share: Share) -> Self {
         let mut agenda = Self {
             seed,
             end,
@@ -244,7 +242,7 @@ impl Agenda {
             looks: false,
             skipped: 0,
         };
-        match workload.sessions() {
+        match sessions {
             Sessions::Open(schedule) => {
                 let most = count.map_or(u64::MAX, Count::number);
                 agenda.arrive(Source::Process(Box::new(schedule.arrivals(seed, end).first(most))));
@@ -446,17 +444,6 @@ impl Agenda {
     }
 }
 
-impl Law {
-    /// The think time before step `step` of `session`.
-    #[inline]
-    pub(crate) fn think(&self, seed: Seed, session: u64, step: u32) -> Nanos {
-        if self.is_zero() {
-            return Nanos::ZERO;
-        }
-        Nanos::from_secs_f64(self.draw(seed, Purpose::Think, session, step))
-    }
-}
-
 impl Closed {
     /// The first launch of `user`: after its place in the ramp, and what is left of a think time under way (or a whole one).
     fn first(&self, seed: Seed, user: u64) -> Entry<(u32, u16, Visit)> {
@@ -475,6 +462,3 @@ impl Closed {
         launch(ramp + Nanos::from_secs_f64(wait))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -10,10 +10,10 @@ mod tests;
 
 pub use profile::Profile;
 
-use crate::Wrong;
-use crate::law::Law;
-use crate::random::{Purpose, Seed, Stream};
-use crate::time::{Instant, Nanos, Rate, written_number};
+use offered_base::Wrong;
+use offered_base::random::{Purpose, Seed, Stream};
+use offered_base::time::{Instant, Nanos, Rate, written_number};
+use offered_distributions::Law;
 
 /// When sessions arrive: how many per second, with which pattern, and how many together.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,7 +91,7 @@ pub enum Process {
 
 impl Process {
     /// As a workload file writes it; `None` for what it need not say.
-    pub(crate) fn written(&self) -> Option<String> {
+    pub fn written(&self) -> Option<String> {
         Some(match self {
             Self::Poisson => return None,
             Self::Constant => "\"constant\"".to_owned(),
@@ -154,7 +154,7 @@ pub enum Batch {
 
 impl Batch {
     /// As a workload file writes it; `None` for what it need not say.
-    pub(crate) fn written(self) -> Option<String> {
+    pub fn written(self) -> Option<String> {
         match self {
             Self::Single => None,
             Self::Fixed(size) => Some(size.to_string()),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::Wrong;
 use crate::flow::Flows;
 use crate::launch::Visit;
-use crate::law::Law;
-use crate::time::Nanos;
+use offered_base::Wrong;
+use offered_base::time::Nanos;
+use offered_distributions::Law;
 
 /// Each user costs memory from the start; where there are more, they are many machines' shares.
 const MAX_USERS: u64 = 100_000_000;
@@ -24,7 +24,7 @@ pub struct Closed {
     flows: Option<Arc<Flows>>,
 }
 
-crate::named! {
+offered_base::named! {
     /// Who a user is that has walked to the end of its flow, and begins again.
     pub enum Visitor {
         /// Somebody else: without cookies, with values and rows of its own, over another connection where each session has its own.
@@ -194,7 +194,7 @@ impl Closed {
     }
 }
 
-crate::named! {
+offered_base::named! {
     /// What a closed user does first, after its place in the ramp.
     pub enum Start {
         /// Finishes a think time under way (of a pace: what is left of an interval): the stream is stationary from the first instant.

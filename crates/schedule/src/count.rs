@@ -1,16 +1,15 @@
 //! The count: how much is launched at most, whatever time is left.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::share::Share;
 
 /// How much is launched at most. What comes first ends the launches: this, or the workload's duration.
 ///
 /// Where the workload alone says who comes when (open, partly-open by sessions, a replay), the schedule ends after so many. Elsewhere
 /// launches are counted as they are made, and each share of the run makes a part of them that is fixed beforehand: all
 /// parts together are the count, however the run is divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Count {
     /// Launches, sent or not.
@@ -28,7 +27,7 @@ impl Count {
     }
 
     /// How many sessions it takes, of so many requests each in the mean.
-    pub(crate) fn sessions(self, length: f64) -> f64 {
+    pub fn sessions(self, length: f64) -> f64 {
         match self {
             Self::Requests(n) => n as f64 / length,
             Self::Sessions(n) => n as f64,
@@ -36,17 +35,9 @@ impl Count {
     }
 }
 
-impl Share {
-    /// Of `n` launches of so many users: as many as are its users' when all users have equal parts, the first of them one more
-    /// where that leaves a rest. So a share without users has none to make.
-    pub(crate) fn of_users(self, n: u64, users: u64) -> u64 {
-        self.number_of(users) * (n / users) + self.number_of(n % users)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use offered_base::Share;
 
     #[test]
     fn parts_of_a_count_are_the_count_however_a_run_is_divided() {

@@ -8,10 +8,10 @@ mod visits;
 
 use std::collections::HashSet;
 
-use crate::Wrong;
-use crate::law::Law;
-use crate::random::{Purpose, Seed};
-use crate::time::Nanos;
+use offered_base::Wrong;
+use offered_base::random::{Purpose, Seed};
+use offered_base::time::Nanos;
+use offered_distributions::Law;
 
 /// The flows of a workload, and the chain they make.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,12 +92,12 @@ impl Branches {
     }
 
     /// The same with the weights they were given.
-    pub(crate) fn weights(&self) -> impl Iterator<Item = (Option<u16>, f64)> + '_ {
+    pub fn weights(&self) -> impl Iterator<Item = (Option<u16>, f64)> + '_ {
         self.0.iter().map(|branch| (branch.to, branch.weight))
     }
 
     /// Whether this is the only way, by weight 1.
-    pub(crate) fn leads_only_to(&self, to: Option<u16>) -> bool {
+    pub fn leads_only_to(&self, to: Option<u16>) -> bool {
         matches!(&self.0[..], [branch] if branch.to == to && branch.weight == 1.0)
     }
 
@@ -247,7 +247,7 @@ impl Flows {
     }
 
     /// The same flows with the think times of their steps so many times as long.
-    pub(crate) fn stretched(&self, factor: f64) -> Result<Self, Wrong> {
+    pub fn stretched(&self, factor: f64) -> Result<Self, Wrong> {
         let mut flows = self.clone();
         for think in flows.steps.iter_mut().filter_map(|step| step.think.as_mut()).filter(|think| !think.is_zero()) {
             *think = think.scaled(factor)?;
@@ -260,18 +260,23 @@ impl Flows {
         self.step(place).request
     }
 
+    /// The place of the first request of step number `step` of [`Flows::steps`].
+    pub fn first_place(&self, step: usize) -> u16 {
+        self.first[step]
+    }
+
     fn step(&self, place: u16) -> &Step {
         &self.steps[usize::from(self.places[usize::from(place)])]
     }
 
     /// Where a visit begins whose first request is step `step` of `session`.
-    pub(crate) fn enter(&self, seed: Seed, session: u64, step: u32) -> u16 {
+    pub fn enter(&self, seed: Seed, session: u64, step: u32) -> u16 {
         let begun = self.entry.choose(seed.at(Purpose::Choice, session, step).uniform());
         self.first[usize::from(begun.expect("a visit begins somewhere"))]
     }
 
     /// Where `session` goes from `place`, where it made request `step`; `None`: it leaves.
-    pub(crate) fn next(&self, seed: Seed, session: u64, step: u32, place: u16) -> Option<u16> {
+    pub fn next(&self, seed: Seed, session: u64, step: u32, place: u16) -> Option<u16> {
         let here = self.places[usize::from(place)];
         if self.places.get(usize::from(place) + 1) == Some(&here) {
             return Some(place + 1);
@@ -282,10 +287,7 @@ impl Flows {
     }
 
     /// How long `session` thinks at `place`, before its request `step`, where `otherwise` is the law of steps without one.
-    pub(crate) fn think(&self, otherwise: &Law, seed: Seed, session: u64, step: u32, place: u16) -> Nanos {
+    pub fn think(&self, otherwise: &Law, seed: Seed, session: u64, step: u32, place: u16) -> Nanos {
         self.step(place).think.as_ref().unwrap_or(otherwise).think(seed, session, step)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,6 @@
 //! A launch: one request that is due, and where in its session it stands.
 
-use crate::time::Instant;
+use offered_base::time::Instant;
 
 /// One request that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,17 +37,17 @@ impl Visit {
     }
 
     /// How many visits came before it.
-    pub(crate) fn number(self) -> u32 {
+    pub fn number(self) -> u32 {
         u32::from(self.0 & !Self::BEGINS)
     }
 
     /// A later launch of the same visit.
-    pub(crate) fn on(self) -> Self {
+    pub fn on(self) -> Self {
         Self(self.0 & !Self::BEGINS)
     }
 
     /// The first launch of the next visit; `None` where there are only so many.
-    pub(crate) fn next(self, visits: Option<u32>) -> Option<Self> {
+    pub fn next(self, visits: Option<u32>) -> Option<Self> {
         let next = self.number() + 1;
         visits.is_none_or(|visits| next < visits).then(|| Self(next.min(Self::MAX) as u16 | Self::BEGINS))
     }

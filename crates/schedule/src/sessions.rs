@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::Wrong;
 use crate::arrivals::Schedule;
 use crate::closed::Closed;
 use crate::flow::Flows;
-use crate::law::Law;
-use crate::random::{Purpose, Seed, Stream};
-use crate::time::written_number;
 use crate::trace::{Replay, Way};
+use offered_base::Wrong;
+use offered_base::random::{Purpose, Seed, Stream};
+use offered_base::time::written_number;
+use offered_distributions::Law;
 
 /// The three system models (Schroeder, Wierman and Harchol-Balter, section 2), said once: sessions arrive and take turns.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub enum Sessions {
     Replay(Replay),
 }
 
-crate::named! {
+offered_base::named! {
     /// Who of a partly-open system is there when the run begins.
     pub enum Opening {
         /// Nobody: the system takes as long to fill as a session lasts.
@@ -43,7 +43,7 @@ crate::named! {
     }
 }
 
-crate::named! {
+offered_base::named! {
     /// A system model: what the next request waits for.
     pub enum System {
         /// Requests come whatever became of those before.
@@ -151,7 +151,7 @@ impl Length {
     }
 
     /// The key and value with which a workload file says it; of flows the flows do.
-    pub(crate) fn written(&self) -> (&'static str, String) {
+    pub fn written(&self) -> (&'static str, String) {
         match &self.0 {
             Kind::Geometric { stay } => ("stay", written_number(*stay)),
             Kind::Fixed(requests) => ("length", format!("{{ fixed = {requests} }}")),
@@ -183,7 +183,7 @@ impl Length {
 
     /// Which request a session makes next that thinks at an instant like any other (at least 1), and how many it makes in all where one
     /// draw says so. A session of n requests thinks n - 1 times, so long ones are met more often.
-    pub(crate) fn met(&self, stream: &mut Stream) -> (u32, Option<u32>) {
+    pub fn met(&self, stream: &mut Stream) -> (u32, Option<u32>) {
         match &self.0 {
             // P(step k comes) = p^k, k from 1.
             Kind::Geometric { stay } => {
@@ -209,7 +209,7 @@ impl Length {
 
     /// Whether `session`, which walks through no flow, makes another request after step `step`.
     #[inline]
-    pub(crate) fn goes_on(&self, seed: Seed, session: u64, step: u32) -> bool {
+    pub fn goes_on(&self, seed: Seed, session: u64, step: u32) -> bool {
         match &self.0 {
             Kind::Geometric { stay } => seed.at(Purpose::Length, session, step).uniform() < *stay,
             Kind::Fixed(requests) => step + 1 < *requests,

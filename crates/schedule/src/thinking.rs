@@ -18,10 +18,10 @@
 use crate::arrivals::Schedule;
 use crate::heap::Entry;
 use crate::launch::Visit;
-use crate::law::{Law, poisson};
-use crate::random::{Purpose, Seed};
 use crate::sessions::Length;
-use crate::time::Nanos;
+use offered_base::random::{Purpose, Seed};
+use offered_base::time::Nanos;
+use offered_distributions::{Law, poisson};
 
 /// The sessions that think when the run begins: the first of the whole run, numbered from 0.
 #[derive(Clone, Debug)]
@@ -37,24 +37,24 @@ impl Thinking {
     }
 
     /// Those of a run with this seed.
-    pub(crate) fn new(schedule: &Schedule, length: &Length, think: &Law, seed: Seed) -> Self {
+    pub fn new(schedule: &Schedule, length: &Length, think: &Law, seed: Seed) -> Self {
         let mean = Self::mean(schedule, length, think);
         let number = if mean > 0.0 { poisson(mean, &mut seed.stream(Purpose::Start)) as u64 } else { 0 };
         Self { seed, number }
     }
 
     /// Nobody.
-    pub(crate) fn nobody(seed: Seed) -> Self {
+    pub fn nobody(seed: Seed) -> Self {
         Self { seed, number: 0 }
     }
 
     /// How many they are.
-    pub(crate) fn number(&self) -> u64 {
+    pub fn number(&self) -> u64 {
         self.number
     }
 
     /// The next launch of `session`, one of them: when what is left of its think time is over.
-    pub(crate) fn first(&self, length: &Length, think: &Law, session: u64) -> Entry<(u32, u16, Visit)> {
+    pub fn first(&self, length: &Length, think: &Law, session: u64) -> Entry<(u32, u16, Visit)> {
         let wait = think.sample_residual(&mut self.seed.at(Purpose::Start, session, 0));
         let (step, _) = self.met(length, session);
         Entry { key: Nanos::from_secs_f64(wait).0, serial: session, what: (step, 0, Visit::FIRST.on()) }
@@ -62,7 +62,7 @@ impl Thinking {
 
     /// Whether `session` makes another request after step `step`.
     #[inline]
-    pub(crate) fn goes_on(&self, length: &Length, session: u64, step: u32) -> bool {
+    pub fn goes_on(&self, length: &Length, session: u64, step: u32) -> bool {
         if session < self.number
             && let (_, Some(requests)) = self.met(length, session)
         {
@@ -75,6 +75,3 @@ impl Thinking {
         length.met(&mut self.seed.at(Purpose::Start, session, 1))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -14,11 +14,12 @@
 //! Instants count from the first entry's origin and never decrease; sessions are numbered from 0 in order of their first
 //! request. One file serves all three ways to replay: open (every entry alone), sessions, closed (the sequence only).
 
-use crate::Wrong;
 use crate::closed::Closed;
 use crate::count::Count;
-use crate::time::{Instant, Nanos};
-use crate::{Law, Purpose, Seed};
+use offered_base::Wrong;
+use offered_base::time::{Instant, Nanos};
+use offered_base::{Purpose, Seed};
+use offered_distributions::Law;
 use std::sync::Arc;
 
 const SECOND: u64 = 1_000_000_000;
@@ -80,7 +81,7 @@ impl Trace {
     }
 
     /// The largest index of a request that it asks for.
-    pub(crate) fn most(&self) -> u16 {
+    pub fn most(&self) -> u16 {
         self.requests.iter().copied().max().unwrap_or(0)
     }
 
@@ -91,7 +92,7 @@ impl Trace {
 
     /// The law of the work of what is asked for by each of so many requests, where the trace says it: each entry as likely. (Of a request
     /// that nobody asks for: none.)
-    pub(crate) fn laws(&self, requests: usize) -> Vec<Option<Law>> {
+    pub fn laws(&self, requests: usize) -> Vec<Option<Law>> {
         let mut work = vec![Vec::new(); requests];
         for (request, brought) in self.requests.iter().zip(&self.work) {
             work[usize::from(*request)].push((1.0, brought.as_secs_f64()));
@@ -112,7 +113,7 @@ impl Trace {
     }
 
     /// Of a trace in whole seconds: puts the entries of each second anywhere in it, evenly by the seed. They keep their order.
-    pub(crate) fn spread(&mut self, seed: Seed) {
+    pub fn spread(&mut self, seed: Seed) {
         for entries in self.instants.chunk_by_mut(|one, next| one == next) {
             let second = entries[0];
             let mut chance = seed.at(Purpose::Arrivals, second.0 / SECOND, 0);
@@ -284,7 +285,7 @@ impl Replay {
 
     /// The part of it that a count leaves: its first entries, or its first sessions.
     #[must_use]
-    pub(crate) fn first(self, count: Count) -> Self {
+    pub fn first(self, count: Count) -> Self {
         let most = |n: u64, all: usize| usize::try_from(n).map_or(all, |n| n.min(all));
         match (count, &self.way) {
             (Count::Requests(n), _) | (Count::Sessions(n), Way::Open) => {
@@ -295,7 +296,7 @@ impl Replay {
     }
 
     /// When the last of the entries is replayed that it asks for.
-    pub(crate) fn last(&self) -> Instant {
+    pub fn last(&self) -> Instant {
         let last = match self.some_sessions() {
             Some(entries) => entries.max().unwrap_or(0),
             None => self.entries - 1,
@@ -334,7 +335,7 @@ impl Replay {
 
     /// When arrival number `session` comes; `None` after the last. (The users of a closed replay do not arrive.)
     #[inline]
-    pub(crate) fn arrival(&self, session: u64) -> Option<Instant> {
+    pub fn arrival(&self, session: u64) -> Option<Instant> {
         let entry = match self.way {
             Way::Open => usize::try_from(session).ok()?,
             _ if session < self.sessions as u64 => self.trace.of(session)[0] as usize,
@@ -357,18 +358,18 @@ impl Replay {
 
     /// The request that step `step` of `session` sends: an index into the workload's requests.
     #[inline]
-    pub(crate) fn request(&self, session: u64, step: u32) -> u16 {
+    pub fn request(&self, session: u64, step: u32) -> u16 {
         self.entry(session, step).map_or(0, |entry| self.trace.requests[entry])
     }
 
     /// The work of step `step` of `session`, where the trace says it.
     #[inline]
-    pub(crate) fn work(&self, session: u64, step: u32) -> Option<Nanos> {
+    pub fn work(&self, session: u64, step: u32) -> Option<Nanos> {
         self.trace.work.get(self.entry(session, step)?).copied()
     }
 
     /// How many of the entries ask for each of so many requests.
-    pub(crate) fn counts(&self, requests: usize) -> Vec<u64> {
+    pub fn counts(&self, requests: usize) -> Vec<u64> {
         let mut counts = vec![0; requests];
         let mut count = |entry: usize| counts[usize::from(self.trace.requests[entry])] += 1;
         match self.some_sessions() {
@@ -379,12 +380,12 @@ impl Replay {
     }
 
     /// Whether the trace has a request for step `step` of `session`.
-    pub(crate) fn has(&self, session: u64, step: u32) -> bool {
+    pub fn has(&self, session: u64, step: u32) -> bool {
         self.entry(session, step).is_some()
     }
 
     /// How long `session` thinks after step `step`; `None`: it leaves.
-    pub(crate) fn think(&self, seed: Seed, session: u64, step: u32) -> Option<Nanos> {
+    pub fn think(&self, seed: Seed, session: u64, step: u32) -> Option<Nanos> {
         let next = self.entry(session, step + 1)?;
         match &self.way {
             Way::Open => None,
@@ -398,7 +399,7 @@ impl Replay {
     }
 
     /// How many entries were recorded before `end` of the replay; `None` for a closed one, whose rate is the server's.
-    pub(crate) fn entries_before(&self, end: Instant) -> Option<usize> {
+    pub fn entries_before(&self, end: Instant) -> Option<usize> {
         let is_before = |recorded: Instant| self.scaled_instant(recorded) < end;
         let before = || match self.some_sessions() {
             Some(entries) => entries.filter(|entry| is_before(self.trace.instants[*entry])).count(),
@@ -421,6 +422,3 @@ impl Replay {
         peak
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,8 +4,9 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use offered_base::{Instant, Nanos, Purpose, Rate, Seed};
+use offered_distributions::Law;
 use offered_io::{Clock, Poller};
-use offered_model::{Instant, Law, Nanos, Purpose, Rate, Seed};
 use offered_serve::{Address, Options, Server, ServerHandle};
 use offered_simulate::Discipline;
 use offered_simulate::discipline::{Infinite, Ps};

@@ -1,7 +1,7 @@
 //! Statistics and record of a server.
 
+use offered_base::{Instant, Nanos};
 use offered_io::Clock;
-use offered_model::{Instant, Nanos};
 
 use crate::Summary;
 use crate::connection::Request;

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use offered_model::Wrong;
+use offered_base::Wrong;
 
 /// An address to listen on: `127.0.0.1:8080` (port 0: any free one), `[::1]:8080` or `unix:/path/to.sock`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown, sockopt};
 

@@ -1,6 +1,6 @@
 //! The demand of a request, parsed from its target.
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 
 use crate::codec::Head;
 use crate::response::Response;

@@ -8,8 +8,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use offered_base::{Instant, Nanos, Purpose, Seed};
+use offered_distributions::Law;
 use offered_io::{Poller, Ready};
-use offered_model::{Instant, Law, Nanos, Purpose, Seed};
 use offered_simulate::discipline::Infinite;
 use rustix::io::Errno;
 use slab::Slab;

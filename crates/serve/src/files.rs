@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
-use offered_model::{Nanos, Wrong};
+use offered_base::{Nanos, Wrong};
 use percent_encoding::percent_decode_str;
 
 use crate::Error;

@@ -1,6 +1,6 @@
 //! Jobs in a discipline, and the requests that they belong to.
 
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
 use offered_simulate::{Discipline, Job};
 use slab::Slab;
 

@@ -46,8 +46,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use offered_base::{Instant, Nanos, Seed};
+use offered_distributions::Law;
 use offered_io::{Clock, Poller, Waker, raise_file_limit};
-use offered_model::{Instant, Law, Nanos, Seed};
 use offered_simulate::Discipline;
 
 pub use address::Address;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use offered_model::csv::Table;
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
+use offered_events::csv::Table;
 
 /// One request. Times are since the server's start.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use offered_model::catalogue::Index;
-use offered_model::workload::Request;
-use offered_model::{Law, Nanos, Workload, Wrong};
+use offered_base::{Nanos, Wrong};
+use offered_distributions::Law;
+use offered_workload::Request;
+use offered_workload::Workload;
+use offered_workload::catalogue::Index;
 
 /// The paths that a server knows.
 #[derive(Debug, Default)]

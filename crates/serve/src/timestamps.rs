@@ -5,7 +5,7 @@
 
 use std::os::fd::OwnedFd;
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 use rustix::io::Errno;
 
 /// Reads sockets together with the receive timestamps.
@@ -35,7 +35,7 @@ mod system {
 
     use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt::ReceiveTimestampns};
     use nix::sys::time::TimeSpec;
-    use offered_model::Nanos;
+    use offered_base::Nanos;
     use rustix::io::Errno;
 
     pub(super) type ControlBuffer = Vec<u8>;
@@ -73,7 +73,7 @@ mod system {
 mod system {
     use std::os::fd::OwnedFd;
 
-    use offered_model::Nanos;
+    use offered_base::Nanos;
     use rustix::io::Errno;
 
     pub(super) type ControlBuffer = ();

@@ -6,10 +6,12 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use offered_model::{Instant, Law, Nanos, Purpose, Seed, Workload};
+use offered_base::{Instant, Nanos, Purpose, Seed};
+use offered_distributions::Law;
 use offered_serve::{Address, Error, Files, Options, Routes, Server, ServerHandle};
 use offered_simulate::Discipline;
 use offered_simulate::discipline::{Fcfs, Infinite, Ps, RoundRobin, Srpt};
+use offered_workload::Workload;
 use proptest::prelude::*;
 
 fn options(discipline: impl Discipline + Send + 'static) -> Options {

@@ -1,11 +1,12 @@
 //! Jobs per second of the simulator on one core, with statistics; prints one table. `cargo bench -p offered-simulate`.
 
+use offered_base::{Instant, Purpose, Seed, Share};
 use offered_io::thread_cpu_time;
-use offered_model::{Agenda, Instant, Purpose, Seed, Share, Workload};
 use offered_simulate::drive::{ServiceDemands, SimulatedServer, drive};
 use offered_simulate::policy::DisciplineVisitor;
 use offered_simulate::statistics::{Statistics, StatisticsConfig};
 use offered_simulate::{BuildDiscipline, Discipline, Policy, ServerConfig};
+use offered_workload::Workload;
 
 const JOBS: u64 = 4_000_000;
 
@@ -17,7 +18,7 @@ struct Race {
 impl DisciplineVisitor for Race {
     type Output = f64;
     fn visit<D: Discipline + Send + 'static>(self, discipline: D) -> f64 {
-        let mut agenda = Agenda::new(&self.workload, Share::ALL);
+        let mut agenda = self.workload.agenda(Share::ALL);
         let mut served = SimulatedServer::new(discipline, None);
         let sessions = self.workload.sessions().end();
         let counted = StatisticsConfig { servers: 1, classes: 1, sessions, from: Instant::ZERO, until: Instant::MAX };

@@ -47,7 +47,7 @@ pub use round_robin::RoundRobin;
 pub use shortest::{Psjf, Shortest, Sjf};
 pub use srpt::Srpt;
 
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
 
 /// A request at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub struct Job {
 /// caller must call [`complete`](Self::complete)`(now)` until it returns `None`.
 ///
 /// ```
-/// use offered_model::{Instant, Nanos};
+/// use offered_base::{Instant, Nanos};
 /// use offered_simulate::{Discipline, Job, discipline::Fcfs};
 ///
 /// let mut server = Fcfs::new(1);

@@ -2,8 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use offered_model::workload::{Mix, Works};
-use offered_model::{After, Agenda, Instant, Launch, Law, Nanos, Purpose, Seed, Workload, Wrong};
+use offered_base::{Instant, Nanos, Purpose, Seed, Wrong};
+use offered_distributions::Law;
+use offered_schedule::{After, Agenda, Launch};
+use offered_workload::Workload;
+use offered_workload::{Mix, Works};
 
 use crate::discipline::{Discipline, Job};
 

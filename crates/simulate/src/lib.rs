@@ -8,7 +8,7 @@
 //! # Example
 //! An M/M/1 queue at half load: `E[T] = E[S] / (1 - rho)` = 20 ms.
 //! ```
-//! use offered_model::Workload;
+//! use offered_workload::Workload;
 //! use offered_simulate::{Stop, simulate};
 //!
 //! let text = r#"
@@ -31,11 +31,10 @@ mod modelled_server;
 pub mod policy;
 mod simulation;
 pub mod statistics;
-pub mod swf;
 mod warnings;
 
 pub use discipline::{Discipline, Job};
 pub use modelled_server::ModelledServer;
-pub use offered_model::note::SimulationDoubt as Doubt;
+pub use offered_events::note::SimulationDoubt as Doubt;
 pub use policy::{BuildDiscipline, Policy, ServerConfig};
 pub use simulation::{SimulationResult, Stop, simulate, simulate_with};

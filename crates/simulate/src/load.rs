@@ -4,10 +4,12 @@
 //! In a closed system it depends on the discipline, and the paper's advice is to "adjust the think time": this module
 //! searches for the mean think time and keeps the shape of its distribution.
 
-use offered_model::arrivals::Profile;
-use offered_model::workload::{Closed, Sessions};
-use offered_model::{Rate, Schedule, Workload, Wrong};
+use offered_base::{Rate, Wrong};
+use offered_schedule::Schedule;
+use offered_schedule::arrivals::Profile;
+use offered_schedule::{Closed, Sessions};
 use offered_stats::steady_state::Estimate;
+use offered_workload::Workload;
 
 use crate::drive::ServiceDemands;
 use crate::modelled_server::ModelledServer;

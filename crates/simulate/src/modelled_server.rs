@@ -1,7 +1,8 @@
 //! Builds the modelled server of a workload.
 
-use offered_model::workload::Station as Specified;
-use offered_model::{Nanos, Workload, Wrong};
+use offered_base::{Nanos, Wrong};
+use offered_workload::Station as Specified;
+use offered_workload::Workload;
 
 use crate::discipline::{Network, Station};
 use crate::drive::ServiceDemands;

@@ -1,7 +1,7 @@
 //! Builds the discipline of a scheduling policy.
 
-pub use offered_model::policy::{Knowledge, Order, Policy};
-use offered_model::{Nanos, Seed, Wrong};
+use offered_base::{Nanos, Seed, Wrong};
+pub use offered_workload::policy::{Knowledge, Order, Policy};
 
 use crate::discipline::{
     Discipline, Fb, Fcfs, Infinite, Lcfs, LimitedPriorityPs, LimitedPs, Ljf, Pljf, PreemptiveLcfs, PreemptivePriority,

@@ -1,8 +1,9 @@
 //! Runs one simulation: from a workload to metrics with intervals and warnings.
 
-use offered_model::workload::Sessions;
-use offered_model::{Agenda, Instant, Nanos, Share, Workload, Wrong};
+use offered_base::{Instant, Nanos, Share, Wrong};
+use offered_schedule::Sessions;
 use offered_stats::steady_state::Estimate;
+use offered_workload::Workload;
 
 use crate::Doubt;
 use crate::discipline::Discipline;
@@ -136,7 +137,7 @@ impl<S: SimulationObserver> DisciplineVisitor for Play<'_, S> {
     type Output = ();
 
     fn visit<D: Discipline + Send + 'static>(self, discipline: D) {
-        let mut agenda = Agenda::new(self.workload, Share::ALL);
+        let mut agenda = self.workload.agenda(Share::ALL);
         drive(&mut agenda, &mut SimulatedServer::new(discipline, self.room), self.demands, self.sink);
     }
 }
@@ -166,7 +167,7 @@ impl DisciplineVisitor for Run<'_, '_> {
 
     fn visit<D: Discipline + Send + 'static>(self, discipline: D) -> Self::Output {
         let Self { workload, demands, modelled, stop, mut also } = self;
-        let mut agenda = Agenda::new(workload, Share::ALL);
+        let mut agenda = workload.agenda(Share::ALL);
         let mut served = SimulatedServer::new(discipline, modelled.room());
         let counted = workload.counted();
         let until = match stop {

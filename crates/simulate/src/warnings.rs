@@ -1,6 +1,6 @@
 //! Derives warnings from a simulation result.
 
-use offered_model::note::SimulationDoubt as Doubt;
+use offered_events::note::SimulationDoubt as Doubt;
 
 use crate::simulation::{SimulationResult, Stop};
 

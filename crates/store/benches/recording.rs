@@ -9,8 +9,9 @@
 
 use std::hint::spin_loop;
 
+use offered_base::{Instant, Nanos, Purpose, Seed};
+use offered_events::{Event, Outcome};
 use offered_io::{Clock, thread_cpu_time};
-use offered_model::{Event, Instant, Nanos, Outcome, Purpose, Seed};
 use offered_store::{EndCondition, ReadOptions, Recorder, RunKind, RunRecord, Writer, read};
 
 const EVENTS: u64 = 1_000_000;

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use offered_model::Event;
-use offered_model::events::{Columns, EventSource, Events, Extent};
+use offered_events::Event;
+use offered_events::{Columns, EventSource, Events, Extent};
 
 use crate::labels::Labels;
 use crate::part;
@@ -200,7 +200,7 @@ impl EventSource for Spooled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::Instant;
+    use offered_base::Instant;
 
     #[test]
     fn a_spool_that_overflows_to_disk_scans_repeatedly_in_order() {

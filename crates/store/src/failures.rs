@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use offered_model::Exchange;
+use offered_events::Exchange;
 
 use crate::error::Error;
 use crate::rundir::files::FAILURES as FILE;
@@ -51,7 +51,7 @@ pub fn read_failures(path: &Path) -> Result<Vec<Exchange>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::Said;
+    use offered_events::Said;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

@@ -36,7 +36,7 @@ pub use own_csv::COLUMNS as CSV_COLUMNS;
 
 use std::io::{BufRead, Cursor, ErrorKind, Read};
 
-use offered_model::Recording;
+use offered_events::Recording;
 
 use crate::error::Error;
 use crate::open::ReadOptions;

@@ -1,9 +1,9 @@
 //! The names of requests, numbered in the order of first use.
 
-use offered_model::Note;
+use offered_events::Note;
 use std::collections::HashMap;
 
-/// Numbers distinct names; [`offered_model::Event::label`] holds such a number.
+/// Numbers distinct names; [`offered_events::Event::label`] holds such a number.
 #[derive(Clone, Default)]
 pub(crate) struct Labels {
     names: Vec<String>,

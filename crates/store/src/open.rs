@@ -5,7 +5,8 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use bytes::Bytes;
-use offered_model::{Nanos, Recording};
+use offered_base::Nanos;
+use offered_events::Recording;
 
 use crate::error::Error;
 use crate::foreign::{self, InputFormat};
@@ -30,7 +31,7 @@ pub struct ReadOptions {
     pub tick: Option<Nanos>,
 }
 
-offered_model::named! {
+offered_base::named! {
     /// What the timestamp of a sample marks.
     pub enum TimestampMeaning {
         /// When the request was sent.

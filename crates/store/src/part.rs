@@ -15,8 +15,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use offered_model::events::Columns;
-use offered_model::{Event, Instant, Nanos, Outcome, Reason};
+use offered_base::{Instant, Nanos};
+use offered_events::Columns;
+use offered_events::{Event, Outcome, Reason};
 use parquet::basic::Encoding;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};

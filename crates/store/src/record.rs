@@ -8,10 +8,10 @@ use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
-use offered_model::document::{Document, Schema};
-use offered_model::recording::Evidence;
-use offered_model::{Note, RunId, Share, WorkerClock};
-use schemars::JsonSchema;
+use offered_base::Share;
+use offered_events::document::{Document, Schema};
+use offered_events::recording::Evidence;
+use offered_events::{Note, RunId, WorkerClock};
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -23,8 +23,9 @@ use crate::rundir::{workers, write_record};
 ///
 /// `S` and `V` are the summary and the verdict, whose types belong to the command that made the run. This crate stores both and reads neither:
 /// commands judge again, from the events.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "RunRecord_{S}")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "RunRecord_{S}"))]
 pub struct RunRecord<S = Ignored, V = Ignored> {
     /// The schema of this document.
     pub schema: Schema<RunRecord>,
@@ -37,11 +38,11 @@ pub struct RunRecord<S = Ignored, V = Ignored> {
     /// The seed of all random choices.
     pub seed: Option<u64>,
     /// The run ID; `None` if nothing was sent.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub run_id: Option<RunId>,
     /// The share of the whole run that was generated here.
     #[serde(serialize_with = "to_text", deserialize_with = "from_text")]
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub share: Share,
     /// When the run started, since the Unix epoch; `None` on a virtual clock.
     pub started_unix_ns: Option<u64>,
@@ -69,7 +70,8 @@ impl<S, V> Document for RunRecord<S, V> {
 }
 
 /// A machine of the server, and the reply of its observer to the clock query.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservedHost {
     /// Its name in the workload.
     pub name: String,
@@ -98,7 +100,8 @@ impl<'de> Deserialize<'de> for Ignored {
 }
 
 /// How a run was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunKind {
     /// Requests were sent to a target.
@@ -110,7 +113,8 @@ pub enum RunKind {
 }
 
 /// What ends a run that is not interrupted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EndCondition {
     /// The workload's duration.
@@ -120,7 +124,8 @@ pub enum EndCondition {
 }
 
 /// A machine that generates load or is observed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Its host name.
     pub name: String,
@@ -260,8 +265,8 @@ pub(crate) fn from_text<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(des
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::Offset;
-    use offered_model::recording::{End, Halted};
+    use offered_events::Offset;
+    use offered_events::recording::{End, Halted};
 
     fn read_back(text: &str) -> RunRecord {
         let folder = tempfile::tempdir().unwrap();

@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use offered_model::{Event, Instant, Nanos};
+use offered_base::{Instant, Nanos};
+use offered_events::Event;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -243,7 +244,7 @@ impl RecorderThread {
 
 #[cfg(test)]
 mod tests {
-    use offered_model::{Note, Recording};
+    use offered_events::{Note, Recording};
 
     use super::*;
     use crate::{EndCondition, ReadOptions, RunKind, read};

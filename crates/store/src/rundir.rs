@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use offered_model::events::{Columns, Events, Extent};
-use offered_model::{Event, Nanos, Note, Placing, Recording, Share};
+use offered_base::{Nanos, Share};
+use offered_events::{Columns, Events, Extent};
+use offered_events::{Event, Note, Placing, Recording};
 use serde::Serialize;
 
 use self::heartbeat::Heartbeat;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use offered_model::events::{Columns, EventSource, Events, Extent};
-use offered_model::{Event, Recording};
+use offered_events::{Columns, EventSource, Events, Extent};
+use offered_events::{Event, Recording};
 
 use crate::error::Error;
 use crate::labels::Labels;

@@ -9,10 +9,10 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::law::Law;
-use crate::random::{Purpose, Seed};
-use crate::time::Nanos;
-use crate::{Wrong, nearest};
+use offered_base::random::{Purpose, Seed};
+use offered_base::time::Nanos;
+use offered_base::{Wrong, nearest};
+use offered_distributions::Law;
 
 const COLUMNS: [&str; 4] = ["path", "weight", "service", "class"];
 /// Labels of events are no larger.

@@ -7,18 +7,16 @@ use std::collections::HashSet;
 use super::policies::SHORTEST;
 use super::request::{check_headers, check_once};
 use super::script::{Auth, Body, Content, Extraction, Find, Source, Test, Variable};
-use super::{
-    Address, Call, Draft, Encryption, Opening, Policies, Pool, Protocol, Request, Reuse, Sessions, Target, Tls,
-    Workload, names,
-};
-use crate::arrivals::Process;
-use crate::count::Count;
+use offered_schedule::{Opening, Sessions};
+use super::{Address, Call, Draft, Encryption, Policies, Pool, Protocol, Request, Reuse, Target, Tls, Workload, names};
+use offered_schedule::arrivals::Process;
+use offered_schedule::Count;
 use crate::template::{Name, Piece, Template, in_url};
-use crate::thinking::Thinking;
+use offered_schedule::thinking::Thinking;
 use crate::threshold::Threshold;
-use crate::time::Nanos;
-use crate::trace::Way;
-use crate::{Wrong, nearest};
+use offered_base::time::Nanos;
+use offered_schedule::trace::Way;
+use offered_base::{Wrong, nearest};
 
 pub(super) use parts::{check_auth, check_extraction, check_objects, check_part, check_test, check_variable};
 
@@ -71,11 +69,11 @@ impl Workload {
     }
 
     pub(super) fn checked(mut draft: Draft) -> Result<Self, Misfit> {
-        let whole = |Wrong(why)| Misfit { place: Place::Whole, why };
+        let whole = |wrong: Wrong| Misfit { place: Place::Whole, why: wrong.to_string() };
         unfill(&mut draft);
         let longest = if draft.skip_first < draft.skip_last { "skip_last" } else { "skip_first" };
         counted(draft.duration, draft.skip_first, draft.skip_last)
-            .or_else(|Wrong(why)| Place::Key(longest).wrong(why))?;
+            .or_else(|wrong| Place::Key(longest).wrong(wrong.to_string()))?;
         count(&draft)?;
         policies(&draft)?;
         target(&draft)?;

@@ -1,6 +1,6 @@
 //! How the generator itself works.
 
-use crate::Wrong;
+use offered_base::Wrong;
 
 /// More than any machine has.
 const MOST_THREADS: u16 = 1024;
@@ -86,7 +86,7 @@ impl Generator {
     }
 }
 
-crate::named! {
+offered_base::named! {
     /// What a run does when the disk takes no more of what it records.
     pub enum OnDiskFull {
         /// Goes on; what the disk does not take waits in memory and is tried again.
@@ -96,7 +96,7 @@ crate::named! {
     }
 }
 
-crate::named! {
+offered_base::named! {
     /// How a thread waits for its next launch.
     pub enum Precision {
         /// Sleeps to shortly before it, then spins: within microseconds, for processor time.

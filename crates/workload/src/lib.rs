@@ -1,6 +1,31 @@
-//! The workload: what is meant, as one small TOML text, checked once and then trusted.
+//! The workload file: what is to be sent, when and to whom, as one small TOML text that is checked once and then trusted.
+//!
+//! # Example
+//! The launches of a minute of Poisson arrivals, and those of the second of three workers: every third of them, to the
+//! nanosecond.
+//! ```
+//! use offered_base::{Instant, Share};
+//! use offered_workload::Workload;
+//!
+//! let text = r#"
+//!     seed = 42
+//!     duration = "1m"
+//!     arrivals.open = { rate = "100/s" }
+//!     target.url = "http://127.0.0.1:8080/"
+//! "#;
+//! let workload = Workload::parse(text, "workload.toml", &|path| Err(format!("{path}: no files here")))?;
+//! let launches = |share: Share| -> Vec<Instant> {
+//!     let mut agenda = workload.agenda(share);
+//!     std::iter::from_fn(|| agenda.due(Instant::MAX)).map(|launch| launch.intended).collect()
+//! };
+//! let (all, second) = (launches(Share::ALL), launches("2/3".parse()?));
+//! assert!((all.len() as f64 - 6000.0).abs() < 4.0 * 6000f64.sqrt());
+//! assert!(second.iter().eq(all.iter().skip(1).step_by(3)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod address;
+pub mod catalogue;
 mod check;
 mod generator;
 mod login;
@@ -8,16 +33,20 @@ mod mix;
 mod names;
 mod observe;
 mod policies;
+pub mod policy;
 mod read;
 mod request;
 pub mod script;
+pub mod secret;
 mod server;
 mod shape;
 mod source;
 mod sql;
 mod target;
+pub mod template;
 #[cfg(test)]
 mod tests;
+pub mod threshold;
 mod url;
 mod work;
 mod write;
@@ -25,14 +54,13 @@ mod write;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use crate::closed::{Closed, Pace, Start, Visitor};
-pub use crate::sessions::{Length, Opening, Sessions};
 pub use address::Address;
 pub use generator::{Generator, OnDiskFull, Precision};
 pub use login::{Encryption, Login};
 pub use mix::Mix;
 pub use names::Single;
 pub use observe::{Observe, Scrape};
+pub use policy::Policy;
 pub use policies::{Policies, Turn};
 pub use read::{Files, digest};
 pub use request::{Call, Chat, Request, bytes_of_hex};
@@ -40,16 +68,21 @@ pub use server::{Server, Station};
 pub use shape::schema;
 pub use source::Mistake;
 pub use sql::{Pool, Sql, Statement};
+pub use template::Template;
+pub use threshold::{Objective, Threshold};
 pub use target::{Descriptors, Identity, Protocol, Proxy, Reuse, Target, Tls};
 pub use url::Url;
+pub use write::sessions_to_toml;
 pub use work::Works;
 
-use crate::Wrong;
-use crate::count::Count;
-use crate::flow::Flows;
-use crate::random::Seed;
-use crate::threshold::Threshold;
-use crate::time::{Instant, Nanos};
+use offered_base::Wrong;
+use offered_base::Share;
+use offered_schedule::Agenda;
+use offered_schedule::Sessions;
+use offered_schedule::Count;
+use offered_schedule::flow::Flows;
+use offered_base::random::Seed;
+use offered_base::time::{Instant, Nanos};
 use script::Variable;
 
 /// A test as it was meant. Written with [`Display`](std::fmt::Display), it is the text that [`Workload::parse`] reads as the same.
@@ -118,6 +151,11 @@ impl Draft {
 }
 
 impl Workload {
+    /// The scheduled requests of `share` of the run.
+    pub fn agenda(&self, share: Share) -> Agenda {
+        Agenda::new(self.sessions(), self.seed(), self.end(), self.count(), share)
+    }
+
     /// The same with another seed.
     #[must_use]
     pub fn with_seed(self, seed: Seed) -> Self {

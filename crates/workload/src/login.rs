@@ -6,7 +6,7 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::address::Address;
-use crate::{Wrong, nearest};
+use offered_base::{Wrong, nearest};
 
 const PORT: u16 = 5432;
 /// What stands in front of the port in the name of a Unix socket.
@@ -188,7 +188,7 @@ pub(super) fn written(address: &Address, login: &Login, with_password: bool) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::Url;
+    use crate::Url;
     use proptest::prelude::*;
 
     fn read(text: &str) -> Result<Url, String> {

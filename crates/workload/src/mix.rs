@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{Sessions, Workload};
-use crate::flow::Flows;
-use crate::launch::{Launch, Visit};
-use crate::random::{Purpose, Seed};
-use crate::time::Instant;
-use crate::trace::Replay;
+use offered_base::random::{Purpose, Seed};
+use offered_base::time::Instant;
+use offered_schedule::flow::Flows;
+use offered_schedule::trace::Replay;
+use offered_schedule::{Launch, Visit};
 
 /// Chooses which request a launch sends.
 #[derive(Clone, Debug)]

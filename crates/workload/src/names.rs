@@ -6,9 +6,9 @@ use std::fmt;
 
 use super::script::{Auth, Body, Content, Source, Test, Variable, Wanted};
 use super::{Call, Request, Target};
-use crate::flow::Flows;
-use crate::nearest;
 use crate::template::{ALWAYS, Name, Piece, Template, is_name};
+use offered_base::nearest;
+use offered_schedule::flow::Flows;
 
 /// The first request that asks for what it cannot have: its index, and why.
 pub(super) fn check(

@@ -1,9 +1,10 @@
 //! What is asked, beside a run, of the machines that serve it.
 
 use super::{Call, Draft, Generator, Late, Precision, Request, Sessions, Sql, Statement, Target, Workload};
-use crate::arrivals::{Batch, Process, Profile};
 use crate::template::Template;
-use crate::{Nanos, Rate, Schedule, Wrong};
+use offered_base::{Nanos, Rate, Wrong};
+use offered_schedule::Schedule;
+use offered_schedule::arrivals::{Batch, Process, Profile};
 
 /// What is asked of the machines that serve a run.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::time::{Instant, Nanos};
+use offered_base::time::{Instant, Nanos};
 
 /// Blocks are no shorter: a command takes some milliseconds to start.
 pub(super) const SHORTEST: Nanos = Nanos::from_millis(100);
@@ -63,7 +63,7 @@ impl Policies {
 mod tests {
     use super::*;
     use crate::Workload;
-    use crate::workload::write::tests::read;
+    use crate::write::tests::read;
 
     /// Two policies in blocks of 8 s, with this instead of a line of theirs, or with one more.
     fn text(duration: &str, line: &str) -> String {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::time::Nanos;
-use crate::{Wrong, nearest};
+use offered_base::time::Nanos;
+use offered_base::{Wrong, nearest};
 
 /// A scheduling policy, as it is written: `fcfs`, `lcfs`, `lcfs-preemptive`, `ps`, `ps:16` (at most 16 share), `srpt`,
 /// `sjf`, `psjf`, `ljf`, `pljf`, the same by expected size `sejf`, `pesjf`, `lejf`, `peljf` (the class's mean; `sejf:0.5` for

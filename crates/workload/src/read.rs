@@ -25,12 +25,12 @@ use std::sync::Arc;
 use super::check::{Misfit, Place};
 use super::{Draft, Generator, Late, Observe, OnDiskFull, Policies, Precision, Request, Scrape, Sessions, Workload};
 use crate::catalogue::Catalogue;
-use crate::count::Count;
-use crate::nearest;
-use crate::random::Seed;
 use crate::template::Template;
 use crate::threshold::Threshold;
-use crate::time::Nanos;
+use offered_base::nearest;
+use offered_base::random::Seed;
+use offered_base::time::Nanos;
+use offered_schedule::Count;
 
 /// What reads the files a workload names (samples of an empirical law, counts of a profile, data, bodies): from the name in the
 /// workload to what is in it, or why not.

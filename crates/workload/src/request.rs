@@ -4,9 +4,9 @@ use super::script::{Auth, Body, Check, Content, Extraction, Objects, OnFailure};
 use super::sql::Sql;
 use super::target::Target;
 use crate::catalogue::OneOf;
-use crate::law::Law;
 use crate::template::{Format, Piece, Template};
-use crate::{Nanos, Wrong};
+use offered_base::{Nanos, Wrong};
+use offered_distributions::Law;
 
 /// What stands for the path of a request that asks for the files of a catalogue, where all of them are meant.
 const ANY_FILE: &str = "/*";

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::Wrong;
-use crate::law::{Law, Shape};
-use crate::random::{Purpose, Seed};
 use crate::template::Template;
-use crate::time::Nanos;
+use offered_base::Wrong;
+use offered_base::random::{Purpose, Seed};
+use offered_base::time::Nanos;
+use offered_distributions::{Law, Shape};
 
 /// Something that templates may ask for by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub enum Source {
     Work(Unit),
 }
 
-crate::named! {
+offered_base::named! {
     /// What work is counted in.
     pub enum Unit {
         /// Milliseconds.
@@ -59,7 +59,7 @@ impl Unit {
     }
 }
 
-crate::named! {
+offered_base::named! {
     /// How often a variable takes a new value.
     pub enum Per {
         /// Once for each session.
@@ -86,7 +86,7 @@ pub struct Feeder {
     pub rows: Result<Arc<Rows>, String>,
 }
 
-crate::named! {
+offered_base::named! {
     /// In which order the rows of a file are taken.
     pub enum Order {
         /// As they stand. Session n (or request n of the whole run) takes row n: no two take the same, on any number of machines.
@@ -97,7 +97,7 @@ crate::named! {
     }
 }
 
-crate::named! {
+offered_base::named! {
     /// What happens when a file's rows are used up.
     pub enum AtEnd {
         /// They are taken from the start again.
@@ -185,7 +185,7 @@ impl Draw {
 }
 
 /// The stream of random numbers that data variable number `variable` has for a request.
-pub fn data(seed: Seed, variable: u16, session: u64, step: u32) -> crate::random::Stream {
+pub fn data(seed: Seed, variable: u16, session: u64, step: u32) -> offered_base::random::Stream {
     // A seed of its own for each: else two UUIDs of one request would be one.
     let own = Seed(seed.0.wrapping_add((u64::from(variable) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     own.at(Purpose::Data, session, step)
@@ -403,7 +403,7 @@ impl std::str::FromStr for Sizes {
     }
 }
 
-crate::named! {
+offered_base::named! {
     /// What becomes of a session whose request did not go well: anything but outcome `ok`.
     #[derive(Default)]
     pub enum OnFailure {
@@ -435,7 +435,7 @@ impl Objects {
     pub const CONNECTIONS: u8 = 6;
 }
 
-crate::named! {
+offered_base::named! {
     /// When a page's objects are fetched.
     pub enum When {
         /// Once the page is there.

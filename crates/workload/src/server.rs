@@ -1,8 +1,8 @@
 //! What stands in the place of the real server where there is none: a modelled one, or a network of stations.
 
-use crate::Wrong;
-use crate::law::Law;
 use crate::policy::Policy;
+use offered_base::Wrong;
+use offered_distributions::Law;
 
 /// The modelled server.
 #[derive(Clone, Debug, PartialEq)]

@@ -75,10 +75,10 @@ enum Kind {
     Any(&'static [Self]),
 }
 
-use crate::closed::{Start, Visitor};
-use crate::sessions::Opening;
-use crate::workload::script::{AtEnd, OnFailure, Order, Per, Unit, When};
-use crate::workload::{OnDiskFull, Precision, Protocol, Reuse};
+use crate::script::{AtEnd, OnFailure, Order, Per, Unit, When};
+use crate::{OnDiskFull, Precision, Protocol, Reuse};
+use offered_schedule::Opening;
+use offered_schedule::{Start, Visitor};
 
 use Kind::{
     Any, Choice, Discipline, File, Form, List, Named, Number, Only, Pair, Rate, RateOrZero, Template, Text, Time,
@@ -402,7 +402,7 @@ pub(super) static LAWS: Shape = shape(
         ),
     ],
 )
-.one_of(&crate::law::NAMES);
+.one_of(&offered_distributions::NAMES);
 
 const MEAN: Key = key("mean", Time, "The mean.");
 const SCV: Key = key("scv", Number(0.0), "The squared coefficient of variation.");

@@ -7,8 +7,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::shape::Shape;
-use crate::Wrong;
-use crate::nearest;
+use offered_base::Wrong;
+use offered_base::nearest;
 
 /// What is wrong in a workload file, and where: `file:line: ...`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -210,7 +210,7 @@ impl<'a> Value<'a> {
     pub(super) fn seconds(&self) -> Result<f64, Mistake> {
         let text =
             self.content.as_str().ok_or_else(|| self.expected("a text with its unit in quotes, such as \"10s\""))?;
-        self.checked(crate::time::seconds(text))
+        self.checked(offered_base::time::seconds(text))
     }
 
     pub(super) fn number(&self) -> Result<f64, Mistake> {

@@ -40,8 +40,8 @@ pub struct Pool {
 
 #[cfg(test)]
 mod tests {
-    use crate::workload::script::{Find, Sizes, Test};
-    use crate::workload::{Call, Pool, Workload};
+    use crate::script::{Find, Sizes, Test};
+    use crate::{Call, Pool, Workload};
 
     fn read(text: &str) -> Result<Workload, String> {
         let text = format!("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n{text}");

@@ -8,7 +8,7 @@ use super::script::Auth;
 use super::sql::Pool;
 use super::url::Url;
 use crate::template::Template;
-use crate::time::Nanos;
+use offered_base::time::Nanos;
 
 /// The longest a connection may take to open, where nothing is said of it.
 pub(super) const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
@@ -300,7 +300,7 @@ impl fmt::Debug for Proxy {
     }
 }
 
-crate::named! {
+offered_base::named! {
     /// Which HTTP is spoken.
     #[derive(Default)]
     pub enum Protocol {
@@ -314,7 +314,7 @@ crate::named! {
     }
 }
 
-crate::named! {
+offered_base::named! {
     /// How launches find a connection.
     pub enum Reuse {
         /// A free one, or a new one: an arrival never waits for a connection.

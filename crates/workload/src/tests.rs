@@ -1,10 +1,15 @@
 use super::*;
+use offered_schedule::Closed;
+mod agenda;
+mod flows;
+mod replay;
+mod thinking;
 use crate::Policy;
-use crate::Visit;
-use crate::launch::Launch;
-use crate::law::Law;
 use crate::template::Template;
-use crate::trace::{Replay, Trace, Way};
+use offered_distributions::Law;
+use offered_schedule::Launch;
+use offered_schedule::Visit;
+use offered_schedule::trace::{Replay, Trace, Way};
 use proptest::prelude::*;
 use script::{
     AtEnd, Auth, Body, Check, Content, Draw, Extraction, Feeder, Find, Objects, Order, Otherwise, Part, Per, Sizes,
@@ -12,7 +17,7 @@ use script::{
 };
 use write::tests::{files, read, workload as written};
 
-use crate::arrivals::Schedule;
+use offered_schedule::arrivals::Schedule;
 
 fn parse(text: &str) -> Result<Workload, Mistake> {
     Workload::parse(text, "w.toml", &|name| match name {

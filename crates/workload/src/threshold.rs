@@ -14,8 +14,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::time::{Nanos, Rate};
-use crate::{Wrong, nearest};
+use offered_base::time::{Nanos, Rate};
+use offered_base::{Wrong, nearest};
 
 /// A figure and the bound it must keep; prints as it is written after `--slo`, which knows of no stopping.
 #[derive(Clone, Debug, PartialEq)]

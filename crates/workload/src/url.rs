@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::address::Address;
 use super::login::{self, Encryption, Login};
-use crate::Wrong;
+use offered_base::Wrong;
 
 /// Where a target is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use super::{Request, Server, Sessions, Station, Workload};
 use crate::catalogue::OneOf;
-use crate::law::Law;
-use crate::random::{Purpose, Seed};
-use crate::time::Nanos;
-use crate::trace::Replay;
+use offered_base::random::{Purpose, Seed};
+use offered_base::time::Nanos;
+use offered_distributions::Law;
+use offered_schedule::trace::Replay;
 
 /// How much work each launch of a workload brings: a function of (seed, session, step), the same for whoever asks.
 #[derive(Clone, Debug)]

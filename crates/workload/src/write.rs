@@ -17,20 +17,18 @@ use super::script::{
     Sizes, Source, Test, Variable, Wanted, When, Which,
 };
 use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
-use super::{
-    Call, Closed, Descriptors, Draft, Generator, Late, OnDiskFull, Opening, Pace, Policies, Precision, Protocol,
-    Request, Reuse, Scrape, Server, Sessions, Sql, Start, Statement, Station, Target, Tls, Visitor, Workload,
-};
-use crate::arrivals::Schedule;
+use offered_schedule::{Closed, Opening, Pace, Sessions, Start, Visitor};
+use super::{Call, Descriptors, Draft, Generator, Late, OnDiskFull, Policies, Precision, Protocol, Request, Reuse, Scrape, Server, Sql, Statement, Station, Target, Tls, Workload};
+use offered_schedule::arrivals::Schedule;
 use crate::catalogue::OneOf;
-use crate::count::Count;
-use crate::flow::{Flows, Step};
-use crate::law::Shape;
+use offered_schedule::Count;
+use offered_schedule::flow::{Flows, Step};
+use offered_distributions::Shape;
 use crate::policy::Policy;
 use crate::template::Template;
 use crate::threshold::Threshold;
-use crate::time::{Nanos, written_number};
-use crate::trace::Way;
+use offered_base::time::{Nanos, written_number};
+use offered_schedule::trace::Way;
 
 /// The text that [`Workload::parse`] reads as this workload, where the same files stand beside it.
 impl fmt::Display for Workload {
@@ -38,7 +36,7 @@ impl fmt::Display for Workload {
         let mut text = String::new();
         pairs(&mut text, &general(&self.0));
         text.push_str("\n[arrivals]\n");
-        let _ = writeln!(text, "{}", self.0.sessions);
+        let _ = writeln!(text, "{}", sessions_to_toml(&self.0.sessions));
         if let Some(target) = &self.0.target {
             section(&mut text, "[target]", &of_target(target));
         }
@@ -183,9 +181,8 @@ fn general(draft: &Draft) -> Vec<Pair> {
 }
 
 /// As it stands under `[arrivals]`: `open = { rate = "100/s" }`.
-impl fmt::Display for Sessions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (model, said) = match self {
+pub fn sessions_to_toml(sessions: &Sessions) -> String {
+    let (model, said) = match sessions {
             Sessions::Open(at) => ("open", schedule(at)),
             Sessions::PartlyOpen { schedule: at, length, think, opening } => {
                 let said = schedule(at).when(length.flows().is_none(), |said| {
@@ -213,8 +210,7 @@ impl fmt::Display for Sessions {
                 )
             }
         };
-        write!(f, "{model} = {}", said.table())
-    }
+        format!("{model} = {}", said.table())
 }
 
 fn bound(threshold: &Threshold) -> String {

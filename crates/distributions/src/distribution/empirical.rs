@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{Given, Law, Shape, positive};
-use crate::Wrong;
-use crate::random::Stream;
+use offered_base::Wrong;
+use offered_base::random::Stream;
 
 /// Recorded values in ascending order.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ impl Law {
     ///
     /// # Errors
     /// No values, a negative or infinite one; weights that are not above zero, or that cannot be summed.
-    pub(crate) fn weighted(mut pairs: Vec<(f64, f64)>) -> Result<Self, Wrong> {
+    pub fn weighted(mut pairs: Vec<(f64, f64)>) -> Result<Self, Wrong> {
         if let Some((_, first)) = pairs.first()
             && pairs.iter().all(|(_, value)| value == first)
         {

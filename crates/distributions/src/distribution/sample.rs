@@ -1,9 +1,19 @@
 //! Drawing from a law.
 
 use super::{Law, Shape, bounded_pareto_quantile};
-use crate::random::{Purpose, Seed, Stream};
+use offered_base::random::{Purpose, Seed, Stream};
+use offered_base::time::Nanos;
 
 impl Law {
+    /// The think time before step `step` of `session`.
+    #[inline]
+    pub fn think(&self, seed: Seed, session: u64, step: u32) -> Nanos {
+        if self.is_zero() {
+            return Nanos::ZERO;
+        }
+        Nanos::from_secs_f64(self.draw(seed, Purpose::Think, session, step))
+    }
+
     /// The value that belongs to this purpose, session and step: the first of the stream of that name.
     #[inline]
     pub fn draw(&self, seed: Seed, purpose: Purpose, session: u64, step: u32) -> f64 {
@@ -108,7 +118,7 @@ fn gamma(shape: f64, stream: &mut Stream) -> f64 {
 }
 
 /// A Poisson count: by multiplication of uniforms below a mean of 10, by transformed rejection (PTRS, Hörmann 1993) above.
-pub(crate) fn poisson(mean: f64, stream: &mut Stream) -> f64 {
+pub fn poisson(mean: f64, stream: &mut Stream) -> f64 {
     if mean < 10.0 {
         let limit = libm::exp(-mean);
         let (mut count, mut product) = (0.0, stream.uniform());

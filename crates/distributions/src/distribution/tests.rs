@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::random::{Purpose, Seed};
+use offered_base::random::{Purpose, Seed};
 
 const ALL: [&str; 21] = [
     "constant:2s",
@@ -248,7 +248,7 @@ proptest! {
         let mut stream = Seed(seed).stream(Purpose::Size);
         prop_assert!(law.sample(&mut stream) >= 0.0 && law.sample_residual(&mut stream) >= 0.0, "{law:?}");
         // Whatever was drawn is an instant.
-        let _ = crate::Nanos::from_secs_f64(law.draw(Seed(seed), Purpose::Think, 1, 2));
+        let _ = offered_base::Nanos::from_secs_f64(law.draw(Seed(seed), Purpose::Think, 1, 2));
     }
 }
 

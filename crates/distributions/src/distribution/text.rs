@@ -5,11 +5,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{Given, Law, Shape};
-use crate::Wrong;
-use crate::time::{seconds, written_number as number, written_seconds};
+use offered_base::Wrong;
+use offered_base::time::{seconds, written_number as number, written_seconds};
 
 /// The names of all laws, for error messages.
-pub(crate) const NAMES: [&str; 12] = [
+pub const NAMES: [&str; 12] = [
     "constant",
     "uniform",
     "exponential",
@@ -85,7 +85,7 @@ impl fmt::Display for Law {
 impl Law {
     /// The short form of a law of plain numbers, as `random` of a variable takes it: `uniform:1..6`, `lognormal:20,2`; `None`:
     /// it takes no such law.
-    pub(crate) fn of_numbers(&self) -> Option<String> {
+    pub fn of_numbers(&self) -> Option<String> {
         Some(match (self.1, self.shape()) {
             (Given::Gamma { mean, scv }, _) => format!("gamma:{mean},{scv}"),
             (Given::Hyperexponential { mean, scv, p: None }, _) => format!("hyperexponential:{mean},{scv}"),
@@ -138,7 +138,7 @@ impl FromStr for Law {
             ("bounded_pareto", 3) => Self::bounded_pareto(time(0)?, time(1)?, number(2)?),
             ("poisson", 1) => Self::poisson_millis(time(0)?),
             (known, _) if NAMES.contains(&known) => Err(wrong(&format!(" (`{known}` takes other values)"))),
-            (unknown, _) => Err(wrong(&crate::nearest(unknown, &NAMES))),
+            (unknown, _) => Err(wrong(&offered_base::nearest(unknown, &NAMES))),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::f64::consts::SQRT_2;
 
 use super::incomplete::lower_gamma;
 use super::{Law, Shape, positive};
-use crate::Wrong;
-use crate::random::Stream;
+use offered_base::Wrong;
+use offered_base::random::Stream;
 
 /// A hyperexponential or lognormal law of which only the values between two ends are drawn.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! Cookie and authorization managers.
 
-use offered_model::workload::script::Auth;
+use offered_workload::script::Auth;
 
 use super::Reader;
 use super::node::Node;

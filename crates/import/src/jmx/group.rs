@@ -1,8 +1,9 @@
 //! Thread groups: users or arrival rates, and durations.
 
-use offered_model::arrivals::Process;
-use offered_model::workload::{Pace, Visitor};
-use offered_model::{Nanos, Visit};
+use offered_base::Nanos;
+use offered_schedule::Visit;
+use offered_schedule::arrivals::Process;
+use offered_schedule::{Pace, Visitor};
 
 use super::Reader;
 use super::node::Node;

@@ -1,7 +1,7 @@
 //! Extractors and assertions.
 
-use offered_model::Template;
-use offered_model::workload::script::{Check, Extraction, Find, Otherwise, Test, Wanted, Which};
+use offered_workload::Template;
+use offered_workload::script::{Check, Extraction, Find, Otherwise, Test, Wanted, Which};
 use regex::RegexBuilder;
 
 use super::Reader;

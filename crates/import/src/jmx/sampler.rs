@@ -1,7 +1,7 @@
 //! HTTP samplers with the defaults and headers of their scope.
 
-use offered_model::Nanos;
-use offered_model::workload::script::{Auth, Body, Check, Extraction, Part};
+use offered_base::Nanos;
+use offered_workload::script::{Auth, Body, Check, Extraction, Part};
 
 use super::Reader;
 use super::node::Node;

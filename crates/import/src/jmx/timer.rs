@@ -1,6 +1,6 @@
 //! Timers: `JMeter` waits before a sampler for the sum of all timers in its scope.
 
-use offered_model::Law;
+use offered_distributions::Law;
 
 use super::Reader;
 use super::node::Node;

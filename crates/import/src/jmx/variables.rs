@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use offered_model::Seed;
-use offered_model::workload::script::{AtEnd, Per, data};
+use offered_base::Seed;
+use offered_workload::script::{AtEnd, Per, data};
 
 use super::functions::{self, parse_call};
 use super::node::Node;

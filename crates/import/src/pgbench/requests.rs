@@ -1,10 +1,11 @@
 //! Requests of the paths through scripts, with their variables.
 
-use offered_model::workload::script::{Check, Extraction, Find, Otherwise, Sizes, Test, Which};
-use offered_model::workload::{Sql, Statement};
-use offered_model::{Law, Template};
+use offered_distributions::Law;
+use offered_workload::Template;
+use offered_workload::script::{Check, Extraction, Find, Otherwise, Sizes, Test, Which};
+use offered_workload::{Sql, Statement};
 
-pub(super) use offered_model::workload::script::Per;
+pub(super) use offered_workload::script::Per;
 
 use super::LineError;
 use super::expression::{Expression, Value};

@@ -1,7 +1,7 @@
 //! Gatling scripts.
 
-use offered_model::Template;
-use offered_model::workload::Request;
+use offered_workload::Request;
+use offered_workload::Template;
 
 use super::{Emulation, ThinkShape, fill_placeholders};
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use offered_model::Template;
-use offered_model::workload::{Address, Request};
+use offered_workload::Template;
+use offered_workload::{Address, Request};
 
 use super::{Emulation, ThinkShape, fill_placeholders};
 

@@ -1,6 +1,6 @@
 //! wrk2 scripts.
 
-use offered_model::Template;
+use offered_workload::Template;
 
 use super::{Emulation, fill_placeholders};
 
@@ -8,7 +8,7 @@ use super::{Emulation, fill_placeholders};
 /// periodic.
 pub(super) fn script(emulation: &Emulation) -> String {
     let places = |text: &Template| fill_placeholders(text, "{{session}}", "{{sequence}}");
-    let request = |(r, upto): (&offered_model::workload::Request, f64)| {
+    let request = |(r, upto): (&offered_workload::Request, f64)| {
         let headers: Vec<String> =
             r.headers().iter().map(|(k, v)| format!("[{}] = {}", quoted(k), quoted(&places(v)))).collect();
         format!(

@@ -1,6 +1,6 @@
 //! Tests of data files, logins, extractors, assertions, bodies and files.
 
-use offered_model::workload::script::{Otherwise, Per, Which};
+use offered_workload::script::{Otherwise, Per, Which};
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! Tests of HAR, OpenAPI, Postman and curl files.
 
-use offered_model::workload::{Identity, Protocol, Tls};
+use offered_workload::{Identity, Protocol, Tls};
 
 use super::*;
 
@@ -110,7 +110,7 @@ wget http://other/
         [Variable {
             name: "KEY".to_owned(),
             value: ValueSource::Env("KEY".to_owned()),
-            per: offered_model::workload::script::Per::Session
+            per: offered_workload::script::Per::Session
         }]
     );
     assert!(workload.flows().is_some(), "several commands are one after another");

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use offered_model::workload::script::{Otherwise, Per, Which};
-use offered_model::workload::{Pace, Start};
+use offered_workload::script::{Otherwise, Per, Which};
+use offered_schedule::{Pace, Start};
 
 use super::*;
 

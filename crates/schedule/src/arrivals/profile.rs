@@ -4,8 +4,8 @@ use std::f64::consts::TAU;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Wrong;
-use crate::time::{Instant, Nanos, Rate, written_number};
+use offered_base::Wrong;
+use offered_base::time::{Instant, Nanos, Rate, written_number};
 
 /// A rate over time with an exact running total and its exact inverse.
 ///

@@ -1,7 +1,7 @@
 //! The delay station: every job has its own server.
 
-use offered_model::heap::Heap;
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
+use offered_schedule::heap::Heap;
 
 use super::{Discipline, Job};
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use offered_model::{Instant, Nanos, Wrong};
+use offered_base::{Instant, Nanos, Wrong};
 
 use super::{ByClass, Discipline, Job, Ps, RankedQueue, WaitingQueue};
 

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use offered_model::{Instant, Law, Nanos, Purpose, Seed, Stream, Wrong};
+use offered_base::{Instant, Nanos, Purpose, Seed, Stream, Wrong};
+use offered_distributions::Law;
 
 use super::{Discipline, Job, earliest};
 

@@ -1,7 +1,7 @@
 //! The preemptive server: the job that ranks first is served, and an interrupted job resumes later where it stopped.
 
-use offered_model::heap::{Entry, Heap};
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
+use offered_schedule::heap::{Entry, Heap};
 
 use super::{Discipline, Job, Rank, earliest};
 

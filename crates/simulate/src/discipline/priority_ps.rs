@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
 
 use super::{Discipline, Job, Ps, earliest};
 

@@ -1,7 +1,7 @@
 //! PS: processor sharing.
 
-use offered_model::heap::{Entry, Heap};
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
+use offered_schedule::heap::{Entry, Heap};
 
 use super::{Discipline, Job};
 

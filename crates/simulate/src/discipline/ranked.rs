@@ -1,7 +1,8 @@
 //! Ranks: the order of jobs in disciplines that serve by order.
 
-use offered_model::heap::Heap;
-use offered_model::{Law, Nanos, Seed, Stream, Wrong};
+use offered_base::{Nanos, Seed, Stream, Wrong};
+use offered_distributions::Law;
+use offered_schedule::heap::Heap;
 
 use super::{Job, WaitingQueue};
 
@@ -35,7 +36,7 @@ impl SizeEstimate {
     /// # Errors
     /// `scv` is not above zero. Without noise use [`SizeEstimate::Exact`].
     pub fn noisy(scv: f64, seed: Seed) -> Result<Self, Wrong> {
-        Ok(Self::Noisy(Law::lognormal(1.0, scv)?, Box::new(seed.stream(offered_model::Purpose::Size))))
+        Ok(Self::Noisy(Law::lognormal(1.0, scv)?, Box::new(seed.stream(offered_base::Purpose::Size))))
     }
 
     /// Estimate for this job; 0 for a class without a mean.

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use offered_model::heap::Heap;
-use offered_model::{Instant, Nanos, Wrong};
+use offered_base::{Instant, Nanos, Wrong};
+use offered_schedule::heap::Heap;
 
 use super::{Discipline, Job};
 

@@ -1,6 +1,6 @@
 //! SRPT: shortest remaining processing time.
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 
 use super::{Job, Preemptive, Rank};
 

@@ -3,7 +3,8 @@
 mod properties;
 mod theory;
 
-use offered_model::{Instant, Law, Nanos, Purpose, Seed};
+use offered_base::{Instant, Nanos, Purpose, Seed};
+use offered_distributions::Law;
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! Batches: divides a run of unknown length into a bounded number of equal parts.
 
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
 
 use super::tally::Tally;
 
@@ -150,7 +150,8 @@ impl Batches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Law, Purpose, Seed};
+    use offered_base::{Purpose, Seed};
+    use offered_distributions::Law;
 
     #[test]
     fn a_thousand_classes_fit_in_a_hundred_megabytes() {

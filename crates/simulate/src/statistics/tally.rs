@@ -116,7 +116,8 @@ impl<const BITS: u32> Tally<BITS> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Law, Purpose, Seed};
+    use offered_base::{Purpose, Seed};
+    use offered_distributions::Law;
 
     fn percentiles_are_within<const BITS: u32>(error: f64) {
         let law = Law::exponential(1e7).unwrap();

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use offered_model::{After, Instant, Launch, Nanos};
+use offered_base::{Instant, Nanos};
+use offered_schedule::{After, Launch};
 
 /// Sessions that have sent a request and will send another.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +73,7 @@ mod tests {
             session,
             step,
             place: 0,
-            visit: offered_model::Visit::FIRST,
+            visit: offered_schedule::Visit::FIRST,
         };
         let visit = |began, waited| Some(Visit { began: Instant(began), waited: Nanos(waited) });
         assert_eq!(visits.record_response(launch(5, 0, 0), Instant(9), After::Leaves), visit(5, 4));

@@ -4,9 +4,10 @@
 //! book/src/reference/simulate.md, in some minutes. The true values are closed forms and solved Markov chains. The
 //! method for percentiles was chosen with another simulator (`NumPy`) and other seeds.
 
-use offered_model::{Seed, Workload};
+use offered_base::Seed;
 use offered_simulate::statistics::Interval;
 use offered_simulate::{Doubt, Stop, simulate};
+use offered_workload::Workload;
 
 /// A system with E[S] = 10 ms: its name, workload, jobs per run, and exact mean response in milliseconds.
 struct Case {

@@ -3,10 +3,10 @@
 //!
 //! Times are in units of E[S] / 10, as in the paper. Comparisons are between 95 % intervals.
 
-use offered_model::Workload;
 use offered_simulate::load::at_load;
 use offered_simulate::{SimulationResult, Stop, simulate};
 use offered_stats::steady_state::Estimate;
+use offered_workload::Workload;
 
 /// Runs a workload of the study, with texts replaced, at a load.
 fn run(file: &str, changes: &[(&str, &str)], load: Option<f64>, jobs: u64) -> SimulationResult {

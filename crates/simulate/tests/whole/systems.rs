@@ -5,11 +5,13 @@
 
 use std::ops::ControlFlow;
 
-use offered_model::{After, Instant, Launch, Nanos, Workload};
+use offered_base::{Instant, Nanos};
+use offered_schedule::{After, Launch};
 use offered_simulate::drive::SimulationObserver;
 use offered_simulate::load::{DEFAULT_TOLERANCE, at_load};
 use offered_simulate::{Doubt, Job, SimulationResult, Stop, simulate};
 use offered_stats::steady_state::Estimate;
+use offered_workload::Workload;
 
 fn workload(text: &str) -> Workload {
     Workload::parse(&format!("duration = \"1000s\"\n{text}"), "w.toml", &|_| Err(String::new())).unwrap()

@@ -4,7 +4,8 @@
 
 use std::io::{self, Write};
 
-use offered_model::{Nanos, Recording};
+use offered_base::Nanos;
+use offered_events::Recording;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::{each_sent, label};

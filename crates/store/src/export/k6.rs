@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use offered_model::{Event, Instant, Nanos, Outcome, Recording};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome, Recording};
 use serde_json::{Value, json};
 
 use super::{each_by_end, label};

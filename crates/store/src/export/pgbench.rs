@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use offered_model::{Instant, Nanos, Outcome, Recording};
+use offered_base::{Instant, Nanos};
+use offered_events::{Outcome, Recording};
 
 use super::each_by_end;
 

@@ -3,7 +3,7 @@ use std::fs;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
-use offered_model::Difference;
+use offered_base::Difference;
 
 use super::*;
 use crate::{ReadOptions, read};

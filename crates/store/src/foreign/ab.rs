@@ -2,7 +2,8 @@
 //!
 //! Launches within a second cannot be told apart; the recording's resolution says so, and whoever judges must heed it.
 
-use offered_model::{Event, Instant, Nanos, Note, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Note, Outcome};
 
 use super::intake::Intake;
 use super::number::whole;

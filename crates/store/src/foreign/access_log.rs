@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 
 use memchr::memchr;
-use offered_model::{Event, Instant, Nanos, Note, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Note, Outcome};
 
 use super::intake::{Bad, Intake};
 use super::number::{log_time, whole};

@@ -4,7 +4,8 @@
 
 use std::borrow::Cow;
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_base::Nanos;
+use offered_events::{Event, Outcome};
 
 use super::instants::instant;
 use super::intake::Intake;

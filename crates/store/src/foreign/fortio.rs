@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome};
 use serde::Deserialize;
 
 use super::intake::{Bad, Intake};

@@ -8,7 +8,8 @@
 use std::collections::HashMap;
 use std::io::{self, Read};
 
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome};
 
 use super::intake::Intake;
 use super::{Content, Head, Reader};

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome};
 
 use super::intake::{Bad, Intake};
 use super::number::whole;

@@ -5,8 +5,9 @@
 
 use std::borrow::Cow;
 
-use offered_model::note::NoLaunch;
-use offered_model::{Event, Instant, Nanos, Note, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::note::NoLaunch;
+use offered_events::{Event, Note, Outcome};
 use serde::Deserialize;
 
 use super::intake::{Bad, Intake};

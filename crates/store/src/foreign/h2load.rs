@@ -1,6 +1,7 @@
 //! h2load's request log (`--log-file=FILE`): start in us since 1970, status or -1, duration in us, between tabs.
 
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome};
 
 use super::intake::Intake;
 use super::number::whole;

@@ -1,6 +1,7 @@
 //! HAR, the browsers' HTTP Archive 1.2: one entry per request, its start as a date with ms, its parts in ms.
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_base::Nanos;
+use offered_events::{Event, Outcome};
 use serde::Deserialize;
 
 use super::intake::Intake;

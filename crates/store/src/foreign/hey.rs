@@ -2,8 +2,9 @@
 //!
 //! Only requests that got an answer are in it.
 
-use offered_model::note::Listed;
-use offered_model::{Event, Nanos, Note, Outcome};
+use offered_base::Nanos;
+use offered_events::note::Listed;
+use offered_events::{Event, Note, Outcome};
 
 use super::intake::Intake;
 use super::number::{instant, nanos, whole};

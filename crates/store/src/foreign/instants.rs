@@ -3,7 +3,8 @@
 //! A number's unit is `--unit`, or what its size says: an instant of this century has 10 digits in seconds, 13 in ms, 16 in us
 //! and 19 in ns. Smaller numbers count as seconds.
 
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome};
 
 use super::intake::Intake;
 use super::number::{self, date_time, tick};

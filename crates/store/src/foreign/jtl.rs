@@ -13,9 +13,10 @@
 use std::collections::HashMap;
 use std::io;
 
-use offered_model::events::Events;
-use offered_model::note::NoLaunch;
-use offered_model::{Event, Instant, Nanos, Note, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::Events;
+use offered_events::note::NoLaunch;
+use offered_events::{Event, Note, Outcome};
 
 use super::intake::Intake;
 use crate::error::Error;

@@ -3,8 +3,9 @@
 //! Which columns there are, between which delimiter, and whether there is a header is up to `jmeter.save.saveservice.*`; a
 //! header names them. Without one the position of `success` and the number of columns behind it tell the version.
 
-use offered_model::csv::unguarded;
-use offered_model::{Event, Instant, Nanos, Outcome, Reason};
+use offered_base::{Instant, Nanos};
+use offered_events::csv::unguarded;
+use offered_events::{Event, Outcome, Reason};
 
 use super::intake::{Bad, Intake};
 use super::jtl::{Threads, is_controller, outcome, settle};

@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome};
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event as Xml};
 

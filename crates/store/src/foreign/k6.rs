@@ -12,7 +12,8 @@
 
 use std::borrow::Cow;
 
-use offered_model::{Event, Instant, Nanos, Outcome, Reason};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome, Reason};
 use serde::Deserialize;
 
 use super::intake::{Bad, Intake};

@@ -2,7 +2,8 @@
 //!
 //! Hand-written listeners use the event's own words (`start_time`, `response_time`); these are understood as well.
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_base::Nanos;
+use offered_events::{Event, Outcome};
 
 use super::intake::Intake;
 use super::number::{instant, nanos, tick, whole};

@@ -4,7 +4,7 @@
 //! 24:00:00, JMeter's month before the day), and it must be known how fine a stamp is written.
 
 use jiff::civil::{self, Date};
-use offered_model::{Instant, Nanos};
+use offered_base::{Instant, Nanos};
 
 const EPOCH: Date = civil::date(1970, 1, 1);
 

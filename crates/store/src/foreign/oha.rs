@@ -4,8 +4,9 @@
 //! does not tell: the database of `--db-url` does (see `oha_db`). oha's JSON is a summary without launch times (its
 //! `printer.rs`) and is refused in words.
 
-use offered_model::note::Listed;
-use offered_model::{Event, Nanos, Note, Outcome};
+use offered_base::Nanos;
+use offered_events::note::Listed;
+use offered_events::{Event, Note, Outcome};
 
 use super::intake::Intake;
 use super::number::{instant, nanos, whole};

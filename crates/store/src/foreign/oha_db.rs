@@ -3,8 +3,9 @@
 //! Only requests that succeeded are in it. Versions of oha differ in their columns (the later ones have `url` and `run`), so
 //! they are found by name. The file is held in memory while it is read.
 
-use offered_model::note::Listed;
-use offered_model::{Event, Instant, Nanos, Note, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::note::Listed;
+use offered_events::{Event, Note, Outcome};
 
 use super::intake::Intake;
 use super::number::from_f64;

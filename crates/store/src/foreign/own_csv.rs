@@ -3,8 +3,9 @@
 //! `tick_ns` is the tick of the clock that stamped the launches, `start_ns` when the run started that all instants count from, since
 //! 1970 (0 on a virtual clock). What is empty was not known; without `start_ns` instants are those of another tool's file.
 
-use offered_model::csv::unguarded;
-use offered_model::{Event, Instant, Nanos, Outcome, Reason};
+use offered_base::{Instant, Nanos};
+use offered_events::csv::unguarded;
+use offered_events::{Event, Outcome, Reason};
 
 use super::intake::{Bad, Intake};
 use super::number::whole;

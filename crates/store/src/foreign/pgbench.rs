@@ -5,7 +5,8 @@
 //! never sent; all that is known of it is when pgbench gave it up, and that stands for when it was meant. A log that we exported
 //! has a time or a lag below zero where a launch left before it was meant.
 
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome};
 
 use super::intake::Intake;
 use super::number::{signed, whole};

@@ -1,6 +1,7 @@
 //! Yandex.Tank's phout (phantom, pandora, bfg): twelve columns between tabs, the start in seconds with ms, times in us.
 
-use offered_model::{Event, Nanos, Outcome};
+use offered_base::Nanos;
+use offered_events::{Event, Outcome};
 
 use super::intake::Intake;
 use super::number::{instant, tick, whole};

@@ -3,7 +3,8 @@ mod shapes;
 
 use super::*;
 use crate::TimestampMeaning;
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome};
 
 fn parse(text: impl AsRef<[u8]>) -> Result<Recording, Error> {
     parse_with(text, &ReadOptions::default())

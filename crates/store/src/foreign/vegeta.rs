@@ -5,7 +5,8 @@
 use std::borrow::Cow;
 use std::io::ErrorKind;
 
-use offered_model::{Event, Instant, Nanos, Outcome};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome};
 use serde::Deserialize;
 
 use super::gob::{Stream, Value};

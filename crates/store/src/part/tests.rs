@@ -1,4 +1,4 @@
-use offered_model::{Purpose, Seed};
+use offered_base::{Purpose, Seed};
 use proptest::prelude::*;
 
 use super::*;

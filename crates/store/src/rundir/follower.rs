@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use offered_model::events::Columns;
-use offered_model::{Event, Instant, Nanos, Share};
+use offered_base::{Instant, Nanos, Share};
+use offered_events::Columns;
+use offered_events::Event;
 
 use super::heartbeat::Heartbeat;
 use super::parts;

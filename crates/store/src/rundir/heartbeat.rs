@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use offered_model::{Nanos, Share, WorkerClock};
+use offered_base::{Nanos, Share};
+use offered_events::WorkerClock;
 use serde::{Deserialize, Serialize};
 
 use super::files::HEARTBEAT as FILE;

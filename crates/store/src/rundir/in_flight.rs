@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use offered_model::{Event, Outcome, Reason};
+use offered_events::{Event, Outcome, Reason};
 
 use super::files::IN_FLIGHT as FOLDER;
 use crate::error::Error;
@@ -116,7 +116,7 @@ impl InFlightRequests {
         let mut requests = HashMap::new();
         for path in super::parts(&run.join(FOLDER)).unwrap_or_default() {
             let mut part = HashMap::new();
-            let scanned = Part::File(path).scan(labels, offered_model::events::Columns::All, &mut |events| {
+            let scanned = Part::File(path).scan(labels, offered_events::Columns::All, &mut |events| {
                 part.extend(events.iter().map(|event| (key(event), event.clone())));
             });
             if scanned.is_ok() {

@@ -3,9 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use offered_model::events::Extent;
-use offered_model::workload::Sessions;
-use offered_model::{Agenda, Event, Instant, Note, Reason, Share, Workload};
+use offered_base::{Instant, Share};
+use offered_events::Extent;
+use offered_events::{Event, Note, Reason};
+use offered_schedule::Agenda;
+use offered_schedule::Sessions;
+use offered_workload::Workload;
 
 use crate::labels::Labels;
 
@@ -95,7 +98,7 @@ impl LostRequests {
     }
 
     pub(super) fn agenda(&self) -> Agenda {
-        Agenda::new(&self.workload, self.started.share)
+        self.workload.agenda(self.started.share)
     }
 
     /// Takes those scheduled before `until` from `agenda`, in order, and passes them to `visit`.

@@ -1,6 +1,7 @@
 use std::os::unix::fs::PermissionsExt;
 
-use offered_model::{Instant, Outcome, Reason};
+use offered_base::Instant;
+use offered_events::{Outcome, Reason};
 
 use super::*;
 use crate::{EndCondition, ReadOptions, RunKind, read};

@@ -6,10 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use offered_base::{Instant, Nanos, Share};
+use offered_events::recording::NodeClock;
+use offered_events::{Columns, EventSource, Events, Extent};
+use offered_events::{Event, Note, Placing, Recording, WorkerClock};
 use offered_io::unix_now;
-use offered_model::events::{Columns, EventSource, Events, Extent};
-use offered_model::recording::NodeClock;
-use offered_model::{Event, Instant, Nanos, Note, Placing, Recording, Share, WorkerClock};
 
 use super::heartbeat::{HEARTBEAT_TIMEOUT, Heartbeat};
 use super::in_flight::InFlightRequests;
@@ -338,8 +339,9 @@ impl EventSource for MergedWorkers {
 mod tests {
     use super::*;
     use crate::{Machine, ReadOptions, RunKind, Writer, read};
-    use offered_model::recording::Evidence;
-    use offered_model::{Agenda, Offset, Outcome, Reason, Workload};
+    use offered_events::recording::Evidence;
+    use offered_events::{Offset, Outcome, Reason};
+    use offered_workload::Workload;
 
     /// Writes worker `share` with two threads: its share of 1000 requests, a millisecond apart.
     fn write(run: &Path, share: &str, machine: Option<&str>) {
@@ -434,7 +436,7 @@ mod tests {
     /// The schedule of `share`.
     fn scheduled(share: Share) -> Vec<Event> {
         let workload = Workload::parse(OPEN, "w", &|_| Err(String::new())).unwrap();
-        let (mut agenda, mix) = (Agenda::new(&workload, share), workload.mix());
+        let (mut agenda, mix) = (workload.agenda(share), workload.mix());
         let due = std::iter::from_fn(move || agenda.due(Instant::MAX));
         due.map(|launch| Event { session: launch.session, label: mix.choose(launch), ..Event::at(launch.intended) })
             .collect()

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use crate::Wrong;
-use crate::law::Shape;
-use crate::template::{ALWAYS, is_name};
-use crate::workload::request::check_path;
-use crate::workload::script::{
+use crate::request::check_path;
+use crate::script::{
     AtEnd, Auth, Content, Draw, Extraction, Feeder, Find, Objects, Order, Part, Per, Sizes, Source, Test, Variable,
     Wanted, Which,
 };
-use crate::workload::write::statuses;
+use crate::template::{ALWAYS, is_name};
+use crate::write::statuses;
+use offered_base::Wrong;
+use offered_distributions::Shape;
 
 /// A variable that a text can say.
-pub(in crate::workload) fn check_variable(Variable { name, source, per, env }: &Variable) -> Result<(), Wrong> {
+pub(crate) fn check_variable(Variable { name, source, per, env }: &Variable) -> Result<(), Wrong> {
     check_name(name)?;
     match (source, env) {
         (Source::Constant(_), Some(_)) | (Source::Uuid | Source::Sequence(_), None) => Ok(()),
@@ -75,7 +75,7 @@ fn check_data_file(file: &str) -> Result<(), Wrong> {
 }
 
 /// Name and password are joined by a colon.
-pub(in crate::workload) fn check_auth(auth: &Auth) -> Result<(), Wrong> {
+pub(crate) fn check_auth(auth: &Auth) -> Result<(), Wrong> {
     match auth {
         Auth::Basic(text) if !text.as_str().contains(':') && text.is_plain() => {
             Err(Wrong::new("has no colon; write for example \"user:password\""))
@@ -85,7 +85,7 @@ pub(in crate::workload) fn check_auth(auth: &Auth) -> Result<(), Wrong> {
 }
 
 /// A test of an answer that can be passed, or failed.
-pub(in crate::workload) fn check_test(test: &Test) -> Result<(), Wrong> {
+pub(crate) fn check_test(test: &Test) -> Result<(), Wrong> {
     match test {
         Test::Status(ranges) if ranges.is_empty() => Err(Wrong::new("expected at least one status")),
         Test::Status(ranges) => ranges.iter().try_for_each(|(low, high)| {
@@ -109,7 +109,7 @@ pub(in crate::workload) fn check_test(test: &Test) -> Result<(), Wrong> {
 }
 
 /// Something that can be taken out of an answer.
-pub(in crate::workload) fn check_extraction(Extraction { name, find, which, .. }: &Extraction) -> Result<(), Wrong> {
+pub(crate) fn check_extraction(Extraction { name, find, which, .. }: &Extraction) -> Result<(), Wrong> {
     check_name(name)?;
     if *which == Which::Nth(0) {
         return Err(Wrong::new("nth must be at least 1"));
@@ -121,7 +121,7 @@ pub(in crate::workload) fn check_extraction(Extraction { name, find, which, .. }
 }
 
 /// What a page fetches.
-pub(in crate::workload) fn check_objects(Objects { paths, connections, .. }: &Objects) -> Result<(), Wrong> {
+pub(crate) fn check_objects(Objects { paths, connections, .. }: &Objects) -> Result<(), Wrong> {
     paths.iter().try_for_each(check_path)?;
     if !(1..=1000).contains(&paths.len()) || !(1..=64).contains(connections) {
         return Err(Wrong::new("a page has between 1 and 1000 objects, over 1 to 64 connections"));
@@ -130,7 +130,7 @@ pub(in crate::workload) fn check_objects(Objects { paths, connections, .. }: &Ob
 }
 
 /// A part whose names can stand between quotes in its head, and whose content is what it says.
-pub(in crate::workload) fn check_part(part: &Part) -> Result<(), Wrong> {
+pub(crate) fn check_part(part: &Part) -> Result<(), Wrong> {
     for text in [Some(&*part.name), part.file_name(), part.media_type.as_deref()].into_iter().flatten() {
         if text.chars().any(|c| c.is_control() || c == '"') {
             return Err(Wrong::new(format!("`{text}` has a quote or a control character")));

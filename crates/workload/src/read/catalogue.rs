@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::script::METHODS;
 use super::{Reader, choice};
+use crate::Request;
 use crate::catalogue::{Catalogue, OneOf};
-use crate::workload::Request;
-use crate::workload::request::check_method;
-use crate::workload::shape;
-use crate::workload::source::{Mistake, Table, Value};
+use crate::request::check_method;
+use crate::shape;
+use crate::source::{Mistake, Table, Value};
 
 impl Reader<'_> {
     pub(super) fn catalogued(&self, item: &Value<'_>) -> Result<Vec<Request>, Mistake> {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use sha2::{Digest as _, Sha256};
 
 use super::Files;
-use crate::workload::shape;
-use crate::workload::source::{Mistake, Table};
+use crate::shape;
+use crate::source::{Mistake, Table};
 
 /// The way to what a workload names.
 pub(super) struct Named<'f> {

@@ -1,11 +1,11 @@
 //! Reading `[[flow]]`: what sessions do one thing after another.
 
 use super::{Reader, small};
-use crate::flow::{Branches, Flow, Flows, LEAVE, Step};
-use crate::nearest;
-use crate::workload::Request;
-use crate::workload::shape;
-use crate::workload::source::{Mistake, Value};
+use crate::Request;
+use crate::shape;
+use crate::source::{Mistake, Value};
+use offered_base::nearest;
+use offered_schedule::flow::{Branches, Flow, Flows, LEAVE, Step};
 
 /// How far the probabilities of a matrix row may be from 1: those of printed tables are rounded.
 const ROUNDED: f64 = 1e-3;

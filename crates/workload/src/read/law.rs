@@ -1,11 +1,11 @@
 //! Reading laws, and the numbers and files they are made of.
 
 use super::{Reader, small};
-use crate::Wrong;
-use crate::law::Law;
-use crate::time::Nanos;
-use crate::workload::shape::{self, Shape};
-use crate::workload::source::{Mistake, Table, Value};
+use crate::shape::{self, Shape};
+use crate::source::{Mistake, Table, Value};
+use offered_base::Wrong;
+use offered_base::time::Nanos;
+use offered_distributions::Law;
 
 impl Reader<'_> {
     /// A law of times: a table with one key, the law's name. (A bare duration would hide which law is meant.)

@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use crate::shape;
+use crate::source::{Mistake, Table, Value};
 use crate::template::Template;
-use crate::workload::shape;
-use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Address, Call, Chat, Descriptors, Identity, Protocol, Proxy, Tls, Url, bytes_of_hex};
-use crate::{Nanos, Wrong};
+use crate::{Address, Call, Chat, Descriptors, Identity, Protocol, Proxy, Tls, Url, bytes_of_hex};
+use offered_base::{Nanos, Wrong};
 
 /// `tls`, `proxy` and `protocol` of a `[target]`, with files in `folder`.
 pub(super) fn reach(table: &Table<'_>, folder: &Path) -> Result<(Tls, Option<Proxy>, Protocol), Mistake> {

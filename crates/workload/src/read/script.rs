@@ -1,14 +1,14 @@
 //! Reading what a request says beyond method and path, and what it wants of the answer.
 
 use super::{Reader, choice, small};
-use crate::template::Template;
-use crate::workload::check::{check_auth, check_extraction, check_objects, check_part, check_test};
-use crate::workload::request::check_path;
-use crate::workload::script::{
+use crate::check::{check_auth, check_extraction, check_objects, check_part, check_test};
+use crate::request::check_path;
+use crate::script::{
     Auth, Body, Check, Content, Extraction, Find, Objects, OnFailure, Otherwise, Part, Sizes, Test, Wanted, When, Which,
 };
-use crate::workload::shape;
-use crate::workload::source::{Mistake, Table, Value};
+use crate::shape;
+use crate::source::{Mistake, Table, Value};
+use crate::template::Template;
 
 /// The methods that a `[[request]]` has keys for.
 pub(super) const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
@@ -173,7 +173,7 @@ fn find(table: &Table<'_>) -> Result<Option<Find>, Mistake> {
 }
 
 /// Whether a regular expression has a capturing group.
-pub(in crate::workload) fn has_group(pattern: &str) -> bool {
+pub(crate) fn has_group(pattern: &str) -> bool {
     let (mut escaped, mut class) = (false, false);
     pattern.char_indices().any(|(at, c)| {
         let capturing = || {
@@ -241,12 +241,12 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
 }
 
 /// The first digits of a digest, by which a check of it is called.
-pub(in crate::workload) fn beginning(digest: &str) -> String {
+pub(crate) fn beginning(digest: &str) -> String {
     digest.chars().take(8).collect::<String>() + "..."
 }
 
 /// What a check of this kind is called that has no name of its own, by what it says.
-pub(in crate::workload) fn usual_name(kind: &str, said: &str) -> String {
+pub(crate) fn usual_name(kind: &str, said: &str) -> String {
     let is = ["status", "size", "rows", "sha256"].contains(&kind) && !said.starts_with(['<', '>', '=']);
     format!("{kind}{}{said}", if is { " = " } else { " " })
 }

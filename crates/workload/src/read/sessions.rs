@@ -1,15 +1,16 @@
 //! Reading `[arrivals]`: the system model, its rate profile and its pattern.
 
 use super::{Reader, choice, small};
-use crate::arrivals::{Batch, Modulation, Process, Profile, Schedule};
-use crate::flow::Flows;
-use crate::law::Law;
-use crate::random::Seed;
-use crate::time::{Nanos, per_second};
-use crate::trace::{Replay, Trace, Way};
-use crate::workload::shape;
-use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Closed, Length, Opening, Pace, Request, Sessions, Start, Visitor};
+use crate::Request;
+use crate::shape;
+use crate::source::{Mistake, Table, Value};
+use offered_base::random::Seed;
+use offered_base::time::{Nanos, per_second};
+use offered_distributions::Law;
+use offered_schedule::arrivals::{Batch, Modulation, Process, Profile, Schedule};
+use offered_schedule::flow::Flows;
+use offered_schedule::trace::{Replay, Trace, Way};
+use offered_schedule::{Closed, Length, Opening, Pace, Sessions, Start, Visitor};
 use std::sync::Arc;
 
 impl Reader<'_> {

@@ -2,10 +2,10 @@
 
 use super::script::{KEYS, METHODS};
 use super::{Reader, script, small};
+use crate::shape;
+use crate::source::{Mistake, Table, Value};
 use crate::template::Template;
-use crate::workload::shape;
-use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::{Pool, Request, Sql, Statement};
+use crate::{Pool, Request, Sql, Statement};
 
 /// The keys of a `[[request]]` that only one in SQL has.
 pub(super) const OF_REQUEST: [&str; 4] = ["sql", "transaction", "parameters", "class"];

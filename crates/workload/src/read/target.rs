@@ -7,14 +7,14 @@ use std::path::Path;
 use super::script::METHODS;
 use super::{Reader, reach, script, small, sql};
 use crate::Policy;
-use crate::law::Law;
+use crate::request::{check_headers, check_method};
+use crate::script::Body;
+use crate::shape;
+use crate::source::{Mistake, Table, Value};
+use crate::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::template::Template;
-use crate::workload::request::{check_headers, check_method};
-use crate::workload::script::Body;
-use crate::workload::shape;
-use crate::workload::source::{Mistake, Table, Value};
-use crate::workload::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
-use crate::workload::{Call, Request, Reuse, Server, Station, Target, Url};
+use crate::{Call, Request, Reuse, Server, Station, Target, Url};
+use offered_distributions::Law;
 
 /// `[target]`, whose files stand in `folder`.
 pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake> {

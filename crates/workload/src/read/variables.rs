@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Reader;
-use crate::Wrong;
-use crate::law::Law;
-use crate::nearest;
-use crate::workload::check::check_variable;
-use crate::workload::script::{AtEnd, Draw, Feeder, Order, Per, Rows, Source, Variable};
-use crate::workload::shape;
-use crate::workload::source::{Mistake, Table, Value};
+use crate::check::check_variable;
+use crate::script::{AtEnd, Draw, Feeder, Order, Per, Rows, Source, Variable};
+use crate::shape;
+use crate::source::{Mistake, Table, Value};
+use offered_base::Wrong;
+use offered_base::nearest;
+use offered_distributions::Law;
 
 impl Reader<'_> {
     pub(super) fn variables(&self, value: &Value<'_>) -> Result<Vec<Variable>, Mistake> {

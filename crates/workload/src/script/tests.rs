@@ -1,6 +1,6 @@
 use super::*;
 use crate::template::Piece;
-use crate::workload::{Mistake, Request, Workload};
+use crate::{Mistake, Request, Workload};
 
 fn parse(text: &str) -> Result<Workload, Mistake> {
     let text = format!("duration = \"10s\"\narrivals.closed.users = 5\n{text}");

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use toml::de::{DeTable, DeValue};
 
 use super::schema;
-use crate::time::{Nanos, Rate};
-use crate::workload::Workload;
-use crate::workload::write::tests::{read, workload};
+use crate::Workload;
+use crate::write::tests::{read, workload};
 use crate::{Policy, Threshold};
+use offered_base::time::{Nanos, Rate};
 
 static SCHEMA: LazyLock<Validator> = LazyLock::new(|| jsonschema::validator_for(&schema()).unwrap());
 

@@ -2,6 +2,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::*;
+use offered_schedule::After;
 use crate::Workload;
 use proptest::prelude::*;
 
@@ -11,7 +12,7 @@ fn workload(text: &str) -> Workload {
 
 /// Plays one share on a virtual clock against a server that answers after `response(launch)`.
 fn play(workload: &Workload, share: Share, response: impl Fn(&Launch) -> Nanos) -> Vec<(Launch, u16)> {
-    let (mut agenda, mix) = (Agenda::new(workload, share), workload.mix());
+    let (mut agenda, mix) = (workload.agenda(share), workload.mix());
     let mut under_way: BinaryHeap<Reverse<(Instant, Launch)>> = BinaryHeap::new();
     let mut launched = Vec::new();
     loop {
@@ -187,7 +188,7 @@ fn a_visit_that_is_broken_off_is_over() {
                 [[flow.step]]\nrequest = \"/a\"\n[[flow.step]]\nrequest = \"/b\"\n";
     let after = |arrivals: &str| {
         let mut agenda =
-            Agenda::new(&workload(&format!("duration = \"10s\"\narrivals.{arrivals}\n{flow}")), Share::ALL);
+            workload(&format!("duration = \"10s\"\narrivals.{arrivals}\n{flow}")).agenda(Share::ALL);
         let first = agenda.due(Instant::from_secs(9)).unwrap();
         let after = agenda.broken_off(first, first.intended + Nanos::from_millis(1));
         (after, first, agenda.due(Instant::from_secs(9)))
@@ -239,9 +240,7 @@ fn users_who_make_so_many_visits_leave_after_them() {
         assert_eq!(launched.iter().filter(|(launch, _)| launch.visit.begins()).count(), 7 * 3);
     }
     // A visit that is broken off is one of them.
-    let mut agenda = Agenda::new(
-        &workload(&format!("duration = \"1h\"\narrivals.closed = {{ users = 1, visits = 2 }}\n{walk}")),
-        Share::ALL,
+    let mut agenda = workload(&format!("duration = \"1h\"\narrivals.closed = {{ users = 1, visits = 2 }}\n{walk}")).agenda(Share::ALL,
     );
     let first = agenda.due(Instant::ZERO).unwrap();
     assert_eq!(agenda.broken_off(first, Instant(5)), After::Returns);
@@ -412,7 +411,7 @@ fn users_who_keep_a_pace_begin_anywhere_in_it_and_are_the_same_in_every_share() 
 fn a_visit_that_is_broken_off_keeps_the_pace_of_the_next() {
     let text =
         format!("duration = \"60s\"\narrivals.closed = {{ users = 1, start = \"at-once\", every = \"10s\" }}\n{WALK}");
-    let mut agenda = Agenda::new(&workload(&text), Share::ALL);
+    let mut agenda = workload(&text).agenda(Share::ALL);
     let first = agenda.due(Instant::ZERO).unwrap();
     assert_eq!(agenda.broken_off(first, Instant::from_secs(1)), After::Returns);
     assert_eq!(agenda.next_due(), Some(Instant::from_secs(10)));
@@ -428,7 +427,7 @@ fn a_visit_that_is_broken_off_keeps_the_pace_of_the_next() {
 fn who_has_walked_to_the_end_is_somebody_new_unless_it_stays_the_same() {
     use After::{Leaves, Renewed, Returns};
     let afters = |arrivals: &str, rest: &str| -> Vec<After> {
-        let mut agenda = Agenda::new(&workload(&format!("duration = \"1h\"\narrivals.{arrivals}\n{rest}")), Share::ALL);
+        let mut agenda = workload(&format!("duration = \"1h\"\narrivals.{arrivals}\n{rest}")).agenda(Share::ALL);
         let mut after = || {
             let launch = agenda.due(Instant::from_secs(3599))?;
             Some(agenda.completed(launch, launch.intended + Nanos::from_millis(1)))
@@ -448,20 +447,20 @@ fn a_part_that_is_taken_up_later_has_the_launches_from_then_on() {
     let from = Instant::from_secs(5);
     let share = Share::new(1, 3).unwrap();
     let left = |workload: &Workload| {
-        let mut agenda = Agenda::new(workload, share).from(from).unwrap();
+        let mut agenda = workload.agenda(share).from(from).unwrap();
         let launches: Vec<_> = std::iter::from_fn(|| agenda.due(Instant::MAX)).collect();
         (launches, agenda.skipped())
     };
     let open = workload(MODELS[0]);
-    let mut all = Agenda::new(&open, share);
+    let mut all = open.agenda(share);
     let (before, after): (Vec<_>, Vec<_>) =
         std::iter::from_fn(|| all.due(Instant::MAX)).partition(|launch| launch.intended < from);
     assert_eq!(left(&open), (after, before.len() as u64), "the schedule knows no workers");
     let closed = workload(MODELS[4]);
-    let mut all = Agenda::new(&closed, share);
+    let mut all = closed.agenda(share);
     let later = |launch: Launch| Launch { intended: launch.intended + Nanos::from_secs(5), ..launch };
     let begins: Vec<_> = std::iter::from_fn(|| all.due(Instant::MAX)).map(later).collect();
     assert_eq!(left(&closed), (begins, 0), "users begin as they do at the start");
     let counted = workload(&format!("requests = 100\n{}", MODELS[4]));
-    assert!(Agenda::new(&counted, share).from(from).is_none(), "nobody knows how many were made");
+    assert!(counted.agenda(share).from(from).is_none(), "nobody knows how many were made");
 }

@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Agenda, Launch, Share, Workload};
+use offered_schedule::flow::{Flow, Step, Branches};
+use crate::Workload;
+use offered_base::Share;
+use offered_schedule::Launch;
 
 const SHOP: &str = r#"
 duration = "1000s"
@@ -47,7 +50,7 @@ fn shop() -> Workload {
 
 /// Every launch of the workload, each answered at once, with the request it sends.
 fn launches(workload: &Workload, share: Share) -> Vec<(Launch, u16)> {
-    let (mut agenda, mix) = (Agenda::new(workload, share), workload.mix());
+    let (mut agenda, mix) = (workload.agenda(share), workload.mix());
     let mut all = Vec::new();
     while let Some(now) = agenda.next_due() {
         let launch = agenda.due(now).unwrap();
@@ -90,7 +93,7 @@ fn a_repeated_step_is_repeated_and_thinks_its_own_time() {
     let workload = shop();
     let mut by_session: std::collections::BTreeMap<u64, Vec<Launch>> = std::collections::BTreeMap::new();
     let launched = launches(&workload, Share::ALL);
-    let robots = workload.flows().unwrap().first[3];
+    let robots = workload.flows().unwrap().first_place(3);
     for (launch, _) in launched {
         by_session.entry(launch.session).or_default().push(launch);
     }

@@ -1,5 +1,7 @@
 use super::*;
-use crate::{Agenda, Launch, Share, Workload};
+use crate::Workload;
+use offered_base::Share;
+use offered_schedule::Launch;
 
 const TRACE: &str = "offered.trace/1\n# two sessions\nGET /a\nGET /b\n0 0 0\n10 1 1\n10 0 1\n12.5 0 0\n\n20 1 0\n";
 
@@ -9,7 +11,7 @@ static SECONDS: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
     format!("offered.trace/1\nGET /a\n{entries}")
 });
 
-fn workload(replay: &str) -> Result<Workload, crate::workload::Mistake> {
+fn workload(replay: &str) -> Result<Workload, crate::Mistake> {
     let text = format!("duration = \"1h\"\n[arrivals]\nreplay = {{ {replay} }}\n");
     Workload::parse(&text, "w.toml", &|name| match name {
         "day.trace" => Ok(TRACE.as_bytes().to_vec()),
@@ -25,7 +27,7 @@ fn workload(replay: &str) -> Result<Workload, crate::workload::Mistake> {
 
 /// Every launch in order, in milliseconds, with the path it sends, when answers take a second.
 fn play(workload: &Workload, share: Share) -> Vec<(u64, u64, u32, String)> {
-    let (mut agenda, mix) = (Agenda::new(workload, share), workload.mix());
+    let (mut agenda, mix) = (workload.agenda(share), workload.mix());
     let mut under_way: Vec<(Instant, Launch)> = Vec::new();
     let mut played = Vec::new();
     loop {
@@ -157,7 +159,8 @@ fn entries_may_bring_their_work() {
         let (works, mix) = (workload.works(), workload.mix());
         let brought = first.map(|entry: u64| {
             let (session, step) = if replay.is_empty() { (entry, 0) } else { (entry % 2, (entry / 2) as u32) };
-            let launch = Launch { intended: Instant::ZERO, session, step, place: 0, visit: crate::Visit::FIRST };
+            let launch =
+                Launch { intended: Instant::ZERO, session, step, place: 0, visit: offered_schedule::Visit::FIRST };
             works.of(session, step, mix.choose(launch)).unwrap().0 / 1_000_000
         });
         assert_eq!(brought, [10, 30, 50, 10]);

@@ -1,10 +1,9 @@
 use std::collections::HashMap;
 
-use crate::agenda::Agenda;
-use crate::launch::Launch;
-use crate::share::Share;
-use crate::time::{Instant, Nanos};
-use crate::workload::Workload;
+use crate::Workload;
+use offered_base::Share;
+use offered_base::time::{Instant, Nanos};
+use offered_schedule::Launch;
 
 const LENGTHS: [(&str, f64); 4] = [
     ("stay = 0.8", 5.0),
@@ -19,7 +18,7 @@ fn launches(length: &str, start: &str, seed: u64) -> Vec<Launch> {
         "seed = {seed}\nduration = \"60s\"\narrivals.partly_open = {{ rate = \"4/s\", {length}, think = {{ exponential = \"7s\" }}{start} }}\n"
     );
     let workload = Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
-    let mut agenda = Agenda::new(&workload, Share::ALL);
+    let mut agenda = workload.agenda(Share::ALL);
     let mut launches = Vec::new();
     while let Some(launch) = agenda.due_before(Instant::MAX) {
         agenda.completed(launch, launch.intended);
@@ -130,7 +129,7 @@ fn those_who_are_there_come_when_what_is_left_of_their_thinking_is_over() {
     // A constant think time is met anywhere in it: the first launches are spread evenly over it.
     let text = "seed = 1\nduration = \"10s\"\narrivals.partly_open = { rate = \"1000/s\", stay = 0.5, think = { constant = \"2s\" }, start = \"stationary\" }\n";
     let workload = Workload::parse(text, "w.toml", &|_| Err(String::new())).unwrap();
-    let mut agenda = Agenda::new(&workload, Share::ALL);
+    let mut agenda = workload.agenda(Share::ALL);
     let mut met = Vec::new();
     while let Some(launch) = agenda.due_before(Instant::from_secs(2)) {
         met.extend(Some(launch.intended).filter(|_| launch.step > 0));

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 /// What stands beside a workload.
-pub(in crate::workload) fn files(name: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn files(name: &str) -> Result<Vec<u8>, String> {
     match name {
         "users.csv" => Ok("name,age\nann,30\n".into()),
         "rows.jsonl" => Ok("{\"name\": \"ann\", \"age\": 30}\n".into()),
@@ -19,7 +19,7 @@ pub(in crate::workload) fn files(name: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-pub(in crate::workload) fn read(text: &str) -> Workload {
+pub(crate) fn read(text: &str) -> Workload {
     Workload::parse(text, "plans/w.toml", &files).unwrap_or_else(|mistake| panic!("{mistake}\n{text}"))
 }
 
@@ -400,7 +400,7 @@ fn thresholds() -> impl Strategy<Value = String> {
 }
 
 /// The text of any workload.
-pub(in crate::workload) fn workload() -> impl Strategy<Value = String> {
+pub(crate) fn workload() -> impl Strategy<Value = String> {
     let mixed = (alone(), requests()).prop_map(|(arrivals, requests)| (arrivals, requests, String::new()));
     let flowing = (walking(), requests(), 0.1f64..=1.0)
         .prop_map(|(arrivals, requests, stay)| (arrivals, requests, FLOWS.replace("STAY", &format!("{stay:?}"))));

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use offered_model::Note;
+use offered_events::Note;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! One small file of every format, in the shape its tool documents, and what must come out of it.
 
-use offered_model::Note;
-use offered_model::note::NoLaunch;
+use offered_events::Note;
+use offered_events::note::NoLaunch;
 
 use super::*;
 

@@ -1,0 +1,15 @@
+//! What every crate uses: time, random streams, shares of a run, and enums with names.
+//!
+//! Everything here is pure: no clock, no I/O, no threads, no global randomness.
+
+mod error;
+mod log;
+mod named;
+pub mod random;
+mod share;
+pub mod time;
+
+pub use error::{Wrong, nearest};
+pub use random::{Purpose, Seed, Stream};
+pub use share::Share;
+pub use time::{Difference, Instant, Nanos, Rate};

@@ -1,0 +1,23 @@
+//! What happened in a run: events, recordings, exchanges, and the documents and tables that results are written as.
+
+pub mod csv;
+pub mod document;
+pub mod event;
+mod exchange;
+pub mod note;
+pub mod reason;
+pub mod recording;
+mod run_id;
+mod source;
+mod sqlstate;
+mod worker_clock;
+
+pub use event::{Event, Outcome, Place};
+pub use exchange::{Exchange, Said, Failed};
+pub use note::Note;
+pub use reason::Reason;
+pub use recording::Recording;
+pub use run_id::RunId;
+pub use source::{Columns, EventSource, Extent, Events};
+pub use sqlstate::SqlState;
+pub use worker_clock::{WorkerClock, Offset, Placing};
