@@ -1,22 +1,24 @@
-//! Runs the tests of `tests/live` and `tests/foreign`, some of which need what this repository does not bring.
+//! Runs the tests of `tests/live` and `tests/foreign`, some of which need programs that are not part of this
+//! repository.
 //!
-//! The harness of the standard library can only pass or fail, and would print a test that found nothing to do as passed. Here it
-//! ends as *ignored*, with what it lacks and how that is had, and is counted as such. What `OFFERED_REQUIRE` names
-//! (`OFFERED_REQUIRE="nginx tmux"`) must be there: a test that lacks it fails. CI names all that it installed.
+//! The harness of the standard library can only pass or fail, so a test that lacks a program would be reported as
+//! passed. This harness reports it as *ignored*, with the missing requirement and how to install it. Requirements named
+//! in `OFFERED_REQUIRE` (`OFFERED_REQUIRE="nginx tmux"`) must be available: a test that lacks one fails. CI names
+//! everything that it installs.
 //!
-//! Machines of many tenants stand still now and then, and what a load tester sees of its own or another's launches meanwhile says
-//! nothing of either. A test that fails while a thread beside it was woken more than [`AWAY`] too late is made anew, [`TRIES`] times
-//! in all; after that it lacks `presence`. One that fails while the machine was there has failed.
+//! Shared machines sometimes pause, and measurements during a pause are meaningless. A test that fails while a
+//! monitoring thread was woken more than [`AWAY`] too late is repeated, up to [`TRIES`] times in total; after that it
+//! is reported as lacking `presence`. A test that fails without a pause has failed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use offered_base::Nanos;
 use offered_io::Clock;
-use offered_model::Nanos;
 
-/// What tests may need, by its name in `OFFERED_REQUIRE`, and how it is had.
-const NEEDS: [(&str, &str); 24] = [
+/// Requirements of tests: the name in `OFFERED_REQUIRE`, and how to install it.
+const NEEDS: [(&str, &str); 25] = [
     ("chromium", "apt-get install chromium"),
     ("e-commerce", "be root on Linux with two processors, and apt-get install postgresql python3 util-linux"),
     ("grpc", "pip install grpcio grpcio-reflection"),
@@ -26,11 +28,12 @@ const NEEDS: [(&str, &str); 24] = [
     ("jmeter", "set JMETER_HOME to a directory that sh tests/foreign/jmeter/fetch DIR made"),
     (
         "kubernetes",
-        "apt-get install etcd-server containerd runc containernetworking-plugins, run tests/cluster/kubernetes-build, test with --features offered/kubernetes, and be root",
+        "apt-get install etcd-server containerd runc containernetworking-plugins, run tests/cluster/kubernetes-build, test with --features offered/full, and be root",
     ),
     ("linux", "Linux"),
     ("moto", "pip install 'moto[server]'"),
     ("nginx", "apt-get install nginx-light"),
+    ("objects", "test with --features offered/full"),
     ("nomad", "run tests/cluster/nomad-build, and be root"),
     ("plans", "set OFFERED_PLANS to a folder of other tools' plans"),
     ("postgresql", "apt-get install postgresql"),
@@ -46,28 +49,28 @@ const NEEDS: [(&str, &str); 24] = [
     ("websockets", "pip install websockets"),
 ];
 
-/// Who is woken so late was away.
+/// A thread woken later than this indicates a pause of the machine.
 const AWAY: Nanos = Nanos::from_millis(30);
-/// So often a test is made that fails while the machine is away.
+/// Maximum number of attempts of a test that fails while the machine pauses.
 const TRIES: usize = 3;
-/// How often the machine has been away since the tests began.
+/// Number of pauses of the machine since the tests started.
 static ABSENCES: AtomicU64 = AtomicU64::new(0);
 
-/// Something that a test needs and this machine does not have.
+/// A requirement that is not available on this machine.
 pub(crate) struct Missing(&'static str);
 
-/// How a test ends that needs something; wrong answers panic, here as everywhere.
+/// Result of a test with requirements. Failed assertions panic, as in other tests.
 pub(crate) type Tested = Result<(), Missing>;
 
-/// Ends a test that needs `name`, one of [`NEEDS`], unless it is there.
+/// Returns an error that ends the test if the requirement `name`, one of [`NEEDS`], is not available.
 pub(crate) fn needs(name: &'static str, is_there: bool) -> Tested {
     assert!(NEEDS.iter().any(|(known, _)| *known == name), "{name} is not in the list of needs");
     if is_there { Ok(()) } else { Err(Missing(name)) }
 }
 
-/// A test: a function that needs nothing, or one that may find something missing.
+/// A test: a function without requirements, or one that may report a missing requirement.
 pub(crate) trait End {
-    /// `Err` with the name of what is missing.
+    /// `Err` with the missing requirement.
     fn end(self) -> Tested;
 }
 
@@ -83,7 +86,7 @@ impl End for Tested {
     }
 }
 
-/// Names in `OFFERED_REQUIRE`; one that no test knows is a mistake, not a wish.
+/// Names in `OFFERED_REQUIRE`; an unknown name is an error.
 fn required() -> Vec<String> {
     let names = std::env::var("OFFERED_REQUIRE").unwrap_or_default();
     let names: Vec<String> = names.split_whitespace().map(str::to_owned).collect();
@@ -94,7 +97,7 @@ fn required() -> Vec<String> {
     names
 }
 
-/// Counts absences as long as the process lives.
+/// Counts pauses of the machine until the process ends.
 fn watch() {
     let clock = Clock::start();
     loop {
@@ -106,7 +109,7 @@ fn watch() {
     }
 }
 
-/// Makes the test, and makes it anew as long as the machine is away meanwhile.
+/// Runs the test, and repeats it while the machine pauses.
 fn made<E: End>(name: &str, run: fn() -> E) -> Tested {
     for _ in 0..TRIES {
         let before = ABSENCES.load(Relaxed);
@@ -121,7 +124,7 @@ fn made<E: End>(name: &str, run: fn() -> E) -> Tested {
     Err(Missing("presence"))
 }
 
-/// The test `run` by its path, `live::nginx::name`, of which the binary's own name is left out.
+/// Registers the test `run` under its path, such as `live::nginx::name`, without the name of the binary.
 pub(crate) fn test<E: End + 'static>(path: &str, run: fn() -> E) -> Trial {
     let name = path.split_once("::").map_or(path, |(_, name)| name).to_owned();
     Trial::ignorable_test(name.clone(), move || {
@@ -134,15 +137,15 @@ pub(crate) fn test<E: End + 'static>(path: &str, run: fn() -> E) -> Trial {
     })
 }
 
-/// Runs the tests of all modules as the command line asks, and ends the process.
+/// Runs the tests of all modules according to the command line, and exits the process.
 pub(crate) fn run(modules: impl IntoIterator<Item = Vec<Trial>>) -> ! {
     required();
     std::thread::spawn(watch);
     libtest_mimic::run(&Arguments::from_args(), modules.into_iter().flatten().collect()).exit()
 }
 
-/// Lists the tests of a module. One that is left out is an unused function, of which the compiler warns. After `long` come those
-/// that take minutes and run when asked for: `cargo test ... -- --ignored`.
+/// Lists the tests of a module. A test that is not listed is an unused function, which the compiler reports. After
+/// `long` follow tests that take minutes and run only on request: `cargo test ... -- --ignored`.
 macro_rules! tests {
     ($($test:ident),+ $(,)? $(; long $($long:ident),+)?) => {
         pub(crate) fn tests() -> Vec<libtest_mimic::Trial> {

@@ -1,11 +1,16 @@
 //! Executes every console block of the README and the book.
 //!
-//! A block fenced as `console` holds commands (`$ ...`) with their output. They run in a shell, page by page in a fresh
-//! directory, with `offered` on the path; `cargo run --release -- X` runs `offered X`. Output must be as printed, where any
-//! number stands for any other and runs of blanks are one: measurements differ from day to day. In a block fenced as
-//! `console,exact` numbers must agree too. `[..]` stands for any text within a line, a line `...` for any lines. A command that ends in ` &` runs until the end of
-//! its page. A block fenced as `toml,file=shop.toml` is written to that file. `console,exit=3` says that the last command ends with 3. In a block fenced as `console,live` any verdict is as good as
-//! the one printed, and exit 3 as 0: on a busy machine a run is late, and says so. Ports 8080 to 8089 of 127.0.0.1 stand for free ones.
+//! A block fenced as `console` contains commands (`$ ...`) with their output. The commands of a page run in a shell in
+//! a fresh directory, with `offered` on the PATH; `cargo run --release -- X` runs `offered X`. The output must match,
+//! where any number matches any other number and blanks of any width match, since measurements vary. In a block fenced
+//! as `console,exact` numbers must match too. `[..]` matches any text within a line, and a line `...` any lines. A
+//! command that ends in ` &` runs until the end of its page. A block fenced as `toml,file=shop.toml` is written to that
+//! file. `console,exit=3` expects exit code 3 from the last command. In a block fenced as `console,live` any verdict
+//! matches any other, and exit code 3 counts as 0: on a busy machine a run is late and reports it. Ports 8080 to 8089
+//! of 127.0.0.1 are replaced by free ones.
+//!
+//! `UPDATE_GOLDEN=1 cargo test --test docs` writes the differences into the pages, up to a final `...`; review the
+//! diff.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -27,16 +32,18 @@ fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// One command of a page, with what it should print.
+/// A command of a page, with its expected output.
 struct Step {
     line: usize,
     command: String,
     expected: Vec<String>,
+    /// Line of the page before the expected output.
+    after: usize,
     kind: Kind,
     exit: i32,
 }
 
-/// How closely a block's output is looked at.
+/// How strictly the output of a block is compared.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Shape,
@@ -44,7 +51,7 @@ enum Kind {
     Live,
 }
 
-/// The steps of a page, in order.
+/// Steps of a page, in order.
 fn steps(text: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut block: Option<(Kind, i32, usize)> = None;
@@ -56,7 +63,14 @@ fn steps(text: &str) -> Vec<Step> {
                 let content: Vec<&str> =
                     lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
                 let command = format!("printf '%s\\n' '{}' > {name}", content.join("\n").replace('\'', r"'\''"));
-                steps.push(Step { line: number + 1, command, expected: Vec::new(), kind: Kind::Exact, exit: 0 });
+                steps.push(Step {
+                    line: number + 1,
+                    command,
+                    expected: Vec::new(),
+                    after: number + 1,
+                    kind: Kind::Exact,
+                    exit: 0,
+                });
             }
             None => {
                 if let Some(info) = line.strip_prefix("```console") {
@@ -78,12 +92,20 @@ fn steps(text: &str) -> Vec<Step> {
             Some((kind, ..)) => match line.strip_prefix("$ ") {
                 Some(command) => {
                     let command = command.to_owned();
-                    steps.push(Step { line: number + 1, command, expected: Vec::new(), kind, exit: 0 });
+                    steps.push(Step {
+                        line: number + 1,
+                        command,
+                        expected: Vec::new(),
+                        after: number + 1,
+                        kind,
+                        exit: 0,
+                    });
                 }
                 None => {
                     let step = steps.last_mut().expect("a command before its output");
                     if let (true, Some(open)) = (step.expected.is_empty(), step.command.strip_suffix('\\')) {
                         step.command = format!("{open} {}", line.trim()); // a command over several lines
+                        step.after = number + 1;
                     } else {
                         step.expected.push(line.to_owned());
                     }
@@ -94,7 +116,7 @@ fn steps(text: &str) -> Vec<Step> {
     steps
 }
 
-/// The words of a verdict, any of which stands for any other where a block is live.
+/// Words of verdicts, which match each other in a live block.
 const VERDICTS: [&str; 13] = [
     "DO NOT BELIEVE THIS RUN",
     "NOT CHECKED",
@@ -111,11 +133,11 @@ const VERDICTS: [&str; 13] = [
     "poisson",
 ];
 
-/// A line with every number as `#` and every run of blanks as one.
+/// A line with every number replaced by `#` and every run of blanks by one.
 fn shape(line: &str, kind: Kind) -> String {
     let mut line = line.to_owned();
     if kind == Kind::Live {
-        // An interval that a short run cannot tell stands for one that it can.
+        // An unknown interval of a short run matches a known one.
         line = line.replace("run too short", "0 to 0");
         line = VERDICTS.iter().fold(line, |line, verdict| line.replace(verdict, "VERDICT"));
     }
@@ -137,7 +159,7 @@ fn shape(line: &str, kind: Kind) -> String {
     shaped
 }
 
-/// Whether a line is as expected, where `[..]` in the expectation stands for any text.
+/// Whether a line matches the expectation, where `[..]` matches any text.
 fn like(expected: &str, actual: &str) -> bool {
     let mut parts = expected.split("[..]");
     let first = parts.next().unwrap_or_default();
@@ -161,14 +183,16 @@ fn agrees(expected: &[String], actual: &[String], kind: Kind) -> bool {
     }
 }
 
-/// A page being played: its directory, its stand-in ports, and what runs beside it.
+/// A page in execution: its directory, its substituted ports, and its background processes.
 struct Page {
     name: String,
     folder: tempfile::TempDir,
     ports: HashMap<String, String>,
-    /// Keeps each stand-in port from everybody else until a command of the page listens there.
+    /// Reserves each substituted port until a command of the page listens on it.
     held: HashMap<String, TcpListener>,
     beside: Vec<Child>,
+    /// With `UPDATE_GOLDEN`: the line, the number of lines replaced after it, and the new text.
+    updates: Vec<(usize, usize, Vec<String>)>,
 }
 
 impl Drop for Page {
@@ -188,7 +212,7 @@ impl Page {
             |(written, socket): (&String, &TcpListener)| (written.clone(), socket.local_addr().unwrap().to_string());
         let ports = held.iter().map(port).collect();
         let name = path.strip_prefix(root()).unwrap().display().to_string();
-        Self { name, folder: tempfile::tempdir().unwrap(), ports, held, beside: Vec::new() }
+        Self { name, folder: tempfile::tempdir().unwrap(), ports, held, beside: Vec::new(), updates: Vec::new() }
     }
 
     fn play(&mut self, step: &Step) -> Result<(), String> {
@@ -224,12 +248,35 @@ impl Page {
         self.compare(&place, step, &lines)
     }
 
-    fn compare(&self, place: &str, step: &Step, actual: &[String]) -> Result<(), String> {
+    /// Writes the actual output into the page where it differs.
+    fn update(&self, path: &Path) {
+        if self.updates.is_empty() {
+            return;
+        }
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        for (after, count, new) in self.updates.iter().rev() {
+            lines.splice(*after..after + count, new.iter().cloned());
+        }
+        std::fs::write(path, lines.join("\n") + "\n").unwrap();
+    }
+
+    fn compare(&mut self, place: &str, step: &Step, actual: &[String]) -> Result<(), String> {
         let written =
             |line: &String| self.ports.iter().fold(line.clone(), |line, (written, used)| line.replace(used, written));
         let actual: Vec<String> = actual.iter().map(written).collect();
         let end = step.expected.iter().rposition(|line| !line.trim().is_empty()).map_or(0, |last| last + 1);
         if agrees(&step.expected[..end], &actual, step.kind) {
+            return Ok(());
+        }
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            let cut = step.expected[..end].last().is_some_and(|line| line.trim() == "...");
+            let mut lines = actual;
+            if cut && lines.len() >= end {
+                lines.truncate(end - 1);
+                lines.push("...".to_owned());
+            }
+            self.updates.push((step.after, end, lines));
             return Ok(());
         }
         Err(format!("{place} printed\n{}\nwhere the page says\n{}", actual.join("\n"), step.expected[..end].join("\n")))
@@ -248,6 +295,7 @@ fn every_console_block_of_readme_and_book_does_what_it_shows() {
                     let steps = steps(&std::fs::read_to_string(path).unwrap());
                     let mut page = Page::new(path);
                     let failed = steps.iter().filter_map(|step| page.play(step).err()).collect();
+                    page.update(path);
                     (steps.len(), failed)
                 })
             })
@@ -293,7 +341,7 @@ fn every_example_is_launched_as_it_says() {
     assert!(played >= 5, "{played} examples");
 }
 
-/// Sources that name flags of *other* programs: what is read of them, or how they are asked for what can be read.
+/// Sources that name flags of *other* programs.
 const FLAGS_OF_OTHERS: [&str; 14] = [
     "import/src/curl.rs",
     "import/src/curl/options.rs",
@@ -311,7 +359,7 @@ const FLAGS_OF_OTHERS: [&str; 14] = [
     "store/src/foreign/refused.rs",
 ];
 
-/// The texts in quotes of a source, with their lines; what stands in comments and in the tests at its end is none of them.
+/// String literals of a source, with their lines, without comments and tests.
 fn texts(source: &str) -> Vec<(usize, String)> {
     let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let mut found = Vec::new();
@@ -322,7 +370,7 @@ fn texts(source: &str) -> Vec<(usize, String)> {
             match (&mut open, c) {
                 (None, '/') if chars.peek() == Some(&'/') => break,
                 (None, '\'') => {
-                    // A quote that is a character, and not the beginning of a text.
+                    // A quote as a character literal, not the start of a string.
                     let rest: String = chars.clone().take(3).collect();
                     let skipped = if rest.starts_with("\"'") {
                         2
@@ -344,7 +392,7 @@ fn texts(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Whether a text names a flag: `--` and a letter, where a word begins.
+/// Whether a text contains a flag: `--` and a letter at the start of a word.
 fn names_a_flag(text: &str) -> bool {
     text.match_indices("--").any(|(at, _)| {
         let before = text[..at].chars().next_back();
@@ -353,7 +401,7 @@ fn names_a_flag(text: &str) -> bool {
     })
 }
 
-/// The sources in a folder and below, without tests.
+/// Sources under a directory, without tests.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let is_test = path.file_stem().is_some_and(|name| name == "tests");

@@ -1,4 +1,4 @@
-//! What `offered export` wrote verifies to the same numbers as the run it wrote.
+//! Files written by `offered export` verify to the same numbers as the exported run.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use crate::harness::{Tested, needs};
 use crate::program::{offered, printed, total, verdict};
 
 tests![
-    what_is_exported_verifies_to_the_same_document_as_the_run,
+    exported_files_verify_to_the_same_document_as_the_run,
     csv_and_vegeta_verify_to_the_same_tables,
-    both_lists_of_gaps_are_the_gaps_of_the_table,
-    an_hdr_log_is_read_by_others_as_what_the_run_was
+    exported_gap_lists_match_the_table,
+    other_programs_read_the_hdr_log
 ];
 
 const HEAD: &str = "seed = 7\nduration = \"30s\"\n[target]\nurl = \"http://127.0.0.1:1\"\n\
@@ -22,7 +22,7 @@ const KINDS: [(&str, &str); 3] = [
     ("partly-open", "partly_open = { rate = \"10/s\", stay = 0.8, think = { exponential = \"1s\" } }\n"),
 ];
 
-/// A run of every system model, with exponential responses, and its workload.
+/// Runs of every system model with exponential responses, and their workloads.
 fn runs() -> (tempfile::TempDir, Vec<(String, String)>) {
     let folder = tempfile::tempdir().unwrap();
     let run = |(name, arrivals): &(&str, &str)| {
@@ -42,7 +42,7 @@ fn export(run: &str, to: &str) -> String {
     file
 }
 
-fn what_is_exported_verifies_to_the_same_document_as_the_run() {
+fn exported_files_verify_to_the_same_document_as_the_run() {
     let (_folder, runs) = runs();
     for ((run, workload), to) in runs.iter().flat_map(|run| [(run, "jtl"), (run, "csv")]) {
         let mut ours = verdict(run, &["--by-threads"]);
@@ -51,7 +51,7 @@ fn what_is_exported_verifies_to_the_same_document_as_the_run() {
         for document in [&mut ours, &mut theirs] {
             let source = document["source"].as_object_mut().unwrap();
             assert!(source.remove("path").is_some() && source.remove("format").is_some());
-            // What the generator was seen to do has no place in a file of another tool's.
+            // Formats of other tools have no fields for the generator's observations.
             document["findings"].as_array_mut().unwrap().retain(|finding| finding["check"] != "busiest_thread");
         }
         assert_eq!(ours, theirs, "{run} {to}");
@@ -75,7 +75,7 @@ fn csv_and_vegeta_verify_to_the_same_tables() {
     }
 }
 
-fn both_lists_of_gaps_are_the_gaps_of_the_table() {
+fn exported_gap_lists_match_the_table() {
     let (folder, runs) = runs();
     let gaps = |file: &Path| -> Vec<f64> {
         fs::read_to_string(file).unwrap().lines().map(|line| line.parse().unwrap()).collect()
@@ -92,7 +92,7 @@ fn both_lists_of_gaps_are_the_gaps_of_the_table() {
     }
 }
 
-fn an_hdr_log_is_read_by_others_as_what_the_run_was() -> Tested {
+fn other_programs_read_the_hdr_log() -> Tested {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/foreign/tools/hdr.py");
     let has = Command::new("python3").args(["-c", "import hdrh"]).output().is_ok_and(|found| found.status.success());
     needs("hdrhistogram", has)?;
@@ -106,7 +106,7 @@ fn an_hdr_log_is_read_by_others_as_what_the_run_was() -> Tested {
         assert_eq!(theirs["response"]["n"], ours["n"], "{run}");
         assert!(theirs["service"]["intervals"].as_u64().unwrap() >= 29, "{run}: {theirs}");
         for (key, hdr) in [("mean_ms", "mean_ms"), ("p50_ms", "median_ms"), ("p99_ms", "p99_ms"), ("max_ms", "max_ms")] {
-            // Three digits are kept.
+            // The log has three significant digits.
             let (theirs, ours) = (theirs["response"][hdr].as_f64().unwrap(), ours[key].as_f64().unwrap());
             assert!((theirs / ours - 1.0).abs() < 2e-3, "{run} {key}: {theirs} and {ours}");
         }

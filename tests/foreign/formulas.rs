@@ -1,10 +1,11 @@
-//! Every number of `../shared/oracles/queueing.json` that has a formula or a chain in the room `plan`, to six significant digits.
+//! Compares every number of `../shared/oracles/queueing.json` for which `offered-plan` has a formula or a chain, to six
+//! significant digits.
 //!
-//! The keys are the questions.
+//! The keys describe the systems.
 
-use offered_model::Law;
-use offered_model::law::Shape;
-use offered_model::superposition;
+use offered_distributions::Law;
+use offered_distributions::Shape;
+use offered_distributions::superposition;
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::closed::{RequestStream, mva, phases, priority, schweitzer};
 use offered_plan::open::mg1::Mg1;
@@ -17,7 +18,7 @@ use offered_plan::{Station, load};
 use crate::harness::Tested;
 use crate::program::shared;
 
-tests![every_shared_oracle_is_met_to_six_digits];
+tests![formulas_match_the_oracles_to_six_digits];
 
 /// The number after `name=` in a key.
 fn number(key: &str, name: &str) -> f64 {
@@ -31,7 +32,7 @@ fn h2(scv: f64) -> Law {
     Law::hyperexponential(10.0, scv).unwrap()
 }
 
-/// Mean 10, C2 8 and the third moment of the gamma law with them.
+/// Mean 10, C2 8 and the third moment of the gamma distribution with these values.
 fn h2_gamma3() -> Law {
     let (mut low, mut high) = (7.0 / 9.0 + 1e-9, 1.0 - 1e-9);
     for _ in 0..200 {
@@ -42,7 +43,7 @@ fn h2_gamma3() -> Law {
     Law::hyperexponential_with(10.0, 8.0, low).unwrap()
 }
 
-/// The branches of a hyperexponential law: (p, short mean, long mean).
+/// The branches of a hyperexponential distribution: (p, short mean, long mean).
 fn branches(law: &Law) -> (f64, f64, f64) {
     match law.shape() {
         Shape::Hyperexponential { p, first, second } => (*p, *first, *second),
@@ -50,7 +51,7 @@ fn branches(law: &Law) -> (f64, f64, f64) {
     }
 }
 
-/// Open M/G/1 mean response at a load of the policy as the oracle names it.
+/// Mean response of an open M/G/1 at a load, under the policy named as in the oracle.
 fn open(law: &Law, rho: f64, policy: &str) -> f64 {
     let rate = rho / law.mean();
     let queue = Mg1::new(law, rate).unwrap();
@@ -102,7 +103,7 @@ fn machine_repair(key: &str, what: &str) -> f64 {
     }
 }
 
-/// A closed system of E[S] = 10 as the oracle names it: its mean response and throughput at a think time.
+/// A closed system with E[S] = 10, named as in the oracle: its mean response and throughput at a think time.
 fn closed(key: &str, users: u64, think: f64) -> (f64, f64) {
     let scv = if key.contains("C2=") { number(key, "C2=") } else { 8.0 };
     if key.contains("PS N=") {
@@ -215,7 +216,7 @@ fn answer(key: &str) -> f64 {
     }
 }
 
-fn every_shared_oracle_is_met_to_six_digits() -> Tested {
+fn formulas_match_the_oracles_to_six_digits() -> Tested {
     let text = std::fs::read_to_string(shared("oracles/queueing.json")?).unwrap();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     let (mut wrong, mut checked) = (vec![], 0);

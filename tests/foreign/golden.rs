@@ -1,7 +1,7 @@
-//! What `offered verify` prints of small files, to the letter: tests/golden/verify/NAME.txt is a command with its exit code,
-//! stdout and stderr; the files are in tests/golden/verify/data, with the script that made them.
+//! Exact output of `offered verify` for small files. tests/golden/verify/NAME.txt contains a command with its exit
+//! code, stdout and stderr; the input files are in tests/golden/verify/data, with the script that created them.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p offered --test foreign` writes them anew after a change that was meant.
+//! `UPDATE_GOLDEN=1 cargo test -p offered --test foreign` rewrites them after an intended change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use serde_json::Value;
 use crate::program::offered;
 
 tests![
-    every_command_prints_what_it_printed,
-    the_document_has_every_key_that_is_promised,
-    stdin_and_compression_change_nothing_but_the_name,
-    the_toolkit_s_tables_and_histograms_are_written
+    outputs_match_the_golden_files,
+    the_document_has_every_documented_key,
+    stdin_and_compression_change_only_the_name,
+    toolkit_tables_and_histograms_are_written
 ];
 
-/// The name of the file, and the arguments after `verify`.
+/// Name of the golden file, and the arguments after `verify`.
 const COMMANDS: &[(&str, &str)] = &[
     ("even", "even.txt"),
     ("even-meant", "even.txt --expected constant --rate 100/s"),
@@ -53,7 +53,8 @@ fn place() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/verify")
 }
 
-/// The command, its exit code, and all it printed; numbers in JSON to nine digits, which all mathematical libraries share.
+/// The command, its exit code, and its output. Numbers in JSON have nine digits, which all mathematical libraries
+/// share.
 fn page(args: &str) -> String {
     let words: Vec<&str> = ["verify"].into_iter().chain(args.split_whitespace()).collect();
     let output = offered(&words).current_dir(place().join("data")).output().unwrap();
@@ -79,7 +80,7 @@ fn round(value: &mut Value) {
     }
 }
 
-fn every_command_prints_what_it_printed() {
+fn outputs_match_the_golden_files() {
     let mut changed = Vec::new();
     for (name, args) in COMMANDS {
         let (file, found) = (place().join(format!("{name}.txt")), page(args));
@@ -97,7 +98,7 @@ fn every_command_prints_what_it_printed() {
     assert!(changed.is_empty(), "{}", changed.join("\n"));
 }
 
-fn the_document_has_every_key_that_is_promised() {
+fn the_document_has_every_documented_key() {
     let text = page("a.jtl --by-threads --json");
     let json = text.split("--- stdout\n").nth(1).unwrap().split("--- stderr").next().unwrap();
     let verdict: Value = serde_json::from_str(json).unwrap();
@@ -132,7 +133,7 @@ fn the_document_has_every_key_that_is_promised() {
     }
 }
 
-fn stdin_and_compression_change_nothing_but_the_name() {
+fn stdin_and_compression_change_only_the_name() {
     use std::io::Write;
     let plain = fs::read(place().join("data/a.jtl")).unwrap();
     let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -153,7 +154,7 @@ fn stdin_and_compression_change_nothing_but_the_name() {
     assert_eq!(of_stdin(&gz.finish().unwrap()), file);
 }
 
-fn the_toolkit_s_tables_and_histograms_are_written() {
+fn toolkit_tables_and_histograms_are_written() {
     let folder = tempfile::tempdir().unwrap();
     let csv = folder.path().to_str().unwrap();
     let args = ["verify", "a.jtl", "--csv", csv, "--bin-widths", "50", "500"];
@@ -161,7 +162,7 @@ fn the_toolkit_s_tables_and_histograms_are_written() {
     let mut names: Vec<String> =
         fs::read_dir(csv).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
-    // Four tables; for three labels and Total, gaps and responses, two widths of cells.
+    // Four tables; for three labels and Total, gaps and responses with two bin widths.
     assert_eq!(names.len(), 4 + 4 * 2 * 2, "{names:?}");
     let text =
         |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_else(|_| panic!("{name}: {names:?}"));

@@ -1,6 +1,6 @@
-//! The JMeter plan that `offered plan emulate --for jmeter` writes, run by JMeter itself against `offered serve`.
+//! Runs the JMeter plan of `offered plan emulate --for jmeter` with JMeter against `offered serve`.
 //!
-//! Needs `JMETER_HOME`, a directory that `sh tests/foreign/jmeter/fetch DIR` makes from Maven Central.
+//! Needs `JMETER_HOME`, a directory that `sh tests/foreign/jmeter/fetch DIR` creates from Maven Central.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -9,12 +9,12 @@ use std::process::{Child, Command, Stdio};
 
 use crate::harness::{Tested, needs};
 
-tests![jmeter_runs_the_plan_and_launches_as_it_says];
+tests![jmeter_runs_the_exported_plan];
 
-/// The ramp, and Java's start, in milliseconds; what users do before is not judged.
+/// Duration of the ramp and of Java's start-up, in ms, which is excluded.
 const START: u64 = 30_000;
 
-/// A process that ends with the test.
+/// A process, killed when the test ends.
 struct Running(Child);
 
 impl Drop for Running {
@@ -28,7 +28,7 @@ fn offered() -> Command {
     Command::new(env!("CARGO_BIN_EXE_offered"))
 }
 
-/// A server on a free port, and its URL as its first line tells it.
+/// A server on a free port, and the URL from its first line.
 fn serve() -> (Running, String) {
     let mut child = offered()
         .args(["serve", "--listen", "127.0.0.1:0", "--service", "constant:1ms"])
@@ -51,14 +51,14 @@ fn run_in_jmeter(home: &Path, law: &str) {
     let (_server, url) = serve();
     let folder = tempfile::tempdir().unwrap();
     let (plan, jtl) = (folder.path().join("plan.jmx"), folder.path().join("run.jtl"));
-    // 200 users who think 5 s, as many as in Brady and Gunther's runs; JMeter may be slow to start.
+    // 200 users who think 5 s, as in Brady and Gunther's runs; JMeter may be slow to start.
     let written = offered()
         .args(["plan", "emulate", "--rate", "40/s", "--response", "5ms", "--users", "200", "--think-distribution", law])
         .args(["--for", "jmeter", "--url", &url, "--ramp", "20s", "--duration", "80s", "--output"])
         .arg(&plan)
         .status();
     assert!(written.unwrap().success());
-    // A Java that starts fast; the ramp is long so that Groovy starts for a few users and not for all at once.
+    // Options for a fast start of Java. The long ramp starts Groovy for a few users at a time.
     let output = Command::new("java")
         .args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-jar"])
         .arg(home.join("bin/ApacheJMeter.jar"))
@@ -74,15 +74,15 @@ fn run_in_jmeter(home: &Path, law: &str) {
 
     let samples = samples(&std::fs::read_to_string(&jtl).unwrap());
     let law_cov = if law == "uniform" { 1.0 / 3f64.sqrt() } else { 1.0 };
-    // Some 1800 think times. Those cut off by the end, long ones mostly, leave a mean of 0.96 (uniform) and 0.89 (exponential)
-    // of the whole: (m T - m2) / (T - m) over T = 50 s; then four standard errors.
+    // About 1800 think times. Think times truncated by the end, mostly long ones, reduce the mean to 0.96 (uniform) and
+    // 0.89 (exponential) of the true mean: (m T - m2) / (T - m) over T = 50 s; then four standard errors.
     let (mean, cov) = moments(&thinks(&samples, samples[0].at + START));
     assert!((mean / 5000.0 - 0.93).abs() < 0.13, "{law}: users think {mean} ms");
     assert!((cov / law_cov - 1.0).abs() < 0.15, "{law}: the CoV of think times is {cov}");
     judge(&jtl, law, samples.len());
 }
 
-/// What `offered verify` says of the launches, told what was meant.
+/// Verdict of `offered verify` on the requests, with the expected arrivals.
 fn judge(jtl: &Path, law: &str, launches: usize) {
     let meant = if law == "uniform" { "closed:200:uniform:0s,10s" } else { "closed:200:exponential:5s" };
     // 2000 gaps have a CoV with a standard error of 0.02.
@@ -97,20 +97,20 @@ fn judge(jtl: &Path, law: &str, launches: usize) {
     assert_ne!(verdict["validity"], "invalid", "{law}: {}, {queue}", verdict["reason"]);
     let total = &verdict["gaps"].as_array().unwrap().last().unwrap();
     assert!(total["n"].as_u64().unwrap() > launches as u64 / 2, "{law}: {total}");
-    // Principle A at the response there was: lambda = N / (Z + R).
+    // Principle A at the measured response: lambda = N / (Z + R).
     let number = |key: &str| queue[key].as_f64().unwrap();
     let expected = 200.0 / (5.0 + number("response_ms") / 1e3);
     assert!((number("rate_per_s") / expected - 1.0).abs() < 0.15, "{law}: {queue} where N/(Z + R) is {expected}/s");
 }
 
-/// One row of the JTL, times in milliseconds.
+/// A row of the JTL; times in milliseconds.
 struct Sample {
     at: u64,
     elapsed: u64,
     user: String,
 }
 
-/// The samples in the order of their launches; every one must have succeeded.
+/// Samples by sent time; every sample must have succeeded.
 fn samples(jtl: &str) -> Vec<Sample> {
     let mut rows = jtl.lines();
     let head = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success";
@@ -125,7 +125,7 @@ fn samples(jtl: &str) -> Vec<Sample> {
     samples
 }
 
-/// What each user thought between an answer after `from` and its next launch, milliseconds.
+/// Think times between a response after `from` and the next request of the same user, milliseconds.
 fn thinks(samples: &[Sample], from: u64) -> Vec<f64> {
     let mut free: HashMap<&str, u64> = HashMap::new();
     let mut thinks = vec![];
@@ -144,7 +144,7 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt() / mean)
 }
 
-fn jmeter_runs_the_plan_and_launches_as_it_says() -> Tested {
+fn jmeter_runs_the_exported_plan() -> Tested {
     let home = std::env::var_os("JMETER_HOME");
     needs("jmeter", home.is_some())?;
     let home = std::path::PathBuf::from(home.unwrap());

@@ -1,7 +1,7 @@
-//! What others wrote, and what others know: result files, logs and plans of other tools through the whole program, numbers of
-//! other people's solvers against ours, and what real tools write when they are really run.
+//! Tests with foreign data: result files, logs and plans of other tools through the complete program, numbers of other
+//! solvers compared with ours, and runs of real tools.
 //!
-//! Loopback only, on free ports. What needs a tool or a file that is not there ends as ignored, with how it is had.
+//! Loopback only, on free ports. A test that lacks a tool or a file is reported as ignored, with how to install it.
 
 #[macro_use]
 #[path = "../harness.rs"]

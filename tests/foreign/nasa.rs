@@ -1,4 +1,4 @@
-//! Two real logs of NASA: what the web server of the Kennedy Space Center saw on 1 August 1995, and the jobs of a supercomputer.
+//! Two real NASA logs: the web server of the Kennedy Space Center on 1 August 1995, and the jobs of a supercomputer.
 
 use offered_base::{Instant, Share};
 use offered_distributions::Law;
@@ -13,7 +13,7 @@ use crate::program::real;
 tests![
     the_known_facts_of_the_log,
     the_findings_and_the_workloads_of_all_three_models,
-    the_trace_launches_those_requests_at_those_instants,
+    the_trace_replays_the_same_requests_at_the_same_times,
     the_jobs_of_the_supercomputer
 ];
 
@@ -30,9 +30,9 @@ fn the_known_facts_of_the_log() -> Tested {
     let all = tally.sessions();
     assert_eq!((all.clients(), all.all().len(), all.late()), (2365, 2989, 0));
     let longer = all.gaps().longer();
-    // Counted by a dozen lines of Python from the definition. (Issue 6 has 11.83 requests per session at 7200 s: 2618
-    // sessions, while 30969 / 2619 is 11.8247. Gaps above or from 7200 s make no difference, nor does sorting: next to it are
-    // gaps of 7163, 7207 and 7230 s, so 11.83 belongs to a timeout of 7207 to 7229 s.)
+    // Counted by a short Python script from the definition. (A published value is 11.83 requests per session at 7200 s;
+    // 30969 / 2619 is 11.8247. Whether gaps equal to 7200 s count makes no difference, nor does sorting. The nearest
+    // gaps are 7163, 7207 and 7230 s, so 11.83 belongs to a timeout of 7207 to 7229 s.)
     for (tau, sessions) in [(60, 6071), (300, 3904), (600, 3481), (900, 3254), (1800, 2989), (3600, 2799), (7200, 2619)]
     {
         assert_eq!(2365 + longer[tau], sessions, "sessions at {tau} s");
@@ -47,7 +47,7 @@ fn the_findings_and_the_workloads_of_all_three_models() -> Tested {
     let inputs = open_inputs(&[path], &options.choice).unwrap();
     let tally = read(&inputs, &options, 1800, &Progress::default()).unwrap();
     let found = Findings::of(tally, &options, 1800).unwrap();
-    // 10.36 requests per session are "closed" by the paper's cut-offs for C2 up to 4; nothing was simulated yet.
+    // By the paper's cut-offs for C2 up to 4, 10.36 requests per session are "closed"; no simulation yet.
     assert_eq!((found.figures.paper_rule.model, found.figures.paper_rule.cutoffs), (System::Closed, (5.0, 10.0)));
     assert_eq!(found.recommendation.model, System::PartlyOpen);
     assert_eq!(
@@ -69,7 +69,7 @@ fn the_findings_and_the_workloads_of_all_three_models() -> Tested {
     Ok(())
 }
 
-fn the_trace_launches_those_requests_at_those_instants() -> Tested {
+fn the_trace_replays_the_same_requests_at_the_same_times() -> Tested {
     let path = nasa()?;
     let options = Options::default();
     let inputs = open_inputs(&[path], &options.choice).unwrap();
@@ -91,7 +91,7 @@ fn the_trace_launches_those_requests_at_those_instants() -> Tested {
         let mut fields = line.split(' ');
         let second: u64 = fields.next().unwrap().parse().unwrap();
         let launch = agenda.due(Instant::MAX).unwrap();
-        // A second of the log is 277,777.8 ns of the replay: no sum, so no drift.
+        // A second of the log is 277,777.8 ns of the replay; times are computed without sums, so there is no drift.
         assert_eq!(launch.intended, Instant((second as f64 * 1e9 / 3600.0).round() as u64));
         let sent = &workload.requests()[usize::from(mix.choose(launch))];
         assert_eq!(sent.name(), requests[fields.nth(1).unwrap().parse::<usize>().unwrap()]);

@@ -1,7 +1,8 @@
-//! `offered import` of plans that other people wrote: each is imported or refused in a line, and runs dry.
+//! `offered import` of plans from other people: each plan is imported or refused in one line, and the result passes a
+//! dry run.
 //!
-//! `OFFERED_PLANS=DIR cargo test -p offered --test foreign plans` takes every plan under a folder of your own, and prints a
-//! table of them; nothing is fetched.
+//! `OFFERED_PLANS=DIR cargo test -p offered --test foreign plans` imports every plan under DIR and prints a table;
+//! nothing is downloaded.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -9,7 +10,7 @@ use std::process::Output;
 use crate::harness::{Tested, needs};
 use crate::program;
 
-tests![plans_of_a_folder_of_your_own];
+tests![plans_of_a_given_directory];
 
 fn offered(folder: &Path, arguments: &[&str]) -> Output {
     program::offered(arguments).current_dir(folder).output().unwrap()
@@ -20,7 +21,7 @@ fn said(output: &Output) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// The files under a folder.
+/// All files under a directory.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
@@ -29,7 +30,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Test elements of a `JMeter` plan that are not switched off themselves; requests of other files are counted by their method.
+/// Enabled test elements of a `JMeter` plan; requests of other formats are counted by their method.
 fn elements(text: &str) -> usize {
     if text.trim_start().starts_with('<') {
         let tags = text.split('<').filter(|tag| tag.contains(" testclass=") && !tag.starts_with("elementProp"));
@@ -38,7 +39,7 @@ fn elements(text: &str) -> usize {
     text.matches("\"method\"").count()
 }
 
-fn plans_of_a_folder_of_your_own() -> Tested {
+fn plans_of_a_given_directory() -> Tested {
     let folder = std::env::var_os("OFFERED_PLANS");
     needs("plans", folder.is_some())?;
     let folder = folder.unwrap();
@@ -67,7 +68,7 @@ fn plans_of_a_folder_of_your_own() -> Tested {
         for workload in workloads {
             let notes = workload["not_translated"].as_array().unwrap();
             listed.extend(notes.iter().map(|note| format!("{}{}", note["line"], note["element"])));
-            // Everybody's hours are a few seconds here; files of data and the environment are not at hand.
+            // Durations are shortened to a few seconds; data files and the environment are not available.
             let toml = workload["workload"].as_str().unwrap();
             let toml: String = toml
                 .lines()

@@ -1,4 +1,4 @@
-//! The program under test, the files it is tried on, and the server that the tools meet.
+//! The program under test, its input files, and the server for the tools.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -15,14 +15,14 @@ pub(crate) fn offered(args: &[&str]) -> Command {
     command
 }
 
-/// What a command printed; it must have succeeded.
+/// Output of a command, which must succeed.
 pub(crate) fn printed(mut command: Command) -> String {
     let output = command.output().unwrap_or_else(|why| panic!("{command:?}: {why}"));
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The verdict on a file, asked with more arguments.
+/// Verdict on a file, with further arguments.
 pub(crate) fn verdict(file: &str, more: &[&str]) -> Value {
     let args = [&["verify", file, "--json"], more].concat();
     serde_json::from_str(&printed(offered(&args))).unwrap()
@@ -33,26 +33,26 @@ pub(crate) fn total<'a>(verdict: &'a Value, table: &str) -> &'a Value {
     verdict[table].as_array().and_then(|rows| rows.last()).unwrap_or_else(|| panic!("no table {table} in {verdict}"))
 }
 
-/// The path of a file in `../shared`, which is never part of the project.
+/// Path of a file in `../shared`, which is not part of the project.
 pub(crate) fn shared(name: &str) -> Result<String, Missing> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(name);
     needs("shared", path.is_file())?;
     Ok(path.to_str().unwrap().to_owned())
 }
 
-/// The path of a file that other people's tools or servers wrote.
+/// Path of a file written by other tools or servers.
 pub(crate) fn real(name: &str) -> Result<String, Missing> {
     shared(&format!("data/{name}"))
 }
 
-/// A server that ends with the test.
+/// A server, stopped when the test ends.
 pub(crate) struct Server {
     child: Child,
     pub(crate) url: String,
 }
 
 impl Server {
-    /// On a free port, answering after exponential service times of 2 ms.
+    /// Starts it on a free port, with exponential service times of 2 ms.
     pub(crate) fn start() -> Self {
         let mut command = offered(&["serve", "--listen", "127.0.0.1:0", "--service", "exponential:2ms"]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();

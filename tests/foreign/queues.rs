@@ -1,17 +1,17 @@
-//! The numbers of ../shared/oracles (closed forms and solved Markov chains), read as they stand: the key says the model.
+//! Compares simulations with ../shared/oracles (closed forms and solved Markov chains); the key describes the model.
 //!
-//! The quick test takes the loads of a half. The long one takes all to 0.5 %, in some minutes:
-//! `cargo test --release -p offered --test foreign -- --ignored`.
+//! The quick test covers load 0.5. The long one covers all loads to 0.5 %, in some minutes: `cargo test --release -p
+//! offered --test foreign -- --ignored`.
 
-use offered_model::Workload;
 use offered_simulate::{Stop, simulate};
+use offered_workload::Workload;
 
 use crate::harness::{Missing, Tested};
 use crate::program::shared;
 
 tests![
-    at_half_load_the_oracles_hold;
-    long all_oracles_hold_to_half_a_percent
+    oracles_at_half_load;
+    long all_oracles_to_half_a_percent
 ];
 
 /// Key and value of every oracle.
@@ -29,14 +29,14 @@ fn number(key: &str, name: &str) -> Option<f64> {
     rest.split([' ', ':', ',']).next()?.parse().ok()
 }
 
-/// The policy named in `text`, where expected sizes go by the phase of a hyperexponential law.
+/// Policy named in `text`; expected-size policies use the phase of a hyperexponential distribution.
 fn policy(text: &str) -> Option<String> {
     let name = text.split([' ', '(']).next()?.to_lowercase();
     let known = ["fcfs", "ps", "srpt", "psjf", "sjf", "ljf", "pljf", "pesjf", "peljf"];
     if name == "fb/las" { Some("fb".to_owned()) } else { known.contains(&name.as_str()).then_some(name) }
 }
 
-/// A server with E[S] = 10 ms; the two phases of the law are two requests where the policy goes by class.
+/// A server with E[S] = 10 ms. The two phases of the distribution are two requests if the policy uses classes.
 fn server(policy: &str, hyperexponential: bool) -> String {
     if !policy.starts_with("pe") {
         let service = if hyperexponential {
@@ -57,19 +57,19 @@ fn server(policy: &str, hyperexponential: bool) -> String {
     )
 }
 
-/// An oracle that was understood: a workload with E[S] = 10 ms, its load, and its exact mean response in milliseconds.
+/// A supported oracle: a workload with E[S] = 10 ms, its load, and its exact mean response in milliseconds.
 struct Case {
     workload: Workload,
     load: f64,
     truth: f64,
 }
 
-/// What a key means, where it names a queue of one of these kinds.
+/// Parses a key; `None` if it names another kind of queue.
 fn case(key: &str, value: f64) -> Option<Case> {
-    // The keys that name a C2 have other laws than C2 = 8.
+    // Keys that name a C2 have other distributions than C2 = 8.
     let load = number(key, "rho").filter(|_| !key.contains("C2="))?;
     let (arrivals, truth, policy, hyperexponential) = if let Some(rest) = key.strip_prefix("closed H2 ") {
-        // N users come round once every N E[S] / load: what is not response is thinking.
+        // N users complete a cycle every N E[S] / load; the cycle minus the response is the think time.
         let users = number(key, "N")?;
         let other = users * 10.0 / load - value;
         let (think, truth) = if key.ends_with(": Z") { (value, other) } else { (other, value) };
@@ -95,7 +95,8 @@ fn cases() -> Result<Vec<(String, Case)>, Missing> {
     Ok(cases)
 }
 
-/// Simulates, and finds the oracle's mean response within four thirds of an interval that knows it to `within`.
+/// Simulates, and checks that the oracle's mean response lies within four thirds of an interval with relative
+/// half-width `within`.
 fn holds(key: &str, case: &Case, stop: Stop, within: f64) {
     let mean = simulate(&case.workload, stop, None).unwrap().summary.response.mean;
     let (found, half) = (mean.value * 1e3, mean.half_width() * 1e3);
@@ -108,7 +109,7 @@ fn holds(key: &str, case: &Case, stop: Stop, within: f64) {
     assert!((found - case.truth).abs() <= 4.0 / 3.0 * half, "{key}: {found} +- {half} against {}", case.truth);
 }
 
-fn at_half_load_the_oracles_hold() -> Tested {
+fn oracles_at_half_load() -> Tested {
     let cases = cases()?;
     let at_half: Vec<_> = cases.iter().filter(|(_, case)| case.load == 0.5).collect();
     assert!(at_half.len() >= 10, "only {} keys are of half load", at_half.len());
@@ -118,7 +119,7 @@ fn at_half_load_the_oracles_hold() -> Tested {
     Ok(())
 }
 
-fn all_oracles_hold_to_half_a_percent() -> Tested {
+fn all_oracles_to_half_a_percent() -> Tested {
     for (key, case) in cases()? {
         holds(&key, &case, Stop::Precision(0.005), 0.005);
     }

@@ -1,6 +1,7 @@
-//! Files that real tools wrote, against the facts that ../shared/data/README.md states about them.
+//! Files of real tools, compared with the facts in ../shared/data/README.md.
 
-use offered_model::{Instant, Nanos, Recording};
+use offered_base::{Instant, Nanos};
+use offered_events::Recording;
 use offered_store::{ReadOptions, TimestampMeaning};
 
 use crate::harness::{Missing, Tested};
@@ -8,29 +9,29 @@ use crate::program::real;
 
 tests![
     the_run_1830_of_brady_and_gunther,
-    apaches_log_has_end_stamps,
-    gatling_wrote_text_and_then_binary,
-    hey_launches_ten_at_a_time,
-    pgbench_knows_what_was_meant,
-    k6_stamps_the_end_and_blocked_includes_the_handshakes,
-    vegeta_says_the_same_in_csv_and_json,
+    apache_logs_have_end_timestamps,
+    gatling_text_and_binary_logs,
+    hey_sends_ten_at_a_time,
+    pgbench_logs_contain_scheduled_times,
+    k6_records_end_times_and_blocked_includes_handshakes,
+    vegeta_csv_and_json_agree,
     fortio_h2load_and_ab,
     nasas_web_log
 ];
 
-/// A real file, read.
+/// Reads a real file.
 fn read(name: &str) -> Result<Recording, Missing> {
     Ok(offered_store::read(real(name)?.as_ref(), &ReadOptions::default()).unwrap())
 }
 
-/// The launch instants in order of time.
+/// Sent times in order.
 fn launches(recording: &Recording) -> Vec<u64> {
     let mut launches: Vec<u64> = recording.events.to_vec().unwrap().iter().map(|event| event.sent.unwrap().0).collect();
     launches.sort_unstable();
     launches
 }
 
-/// sdev / mean of the gaps between instants, with n - 1.
+/// CoV of the gaps, with n - 1.
 fn cov(instants: &[u64]) -> f64 {
     let gaps: Vec<f64> = instants.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
@@ -61,7 +62,7 @@ fn the_run_1830_of_brady_and_gunther() -> Tested {
     Ok(())
 }
 
-fn apaches_log_has_end_stamps() -> Tested {
+fn apache_logs_have_end_timestamps() -> Tested {
     let run = read("apache_sample_log1.jtl")?;
     assert_eq!((run.format.as_str(), run.events.launches()), ("jtl-xml", 10_000));
     near(cov(&launches(&run)), 0.90, 0.005);
@@ -77,7 +78,7 @@ fn apaches_log_has_end_stamps() -> Tested {
     Ok(())
 }
 
-fn gatling_wrote_text_and_then_binary() -> Tested {
+fn gatling_text_and_binary_logs() -> Tested {
     let nuxeo = read("nuxeo_simulation-v3.10.log.gz")?;
     assert_eq!((nuxeo.format.as_str(), nuxeo.events.launches()), ("gatling-text", 16_029));
     let all = launches(&nuxeo);
@@ -89,21 +90,22 @@ fn gatling_wrote_text_and_then_binary() -> Tested {
     let binary = read("taurus_gatling-6-314.simulation.log")?;
     assert_eq!((binary.format.as_str(), binary.notes.len()), ("gatling-binary", 0));
     assert_eq!(binary.labels[..3], ["request_0", "request_0 Redirect 1", "jquery.min.js"]);
-    // From the file's bytes: 36 records begin with 1, and request_0 took from 0x249 to 0x36b ms after 1_756_297_866_... .
+    // From the bytes of the file: 36 records start with 1, and request_0 took from 0x249 to 0x36b ms after
+    // 1_756_297_866_... .
     let first = &binary.events.to_vec().unwrap()[0];
     assert_eq!(first.service(), Some(Nanos::from_millis(0x36b - 0x249).into()));
     assert_eq!(first.sent, Some(Instant::from_millis(0x198_dff0_abd4 + 0x249)));
     Ok(())
 }
 
-fn hey_launches_ten_at_a_time() -> Tested {
+fn hey_sends_ten_at_a_time() -> Tested {
     let run = read("samples/hey_c10_q10_5s.csv")?;
     near(cov(&launches(&run)), 2.99, 0.01);
     assert_eq!(run.resolution, Nanos::from_micros(100));
     Ok(())
 }
 
-fn pgbench_knows_what_was_meant() -> Tested {
+fn pgbench_logs_contain_scheduled_times() -> Tested {
     let run = read("samples/pgbench_rate50.log")?;
     assert_eq!(run.events.launches(), 162);
     assert!(run.intent_known);
@@ -114,11 +116,11 @@ fn pgbench_knows_what_was_meant() -> Tested {
     Ok(())
 }
 
-fn k6_stamps_the_end_and_blocked_includes_the_handshakes() -> Tested {
+fn k6_records_end_times_and_blocked_includes_handshakes() -> Tested {
     let csv = read("samples/k6_unix_nano.csv")?;
     let json = read("samples/k6_points.json")?;
     assert_eq!((csv.format.as_str(), json.format.as_str()), ("k6-csv", "k6-json"));
-    // Constant arrival rate: k6 aims at even gaps, and the launches must come out nearly so.
+    // Constant arrival rate: k6 schedules constant gaps, so the measured gaps must be nearly constant.
     for run in [&csv, &json] {
         assert!(run.events.launches() > 10 && run.unreadable == 0);
         assert!(cov(&launches(run)) < 0.2, "{}", cov(&launches(run)));
@@ -128,7 +130,7 @@ fn k6_stamps_the_end_and_blocked_includes_the_handshakes() -> Tested {
     Ok(())
 }
 
-fn vegeta_says_the_same_in_csv_and_json() -> Tested {
+fn vegeta_csv_and_json_agree() -> Tested {
     let csv = read("samples/vegeta.csv")?;
     let json = read("samples/vegeta.json")?;
     assert_eq!((csv.format.as_str(), json.format.as_str()), ("vegeta-csv", "vegeta-json"));

@@ -1,4 +1,4 @@
-//! Real files through the whole program, against what ../shared/data/README.md knows of them.
+//! Real files through the complete program, compared with the facts in ../shared/data/README.md.
 
 use serde_json::Value;
 
@@ -6,9 +6,9 @@ use crate::harness::Tested;
 use crate::program::{offered, printed, real, total, verdict};
 
 tests![
-    figures_13_and_15_of_brady_and_gunther_in_every_digit,
-    the_whole_of_that_file_is_not_steady,
-    apache_s_log_has_end_stamps,
+    figures_13_and_15_of_brady_and_gunther,
+    the_complete_file_is_not_steady,
+    apache_log_has_end_timestamps,
     gatling_in_text_and_binary,
     the_samples_of_other_tools,
     nasa_s_web_log
@@ -20,7 +20,7 @@ fn near(value: &Value, expected: f64, tolerance: f64) {
     assert!((value - expected).abs() <= tolerance, "{value} is not {expected}");
 }
 
-/// Every line must be among those printed, runs of blanks being one.
+/// Checks that every line was printed, ignoring the width of blanks.
 #[track_caller]
 fn says(printed: &str, lines: &[&str]) {
     let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -30,7 +30,7 @@ fn says(printed: &str, lines: &[&str]) {
     }
 }
 
-fn figures_13_and_15_of_brady_and_gunther_in_every_digit() -> Tested {
+fn figures_13_and_15_of_brady_and_gunther() -> Tested {
     let file = real("jmeter_1830_AggRpt.csv")?;
     let page = printed(offered(&["verify", &file, "--skip-first", "120s", "--take", "1200s", "--by-threads"]));
     let (gaps, rest) = page.split_once("Responses (ms)").unwrap();
@@ -60,10 +60,10 @@ fn figures_13_and_15_of_brady_and_gunther_in_every_digit() -> Tested {
     near(&total(&verdict, "gaps")["cov"], 1.002, 5e-4);
     near(&verdict["queue"]["users"], 200.0, 1.0);
     near(&verdict["queue"]["think_ms"], 6250.0, 50.0);
-    // Gap by gap it is Poisson; it is a closed system all the same, and its counts show it.
+    // The gaps look Poisson, but the system is closed, which the counts show.
     assert_eq!((&verdict["pattern"], &verdict["validity"]), (&"under_dispersed".into(), &"invalid".into()));
     assert!(verdict["reason"].as_str().unwrap().contains("closed"), "{}", verdict["reason"]);
-    // Uniform think times have a C2 of 1/3, and to that the dispersion of their counts tends.
+    // Uniform think times have a C2 of 1/3, and the dispersion of the counts tends to it.
     let windows = verdict["dispersion"].as_array().unwrap();
     near(&windows.last().unwrap()["idc"], 1.0 / 3.0, 0.15);
     let meant = ["--skip-first", "120s", "--take", "1200s", "--expected", "closed:200:uniform:0s,12.5s"];
@@ -71,7 +71,7 @@ fn figures_13_and_15_of_brady_and_gunther_in_every_digit() -> Tested {
     Ok(())
 }
 
-fn the_whole_of_that_file_is_not_steady() -> Tested {
+fn the_complete_file_is_not_steady() -> Tested {
     let file = real("jmeter_1830_AggRpt.csv")?;
     let verdict = verdict(&file, &[]);
     near(&total(&verdict, "gaps")["cov"], 1.19, 5e-3);
@@ -79,7 +79,7 @@ fn the_whole_of_that_file_is_not_steady() -> Tested {
     Ok(())
 }
 
-fn apache_s_log_has_end_stamps() -> Tested {
+fn apache_log_has_end_timestamps() -> Tested {
     let file = real("apache_sample_log1.jtl")?;
     let end = verdict(&file, &[]);
     near(&total(&end, "gaps")["cov"], 0.90, 5e-3);

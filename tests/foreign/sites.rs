@@ -1,4 +1,4 @@
-//! From a log to a workload, its launches on the virtual clock written as a log, and back: the same site.
+//! From a log to a workload, to a log of its simulated requests, and back: the workload must be recovered.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use offered_workload::Workload;
 use crate::harness::Tested;
 use crate::program::real;
 
-tests![nasas_log_comes_back, sites_of_known_laws_come_back];
+tests![nasa_log_is_recovered, sites_with_known_distributions_are_recovered];
 
 const TIMEOUT: u64 = 1800;
 
@@ -21,7 +21,7 @@ fn findings(name: &str) -> Findings {
     Findings::of(read(&inputs, &options, TIMEOUT, &Progress::default()).unwrap(), &options, TIMEOUT).unwrap()
 }
 
-/// The launches of `workload` against a server that answers at once, as Squid would log them: a session is a client.
+/// Requests of `workload` to a server that responds at once, as a Squid log; a session is a client.
 fn log_of(workload: &Workload) -> String {
     let (mut agenda, mut log) = (workload.agenda(Share::ALL), String::new());
     while let Some(launch) = agenda.due(Instant::MAX) {
@@ -53,13 +53,14 @@ fn assert_same_site(name: &str) {
     near("requests", there.figures.requests as f64, back.figures.requests as f64, 0.08);
 }
 
-fn nasas_log_comes_back() -> Tested {
+fn nasa_log_is_recovered() -> Tested {
     assert_same_site(&real("nasa_1995-08-01.log.gz")?);
     Ok(())
 }
 
-/// Sites whose think times are exponential, or so long-tailed that the timeout cuts them, with geometric or fixed lengths.
-fn sites_of_known_laws_come_back() {
+/// Sites with exponential think times, or with tails so long that the session timeout truncates them, and with
+/// geometric or fixed lengths.
+fn sites_with_known_distributions_are_recovered() {
     let tailed = Law::lognormal(60.0, 60.0).unwrap();
     for (think, length) in [
         (Law::exponential(30.0).unwrap(), "stay = 0.8"),

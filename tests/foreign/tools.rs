@@ -1,7 +1,6 @@
-//! Load testers that were not written here, run against `offered serve`, and judged by what they wrote.
+//! Other load testers, run against `offered serve` and judged by their result files.
 //!
-//! `sh tests/foreign/tools/fetch DIR` builds them with Go; they are looked for on the path. JMeter's run is in
-//! `jmeter.rs` beside this.
+//! `sh tests/foreign/tools/fetch DIR` builds them with Go; they are searched on the PATH. `jmeter.rs` covers JMeter.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -10,12 +9,12 @@ use crate::harness::{Missing, Tested, needs};
 use crate::program::{Server, offered, printed, total, verdict};
 
 tests![
-    hey_launches_its_workers_together,
-    vegeta_is_a_clock_and_says_the_same_in_csv_and_json,
-    vegeta_reads_what_we_export_for_it
+    hey_sends_in_bunches,
+    vegeta_is_constant_and_its_csv_and_json_agree,
+    vegeta_reads_the_export
 ];
 
-/// The tool of this name on the path.
+/// Path of the tool with this name.
 fn tool(name: &'static str) -> Result<Command, Missing> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
@@ -23,10 +22,10 @@ fn tool(name: &'static str) -> Result<Command, Missing> {
     Ok(Command::new(found.unwrap()))
 }
 
-fn hey_launches_its_workers_together() -> Tested {
+fn hey_sends_in_bunches() -> Tested {
     let mut hey = tool("hey")?;
     let server = Server::start();
-    // Ten workers of ten requests a second each: asked for a hundred a second, it makes ten bunches of ten.
+    // Ten workers with ten requests per second each: at 100 per second it sends ten bunches of ten.
     hey.args(["-c", "10", "-q", "10", "-z", "5s", "-o", "csv", &server.url]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("hey.csv");
@@ -44,7 +43,7 @@ fn hey_launches_its_workers_together() -> Tested {
     Ok(())
 }
 
-fn vegeta_is_a_clock_and_says_the_same_in_csv_and_json() -> Tested {
+fn vegeta_is_constant_and_its_csv_and_json_agree() -> Tested {
     let mut attack = tool("vegeta")?;
     let server = Server::start();
     let folder = tempfile::tempdir().unwrap();
@@ -70,12 +69,12 @@ fn vegeta_is_a_clock_and_says_the_same_in_csv_and_json() -> Tested {
     for table in ["gaps", "responses", "sizes", "findings"] {
         assert_eq!(json[table], csv[table], "{table}");
     }
-    // And it is no Poisson stream.
+    // The stream is not Poisson.
     assert_eq!(verdict(&place("vegeta.csv"), &[])["validity"], "invalid");
     Ok(())
 }
 
-fn vegeta_reads_what_we_export_for_it() -> Tested {
+fn vegeta_reads_the_export() -> Tested {
     let mut report = tool("vegeta")?;
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run").to_str().unwrap().to_owned();
@@ -88,7 +87,7 @@ fn vegeta_reads_what_we_export_for_it() -> Tested {
     let theirs: serde_json::Value = serde_json::from_str(&printed(report)).unwrap();
     let responses = total(&ours, "responses");
     assert_eq!(theirs["requests"], responses["n"]);
-    // Their rate is the number of launches over the time from the first to the last, ours the number of gaps.
+    // Vegeta's rate is the number of requests over the time from the first to the last; ours is the number of gaps.
     let (n, rate) = (responses["n"].as_f64().unwrap(), theirs["rate"].as_f64().unwrap());
     let gaps = ours["queue"]["rate_per_s"].as_f64().unwrap();
     assert!((rate / gaps - n / (n - 1.0)).abs() < 1e-6, "{rate} and {gaps}");

@@ -1,31 +1,34 @@
-//! Counts agree with the server's own, for every system model, way to connect, and way to end an answer.
+//! Counts agree with those of the server, for every system model, transport, and way to end a response.
 
 use std::path::Path;
 
-use offered_model::{Event, Instant, Launch, Outcome, Visit, Workload};
+use offered_base::Instant;
+use offered_events::{Event, Outcome};
+use offered_schedule::{Launch, Visit};
+use offered_workload::Workload;
 
 use crate::harness::{Tested, needs};
 use crate::process::{Serve, soon};
 use crate::run::{Run, run, seen, start};
 
 tests![
-    every_launch_is_one_event_and_one_request_at_the_server,
+    every_request_is_one_event_and_one_row_at_the_server,
     the_same_over_a_unix_socket,
     the_same_over_ipv6,
-    a_large_body_costs_no_memory_and_holds_up_no_launch
+    large_bodies_cost_no_memory_and_delay_no_request
 ];
 
 const OPEN: &[&str] = &["--open", "150/s", "--duration", "1s"];
 const CLOSED: &[&str] = &["--closed", "20", "--think", "exponential:100ms", "--duration", "1s"];
 const PARTLY: &[&str] = &["--partly-open", "40/s", "--stay", "0.75", "--think", "exponential:50ms", "--duration", "1s"];
 
-/// A run against a target of the recording server, and what must come of each launch.
+/// A run against a target of the recording server, and the expected outcome of each request.
 struct Case {
     target: &'static str,
     load: &'static [&'static str],
     more: &'static [&'static str],
     outcome: Outcome,
-    /// What each answer holds beside its head, bytes.
+    /// Size of each response body, bytes.
     body: u64,
 }
 
@@ -55,7 +58,7 @@ const CASES: &[Case] = &[
     Case { outcome: Outcome::HttpError, body: 24, ..case("/status/503", OPEN, &[]) },
 ];
 
-fn every_launch_is_one_event_and_one_request_at_the_server() {
+fn every_request_is_one_event_and_one_row_at_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("seen.csv");
     let server = Serve::start("127.0.0.1:0", &record);
@@ -102,7 +105,7 @@ fn every_launch_is_one_event_and_one_request_at_the_server() {
     }
 }
 
-/// Every launch at a server that listens there, asked for `path` after its address, is one row of the server's.
+/// Every request to a server with this address and `path` is one row of the server's record.
 fn both_sides_agree(folder: &Path, listen: &str, path: &str) {
     let record = folder.join("seen.csv");
     let server = Serve::start(listen, &record);
@@ -127,7 +130,7 @@ fn the_same_over_ipv6() -> Tested {
     Ok(())
 }
 
-fn a_large_body_costs_no_memory_and_holds_up_no_launch() {
+fn large_bodies_cost_no_memory_and_delay_no_request() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let text = |seed: u64| {
@@ -137,7 +140,7 @@ fn a_large_body_costs_no_memory_and_holds_up_no_launch() {
             server.url
         )
     };
-    // A seed with one large request, early.
+    // A seed whose schedule has one large request early.
     let large = |seed: &u64| {
         let mix = Workload::parse(&text(*seed), "w.toml", &|_| Err(String::new())).unwrap().mix();
         (0..300)
@@ -177,7 +180,7 @@ fn a_large_body_costs_no_memory_and_holds_up_no_launch() {
     assert!(due > 10 && sent * 2 > due, "{sent} of the {due} launches due during the large answer were sent during it");
 }
 
-/// The most memory the process has had, kB; 0 when it is gone or the system does not tell.
+/// Peak memory of the process in kB; 0 if it has ended or the system does not report it.
 fn peak_kb(process: u32) -> u64 {
     let status = std::fs::read_to_string(Path::new("/proc").join(process.to_string()).join("status"));
     let status = status.unwrap_or_default();

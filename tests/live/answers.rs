@@ -1,26 +1,27 @@
-//! What a person reads first of a run against a server that is too slow, or that answers nothing well.
+//! First lines of a run against a server that is too slow or only fails.
 
 use std::path::Path;
 
-use offered_model::{Law, Seed};
+use offered_base::Seed;
+use offered_distributions::Law;
 use offered_serve::{Options, Server};
 use offered_simulate::policy::{BuildDiscipline, Policy, ServerConfig};
 
 use crate::process::{Serve, ended};
 
 tests![
-    a_server_that_is_too_slow_is_told_in_the_first_lines,
-    a_run_in_which_nothing_succeeded_says_so_first_and_ends_with_99,
-    the_result_is_written_for_a_pull_request_and_for_a_ci
+    overload_is_reported_in_the_first_lines,
+    a_run_without_successes_reports_it_first_and_exits_with_99,
+    markdown_and_junit_results_are_written
 ];
 
-/// Whether a word stands there that must not stand above what failed.
+/// Whether the line contains a positive verdict, which must not precede a failure.
 fn praises(line: &str) -> bool {
     line.starts_with("HOLDS")
 }
 
-fn a_server_that_is_too_slow_is_told_in_the_first_lines() {
-    // One request after another, 20 ms each: 50/s.
+fn overload_is_reported_in_the_first_lines() {
+    // One request at a time, 20 ms each: 50/s.
     let seed = Seed(1);
     let policy = Policy::Fcfs.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed }).unwrap();
     let server = Server::start(Options::new(policy, Law::constant(0.02).unwrap(), seed)).unwrap();
@@ -28,7 +29,7 @@ fn a_server_that_is_too_slow_is_told_in_the_first_lines() {
     let ended = ended(&["run", &url, "--open", "150/s", "-d", "4s", "--seed", "1", "--quiet"]);
     server.stop().unwrap();
     let first: Vec<&str> = ended.stdout.lines().take(3).collect();
-    // Whether the machine let the launches leave in time is another matter, and stands on a line of its own.
+    // The validity of the run depends on the machine and has its own line.
     let told = first.iter().position(|line| line.starts_with("DOES NOT KEEP UP: asked 150/s, answered "));
     let praised = first.iter().position(|line| praises(line));
     assert!(told.is_some() && praised.is_none_or(|praised| told < Some(praised)), "{ended:?}");
@@ -44,7 +45,7 @@ fn failing(folder: &Path) -> (Serve, String) {
     (server, url)
 }
 
-fn a_run_in_which_nothing_succeeded_says_so_first_and_ends_with_99() {
+fn a_run_without_successes_reports_it_first_and_exits_with_99() {
     let folder = tempfile::tempdir().unwrap();
     let (server, url) = failing(folder.path());
     let ended = ended(&["run", &url, "--open", "50/s", "-d", "1s", "--seed", "1", "--quiet"]);
@@ -54,7 +55,7 @@ fn a_run_in_which_nothing_succeeded_says_so_first_and_ends_with_99() {
     assert!(first.starts_with("NOTHING SUCCEEDED: all of ") && first.contains("http_error 500"), "{first}");
 }
 
-fn the_result_is_written_for_a_pull_request_and_for_a_ci() {
+fn markdown_and_junit_results_are_written() {
     let folder = tempfile::tempdir().unwrap();
     let (server, url) = failing(folder.path());
     let run = |format: &str| {

@@ -1,4 +1,4 @@
-//! A headless Chromium, driven by its own `DevTools` protocol over a WebSocket.
+//! A headless Chromium, controlled by its `DevTools` protocol over a WebSocket.
 
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::net::TcpStream;
@@ -10,20 +10,20 @@ use tungstenite::{Message, WebSocket};
 
 use crate::harness::{Missing, needs};
 
-/// A browser with one page; ended when dropped.
+/// A browser with one page, stopped when dropped.
 pub(crate) struct Chromium {
     child: Child,
     socket: WebSocket<TcpStream>,
-    /// Which page commands are for; none of the browser's own.
+    /// Session of the page that receives commands; `None` for the browser itself.
     session: Option<String>,
     commands: u64,
-    /// What pages wrote to the console, errors and refused scripts among it.
+    /// Console output of pages, including errors and blocked scripts.
     console: Vec<String>,
     _profile: tempfile::TempDir,
 }
 
 impl Chromium {
-    /// Starts one.
+    /// Starts a browser.
     pub(crate) fn start() -> Result<Self, Missing> {
         let profile = tempfile::tempdir().unwrap();
         let names = ["chromium", "chromium-browser", "google-chrome"];
@@ -35,7 +35,7 @@ impl Chromium {
             lines.map_while(Result::ok).find_map(|line| Some(line.split_once("listening on ws://")?.1.to_owned()));
         let url = url.expect("Chromium says where it listens");
         let stream = TcpStream::connect(url.split('/').next().unwrap()).unwrap();
-        // So long that only a browser that is stuck is given up, not a machine that is busy.
+        // Long enough that only a stuck browser is given up, and not a busy machine.
         stream.set_read_timeout(Some(Duration::from_secs(240))).unwrap();
         let (socket, _) = tungstenite::client(format!("ws://{url}"), stream).unwrap();
         let mut browser = Self { child, socket, session: None, commands: 0, console: Vec::new(), _profile: profile };
@@ -53,19 +53,18 @@ impl Chromium {
         assert!(opened["errorText"].is_null(), "{url}: {opened}");
     }
 
-    /// What has been written to the console so far.
+    /// Console output so far.
     pub(crate) fn console(&self) -> &[String] {
         &self.console
     }
 
-    /// The value of a JavaScript expression in the page, awaited; `null` for one that throws, as all do while a page is being
-    /// loaded.
+    /// Value of a JavaScript expression in the page, awaited; `null` if it throws, as all do while a page loads.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let wanted = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         self.command("Runtime.evaluate", wanted)["result"]["value"].clone()
     }
 
-    /// The text of the element of that id; empty where there is none.
+    /// Text of the element with this id; empty if there is none.
     pub(crate) fn text(&mut self, id: &str) -> String {
         let value = self.value(&format!("document.getElementById('{id}').textContent"));
         value.as_str().unwrap_or_default().to_owned()
@@ -82,7 +81,7 @@ impl Chromium {
             let text = match self.socket.read() {
                 Ok(Message::Text(text)) => text,
                 Ok(_) => continue,
-                // A wait with a time-out ends so when the whole process has been stopped for a while.
+                // A wait with a timeout ends like this when the process was suspended.
                 Err(tungstenite::Error::Io(error)) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => panic!("{error}"),
             };
@@ -90,7 +89,7 @@ impl Chromium {
             if answer["id"] == self.commands {
                 return answer["result"].clone();
             }
-            // Of the events it tells, those of the console.
+            // Only the console events matter.
             let method = answer["method"].as_str().unwrap_or_default();
             if ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"].contains(&method) {
                 self.console.push(answer["params"].to_string());
@@ -101,7 +100,7 @@ impl Chromium {
 
 fn launch(name: &str, profile: &tempfile::TempDir) -> Option<Child> {
     let profile = format!("--user-data-dir={}", profile.path().display());
-    // Without a sandbox: tests run as root in containers, and open only pages of our own.
+    // No sandbox: tests run as root in containers and only open our own pages.
     let flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-port=0"];
     let mut command = Command::new(name);
     command.args(flags).args([&profile, "about:blank"]);
@@ -110,7 +109,7 @@ fn launch(name: &str, profile: &tempfile::TempDir) -> Option<Child> {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // Its helper processes go with it when it is asked to.
+        // Its helper processes end with it when it closes regularly.
         self.session = None;
         let close = json!({ "id": 0, "method": "Browser.close" });
         if self.socket.send(Message::text(close.to_string())).is_err() {

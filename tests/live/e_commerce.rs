@@ -1,4 +1,4 @@
-//! The study studies/e-commerce in small: a shop in a PostgreSQL of its own, under policies that take turns.
+//! The study studies/e-commerce in small: a shop in a temporary PostgreSQL, under alternating policies.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,9 +6,9 @@ use std::process::Command;
 use crate::harness::{Tested, needs};
 use crate::process::offered;
 
-tests![every_policy_has_its_rows_at_a_utilisation_that_was_measured];
+tests![every_policy_has_rows_with_measured_utilisation];
 
-fn every_policy_has_its_rows_at_a_utilisation_that_was_measured() -> Tested {
+fn every_policy_has_rows_with_measured_utilisation() -> Tested {
     let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/e-commerce/run");
     needs("e-commerce", Command::new(&study).arg("--needs").output().is_ok_and(|said| said.status.success()))?;
     let folder = tempfile::tempdir().unwrap();

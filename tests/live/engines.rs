@@ -1,5 +1,5 @@
-//! Runs of several workers that an engine places, each by its file in `examples/cluster`, against a server that nobody here wrote. The
-//! engines are real ones, which scripts in `tests/cluster` start on this machine.
+//! Runs of several workers placed by an engine with its file in `examples/cluster`, against nginx. The engines are
+//! real; scripts in `tests/cluster` start them on this machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::nginx::Nginx;
 use crate::process::{Ended, Process, offered, soon, until_exists};
 
 tests![
-    four_tasks_of_slurm_make_together_the_launches_of_one,
-    three_hosts_reached_by_ssh_make_together_the_launches_of_one,
-    ctrl_c_ends_the_workers_on_hosts_reached_by_ssh,
-    three_allocations_of_nomad_make_together_the_launches_of_one,
+    four_slurm_tasks_send_the_requests_of_one_generator,
+    three_ssh_hosts_send_the_requests_of_one_generator,
+    ctrl_c_stops_the_workers_on_ssh_hosts,
+    three_nomad_allocations_send_the_requests_of_one_generator,
 ];
 
 /// A file of the repository.
@@ -26,7 +26,7 @@ fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap().join(path)
 }
 
-/// An engine, for as long as what it is given runs, which finds this `offered`.
+/// Command that starts an engine for the duration of its arguments, with this `offered` on its path.
 fn engine(name: &'static str) -> Result<Command, Missing> {
     let script = file(&format!("tests/cluster/{name}"));
     let starts = || Command::new(&script).arg("true").output().is_ok_and(|started| started.status.success());
@@ -37,7 +37,7 @@ fn engine(name: &'static str) -> Result<Command, Missing> {
     Ok(command)
 }
 
-/// A run that is to be made: its server, its workload, and where its workers meet.
+/// A run: its server, its workload, and its rendezvous directory.
 struct Run {
     folder: TempDir,
     nginx: Nginx,
@@ -57,14 +57,14 @@ impl Run {
             nginx.url
         );
         fs::write(&workload, text).unwrap();
-        // Shells must not take this to pieces.
+        // Paths with spaces, which shells must not split.
         let together = folder.path().join("the workers' run");
         Ok(Self { folder, nginx, workload, together })
     }
 
-    /// That these workers have made together the launches of one, and nothing else.
+    /// Checks that these workers together have sent the requests of a single generator, and nothing else.
     fn must_be_that_of_one(self, workers: usize, placed: &Ended) {
-        // On a busy machine a run may not be believed; what was launched is not changed by that.
+        // On a busy machine the run may be invalid, but its requests are the same.
         assert!(matches!(placed.code, Some(0 | 3)), "{placed:?}");
         let alone = self.folder.path().join("alone");
         let mut whole = offered(&["run", "--dry-run", "--output"]);
@@ -74,17 +74,17 @@ impl Run {
         assert_eq!(launched, meant(&alone), "to the nanosecond");
         let seen = self.nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
         assert_eq!(seen, launched.len(), "what nginx has seen");
-        // Several generators on two processors come late; how late is judged elsewhere.
+        // Several generators on two processors are late; other tests check lateness.
         let verdict = stdout(&["verify", "--json", "--late-after", "1s", "--tolerance", "100%"], &self.together);
         let verdict: Value = serde_json::from_str(&verdict).unwrap();
         assert_eq!(verdict["by_node"].as_array().unwrap().len(), workers, "a row for each worker");
-        // Of launches that a machine stalled nobody can say more.
+        // No more can be checked for requests that a pause delayed.
         let stalled = !verdict["lateness"]["stalls"].is_null();
         assert!(stalled || verdict["validity"] == "valid", "{}", verdict["reason"]);
     }
 }
 
-fn four_tasks_of_slurm_make_together_the_launches_of_one() -> Tested {
+fn four_slurm_tasks_send_the_requests_of_one_generator() -> Tested {
     let mut submit = engine("slurm")?;
     let run = Run::of("2s")?;
     submit.args(["sbatch", "--wait", "--array=0-3"]).arg(file("examples/cluster/slurm.sh"));
@@ -97,10 +97,10 @@ fn four_tasks_of_slurm_make_together_the_launches_of_one() -> Tested {
     Ok(())
 }
 
-/// The hosts that `tests/cluster/ssh` makes.
+/// Hosts created by `tests/cluster/ssh`.
 const HOSTS: [&str; 3] = ["host-a", "host-b", "host-c"];
 
-fn three_hosts_reached_by_ssh_make_together_the_launches_of_one() -> Tested {
+fn three_ssh_hosts_send_the_requests_of_one_generator() -> Tested {
     let mut command = engine("ssh")?;
     let run = Run::of("2s")?;
     command.arg("bash").arg(file("examples/cluster/ssh.sh")).arg(&run.workload).arg(&run.together).args(HOSTS);
@@ -112,11 +112,12 @@ fn three_hosts_reached_by_ssh_make_together_the_launches_of_one() -> Tested {
     Ok(())
 }
 
-fn ctrl_c_ends_the_workers_on_hosts_reached_by_ssh() -> Tested {
+fn ctrl_c_stops_the_workers_on_ssh_hosts() -> Tested {
     let mut command = engine("ssh")?;
     let run = Run::of("40s")?;
     let [id, over] = ["id", "over"].map(|name| run.folder.path().join(name));
-    // The hosts stay when the script has ended. No shell hears of a signal that was ignored when it began, as it is in a job of another.
+    // The hosts stay when the script ends. A shell ignores signals that were ignored when it started, as in a
+    // background job.
     let stay = "(echo $BASHPID > \"$0\"; exec env --default-signal=INT bash \"${@:2}\"); echo it ended with $?
         until [ -e \"$1\" ]; do sleep 0.1; done";
     command.args(["bash", "-c", stay]).args([&id, &over]);
@@ -139,10 +140,10 @@ fn ctrl_c_ends_the_workers_on_hosts_reached_by_ssh() -> Tested {
     Ok(())
 }
 
-fn three_allocations_of_nomad_make_together_the_launches_of_one() -> Tested {
+fn three_nomad_allocations_send_the_requests_of_one_generator() -> Tested {
     let mut command = engine("nomad")?;
     let run = Run::of("2s")?;
-    // `job run` ends when they are placed. A job is dead when all of it has ended.
+    // `job run` returns when the allocations are placed. A job is dead when all allocations have ended.
     let wait = "nomad job run \"$@\" && until nomad job status offered | grep -q '^Status .*dead'; do sleep 0.1; done
         nomad job status offered; nomad job status offered | grep -q '^workers  *0  *0  *0  *0  *3 '";
     command.args(["sh", "-c", wait, "sh", "-var", "workers=3", "-var", "cores=1"]);

@@ -1,8 +1,8 @@
-//! gRPC with a real server: JSON there and back, failures with their names.
+//! gRPC with a real server: JSON in both directions, and failures by name.
 
 use std::path::Path;
 
-use offered_model::Outcome;
+use offered_events::Outcome;
 
 use crate::harness::Tested;
 use crate::process::ended;
@@ -10,10 +10,10 @@ use crate::run::run;
 use crate::servers::Server;
 
 tests![
-    calls_are_made_from_a_file_of_descriptors_or_by_reflection,
+    calls_use_a_descriptor_file_or_reflection,
     a_status_other_than_ok_is_a_failure_with_its_name,
-    an_answer_is_looked_into_as_json,
-    what_cannot_be_called_is_told_before_launch
+    responses_are_checked_as_json,
+    unknown_methods_are_reported_before_the_run
 ];
 
 fn workload(folder: &Path, name: &str, target: &str, requests: &str) -> String {
@@ -28,7 +28,7 @@ fn workload(folder: &Path, name: &str, target: &str, requests: &str) -> String {
 const PLACE: &str =
     "[[request]]\ngrpc = \"shop.Orders/Place\"\nbody = '{\"item\": \"tea {{session}}\", \"count\": 3}'\n";
 
-fn calls_are_made_from_a_file_of_descriptors_or_by_reflection() -> Tested {
+fn calls_use_a_descriptor_file_or_reflection() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::orders(folder.path())?;
     let mut placed = 0;
@@ -57,13 +57,13 @@ fn a_status_other_than_ok_is_a_failure_with_its_name() -> Tested {
     Ok(())
 }
 
-fn an_answer_is_looked_into_as_json() -> Tested {
+fn responses_are_checked_as_json() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::orders(folder.path())?;
     let target = format!("url = \"{}\"\ndescriptors = \"orders.binpb\"", server.url);
     let wrong = format!("{PLACE}check = [{{ name = \"forty\", json = \"$.number\", is = \"40\" }}]");
     run(&[&workload(folder.path(), "forty.toml", &target, &wrong)]).all(Outcome::CheckFailed, "forty");
-    // What one call answers, the next one says.
+    // The next call uses the response of the previous one.
     let chain = format!(
         "{PLACE}extract = [{{ name = \"number\", json = \"$.number\" }}]\n[[request]]\nname = \"again\"\n\
          grpc = \"shop.Orders/Place\"\nbody = '{{\"item\": \"more\", \"count\": {{{{number}}}}}}'\n[[flow]]\nname = \"both\"\n\
@@ -82,7 +82,7 @@ fn an_answer_is_looked_into_as_json() -> Tested {
     Ok(())
 }
 
-fn what_cannot_be_called_is_told_before_launch() -> Tested {
+fn unknown_methods_are_reported_before_the_run() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::orders(folder.path())?;
     let here = format!("url = \"{}\"\n", server.url);

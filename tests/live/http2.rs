@@ -1,8 +1,8 @@
-//! HTTP/2 with a real nginx: streams of few connections, and every way in which a server ends them.
+//! HTTP/2 with a real nginx: streams on few connections, and every way in which a server ends them.
 
 use std::path::Path;
 
-use offered_model::Outcome;
+use offered_events::Outcome;
 
 use crate::harness::{Missing, Tested};
 use crate::nginx::Nginx;
@@ -11,12 +11,12 @@ use crate::run::{Run, run};
 use crate::tls::{SECURE, certificates};
 
 tests![
-    streams_share_a_connection_and_every_request_is_one_line_of_the_log,
-    both_sides_agree_on_it_in_the_handshake,
-    a_server_that_goes_away_is_left_for_a_new_connection,
-    a_server_that_takes_few_streams_gets_more_connections,
-    a_script_runs_over_streams_too,
-    a_stream_that_is_reset_is_named
+    streams_share_a_connection_and_every_request_is_logged_once,
+    http2_is_negotiated_by_alpn,
+    goaway_leads_to_a_new_connection,
+    a_stream_limit_leads_to_more_connections,
+    scripts_run_over_streams,
+    reset_streams_are_reported
 ];
 
 /// Without TLS, by prior knowledge.
@@ -29,7 +29,7 @@ fn nginx(folder: &Path, directives: &str) -> Result<Nginx, Missing> {
 
 const OPEN: [&str; 4] = ["--open", "200/s", "--duration", "1s"];
 
-fn streams_share_a_connection_and_every_request_is_one_line_of_the_log() -> Tested {
+fn streams_share_a_connection_and_every_request_is_logged_once() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let nginx = nginx(folder.path(), PLAIN)?;
     let at = |rate: &str, path: &str, more: &[&str]| {
@@ -56,12 +56,12 @@ fn streams_share_a_connection_and_every_request_is_one_line_of_the_log() -> Test
     assert_eq!((pooled.connections(), several.connections()), (1, 3));
     assert_eq!(fresh.connections(), fresh.events.len());
     assert_eq!(sessions.connections(), sessions.events.len());
-    // The windows of flow control were refilled again and again.
+    // The flow control windows were refilled many times.
     assert!(large.events.iter().all(|event| event.bytes_in == 1 << 20) && large.connections() == 1);
     Ok(())
 }
 
-fn both_sides_agree_on_it_in_the_handshake() -> Tested {
+fn http2_is_negotiated_by_alpn() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let two = nginx(folder.path(), SECURE)?;
     let ask =
@@ -84,7 +84,7 @@ fn both_sides_agree_on_it_in_the_handshake() -> Tested {
     Ok(())
 }
 
-fn a_server_that_goes_away_is_left_for_a_new_connection() -> Tested {
+fn goaway_leads_to_a_new_connection() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let goes_away = PLAIN.replace("100000", "10");
     let nginx = nginx(folder.path(), &goes_away)?;
@@ -102,7 +102,7 @@ fn a_server_that_goes_away_is_left_for_a_new_connection() -> Tested {
     Ok(())
 }
 
-fn a_server_that_takes_few_streams_gets_more_connections() -> Tested {
+fn a_stream_limit_leads_to_more_connections() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let few = format!("{PLAIN} http2_max_concurrent_streams 2;");
     let nginx = nginx(folder.path(), &few)?;
@@ -119,7 +119,7 @@ fn a_server_that_takes_few_streams_gets_more_connections() -> Tested {
     Ok(())
 }
 
-fn a_script_runs_over_streams_too() -> Tested {
+fn scripts_run_over_streams() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let nginx = nginx(folder.path(), PLAIN)?;
     let text = format!(
@@ -142,7 +142,7 @@ fn a_script_runs_over_streams_too() -> Tested {
     Ok(())
 }
 
-fn a_stream_that_is_reset_is_named() -> Tested {
+fn reset_streams_are_reported() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let nginx = nginx(folder.path(), PLAIN)?;
     let run = run(&[&[format!("{}/drop", nginx.url).as_str(), "--protocol", "h2"], &OPEN[..]].concat());

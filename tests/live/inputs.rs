@@ -1,20 +1,20 @@
-//! Bad input: one `error:` line that says what to do, the right exit code, nothing on disk, nothing that hangs.
+//! Invalid input: one `error:` line that says what to do, the right exit code, no files, no hanging.
 
 use std::process::Command;
 
 use crate::process::{Process, ended, offered};
 
 tests![
-    wrong_input_is_one_line_and_leaves_nothing,
-    a_port_where_nobody_listens_and_a_name_nobody_knows_stop_the_run,
-    a_recorded_run_is_never_overwritten_and_an_unwritable_place_is_told_before_the_first_launch,
-    wrong_files_are_told_by_line,
-    a_reader_that_leaves_and_a_full_disk_are_no_panic
+    invalid_input_is_one_line_and_leaves_no_files,
+    closed_ports_and_unknown_names_stop_the_run,
+    runs_are_never_overwritten_and_unwritable_directories_are_reported_first,
+    invalid_files_are_reported_with_line_numbers,
+    closed_pipes_and_full_disks_cause_no_panic
 ];
 
 const URL: &str = "http://127.0.0.1:9/";
 
-/// What is given, and words of the complaint.
+/// Arguments, and words of the error message.
 const WRONG: &[(&[&str], &str)] = &[
     (&["ftp://127.0.0.1/", "--open", "1/s"], "unknown scheme `ftp`"),
     (&["wss://127.0.0.1/", "--open", "1/s"], "write https://"),
@@ -80,7 +80,7 @@ const WRONG: &[(&[&str], &str)] = &[
     (&[], "TARGET"),
 ];
 
-fn wrong_input_is_one_line_and_leaves_nothing() {
+fn invalid_input_is_one_line_and_leaves_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("deep/run");
     let mut bad = Vec::new();
@@ -95,7 +95,7 @@ fn wrong_input_is_one_line_and_leaves_nothing() {
     assert!(bad.is_empty(), "{}", bad.join("\n"));
 }
 
-fn a_port_where_nobody_listens_and_a_name_nobody_knows_stop_the_run() {
+fn closed_ports_and_unknown_names_stop_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -112,7 +112,7 @@ fn a_port_where_nobody_listens_and_a_name_nobody_knows_stop_the_run() {
     }
 }
 
-fn a_recorded_run_is_never_overwritten_and_an_unwritable_place_is_told_before_the_first_launch() {
+fn runs_are_never_overwritten_and_unwritable_directories_are_reported_first() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("file"), "mine").unwrap();
     for (out, words) in [(".", "exists already"), ("file", "exists already"), ("file/run", "cannot create")] {
@@ -127,7 +127,7 @@ fn a_recorded_run_is_never_overwritten_and_an_unwritable_place_is_told_before_th
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-fn wrong_files_are_told_by_line() {
+fn invalid_files_are_reported_with_line_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("w.toml");
     let open = "[arrivals]\nopen = { rate = \"1/s\" }\n";
@@ -150,7 +150,7 @@ fn wrong_files_are_told_by_line() {
     assert!(ended(&["run", file.to_str().unwrap()]).stderr.contains("not a text file"));
 }
 
-fn a_reader_that_leaves_and_a_full_disk_are_no_panic() {
+fn closed_pipes_and_full_disks_cause_no_panic() {
     let program = offered(&[]).get_program().to_owned();
     for (pipe, code) in [("| true", 0), (">/dev/full", 1)] {
         let mut command = Command::new("sh");

@@ -1,5 +1,5 @@
-//! Runs of several workers on a real Kubernetes, which `tests/cluster/kubernetes` starts on this machine, against a server that nobody
-//! here wrote.
+//! Runs of several workers on a real Kubernetes, which `tests/cluster/kubernetes` starts on this machine, against
+//! nginx.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use offered_model::{Nanos, Purpose, Reason, Seed};
+use offered_base::{Nanos, Purpose, Seed};
+use offered_events::Reason;
 use offered_store::{ReadOptions, read};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -19,35 +20,35 @@ use crate::objects::moto;
 use crate::process::{Ended, Process, offered, soon};
 
 tests![
-    four_pods_make_together_the_launches_of_one,
-    pods_that_are_killed_or_frozen_leave_nothing_unknown,
-    what_run_places_it_follows_and_fetches_and_takes_away,
-    pods_that_meet_in_a_bucket_need_no_claim,
-    a_pod_that_is_killed_while_it_waits_meets_again,
+    four_pods_send_the_requests_of_one_generator,
+    killed_and_frozen_pods_are_accounted_for,
+    kubernetes_run_places_follows_fetches_and_removes,
+    pods_with_a_bucket_need_no_claim,
+    a_pod_killed_while_waiting_rejoins,
 ];
 
-/// One cluster at a time is enough for the machine.
+/// The machine can run only one cluster at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// A cluster under way; gone when dropped.
+/// A running cluster, removed when dropped.
 struct Cluster {
     process: Child,
-    /// Its folder, with the configuration for `kubectl` and the folder of the claim.
+    /// Its directory, with the configuration for `kubectl` and the directory of the claim.
     folder: PathBuf,
-    /// The folder of `kubectl`.
+    /// Directory of `kubectl`.
     programs: PathBuf,
     _one: MutexGuard<'static, ()>,
 }
 
 impl Cluster {
-    /// Starts one, and moves this thread into its network, where the machine is 10.244.0.1.
+    /// Starts a cluster, and moves this thread into its network, where the machine is 10.244.0.1.
     fn enter() -> Result<Self, Missing> {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cluster");
         let programs = Command::new(scripts.join("kubernetes-build")).arg("--there").output().unwrap();
         needs("kubernetes", rustix::process::geteuid().is_root() && programs.status.success())?;
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let mut command = Command::new(scripts.join("kubernetes"));
-        // It lives until its input ends.
+        // It runs until its stdin is closed.
         command.args(["sh", "-c", "echo $CLUSTER; readlink /proc/self/ns/net; cat"]);
         let ours = Path::new(env!("CARGO_BIN_EXE_offered")).parent().unwrap().display().to_string();
         command.env("PATH", format!("{ours}:{}", std::env::var("PATH").unwrap()));
@@ -61,7 +62,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// A program of this thread's, which finds the cluster.
+    /// A command of this thread, configured for the cluster.
     fn told(&self, mut command: Command) -> Ended {
         command.env("KUBECONFIG", self.folder.join("config"));
         Process::start(command).end()
@@ -75,7 +76,7 @@ impl Cluster {
         stdout
     }
 
-    /// Hands `kubectl` what `offered kubernetes` prints.
+    /// Passes the output of `offered kubernetes` to `kubectl`.
     fn apply(&self, args: &[&str]) {
         let printed = self.told(offered(&[&["kubernetes"], args].concat()));
         assert_eq!(printed.code, Some(0), "{printed:?}");
@@ -84,7 +85,7 @@ impl Cluster {
         self.kubectl(&["apply", "-f", file.to_str().unwrap()]);
     }
 
-    /// Waits until the Job has ended, however it does.
+    /// Waits until the Job has succeeded or failed.
     fn until_ended(&self, job: &str) -> Value {
         let ended = soon(|| {
             let job: Value = serde_json::from_str(&self.kubectl(&["get", "job", job, "-o", "json"])).unwrap();
@@ -95,14 +96,14 @@ impl Cluster {
         ended.unwrap_or_else(|| panic!("{job} has not ended: {}", self.kubectl(&["describe", "pods"])))
     }
 
-    /// `offered kubernetes --run` by somebody who may do no more than `examples/cluster/rights.yaml` says.
+    /// `offered kubernetes --run` by a user with only the permissions of `examples/cluster/rights.yaml`.
     fn run_by(somebody: &Path, args: &[&str]) -> Process {
         let mut command = offered(&[&["kubernetes"], args, &["--cpus", "1", "--run"]].concat());
         command.env("KUBECONFIG", somebody);
         Process::start(command)
     }
 
-    /// Makes somebody with these rights; the configuration that logs him in.
+    /// Creates a user with these permissions and returns the configuration for its login.
     fn somebody(&self) -> PathBuf {
         let rights = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster/rights.yaml");
         self.kubectl(&["apply", "-f", rights.to_str().unwrap()]);
@@ -119,14 +120,14 @@ impl Cluster {
         file
     }
 
-    /// Waits until nothing is in the namespace beside what is always there: of what is deleted pods go when their nodes say so.
+    /// Waits until the namespace contains only default objects; deleted pods disappear when their nodes confirm.
     fn until_nothing_is_left(&self) {
         let left = || self.kubectl(&["get", "jobs,pods,configmaps", "-o", "name"]);
         let gone = soon(|| left().lines().all(|name| name == "configmap/kube-root-ca.crt").then_some(()));
         assert!(gone.is_some(), "left behind: {}", left());
     }
 
-    /// The folder of a run in the claim.
+    /// Directory of a run in the claim.
     fn run(&self, name: &str) -> PathBuf {
         self.folder.join("runs").join(name)
     }
@@ -139,7 +140,7 @@ impl Drop for Cluster {
     }
 }
 
-/// Moves this thread, and what it starts, into the network that is called so under /proc.
+/// Moves this thread, and its future child processes, into the network with this path under /proc.
 #[cfg(target_os = "linux")]
 fn move_into(network: &str) {
     use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -156,7 +157,7 @@ fn move_into(_: &str) {
     unreachable!("there is no kubelet here");
 }
 
-/// On a thread of its own, which is never in the machine's network again.
+/// Runs the test on its own thread, which stays in the cluster's network.
 fn aside(test: fn() -> Tested) -> Tested {
     std::thread::spawn(test).join().unwrap_or_else(|why| std::panic::resume_unwind(why))
 }
@@ -168,7 +169,7 @@ fn nginx(folder: &Path) -> Result<(Nginx, String), Missing> {
     Ok((nginx, url))
 }
 
-/// A workload in `folder` that asks nginx at `url`.
+/// A workload in `folder` with nginx at `url` as the target.
 fn workload(folder: &Path, url: &str, load: &str) -> PathBuf {
     let file = folder.join("shop.toml");
     let text = format!("seed = 5\n{load}target.url = \"{url}/ok\"\ngenerator.precision = \"sleep\"\n");
@@ -176,7 +177,7 @@ fn workload(folder: &Path, url: &str, load: &str) -> PathBuf {
     file
 }
 
-/// When each launch of the workload is meant, by one who makes all of them.
+/// Scheduled time of each request of the workload, by a single generator.
 fn alone(folder: &Path, workload: &Path) -> BTreeMap<(u64, u32), Nanos> {
     let out = folder.join("alone");
     let mut whole = offered(&["run", "--dry-run", "--output"]);
@@ -185,7 +186,7 @@ fn alone(folder: &Path, workload: &Path) -> BTreeMap<(u64, u32), Nanos> {
     meant(&out)
 }
 
-/// When each launch is meant.
+/// Scheduled time of each request.
 fn meant(run: &Path) -> BTreeMap<(u64, u32), Nanos> {
     let events = read(run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
     let all: BTreeMap<_, _> =
@@ -194,14 +195,14 @@ fn meant(run: &Path) -> BTreeMap<(u64, u32), Nanos> {
     all
 }
 
-/// The server and the one asking for a verdict agree.
+/// Returns the verdict of a run.
 fn verdict(run: &Path) -> Value {
     let mut verify = offered(&["verify", "--json"]);
     verify.arg(run);
     serde_json::from_str(&Process::start(verify).end().stdout).unwrap()
 }
 
-/// The process of the worker with this index, as this machine counts processes.
+/// Process id, on this machine, of the worker with this index.
 fn worker(index: u32) -> Pid {
     let wanted = format!("JOB_COMPLETION_INDEX={index}");
     let is_it = |process: &PathBuf| {
@@ -213,13 +214,13 @@ fn worker(index: u32) -> Pid {
     Pid::from_raw(found.file_name().unwrap().to_str().unwrap().parse().unwrap()).unwrap()
 }
 
-/// EndCondition a worker has kept so many parts.
+/// Waits until a worker has written this number of parts.
 fn until_parts(run: &Path, worker: &str, parts: u64) {
     let part = run.join(worker).join(format!("events/part-{:04}.parquet", parts - 1));
     soon(|| part.exists().then_some(())).unwrap_or_else(|| panic!("{} never came", part.display()));
 }
 
-fn four_pods_make_together_the_launches_of_one() -> Tested {
+fn four_pods_send_the_requests_of_one_generator() -> Tested {
     aside(|| {
         let cluster = Cluster::enter()?;
         let folder = tempfile::tempdir().unwrap();
@@ -240,8 +241,8 @@ fn four_pods_make_together_the_launches_of_one() -> Tested {
     })
 }
 
-/// At a random second worker 2 is killed, which the Job starts again, and worker 3 is frozen for ten seconds or more.
-fn pods_that_are_killed_or_frozen_leave_nothing_unknown() -> Tested {
+/// At a random time worker 2 is killed, which the Job restarts, and worker 3 is frozen for at least ten seconds.
+fn killed_and_frozen_pods_are_accounted_for() -> Tested {
     aside(|| {
         let cluster = Cluster::enter()?;
         let folder = tempfile::tempdir().unwrap();
@@ -254,7 +255,7 @@ fn pods_that_are_killed_or_frozen_leave_nothing_unknown() -> Tested {
         let (killed, frozen) = (worker(1), worker(2));
         kill_process(frozen, Signal::STOP).unwrap();
         kill_process(killed, Signal::KILL).unwrap();
-        // EndCondition it is missed, which takes ten seconds, and some more by one that nothing happens to.
+        // Until it is reported as silent, which takes ten seconds, and some more by an undisturbed worker.
         let missed = |seen: &String| seen.contains("worker 3/4: it has given no sign of life for");
         let seen = soon(|| Some(verdict(&run)["warnings"].to_string()).filter(missed));
         assert!(seen.is_some(), "{}", verdict(&run)["warnings"]);
@@ -280,13 +281,13 @@ fn pods_that_are_killed_or_frozen_leave_nothing_unknown() -> Tested {
         assert!(warnings.contains("worker 2/4: cut: the run was killed before its end"), "{warnings}");
         let asked = nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
         let sent = made.iter().filter(|event| event.sent.is_some()).count();
-        // What the killed worker asked in the second before is in no part of it.
+        // Requests of the killed worker in its last second are in none of its parts.
         assert!(asked >= sent && asked < sent + 100, "nginx counted {asked}, {sent} are kept");
         Ok(())
     })
 }
 
-fn what_run_places_it_follows_and_fetches_and_takes_away() -> Tested {
+fn kubernetes_run_places_follows_fetches_and_removes() -> Tested {
     aside(|| {
         needs("kubernetes", cfg!(feature = "kubernetes"))?;
         let cluster = Cluster::enter()?;
@@ -330,7 +331,7 @@ fn what_run_places_it_follows_and_fetches_and_takes_away() -> Tested {
         let asked = nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
         assert_eq!(asked, launches.len(), "nginx counted as many");
 
-        // Somebody presses Ctrl-C.
+        // Sends Ctrl-C.
         let other = out("other");
         fs::create_dir(&other).unwrap();
         let (_nginx, url) = self::nginx(Path::new(&other))?;
@@ -349,7 +350,7 @@ fn what_run_places_it_follows_and_fetches_and_takes_away() -> Tested {
     })
 }
 
-fn pods_that_meet_in_a_bucket_need_no_claim() -> Tested {
+fn pods_with_a_bucket_need_no_claim() -> Tested {
     aside(|| {
         needs("kubernetes", cfg!(feature = "kubernetes"))?;
         let cluster = Cluster::enter()?;
@@ -412,8 +413,8 @@ fn pods_that_meet_in_a_bucket_need_no_claim() -> Tested {
     })
 }
 
-/// They meet in the claim of `examples/cluster`, which a volume of this machine binds.
-fn a_pod_that_is_killed_while_it_waits_meets_again() -> Tested {
+/// The rendezvous is in the claim of `examples/cluster`, bound to a volume of this machine.
+fn a_pod_killed_while_waiting_rejoins() -> Tested {
     aside(|| {
         let cluster = Cluster::enter()?;
         let folder = tempfile::tempdir().unwrap();
@@ -447,7 +448,7 @@ fn a_pod_that_is_killed_while_it_waits_meets_again() -> Tested {
             "--pvc",
             "runs",
         ]));
-        // At first the second has no pod, so that the first waits.
+        // The second worker has no pod at first, so that the first waits.
         let one = printed.stdout.replace("parallelism: 2", "parallelism: 1");
         assert_ne!(one, printed.stdout);
         let file = folder.path().join("one.yaml");

@@ -1,4 +1,4 @@
-//! Several workers that meet in a folder: they make one run, or none begins.
+//! Several workers with a rendezvous directory: together they make one run, or none starts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use offered_io::WallClock;
 use offered_experiment::{SharedDirectory, RunPlan};
-use offered_model::{Event, Law, Nanos, Purpose, Reason, Seed, Workload};
+use offered_base::{Nanos, Purpose, Seed};
+use offered_distributions::Law;
+use offered_events::{Event, Reason};
+use offered_workload::Workload;
 use offered_run::Load;
 use offered_serve::{Options, ServerHandle, Server};
 use offered_simulate::policy::{BuildDiscipline, Policy, ServerConfig};
@@ -18,21 +21,21 @@ use serde_json::Value;
 use crate::process::{Ended, Process, offered, soon};
 
 tests![
-    several_workers_make_together_the_launches_of_one,
-    a_worker_whose_clock_is_wrong_begins_with_the_others,
-    workers_that_would_make_different_runs_do_not_begin,
-    the_others_go_on_when_a_worker_is_killed,
-    a_frozen_worker_is_named_and_launches_late_what_it_missed,
-    a_worker_that_is_killed_twice_takes_its_part_up_each_time,
+    several_workers_send_the_requests_of_one_generator,
+    a_worker_with_a_wrong_clock_starts_with_the_others,
+    workers_with_different_runs_do_not_start,
+    other_workers_continue_when_one_is_killed,
+    a_frozen_worker_is_reported_and_sends_late,
+    a_worker_killed_twice_resumes_each_time,
 ];
 
-/// One that answers at once.
+/// A server that responds at once.
 pub(crate) fn server() -> ServerHandle {
     let policy = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed: Seed(1) }).unwrap();
     Server::start(Options::new(policy, Law::constant(0.0).unwrap(), Seed(1))).unwrap()
 }
 
-/// A worker that will meet others in `folder`.
+/// A worker with its rendezvous in `folder`.
 fn worker(server: &ServerHandle, folder: &Path, args: &[&str]) -> Command {
     let mut command =
         offered(&["run", &format!("{}/", server.address()), "--seed", "5", "--quiet", "--wait-mode", "sleep"]);
@@ -51,7 +54,7 @@ pub(crate) fn stdout(args: &[&str], folder: &Path) -> String {
     stdout
 }
 
-/// When each launch is meant.
+/// Scheduled time of each request.
 pub(crate) fn meant(run: &Path) -> BTreeMap<(u64, u32), Nanos> {
     let events = read(run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
     let all: BTreeMap<_, _> =
@@ -60,7 +63,7 @@ pub(crate) fn meant(run: &Path) -> BTreeMap<(u64, u32), Nanos> {
     all
 }
 
-/// When each launch of this load is meant, of a whole that is recorded in `folder`.
+/// Scheduled time of each request of this load, by a single generator that records in `folder`.
 pub(crate) fn alone(folder: &Path, load: &[&str]) -> BTreeMap<(u64, u32), Nanos> {
     let out = folder.join("alone");
     let mut whole = offered(&["run", "http://127.0.0.1:9/", "--seed", "5", "--dry-run", "--output"]);
@@ -69,7 +72,7 @@ pub(crate) fn alone(folder: &Path, load: &[&str]) -> BTreeMap<(u64, u32), Nanos>
     meant(&out)
 }
 
-fn several_workers_make_together_the_launches_of_one() {
+fn several_workers_send_the_requests_of_one_generator() {
     let (server, folder) = (server(), tempfile::tempdir().unwrap());
     let together = folder.path().join("together");
     let load = ["--open", "300/s", "-d", "1s"];
@@ -78,7 +81,7 @@ fn several_workers_make_together_the_launches_of_one() {
     numbered.env("JOB_COMPLETION_INDEX", "2");
     let workers: Vec<Process> = said.into_iter().chain([numbered]).map(Process::start).collect();
     for ended in workers.into_iter().map(Process::end) {
-        // On a busy machine a run may not be believed; what was launched is not changed by that.
+        // On a busy machine the run may be invalid, but its requests are the same.
         assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
     }
     let whole = alone(folder.path(), &load);
@@ -103,13 +106,13 @@ fn several_workers_make_together_the_launches_of_one() {
     server.stop().unwrap();
 }
 
-/// What worker `share` of the run says of itself.
+/// The run record of worker `share`.
 fn record(run: &Path, share: &str) -> RunRecord {
     RunRecord::read(&offered_store::worker_directory(run, share.parse().unwrap())).unwrap().unwrap()
 }
 
-/// One on a machine whose clock is 50 ms ahead: here that is a parameter.
-fn a_worker_whose_clock_is_wrong_begins_with_the_others() {
+/// A worker on a machine whose clock is 50 ms ahead, set here by a parameter.
+fn a_worker_with_a_wrong_clock_starts_with_the_others() {
     let (server, folder) = (server(), tempfile::tempdir().unwrap());
     let together = folder.path().join("together");
     let off = Nanos::from_millis(50);
@@ -127,11 +130,11 @@ fn a_worker_whose_clock_is_wrong_begins_with_the_others() {
             load: Load::Target,
             start_at: None,
             run_id: None,
-            out: None,
+            directory: None,
             name: share.to_owned(),
-            see_failures: false,
+            capture_failures: false,
         };
-        let ready = plan.prepare(Arc::default()).unwrap().by(wall);
+        let ready = plan.prepare(Arc::default()).unwrap().with_clock(wall);
         let (wait, clock_at) = (Nanos::from_secs(40), "127.0.0.1:0".parse().unwrap());
         ready
             .met(SharedDirectory::at(&together).unwrap(), wait, clock_at, false, &mut |_| ())
@@ -148,7 +151,7 @@ fn a_worker_whose_clock_is_wrong_begins_with_the_others() {
     for found in [clock.before.unwrap(), clock.after.unwrap()] {
         assert!(found.ahead_ns.abs_diff(off.0 as i64) <= found.bound_ns, "{found:?}");
     }
-    // By the clock of this machine, which both have in truth.
+    // By the clock of this machine, which both workers really share.
     let began = other.started_unix_ns.unwrap() - off.0;
     assert!(began.abs_diff(first.started_unix_ns.unwrap()) <= clock.before.unwrap().bound_ns);
     assert_eq!(record(&together, "2/2").clock, Some(clock), "it is kept");
@@ -161,7 +164,7 @@ fn a_worker_whose_clock_is_wrong_begins_with_the_others() {
     server.stop().unwrap();
 }
 
-fn workers_that_would_make_different_runs_do_not_begin() {
+fn workers_with_different_runs_do_not_start() {
     let (server, folder) = (server(), tempfile::tempdir().unwrap());
     let one = Process::start(worker(&server, folder.path(), &["--open", "100/s", "--share", "1/2"]));
     let other = Process::start(worker(&server, folder.path(), &["--open", "200/s", "--share", "2/2"]));
@@ -174,7 +177,7 @@ fn workers_that_would_make_different_runs_do_not_begin() {
     server.stop().unwrap();
 }
 
-/// The notes of the run in `folder`, once `say` is among them.
+/// Notes of the run in `folder`, as soon as `say` is among them.
 fn warned(folder: &Path, say: &str) -> String {
     let said = soon(|| {
         let verdict: Value = serde_json::from_str(&stdout(&["verify", "--json"], folder)).unwrap();
@@ -183,7 +186,7 @@ fn warned(folder: &Path, say: &str) -> String {
     said.unwrap_or_else(|| panic!("`{say}` is not said: {}", stdout(&["verify"], folder)))
 }
 
-/// A run of two workers that something happens to.
+/// A run of two workers, with a disturbance.
 struct Pair {
     server: ServerHandle,
     folder: tempfile::TempDir,
@@ -195,7 +198,7 @@ impl Pair {
         Self { server: server(), folder: tempfile::tempdir().unwrap(), load }
     }
 
-    /// Where they meet.
+    /// The rendezvous directory.
     fn run(&self) -> PathBuf {
         self.folder.path().join("run")
     }
@@ -205,27 +208,27 @@ impl Pair {
         Process::start(worker(&self.server, &self.run(), &[&self.load[..], &["--share", share]].concat()))
     }
 
-    /// EndCondition the worker with this share has kept so many parts.
+    /// Waits until the worker with this share has written this number of parts.
     fn until_parts(&self, share: &str, parts: u64) {
         Self::until_parts_of(&offered_store::worker_directory(&self.run(), share.parse().unwrap()), parts);
     }
 
-    /// EndCondition so many parts are in the directory of a worker.
+    /// Waits until this number of parts is in the directory of a worker.
     fn until_parts_of(worker: &Path, parts: u64) {
         let part = worker.join(format!("events/part-{:04}.parquet", parts - 1));
         soon(|| part.exists().then_some(())).expect("a part");
     }
 
-    /// What one that is not disturbed launches of this load.
+    /// Schedule of an undisturbed run of this load.
     fn undisturbed(&self) -> BTreeMap<(u64, u32), Nanos> {
         alone(self.folder.path(), &self.load)
     }
 }
 
-fn the_others_go_on_when_a_worker_is_killed() {
+fn other_workers_continue_when_one_is_killed() {
     let pair = Pair::of(["--open", "200/s", "-d", "5s"]);
     let (run, one, other) = (pair.run(), pair.start("1/2"), pair.start("2/2"));
-    // At a random second.
+    // At a random time.
     let second = 1 + (Seed(u64::from(std::process::id())).at(Purpose::Start, 0, 0).uniform() * 3.0) as u64;
     pair.until_parts("2/2", second);
     other.signal(Signal::KILL);
@@ -242,7 +245,7 @@ fn the_others_go_on_when_a_worker_is_killed() {
     pair.server.stop().unwrap();
 }
 
-fn a_frozen_worker_is_named_and_launches_late_what_it_missed() {
+fn a_frozen_worker_is_reported_and_sends_late() {
     let pair = Pair::of(["--open", "100/s", "-d", "20s"]);
     let (run, one, other) = (pair.run(), pair.start("1/2"), pair.start("2/2"));
     pair.until_parts("2/2", 1);
@@ -257,11 +260,11 @@ fn a_frozen_worker_is_named_and_launches_late_what_it_missed() {
     pair.server.stop().unwrap();
 }
 
-fn a_worker_that_is_killed_twice_takes_its_part_up_each_time() {
+fn a_worker_killed_twice_resumes_each_time() {
     let pair = Pair::of(["--open", "100/s", "-d", "32s"]);
     let (run, one, other) = (pair.run(), pair.start("1/2"), pair.start("2/2"));
     pair.until_parts("2/2", 1);
-    // Of one that is alive nobody takes the part.
+    // The share of a live worker cannot be taken.
     let twice = pair.start("1/2");
     other.signal(Signal::KILL);
     let _ = other.end();
@@ -285,7 +288,7 @@ fn a_worker_that_is_killed_twice_takes_its_part_up_each_time() {
     let sent: Vec<_> = events.iter().filter(of_it).filter(|event| event.sent.is_some()).collect();
     let last = events.iter().filter(of_it).map(|event| event.intended).max();
     assert_eq!(sent.iter().map(|event| event.intended).max(), last, "to the end of the run");
-    // Everything that was due while it was gone is not sent in one burst.
+    // Requests that became due during its absence are not sent in one burst.
     assert!(sent.iter().all(|event| event.intended.until(event.sent.unwrap()) < Nanos::from_secs(5)));
     pair.server.stop().unwrap();
 }

@@ -1,7 +1,8 @@
-//! The whole program on real sockets: every launch is one event, whatever the server does and however the run ends.
+//! Tests of the complete program on real sockets: every request is one event, whatever the server does and however the
+//! run ends.
 //!
-//! Loopback only, on free ports; every wait is bounded, every process is ended by its own handle. Nothing asserts how long
-//! something took, only what became of it.
+//! Loopback only, on free ports. Every wait is bounded, and every process is ended by its own handle. Tests assert
+//! outcomes, not durations.
 
 #[macro_use]
 #[path = "../harness.rs"]

@@ -1,4 +1,4 @@
-//! The figures of a run as a Prometheus scrapes them.
+//! Metrics of a run, scraped by a Prometheus.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -13,9 +13,9 @@ use crate::harness::{Tested, needs};
 use crate::process::{Process, Serve, offered, soon};
 use crate::servers::free_port;
 
-tests![a_prometheus_counts_what_the_run_counts, every_figure_is_as_promtool_wants_it_and_the_dashboard_shows_no_other];
+tests![prometheus_counts_agree_with_the_run, promtool_accepts_all_metrics_and_the_dashboard_uses_only_them];
 
-/// What stands behind the head of the answer; `None` where there is none.
+/// Body of the response; `None` without a response.
 fn get(port: u16, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -26,7 +26,7 @@ fn get(port: u16, path: &str) -> Option<String> {
     head.contains(" 200 ").then(|| body.to_owned())
 }
 
-/// Whether Debian's Prometheus and its tool are there.
+/// Whether Debian's Prometheus and promtool are installed.
 fn is_there() -> bool {
     ["prometheus", "promtool"].iter().all(|program| {
         let said = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -42,7 +42,7 @@ fn run(server: &Serve, port: u16, seconds: &str) -> Command {
     command
 }
 
-fn a_prometheus_counts_what_the_run_counts() -> Tested {
+fn prometheus_counts_agree_with_the_run() -> Tested {
     needs("prometheus", is_there())?;
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("record.csv"));
@@ -66,7 +66,7 @@ fn a_prometheus_counts_what_the_run_counts() -> Tested {
     let summary: Value = serde_json::from_str(&ended.stdout).unwrap();
     let requests = summary["requests"].as_array().unwrap();
     let total = requests.iter().find(|row| row["label"] == "Total").unwrap();
-    // What was scraped last is the end of the run, which is stale by now.
+    // The last scrape is the end of the run, which is stale by now.
     let asked = |figure: &str| {
         let query = format!("/api/v1/query?query=sum(max_over_time({figure}%5B5m%5D))");
         let answer: Value = serde_json::from_str(&get(own, &query)?).ok()?;
@@ -81,7 +81,7 @@ fn a_prometheus_counts_what_the_run_counts() -> Tested {
     Ok(())
 }
 
-fn every_figure_is_as_promtool_wants_it_and_the_dashboard_shows_no_other() -> Tested {
+fn promtool_accepts_all_metrics_and_the_dashboard_uses_only_them() -> Tested {
     needs("prometheus", is_there())?;
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("record.csv"));
@@ -112,7 +112,7 @@ fn every_figure_is_as_promtool_wants_it_and_the_dashboard_shows_no_other() -> Te
         let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         words.filter(|word| word.starts_with("offered_")).map(str::to_owned).collect()
     };
-    // A closed system is asked for no rate, and whether this one keeps up is not known after four seconds.
+    // A closed system has no target rate, and its stability is unknown after four seconds.
     let elsewhere = ["offered_asked_launches_per_second", "offered_keeps_up"].map(str::to_owned);
     let known = names(&page).into_iter().chain(elsewhere).collect();
     let unknown: Vec<_> = names(&expressions).difference(&known).cloned().collect();

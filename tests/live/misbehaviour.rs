@@ -1,4 +1,5 @@
-//! Servers that refuse, reset, stall, answer garbage, end early, close kept connections, or do not accept; and limits.
+//! Servers that refuse, reset, stall, send garbage, close early, close kept-alive connections, or do not accept; and
+//! limits.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -7,25 +8,25 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use offered_model::Outcome;
+use offered_events::Outcome;
 use rustix::net::{AddressFamily, SocketAddrV4, SocketType, bind, getsockname, listen, socket};
 
 use crate::process::{Process, Serve, offered, until_exists};
 use crate::run::{Run, run, seen, start};
 
 tests![
-    each_bad_ending_has_its_outcome,
-    a_server_that_dies_in_the_middle_is_accounted_for_to_the_last_request,
-    a_kept_connection_that_the_server_closes_is_not_used_again,
+    every_failure_has_its_outcome,
+    a_killed_server_is_accounted_for_to_the_last_request,
+    a_connection_closed_by_the_server_is_not_reused,
     a_server_that_does_not_accept_is_a_timeout,
-    limits_leave_unsent_launches_with_the_reason,
-    late_launches_are_skipped_and_counted_when_the_workload_says_so,
-    a_process_without_file_descriptors_says_unsent_and_a_soft_limit_is_raised
+    limits_leave_unsent_requests_with_a_reason,
+    late_requests_are_skipped_and_counted,
+    missing_file_descriptors_leave_requests_unsent_and_the_soft_limit_is_raised
 ];
 
 const OPEN: &[&str] = &["--open", "100/s", "--duration", "1s"];
 
-fn each_bad_ending_has_its_outcome() {
+fn every_failure_has_its_outcome() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("seen.csv");
     let server = Serve::start("127.0.0.1:0", &record);
@@ -41,7 +42,7 @@ fn each_bad_ending_has_its_outcome() {
             let url = format!("{}{path}", server.url);
             scope.spawn(move || {
                 let run = run(&[&[url.as_str(), "--timeout", "400ms"], OPEN].concat());
-                // A busy machine may make any answer late.
+                // On a busy machine any response may be late.
                 let late = run.events.iter().filter(|e| e.outcome == Outcome::Timeout).count();
                 assert!(outcome == Outcome::Timeout || late * 2 < run.events.len(), "{path}: {late} late");
                 for event in run.events.iter().filter(|e| outcome == Outcome::Timeout || e.outcome != Outcome::Timeout)
@@ -55,7 +56,7 @@ fn each_bad_ending_has_its_outcome() {
     server.stop();
 }
 
-fn a_server_that_dies_in_the_middle_is_accounted_for_to_the_last_request() {
+fn a_killed_server_is_accounted_for_to_the_last_request() {
     let folder = tempfile::tempdir().unwrap();
     let (record, out) = (folder.path().join("seen.csv"), folder.path().join("run"));
     let server = Serve::start("127.0.0.1:0", &record);
@@ -66,17 +67,18 @@ fn a_server_that_dies_in_the_middle_is_accounted_for_to_the_last_request() {
     assert!(run.count(Outcome::Ok) > 0 && run.count(Outcome::Refused) > 0, "{}", run.json["outcomes"]);
     assert_eq!(run.count(Outcome::Ok) + run.count(Outcome::Refused) + run.count(Outcome::Reset), run.events.len());
     assert!(run.events.iter().all(|event| event.outcome != Outcome::Refused || event.bytes_out == 0), "never written");
-    // The record of a killed server lacks its last rows; none of them is beyond what was launched.
+    // The record of a killed server lacks its last rows; all its rows are requests that were sent.
     assert!(seen(&record).len() <= run.count(Outcome::Ok) + run.count(Outcome::Reset));
 }
 
-/// A server that answers each request in full and then closes the connection without a word of it; what it answered.
+/// A server that sends a complete response to each request and then closes the connection without notice; and its count
+/// of responses.
 fn closing() -> (String, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let answered = Arc::new(AtomicU64::new(0));
     let count = answered.clone();
-    // Ends with the process of the tests: nobody else connects.
+    // Ends with the test process; there are no other clients.
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
@@ -90,20 +92,20 @@ fn closing() -> (String, Arc<AtomicU64>) {
     (url, answered)
 }
 
-fn a_kept_connection_that_the_server_closes_is_not_used_again() {
+fn a_connection_closed_by_the_server_is_not_reused() {
     let (url, answered) = closing();
     for reuse in ["pool", "per-session"] {
         let before = answered.load(Relaxed);
         let load = ["--closed", "5", "--think", "constant:50ms", "--duration", "1s"];
         let run = run(&[&[url.as_str(), "--reuse", reuse], &load[..]].concat());
         assert_eq!(run.count(Outcome::Ok) as u64, answered.load(Relaxed) - before, "{reuse}");
-        // The end may be on its way when a request is written: that one is a reset, as it was.
+        // The close may be in transit when a request is written; that request is a reset.
         assert_eq!(run.count(Outcome::Ok) + run.count(Outcome::Reset), run.events.len(), "{reuse}");
         assert!(run.count(Outcome::Ok) * 2 > run.events.len(), "{reuse}: {}", run.json["outcomes"]);
     }
 }
 
-/// A listening socket with the shortest backlog, from which nobody accepts.
+/// A listening socket with the shortest backlog that never accepts.
 fn deaf() -> (OwnedFd, String) {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     bind(&socket, &SocketAddrV4::new([127, 0, 0, 1].into(), 0)).unwrap();
@@ -113,7 +115,7 @@ fn deaf() -> (OwnedFd, String) {
 }
 
 fn a_server_that_does_not_accept_is_a_timeout() {
-    // Linux completes as many handshakes as the backlog holds, and ignores the others' first packets.
+    // Linux completes as many handshakes as the backlog holds, and ignores further SYN packets.
     let (_socket, url) = deaf();
     let limits = ["--connect-timeout", "300ms", "--timeout", "500ms"];
     let run = run(&[&[url.as_str()], OPEN, &limits].concat());
@@ -124,7 +126,7 @@ fn a_server_that_does_not_accept_is_a_timeout() {
     assert!(run.events.iter().filter(|e| e.why().starts_with("no conn")).all(|e| e.bytes_out == 0));
 }
 
-fn limits_leave_unsent_launches_with_the_reason() {
+fn limits_leave_unsent_requests_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("seen.csv");
     let server = Serve::start("127.0.0.1:0", &record);
@@ -142,14 +144,14 @@ fn limits_leave_unsent_launches_with_the_reason() {
         assert_eq!(run.count(Outcome::Ok) + unsent, run.events.len());
         assert_eq!(run.json["unsent"], unsent);
         assert!(run.events.iter().filter(|e| e.outcome == Outcome::Unsent).all(|e| e.why().contains(words)));
-        assert!(run.json["warnings"].to_string().contains("never sent"), "{}", run.json["warnings"]);
+        assert!(run.json["warnings"].to_string().contains("not sent"), "{}", run.json["warnings"]);
         sent += run.sent();
     }
     server.stop();
     assert_eq!(seen(&record).len(), sent, "unsent means unsent");
 }
 
-fn late_launches_are_skipped_and_counted_when_the_workload_says_so() {
+fn late_requests_are_skipped_and_counted() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("seen.csv");
     let server = Serve::start("127.0.0.1:0", &record);
@@ -161,13 +163,13 @@ fn late_launches_are_skipped_and_counted_when_the_workload_says_so() {
     std::fs::write(&file, text).unwrap();
     let run = run(&[file.to_str().unwrap()]);
     server.stop();
-    // Nothing starts within a nanosecond.
+    // Every request is more than a nanosecond late.
     run.all(Outcome::Unsent, "(late = \"skip\")");
     assert_eq!(run.json["unsent"], run.events.len());
     assert_eq!(seen(&record).len(), 0);
 }
 
-fn a_process_without_file_descriptors_says_unsent_and_a_soft_limit_is_raised() {
+fn missing_file_descriptors_leave_requests_unsent_and_the_soft_limit_is_raised() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let url = format!("{}/delay/700ms", server.url);

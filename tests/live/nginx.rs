@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use offered_model::Outcome;
+use offered_events::Outcome;
 use rustix::process::Signal;
 
 use crate::harness::{Missing, Tested, needs};
@@ -12,8 +12,8 @@ use crate::run::{Run, run, start};
 
 tests![
     every_request_is_one_line_of_the_access_log,
-    a_run_that_is_stopped_accounts_for_what_nginx_had_begun_to_answer,
-    its_own_status_is_laid_beside_the_run
+    a_stopped_run_accounts_for_responses_in_progress,
+    stub_status_agrees_with_the_run
 ];
 
 pub(crate) struct Nginx {
@@ -23,12 +23,12 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
-    /// In one process, on a free port.
+    /// Starts it in one process, on a free port.
     pub(crate) fn start(folder: &Path) -> Result<Self, Missing> {
         Self::listening(folder, "listen 127.0.0.1:PORT; access_log FOLDER/access.log counted;")
     }
 
-    /// The same, listening as these directives say, in which PORT and FOLDER are filled in.
+    /// The same with these listen directives, in which PORT and FOLDER are replaced.
     pub(crate) fn listening(folder: &Path, directives: &str) -> Result<Self, Missing> {
         let program = ["nginx", "/usr/sbin/nginx"].into_iter().find(|p| Command::new(p).arg("-v").output().is_ok());
         needs("nginx", program.is_some())?;
@@ -68,7 +68,7 @@ impl Nginx {
         Ok(Self { process, log: format!("{folder}/access.log").into(), url: format!("{scheme}://127.0.0.1:{port}") })
     }
 
-    /// Ends it; what it logged.
+    /// Stops it and returns its log.
     pub(crate) fn stop(self) -> Vec<String> {
         self.process.signal(Signal::TERM);
         self.process.end();
@@ -81,7 +81,7 @@ const CLOSED: Args = &["--closed", "20", "--think", "exponential:50ms", "--durat
 const PARTLY: Args = &["--partly-open", "40/s", "--stay", "0.8", "--think", "exponential:20ms", "--duration", "1s"];
 
 type Args = &'static [&'static str];
-/// The line it logs, the path, the load and how it is carried, the outcome.
+/// Log line, path, load, transport, and outcome.
 type Case = (&'static str, &'static str, Args, Args, Outcome);
 
 fn every_request_is_one_line_of_the_access_log() -> Tested {
@@ -109,18 +109,19 @@ fn every_request_is_one_line_of_the_access_log() -> Tested {
     for ((line, _, _, more, outcome), run) in cases.iter().zip(&runs) {
         assert_eq!(log.iter().filter(|logged| logged == line).count(), run.events.len(), "{line}");
         assert_eq!(run.count(*outcome), run.events.len(), "{line}: {}", run.json["outcomes"]);
-        // It closes a connection with its twentieth answer, and says so.
+        // It closes a connection after twenty responses, and announces it.
         let most = if *outcome == Outcome::Reset || more.contains(&"fresh") { 1 } else { 20 };
         assert!(run.connections() * most >= run.events.len(), "{line}");
     }
-    // A target whose first answer is none is asked once whether it speaks TLS, which is no request of a user.
+    // If the first request gets no response, the generator checks once whether the target speaks TLS; that is not a
+    // user's request.
     let asked = log.iter().filter(|line| line.starts_with("400 ")).count();
     assert!(asked <= 1, "{asked} of {}", log.len());
     assert_eq!(log.len() - asked, runs.iter().map(|run| run.events.len()).sum::<usize>());
     Ok(())
 }
 
-fn a_run_that_is_stopped_accounts_for_what_nginx_had_begun_to_answer() -> Tested {
+fn a_stopped_run_accounts_for_responses_in_progress() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let nginx = Nginx::start(folder.path())?;
     let out = folder.path().join("run");
@@ -141,8 +142,8 @@ fn a_run_that_is_stopped_accounts_for_what_nginx_had_begun_to_answer() -> Tested
     Ok(())
 }
 
-/// What nginx counts of itself is what was launched, and the asking for it.
-fn its_own_status_is_laid_beside_the_run() -> Tested {
+/// nginx's own count equals the requests sent, plus the scrapes.
+fn stub_status_agrees_with_the_run() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let nginx = Nginx::start(folder.path())?;
     let (run, workload) = (folder.path().join("run"), folder.path().join("w.toml"));

@@ -1,4 +1,5 @@
-//! Several workers that meet in an object store, which is moto's S3: what nobody here wrote decides who was first.
+//! Several workers with a rendezvous in an object store. moto's S3 is an independent implementation of conditional
+//! writes.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -8,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use offered_model::Nanos;
+use offered_base::Nanos;
 use offered_serve::ServerHandle;
 use offered_store::RunRecord;
 use rustix::process::Signal;
@@ -19,18 +20,18 @@ use crate::machines::{alone, meant, server};
 use crate::process::{Ended, Process, offered, soon};
 
 tests![
-    four_workers_in_a_bucket_make_together_the_launches_of_one,
-    a_worker_that_is_killed_leaves_what_it_had_kept_and_is_taken_up,
-    a_store_that_is_gone_for_a_while_costs_nothing,
-    what_a_store_does_not_take_is_named_and_stays_on_this_machine,
-    workers_that_may_not_begin_are_told_why,
-    what_is_wrong_with_a_url_is_said,
-    a_store_that_overwrites_is_refused,
-    workers_make_the_cells_of_a_sweep_in_a_bucket_together,
-    a_worker_of_a_sweep_that_is_killed_goes_on_and_two_with_one_number_do_not,
+    four_workers_in_a_bucket_send_the_requests_of_one_generator,
+    a_killed_worker_leaves_its_parts_and_is_resumed,
+    a_temporarily_unreachable_store_loses_nothing,
+    rejected_uploads_are_reported_and_stay_local,
+    workers_that_cannot_start_get_a_reason,
+    invalid_urls_are_reported,
+    stores_without_conditional_writes_are_refused,
+    workers_share_the_cells_of_a_sweep_in_a_bucket,
+    a_killed_sweep_worker_resumes_and_duplicate_numbers_are_refused,
 ];
 
-/// moto's S3 with a bucket, and a door before it that can be shut.
+/// moto's S3 with a bucket, behind a proxy that can be closed.
 struct Store {
     moto: Process,
     door: Door,
@@ -38,7 +39,7 @@ struct Store {
     folder: tempfile::TempDir,
 }
 
-/// Passes connections on, and remembers what was asked.
+/// Forwards connections, and records the requests.
 struct Door {
     port: u16,
     inner: Arc<Inner>,
@@ -95,7 +96,7 @@ impl Door {
         self.inner.is_shut.store(false, Relaxed);
     }
 
-    /// EndCondition somebody has asked for something that ends so.
+    /// Waits until a request with this ending has been made.
     fn until_asked(&self, what: &str) {
         let is_it = |line: &String| line.contains(what);
         let asked = soon(|| self.inner.asked.lock().unwrap().iter().any(is_it).then_some(()));
@@ -103,9 +104,10 @@ impl Door {
     }
 }
 
-/// moto's S3 with a bucket, at a free port of `host`.
+/// Starts moto's S3 with a bucket, at a free port of `host`.
 pub(crate) fn moto(host: &str) -> Result<(Process, u16), Missing> {
     let has_moto = Command::new("python3").args(["-c", "import moto.server, flask"]).output();
+    needs("objects", cfg!(feature = "objects"))?;
     needs("moto", has_moto.is_ok_and(|said| said.status.success()))?;
     let port = TcpListener::bind((host, 0)).unwrap().local_addr().unwrap().port();
     let mut moto = Command::new("python3");
@@ -132,7 +134,7 @@ impl Store {
         Ok(Self { moto, door: Door::before(port), server: server(), folder })
     }
 
-    /// `offered` with these arguments and the credentials of the store; temporary files are beside all else.
+    /// `offered` with these arguments and the credentials of the store; its temporary files are in this directory.
     fn offered(&self, args: &[&str]) -> Command {
         let mut command = offered(args);
         let endpoint = format!("http://127.0.0.1:{}", self.door.port);
@@ -144,21 +146,21 @@ impl Store {
         command
     }
 
-    /// A worker that will meet others in the bucket.
+    /// A worker with its rendezvous in the bucket.
     fn worker(&self, share: &str, load: &[&str]) -> Process {
         let url = format!("{}/", self.server.address());
         let run = ["run", &url, "--seed", "5", "--wait-mode", "sleep", "--rendezvous", RUN, "--share", share];
         Process::start(self.offered(&[&run[..], load].concat()))
     }
 
-    /// What a verb says that goes well.
+    /// Output of a successful command.
     fn said(&self, args: &[&str]) -> String {
         let Ended { code, stdout, stderr } = Process::start(self.offered(args)).end();
         assert_eq!(code, Some(0), "{args:?}: {stderr}");
         stdout
     }
 
-    /// When each launch of the run in the bucket is meant.
+    /// Scheduled time of each request of the run in the bucket.
     fn meant(&self) -> BTreeMap<(u64, u32), Nanos> {
         let table = self.folder.path().join("all.csv");
         let _ = std::fs::remove_file(&table);
@@ -166,18 +168,18 @@ impl Store {
         meant(&table)
     }
 
-    /// When each launch of this load is meant.
+    /// Scheduled time of each request of this load.
     fn alone(&self, load: &[&str]) -> BTreeMap<(u64, u32), Nanos> {
         alone(self.folder.path(), load)
     }
 
-    /// The warnings of its verdict.
+    /// Warnings of its verdict.
     fn warnings(&self) -> String {
         let verdict: Value = serde_json::from_str(&self.said(&["verify", RUN, "--json"])).unwrap();
         verdict["warnings"].to_string()
     }
 
-    /// Whether nothing is left among the temporary files.
+    /// Whether no temporary files remain.
     fn is_tidy(&self) -> bool {
         std::fs::read_dir(self.folder.path().join("tmp")).unwrap().next().is_none()
     }
@@ -189,14 +191,14 @@ impl Store {
 
 const RUN: &str = "s3://bucket/runs/7";
 
-/// A worker that came to its end. On a busy machine a run may not be believed; what was launched is not changed by that.
+/// A worker that ended. On a busy machine the run may be invalid, but its requests are the same.
 fn well(worker: Process) -> Ended {
     let ended = worker.end();
     assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
     ended
 }
 
-fn four_workers_in_a_bucket_make_together_the_launches_of_one() -> Tested {
+fn four_workers_in_a_bucket_send_the_requests_of_one_generator() -> Tested {
     let store = Store::start()?;
     let load = ["--open", "200/s", "-d", "3s"];
     let workers = ["1/4", "2/4", "3/4", "4/4"].map(|share| store.worker(share, &load));
@@ -229,11 +231,11 @@ fn four_workers_in_a_bucket_make_together_the_launches_of_one() -> Tested {
     Ok(())
 }
 
-fn a_worker_that_is_killed_leaves_what_it_had_kept_and_is_taken_up() -> Tested {
+fn a_killed_worker_leaves_its_parts_and_is_resumed() -> Tested {
     let store = Store::start()?;
     let load = ["--open", "100/s", "-d", "22s"];
     let (one, other) = (store.worker("1/2", &load), store.worker("2/2", &load));
-    // When the second is on its way the first is there.
+    // The first part is complete when the second is being uploaded.
     store.door.until_asked("PUT /bucket/runs/7/worker-2-of-2/events/part-0001.parquet");
     let twice = store.worker("1/2", &load);
     other.signal(Signal::KILL);
@@ -253,14 +255,14 @@ fn a_worker_that_is_killed_leaves_what_it_had_kept_and_is_taken_up() -> Tested {
     Ok(())
 }
 
-fn a_store_that_is_gone_for_a_while_costs_nothing() -> Tested {
+fn a_temporarily_unreachable_store_loses_nothing() -> Tested {
     let store = Store::start()?;
-    // Long enough that it is not over before the store is gone, where the machine is slow.
+    // Long enough not to end before the store is closed on a slow machine.
     let load = ["--open", "100/s", "-d", "18s"];
     let workers = ["1/2", "2/2"].map(|share| store.worker(share, &load));
     let part =
         |number: u32| store.door.until_asked(&format!("PUT /bucket/runs/7/worker-2-of-2/events/part-{number:04}"));
-    // It says nothing for some seconds, and later nobody is there.
+    // It does not respond for some seconds, and then refuses connections.
     part(1);
     store.moto.signal(Signal::STOP);
     let clock = offered_io::Clock::start();
@@ -282,13 +284,13 @@ fn a_store_that_is_gone_for_a_while_costs_nothing() -> Tested {
     Ok(())
 }
 
-fn what_a_store_does_not_take_is_named_and_stays_on_this_machine() -> Tested {
+fn rejected_uploads_are_reported_and_stay_local() -> Tested {
     let store = Store::start()?;
     let load = ["--open", "100/s", "-d", "60s"];
     let worker = store.worker("1/1", &load);
     store.door.until_asked("PUT /bucket/runs/7/worker-1-of-1/events/part-0001.parquet");
     store.door.shut();
-    // Once stops the run, twice what is still under way.
+    // The first signal stops the run, the second aborts the upload.
     worker.signal(Signal::INT);
     let clock = offered_io::Clock::start();
     clock.sleep_until(clock.now() + Nanos::from_secs(2));
@@ -300,14 +302,14 @@ fn what_a_store_does_not_take_is_named_and_stays_on_this_machine() -> Tested {
     let (_, kept) = ended.stderr.split_once("all of them are in ").expect("where it is");
     let kept = Path::new(kept.split(';').next().unwrap());
     assert!(RunRecord::read(kept).unwrap().is_some_and(|record| record.generator.unwrap().stopped));
-    // Of what is in the store nobody says that it is whole.
+    // The recording in the store is not marked as complete.
     store.door.open();
     assert!(store.warnings().contains("worker 1/1"));
     store.stop();
     Ok(())
 }
 
-fn workers_that_may_not_begin_are_told_why() -> Tested {
+fn workers_that_cannot_start_get_a_reason() -> Tested {
     let store = Store::start()?;
     let one = store.worker("1/2", &["--open", "100/s"]);
     let other = store.worker("2/2", &["--open", "200/s"]);
@@ -321,7 +323,7 @@ fn workers_that_may_not_begin_are_told_why() -> Tested {
     Ok(())
 }
 
-fn what_is_wrong_with_a_url_is_said() -> Tested {
+fn invalid_urls_are_reported() -> Tested {
     let store = Store::start()?;
     let said = |args: &[&str]| {
         let ended = Process::start(store.offered(args)).end();
@@ -337,8 +339,8 @@ fn what_is_wrong_with_a_url_is_said() -> Tested {
     Ok(())
 }
 
-/// One that takes every put, whatever it was asked: no condition is heeded.
-fn a_store_that_overwrites_is_refused() {
+/// A store that accepts every put and ignores conditions.
+fn stores_without_conditional_writes_are_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -350,7 +352,7 @@ fn a_store_that_overwrites_is_refused() {
                 false => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
             };
             let _ = (&connection).write_all(answer.as_bytes());
-            // The body of a put may come behind its head.
+            // The body of a put may arrive after its head.
             let _ = connection.shutdown(Shutdown::Write);
             let _ = (&connection).read(&mut asked);
         }
@@ -366,7 +368,7 @@ fn a_store_that_overwrites_is_refused() {
     server.stop().unwrap();
 }
 
-/// A worker of the sweep of the workload with this text.
+/// A worker of a sweep of this workload.
 fn sweeping(store: &Store, text: &str, share: &str, more: &[&str]) -> Process {
     let file = store.folder.path().join("w.toml");
     std::fs::write(&file, text).unwrap();
@@ -376,8 +378,8 @@ fn sweeping(store: &Store, text: &str, share: &str, more: &[&str]) -> Process {
 
 const SWEEP: &str = "s3://bucket/sweeps/1";
 
-/// Simulated, so that figures are the same whoever makes a cell.
-fn workers_make_the_cells_of_a_sweep_in_a_bucket_together() -> Tested {
+/// Simulated, so that results do not depend on the worker.
+fn workers_share_the_cells_of_a_sweep_in_a_bucket() -> Tested {
     let store = Store::start()?;
     let text = "seed = 7\nduration = \"60s\"\nskip_first = \"1s\"\narrivals.open.rate = \"1/s\"\n\
         [server]\ndiscipline = \"ps\"\nservice = { exponential = \"2ms\" }\n[[request]]\nget = \"/\"\n";
@@ -416,14 +418,14 @@ fn workers_make_the_cells_of_a_sweep_in_a_bucket_together() -> Tested {
     Ok(())
 }
 
-fn a_worker_of_a_sweep_that_is_killed_goes_on_and_two_with_one_number_do_not() -> Tested {
+fn a_killed_sweep_worker_resumes_and_duplicate_numbers_are_refused() -> Tested {
     let store = Store::start()?;
     let text = format!(
         "seed = 5\nduration = \"8s\"\nskip_first = \"1s\"\ngenerator.precision = \"sleep\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"{}/\"\n",
         store.server.address()
     );
     let worker = |share: &str| sweeping(&store, &text, share, &["--vary", "rate=50..200:50"]);
-    // By the stride the second worker makes 200/s and then 100/s.
+    // By its stride, the second worker runs 200/s and then 100/s.
     let killed = worker("2/2");
     store.door.until_asked("PUT /bucket/sweeps/1/cells/rate%3D200/run.json");
     store.door.until_asked("PUT /bucket/sweeps/1/cells/rate%3D100/events/part-0001.parquet");

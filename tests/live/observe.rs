@@ -1,4 +1,4 @@
-//! The server's side of a run: observed while it goes on, and laid beside it.
+//! The server's side of a run: observed during the run and compared with it.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -9,14 +9,14 @@ use serde_json::Value;
 use crate::harness::{Tested, needs};
 use crate::process::{Process, Serve, ended, offered, until_exists};
 
-tests![what_was_observed_lies_beside_the_run, a_file_that_cannot_be_laid_beside_a_run_is_refused];
+tests![observations_appear_in_the_report, unrelated_observations_are_refused];
 
-/// An observer is started, a run asks for its clock and is made, the observer is stopped; then both sides are on one page.
-fn what_was_observed_lies_beside_the_run() -> Tested {
+/// Starts an observer and a run that synchronises with its clock; then both appear on one page.
+fn observations_appear_in_the_report() -> Tested {
     needs("linux", cfg!(target_os = "linux"))?;
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
-    // Free a moment ago, and one where nobody is.
+    // A port that was free a moment ago, and one without a listener.
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let server = Serve::with(&["--listen", "127.0.0.1:0", "--service", "exponential:1ms", "--wait-mode", "sleep"]);
@@ -51,14 +51,14 @@ fn what_was_observed_lies_beside_the_run() -> Tested {
     let verdict = ended(&["verify", &run, "--host", &host, "--json"]);
     let verdict: Value = serde_json::from_str(&verdict.stdout).unwrap();
     let seen = &verdict["server_side"]["hosts"][0];
-    // What the workload calls it, known again by the number that it answered with.
+    // The name in the workload, recognised by the number in the response.
     assert_eq!((&seen["name"], &seen["clock"]["known_by"]), (&"db".into(), &"same-clock".into()));
     assert!(seen["samples"].as_u64() > Some(10) && seen["processors"].as_u64() > Some(0), "{seen}");
     assert_eq!(seen["law"]["counter"], "processes");
     let measured = |resource: &str| seen["measures"].as_array().unwrap().iter().any(|m| m["resource"] == resource);
     assert!(["processors", "running", "memory", "process"].iter().all(|resource| measured(resource)), "{seen}");
 
-    // What is in the run's directory is found without being named.
+    // Files in the run directory are found without an option.
     fs::create_dir(format!("{run}/observed")).unwrap();
     fs::rename(&host, format!("{run}/observed/db.parquet")).unwrap();
     let page = ended(&["verify", &run]);
@@ -73,7 +73,7 @@ fn what_was_observed_lies_beside_the_run() -> Tested {
     Ok(())
 }
 
-fn a_file_that_cannot_be_laid_beside_a_run_is_refused() -> Tested {
+fn unrelated_observations_are_refused() -> Tested {
     needs("linux", cfg!(target_os = "linux"))?;
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
@@ -89,7 +89,7 @@ fn a_file_that_cannot_be_laid_beside_a_run_is_refused() -> Tested {
     let other = ended(&["verify", &run, "--host", &text]);
     assert_eq!(other.code, Some(2), "{other:?}");
 
-    // Another tool's stamps are dates: of another day nothing was observed.
+    // Timestamps of another tool are dates; there are no observations for another day.
     let results = path("results.jtl");
     let rows = (0..200).map(|i| format!("{},40,a,200,OK,t 1-1,text,true,1,12\n", 1_700_000_000_000u64 + 50 * i));
     let head = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,bytes,Latency\n";

@@ -14,14 +14,14 @@ use crate::harness::Tested;
 use crate::process::{Serve, offered, soon};
 
 tests![
-    figures_appear_and_change_and_are_those_of_the_result_and_the_page_becomes_the_report,
-    the_button_asks_before_it_stops_the_run
+    the_live_page_updates_matches_the_result_and_becomes_the_report,
+    the_stop_button_asks_for_confirmation
 ];
 
 /// A run with a live page.
 struct Run {
     child: Child,
-    /// The link it printed.
+    /// The URL it printed.
     link: String,
     stderr: BufReader<ChildStderr>,
 }
@@ -38,7 +38,7 @@ impl Run {
         Self { child, link, stderr }
     }
 
-    /// Waits for its end; the JSON document it printed.
+    /// Waits for its end and returns the JSON document that it printed.
     fn end(self) -> Value {
         let Self { child, stderr, .. } = self;
         let output = child.wait_with_output().unwrap();
@@ -48,7 +48,7 @@ impl Run {
     }
 }
 
-/// An answer being read, without a browser.
+/// A response being read, without a browser.
 fn get(link: &str, path: &str) -> BufReader<TcpStream> {
     let (host, own) = link.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
@@ -57,13 +57,13 @@ fn get(link: &str, path: &str) -> BufReader<TcpStream> {
     BufReader::new(stream)
 }
 
-/// Every pulse that pages are told, until the run has ended and this reader has fetched the report like any other.
+/// All updates sent to pages, until the run has ended and this client has fetched the report like a page.
 fn pulses(link: &str) -> JoinHandle<Vec<Value>> {
     let link = link.to_owned();
     std::thread::spawn(move || {
         let lines = get(&link, "events").lines().map(Result::unwrap);
         let told = lines.take_while(|line| line != "event: ended");
-        // What is no object is the line that says what runs.
+        // The line that is not an object describes the run.
         let pulses = told.filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok());
         let pulses = pulses.filter(Value::is_object).collect();
         let mut report = String::new();
@@ -73,17 +73,17 @@ fn pulses(link: &str) -> JoinHandle<Vec<Value>> {
     })
 }
 
-/// The text of an element of the page, once `which` holds of it.
+/// Text of an element of the page, as soon as `which` is true for it.
 fn until(browser: &mut Chromium, id: &str, which: impl Fn(&str) -> bool) -> String {
     let seen = soon(|| Some(browser.text(id)).filter(|text| which(text)));
     seen.unwrap_or_else(|| panic!("{id} is {:?} at last", browser.text(id)))
 }
 
-/// The charts that have a line with several points.
+/// Charts with a line of several points.
 const DRAWN: &str =
     "[...document.querySelectorAll('figure')].filter(f => f.querySelector('polyline[points*=\" \"]')).length";
 
-fn figures_appear_and_change_and_are_those_of_the_result_and_the_page_becomes_the_report() -> Tested {
+fn the_live_page_updates_matches_the_result_and_becomes_the_report() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let mut browser = Chromium::start()?;
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
@@ -126,19 +126,19 @@ fn figures_appear_and_change_and_are_those_of_the_result_and_the_page_becomes_th
     ] {
         let number = |document: &Value, pointer| document.pointer(pointer).and_then(Value::as_f64).unwrap();
         let (live, result) = (number(last, live), number(&json, result));
-        // A percentile is here one of the values and there between two; of 1200 these are up to 1 % apart.
+        // Percentiles are a value here and interpolated there; with 1200 values they differ by up to 1 %.
         assert!((live / result - 1.0).abs() < 0.02, "{live} is not {result}");
     }
     assert!(TcpStream::connect(link.split('/').nth(2).unwrap()).is_err(), "the page is gone with the run");
     Ok(())
 }
 
-/// Presses a button; whether the question is to be seen after that.
+/// Presses a button and returns whether the confirmation is visible afterwards.
 fn press(browser: &mut Chromium, id: &str) -> bool {
     browser.value(&format!("document.getElementById('{id}').click(), document.getElementById('ask').open")) == true
 }
 
-fn the_button_asks_before_it_stops_the_run() -> Tested {
+fn the_stop_button_asks_for_confirmation() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let mut browser = Chromium::start()?;
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));

@@ -1,4 +1,4 @@
-//! Policies that take turns within one run, put in place by a command that writes down its name.
+//! Policies that alternate within one run, applied by a command that logs their names.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use serde_json::Value;
 use crate::process::{Serve, ended};
 use crate::run::run;
 
-tests![policies_take_turns_while_launches_go_on, a_command_that_fails_is_told_and_its_blocks_count_for_nobody];
+tests![policies_alternate_during_the_run, failing_policy_commands_are_reported_and_their_blocks_excluded];
 
-/// Answers after a millisecond.
+/// A server that responds after a millisecond.
 const SERVED: [&str; 4] = ["--listen", "127.0.0.1:0", "--service", "exponential:1ms"];
 
-/// A workload of 3.4 s, of which the last 3.2 count, whose policies are put in place by this script.
+/// A workload of 3.4 s, of which the last 3.2 s are measured, with policies applied by this script.
 fn workload(folder: &Path, url: &str, script: &str) -> String {
     let file = folder.join("w.toml");
     let text = format!(
@@ -25,7 +25,7 @@ fn workload(folder: &Path, url: &str, script: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-fn policies_take_turns_while_launches_go_on() {
+fn policies_alternate_during_the_run() {
     let (folder, served) = (tempfile::tempdir().unwrap(), Serve::with(&SERVED));
     let run = run(&[&workload(folder.path(), &served.url, "echo \"$1\" >> \"$0\"; sleep 0.05")]);
     let order: Vec<String> =
@@ -36,10 +36,10 @@ fn policies_take_turns_while_launches_go_on() {
     served.stop();
 }
 
-fn a_command_that_fails_is_told_and_its_blocks_count_for_nobody() {
+fn failing_policy_commands_are_reported_and_their_blocks_excluded() {
     let (folder, served) = (tempfile::tempdir().unwrap(), Serve::with(&SERVED));
     let out = folder.path().join("run");
-    // Once the log has a line the second policy cannot be had.
+    // The second policy fails as soon as the log has a line.
     let script = "if [ \"$1\" = fair ]; then echo >> \"$0\"; else echo no such lever >&2; exit 1; fi";
     let file = workload(folder.path(), &served.url, script);
     let made = ended(&["run", &file, "--wait-mode", "sleep", "--output", out.to_str().unwrap()]);
@@ -51,7 +51,7 @@ fn a_command_that_fails_is_told_and_its_blocks_count_for_nobody() {
     let total = &fair["requests"].as_array().unwrap().last().unwrap();
     assert!(total["mean_ms"].as_f64().unwrap() > 0.0 && total["mean_low_ms"].is_f64(), "{total}");
     assert_eq!(short["requests"][0]["mean_ms"], Value::Null);
-    // Before the start it is an error: nothing is compared.
+    // Before the start, a failing command is an error: there is nothing to compare.
     let refused = ended(&["run", &workload(folder.path(), &served.url, "echo none >&2; exit 7")]);
     assert!(matches!(refused.code, Some(1 | 2)) && refused.stderr.contains("none ([policies])"), "{refused:?}");
     served.stop();

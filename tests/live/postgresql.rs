@@ -1,4 +1,4 @@
-//! A real PostgreSQL, made by `initdb` in a temporary folder: whoever logs in, what it is asked and what it answers are events.
+//! A real PostgreSQL, created by `initdb` in a temporary directory: logins, queries and responses are events.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -16,30 +16,31 @@ use crate::servers::free_port;
 use crate::tls::certificates;
 
 tests![
-    what_is_asked_and_answered,
-    a_transaction_is_one_launch_and_leaves_nothing_behind,
-    whoever_may_log_in_does,
-    what_is_not_answered_in_time_is_cancelled,
-    few_connections_are_a_queue_and_lost_ones_are_made_again,
-    every_connection_is_hooked_before_the_first_launch,
-    its_own_statistics_are_laid_beside_the_run,
-    what_pgbench_does_is_imported_and_done_alike
+    queries_and_responses,
+    a_transaction_is_one_request_and_leaves_no_state,
+    authentication_methods,
+    timeouts_cancel_the_query,
+    pools_queue_requests_and_replace_lost_connections,
+    the_hook_runs_for_every_connection_before_the_first_request,
+    database_statistics_appear_in_the_report,
+    pgbench_scripts_are_imported_equivalently
 ];
 
-/// A server under way.
+/// A running server.
 struct Cluster {
     process: Option<Process>,
     bin: PathBuf,
-    /// Its sockets, and what else belongs to it.
+    /// Directory of its sockets and other files.
     folder: TempDir,
     port: u16,
 }
 
-/// A user that is not root, whom PostgreSQL does not serve.
+/// A user other than root, since PostgreSQL does not run as root.
 const NOBODY: u32 = 65534;
 
 impl Cluster {
-    /// On loopback and on a Unix socket in its folder, with `me` who may do all, and users for each way to log in.
+    /// Starts it on loopback and on a Unix socket in its directory, with the superuser `me` and users for each
+    /// authentication method.
     fn start() -> Result<Self, Missing> {
         let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
         let bin = versions.map(|version| version.path().join("bin")).find(|bin| bin.join("initdb").exists());
@@ -81,7 +82,7 @@ impl Cluster {
         self.folder.path().join(name)
     }
 
-    /// One of PostgreSQL's own programs, not run as root.
+    /// A program of PostgreSQL, not run as root.
     fn command(&self, name: &str) -> Command {
         let program = self.bin.join(name);
         let mut command = match rustix::process::getuid().is_root() {
@@ -97,7 +98,7 @@ impl Cluster {
         command
     }
 
-    /// What `psql` says, or why it does not.
+    /// Output of `psql`, or its error.
     fn asked(&self, sql: &str) -> Result<String, String> {
         let folder = self.folder.path().to_str().unwrap();
         let mut psql = self.command("psql");
@@ -118,7 +119,7 @@ impl Cluster {
         format!("postgres://{user}@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// A workload of half a second with these lines, whose first are those of `[target]`.
+    /// A workload of half a second with these lines; the first belong to `[target]`.
     fn workload(&self, load: &str, target: &str) -> String {
         let file = self.path("w.toml");
         std::fs::write(&file, format!("seed = 3\nduration = \"500ms\"\n{load}\n[target]\n{target}\n")).unwrap();
@@ -129,7 +130,7 @@ impl Cluster {
         run(&[&self.workload(load, target)])
     }
 
-    /// How a run ends that cannot begin.
+    /// Result of a run that cannot start.
     fn refused(&self, target: &str) -> String {
         let target = format!("{target}\nconnections = 2\n[[request]]\nname = \"one\"\nsql = \"select 1\"");
         let ended = ended(&["run", &self.workload(OPEN, &target)]);
@@ -139,7 +140,7 @@ impl Cluster {
 }
 
 impl Drop for Cluster {
-    /// Immediately, yet so that it takes its shared memory with it.
+    /// Stops it immediately, but so that it releases its shared memory.
     fn drop(&mut self) {
         if let Some(process) = self.process.take() {
             process.signal(Signal::QUIT);
@@ -150,7 +151,7 @@ impl Drop for Cluster {
 
 const OPEN: &str = "arrivals.open.rate = \"100/s\"";
 
-fn what_is_asked_and_answered() -> Tested {
+fn queries_and_responses() -> Tested {
     let cluster = Cluster::start()?;
     cluster.ask("create table seen (session bigint, note text, price numeric, sold boolean, gone date)");
     let requests = |connections: &str| {
@@ -205,7 +206,7 @@ fn what_is_asked_and_answered() -> Tested {
     Ok(())
 }
 
-fn a_transaction_is_one_launch_and_leaves_nothing_behind() -> Tested {
+fn a_transaction_is_one_request_and_leaves_no_state() -> Tested {
     let cluster = Cluster::start()?;
     cluster.ask("create table account (id int primary key, balance int check (balance >= 0))");
     cluster.ask("insert into account values (1, 1000000), (2, 0)");
@@ -249,7 +250,7 @@ fn a_transaction_is_one_launch_and_leaves_nothing_behind() -> Tested {
     Ok(())
 }
 
-fn whoever_may_log_in_does() -> Tested {
+fn authentication_methods() -> Tested {
     let cluster = Cluster::start()?;
     cluster.ask("set password_encryption = 'md5'; create user hashed password 'p@ss/wörd'");
     cluster.ask("set password_encryption = 'scram-sha-256'; create user salted password 'p@ss/wörd'; create user plain password 'p@ss/wörd'; create user secure");
@@ -288,7 +289,7 @@ fn whoever_may_log_in_does() -> Tested {
     Ok(())
 }
 
-fn what_is_not_answered_in_time_is_cancelled() -> Tested {
+fn timeouts_cancel_the_query() -> Tested {
     let cluster = Cluster::start()?;
     let run = cluster.run(
         "arrivals.open = { rate = \"20/s\", process = \"constant\" }",
@@ -312,7 +313,7 @@ fn what_is_not_answered_in_time_is_cancelled() -> Tested {
         }
     }
     assert!(run.count(Outcome::Timeout) > 1 && run.count(Outcome::Ok) > 1, "{}", run.json["outcomes"]);
-    // The connections were used again, and nothing goes on sleeping.
+    // The connections were reused, and no query is still sleeping.
     assert!(run.connections() <= 3);
     assert_eq!(
         cluster.ask("select count(*) from pg_stat_activity where query like '%pg_sleep%' and pid <> pg_backend_pid()"),
@@ -321,10 +322,10 @@ fn what_is_not_answered_in_time_is_cancelled() -> Tested {
     Ok(())
 }
 
-fn few_connections_are_a_queue_and_lost_ones_are_made_again() -> Tested {
+fn pools_queue_requests_and_replace_lost_connections() -> Tested {
     let cluster = Cluster::start()?;
     let url = cluster.url("me");
-    // Each takes 20 ms on the one connection, and ten come at a time: the last waits for nine others.
+    // Each takes 20 ms on the only connection, and ten arrive together: the last waits for nine others.
     let run = cluster.run(
         "arrivals.open = { rate = \"4/s\", process = \"constant\", batch = 10 }",
         &format!("url = \"{url}\"\nconnections = 1\n[[request]]\nname = \"nap\"\nsql = \"select pg_sleep(0.02)\"\n"),
@@ -337,7 +338,7 @@ fn few_connections_are_a_queue_and_lost_ones_are_made_again() -> Tested {
     }
     assert!(run.json["waited_ms"]["mean"].as_f64() > Some(50.0), "{}", run.json["waited_ms"]);
     assert_ne!(run.json["validity"], "invalid");
-    // Every launch ends the process that serves it; the next has another.
+    // Every request ends its backend process; the next request uses another one.
     let killed = cluster.run(
         "arrivals.open = { rate = \"20/s\", process = \"constant\" }",
         &format!("url = \"{url}\"\nconnections = 2\n[[request]]\nname = \"die\"\nsql = \"select pg_terminate_backend(pg_backend_pid())\"\n"),
@@ -347,7 +348,7 @@ fn few_connections_are_a_queue_and_lost_ones_are_made_again() -> Tested {
     Ok(())
 }
 
-fn every_connection_is_hooked_before_the_first_launch() -> Tested {
+fn the_hook_runs_for_every_connection_before_the_first_request() -> Tested {
     let cluster = Cluster::start()?;
     let script = "#!/bin/sh\necho \"$1 $2\" >> \"$3\"\n";
     std::fs::write(cluster.path("hook"), script).unwrap();
@@ -376,14 +377,14 @@ fn every_connection_is_hooked_before_the_first_launch() -> Tested {
         let used: std::collections::BTreeSet<u32> = of.map(|event| event.connection).collect();
         assert!(!used.is_empty() && used.len() <= most, "{label}: {used:?}");
     }
-    // One that fails keeps the run from beginning.
+    // A failing hook prevents the run.
     let ended = ended(&["run", &cluster.workload(OPEN, &target("/nowhere/told"))]);
     assert!(ended.code == Some(1) && ended.stderr.contains("hook `"), "{ended:?}");
     Ok(())
 }
 
-/// The database's own statistics, and one statement of somebody's, each by a connection of its own.
-fn its_own_statistics_are_laid_beside_the_run() -> Tested {
+/// The database's own statistics, and a user's query, each over its own connection.
+fn database_statistics_appear_in_the_report() -> Tested {
     let cluster = Cluster::start()?;
     let (run, url) = (cluster.path("run"), cluster.url("me"));
     let text = format!(
@@ -410,7 +411,8 @@ fn its_own_statistics_are_laid_beside_the_run() -> Tested {
     Ok(())
 }
 
-/// Goes two ways by chance, and says in a table what it did: who, which way, what was drawn, and what was computed or answered.
+/// A script with two random branches, which records in a table the client, the branch, the random values and the
+/// results.
 const SCRIPT: &str = "\\set r random(1, 10)
 \\set x :r * 3 - 1
 \\if :r <= 4
@@ -422,7 +424,7 @@ insert into seen (client, way, r, x) values (:client_id, 'asked', :r, :before);
 \\endif
 ";
 
-/// The statements of each transaction in the server's log, by the program that said them, with how often each list of them was said.
+/// Statements of each transaction in the server's log, by program, with the number of occurrences of each list.
 fn transactions(log: &str) -> BTreeMap<String, BTreeMap<Vec<String>, usize>> {
     let mut open: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
     let mut done: BTreeMap<String, BTreeMap<Vec<String>, usize>> = BTreeMap::new();
@@ -448,7 +450,7 @@ fn transactions(log: &str) -> BTreeMap<String, BTreeMap<Vec<String>, usize>> {
     done
 }
 
-fn what_pgbench_does_is_imported_and_done_alike() -> Tested {
+fn pgbench_scripts_are_imported_equivalently() -> Tested {
     let mut cluster = Cluster::start()?;
     let folder = cluster.folder.path().to_str().unwrap().to_owned();
     let place = format!("-h {folder} -p {} -U me", cluster.port);
@@ -474,7 +476,7 @@ fn what_pgbench_does_is_imported_and_done_alike() -> Tested {
     }
     cluster.ask("select pg_reload_conf()");
 
-    // So many transactions, each the same statements in the same order: what the database counted, and its log.
+    // The same number of transactions with the same statements in the same order: by the database's count and its log.
     let built_in = "-n -M prepared -c 3 -t 20 -D scale=1 -b tpcb-like";
     let history = "select count(*), sum(delta) = (select sum(bbalance) from pgbench_branches), \
                    sum(delta) = (select sum(tbalance) from pgbench_tellers), \
@@ -486,7 +488,8 @@ fn what_pgbench_does_is_imported_and_done_alike() -> Tested {
     assert_eq!((run.events.len(), run.connections()), (60, 3));
     assert_eq!(cluster.ask(history), "120|t|t|t|t|t|t");
 
-    // A script of its own, whose values are pasted: the same ways as often, the same numbers, each client its own.
+    // A custom script with substituted values: the same branches equally often, the same numbers, and separate values
+    // per client.
     std::fs::write(cluster.path("it.sql"), SCRIPT).unwrap();
     let own = "select client, count(*), count(*) filter (where way = 'drawn') between 15 and 65, \
                count(*) filter (where way = 'drawn' and (r not between 1 and 4 or x <> r * 3 - 1)), \

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 
+use offered_base::{Instant, Nanos};
 use offered_io::Clock;
-use offered_model::{Instant, Nanos};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// No test waits longer for anything.
+/// Maximum wait of any test.
 const LONGEST: Instant = Instant::from_secs(50);
 
 /// `offered` with these arguments.
@@ -19,7 +19,7 @@ pub(crate) fn offered(args: &[&str]) -> Command {
     command
 }
 
-/// What a process left.
+/// Output and exit code of a process.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -27,7 +27,7 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// A process under way; ended when dropped.
+/// A running process, killed when dropped.
 pub(crate) struct Process {
     child: Child,
     stdout: Option<JoinHandle<String>>,
@@ -63,7 +63,7 @@ impl Process {
         kill_process(Pid::from_child(&self.child), signal).expect("a child of ours");
     }
 
-    /// Waits for its end.
+    /// Waits for the process to end.
     pub(crate) fn end(mut self) -> Ended {
         let ended = soon(|| self.child.try_wait().expect("a child of ours"));
         let text = |reader: Option<JoinHandle<String>>| reader.map(|r| r.join().expect("text")).unwrap_or_default();
@@ -83,12 +83,12 @@ impl Drop for Process {
     }
 }
 
-/// Runs `offered` to its end.
+/// Runs `offered` until it ends.
 pub(crate) fn ended(args: &[&str]) -> Ended {
     Process::start(offered(args)).end()
 }
 
-/// Asks again and again, for a bounded time.
+/// Polls a condition for a bounded time.
 pub(crate) fn soon<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let clock = Clock::start();
     while clock.now() < LONGEST {
@@ -100,15 +100,15 @@ pub(crate) fn soon<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     None
 }
 
-/// Waits until there is such a file.
+/// Waits until the file exists.
 pub(crate) fn until_exists(path: &Path) {
     assert!(soon(|| path.exists().then_some(())).is_some(), "{} never came", path.display());
 }
 
-/// `offered serve` in a process of its own, recording what it sees.
+/// `offered serve` in its own process, with a record.
 pub(crate) struct Serve {
     process: Process,
-    /// Without the slash at its end.
+    /// URL without a trailing slash.
     pub(crate) url: String,
 }
 
@@ -118,7 +118,7 @@ impl Serve {
         Self::with(&["--listen", listen, "--service", "exponential:1ms", "--wait-mode", "sleep", "--record", record])
     }
 
-    /// With these arguments.
+    /// Starts it with these arguments.
     pub(crate) fn with(args: &[&str]) -> Self {
         let mut command = offered(&["serve"]);
         command.args(args);
@@ -133,14 +133,14 @@ impl Serve {
         Self { process: Process { child, stdout: Some(drain(out)), stderr }, url }
     }
 
-    /// Ends it, and waits until the record is complete.
+    /// Stops it, and waits until the record is complete.
     pub(crate) fn stop(self) {
         self.process.signal(Signal::TERM);
         let ended = self.process.end();
         assert_eq!(ended.code, Some(0), "{ended:?}");
     }
 
-    /// Kills it: its port is closed from now on.
+    /// Kills it; its port is closed afterwards.
     pub(crate) fn kill(self) {
         drop(self);
     }

@@ -1,10 +1,10 @@
-//! Proxies: plain requests told whole, TLS through a tunnel, refusals in words.
+//! Proxies: plain requests with absolute URLs, TLS through a tunnel, and readable errors.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use offered_model::Outcome;
+use offered_events::Outcome;
 
 use crate::harness::Tested;
 use crate::nginx::Nginx;
@@ -12,9 +12,9 @@ use crate::process::ended;
 use crate::run::run;
 use crate::tls::{SECURE, certificates};
 
-tests![tls_goes_through_a_tunnel, a_plain_request_is_told_whole];
+tests![tls_goes_through_a_tunnel, plain_requests_use_absolute_urls];
 
-/// A proxy that makes tunnels for who knows the password; what it was asked, head by head.
+/// A proxy that opens tunnels for clients with the password; and the request heads that it received.
 fn proxy() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -82,9 +82,9 @@ fn tls_goes_through_a_tunnel() -> Tested {
     Ok(())
 }
 
-fn a_plain_request_is_told_whole() -> Tested {
+fn plain_requests_use_absolute_urls() -> Tested {
     let folder = tempfile::tempdir().unwrap();
-    // nginx answers for any host when it is asked for a whole URL, as a proxy is.
+    // nginx responds for any host to an absolute URL, like a proxy.
     let listen = "listen 127.0.0.1:PORT; access_log FOLDER/access.log whole;";
     let nginx = Nginx::listening(folder.path(), listen)?;
     let through = nginx.url.replace("http://", "http://me:secret@");

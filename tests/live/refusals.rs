@@ -1,27 +1,27 @@
-//! A system that refuses: the n-th call of each kind fails, as in the torture tests of curl, and the accounts hold.
+//! Failing system calls: the n-th call of each kind fails, as in curl's torture tests, and the counts stay consistent.
 //!
-//! strace puts the failure in. It counts the calls of each thread by itself, so some of the runs have several. Whatever is refused, the
-//! program ends by itself and in words, never by a panic or a signal; what it prints as a result agrees with itself and with what it
-//! kept; and no launch that the server answered is counted as another's.
+//! strace injects the failures. It counts the calls of each thread separately, so a run may have several failures.
+//! Whatever fails, the program exits by itself with a message, never by a panic or a signal; its result is consistent
+//! with itself and with its recording; and no request that the server completed is attributed to another.
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::process::Command;
 
-use offered_model::Outcome;
+use offered_events::Outcome;
 use offered_store::{ReadOptions, RunRecord, read};
 
 use crate::harness::{Tested, needs};
 use crate::process::{Process, Serve, offered};
 use crate::run::seen;
 
-tests![every_call_that_is_refused_leaves_accounts_that_agree];
+tests![counts_agree_after_every_failing_system_call];
 
-/// A system call, how it fails, and which ones of a thread's.
+/// A system call, its error, and the numbers of the calls per thread that fail.
 type Refusal = (&'static str, &'static str, &'static [u32]);
 
-/// Calls of a short recorded run from its first directory on: what comes before is the loader's. Those that begin at a number above 1
-/// leave out what a process does before `main`.
+/// Calls of a short recorded run from its first directory on; earlier ones belong to the loader. Ranges that start
+/// above 1 skip the calls before `main`.
 const REFUSALS: [Refusal; 13] = [
     ("mkdir", "ENOSPC", &[1, 2, 3]),
     ("write", "ENOSPC", &[1, 2, 3, 4, 5, 6, 8, 13, 21]),
@@ -38,15 +38,15 @@ const REFUSALS: [Refusal; 13] = [
     ("clone3", "EAGAIN", &[1, 2, 3, 4, 5]),
 ];
 
-fn every_call_that_is_refused_leaves_accounts_that_agree() -> Tested {
-    // It must be allowed to trace as well.
+fn counts_agree_after_every_failing_system_call() -> Tested {
+    // strace also needs permission to trace.
     let traces = Command::new("strace").args(["-f", "--seccomp-bpf", "-o", "/dev/null", "true"]).output();
     needs("strace", traces.is_ok_and(|traced| traced.status.success()))?;
     let folder = tempfile::tempdir().unwrap();
     let cases: Vec<_> =
         REFUSALS.iter().flat_map(|(call, error, nth)| nth.iter().map(move |n| (call, error, n))).collect();
     let found: Vec<Refused> = std::thread::scope(|scope| {
-        // Each waits most of its time for its launches.
+        // Each run mostly waits for its schedule.
         let parts = cases.chunks(cases.len().div_ceil(4)).map(|cases| {
             let refuse = |(call, error, n): &(&&str, &&str, &u32)| refuse(folder.path(), call, error, **n);
             scope.spawn(move || cases.iter().map(refuse).collect::<Vec<_>>())
@@ -60,24 +60,24 @@ fn every_call_that_is_refused_leaves_accounts_that_agree() -> Tested {
     Ok(())
 }
 
-/// What a run was refused.
+/// Result of a run with injected failures.
 #[derive(PartialEq)]
 enum Refused {
     Nothing,
-    /// Its judgement, after its load was made.
+    /// Its verdict, after all requests were sent.
     Judging,
-    /// Something else.
+    /// Another end.
     Something,
 }
 
-/// Runs with the `n`-th `call` of each thread refused.
+/// Runs with the `n`-th `call` of each thread failing.
 fn refuse(folder: &Path, call: &str, error: &str, n: u32) -> Refused {
     let case = format!("{call}-{error}-{n}");
     let (out, trace, record) =
         (folder.join(&case), folder.join(format!("{case}.trace")), folder.join(format!("{case}.csv")));
     let server = Serve::start("127.0.0.1:0", &record);
     let mut command = Command::new("strace");
-    // Cargo's would have the loader look in more places.
+    // With Cargo's variable the loader would search more directories.
     command.env_remove("LD_LIBRARY_PATH");
     command.args(["-f", "--seccomp-bpf", "-o"]).arg(&trace).arg("-e").arg(format!("trace={call}"));
     command.arg("-e").arg(format!("inject={call}:error={error}:when={n}")).arg(offered(&[]).get_program());
@@ -93,7 +93,7 @@ fn refuse(folder: &Path, call: &str, error: &str, n: u32) -> Refused {
     assert!(matches!(ended.code, Some(0..=4 | 99)), "{case}: {ended:?}");
     assert!(!ended.stderr.contains("panicked"), "{case}: {ended:?}");
     let told: Option<serde_json::Value> = serde_json::from_str(&ended.stdout).ok();
-    // Whose words could not be written has none.
+    // If the message could not be written, there is none.
     assert!(told.is_some() || ended.stderr.contains("error: ") || call == "write", "{case}: {ended:?}");
     let kept = read(&out, &ReadOptions::default()).ok();
     let events = kept.as_ref().map(|kept| kept.events.to_vec().unwrap()).unwrap_or_default();
@@ -102,7 +102,7 @@ fn refuse(folder: &Path, call: &str, error: &str, n: u32) -> Refused {
         let outcomes = told["outcomes"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
         assert_eq!(launched, outcomes, "{case}");
         let is_whole = RunRecord::read(&out).ok().flatten().is_some();
-        // What is printed may be refused as well, which is 1.
+        // Printing may fail as well, which gives exit code 1.
         assert!(is_whole || ended.code == Some(4) || call == "write", "{case}: {ended:?}");
         if is_whole {
             assert_eq!(events.len() as u64, launched, "{case}");

@@ -1,10 +1,10 @@
-//! One `offered run` with everything it says about itself, checked against itself.
+//! Runs `offered run` and checks that its outputs are consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use offered_model::{Event, Outcome};
+use offered_events::{Event, Outcome};
 use offered_store::{ReadOptions, read};
 use serde_json::Value;
 
@@ -14,22 +14,22 @@ use crate::process::{Ended, Process, offered};
 pub(crate) struct Run {
     pub(crate) json: Value,
     pub(crate) events: Vec<Event>,
-    /// The names that events are labelled with.
+    /// Labels of events.
     pub(crate) labels: Vec<String>,
 }
 
-/// Begins a run that will be recorded in `out`.
+/// Starts a run that is recorded in `out`.
 pub(crate) fn start(out: &Path, args: &[&str]) -> Process {
     start_by(offered(&[]), out, args)
 }
 
-/// The same by a command that ends in the program.
+/// The same with a command that ends in the program.
 pub(crate) fn start_by(mut command: Command, out: &Path, args: &[&str]) -> Process {
     command.args(["run", "--json", "--quiet", "--wait-mode", "sleep", "--output"]).arg(out).args(args);
     Process::start(command)
 }
 
-/// Runs to the end.
+/// Runs until it ends.
 pub(crate) fn run(args: &[&str]) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
@@ -38,12 +38,12 @@ pub(crate) fn run(args: &[&str]) -> Run {
 }
 
 impl Run {
-    /// Reads what a run left, and checks its bookkeeping: one event per launch, times in order, sums that agree.
+    /// Reads the output of a run and checks its consistency: one event per request, times in order, sums that agree.
     pub(crate) fn of(ended: Ended, out: &Path) -> Self {
         assert!(matches!(ended.code, Some(0 | 3 | 99)), "{ended:?}");
         let json: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|why| panic!("{why}: {ended:?}"));
         if ended.code == Some(99) {
-            // Without thresholds, the one way to fail is that nothing went well.
+            // Without thresholds, the only failure is that no request succeeded.
             assert!(json["outcomes"]["ok"].is_null() || json["thresholds"] != Value::Array(Vec::new()), "{ended:?}");
         }
         let recording = read(out, &ReadOptions::default()).unwrap();
@@ -76,18 +76,18 @@ impl Run {
         self.events.iter().filter(|event| event.outcome == outcome).count()
     }
 
-    /// How many launches wrote a request, or at least began to.
+    /// Number of requests that were written, at least partly.
     pub(crate) fn sent(&self) -> usize {
         self.events.iter().filter(|event| event.sent.is_some()).count()
     }
 
-    /// How many connections were used.
+    /// Number of connections used.
     pub(crate) fn connections(&self) -> usize {
         let used = self.events.iter().filter(|event| event.sent.is_some());
         used.map(|event| (event.worker, event.connection)).collect::<BTreeSet<_>>().len()
     }
 
-    /// Every event has this outcome, with these words in its error.
+    /// Checks that every event has this outcome, with these words in its error.
     pub(crate) fn all(&self, outcome: Outcome, words: &str) {
         assert!(!self.events.is_empty());
         for event in &self.events {
@@ -97,13 +97,13 @@ impl Run {
     }
 }
 
-/// A row of the record of `offered serve`: its target, and whether it was answered in full.
+/// A row of the record of `offered serve`: the target, and whether the response was complete.
 pub(crate) struct Seen {
     pub(crate) path: String,
     pub(crate) is_answered: bool,
 }
 
-/// What the server saw.
+/// Reads the record of the server.
 pub(crate) fn seen(record: &PathBuf) -> Vec<Seen> {
     let text = std::fs::read_to_string(record).unwrap();
     let rows = text.lines().skip(1).map(|line| {

@@ -1,4 +1,4 @@
-//! A generator that really cannot keep up says so and ends with 3, on the run itself and not only on edited records.
+//! A saturated generator reports it and exits with code 3, on the run itself and not only on edited records.
 
 use std::process::Command;
 
@@ -11,13 +11,13 @@ use serde_json::Value;
 use crate::process::{Process, offered};
 
 tests![
-    one_thread_asked_for_millions_of_launches_a_second_is_saturated_and_says_so,
-    more_users_than_files_may_be_open_are_warned_of,
+    a_saturated_thread_is_reported,
+    more_users_than_open_files_gives_a_warning,
 ];
 
-/// Half a million launches, all meant for a quarter of a second: behind from the first on, the thread has no time to sleep until the
-/// last. Few connections keep what reaches the server small.
-fn one_thread_asked_for_millions_of_launches_a_second_is_saturated_and_says_so() {
+/// Half a million requests, all scheduled within a quarter of a second: the thread is late from the first and never
+/// sleeps until the last. Few connections limit the load on the server.
+fn a_saturated_thread_is_reported() {
     let seed = Seed(1);
     let policy = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed }).unwrap();
     let server = Server::start(Options::new(policy, Law::constant(0.0).unwrap(), seed)).unwrap();
@@ -31,7 +31,7 @@ fn one_thread_asked_for_millions_of_launches_a_second_is_saturated_and_says_so()
     let run: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(run["validity"], "invalid");
     assert_eq!(run["busy"].as_array().unwrap().len(), 1);
-    // What of it comes first depends on whether the machine let the thread work all the time.
+    // Which message is first depends on whether the thread could run all the time.
     let because = run["reason"].as_str().unwrap();
     assert!(
         ["saturated", "not sent", "late or more", "sent rate"].iter().any(|word| because.contains(word)),
@@ -39,8 +39,8 @@ fn one_thread_asked_for_millions_of_launches_a_second_is_saturated_and_says_so()
     );
 }
 
-/// Nobody of them asks for anything in so short a time.
-fn more_users_than_files_may_be_open_are_warned_of() {
+/// None of the users sends a request in this short time.
+fn more_users_than_open_files_gives_a_warning() {
     let seed = Seed(1);
     let policy = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed }).unwrap();
     let server = Server::start(Options::new(policy, Law::constant(0.0).unwrap(), seed)).unwrap();

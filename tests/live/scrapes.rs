@@ -1,4 +1,4 @@
-//! Numbers that are asked for while a run goes on: by pages of exporters, nginx's `stub_status`, and a database's own statistics.
+//! Metrics scraped during a run: from exporters, nginx's `stub_status`, and a database's own statistics.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,13 +12,13 @@ use serde_json::Value;
 use crate::process::{Serve, ended};
 
 tests![
-    an_exporter_is_asked_beside_the_run,
-    who_cannot_be_asked_is_told_and_the_run_goes_on,
-    what_cannot_be_scraped_is_refused,
-    a_rate_is_set_for_a_load
+    exporters_are_scraped_during_the_run,
+    unreachable_exporters_are_reported_and_the_run_continues,
+    invalid_scrape_targets_are_refused,
+    load_option_determines_the_rate
 ];
 
-/// An exporter: the n-th that asks it is told `page(n)`, whole.
+/// An exporter that responds to the n-th request with `page(n)`.
 fn exporter(page: impl Fn(u64) -> String + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -50,7 +50,8 @@ fn answer(mut stream: TcpStream, page: &dyn Fn(u64) -> String, asked: &AtomicU64
     }
 }
 
-/// `node_exporter` on two processors, of which so much of one works; and a counter of somebody's own that begins anew at the tenth.
+/// A `node_exporter` page for two processors with this share of one busy, and a custom counter that restarts at the
+/// tenth request.
 fn node(nth: u64, share: f64) -> String {
     let seconds = nth as f64 / 5.0;
     let (user, idle) = (share * seconds, (1.0 - share) * seconds);
@@ -70,7 +71,7 @@ fn node(nth: u64, share: f64) -> String {
     )
 }
 
-fn an_exporter_is_asked_beside_the_run() {
+fn exporters_are_scraped_during_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
     let server = Serve::with(&["--listen", "127.0.0.1:0", "--service", "exponential:1ms", "--wait-mode", "sleep"]);
@@ -107,7 +108,8 @@ fn an_exporter_is_asked_beside_the_run() {
         let found = measures.iter().find(|m| m["resource"] == resource && m["of"].as_str().unwrap().starts_with(of));
         found.unwrap_or_else(|| panic!("{resource} {of} is not in {measures:?}"))["mean"].as_f64().unwrap()
     };
-    // Shares have no clock in them; rates are those of a page that counts askings, five in a second, as far as the machine let them be.
+    // Shares do not depend on time. Rates are those of a page that counts requests, five per second if the machine
+    // permits.
     assert!((mean("db", "processors", "") - 0.48).abs() < 0.01, "{side}");
     assert!((mean("db", "core", "cpu0") - 0.96).abs() < 0.01 && (mean("app", "core", "cpu0") - 0.32).abs() < 0.01);
     assert!((mean("db", "memory", "") - 0.25).abs() < 1e-9 && mean("db", "running", "") == 2.0);
@@ -143,7 +145,7 @@ fn an_exporter_is_asked_beside_the_run() {
     }
 }
 
-fn who_cannot_be_asked_is_told_and_the_run_goes_on() {
+fn unreachable_exporters_are_reported_and_the_run_continues() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
     let server = Serve::with(&["--listen", "127.0.0.1:0", "--service", "exponential:1ms", "--wait-mode", "sleep"]);
@@ -174,12 +176,12 @@ fn who_cannot_be_asked_is_told_and_the_run_goes_on() {
     ] {
         assert!(page.contains(part), "{part} is not in {page}");
     }
-    // Without a directory there is nowhere to keep it, which is said.
+    // Without a run directory nothing is recorded, which is reported.
     let made = ended(&["run", &workload, "--quiet"]);
     assert!(made.stderr.contains("nothing is scraped"), "{made:?}");
 }
 
-fn what_cannot_be_scraped_is_refused() {
+fn invalid_scrape_targets_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let workload = folder.path().join("w.toml");
     for (scrape, why) in [
@@ -202,8 +204,8 @@ fn what_cannot_be_scraped_is_refused() {
     }
 }
 
-/// Two processors, of which a tenth of one works always and 20 ms more for every answer.
-fn a_rate_is_set_for_a_load() {
+/// Two processors, of which a tenth of one is always busy, plus 20 ms per response.
+fn load_option_determines_the_rate() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
     let answers = Arc::new(AtomicU64::new(0));
@@ -239,12 +241,12 @@ fn a_rate_is_set_for_a_load() {
     let rate = set["rate_per_s"].as_f64().unwrap();
     assert!((rate / 45.0 - 1.0).abs() < 0.15, "{set}");
     assert!((summary["asked_rate_per_s"].as_f64().unwrap() - rate).abs() < 1e-3, "{summary}");
-    // What was measured is what was launched, whatever that was.
+    // The measured rate is the rate of the requests sent.
     let answered = summary["answered_rate_per_s"].as_f64().unwrap();
     let expected = 0.05 + 0.01 * answered;
     assert!((set["measured"].as_f64().unwrap() / expected - 1.0).abs() < 0.15, "{set} of {answered}/s");
 
-    // A machine that does nothing for it, and a server that answers nothing well, are not loaded ever more.
+    // A machine without additional work, or a server that only fails, does not get ever more load.
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     fs::write(&workload, text.replace(&server.to_string(), &gone.to_string())).unwrap();
     let made = ended(&["run", &workload, "--load", "0.5", "--pilot", "2s", "--output", &path("gone")]);

@@ -1,12 +1,12 @@
-//! Sessions that log in, keep cookies, read answers and use what they read, against a small web application that is strict; and
-//! what they say when it breaks its contract.
+//! Sessions that log in, keep cookies, and use values of responses, against a small strict web application; and their
+//! failures when it breaks its contract.
 
 mod shop;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use offered_model::{Event, Outcome};
+use offered_events::{Event, Outcome};
 use offered_store::{ReadOptions, read};
 use serde_json::Value;
 
@@ -14,15 +14,15 @@ use self::shop::{Broken, Shop};
 use crate::process::{Ended, Process, offered};
 
 tests![
-    a_visit_goes_well_as_long_as_the_application_keeps_its_contract,
-    a_page_without_an_object_is_a_failed_launch_for_all_who_judge,
-    a_broken_contract_is_told_loudly,
-    a_failed_check_breaks_the_threshold_or_stops_the_run,
-    data_are_dealt_out_once_and_their_end_is_told,
-    a_script_that_cannot_run_is_one_line
+    a_visit_succeeds_while_the_application_keeps_its_contract,
+    a_page_with_a_missing_object_is_a_failed_request_everywhere,
+    a_broken_contract_is_reported,
+    failed_checks_fail_the_threshold_or_stop_the_run,
+    data_rows_are_used_once_and_exhaustion_is_reported,
+    invalid_scripts_are_refused_in_one_line
 ];
 
-/// What a run left: how it ended, its document, its launches and their objects.
+/// Output of a run: exit code, document, requests and their objects.
 struct Left {
     ended: Ended,
     json: Value,
@@ -47,7 +47,7 @@ fn run(shop: &Shop, text: &str, args: &[&str]) -> Left {
     run_into(shop, text, args, &folder.path().join("run"))
 }
 
-/// The same, recorded in `out`; the workload lies beside it.
+/// The same, recorded in `out`, with the workload beside it.
 fn run_into(shop: &Shop, text: &str, args: &[&str], out: &Path) -> Left {
     let folder = out.parent().unwrap();
     let workload = folder.join("w.toml");
@@ -69,7 +69,7 @@ fn read_left(ended: Ended, out: &Path) -> Left {
     Left { ended, json, events: recording.events.to_vec().unwrap(), objects }
 }
 
-/// A visit: log in by a form, see the page with its pictures, order what it offers.
+/// A visit: log in with a form, load the page with its images, order an item.
 const VISIT: &str = r#"
 duration = "2s"
 [generator]
@@ -127,14 +127,14 @@ request = "page"
 request = "order"
 "#;
 
-fn a_visit_goes_well_as_long_as_the_application_keeps_its_contract() {
+fn a_visit_succeeds_while_the_application_keeps_its_contract() {
     let shop = Shop::open(Broken::Nothing);
     let left = run(&shop, VISIT, &[]);
     assert!(matches!(left.ended.code, Some(0 | 3)), "{:?}", left.ended);
     let well = left.count(Outcome::Ok);
     assert_eq!(well, left.events.len(), "{}: {:?}", left.json["outcomes"], left.errors(Outcome::CheckFailed));
     assert!(well > 40, "{well} launches");
-    // Each login is a redirect, so two requests; objects are the page's.
+    // Each login is a redirect, so two requests; objects belong to the page.
     let of = |label: u16| left.events.iter().filter(|event| event.label == label).count();
     let (logins, pages, orders) = (of(1), of(2), of(3));
     assert_eq!(shop.served(), left.events.len() + logins + left.objects.len());
@@ -143,13 +143,13 @@ fn a_visit_goes_well_as_long_as_the_application_keeps_its_contract() {
     assert_eq!(left.json["pages"]["pages"], pages);
     assert_eq!(left.json["pages"]["objects"], 4 * pages);
     assert_eq!(left.json["pages"]["failed"], 0);
-    // A session's own connections: one, and two more beside it for the objects.
+    // Connections per session: one, plus two for the objects.
     for session in left.events.iter().map(|event| event.session).collect::<BTreeSet<_>>() {
         let mine = left.events.iter().chain(&left.objects).filter(|event| event.session == session);
         let connections: BTreeSet<u32> = mine.map(|event| event.connection).collect();
         assert!(connections.len() <= 3, "session {session}: {connections:?}");
     }
-    // Every page was thought about, and is over with its last object.
+    // Every page has a think time, and ends with its last object.
     let orders = left.events.iter().filter(|event| event.label == 3);
     for order in orders {
         let mine = left.objects.iter().filter(|object| object.session == order.session);
@@ -158,7 +158,7 @@ fn a_visit_goes_well_as_long_as_the_application_keeps_its_contract() {
     }
 }
 
-fn a_page_without_an_object_is_a_failed_launch_for_all_who_judge() {
+fn a_page_with_a_missing_object_is_a_failed_request_everywhere() {
     let shop = Shop::open(Broken::Picture);
     let bounds =
         ["errors{page} < 1%", "errors{login} < 1%", "page.errors < 1%", "objects.errors < 24%", "page.p95 < 10s"];
@@ -185,13 +185,13 @@ fn a_page_without_an_object_is_a_failed_launch_for_all_who_judge() {
     assert!(pages > 0 && left.count(Outcome::ObjectFailed) == pages, "{}", left.json["outcomes"]);
     assert_eq!(left.errors(Outcome::ObjectFailed), BTreeSet::from(["object /static/c.png: http_error 404".into()]));
     assert_eq!(left.json["pages"]["failed"], pages);
-    // Whether the launches are to be believed is another matter, of which a busy machine decides.
+    // The validity of the run depends on the machine.
     assert!(matches!(left.ended.code, Some(99 | 3)), "{:?}", left.ended);
     assert_eq!(left.count(Outcome::Ok) + pages, left.events.len());
     assert_eq!(figures(&left.json), expected);
     assert_eq!(figures(&reported(&out)["runs"][0]), expected);
 
-    // Two workers that met judge no otherwise.
+    // Two workers with a rendezvous give the same verdict.
     let (workload, met) = (folder.path().join("w.toml"), folder.path().join("met"));
     let workers = ["1/2", "2/2"].map(|share| {
         let mut worker = offered(&["run", "--quiet", "--json", "--seed", "5", "--share", share, "--rendezvous"]);
@@ -208,7 +208,7 @@ fn a_page_without_an_object_is_a_failed_launch_for_all_who_judge() {
     assert_eq!(figures(&left.json), [Some(0.0), Some(0.0), Some(0.0), Some(25.0), None]);
 }
 
-fn a_broken_contract_is_told_loudly() {
+fn a_broken_contract_is_reported() {
     let gone = |requests: &[&str], text: &str| -> String {
         assert!(requests.iter().all(|name| text.contains(name)));
         text.to_owned()
@@ -226,7 +226,7 @@ fn a_broken_contract_is_told_loudly() {
         assert!(failed > 0, "{broken:?}: {}", left.json["outcomes"]);
         assert_eq!(left.errors(outcome), BTreeSet::from([error.into()]), "{broken:?}");
         assert_eq!(left.json["outcomes"]["check_failed"], failed);
-        // Who could not log in does not go on.
+        // A session without login does not continue.
         if matches!(broken, Broken::Json | Broken::NoCookie | Broken::Fails) {
             assert!(left.events.iter().all(|event| event.label < 2), "{broken:?}: the session ended there");
             assert_eq!(shop.orders(), 0);
@@ -234,13 +234,13 @@ fn a_broken_contract_is_told_loudly() {
     }
 }
 
-fn a_failed_check_breaks_the_threshold_or_stops_the_run() {
+fn failed_checks_fail_the_threshold_or_stop_the_run() {
     let shop = Shop::open(Broken::Stock);
     let text =
         format!("{VISIT}\n[thresholds]\n\"errors.rate{{page}}\" = \"< 1%\"\n\"errors.rate{{login}}\" = \"< 1%\"\n");
     let left = run(&shop, &text, &[]);
     let judged: Vec<&Value> = left.json["thresholds"].as_array().unwrap().iter().map(|t| &t["result"]).collect();
-    // Of a run not to be believed nothing is checked.
+    // Thresholds of an invalid run are not checked.
     if left.ended.code != Some(3) {
         assert_eq!((left.ended.code, judged), (Some(99), vec![&Value::from("failed"), &Value::from("passed")]));
     }
@@ -252,7 +252,7 @@ fn a_failed_check_breaks_the_threshold_or_stops_the_run() {
     assert_ne!(left.ended.code, Some(0));
 }
 
-fn data_are_dealt_out_once_and_their_end_is_told() {
+fn data_rows_are_used_once_and_exhaustion_is_reported() {
     let text = r#"
 duration = "1s"
 [generator]
@@ -279,7 +279,7 @@ check = [{ status = 200 }]
         |at: usize| seen.iter().map(|path| path.split('/').nth(at).unwrap().to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(column(2).len(), 40, "every number once, whichever thread sent it");
     assert_eq!((column(3), column(3).len()), (column(4), 40));
-    // A file with two rows is at its end with the third session.
+    // A file with two rows is exhausted at the third session.
     let text = text
         .replace("id = { uuid = true }", "id = { file = \"users.csv\", at_end = \"error\" }")
         .replace("{{id}}", "{{id.name}}");
@@ -294,7 +294,7 @@ check = [{ status = 200 }]
     assert!(ended.stderr.contains("the 2 rows of users.csv are used up (id)"), "{}", ended.stderr);
 }
 
-fn a_script_that_cannot_run_is_one_line() {
+fn invalid_scripts_are_refused_in_one_line() {
     let shop = Shop::open(Broken::Nothing);
     let base = "duration = \"1s\"\narrivals.open.rate = \"5/s\"\ntarget.url = \"URL\"\n";
     for (rest, line) in [

@@ -1,4 +1,4 @@
-//! Exchanges as people see them: a session walked once, the failures of a real run, what a dry run would send.
+//! Printed exchanges: a session run once, failures of a real run, and requests of a dry run.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -9,13 +9,13 @@ use crate::process::{Ended, Serve, ended};
 use crate::run::seen;
 
 tests![
-    a_session_is_walked_once_and_every_exchange_is_shown,
-    a_url_needs_no_load_to_be_asked_once,
-    failures_of_a_run_are_kept_and_shown_and_not_too_many_of_a_kind,
-    redirects_are_followed_as_far_as_the_flag_says
+    once_prints_every_exchange_of_a_session,
+    once_needs_no_load_for_a_url,
+    failures_are_recorded_and_printed_with_a_limit_per_kind,
+    redirects_are_followed_up_to_the_limit
 ];
 
-/// A sign-in whose answer is used, and a page that is not what it should be.
+/// A login whose response is used, and a page with unexpected content.
 fn visit(folder: &Path, server: &Serve) -> String {
     std::fs::write(folder.join("users.csv"), "name,password\nann,secret-1\nbob,secret-2\n").unwrap();
     let text = format!(
@@ -40,7 +40,7 @@ fn has(ended: &Ended, text: &str, parts: &[&str]) {
     assert!(!text.contains("secret-"), "{ended:?}");
 }
 
-fn a_session_is_walked_once_and_every_exchange_is_shown() {
+fn once_prints_every_exchange_of_a_session() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("seen.csv");
     let server = Serve::start("127.0.0.1:0", &record);
@@ -68,7 +68,7 @@ fn a_session_is_walked_once_and_every_exchange_is_shown() {
     assert_eq!(seen(&record).len(), 6, "nothing was asked but what was shown");
 }
 
-fn a_url_needs_no_load_to_be_asked_once() {
+fn once_needs_no_load_for_a_url() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let once = ended(&["run", &format!("{}/echo", server.url), "--once", "-H", "X-Api-Key: secret-key"]);
@@ -81,7 +81,7 @@ fn a_url_needs_no_load_to_be_asked_once() {
     }
 }
 
-fn failures_of_a_run_are_kept_and_shown_and_not_too_many_of_a_kind() {
+fn failures_are_recorded_and_printed_with_a_limit_per_kind() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let file = visit(folder.path(), &server).replace("1h", "1ms");
@@ -101,14 +101,14 @@ fn failures_of_a_run_are_kept_and_shown_and_not_too_many_of_a_kind() {
     let file = out.join("failed.jsonl");
     assert!(!std::fs::read_to_string(&file).unwrap().contains("secret-"));
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    // What is not scripted is listened to only where somebody wants to see it.
+    // Responses of requests without a script are recorded only on request.
     let missing = [&format!("{}/status/404", server.url), "--open", "50/s", "-d", "500ms", "--quiet"];
     let run = ended(&[&["run"], &missing[..], &["--verbose"]].concat());
     assert_eq!(run.stderr.matches(": http_error, status 404").count(), offered_run::ExchangeObserver::MAX_PER_KIND, "{run:?}");
     server.stop();
 }
 
-fn redirects_are_followed_as_far_as_the_flag_says() {
+fn redirects_are_followed_up_to_the_limit() {
     use std::io::{BufRead, BufReader, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -118,7 +118,7 @@ fn redirects_are_followed_as_far_as_the_flag_says() {
                 let mut reader = BufReader::new(stream);
                 let mut line = String::new();
                 while reader.read_line(&mut line).is_ok_and(|read| read > 0) {
-                    // Only the first line of a request is answered.
+                    // Responds only to the first line of a request.
                     let asked = std::mem::take(&mut line);
                     let answer = match asked.split(' ').nth(1).filter(|_| asked.starts_with("GET ")) {
                         Some("/0") => "200 OK",
@@ -129,7 +129,7 @@ fn redirects_are_followed_as_far_as_the_flag_says() {
                         _ => continue,
                     };
                     let answer = format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n");
-                    // Who asks may be gone.
+                    // The client may have closed.
                     let _ = reader.get_mut().write_all(answer.as_bytes());
                 }
             });

@@ -1,4 +1,4 @@
-//! Servers of other protocols, from Python packages.
+//! Servers for other protocols, from Python packages.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -17,7 +17,7 @@ fn has(modules: &str) -> bool {
     Command::new("python3").args(["-c", &format!("import {modules}")]).output().is_ok_and(|o| o.status.success())
 }
 
-/// A server under way, and what it has been told, a line each.
+/// A running server, and the lines that it received.
 pub(crate) struct Server {
     process: Process,
     log: std::path::PathBuf,
@@ -25,14 +25,14 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// `orders.py`, whose descriptors are `orders.binpb` in `folder`.
+    /// Starts `orders.py`, whose descriptors are `orders.binpb` in `folder`.
     pub(crate) fn orders(folder: &Path) -> Result<Self, Missing> {
         needs("grpc", has("grpc, grpc_reflection"))?;
         let descriptors = folder.join("orders.binpb");
         Ok(Self::start(folder, "orders.py", &[descriptors.to_str().unwrap()]))
     }
 
-    /// `chat.py`.
+    /// Starts `chat.py`.
     pub(crate) fn chat(folder: &Path) -> Result<Self, Missing> {
         needs("websockets", has("websockets.sync.server"))?;
         Ok(Self::start(folder, "chat.py", &[]))
@@ -52,12 +52,12 @@ impl Server {
         Self { process, log, url: format!("http://127.0.0.1:{port}") }
     }
 
-    /// What it was told so far.
+    /// Lines received so far.
     pub(crate) fn told(&self) -> Vec<String> {
         std::fs::read_to_string(&self.log).unwrap().lines().map(str::to_owned).collect()
     }
 
-    /// Ends it; what it was told.
+    /// Stops it and returns the lines that it received.
     pub(crate) fn stop(self) -> Vec<String> {
         drop(self.process);
         std::fs::read_to_string(self.log).unwrap().lines().map(str::to_owned).collect()

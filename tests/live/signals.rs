@@ -1,10 +1,11 @@
-//! Ctrl-C once, twice, three times, a terminal that goes away, and kill -9: what was launched is accounted for.
+//! Ctrl-C once, twice and three times, a closed terminal, and kill -9: all requests are accounted for.
 
 use std::path::Path;
 use std::process::Command;
 
+use offered_base::Instant;
+use offered_events::{Note, Outcome};
 use offered_io::Clock;
-use offered_model::{Instant, Note, Outcome};
 use offered_store::{ReadOptions, read};
 use rustix::process::Signal;
 
@@ -12,19 +13,19 @@ use crate::process::{Ended, Process, Serve, offered, soon, until_exists};
 use crate::run::{Run, seen, start, start_by};
 
 tests![
-    the_first_ctrl_c_stops_and_reports_every_launch,
-    the_second_ctrl_c_waits_for_nothing_and_loses_nothing,
-    the_third_leaves_at_once,
-    a_terminal_that_goes_away_stops_the_run_and_nohup_keeps_it,
-    a_killed_run_can_be_read_and_says_that_it_was_cut,
-    ctrl_c_ends_the_wait_for_a_start_that_is_far,
+    the_first_ctrl_c_stops_and_reports_every_request,
+    the_second_ctrl_c_aborts_without_losing_events,
+    the_third_ctrl_c_exits_at_once,
+    a_closed_terminal_stops_the_run_except_under_nohup,
+    a_killed_run_is_readable_and_marked_as_incomplete,
+    ctrl_c_ends_the_wait_for_a_distant_start,
     a_run_whose_directory_vanishes_fails_with_one_line,
-    a_disk_that_takes_no_more_is_told_and_what_it_did_not_take_counts_all_the_same,
-    a_disk_that_was_full_for_a_while_costs_nothing,
+    a_full_disk_is_reported_and_lost_events_are_counted,
+    a_temporarily_full_disk_loses_nothing,
     a_run_may_stop_when_its_disk_is_full
 ];
 
-/// A run of a minute, half of whose requests are never answered.
+/// A run of a minute, half of whose requests get no response.
 fn endless(folder: &Path, server: &Serve) -> Process {
     let file = folder.join("w.toml");
     let text = format!(
@@ -32,7 +33,7 @@ fn endless(folder: &Path, server: &Serve) -> Process {
         server.url
     );
     std::fs::write(&file, text).unwrap();
-    // Who runs the tests with nohup would hand its deafness on.
+    // Under nohup the child would inherit the ignored signal.
     let mut command = Command::new("env");
     command.arg("--default-signal=HUP").arg(offered(&[]).get_program());
     let process = start_by(command, &folder.join("run"), &[file.to_str().unwrap()]);
@@ -40,7 +41,7 @@ fn endless(folder: &Path, server: &Serve) -> Process {
     process
 }
 
-fn the_first_ctrl_c_stops_and_reports_every_launch() {
+fn the_first_ctrl_c_stops_and_reports_every_request() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("seen.csv");
     let server = Serve::start("127.0.0.1:0", &record);
@@ -50,7 +51,7 @@ fn the_first_ctrl_c_stops_and_reports_every_launch() {
     server.stop();
     assert!(run.count(Outcome::Ok) > 0 && run.count(Outcome::Cut) > 0, "{}", run.json["outcomes"]);
     assert_eq!(run.count(Outcome::Ok) + run.count(Outcome::Cut), run.events.len());
-    let is_cut = |event: &offered_model::Event| event.error == Some(offered_model::Reason::Stopped);
+    let is_cut = |event: &offered_events::Event| event.error == Some(offered_events::Reason::Stopped);
     assert!(run.events.iter().all(|event| is_cut(event) == (event.outcome == Outcome::Cut)));
     assert!(run.json["warnings"].to_string().contains("stopped before its time"), "{}", run.json["warnings"]);
     let seen = seen(&record);
@@ -58,13 +59,13 @@ fn the_first_ctrl_c_stops_and_reports_every_launch() {
     assert_eq!(seen.iter().filter(|row| row.path == "/stall" && !row.is_answered).count(), run.count(Outcome::Cut));
 }
 
-fn the_second_ctrl_c_waits_for_nothing_and_loses_nothing() {
+fn the_second_ctrl_c_aborts_without_losing_events() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("seen.csv");
     let server = Serve::start("127.0.0.1:0", &record);
     let process = endless(folder.path(), &server);
     process.signal(Signal::INT);
-    // Another signal, lest two that come together count as one.
+    // A different signal, since two equal pending signals count as one.
     process.signal(Signal::TERM);
     let run = Run::of(process.end(), &folder.path().join("run"));
     server.stop();
@@ -73,7 +74,7 @@ fn the_second_ctrl_c_waits_for_nothing_and_loses_nothing() {
     assert_eq!(seen(&record).len(), run.events.len());
 }
 
-fn the_third_leaves_at_once() {
+fn the_third_ctrl_c_exits_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let mut process = endless(folder.path(), &server);
@@ -81,12 +82,12 @@ fn the_third_leaves_at_once() {
         process.signal(signal);
     }
     soon(|| (!process.is_running()).then_some(()));
-    // It may have been done before the third was heard.
+    // The run may have ended before the third signal.
     let ended = process.end();
     assert!(ended.code.is_some_and(|code| code > 128 || !ended.stdout.is_empty()), "{ended:?}");
 }
 
-fn a_terminal_that_goes_away_stops_the_run_and_nohup_keeps_it() {
+fn a_closed_terminal_stops_the_run_except_under_nohup() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let process = endless(folder.path(), &server);
@@ -107,11 +108,11 @@ fn a_terminal_that_goes_away_stops_the_run_and_nohup_keeps_it() {
     );
 }
 
-fn a_killed_run_can_be_read_and_says_that_it_was_cut() {
+fn a_killed_run_is_readable_and_marked_as_incomplete() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let process = endless(folder.path(), &server);
-    // Long enough for some that are never answered to be known as launched.
+    // Long enough for some requests without a response to be recorded as in flight.
     Clock::start().sleep_until(Instant::from_secs(4));
     process.signal(Signal::KILL);
     assert_eq!(process.end().code, None);
@@ -119,19 +120,20 @@ fn a_killed_run_can_be_read_and_says_that_it_was_cut() {
     let run = folder.path().join("run");
     let recording = read(&run, &ReadOptions::default()).unwrap();
     let events = recording.events.to_vec().unwrap();
-    let is_known = |event: &offered_model::Event| match event.outcome {
+    let is_known = |event: &offered_events::Event| match event.outcome {
         Outcome::Ok => event.error.is_none(),
-        Outcome::Cut => event.error == Some(offered_model::Reason::Killed) && event.sent.is_some(),
+        Outcome::Cut => event.error == Some(offered_events::Reason::Killed) && event.sent.is_some(),
         _ => false,
     };
     assert!(events.iter().all(is_known));
     assert!(recording.notes.contains(&Note::Killed), "{:?}", recording.notes);
     assert_eq!(recording.unreadable, 0);
-    // Those that were answered and those that waited are known alike: every launch of the schedule up to the last, or told as not recorded.
+    // Completed requests and those in flight are both known: every scheduled request up to the last is recorded, or
+    // counted as not recorded.
     let last = events.iter().map(|event| event.intended).max().unwrap();
     let workload = std::fs::read_to_string(run.join("workload.toml")).unwrap();
-    let workload = offered_model::Workload::parse(&workload, "w", &|_| Err(String::new())).unwrap();
-    let mut agenda = offered_model::Agenda::new(&workload, offered_model::Share::ALL);
+    let workload = offered_workload::Workload::parse(&workload, "w", &|_| Err(String::new())).unwrap();
+    let mut agenda = workload.agenda(offered_base::Share::ALL);
     let meant = std::iter::from_fn(|| agenda.due(last)).count() as u64;
     let lacking = recording.notes.iter().find_map(|note| match note {
         Note::NotRecorded { launches, from_s, .. } => Some((*launches, *from_s)),
@@ -145,7 +147,7 @@ fn a_killed_run_can_be_read_and_says_that_it_was_cut() {
     assert!(from_s + 4.0 > last.as_secs_f64(), "what is not known is the end: {from_s} s of {last}");
 }
 
-fn ctrl_c_ends_the_wait_for_a_start_that_is_far() {
+fn ctrl_c_ends_the_wait_for_a_distant_start() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let out = folder.path().join("run");
@@ -170,8 +172,8 @@ fn a_run_whose_directory_vanishes_fails_with_one_line() {
     assert_eq!(ended.stderr.matches("error: ").count(), 1, "{ended:?}");
 }
 
-/// How a run ends whose disk takes one part and no more, until `mended` has had its way with what is in the way of the second; it does what
-/// `on_disk_full` says.
+/// Runs with a disk that accepts only one part, until `mended` removes the obstacle for the second, with this
+/// `on_disk_full`.
 fn refused(folder: &Path, on_disk_full: &str, duration: &str, mended: impl FnOnce(&Path)) -> Ended {
     let server = Serve::start("127.0.0.1:0", &folder.join("seen.csv"));
     let out = folder.join("run");
@@ -183,7 +185,7 @@ fn refused(folder: &Path, on_disk_full: &str, duration: &str, mended: impl FnOnc
     std::fs::write(&file, text).unwrap();
     let process = start(&out, &[file.to_str().unwrap()]);
     until_exists(&out.join("events/part-0000.parquet"));
-    // For root as for anybody else.
+    // Works for root as well.
     let in_the_way = out.join("events/part-0001.parquet.tmp");
     std::fs::create_dir(&in_the_way).unwrap();
     mended(&in_the_way);
@@ -192,7 +194,7 @@ fn refused(folder: &Path, on_disk_full: &str, duration: &str, mended: impl FnOnc
     ended
 }
 
-fn a_disk_that_takes_no_more_is_told_and_what_it_did_not_take_counts_all_the_same() {
+fn a_full_disk_is_reported_and_lost_events_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let ended = refused(folder.path(), "continue", "5s", |_| ());
     assert_eq!(ended.code, Some(4), "{ended:?}");
@@ -203,11 +205,11 @@ fn a_disk_that_takes_no_more_is_told_and_what_it_did_not_take_counts_all_the_sam
     assert!(missing > 100, "{missing}");
     let last = format!("error: {missing} events could not be kept: cannot create ");
     assert!(ended.stderr.contains(&last) && ended.stderr.contains("part-0001.parquet.tmp"), "{ended:?}");
-    // The server saw them all.
+    // The server received all of them.
     assert_eq!(told["launched"].as_u64(), Some(seen(&folder.path().join("seen.csv")).len() as u64));
 }
 
-fn a_disk_that_was_full_for_a_while_costs_nothing() {
+fn a_temporarily_full_disk_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let ended = refused(folder.path(), "continue", "5s", |in_the_way| {
         Clock::start().sleep_until(Instant::from_millis(1500));

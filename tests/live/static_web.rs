@@ -1,4 +1,4 @@
-//! The study studies/static-web in small: a real nginx behind a link that is scheduled, in network namespaces of its own.
+//! The study studies/static-web in small: a real nginx behind a scheduled link, in network namespaces.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,9 +8,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::harness::{Tested, needs};
 use crate::process::until_exists;
 
-tests![a_web_server_under_ps_and_srpt_is_laid_beside_its_model, a_study_that_is_interrupted_leaves_nothing_behind];
+tests![a_web_server_under_ps_and_srpt_agrees_with_its_model, an_interrupted_study_cleans_up];
 
-/// `run` of the study, where all that it needs is there.
+/// The study's `run` script, if its requirements are met.
 fn study() -> Result<PathBuf, crate::harness::Missing> {
     let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/static-web/run");
     let lacks = Command::new("python3").arg(&run).arg("--needs").output();
@@ -20,7 +20,7 @@ fn study() -> Result<PathBuf, crate::harness::Missing> {
 
 fn started(run: &Path, out: &Path) -> Command {
     let mut command = Command::new("python3");
-    // What draws the figures is tested where it is made.
+    // The figure program has its own tests.
     command.arg(run).arg(out).arg("--small").env("OFFERED", env!("CARGO_BIN_EXE_offered")).env("FIGURE", "true");
     command
 }
@@ -30,7 +30,7 @@ fn namespaces_of(number: u32) -> usize {
     String::from_utf8_lossy(&there.stdout).matches(&format!("offered-{number}-")).count()
 }
 
-fn a_web_server_under_ps_and_srpt_is_laid_beside_its_model() -> Tested {
+fn a_web_server_under_ps_and_srpt_agrees_with_its_model() -> Tested {
     let run = study()?;
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
@@ -44,16 +44,16 @@ fn a_web_server_under_ps_and_srpt_is_laid_beside_its_model() -> Tested {
     assert_eq!(rows.len(), 7, "{text}");
     for row in 1..7 {
         assert!(number(row, pairs) > 1000.0 && number(row, dropped) == 0.0, "{text}");
-        // Launches met the fate that was computed for them: the link does what the discipline says.
+        // Real and simulated responses correlate: the link follows the discipline.
         assert!(number(row, correlation) > 0.5, "{text}");
     }
-    // The same launches: what is left first goes first.
+    // The same requests: SRPT is faster than PS.
     assert!(number(2, response) < number(1, response), "{text}");
     assert_eq!(std::fs::read_to_string(out.join("simulated.csv")).unwrap().lines().count(), 13);
     Ok(())
 }
 
-fn a_study_that_is_interrupted_leaves_nothing_behind() -> Tested {
+fn an_interrupted_study_cleans_up() -> Tested {
     let run = study()?;
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");

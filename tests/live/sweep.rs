@@ -1,4 +1,4 @@
-//! Sweeps and searches of real runs.
+//! Sweeps and capacity searches with real runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use crate::process::{Process, Serve, ended, offered, until_exists};
 
-tests![a_killed_sweep_goes_on_where_it_was, a_search_whose_generator_is_the_limit_says_so_and_blames_nobody_else];
+tests![a_killed_sweep_resumes, a_search_limited_by_the_generator_reports_it];
 
-/// Every file of the finished cells.
+/// All files of the finished cells.
 fn finished(out: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for cell in fs::read_dir(out.join("cells")).unwrap().map(|entry| entry.unwrap().path()) {
@@ -26,7 +26,7 @@ fn finished(out: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-fn a_killed_sweep_goes_on_where_it_was() {
+fn a_killed_sweep_resumes() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let (file, out) = (folder.path().join("w.toml"), folder.path().join("sweep"));
@@ -66,12 +66,12 @@ fn a_killed_sweep_goes_on_where_it_was() {
     server.stop();
 }
 
-fn a_search_whose_generator_is_the_limit_says_so_and_blames_nobody_else() {
+fn a_search_limited_by_the_generator_reports_it() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let file = folder.path().join("w.toml");
-    // One request under way at a time, each of 100 ms: nine of ten launches stay unsent, on any machine. The server would keep
-    // an objective as lax as this at any rate.
+    // One request in flight at a time, 100 ms each: nine of ten requests are not sent, on any machine. The server would
+    // meet this objective at any rate.
     let text = format!(
         "seed = 5\nduration = \"2s\"\ngenerator.precision = \"sleep\"\narrivals.open.rate = \"100/s\"\n[target]\nurl = \"{}/delay/100ms\"\nin_flight = 1\n",
         server.url
@@ -87,7 +87,7 @@ fn a_search_whose_generator_is_the_limit_says_so_and_blames_nobody_else() {
     assert_eq!(found["generator_limit"]["value"], 100.0);
     assert_eq!((&found["low"], &found["high"], &found["trials"]), (&Value::Null, &Value::Null, &2.into()));
     let because = found["generator_limit"]["because"].as_str().unwrap();
-    assert!(because.contains("unsent") || because.contains("never sent"), "{because}");
+    assert!(because.contains("unsent") || because.contains("not sent"), "{because}");
     let page = search(&[]).stdout;
     assert!(page.starts_with("THE GENERATOR, NOT THE SERVER, WAS THE LIMIT at rate=100: "), "{page}");
     server.stop();

@@ -1,19 +1,22 @@
-//! Measured against theory, in short: a known server, each system model, five standard errors.
+//! Short comparisons of measurements with theory: a known server, each system model, five standard errors.
 //!
-//! What generator and server add of their own (they know it: lateness on both sides) is allowed on the slow side only. The long
+//! The overhead of generator and server (both measure their lateness) is allowed on the slow side only. The long
 //! versions are `cargo bench --bench arrivals -- theory`.
 //!
-//! A machine that stands still for a second with both of them spreads the means so far that they tell nothing of a
-//! queue. Such a run is known by the lateness of either.
+//! If the machine pauses for a second, the means spread so far that they say nothing about the queue. Such a run is
+//! recognised by the lateness of generator or server.
 
-use offered_model::{Difference, Event, Law, Nanos, Outcome, Seed, Share, Workload};
+use offered_base::{Difference, Nanos, Seed, Share};
+use offered_distributions::Law;
+use offered_events::{Event, Outcome};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
 use offered_plan::partly_open::SessionStream;
 use offered_run::{Generator, Load};
 use offered_serve::{Options, Server};
 use offered_simulate::policy::{BuildDiscipline, ServerConfig};
-use offered_stats::steady_state::independent;
+use offered_stats::steady_state::effective_sample_size;
+use offered_workload::Workload;
 
 use crate::harness::{Tested, needs};
 
@@ -24,19 +27,19 @@ tests![
     visitors_of_a_partly_open_system
 ];
 
-/// Mean service, seconds; exponential.
+/// Mean service time, seconds; exponential.
 const SERVICE: f64 = 0.004;
-/// Batches of the run, whose means are as good as independent.
+/// Number of batches, whose means are practically independent.
 const BATCHES: usize = 16;
-/// What is later than this says that the machine was away, and not only busy.
+/// A lateness above this limit indicates a pause of the machine.
 const AWAY: Nanos = Nanos(100_000_000);
 
-/// Mean response, its standard error, and what generator and server added of their own, seconds.
+/// Mean response, its standard error, and the overhead of generator and server, seconds.
 struct Measured {
     response: f64,
     error: f64,
     own: f64,
-    /// The latest launch or answer.
+    /// Maximum lateness of a request or a response.
     latest: Nanos,
 }
 
@@ -68,8 +71,8 @@ fn measured(name: &str, policy: &str, arrivals: &str) -> Measured {
     let variance = batches.iter().map(|batch| (batch - response).powi(2)).sum::<f64>() / (batches.len() - 1) as f64;
     Measured {
         response,
-        // Batches of visits are alike, and count as fewer.
-        error: (variance / independent(&batches)).sqrt(),
+        // Batches of sessions are correlated, and count as fewer.
+        error: (variance / effective_sample_size(&batches)).sqrt(),
         own: mean(&judged, Event::lateness) + summary.lateness_mean.as_secs_f64() + 0.0005,
         latest: judged.iter().filter_map(|event| event.lateness()).max().unwrap().positive().max(summary.lateness_max),
     }

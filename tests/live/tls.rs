@@ -1,10 +1,11 @@
-//! TLS: real handshakes with a real nginx, each refusal in words, each handshake counted once.
+//! TLS: real handshakes with a real nginx, readable errors, and each handshake counted once.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
-use offered_model::{Difference, Outcome};
+use offered_base::Difference;
+use offered_events::Outcome;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
 use serde_json::Value;
 
@@ -14,21 +15,22 @@ use crate::process::ended;
 use crate::run::{Run, run, start};
 
 tests![
-    every_connection_makes_one_handshake_and_only_those_are_timed,
-    nothing_is_resumed_unless_asked_for,
-    a_client_certificate_is_shown,
-    a_certificate_that_does_not_hold_is_one_line_before_launch,
-    insecure_says_so_in_every_output,
-    a_target_that_speaks_no_tls_is_an_outcome_of_its_own,
-    plain_words_to_a_tls_port_are_told_what_to_write
+    every_connection_has_one_timed_handshake,
+    tls_sessions_are_resumed_only_on_request,
+    client_certificates_are_presented,
+    invalid_certificates_are_refused_in_one_line_before_the_run,
+    insecure_is_mentioned_in_every_output,
+    targets_without_tls_have_their_own_outcome,
+    plain_http_to_a_tls_port_gets_a_hint
 ];
 
-/// Nginx's words for TLS with the certificates of [`certificates`].
+/// nginx directives for TLS with the certificates of [`certificates`].
 pub(crate) const SECURE: &str = "listen 127.0.0.1:PORT ssl http2; ssl_certificate FOLDER/server.pem; \
     ssl_certificate_key FOLDER/server.key; ssl_client_certificate FOLDER/root.pem; ssl_verify_client optional; \
     ssl_session_cache shared:tests:1m; keepalive_requests 100000; access_log FOLDER/access.log told;";
 
-/// Writes a root, a server's certificate for 127.0.0.1, localhost and shop.test, and a client's, each with its key.
+/// Writes a root certificate, a server certificate for 127.0.0.1, localhost and shop.test, and a client certificate,
+/// each with its key.
 pub(crate) fn certificates(folder: &Path) {
     let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -49,7 +51,7 @@ pub(crate) fn certificates(folder: &Path) {
     }
 }
 
-/// A workload of 100 launches a second for half a second, with these lines of `[target]`, beside the certificates.
+/// A workload of 100 requests per second for half a second, with these lines of `[target]`, beside the certificates.
 fn workload(folder: &Path, name: &str, target: &str) -> String {
     let file = folder.join(name);
     let text = format!("duration = \"500ms\"\narrivals.open.rate = \"200/s\"\n[target]\n{target}\n");
@@ -62,7 +64,7 @@ fn secure(folder: &Path) -> Result<Nginx, Missing> {
     Nginx::listening(folder, SECURE)
 }
 
-fn every_connection_makes_one_handshake_and_only_those_are_timed() -> Tested {
+fn every_connection_has_one_timed_handshake() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let nginx = secure(folder.path())?;
     let target = |more: &str| format!("url = \"{}/ok\"\ntls.roots = \"root.pem\"\n{more}", nginx.url);
@@ -89,7 +91,7 @@ fn every_connection_makes_one_handshake_and_only_those_are_timed() -> Tested {
     Ok(())
 }
 
-fn nothing_is_resumed_unless_asked_for() -> Tested {
+fn tls_sessions_are_resumed_only_on_request() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let nginx = secure(folder.path())?;
     let target = format!("url = \"{}/ok\"\nreuse = \"fresh\"\ntls.roots = \"root.pem\"", nginx.url);
@@ -103,7 +105,7 @@ fn nothing_is_resumed_unless_asked_for() -> Tested {
     Ok(())
 }
 
-fn a_client_certificate_is_shown() -> Tested {
+fn client_certificates_are_presented() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let nginx = secure(folder.path())?;
     let target = format!(
@@ -120,7 +122,7 @@ fn a_client_certificate_is_shown() -> Tested {
     Ok(())
 }
 
-fn a_certificate_that_does_not_hold_is_one_line_before_launch() -> Tested {
+fn invalid_certificates_are_refused_in_one_line_before_the_run() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let nginx = secure(folder.path())?;
     for (tls, words) in [
@@ -140,7 +142,7 @@ fn a_certificate_that_does_not_hold_is_one_line_before_launch() -> Tested {
     Ok(())
 }
 
-fn insecure_says_so_in_every_output() -> Tested {
+fn insecure_is_mentioned_in_every_output() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let nginx = secure(folder.path())?;
     let out = folder.path().join("run");
@@ -161,12 +163,12 @@ fn insecure_says_so_in_every_output() -> Tested {
     Ok(())
 }
 
-fn a_target_that_speaks_no_tls_is_an_outcome_of_its_own() {
+fn targets_without_tls_have_their_own_outcome() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for (number, stream) in listener.incoming().map_while(Result::ok).enumerate() {
-            // Every other one hangs up in the middle of it.
+            // Every second connection is closed during the handshake.
             let mut stream: TcpStream = stream;
             let _ = stream.read(&mut [0; 2048]);
             if number % 2 == 0 {
@@ -176,7 +178,7 @@ fn a_target_that_speaks_no_tls_is_an_outcome_of_its_own() {
     });
     let told = ended(&["run", &url, "--open", "10/s", "--insecure"]);
     assert!(told.code == Some(1) && told.stderr.contains("does not speak TLS"), "{told:?}");
-    // A run that begins at an instant does not ask first.
+    // A run with a start time has no preflight check.
     let soon =
         jiff::Timestamp::from_second((offered_io::unix_now().0 / 1_000_000_000) as i64 + 2).unwrap().to_string();
     let run = run(&[&url, "--open", "100/s", "--duration", "500ms", "--insecure", "--seed", "1", "--start-at", &soon]);
@@ -188,7 +190,7 @@ fn a_target_that_speaks_no_tls_is_an_outcome_of_its_own() {
     }
 }
 
-fn plain_words_to_a_tls_port_are_told_what_to_write() -> Tested {
+fn plain_http_to_a_tls_port_gets_a_hint() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let nginx = secure(folder.path())?;
     let (plain, out) = (nginx.url.replacen("https://", "http://", 1), folder.path().join("run"));

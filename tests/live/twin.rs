@@ -1,7 +1,7 @@
-//! A run beside the simulation of its own workload, at a server that is the one modelled.
+//! A run compared with the simulation of its own workload, at a server that equals the model.
 //!
-//! Services are long beside what a busy machine adds of its own, which the run knows for its own part (the launches' lateness) and
-//! which is allowed on the slow side only.
+//! Service times are long compared with the overhead of a busy machine, which the run measures as lateness and which is
+//! allowed on the slow side only.
 
 use std::fs;
 
@@ -11,17 +11,17 @@ use crate::harness::{Tested, needs};
 use crate::process::{Serve, ended};
 
 tests![
-    arrivals_that_wait_for_nobody_are_paired_with_their_simulation,
-    users_of_a_closed_system_are_paired_as_far_as_both_came,
-    visitors_are_paired_by_visit_and_request
+    open_arrivals_are_paired_with_their_simulation,
+    closed_users_are_paired_as_far_as_both_got,
+    sessions_are_paired_by_session_and_request
 ];
 
-/// What a launch waits on loopback and in the server's thread, at most, in the mean.
+/// Maximum mean overhead of loopback and the server's thread.
 const OWN_MS: f64 = 2.0;
-/// What is later than this says that the machine was away, and not only busy.
+/// A lateness above this limit indicates a pause of the machine.
 const AWAY_MS: f64 = 100.0;
 
-/// Runs `arrivals` and `requests` against a server of this discipline that is exactly the one modelled; as `verify --twin` sees it.
+/// Runs `arrivals` and `requests` against a server that equals the model. Returns the twin of `verify --twin`.
 fn verified(arrivals: &str, discipline: &str, requests: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("w.toml"), folder.path().join("run"));
@@ -76,24 +76,24 @@ fn is_its_model(arrivals: &str, model: &str, requests: &str, correlation: f64) -
     Ok(())
 }
 
-/// What the model draws for each launch, said to the server.
+/// Service time of the model for each request, passed to the server.
 const SAID: &str = "[variables]\nwork = { work = \"ms\" }\n[[request]]\nget = \"/?work_ms={{work}}\"\n";
-/// Work that each request brings with it, so that it is the same whoever asks first.
+/// Work given by each request, independent of the order of arrival.
 const BROUGHT: &str = "[[request]]\nname = \"short\"\nget = \"/work?ms=8\"\nweight = 9\nservice = { constant = \"8ms\" }\n\
                        [[request]]\nname = \"long\"\nget = \"/work?ms=60\"\nservice = { constant = \"60ms\" }\n";
 
-fn arrivals_that_wait_for_nobody_are_paired_with_their_simulation() -> Tested {
-    // Job number n of the server is the n-th arrival, and brings the same work to both.
+fn open_arrivals_are_paired_with_their_simulation() -> Tested {
+    // Job n of the server is the n-th arrival and has the same work in both systems.
     is_its_model("open = { rate = \"40/s\" }", "open, fcfs", "", 0.9)
 }
 
-fn users_of_a_closed_system_are_paired_as_far_as_both_came() -> Tested {
-    // In a queue, run and model would drift apart: who is a little later finds others before it. Where nobody waits for another, the two
-    // answers of a launch are its work, whenever it comes.
+fn closed_users_are_paired_as_far_as_both_got() -> Tested {
+    // In a queue, run and model would diverge, since a slightly later request finds other requests before it. Without
+    // queueing, both responses to a request equal its work, whenever it arrives.
     is_its_model("closed = { users = 12, think.exponential = \"200ms\" }", "closed, infinite", SAID, 0.9)
 }
 
-fn visitors_are_paired_by_visit_and_request() -> Tested {
+fn sessions_are_paired_by_session_and_request() -> Tested {
     let arrivals = "partly_open = { rate = \"10/s\", stay = 0.75, think.exponential = \"100ms\" }";
     is_its_model(arrivals, "partly-open, fcfs", BROUGHT, 0.7)
 }

@@ -1,4 +1,4 @@
-//! What a person sees who watches a run in a terminal of 80 by 24, by tmux.
+//! The live display in a terminal of 80 by 24, in tmux.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -8,20 +8,20 @@ use crate::harness::{Missing, Tested, needs};
 use crate::process::{Serve, soon};
 
 tests![
-    the_block_shows_figures_that_change_and_is_gone_at_the_end,
-    a_sweep_shows_the_block_of_the_cell_under_way,
-    ctrl_c_takes_the_block_away_and_prints_the_summary,
-    colours_are_seen_unless_they_are_not_wanted,
-    quiet_shows_nothing
+    the_live_display_updates_and_disappears_at_the_end,
+    a_sweep_shows_the_display_of_the_current_cell,
+    ctrl_c_removes_the_display_and_prints_the_summary,
+    colours_can_be_disabled,
+    quiet_disables_the_display
 ];
 
-/// What a run is said to be so far; the first only in its beginning.
+/// Possible interim verdicts; the first only at the start.
 const JUDGEMENTS: [&str; 4] = ["NOT CHECKED so far", "HOLDS so far", "HOLDS WITH A DOUBT so far", "FAILS so far"];
 
-/// Terminals of this process, told apart.
+/// Number of terminals of this process, for their names.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// A private tmux server with one pane; ended when dropped.
+/// A private tmux server with one pane, stopped when dropped.
 struct Terminal {
     name: String,
 }
@@ -32,7 +32,7 @@ impl Terminal {
         needs("tmux", Command::new("tmux").arg("-V").output().is_ok())?;
         let number = NUMBER.fetch_add(1, Relaxed);
         let terminal = Self { name: format!("offered-{}-{number}", std::process::id()) };
-        // What is set here must not decide what is seen there.
+        // Environment variables of the tests must not affect the display.
         let shell = format!("unset NO_COLOR CLICOLOR; {command}; echo ended with $?; exec cat");
         let size = ["-x", "80", "-y", "24"];
         let started = terminal.tmux(&[&["new-session", "-d"], &size[..], &[&shell]].concat());
@@ -44,13 +44,13 @@ impl Terminal {
         Command::new("tmux").args(["-f", "/dev/null", "-L", &self.name]).args(args).output().expect("tmux")
     }
 
-    /// What is to be seen now, with the colours if wanted.
+    /// Current content of the screen, with colours if requested.
     fn seen(&self, colours: bool) -> String {
         let how: &[&str] = if colours { &["capture-pane", "-p", "-e"] } else { &["capture-pane", "-p"] };
         String::from_utf8(self.tmux(how).stdout).expect("text")
     }
 
-    /// What is to be seen as soon as `which` holds of it.
+    /// Content of the screen as soon as `which` is true for it.
     fn until(&self, which: impl Fn(&str) -> bool) -> String {
         let seen = soon(|| Some(self.seen(false)).filter(|seen| which(seen)));
         seen.unwrap_or_else(|| panic!("never seen; at last: {}", self.seen(false)))
@@ -68,13 +68,13 @@ fn run(server: &Serve, rest: &str) -> String {
     format!("{offered} run {}/ --open 200/s --seed 4 --wait-mode sleep {rest}", server.url)
 }
 
-/// The number that stands after `word`.
+/// The number after `word`.
 fn after(seen: &str, word: &str) -> Option<f64> {
     let rest = seen.split_once(word)?.1.trim_start();
     rest.split(|c: char| !(c.is_ascii_digit() || c == '.')).next()?.parse().ok()
 }
 
-/// Whether the block is to be seen.
+/// Whether the live display is visible.
 fn is_shown(seen: &str) -> bool {
     seen.contains("in flight")
 }
@@ -83,7 +83,7 @@ fn serve(folder: &Path) -> Serve {
     Serve::start("127.0.0.1:0", &folder.join("seen.csv"))
 }
 
-fn the_block_shows_figures_that_change_and_is_gone_at_the_end() -> Tested {
+fn the_live_display_updates_and_disappears_at_the_end() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path());
     let json = folder.path().join("run.json");
@@ -105,7 +105,7 @@ fn the_block_shows_figures_that_change_and_is_gone_at_the_end() -> Tested {
     Ok(())
 }
 
-fn a_sweep_shows_the_block_of_the_cell_under_way() -> Tested {
+fn a_sweep_shows_the_display_of_the_current_cell() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path());
     let (file, out) = (folder.path().join("w.toml"), folder.path().join("sweep"));
@@ -132,7 +132,7 @@ fn a_sweep_shows_the_block_of_the_cell_under_way() -> Tested {
     Ok(())
 }
 
-fn ctrl_c_takes_the_block_away_and_prints_the_summary() -> Tested {
+fn ctrl_c_removes_the_display_and_prints_the_summary() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path());
     let terminal = Terminal::start(&run(&server, "-d 60s"))?;
@@ -144,11 +144,11 @@ fn ctrl_c_takes_the_block_away_and_prints_the_summary() -> Tested {
     Ok(())
 }
 
-fn colours_are_seen_unless_they_are_not_wanted() -> Tested {
+fn colours_can_be_disabled() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path());
     for (set, coloured) in [("", true), ("NO_COLOR=1 ", false)] {
-        // Whatever the machine makes of it: it holds, or it fails.
+        // The verdict depends on the machine: valid or invalid.
         let terminal = Terminal::start(&format!("{set}{}", run(&server, "-d 60s")))?;
         let judged = |seen: &str| JUDGEMENTS[1..].iter().any(|judgement| seen.contains(judgement));
         terminal.until(judged);
@@ -158,7 +158,7 @@ fn colours_are_seen_unless_they_are_not_wanted() -> Tested {
     Ok(())
 }
 
-fn quiet_shows_nothing() -> Tested {
+fn quiet_disables_the_display() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = serve(folder.path());
     let terminal = Terminal::start(&run(&server, "-d 2s --json --quiet > /dev/null"))?;

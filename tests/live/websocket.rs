@@ -1,8 +1,8 @@
-//! WebSocket with a real server: what is said and what answers it are events.
+//! WebSocket with a real server: messages and responses are events.
 
 use std::path::Path;
 
-use offered_model::Outcome;
+use offered_events::Outcome;
 
 use crate::harness::Tested;
 use crate::process::{ended, soon};
@@ -10,9 +10,9 @@ use crate::run::run;
 use crate::servers::Server;
 
 tests![
-    a_session_speaks_on_its_own_connection,
-    what_was_said_is_looked_into,
-    silence_goodbyes_and_refusals_are_told_apart
+    every_session_has_its_own_connection,
+    messages_are_checked,
+    timeouts_closes_and_refusals_are_distinguished
 ];
 
 fn workload(folder: &Path, target: &str, requests: &str) -> String {
@@ -24,7 +24,7 @@ fn workload(folder: &Path, target: &str, requests: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-fn a_session_speaks_on_its_own_connection() -> Tested {
+fn every_session_has_its_own_connection() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::chat(folder.path())?;
     let target = format!("url = \"{}/room\"", server.url);
@@ -36,11 +36,11 @@ fn a_session_speaks_on_its_own_connection() -> Tested {
     assert_eq!(run.connections(), sessions.len());
     for event in &run.events {
         assert!(event.status == 101 && event.reused == (event.step > 0), "{event:?}");
-        // The two messages before it are read as well.
+        // The two earlier messages are read as well.
         let said = format!("hello {}", event.session).len() as u64;
         assert_eq!((event.bytes_out, event.bytes_in), (said, said + 9 + 10), "{event:?}");
     }
-    // Each session says goodbye, which the server sees as such (1006 were an end without a word).
+    // Each session closes with a close frame, which the server receives (1006 would be an end without one).
     let is_end = |line: &String| line.starts_with("closed ");
     let all =
         soon(|| Some(server.told()).filter(|told| told.iter().filter(|line| is_end(line)).count() == sessions.len()));
@@ -54,7 +54,7 @@ fn a_session_speaks_on_its_own_connection() -> Tested {
     Ok(())
 }
 
-fn what_was_said_is_looked_into() -> Tested {
+fn messages_are_checked() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::chat(folder.path())?;
     let target = format!("url = \"{}\"", server.url);
@@ -65,7 +65,7 @@ fn what_was_said_is_looked_into() -> Tested {
     Ok(())
 }
 
-fn silence_goodbyes_and_refusals_are_told_apart() -> Tested {
+fn timeouts_closes_and_refusals_are_distinguished() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::chat(folder.path())?;
     let url = format!("url = \"{}\"", server.url);

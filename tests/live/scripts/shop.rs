@@ -1,5 +1,5 @@
-//! A small web application with a contract: a form with a token against forgery, a login that sets a cookie and redirects, pages
-//! for who has cookie and bearer token, orders as JSON. Whoever does not keep to it is refused.
+//! A small web application with a strict contract: a form with a CSRF token, a login that sets a cookie and redirects,
+//! pages that need the cookie and a bearer token, orders as JSON. It refuses requests that violate the contract.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,21 +12,21 @@ use std::thread::JoinHandle;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Broken {
     Nothing,
-    /// The login answers with another user.
+    /// The login responds with another user.
     Json,
     /// The login sets no cookie.
     NoCookie,
     /// The page after the login is an error.
     Fails,
-    /// The page says otherwise.
+    /// The page has different content.
     Stock,
-    /// A picture of the page is not there.
+    /// An image of the page is missing.
     Picture,
-    /// The page is not coded as it says.
+    /// The page's encoding differs from its header.
     Coding,
 }
 
-/// The application, on a port of its own.
+/// The running application, on its own port.
 pub(crate) struct Shop {
     pub(crate) url: String,
     address: SocketAddr,
@@ -39,7 +39,7 @@ struct State {
     closing: AtomicBool,
     served: AtomicUsize,
     orders: AtomicUsize,
-    /// Who is logged in, by cookie.
+    /// Logged-in users by cookie.
     sessions: Mutex<HashMap<String, String>>,
     seen: Mutex<Vec<String>>,
 }
@@ -86,17 +86,17 @@ impl Shop {
         Self { url: format!("http://{address}/"), address, state, thread: Some(thread) }
     }
 
-    /// How many requests were answered.
+    /// Number of responses.
     pub(crate) fn served(&self) -> usize {
         self.state.served.load(SeqCst)
     }
 
-    /// How many orders were taken.
+    /// Number of accepted orders.
     pub(crate) fn orders(&self) -> usize {
         self.state.orders.load(SeqCst)
     }
 
-    /// The paths under `/seen`.
+    /// Requested paths under `/seen`.
     pub(crate) fn seen(&self) -> Vec<String> {
         self.state.seen.lock().unwrap().clone()
     }
@@ -105,7 +105,7 @@ impl Shop {
 impl Drop for Shop {
     fn drop(&mut self) {
         self.state.closing.store(true, SeqCst);
-        // The listener is asleep until somebody comes.
+        // A connection wakes the listener from `accept`.
         drop(TcpStream::connect(self.address));
         self.thread.take().map(JoinHandle::join);
     }
