@@ -3,9 +3,9 @@
 use std::io::{self, ErrorKind};
 
 use offered_base::Instant;
-use offered_events::Event;
+use offered_events::{Event, Reason};
 
-use super::response::ResponseReader;
+use super::response::{Malformed, ResponseReader};
 use crate::transport::event_loop::{ConnectionSlot, PendingExchange};
 use crate::transport::stream::Stream;
 
@@ -82,6 +82,12 @@ impl Connection {
         }
         self.unwritten = (Vec::new(), 0);
         self.stream.flush()
+    }
+
+    /// The reason for a malformed response of the current exchange.
+    pub(super) fn malformed_reason(&self, malformed: Malformed) -> Reason {
+        let exchange = self.exchange.as_ref();
+        exchange.map_or(Reason::words(malformed), |exchange| exchange.response.reason(malformed))
     }
 
     /// The current exchange. Bytes that were not written are subtracted from its event.

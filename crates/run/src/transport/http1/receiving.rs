@@ -1,7 +1,7 @@
 //! Handling ready sockets: connecting, writing what is left, reading responses, and closing connections.
 
 use offered_base::Instant;
-use offered_events::{Event, Outcome, Reason};
+use offered_events::{Event, Outcome};
 use offered_io::Ready;
 use offered_workload::Reuse;
 
@@ -183,8 +183,7 @@ impl Http1 {
                     // The end of a kept connection may already be there, and the poller will not report it again.
                 }
                 Err(reason) => {
-                    let of = |exchange: &Exchange| exchange.response.reason(reason);
-                    let reason = connection.exchange.as_ref().map_or(Reason::words(reason), of);
+                    let reason = connection.malformed_reason(reason);
                     self.fail(key, (Outcome::Malformed, reason), sink);
                     return taken;
                 }

@@ -60,6 +60,46 @@ impl Login {
         if raw.tag == b'D' && matches!(self.stage, Stage::OnConnect(1..)) {
             return Ok(None);
         }
+        if matches!(self.stage, Stage::Authenticating | Stage::Scram(_)) {
+            self.authenticate(raw, setup, out)?;
+            return Ok(None);
+        }
+        match (&mut self.stage, raw.message()?) {
+            (Stage::OnConnect(_), Message::BackendKeyData(key)) => self.backend = (key.process_id(), key.secret_key()),
+            (Stage::OnConnect(sent), Message::ReadyForQuery(_)) => {
+                if let Some(next) = setup.on_connect.get(*sent) {
+                    *sent += 1;
+                    encoded(frontend::query(next, out))?;
+                } else {
+                    encoded(setup.statements.prepare(out))?;
+                    self.stage = Stage::Preparing(Vec::new());
+                }
+            }
+            (
+                Stage::OnConnect(1..),
+                Message::CommandComplete(_) | Message::RowDescription(_) | Message::EmptyQueryResponse,
+            ) => {}
+            (Stage::Preparing(_), Message::ParseComplete) => {}
+            (Stage::Preparing(described), Message::ParameterDescription(takes)) => {
+                let takes = takes.parameters().count().map_err(|reason| malformed(&reason.to_string()))?;
+                setup.statements.takes(described.len(), takes).map_err(login_failure)?;
+            }
+            (Stage::Preparing(described), Message::NoData) => described.push(Columns::default()),
+            (Stage::Preparing(described), Message::RowDescription(row)) => {
+                let names = row.fields().map(|field| Ok(Box::from(field.name()))).collect::<Vec<_>>();
+                described.push(names.map_err(|reason| malformed(&reason.to_string()))?.into());
+            }
+            (Stage::Preparing(described), Message::ReadyForQuery(_)) => {
+                setup.statements.described(std::mem::take(described)).map_err(login_failure)?;
+                return Ok(Some(self.backend));
+            }
+            _ => return Err(malformed(&format!("an unexpected message `{}`", char::from(raw.tag)))),
+        }
+        Ok(None)
+    }
+
+    /// Handles a message before the server has accepted the login.
+    fn authenticate(&mut self, raw: RawMessage<'_>, setup: &Setup, out: &mut BytesMut) -> Result<(), Failure> {
         match (&mut self.stage, raw.message()?) {
             (Stage::Authenticating, Message::AuthenticationOk) => self.stage = Stage::OnConnect(0),
             (Stage::Authenticating, Message::AuthenticationCleartextPassword) => {
@@ -99,34 +139,6 @@ impl Login {
                 })?;
                 self.stage = Stage::Authenticating;
             }
-            (Stage::OnConnect(_), Message::BackendKeyData(key)) => self.backend = (key.process_id(), key.secret_key()),
-            (Stage::OnConnect(sent), Message::ReadyForQuery(_)) => {
-                if let Some(next) = setup.on_connect.get(*sent) {
-                    *sent += 1;
-                    encoded(frontend::query(next, out))?;
-                } else {
-                    encoded(setup.statements.prepare(out))?;
-                    self.stage = Stage::Preparing(Vec::new());
-                }
-            }
-            (
-                Stage::OnConnect(1..),
-                Message::CommandComplete(_) | Message::RowDescription(_) | Message::EmptyQueryResponse,
-            ) => {}
-            (Stage::Preparing(_), Message::ParseComplete) => {}
-            (Stage::Preparing(described), Message::ParameterDescription(takes)) => {
-                let takes = takes.parameters().count().map_err(|reason| malformed(&reason.to_string()))?;
-                setup.statements.takes(described.len(), takes).map_err(login_failure)?;
-            }
-            (Stage::Preparing(described), Message::NoData) => described.push(Columns::default()),
-            (Stage::Preparing(described), Message::RowDescription(row)) => {
-                let names = row.fields().map(|field| Ok(Box::from(field.name()))).collect::<Vec<_>>();
-                described.push(names.map_err(|reason| malformed(&reason.to_string()))?.into());
-            }
-            (Stage::Preparing(described), Message::ReadyForQuery(_)) => {
-                setup.statements.described(std::mem::take(described)).map_err(login_failure)?;
-                return Ok(Some(self.backend));
-            }
             (
                 Stage::Authenticating,
                 Message::AuthenticationGss
@@ -136,7 +148,7 @@ impl Login {
             ) => return Err(unsupported_auth()),
             _ => return Err(malformed(&format!("an unexpected message `{}`", char::from(raw.tag)))),
         }
-        Ok(None)
+        Ok(())
     }
 
     /// The failure for an error message of the server.
