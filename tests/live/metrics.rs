@@ -75,7 +75,7 @@ fn prometheus_counts_agree_with_the_run() -> Tested {
     let told = soon(|| asked("offered_requests_total").filter(|n| Some(*n) == total["requests"].as_u64()));
     assert!(told.is_some(), "{:?} of {total}", asked("offered_requests_total"));
     assert_eq!(asked("offered_response_seconds_count"), total["ok"].as_u64());
-    assert_eq!(asked("offered_launches_total"), total["requests"].as_u64());
+    assert_eq!(asked("offered_scheduled_requests_total"), total["requests"].as_u64());
     drop(prometheus);
     server.stop();
     Ok(())
@@ -92,7 +92,7 @@ fn promtool_accepts_all_metrics_and_the_dashboard_uses_only_them() -> Tested {
     let mut command = offered(&["run", workload.to_str().unwrap(), "--quiet", "--wait-mode", "sleep"]);
     command.args(["--metrics", &format!("127.0.0.1:{port}")]);
     let run = Process::start(command);
-    let page = soon(|| get(port, "/metrics").filter(|page| page.contains("offered_threshold_kept"))).expect("figures");
+    let page = soon(|| get(port, "/metrics").filter(|page| page.contains("offered_threshold_passed"))).expect("figures");
     let mut promtool = Command::new("promtool")
         .args(["check", "metrics"])
         .stdin(Stdio::piped())
@@ -113,7 +113,7 @@ fn promtool_accepts_all_metrics_and_the_dashboard_uses_only_them() -> Tested {
         words.filter(|word| word.starts_with("offered_")).map(str::to_owned).collect()
     };
     // A closed system has no target rate, and its stability is unknown after four seconds.
-    let elsewhere = ["offered_asked_launches_per_second", "offered_keeps_up"].map(str::to_owned);
+    let elsewhere = ["offered_target_requests_per_second", "offered_stable"].map(str::to_owned);
     let known = names(&page).into_iter().chain(elsewhere).collect();
     let unknown: Vec<_> = names(&expressions).difference(&known).cloned().collect();
     assert!(unknown.is_empty(), "{unknown:?} in {page}");

@@ -1,26 +1,26 @@
-//! The gaps of a stream whose instants come in no order.
+//! Streaming CoV of the gaps between instants that arrive in any order.
 
 use std::collections::BTreeSet;
 
-/// The number and the CoV of the gaps between neighbouring instants, exact after every instant that comes.
+/// The number and CoV of the gaps between neighbouring instants, exact after each insertion.
 ///
-/// With the instants in order, each new one splits one gap in two, so the sum of squares of all gaps is kept by looking at its
-/// neighbours; the sum of all gaps is the last instant minus the first. Instants nothing can come next to any more are
-/// forgotten ([`Gaps::forget`]), the sums stay.
+/// Instants are kept sorted. A new instant splits one gap in two, so its neighbours suffice to update the sum of squares. The sum of all gaps
+/// is the last instant minus the first. [`Gaps::forget`] drops instants that cannot get new neighbours; their gaps stay in the
+/// sums.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
-    /// Those that a new one may still come next to; equal ones once.
+    /// Instants that may still get new neighbours; duplicates once.
     instants: BTreeSet<u64>,
     first: u64,
     n: u64,
     /// Sum of the squares of all gaps.
     squares: u128,
-    /// Whether earlier instants were forgotten.
+    /// Whether earlier instants have been dropped.
     is_cut: bool,
 }
 
 impl Gaps {
-    /// Takes an instant. One before all that are remembered has no place any more and is left out.
+    /// Adds an instant. Ignores it if it is earlier than all remaining instants after some were dropped.
     pub(crate) fn insert(&mut self, at: u64) {
         let before = self.instants.range(..=at).next_back().copied();
         if before.is_none() && self.is_cut {
@@ -37,7 +37,7 @@ impl Gaps {
         self.instants.insert(at);
     }
 
-    /// Forgets what lies before `instant`, but for the last: after it others may come.
+    /// Drops all instants before `instant` except the last of them.
     pub(crate) fn forget(&mut self, instant: u64) {
         if let Some(last) = self.instants.range(..instant).next_back().copied() {
             self.is_cut = self.is_cut || self.instants.first() != Some(&last);
@@ -45,12 +45,12 @@ impl Gaps {
         }
     }
 
-    /// How many gaps there are.
+    /// The number of gaps.
     pub(crate) fn count(&self) -> usize {
         self.n.saturating_sub(1) as usize
     }
 
-    /// sdev / mean of the gaps (divisor n - 1); `None` with fewer than two, or when all are zero.
+    /// Standard deviation / mean of the gaps (divisor n - 1); `None` with fewer than two gaps, or if all are zero.
     pub(crate) fn cov(&self) -> Option<f64> {
         let (n, sum) = (self.count() as f64, self.span()? as f64);
         if n < 2.0 || sum <= 0.0 {
@@ -60,13 +60,13 @@ impl Gaps {
         Some(variance.sqrt() / (sum / n))
     }
 
-    /// Launches per second: one over the mean gap.
+    /// Requests per second: one over the mean gap.
     pub(crate) fn rate_per_s(&self) -> Option<f64> {
         let span = self.span().filter(|span| *span > 0)?;
         Some(self.count() as f64 / (span as f64 / 1e9))
     }
 
-    /// From the first instant to the last.
+    /// The time from the first instant to the last.
     fn span(&self) -> Option<u64> {
         self.instants.last().map(|last| last - self.first)
     }
@@ -84,7 +84,7 @@ mod tests {
         gaps
     }
 
-    /// As it is defined, from all of them.
+    /// The CoV by definition, from all instants.
     fn by_definition(mut instants: Vec<u64>) -> Option<f64> {
         instants.sort_unstable();
         offered_stats::cov::cov(&gaps(&instants).map(|gap| gap as f64).collect::<Vec<_>>())
@@ -112,7 +112,7 @@ mod tests {
         }
 
         #[test]
-        fn forgetting_changes_nothing_as_long_as_what_comes_is_later(
+        fn forgetting_changes_nothing_if_later_instants_follow(
             early in prop::collection::vec(0u64..1000, 2..50),
             late in prop::collection::vec(1000u64..2000, 2..50),
         ) {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_too_late_for_its_place_is_left_out() {
+    fn instants_that_arrive_too_late_are_ignored() {
         let mut gaps = of([10, 20, 30, 40]);
         gaps.forget(35);
         gaps.insert(15);

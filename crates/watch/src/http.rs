@@ -1,4 +1,4 @@
-//! An HTTP server on a thread of its own that never takes what a run needs: few connections, and none for longer than it asks.
+//! An HTTP server in its own thread that leaves resources to the run: few connections, short time-outs.
 
 use std::io;
 use std::pin::pin;
@@ -12,14 +12,14 @@ use hyper_util::service::TowerToHyperService;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-/// At most so many connections are open at a time: more wait, and take none of the descriptors that a run needs.
+/// Maximum number of open connections. Further ones wait, so that they take no file descriptors from the run.
 const MAX_CONNECTIONS: usize = 64;
-/// So long whoever connects may take to ask, on a new connection and on one that it keeps.
-const HEAD: Duration = Duration::from_secs(5);
-/// How soon it is tried again to take a connection when there was no descriptor for one.
-const AGAIN: Duration = Duration::from_millis(100);
+/// Maximum time until a client has sent a request head, on new and on persistent connections.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause after a failed `accept`, for example without free file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers until `closing`, then lets what is under way end for at most `grace`.
+/// Serves until `closing`, then waits at most `grace` for responses in progress.
 pub(crate) fn serve(
     listener: std::net::TcpListener,
     router: Router,
@@ -28,27 +28,31 @@ pub(crate) fn serve(
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(async {
-        let mut open = answer(tokio::net::TcpListener::from_std(listener)?, router, closing).await;
-        // What does not end in time is cut off.
+        let mut open = accept_connections(tokio::net::TcpListener::from_std(listener)?, router, closing).await;
+        // Connections that do not end in time are dropped.
         let _ = tokio::time::timeout(grace, async { while open.join_next().await.is_some() {} }).await;
         Ok(())
     })
 }
 
-/// Answers until `closing`; what is then still open.
-async fn answer(listener: tokio::net::TcpListener, router: Router, closing: watch::Receiver<bool>) -> JoinSet<()> {
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+/// Serves until `closing`; returns the connections that are still open.
+async fn accept_connections(
+    listener: tokio::net::TcpListener,
+    router: Router,
+    closing: watch::Receiver<bool>,
+) -> JoinSet<()> {
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut open = JoinSet::new();
     loop {
-        let taken = async {
-            let permit = room.clone().acquire_owned().await;
+        let accepted = async {
+            let permit = permits.clone().acquire_owned().await;
             (permit, listener.accept().await)
         };
         let (permit, stream) = tokio::select! {
-            (permit, Ok((stream, _))) = taken => (permit, stream),
+            (permit, Ok((stream, _))) = accepted => (permit, stream),
             () = is_closed(closing.clone()) => return open,
             else => {
-                tokio::time::sleep(AGAIN).await;
+                tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
@@ -56,11 +60,11 @@ async fn answer(listener: tokio::net::TcpListener, router: Router, closing: watc
         open.spawn(async move {
             let _permit = permit;
             let mut builder = http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
+            builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
             let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
             let mut connection = pin!(connection);
             tokio::select! {
-                // Whoever hung up has what it wanted.
+                // A client may close the connection at any time.
                 _ = connection.as_mut() => {}
                 () = is_closed(closing) => {
                     connection.as_mut().graceful_shutdown();
@@ -72,7 +76,7 @@ async fn answer(listener: tokio::net::TcpListener, router: Router, closing: watc
     }
 }
 
-/// Waits until the server is closed; one that was dropped is closed too.
+/// Waits until the server is closed or dropped.
 async fn is_closed(mut closing: watch::Receiver<bool>) {
     let _ = closing.wait_for(|closed| *closed).await;
 }

@@ -1,29 +1,31 @@
-//! Watch: a run while it goes on.
+//! Live figures of a run: a tally of its events, a live page, and metrics for Prometheus.
 //!
-//! A [`Tally`] takes the events of a run as they come, batch by batch and in any order, on whatever thread collects them; the
-//! launching threads know nothing of it. Now and then it makes a [`Pulse`]: every figure a person watches, of the last ten
-//! seconds and of all that counts so far, with the verdict as it stands. A [`Page`] shows pulses in a browser, and [`Metrics`] hand
-//! them to a Prometheus.
+//! A [`Tally`] takes the events of a run, batch by batch and in any order, in the thread that collects them; generator threads are not
+//! involved. It makes a [`Snapshot`] every second: rates, times and counts of the last ten seconds and of the analysed time so far, and
+//! the interim verdict. A [`LivePage`] shows snapshots in a browser, a [`MetricsServer`] exports them to Prometheus.
 //!
 //! # Accuracy
-//! Counts, rates and CoV are exact. Percentiles are those of a histogram to three digits (a value is at most 0.1 % too large).
+//! Counts, rates and CoV are exact. Percentiles come from a histogram with three significant digits (at most 0.1 % too large).
 //!
 //! # Limitations
-//! An event comes when its request has ended, and up to half a second after that: what is still under way shows only in
-//! [`Pulse::in_flight`] and in the rates.
+//! An event arrives when its request has ended, and up to half a second later. Until then a request shows only in
+//! [`Snapshot::in_flight`] and in the rates.
 
 mod gaps;
-mod gauges;
 mod http;
 mod metrics;
 mod page;
-mod pulse;
+mod snapshot;
 mod tally;
+mod threshold_tracker;
 mod times;
 mod totals;
 
-pub use metrics::{Metrics, Scraped};
-pub use page::{Feed, Page};
-pub use pulse::{At, Bar, Figures, Growth, Lateness, Phase, Pulse, Request, Response, Worker};
+pub use metrics::{MetricsFeed, MetricsServer};
+pub use page::{LivePage, PageFeed};
+pub use snapshot::{
+    Growth, HistogramBin, LatenessPercentiles, LiveRequest, LiveStats, LiveWorker, Phase, ResponsePercentiles,
+    Snapshot, WorkerPhase,
+};
 pub use tally::Tally;
 pub use totals::Totals;

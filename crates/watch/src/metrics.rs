@@ -1,10 +1,10 @@
-//! The figures of a run for a Prometheus, or whoever else reads what it reads.
+//! MetricsServer of a run for Prometheus and compatible systems.
 //!
-//! | path | answer |
+//! | path | response |
 //! |---|---|
-//! | `/metrics` | the figures of the last second: `OpenMetrics` 1.0 to who accepts it, else the text format 0.0.4 of Prometheus |
+//! | `/metrics` | metrics of the last second: `OpenMetrics` 1.0 if the client accepts it, otherwise the Prometheus text format 0.0.4 |
 //!
-//! They are written when they are asked for, by the server's own thread.
+//! The server's thread formats them at each scrape.
 
 mod text;
 
@@ -23,79 +23,79 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::sync::watch;
 
-use crate::{Pulse, http};
-use text::Form;
+use crate::{Snapshot, http};
+use text::Format;
 
-/// So long a scrape may take.
-const GRACE: Duration = Duration::from_secs(2);
-/// So long whoever asked before is given to ask once more when the run is over.
-const LAST: Duration = Duration::from_secs(15);
-/// So often it is looked meanwhile whether that is still wanted.
-const LOOK: Duration = Duration::from_millis(100);
+/// Maximum duration of a scrape.
+const SCRAPE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum wait for a last scrape after the run.
+const LAST_SCRAPE_TIMEOUT: Duration = Duration::from_secs(15);
+/// Interval between two checks whether to go on waiting.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A server of metrics.
-pub struct Metrics {
+/// A server of metrics in Prometheus format.
+pub struct MetricsServer {
     address: SocketAddr,
     shared: Arc<Shared>,
-    /// Told at every scrape.
-    asked: mpsc::Receiver<()>,
+    /// Receives a message per scrape.
+    scraped: mpsc::Receiver<()>,
     closed: watch::Sender<bool>,
     server: JoinHandle<io::Result<()>>,
 }
 
-/// What feeds it.
-pub struct Scraped(Arc<Shared>);
+/// Updates the metrics of a [`MetricsServer`].
+pub struct MetricsFeed(Arc<Shared>);
 
 struct Shared {
-    last: Mutex<Option<Pulse>>,
-    asked: mpsc::Sender<()>,
+    last: Mutex<Option<Snapshot>>,
+    scraped: mpsc::Sender<()>,
 }
 
-impl Metrics {
-    /// Serves at `address` (port 0: a free one).
+impl MetricsServer {
+    /// Serves at `address`; port 0 stands for any free port.
     ///
     /// # Errors
-    /// The address cannot be had, or the system has no room for another thread.
+    /// The address is not available, or the system cannot start a thread.
     pub fn serve(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let (told, asked) = mpsc::channel();
-        let shared = Arc::new(Shared { last: Mutex::default(), asked: told });
+        let (on_scrape, scraped) = mpsc::channel();
+        let shared = Arc::new(Shared { last: Mutex::default(), scraped: on_scrape });
         let router = Router::new()
             .route("/metrics", get(metrics))
-            .fallback((axum::http::StatusCode::NOT_FOUND, "the figures are at /metrics\n"))
+            .fallback((axum::http::StatusCode::NOT_FOUND, "metrics are at /metrics\n"))
             .with_state(shared.clone());
         let (closed, closing) = watch::channel(false);
         let server = std::thread::Builder::new()
             .name("metrics".to_owned())
-            .spawn(move || http::serve(listener, router, closing, GRACE))?;
-        Ok(Self { address, shared, asked, closed, server })
+            .spawn(move || http::serve(listener, router, closing, SCRAPE_TIMEOUT))?;
+        Ok(Self { address, shared, scraped, closed, server })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What feeds it.
-    pub fn feed(&self) -> Scraped {
-        Scraped(self.shared.clone())
+    /// A handle to update the metrics.
+    pub fn feed(&self) -> MetricsFeed {
+        MetricsFeed(self.shared.clone())
     }
 
-    /// Whether anybody has asked since this was last called, or [`Metrics::end`].
-    pub fn was_asked(&self) -> bool {
-        self.asked.try_iter().count() > 0
+    /// Whether there was a scrape since the last call.
+    pub fn was_scraped(&self) -> bool {
+        self.scraped.try_iter().count() > 0
     }
 
-    /// Lets whoever asks have the last figures once, for at most 15 s and as long as `wanted`, and ends the server; whether they were
-    /// fetched.
-    pub fn end_asked(self, wanted: impl Fn() -> bool) -> bool {
-        let looks = LAST.as_millis() / LOOK.as_millis();
-        let fetched = (0..looks)
+    /// Waits for a last scrape, at most 15 s and while `wanted` returns true, and ends the server. Returns whether there was
+    /// one.
+    pub fn end_after_last_scrape(self, wanted: impl Fn() -> bool) -> bool {
+        let checks = LAST_SCRAPE_TIMEOUT.as_millis() / CHECK_INTERVAL.as_millis();
+        let fetched = (0..checks)
             .take_while(|_| wanted())
-            .map(|_| self.asked.recv_timeout(LOOK))
-            .find(|asked| !matches!(asked, Err(RecvTimeoutError::Timeout)));
+            .map(|_| self.scraped.recv_timeout(CHECK_INTERVAL))
+            .find(|scraped| !matches!(scraped, Err(RecvTimeoutError::Timeout)));
         self.end();
         fetched == Some(Ok(()))
     }
@@ -103,24 +103,24 @@ impl Metrics {
     /// Ends the server.
     pub fn end(self) {
         let _ = self.closed.send(true);
-        // A server that failed has nothing more to serve.
+        // An error of the server no longer matters.
         let _ = self.server.join();
     }
 }
 
-impl Scraped {
-    /// Has this answered to whoever asks from now on.
-    pub fn show(&self, pulse: &Pulse) {
-        *self.0.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(pulse.clone());
+impl MetricsFeed {
+    /// Sets the metrics for the following scrapes.
+    pub fn update(&self, snapshot: &Snapshot) {
+        *self.0.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot.clone());
     }
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> impl IntoResponse {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
-    let form = Form::accepted(accepted);
+    let format = Format::from_accept(accepted);
     let last = shared.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let _ = shared.asked.send(());
-    ([(CONTENT_TYPE, form.content_type())], text::text(last.as_ref(), form))
+    let _ = shared.scraped.send(());
+    ([(CONTENT_TYPE, format.content_type())], text::text(last.as_ref(), format))
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! The live page: the pulses of a run in a browser, and a button that stops it.
+//! The live page: the figures of a run in a browser, and a button that stops the run.
 //!
-//! An HTTP server on a thread of its own, which is only there when somebody asked for it. Its address holds a token drawn
-//! from the system's randomness: who does not know it finds nothing, and a foreign page cannot press the button.
+//! An HTTP server in its own thread, which runs only on request. The URL contains a random token: without it the page is not reachable, and
+//! pages of other sites cannot press the button.
 //!
-//! | path | answer |
+//! | path | response |
 //! |---|---|
 //! | `/TOKEN/` | the page; once the run is over, its report |
-//! | `/TOKEN/events` | server-sent events: `about`, then a `pulse` a second (the past ones first), at last `ended` |
-//! | `/TOKEN/stop` (POST) | stops the run as Ctrl-C does, where the page is the run's own |
+//! | `/TOKEN/events` | server-sent events: `about`, then a `snapshot` per second (past ones first), finally `ended` |
+//! | `/TOKEN/stop` (POST) | stops the run like Ctrl-C, if the page belongs to the process that runs it |
 
 mod routes;
 
@@ -22,61 +22,61 @@ use std::time::Duration;
 
 use tokio::sync::{broadcast, watch};
 
-use crate::{Pulse, http};
+use crate::{Snapshot, http};
 
-/// So many pulses are kept for pages that are opened later: a quarter of an hour.
-const KEPT: usize = 900;
-/// So long a page that is open may take to fetch the report, and to read it.
+/// Number of snapshots kept for pages that are opened later: a quarter of an hour.
+const MAX_PAST: usize = 900;
+/// Maximum time for an open page to fetch the report and to read it.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A page being served.
-pub struct Page {
+/// A live page.
+pub struct LivePage {
     url: String,
     shared: Arc<Shared>,
-    /// Told whenever a browser has asked for the report.
+    /// Receives a message whenever a browser has fetched the report.
     fetched: mpsc::Receiver<()>,
     closed: watch::Sender<bool>,
     server: JoinHandle<io::Result<()>>,
 }
 
-/// What feeds a page with pulses.
-pub struct Feed(Arc<Shared>);
+/// Updates a live page.
+pub struct PageFeed(Arc<Shared>);
 
-/// What the requests of all browsers meet in.
+/// The state that all connections share.
 struct Shared {
     about: String,
-    /// Stops the run, where that is in our hands.
+    /// Stops the run, if the page may do so.
     stop: Option<Arc<AtomicBool>>,
     past: Mutex<VecDeque<Arc<str>>>,
-    news: broadcast::Sender<News>,
+    messages: broadcast::Sender<Message>,
     report: OnceLock<String>,
     fetched: mpsc::Sender<()>,
 }
 
-/// What open pages are told.
+/// A message to open pages.
 #[derive(Clone)]
-enum News {
-    /// A pulse, as JSON.
-    Pulse(Arc<str>),
-    /// The run is over and the report is there.
+enum Message {
+    /// A snapshot, as JSON.
+    Snapshot(Arc<str>),
+    /// The run is over and the report is available.
     Ended,
 }
 
-impl Page {
-    /// Serves at `address` (port 0: a free one) the page of a run which `about` describes in a line; its button sets `stop`, and without one
-    /// there is no button.
+impl LivePage {
+    /// Serves the page of a run at `address`; port 0 stands for any free port. `about` describes the run in one line. The stop button sets
+    /// `stop`; `None`: no button.
     ///
     /// # Errors
-    /// The address cannot be had, or the system has no room for another thread.
+    /// The address is not available, or the system cannot start a thread.
     pub fn serve(address: SocketAddr, about: String, stop: Option<Arc<AtomicBool>>) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let token = token()?;
         let url = format!("http://{}/{token}/", listener.local_addr()?);
-        let (news, _) = broadcast::channel(16);
-        let (told, fetched) = mpsc::channel();
+        let (messages, _) = broadcast::channel(16);
+        let (on_fetch, fetched) = mpsc::channel();
         let (past, report) = (Mutex::default(), OnceLock::new());
-        let shared = Arc::new(Shared { about, stop, past, news, report, fetched: told });
+        let shared = Arc::new(Shared { about, stop, past, messages, report, fetched: on_fetch });
         let (closed, closing) = watch::channel(false);
         let router = routes::router(&token, shared.clone());
         let server = std::thread::Builder::new()
@@ -85,45 +85,45 @@ impl Page {
         Ok(Self { url, shared, fetched, closed, server })
     }
 
-    /// Where it is, token and all.
+    /// The URL, with the token.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// What feeds it.
-    pub fn feed(&self) -> Feed {
-        Feed(self.shared.clone())
+    /// A handle to update the page.
+    pub fn feed(&self) -> PageFeed {
+        PageFeed(self.shared.clone())
     }
 
-    /// The page becomes `report`, an HTML document: waits until every page that is open has fetched it, or for ten seconds
-    /// without any that did, and ends the server. Without an open page it does not wait.
+    /// Replaces the page by `report`, an HTML document. Waits until all open pages have fetched it, at most ten seconds between two of them, and
+    /// ends the server. Does not wait if no page is open.
     pub fn end(self, report: String) {
-        let open = self.shared.news.receiver_count();
-        // The first report stays; there is no second.
+        let open = self.shared.messages.receiver_count();
+        // Only the first report counts.
         let _ = self.shared.report.set(report);
-        let _ = self.shared.news.send(News::Ended);
+        let _ = self.shared.messages.send(Message::Ended);
         for _ in 0..open {
             if self.fetched.recv_timeout(GRACE).is_err() {
                 break;
             }
         }
         let _ = self.closed.send(true);
-        // A server that failed has nothing more to serve.
+        // An error of the server no longer matters.
         let _ = self.server.join();
     }
 }
 
-impl Feed {
-    /// Shows `pulse` on every page that is open, and keeps it for those to come. Never waits for a browser.
-    pub fn show(&self, pulse: &Pulse) {
-        let json: Arc<str> = serde_json::to_string(pulse).expect("numbers and texts").into();
+impl PageFeed {
+    /// Shows a snapshot on all open pages, and stores it for later ones. Never waits for a browser.
+    pub fn update(&self, snapshot: &Snapshot) {
+        let json: Arc<str> = serde_json::to_string(snapshot).expect("numbers and texts").into();
         let mut past = self.0.past();
-        if past.len() == KEPT {
+        if past.len() == MAX_PAST {
             past.pop_front();
         }
         past.push_back(json.clone());
-        // Nobody may be there to see it.
-        let _ = self.0.news.send(News::Pulse(json));
+        // There may be no open page.
+        let _ = self.0.messages.send(Message::Snapshot(json));
     }
 }
 
@@ -132,14 +132,14 @@ impl Shared {
         self.past.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The pulses so far and all news from then on, without a gap and without one twice.
-    fn listen(&self) -> (VecDeque<Arc<str>>, broadcast::Receiver<News>) {
+    /// Past snapshots and a receiver of all later messages, without gaps or duplicates.
+    fn subscribe(&self) -> (VecDeque<Arc<str>>, broadcast::Receiver<Message>) {
         let past = self.past();
-        (past.clone(), self.news.subscribe())
+        (past.clone(), self.messages.subscribe())
     }
 }
 
-/// 128 bits that nobody can guess, in hexadecimal digits.
+/// 128 random bits in hexadecimal digits.
 fn token() -> io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;

@@ -1,98 +1,103 @@
-//! The tally: running sums of a run's events.
+//! The tally: running statistics of a run's events.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-use offered_model::workload::Sessions;
-use offered_model::{Event, Instant, Nanos, Outcome, Workload};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome};
 use offered_run::Counts;
+use offered_schedule::Sessions;
 use offered_stats::cov::exponential_interval;
 use offered_stats::growth::growth;
-use offered_verify::{Ask, Checked, Joined, Judgement, Pattern, Share, SoFar, standing};
+use offered_verify::{
+    CheckResult, Criteria, InterimStats, ObjectJoiner, Pattern, PercentileError, ThresholdResult, interim_verdict,
+};
+use offered_workload::Workload;
 
 use crate::gaps::Gaps;
-use crate::gauges::Gauge;
-use crate::pulse::{Figures, Growth, Phase, Pulse, Request};
+
+use crate::snapshot::{Growth, LiveRequest, LiveStats, Phase, Snapshot};
+use crate::threshold_tracker::ThresholdTracker;
 use crate::times::{RECENT, Ring, Services, Times};
 use crate::totals::Totals;
 
-/// Batches come up to so much later than the events in them.
-const BATCHED: Nanos = Nanos::from_secs(5);
+/// Events arrive at most this long after they happen, because they are batched.
+const BATCH_DELAY: Nanos = Nanos::from_secs(5);
 
-/// From so many seconds on it is said whether the number under way grows. Of 150 queues from empty at a load of 0.9, asked every second
-/// of a minute, none was then said to grow; of those at 1.5 all but one in a hundred within nine seconds.
+/// Minimum number of seconds before growth is reported. Of 150 queues that started empty at a load of 0.9 and were checked every second of a
+/// minute, none was reported as growing after this time. At a load of 1.5, all but one in a hundred were reported within nine seconds.
 const SECONDS_OF_GROWTH: usize = 5;
 
-/// Requests of a workload that are told apart.
-const TOLD_APART: usize = 1000;
+/// Maximum number of requests with statistics of their own.
+const MAX_LABELS: usize = 1000;
 
-/// Running sums of the events of one run, whatever their order.
+/// Running statistics of the events of one run, in any order.
 pub struct Tally {
     workload: Workload,
     fraction: f64,
-    /// How many launches are meant at most; of a share to within one.
-    most: Option<u64>,
-    ask: Ask,
-    /// The instants meant that count.
-    counted: Range<Instant>,
-    /// From sending to the last word about it, at the longest.
+    /// The maximum number of requests; for a share, accurate to one.
+    max_requests: Option<u64>,
+    criteria: Criteria,
+    /// The range of scheduled times in the analysed time.
+    analysed: Range<Instant>,
+    /// Maximum time from sending a request until its event arrives.
     longest: Nanos,
     all: Times,
     ring: Ring,
-    /// Of all that counts, what is left of the responses without lateness.
+    /// Service times in the analysed time.
     service: Services,
-    /// Launches that were sent; in a partly-open system the first of each session.
+    /// Sent requests; in a partly-open system the first of each session.
     sent: Gaps,
-    /// The instants they were meant for.
-    meant: Gaps,
+    /// Their scheduled times.
+    scheduled: Gaps,
     outcomes: [u64; Outcome::ALL.len()],
     statuses: BTreeMap<u16, u64>,
-    /// The first requests of the workload by their labels, and what came of each.
+    /// The first requests of the workload in order of labels: name, times, successes, failures.
     requests: Vec<(String, Times, u64, u64)>,
-    gauges: Vec<Gauge>,
-    joined: Joined,
-    /// Where somebody asks for them.
+    trackers: Vec<ThresholdTracker>,
+    joined: ObjectJoiner,
+    /// Totals for metrics, if enabled.
     totals: Option<Arc<Totals>>,
-    /// The threshold that was broken first of those that end the run, and what was seen then.
-    broken: Option<String>,
-    /// How many were under way at each pulse, while launches count.
-    under_way: Vec<f64>,
-    /// Launches that count: sent, and never sent.
+    /// The first failed threshold that ends the run, with its value at that time.
+    failed_threshold: Option<String>,
+    /// The number in flight at each snapshot in the analysed time.
+    in_flight: Vec<f64>,
+    /// Number of requests in the analysed time: sent, and not sent.
     counts: (u64, u64),
-    /// The first and the last instant of sending of those.
+    /// Their first and last send time.
     span: Option<(Instant, Instant)>,
-    /// Launches sent by then, of the last seconds.
+    /// Number of sent requests at each snapshot of the last seconds.
     before: VecDeque<(Instant, u64)>,
-    /// While launches count, the first and the last pulse, and how many launches had been sent by then.
+    /// The first and the last snapshot in the analysed time, with the number of sent requests.
     counting: Option<((Instant, u64), (Instant, u64))>,
 }
 
 impl Tally {
-    /// Of a run of this fraction of `workload`.
+    /// For a run of this fraction of `workload`.
     pub fn new(workload: &Workload, fraction: f64) -> Self {
         let labels = workload.labels();
         let longest = workload.target().as_ref().map_or(Nanos::ZERO, |t| t.connect_timeout() + t.response_timeout());
         Self {
             workload: workload.clone(),
             fraction,
-            most: workload.most_launches().map(|most| (most as f64 * fraction).ceil() as u64),
-            ask: Ask::of(workload, fraction),
-            counted: workload.counted(),
-            longest: longest + BATCHED,
+            max_requests: workload.most_launches().map(|most| (most as f64 * fraction).ceil() as u64),
+            criteria: Criteria::from_workload(workload, fraction),
+            analysed: workload.counted(),
+            longest: longest + BATCH_DELAY,
             all: Times::default(),
             ring: Ring::default(),
             service: Services::default(),
             sent: Gaps::default(),
-            meant: Gaps::default(),
+            scheduled: Gaps::default(),
             outcomes: [0; Outcome::ALL.len()],
             statuses: BTreeMap::new(),
-            requests: labels.iter().take(TOLD_APART).map(|name| (name.clone(), Times::default(), 0, 0)).collect(),
-            gauges: Gauge::all(workload.thresholds(), &labels, &workload.pages()),
-            joined: Joined::default(),
+            requests: labels.iter().take(MAX_LABELS).map(|name| (name.clone(), Times::default(), 0, 0)).collect(),
+            trackers: ThresholdTracker::all(workload.thresholds(), &labels, &workload.pages()),
+            joined: ObjectJoiner::default(),
             totals: None,
-            broken: None,
-            under_way: Vec::new(),
+            failed_threshold: None,
+            in_flight: Vec::new(),
             counts: (0, 0),
             span: None,
             before: VecDeque::from([(Instant::ZERO, 0)]),
@@ -100,8 +105,8 @@ impl Tally {
         }
     }
 
-    /// Keeps [`Totals`] from now on, which pulses then have.
-    pub fn keep_totals(&mut self) {
+    /// Enables [`Totals`] in snapshots.
+    pub fn enable_totals(&mut self) {
         let users = match self.workload.sessions() {
             Sessions::Closed(closed) => Some((closed.users() as f64 * self.fraction).round() as u64),
             _ => None,
@@ -109,7 +114,7 @@ impl Tally {
         self.totals = Some(Arc::new(Totals::new(&self.workload.labels(), users)));
     }
 
-    /// Takes events.
+    /// Adds events.
     pub fn add(&mut self, events: &[Event]) {
         let sessions_only = matches!(self.workload.sessions(), Sessions::PartlyOpen { .. });
         for event in events {
@@ -122,19 +127,19 @@ impl Tally {
                 *self.statuses.entry(event.status).or_default() += 1;
             }
             self.ring.add(event);
-            if !self.counted.contains(&event.intended) {
+            if !self.analysed.contains(&event.intended) {
                 continue;
             }
             self.all.add(event);
             self.service.add(event);
-            self.gauges.iter_mut().for_each(|gauge| gauge.add(event, &objects));
+            self.trackers.iter_mut().for_each(|tracker| tracker.add(event, &objects));
             if let Some((_, times, ok, failed)) = self.requests.get_mut(usize::from(event.label)) {
                 times.add(event);
                 *(if event.outcome == Outcome::Ok { ok } else { failed }) += 1;
             }
-            let judged = !sessions_only || event.step == 0;
-            if judged {
-                self.meant.insert(event.intended.0);
+            let counts_for_gaps = !sessions_only || event.step == 0;
+            if counts_for_gaps {
+                self.scheduled.insert(event.intended.0);
             }
             let Some(sent) = event.sent else {
                 self.counts.1 += 1;
@@ -142,172 +147,172 @@ impl Tally {
             };
             self.counts.0 += 1;
             self.span = Some(self.span.map_or((sent, sent), |(first, last)| (first.min(sent), last.max(sent))));
-            if judged {
+            if counts_for_gaps {
                 self.sent.insert(sent.0);
             }
         }
     }
 
-    /// The figures `now`, with what the launching threads count; `stopping` once somebody stopped the run.
-    pub fn pulse(&mut self, now: Instant, live: Counts, stopping: bool) -> Pulse {
-        let gone = now.earlier(self.longest).0;
-        self.sent.forget(gone);
-        self.meant.forget(gone);
-        // The two are not read in the same instant.
-        let sent = live.launched.saturating_sub(live.unsent);
+    /// The figures at `now`. `live` are the current counts of the generator; `stopping` is true once the run was stopped.
+    pub fn snapshot(&mut self, now: Instant, live: Counts, stopping: bool) -> Snapshot {
+        let forget_before = now.earlier(self.longest).0;
+        self.sent.forget(forget_before);
+        self.scheduled.forget(forget_before);
+        // The two counts are not read at the same instant.
+        let sent = live.requests.saturating_sub(live.unsent);
         let since = self.recent_from(now, sent);
-        let (from, to) = (self.counted.start, now.min(self.counted.end));
+        let (from, to) = (self.analysed.start, now.min(self.analysed.end));
         let recent = self.ring.recent(now);
-        let so_far = Figures {
-            asked_per_s: self.asked(from, to),
-            sent_per_s: self.sent_per_s(now, sent, live.in_flight),
-            answered_per_s: rate(self.all.answered(), from.until(to)),
-            response_ms: self.all.response(),
-            lateness_us: self.all.lateness(),
+        let so_far = LiveStats {
+            target_rate_per_s: self.target_rate(from, to),
+            sent_rate_per_s: self.sent_rate_per_s(now, sent, live.in_flight),
+            completed_rate_per_s: rate(self.all.completed(), from.until(to)),
+            response: self.all.response(),
+            lateness: self.all.lateness(),
         };
-        let without_lateness_ms = self.service.percentiles();
-        if (from..self.counted.end).contains(&now) {
-            self.under_way.push(live.in_flight as f64);
+        let service = self.service.percentiles();
+        if (from..self.analysed.end).contains(&now) {
+            self.in_flight.push(live.in_flight as f64);
         }
-        let standing = standing(&self.so_far(so_far.asked_per_s, live.in_flight), &self.ask);
-        // Of launches that are under way nothing is known here yet: where they are many, the gaps between the others tell nothing.
-        let told = standing.pattern != Pattern::TooFew;
-        let cov = self.sent.cov().filter(|_| told);
+        let interim = interim_verdict(&self.so_far(so_far.target_rate_per_s, live.in_flight), &self.criteria);
+        // Requests in flight have no events yet. If there are many, the gaps between the others are meaningless.
+        let has_pattern = interim.pattern != Pattern::TooFewRequests;
+        let cov = self.sent.cov().filter(|_| has_pattern);
         let interval = cov.map(|cov| exponential_interval(cov, self.sent.count()));
-        let thresholds: Vec<Checked> =
-            self.gauges.iter().map(|gauge| gauge.checked(from.until(to), self.rate(), cov)).collect();
-        if self.broken.is_none() && !stopping {
-            self.broken = self.first_broken(&thresholds, now);
+        let thresholds: Vec<ThresholdResult> =
+            self.trackers.iter().map(|tracker| tracker.result(from.until(to), self.sent_rate(), cov)).collect();
+        if self.failed_threshold.is_none() && !stopping {
+            self.failed_threshold = self.first_failed_threshold(&thresholds, now);
         }
-        Pulse {
+        Snapshot {
             time_s: now.as_secs_f64(),
             duration_s: self.workload.time_limit().map(Nanos::as_secs_f64),
-            most: self.most,
-            phase: self.phase(now, stopping, live.launched),
-            recent: Figures {
-                asked_per_s: self.asked(since.0, now),
-                sent_per_s: rate(sent.saturating_sub(since.1), since.0.until(now)),
-                answered_per_s: rate(recent.answered(), Instant::ZERO.until(now).min(Nanos::from_secs(RECENT))),
-                response_ms: recent.response(),
-                lateness_us: recent.lateness(),
+            max_requests: self.max_requests,
+            phase: self.phase(now, stopping, live.requests),
+            recent: LiveStats {
+                target_rate_per_s: self.target_rate(since.0, now),
+                sent_rate_per_s: rate(sent.saturating_sub(since.1), since.0.until(now)),
+                completed_rate_per_s: rate(recent.completed(), Instant::ZERO.until(now).min(Nanos::from_secs(RECENT))),
+                response: recent.response(),
+                lateness: recent.lateness(),
             },
             so_far,
-            without_lateness_ms,
-            requests: self.requests(),
+            service,
+            by_request: self.by_request(),
             workers: Vec::new(),
-            bars: recent.bars(),
+            response_histogram: recent.histogram(),
             thresholds,
-            broken: self.broken.clone(),
-            unkept: None,
+            failed_threshold: self.failed_threshold.clone(),
+            write_error: None,
             growth: self.growth(),
-            launched: live.launched,
+            requests: live.requests,
             unsent: live.unsent,
             in_flight: live.in_flight,
             outcomes: Outcome::ALL.iter().map(|o| (*o, self.outcomes[*o as usize])).filter(|o| o.1 > 0).collect(),
             statuses: self.statuses.clone(),
-            cov,
-            cov_low: interval.map(|interval| interval.low),
-            cov_high: interval.map(|interval| interval.high),
-            meant_cov: self.meant.cov().filter(|_| told),
-            pattern: standing.pattern,
-            judgement: standing.judgement,
-            because: standing.because,
+            measured_cov: cov,
+            measured_cov_low: interval.map(|interval| interval.low),
+            measured_cov_high: interval.map(|interval| interval.high),
+            scheduled_cov: self.scheduled.cov().filter(|_| has_pattern),
+            pattern: interim.pattern,
+            validity: interim.validity,
+            reason: interim.reason,
             totals: self.totals.clone(),
         }
     }
 
-    /// The figures of a run that is over.
-    pub fn last(&mut self, now: Instant, live: Counts) -> Pulse {
-        Pulse { phase: Phase::Ended, ..self.pulse(now, live, true) }
+    /// The final figures of a run.
+    pub fn final_snapshot(&mut self, now: Instant, live: Counts) -> Snapshot {
+        Snapshot { phase: Phase::Ended, ..self.snapshot(now, live, true) }
     }
 
-    /// Whether a threshold of the workload can end the run.
+    /// Whether a threshold of the workload may end the run.
     pub fn can_stop(&self) -> bool {
         self.workload.thresholds().iter().any(|threshold| threshold.stop.is_some())
     }
 
-    /// What is seen of the first of these thresholds that ends the run now.
-    fn first_broken(&self, thresholds: &[Checked], now: Instant) -> Option<String> {
-        let is_broken = |checked: &&Checked| {
-            let from = checked.threshold.stop.map(|after| self.counted.start + after);
-            checked.judgement == Judgement::Fails && from.is_some_and(|from| now >= from)
+    /// Describes the first threshold that fails and ends the run now.
+    fn first_failed_threshold(&self, thresholds: &[ThresholdResult], now: Instant) -> Option<String> {
+        let ends_run = |checked: &&ThresholdResult| {
+            let from = checked.threshold.stop.map(|after| self.analysed.start + after);
+            checked.result == CheckResult::Failed && from.is_some_and(|from| now >= from)
         };
-        let broken = thresholds.iter().find(is_broken)?;
-        let (seen, launches) = (broken.value_in_words(), self.counts.0 + self.counts.1);
+        let failed_threshold = thresholds.iter().find(ends_run)?;
+        let (value, requests) = (failed_threshold.value_text(), self.counts.0 + self.counts.1);
         Some(format!(
-            "{} was broken: {seen} after {:.1} s, of {launches} launches",
-            broken.threshold,
+            "{} failed: {value} after {:.1} s, of {requests} requests",
+            failed_threshold.threshold,
             now.as_secs_f64()
         ))
     }
 
-    /// The busiest requests, and all of several.
-    fn requests(&self) -> Vec<Request> {
-        let row = |(name, times, ok, failed): &(String, Times, u64, u64)| Request {
+    /// The rows of the most frequent requests, and the total if there are several.
+    fn by_request(&self) -> Vec<LiveRequest> {
+        let row = |(name, times, ok, failed): &(String, Times, u64, u64)| LiveRequest {
             name: name.clone(),
             ok: *ok,
             failed: *failed,
-            response_ms: times.response(),
+            response: times.response(),
         };
-        let mut rows: Vec<Request> = self.requests.iter().map(row).filter(|row| row.ok + row.failed > 0).collect();
+        let mut rows: Vec<LiveRequest> = self.requests.iter().map(row).filter(|row| row.ok + row.failed > 0).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.ok + row.failed));
         let (ok, failed) = rows.iter().fold((0, 0), |(ok, failed), row| (ok + row.ok, failed + row.failed));
-        let total = Request { name: "Total".to_owned(), ok, failed, response_ms: self.all.response() };
+        let total = LiveRequest { name: "Total".to_owned(), ok, failed, response: self.all.response() };
         let several = rows.len() > 1;
-        rows.truncate(Pulse::REQUESTS);
+        rows.truncate(Snapshot::MAX_REQUESTS);
         rows.extend(several.then_some(total));
         rows
     }
 
-    /// How the number under way grew so far, second by second; `None` in the first [`SECONDS_OF_GROWTH`] that count, and in a closed
-    /// system, whose users wait.
+    /// Growth of the number in flight so far. `None` in the first [`SECONDS_OF_GROWTH`] of the analysed time, and in a closed system, where
+    /// it is bounded.
     fn growth(&self) -> Option<Growth> {
-        if self.under_way.len() < SECONDS_OF_GROWTH || matches!(self.workload.sessions(), Sessions::Closed(_)) {
+        if self.in_flight.len() < SECONDS_OF_GROWTH || matches!(self.workload.sessions(), Sessions::Closed(_)) {
             return None;
         }
-        let changes: Vec<f64> = self.under_way.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let changes: Vec<f64> = self.in_flight.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let growth = growth(&changes)?;
-        let matters = self.rate().is_some_and(|rate| growth.mean > offered_verify::MATTERS * rate);
-        Some(Growth { per_s: growth.mean, outrun: matters && growth.interval.low > 0.0 })
+        let matters = self.sent_rate().is_some_and(|rate| growth.mean > offered_verify::SIGNIFICANT_GROWTH * rate);
+        Some(Growth { per_s: growth.mean, overloaded: matters && growth.interval.low > 0.0 })
     }
 
-    /// The sums that the verdict so far rests on.
-    fn so_far(&self, asked_per_s: Option<f64>, in_flight: u64) -> SoFar {
-        // A rate that changes at random is held to its schedule, which is drawn when the run is over.
-        let steady = self.ask.rate_per_s.is_some() && self.ask.drawn.is_none();
-        let judged_per_s = asked_per_s.filter(|_| steady).map(|asked| asked / self.per_session());
-        SoFar {
+    /// The statistics for the interim verdict.
+    fn so_far(&self, target_rate_per_s: Option<f64>, in_flight: u64) -> InterimStats {
+        // A random rate is compared with its schedule, which is known only after the run.
+        let steady = self.criteria.target_rate_per_s.is_some() && self.criteria.random_rate.is_none();
+        let judged_per_s = target_rate_per_s.filter(|_| steady).map(|target| target / self.per_session());
+        InterimStats {
             gaps: self.sent.count(),
-            sent_cov: self.sent.cov(),
-            meant_cov: self.meant.cov(),
-            rate_ratio: self.sent.rate_per_s().zip(judged_per_s).map(|(sent, asked)| sent / asked),
-            late_p99_us: self.all.lateness().map(|lateness| lateness.p99),
-            worst: self.worst(),
+            measured_cov: self.sent.cov(),
+            scheduled_cov: self.scheduled.cov(),
+            rate_ratio: self.sent.rate_per_s().zip(judged_per_s).map(|(sent, target)| sent / target),
+            lateness_p99_us: self.all.lateness().map(|lateness| lateness.p99_us),
+            worst_percentile: self.worst(),
             sent: self.counts.0,
             unsent: self.counts.1,
             in_flight,
         }
     }
 
-    /// The percentile of which most is lateness.
-    fn worst(&self) -> Option<Share> {
-        let (with, without) = (self.all.response()?, self.service.percentiles()?);
-        let share = |percentile, response_ms: f64, without_lateness_ms: f64| Share {
+    /// The percentile with the largest share of lateness.
+    fn worst(&self) -> Option<PercentileError> {
+        let (response, service) = (self.all.response()?, self.service.percentiles()?);
+        let error = |percentile, response_ms: f64, service_ms: f64| PercentileError {
             percentile,
             response_ms,
-            without_lateness_ms,
-            waiting: (1.0 - without_lateness_ms / response_ms).max(0.0),
-            company: None,
+            service_ms,
+            lateness_share: (1.0 - service_ms / response_ms).max(0.0),
+            bunching_share: None,
         };
         let all = [
-            share(50.0, with.p50, without.p50),
-            share(95.0, with.p95, without.p95),
-            share(99.0, with.p99, without.p99),
+            error(50.0, response.p50_ms, service.p50_ms),
+            error(95.0, response.p95_ms, service.p95_ms),
+            error(99.0, response.p99_ms, service.p99_ms),
         ];
-        all.into_iter().max_by(|a, b| a.waiting.total_cmp(&b.waiting))
+        all.into_iter().max_by(|a, b| a.lateness_share.total_cmp(&b.lateness_share))
     }
 
-    /// Launches for each one whose gaps are judged.
+    /// Mean number of requests per session in a partly-open system, otherwise 1.
     fn per_session(&self) -> f64 {
         match self.workload.sessions() {
             Sessions::PartlyOpen { length, .. } => length.mean(),
@@ -315,18 +320,18 @@ impl Tally {
         }
     }
 
-    fn phase(&self, now: Instant, stopping: bool, launched: u64) -> Phase {
+    fn phase(&self, now: Instant, stopping: bool, requests: u64) -> Phase {
         match now {
             _ if stopping => Phase::Stopping,
             Instant::ZERO => Phase::Starting,
-            _ if self.most.is_some_and(|most| launched >= most) => Phase::Draining,
-            now if now < self.counted.start => Phase::WarmingUp,
+            _ if self.max_requests.is_some_and(|most| requests >= most) => Phase::Draining,
+            now if now < self.analysed.start => Phase::WarmingUp,
             now if now < self.workload.end() => Phase::Running,
             _ => Phase::Draining,
         }
     }
 
-    /// Where the last seconds begin, and how many launches had been sent by then; notes how many there are `now`.
+    /// The start of the last ten seconds and the number of requests sent before; records the number `sent` at `now`.
     fn recent_from(&mut self, now: Instant, sent: u64) -> (Instant, u64) {
         self.before.push_back((now, sent));
         while self.before.len() > 2 && self.before[1].0 + Nanos::from_secs(RECENT) <= now {
@@ -335,28 +340,28 @@ impl Tally {
         self.before[0]
     }
 
-    /// Launches per second sent, of those that count: by the events where all are through, before that by what the threads count,
-    /// `sent` being how many there are `now`.
-    fn sent_per_s(&mut self, now: Instant, sent: u64, in_flight: u64) -> Option<f64> {
-        if self.counted.contains(&now) {
-            // A second that begins before launches count is not counted.
+    /// Sent requests per second in the analysed time: from events if all requests have ended, otherwise from the generator's
+    /// counts.
+    fn sent_rate_per_s(&mut self, now: Instant, sent: u64, in_flight: u64) -> Option<f64> {
+        if self.analysed.contains(&now) {
+            // Skip a second that starts before the analysed time.
             let begun = self.counting.map_or((now, sent), |(begun, _)| begun);
             self.counting = Some((begun, (now, sent)));
         }
         let counting = self.counting.filter(|_| in_flight > 0);
-        counting.map_or_else(|| self.rate(), |((from, before), (to, after))| rate(after - before, from.until(to)))
+        counting.map_or_else(|| self.sent_rate(), |((from, before), (to, after))| rate(after - before, from.until(to)))
     }
 
-    /// Launches per second sent, of those that count and are through.
-    fn rate(&self) -> Option<f64> {
+    /// Sent requests per second in the analysed time, of ended requests.
+    fn sent_rate(&self) -> Option<f64> {
         let (first, last) = self.span?;
         rate(self.counts.0 - 1, first.until(last))
     }
 
-    /// Launches per second asked for in a stretch; nothing is asked for after the run's duration.
-    fn asked(&self, from: Instant, to: Instant) -> Option<f64> {
-        let launches = self.workload.asked_before(to)? - self.workload.asked_before(from)?;
-        (to > from).then(|| launches * self.fraction / from.until(to).as_secs_f64())
+    /// The target rate from `from` to `to`; 0 after the run's duration.
+    fn target_rate(&self, from: Instant, to: Instant) -> Option<f64> {
+        let requests = self.workload.asked_before(to)? - self.workload.asked_before(from)?;
+        (to > from).then(|| requests * self.fraction / from.until(to).as_secs_f64())
     }
 }
 

@@ -1,120 +1,121 @@
-//! Response and lateness in histograms: of all, and of the last seconds.
+//! Histograms of response times and lateness: of the whole run, and of the last seconds.
 
 use hdrhistogram::Histogram;
-use offered_model::{Event, Instant, Outcome};
+use offered_base::Instant;
+use offered_events::{Event, Outcome};
 
-use crate::pulse::{Bar, Lateness, Response};
+use crate::snapshot::{HistogramBin, LatenessPercentiles, ResponsePercentiles};
 
-/// Cells of [`Times::bars`] per decade.
-const PER_DECADE: f64 = 4.0;
-/// The last seconds are so many.
+/// Number of bins of [`Times::histogram`] per decade.
+const BINS_PER_DECADE: f64 = 4.0;
+/// The length of the recent past in seconds.
 pub(crate) const RECENT: u64 = 10;
 
-/// Times of events, in nanoseconds, to three digits: the response of good answers, the lateness of all launches. A histogram has
-/// no place below zero, and a generator never launches before the instant it was meant to.
+/// Times of events in ns, with three significant digits: response times of successful requests, lateness of all requests. LatenessPercentiles is never
+/// negative, because the generator never sends early.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
     response: Histogram<u64>,
     lateness: Histogram<u64>,
-    answered: u64,
+    completed: u64,
 }
 
 impl Default for Times {
     fn default() -> Self {
-        let histogram = Histogram::new(3).expect("three digits are few enough");
-        Self { response: histogram.clone(), lateness: histogram, answered: 0 }
+        let histogram = Histogram::new(3).expect("three digits are allowed");
+        Self { response: histogram.clone(), lateness: histogram, completed: 0 }
     }
 }
 
 impl Times {
     pub(crate) fn add(&mut self, event: &Event) {
-        self.answered += u64::from(event.outcome.is_answer());
+        self.completed += u64::from(event.outcome.is_answer());
         let response = event.response().filter(|_| event.outcome == Outcome::Ok);
         for (histogram, time) in [(&mut self.response, response), (&mut self.lateness, event.lateness())] {
             if let Some(time) = time {
-                histogram.record(time.positive().0).expect("it grows as it must");
+                histogram.record(time.positive().0).expect("the histogram resizes itself");
             }
         }
     }
 
     fn merge(&mut self, other: &Self) {
         for (ours, theirs) in [(&mut self.response, &other.response), (&mut self.lateness, &other.lateness)] {
-            ours.add(theirs).expect("it grows as it must");
+            ours.add(theirs).expect("the histogram resizes itself");
         }
-        self.answered += other.answered;
+        self.completed += other.completed;
     }
 
     fn clear(&mut self) {
         self.response.reset();
         self.lateness.reset();
-        self.answered = 0;
+        self.completed = 0;
     }
 
-    /// How many complete answers came, good and bad.
-    pub(crate) fn answered(&self) -> u64 {
-        self.answered
+    /// Number of complete responses, successful or not.
+    pub(crate) fn completed(&self) -> u64 {
+        self.completed
     }
 
-    /// How the responses are spread: cells of half a decade and more, as many as hold something and those between.
-    pub(crate) fn bars(&self) -> Vec<Bar> {
+    /// Histogram of response times, with equal bins on a logarithmic scale, from the first to the last non-empty bin.
+    pub(crate) fn histogram(&self) -> Vec<HistogramBin> {
         let (Some(low), Some(high)) = (self.response.iter_recorded().next(), self.response.iter_recorded().last())
         else {
             return Vec::new();
         };
-        let place = |ns: u64| ((ns.max(1) as f64).log10() * PER_DECADE) as usize;
-        let edge = |place: usize| 10f64.powf(place as f64 / PER_DECADE) / 1e6;
+        let place = |ns: u64| ((ns.max(1) as f64).log10() * BINS_PER_DECADE) as usize;
+        let edge = |place: usize| 10f64.powf(place as f64 / BINS_PER_DECADE) / 1e6;
         let first = place(low.value_iterated_to());
-        let mut bars: Vec<Bar> = (first..=place(high.value_iterated_to()))
-            .map(|place| Bar { from_ms: edge(place), to_ms: edge(place + 1), n: 0 })
+        let mut bins: Vec<HistogramBin> = (first..=place(high.value_iterated_to()))
+            .map(|place| HistogramBin { from_ms: edge(place), to_ms: edge(place + 1), count: 0 })
             .collect();
         for value in self.response.iter_recorded() {
-            bars[place(value.value_iterated_to()) - first].n += value.count_at_value();
+            bins[place(value.value_iterated_to()) - first].count += value.count_at_value();
         }
-        bars
+        bins
     }
 
-    pub(crate) fn response(&self) -> Option<Response> {
+    pub(crate) fn response(&self) -> Option<ResponsePercentiles> {
         percentiles(&self.response)
     }
 
-    pub(crate) fn lateness(&self) -> Option<Lateness> {
+    pub(crate) fn lateness(&self) -> Option<LatenessPercentiles> {
         let at = |p| self.lateness.value_at_quantile(p) as f64 / 1e3;
-        (!self.lateness.is_empty()).then(|| Lateness { p50: at(0.5), p99: at(0.99) })
+        (!self.lateness.is_empty()).then(|| LatenessPercentiles { p50_us: at(0.5), p99_us: at(0.99) })
     }
 }
 
-fn percentiles(histogram: &Histogram<u64>) -> Option<Response> {
+fn percentiles(histogram: &Histogram<u64>) -> Option<ResponsePercentiles> {
     let at = |p| histogram.value_at_quantile(p) as f64 / 1e6;
-    (!histogram.is_empty()).then(|| Response {
-        p50: at(0.5),
-        p95: at(0.95),
-        p99: at(0.99),
-        max: histogram.max() as f64 / 1e6,
+    (!histogram.is_empty()).then(|| ResponsePercentiles {
+        p50_ms: at(0.5),
+        p95_ms: at(0.95),
+        p99_ms: at(0.99),
+        max_ms: histogram.max() as f64 / 1e6,
     })
 }
 
-/// The time from sending to a good answer, in nanoseconds, to three digits.
+/// Service times of successful requests in ns, with three significant digits.
 pub(crate) struct Services(Histogram<u64>);
 
 impl Default for Services {
     fn default() -> Self {
-        Self(Histogram::new(3).expect("three digits are few enough"))
+        Self(Histogram::new(3).expect("three digits are allowed"))
     }
 }
 
 impl Services {
     pub(crate) fn add(&mut self, event: &Event) {
         if let Some(service) = event.service().filter(|_| event.outcome == Outcome::Ok) {
-            self.0.record(service.positive().0).expect("it grows as it must");
+            self.0.record(service.positive().0).expect("the histogram resizes itself");
         }
     }
 
-    pub(crate) fn percentiles(&self) -> Option<Response> {
+    pub(crate) fn percentiles(&self) -> Option<ResponsePercentiles> {
         percentiles(&self.0)
     }
 }
 
-/// The times of what ended in each of the last seconds: a ring, one cell a second.
+/// The times of events that ended in the last seconds: a ring with one cell per second.
 #[derive(Debug)]
 pub(crate) struct Ring {
     cells: Vec<Cell>,
@@ -128,13 +129,13 @@ struct Cell {
 
 impl Default for Ring {
     fn default() -> Self {
-        // One more than are shown: the second under way.
+        // One more than reported: the current second is incomplete.
         Self { cells: vec![Cell::default(); RECENT as usize + 1] }
     }
 }
 
 impl Ring {
-    /// Takes an event, unless the second in which it ended is long gone.
+    /// Adds an event, unless it ended too long ago.
     pub(crate) fn add(&mut self, event: &Event) {
         let second = second(event.done.unwrap_or(event.intended));
         let place = second as usize % self.cells.len();
@@ -148,7 +149,7 @@ impl Ring {
         }
     }
 
-    /// What ended in the last seconds before `now`, the one under way included.
+    /// The times of events that ended in the last seconds before `now`, including the current second.
     pub(crate) fn recent(&self, now: Instant) -> Times {
         let mut all = Times::default();
         for cell in self.cells.iter().filter(|cell| cell.second + RECENT >= second(now)) {
@@ -165,9 +166,9 @@ fn second(instant: Instant) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::Nanos;
+    use offered_base::Nanos;
 
-    /// Meant for 1 us before it was sent, done after `response`.
+    /// Scheduled 1 us before it was sent, done after `response`.
     fn event(done: Instant, response: Nanos) -> Event {
         let intended = done.earlier(response);
         let sent = Some(intended + Nanos::from_micros(1));
@@ -179,36 +180,39 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_those_of_the_sample_to_three_digits() {
+    fn percentiles_are_exact_to_three_digits() {
         let mut times = Times::default();
         assert_eq!((times.response(), times.lateness()), (None, None));
         for i in 1..=1000 {
             times.add(&event(Instant::from_secs(10), Nanos::from_millis(i)));
         }
-        times.add(&Event::at(Instant::ZERO)); // never sent, took no time
+        times.add(&Event::at(Instant::ZERO)); // not sent, so without times
         let failed = event(Instant::from_secs(10), Nanos::from_micros(2));
-        times.add(&Event { outcome: Outcome::HttpError, ..failed }); // an answer, and not a good one
-        assert_eq!(times.answered(), 1001);
-        let bars = times.bars();
-        assert_eq!(bars.iter().map(|bar| bar.n).sum::<u64>(), 1000);
-        assert!(bars[0].from_ms <= 1.0 && bars[bars.len() - 1].to_ms >= 1000.0 && bars.len() == 13, "{bars:?}");
+        times.add(&Event { outcome: Outcome::HttpError, ..failed }); // a response, but not a successful one
+        assert_eq!(times.completed(), 1001);
+        let bins = times.histogram();
+        assert_eq!(bins.iter().map(|bin| bin.count).sum::<u64>(), 1000);
+        assert!(bins[0].from_ms <= 1.0 && bins[bins.len() - 1].to_ms >= 1000.0 && bins.len() == 13, "{bins:?}");
         let (response, lateness) = (times.response().unwrap(), times.lateness().unwrap());
-        assert!(near(response.p50, 500.0) && near(response.p95, 950.0) && near(response.p99, 990.0), "{response:?}");
-        assert!(near(lateness.p50, 1.0) && near(lateness.p99, 1.0), "{lateness:?}");
+        assert!(
+            near(response.p50_ms, 500.0) && near(response.p95_ms, 950.0) && near(response.p99_ms, 990.0),
+            "{response:?}"
+        );
+        assert!(near(lateness.p50_us, 1.0) && near(lateness.p99_us, 1.0), "{lateness:?}");
     }
 
     #[test]
-    fn the_last_seconds_forget_what_came_before() {
+    fn earlier_events_are_dropped() {
         let mut ring = Ring::default();
         let slow = |s| event(Instant::from_secs(s), Nanos::from_millis(100));
         let quick = |s| event(Instant::from_secs(s), Nanos::from_millis(1));
         ring.add(&slow(5));
         (6..=15).for_each(|s| ring.add(&quick(s)));
-        assert!(near(ring.recent(Instant::from_secs(15)).response().unwrap().p99, 100.0));
-        assert!(near(ring.recent(Instant::from_secs(16)).response().unwrap().p99, 1.0));
+        assert!(near(ring.recent(Instant::from_secs(15)).response().unwrap().p99_ms, 100.0));
+        assert!(near(ring.recent(Instant::from_secs(16)).response().unwrap().p99_ms, 1.0));
         (16..=18).for_each(|s| ring.add(&quick(s)));
         ring.add(&slow(4)); // its cell is that of second 15
-        assert!(near(ring.recent(Instant::from_secs(18)).response().unwrap().p99, 1.0));
+        assert!(near(ring.recent(Instant::from_secs(18)).response().unwrap().p99_ms, 1.0));
         assert_eq!(ring.recent(Instant::from_secs(60)).response(), None);
     }
 }

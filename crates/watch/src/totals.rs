@@ -1,46 +1,47 @@
-//! Totals: what only grows while a run goes on, as a metrics system wants it, which takes differences itself.
+//! Totals: cumulative counters and histograms for metrics systems, which compute differences themselves.
 
-use offered_model::{Difference, Event, Outcome};
+use offered_base::Difference;
+use offered_events::{Event, Outcome};
 use offered_verify::Object;
 
-/// So many requests have names of their own.
-const NAMED: usize = 1000;
-/// What the others are called.
+/// Maximum number of requests with statistics of their own.
+const MAX_NAMED: usize = 1000;
+/// The name of all other requests.
 const OTHERS: &str = "(others)";
 
-/// The totals of a run, of which nothing is left out: neither `skip_first` nor `skip_last`.
+/// The totals of a whole run, including `skip_first` and `skip_last`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Totals {
-    /// How many users a closed system has here.
+    /// Number of users of a closed system, of this share.
     pub users: Option<u64>,
-    /// What came of each request.
-    pub requests: Vec<Total>,
-    /// sent - intended of every launch.
-    pub lateness: Cells,
+    /// Results by request.
+    pub requests: Vec<RequestTotals>,
+    /// Lateness (sent - intended) of all requests.
+    pub lateness: BucketHistogram,
 }
 
-/// What came of the launches of one request.
+/// Results of one request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Total {
-    /// Its name.
+pub struct RequestTotals {
+    /// The name of the request.
     pub name: String,
     outcomes: [u64; Outcome::ALL.len()],
     objects: [u64; Outcome::ALL.len()],
-    /// done - intended of good answers.
-    pub response: Cells,
-    /// done - sent of good answers.
-    pub service: Cells,
+    /// Response times (done - intended) of successful requests.
+    pub response: BucketHistogram,
+    /// Service times (done - sent) of successful requests.
+    pub service: BucketHistogram,
 }
 
 impl Totals {
-    /// Of requests with these names; at most a thousand of them are told apart.
+    /// Totals for requests with these names; after the first thousand they are counted together.
     pub(crate) fn new(labels: &[String], users: Option<u64>) -> Self {
-        let others = (labels.len() > NAMED).then(|| OTHERS.to_owned());
-        let requests = labels.iter().take(NAMED).cloned().chain(others).map(Total::new).collect();
-        Self { users, requests, lateness: Cells::new(&LATENESS) }
+        let others = (labels.len() > MAX_NAMED).then(|| OTHERS.to_owned());
+        let requests = labels.iter().take(MAX_NAMED).cloned().chain(others).map(RequestTotals::new).collect();
+        Self { users, requests, lateness: BucketHistogram::new(&LATENESS) }
     }
 
-    /// Takes a launch that is through, with the objects that it brought.
+    /// Adds a request that has ended, with its page objects.
     pub(crate) fn add(&mut self, event: &Event, objects: &[Object]) {
         if let Some(late) = event.lateness() {
             self.lateness.add(late);
@@ -58,44 +59,50 @@ impl Totals {
     }
 }
 
-impl Total {
+impl RequestTotals {
     fn new(name: String) -> Self {
         let none = [0; Outcome::ALL.len()];
-        Self { name, outcomes: none, objects: none, response: Cells::new(&TIMES), service: Cells::new(&TIMES) }
+        Self {
+            name,
+            outcomes: none,
+            objects: none,
+            response: BucketHistogram::new(&TIMES),
+            service: BucketHistogram::new(&TIMES),
+        }
     }
 
-    /// How many launches ended so, of each end that there was.
+    /// Number of requests by outcome, without zeros.
     pub fn outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> {
-        there_were(&self.outcomes)
+        non_zero(&self.outcomes)
     }
 
-    /// How many objects did.
+    /// Number of page objects by outcome, without zeros.
     pub fn objects(&self) -> impl Iterator<Item = (Outcome, u64)> {
-        there_were(&self.objects)
+        non_zero(&self.objects)
     }
 }
 
-fn there_were(counts: &[u64; Outcome::ALL.len()]) -> impl Iterator<Item = (Outcome, u64)> {
+fn non_zero(counts: &[u64; Outcome::ALL.len()]) -> impl Iterator<Item = (Outcome, u64)> {
     Outcome::ALL.into_iter().map(|outcome| (outcome, counts[outcome as usize])).filter(|(_, n)| *n > 0)
 }
 
-/// Upper bounds of times of answers, in seconds: three a decade.
+/// Upper bounds of response and service time buckets, in seconds: three per decade.
 static TIMES: [f64; 17] =
     [1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
-/// And of lateness, which is to be far below them.
+/// Upper bounds of lateness buckets, in seconds. Lateness should be far smaller than response times.
 static LATENESS: [f64; 13] = [1e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 0.01, 0.1, 1.0, 10.0];
 
-/// A histogram whose cells have fixed upper bounds.
+/// A histogram with fixed upper bounds of buckets.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cells {
+pub struct BucketHistogram {
     bounds: &'static [f64],
-    /// Of each cell, and of what is above the last bound.
+    /// One count per bucket, and one for values above the last bound.
     counts: Vec<u64>,
-    /// In seconds; of what is below zero nothing.
+    /// The sum of all values in seconds; negative values count as zero.
     pub sum: f64,
 }
 
-impl Cells {
+impl BucketHistogram {
     fn new(bounds: &'static [f64]) -> Self {
         Self { bounds, counts: vec![0; bounds.len() + 1], sum: 0.0 }
     }
@@ -106,17 +113,17 @@ impl Cells {
         self.sum += seconds;
     }
 
-    /// How many there are.
+    /// The number of values.
     pub fn len(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Whether there are none.
+    /// Whether there is no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many are no longer than each bound, in seconds.
+    /// Each bound in seconds, and the number of values up to it.
     pub fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
         let mut below = 0;
         self.bounds.iter().zip(&self.counts).map(move |(bound, count)| {
@@ -129,11 +136,11 @@ impl Cells {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_model::{Instant, Nanos};
+    use offered_base::{Instant, Nanos};
 
     #[test]
-    fn a_cell_holds_its_upper_bound_and_failures_have_no_time() {
-        let labels: Vec<String> = (0..=NAMED).map(|i| format!("page {i}")).collect();
+    fn a_bucket_includes_its_upper_bound_and_failures_have_no_time() {
+        let labels: Vec<String> = (0..=MAX_NAMED).map(|i| format!("page {i}")).collect();
         let mut totals = Totals::new(&labels, None);
         let event = |label: u16, ms, outcome| {
             let at = Instant::from_millis(5);
@@ -145,11 +152,11 @@ mod tests {
             (0, 11, Outcome::Ok),
             (0, 100_000, Outcome::Ok),
             (0, 1, Outcome::Timeout),
-            (NAMED as u16, 1, Outcome::Ok),
+            (MAX_NAMED as u16, 1, Outcome::Ok),
         ] {
             totals.add(&event(label, ms, outcome), &[]);
         }
-        let [first, .., others] = &totals.requests[..] else { panic!("two at least") };
+        let [first, .., others] = &totals.requests[..] else { panic!("at least two") };
         assert_eq!(
             (first.outcomes().collect::<Vec<_>>().len(), first.response.len(), others.response.len()),
             (2, 3, 1)
@@ -162,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_requests_has_no_totals_of_them() {
+    fn a_run_without_requests_has_empty_totals() {
         let mut totals = Totals::new(&[], Some(3));
         totals.add(&Event::at(Instant::ZERO), &[]);
         assert!(totals.requests.is_empty() && totals.lateness.is_empty());

@@ -1,10 +1,12 @@
-//! Metrics as they are scraped, on loopback. (`promtool` and a Prometheus read them in `tests/live/metrics.rs`.)
+//! MetricsServer as they are scraped, on loopback. (`promtool` and Prometheus read them in `tests/live/metrics.rs`.)
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use offered_model::{Event, Instant, Nanos, Outcome, Workload};
+use offered_base::{Instant, Nanos};
+use offered_events::{Event, Outcome};
 use offered_run::Counts;
+use offered_workload::Workload;
 
 use super::*;
 use crate::Tally;
@@ -20,19 +22,19 @@ name = 'say "hi" \ '
 get = "/"
 "#;
 
-fn pulse() -> Pulse {
+fn snapshot() -> Snapshot {
     let workload = Workload::parse(WORKLOAD, "test", &|_| Err(String::new())).unwrap();
     let mut tally = Tally::new(&workload, 1.0);
-    tally.keep_totals();
+    tally.enable_totals();
     let ended = |ms, outcome| {
         let at = Instant::from_millis(7_000);
         Event { sent: Some(at), done: Some(at + Nanos::from_millis(ms)), outcome, ..Event::at(at) }
     };
-    // What is left out of the statistics is counted here: a server counts it too.
+    // The server counts requests outside the analysed time too, so metrics include them.
     let early = Event { intended: Instant::ZERO, ..ended(30, Outcome::Ok) };
     tally.add(&[early, ended(30, Outcome::Ok), ended(30, Outcome::Timeout)]);
-    let counts = Counts { launched: 5, unsent: 1, in_flight: 1, ..Counts::default() };
-    tally.pulse(Instant::from_secs(8), counts, false)
+    let counts = Counts { requests: 5, unsent: 1, in_flight: 1, ..Counts::default() };
+    tally.snapshot(Instant::from_secs(8), counts, false)
 }
 
 fn scrape(address: SocketAddr, path: &str, accept: &str) -> String {
@@ -45,11 +47,11 @@ fn scrape(address: SocketAddr, path: &str, accept: &str) -> String {
 }
 
 #[test]
-fn each_form_is_as_its_specification_says() {
-    let metrics = Metrics::serve("127.0.0.1:0".parse().unwrap()).unwrap();
+fn both_formats_follow_their_specifications() {
+    let metrics = MetricsServer::serve("127.0.0.1:0".parse().unwrap()).unwrap();
     let open = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4";
-    assert!(scrape(metrics.address(), "/metrics", open).ends_with("\r\n\r\n# EOF\n"), "nothing is known yet");
-    metrics.feed().show(&pulse());
+    assert!(scrape(metrics.address(), "/metrics", open).ends_with("\r\n\r\n# EOF\n"), "no figures yet");
+    metrics.feed().update(&snapshot());
     let plain = scrape(metrics.address(), "/metrics", "*/*");
     let open = scrape(metrics.address(), "/metrics", open);
     assert!(plain.contains("content-type: text/plain; version=0.0.4") && !plain.contains("# EOF"), "{plain}");
@@ -58,13 +60,13 @@ fn each_form_is_as_its_specification_says() {
     assert!(open.contains("# TYPE offered_requests counter\n"), "{open}");
     let request = r#"request="say \"hi\" \\ ""#;
     for line in [
-        "offered_launches_total 5\n",
-        "offered_unsent_total 1\n",
-        "offered_in_flight 1\n",
+        "offered_scheduled_requests_total 5\n",
+        "offered_unsent_requests_total 1\n",
+        "offered_requests_in_flight 1\n",
         "offered_users 3\n",
-        "offered_verdict{verdict=\"not checked\"} 1\n",
-        "offered_verdict{verdict=\"holds\"} 0\n",
-        "offered_threshold_kept{threshold=\"errors.rate < 10%\"} 0\n",
+        "offered_validity{validity=\"not_checked\"} 1\n",
+        "offered_validity{validity=\"valid\"} 0\n",
+        "offered_threshold_passed{threshold=\"errors.rate < 10%\"} 0\n",
         &format!("offered_requests_total{{{request},outcome=\"ok\"}} 2\n"),
         &format!("offered_requests_total{{{request},outcome=\"timeout\"}} 1\n"),
         &format!("offered_service_seconds_bucket{{{request},le=\"0.025\"}} 0\n"),
@@ -76,22 +78,22 @@ fn each_form_is_as_its_specification_says() {
     ] {
         assert!(plain.contains(line) && open.contains(line), "{line}{plain}");
     }
-    assert!(!plain.contains("asked"), "a closed system asks for no rate: {plain}");
+    assert!(!plain.contains("target"), "a closed system has no target rate: {plain}");
     assert!(scrape(metrics.address(), "/", "*/*").contains("404"));
     metrics.end();
 }
 
 #[test]
-fn who_asked_before_gets_the_last_figures() {
-    let metrics = Metrics::serve("127.0.0.1:0".parse().unwrap()).unwrap();
-    assert!(!metrics.was_asked());
+fn a_client_that_scraped_before_gets_the_last_figures() {
+    let metrics = MetricsServer::serve("127.0.0.1:0".parse().unwrap()).unwrap();
+    assert!(!metrics.was_scraped());
     scrape(metrics.address(), "/metrics", "*/*");
-    assert!(metrics.was_asked() && !metrics.was_asked());
+    assert!(metrics.was_scraped() && !metrics.was_scraped());
     let address = metrics.address();
     let asking = std::thread::spawn(move || scrape(address, "/metrics", "*/*"));
-    assert!(metrics.end_asked(|| true), "somebody asks once more");
+    assert!(metrics.end_after_last_scrape(|| true), "a client scrapes once more");
     assert!(asking.join().unwrap().starts_with("HTTP/1.1 200"));
 
-    let metrics = Metrics::serve("127.0.0.1:0".parse().unwrap()).unwrap();
-    assert!(!metrics.end_asked(|| false), "nobody waits for it");
+    let metrics = MetricsServer::serve("127.0.0.1:0".parse().unwrap()).unwrap();
+    assert!(!metrics.end_after_last_scrape(|| false), "no client waits for it");
 }

@@ -1,26 +1,26 @@
-//! Pulses as text, in the two forms that Prometheus reads.
+//! Formats snapshots as metrics, in both Prometheus formats.
 //!
 //! Sources: the `OpenMetrics` specification 1.0.0, <https://prometheus.io/docs/specs/om/open_metrics_spec/>, and the text format 0.0.4,
 //! <https://prometheus.io/docs/instrumenting/exposition_formats/>.
 
 use std::fmt::Write;
 
-use offered_model::Outcome;
-use offered_verify::Judgement;
+use offered_events::Outcome;
+use offered_verify::{CheckResult, Validity};
 
-use crate::Pulse;
-use crate::totals::{Cells, Total};
+use crate::Snapshot;
+use crate::totals::{BucketHistogram, RequestTotals};
 
-/// In which of the two it is written.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum Format {
     OpenMetrics,
     Plain,
 }
 
-impl Form {
-    /// What is accepted.
-    pub(super) fn accepted<'a>(mut accept: impl Iterator<Item = &'a str>) -> Self {
+impl Format {
+    /// The format for these `Accept` headers.
+    pub(super) fn from_accept<'a>(mut accept: impl Iterator<Item = &'a str>) -> Self {
         let is_open = |accept: &str| accept.to_ascii_lowercase().contains("application/openmetrics-text");
         if accept.any(is_open) { Self::OpenMetrics } else { Self::Plain }
     }
@@ -33,107 +33,107 @@ impl Form {
     }
 }
 
-/// The figures of a pulse; before the first there are none.
-pub(super) fn text(pulse: Option<&Pulse>, form: Form) -> String {
-    let mut page = Page { text: String::new(), form };
-    if let Some(pulse) = pulse {
-        page.pulse(pulse);
+/// The metrics of a snapshot; empty before the first.
+pub(super) fn text(snapshot: Option<&Snapshot>, format: Format) -> String {
+    let mut writer = Writer { text: String::new(), format };
+    if let Some(snapshot) = snapshot {
+        writer.snapshot(snapshot);
     }
-    if form == Form::OpenMetrics {
-        page.text.push_str("# EOF\n");
+    if format == Format::OpenMetrics {
+        writer.text.push_str("# EOF\n");
     }
-    page.text
+    writer.text
 }
 
-struct Page {
+struct Writer {
     text: String,
-    form: Form,
+    format: Format,
 }
 
 /// Labels and their values.
 type Tags<'a, const N: usize> = [(&'static str, &'a str); N];
 
-impl Page {
-    fn pulse(&mut self, pulse: &Pulse) {
-        self.gauge("offered_run_time_seconds", "Time since the run began", [([], Some(pulse.time_s))]);
-        self.counter("offered_launches", "Launches that were due, sent or not", [([], pulse.launched)]);
-        self.counter("offered_unsent", "Launches that were due and never sent", [([], pulse.unsent)]);
-        self.gauge("offered_in_flight", "Launches under way", [([], Some(pulse.in_flight as f64))]);
-        let users = pulse.totals.as_ref().and_then(|totals| totals.users);
-        self.gauge("offered_users", "Users of a closed system", [([], users.map(|users| users as f64))]);
+impl Writer {
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        self.gauge("offered_run_time_seconds", "Time since the start of the run.", [([], Some(snapshot.time_s))]);
+        self.counter("offered_scheduled_requests", "Requests that were due, sent or not.", [([], snapshot.requests)]);
+        self.counter("offered_unsent_requests", "Requests that were due and not sent.", [([], snapshot.unsent)]);
+        self.gauge("offered_requests_in_flight", "Requests in flight.", [([], Some(snapshot.in_flight as f64))]);
+        let users = snapshot.totals.as_ref().and_then(|totals| totals.users);
+        self.gauge("offered_users", "Users of a closed system.", [([], users.map(|users| users as f64))]);
         self.gauge(
-            "offered_asked_launches_per_second",
-            "Launches a second asked for, in the last ten seconds; none where the server decides",
-            [([], pulse.recent.asked_per_s)],
+            "offered_target_requests_per_second",
+            "Target rate in the last ten seconds; absent in a closed system.",
+            [([], snapshot.recent.target_rate_per_s)],
         );
         self.gauge(
-            "offered_sent_launches_per_second",
-            "Launches a second sent, in the last ten seconds",
-            [([], pulse.recent.sent_per_s)],
+            "offered_sent_requests_per_second",
+            "Sent requests per second in the last ten seconds.",
+            [([], snapshot.recent.sent_rate_per_s)],
         );
         self.gauge(
-            "offered_gaps_cov",
-            "Coefficient of variation of the gaps between launches; 1 for a Poisson process",
-            [([], pulse.cov)],
+            "offered_interarrival_cov",
+            "Coefficient of variation of the gaps between sent requests; 1 for a Poisson process.",
+            [([], snapshot.measured_cov)],
         );
-        let keeps_up = pulse.growth.map(|growth| f64::from(u8::from(!growth.outrun)));
+        let stable = snapshot.growth.map(|growth| f64::from(u8::from(!growth.overloaded)));
         self.gauge(
-            "offered_keeps_up",
-            "Whether the system keeps up with its load: 1, or 0 where the number under way grows beyond chance",
-            [([], keeps_up)],
+            "offered_stable",
+            "1 if completions follow arrivals, 0 if the number of requests in flight grows significantly.",
+            [([], stable)],
         );
-        let is = |judgement| Some(f64::from(u8::from(judgement == pulse.judgement)));
+        let is = |validity| Some(f64::from(u8::from(validity == snapshot.validity)));
         self.gauge(
-            "offered_verdict",
-            "The verdict on the launches as it stands: 1 for the one that it is",
-            Judgement::ALL.map(|judgement| ([("verdict", judgement.name())], is(judgement))),
+            "offered_validity",
+            "Interim validity of the run: 1 for the current value.",
+            Validity::ALL.map(|validity| ([("validity", validity.name())], is(validity))),
         );
-        let thresholds: Vec<_> = pulse
+        let thresholds: Vec<_> = snapshot
             .thresholds
             .iter()
             .map(|checked| {
-                let kept = checked.judgement != Judgement::Fails;
-                let known = checked.judgement != Judgement::NotChecked;
-                (checked.threshold.to_string(), known.then_some(f64::from(u8::from(kept))))
+                let passed = checked.result != CheckResult::Failed;
+                let known = checked.result != CheckResult::NotChecked;
+                (checked.threshold.to_string(), known.then_some(f64::from(u8::from(passed))))
             })
             .collect();
         self.gauge(
-            "offered_threshold_kept",
-            "Whether a threshold holds so far: 1, or 0",
-            thresholds.iter().map(|(threshold, kept)| ([("threshold", threshold.as_str())], *kept)),
+            "offered_threshold_passed",
+            "1 if the threshold passes so far, 0 if it fails.",
+            thresholds.iter().map(|(threshold, passed)| ([("threshold", threshold.as_str())], *passed)),
         );
-        let Some(totals) = &pulse.totals else { return };
-        let by_outcome = |counts: fn(&Total) -> Vec<(Outcome, u64)>| {
+        let Some(totals) = &snapshot.totals else { return };
+        let by_outcome = |counts: fn(&RequestTotals) -> Vec<(Outcome, u64)>| {
             totals.requests.iter().flat_map(move |total| {
                 let tags = move |outcome: Outcome| [("request", total.name.as_str()), ("outcome", outcome.name())];
                 counts(total).into_iter().map(move |(outcome, n)| (tags(outcome), n))
             })
         };
         let (launches, objects) =
-            (|total: &Total| total.outcomes().collect(), |total: &Total| total.objects().collect());
-        self.counter("offered_requests", "Launches that are through, by how they ended", by_outcome(launches));
-        self.counter("offered_objects", "Objects of pages that are through, by how they ended", by_outcome(objects));
-        let by_request = |cells: fn(&Total) -> &Cells| {
+            (|total: &RequestTotals| total.outcomes().collect(), |total: &RequestTotals| total.objects().collect());
+        self.counter("offered_requests", "Requests that ended, by outcome.", by_outcome(launches));
+        self.counter("offered_objects", "Writer objects that ended, by outcome.", by_outcome(objects));
+        let by_request = |cells: fn(&RequestTotals) -> &BucketHistogram| {
             totals.requests.iter().map(move |total| ([("request", total.name.as_str())], cells(total)))
         };
         self.histogram(
             "offered_response_seconds",
-            "Time from the instant a launch was meant for to the end of its answer, of good answers",
+            "Response time of successful requests: from the scheduled time to the end of the response.",
             by_request(|total| &total.response),
         );
         self.histogram(
             "offered_service_seconds",
-            "Time from the sending of a launch to the end of its answer, of good answers",
+            "Service time of successful requests: from sending to the end of the response.",
             by_request(|total| &total.service),
         );
         self.histogram(
             "offered_lateness_seconds",
-            "Time from the instant a launch was meant for to its sending",
+            "Lateness: from the scheduled time to sending.",
             [([], &totals.lateness)],
         );
     }
 
-    /// Values that there are; without any nothing is said of them.
+    /// Writes a gauge with all values that are known; nothing if there is none.
     fn gauge<'a, const N: usize>(
         &mut self,
         name: &str,
@@ -153,10 +153,10 @@ impl Page {
         help: &str,
         counts: impl IntoIterator<Item = (Tags<'a, N>, u64)>,
     ) {
-        // To OpenMetrics the suffix is no part of the name; in the older form it is.
-        let (family, suffix) = match self.form {
-            Form::OpenMetrics => (name.to_owned(), "_total"),
-            Form::Plain => (format!("{name}_total"), ""),
+        // In OpenMetrics the suffix is not part of the family name; in the older format it is.
+        let (family, suffix) = match self.format {
+            Format::OpenMetrics => (name.to_owned(), "_total"),
+            Format::Plain => (format!("{name}_total"), ""),
         };
         let mut counts = counts.into_iter().peekable();
         if counts.peek().is_some() {
@@ -169,7 +169,7 @@ impl Page {
         &mut self,
         name: &str,
         help: &str,
-        histograms: impl IntoIterator<Item = (Tags<'a, N>, &'a Cells)>,
+        histograms: impl IntoIterator<Item = (Tags<'a, N>, &'a BucketHistogram)>,
     ) {
         self.family(name, "histogram", help);
         for (tags, cells) in histograms {
@@ -199,7 +199,7 @@ impl Page {
     }
 }
 
-/// As both forms spell a finite number. A bound is the same text in every scrape, or it would be another series.
+/// A number as both formats write it. Bucket bounds must have the same text in every scrape, or they would be new series.
 fn number(value: f64) -> String {
     let text = format!("{value:?}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)

@@ -1,8 +1,8 @@
-// The live page: shows each pulse of the run as it comes. Texts go in as text, never as markup.
+// The live page: shows each snapshot of the run. Inserts texts as text, never as markup.
 "use strict";
 
-const KEPT = 900;
-const pulses = [];
+const MAX_PAST = 900;
+const snapshots = [];
 const element = (id) => document.getElementById(id);
 const put = (id, text) => { element(id).textContent = text; };
 
@@ -15,19 +15,19 @@ function short(number) {
 }
 const three = (number) => number == null ? "-" : number.toFixed(3);
 
-const errors = (pulse) => Object.entries(pulse.outcomes).filter(([name]) => !["ok", "unsent", "cut"].includes(name));
+const errors = (snapshot) => Object.entries(snapshot.outcomes).filter(([name]) => !["ok", "unsent", "cut"].includes(name));
 const sum = (counts) => counts.reduce((all, [, count]) => all + count, 0);
 
-// Each line of a chart: its name, what it shows of a pulse, and its colour.
+// Each line of a chart: its name, its value in a snapshot, and its colour.
 const CHARTS = [
-  ["Rate per second", [["asked", (p) => p.recent.asked_per_s, "b"], ["sent", (p) => p.recent.sent_per_s, "a"],
-    ["answered", (p) => p.recent.answered_per_s, "c"]]],
-  ["Response R, ms", [["p50", (p) => p.recent.response_ms?.p50, "a"], ["p95", (p) => p.recent.response_ms?.p95, "b"],
-    ["p99", (p) => p.recent.response_ms?.p99, "c"]]],
+  ["Rate per second", [["target", (p) => p.recent.target_rate_per_s, "b"], ["sent", (p) => p.recent.sent_rate_per_s, "a"],
+    ["completed", (p) => p.recent.completed_rate_per_s, "c"]]],
+  ["Response time, ms", [["p50", (p) => p.recent.response?.p50_ms, "a"], ["p95", (p) => p.recent.response?.p95_ms, "b"],
+    ["p99", (p) => p.recent.response?.p99_ms, "c"]]],
   ["In flight", [["requests", (p) => p.in_flight, "a"]]],
-  ["Lateness, us", [["p50", (p) => p.recent.lateness_us?.p50, "a"], ["p99", (p) => p.recent.lateness_us?.p99, "c"]]],
-  ["CoV of the gaps so far", [["meant", (p) => p.meant_cov, "b"], ["sent", (p) => p.cov, "a"]]],
-  ["Errors and unsent, in all", [["errors", (p) => sum(errors(p)), "c"], ["unsent", (p) => p.unsent, "b"]]],
+  ["Lateness, us", [["p50", (p) => p.recent.lateness?.p50_us, "a"], ["p99", (p) => p.recent.lateness?.p99_us, "c"]]],
+  ["CoV of gaps so far", [["scheduled", (p) => p.scheduled_cov, "b"], ["measured", (p) => p.measured_cov, "a"]]],
+  ["Errors and requests not sent, in total", [["errors", (p) => sum(errors(p)), "c"], ["not sent", (p) => p.unsent, "b"]]],
 ];
 const WIDE = 480, HIGH = 150, LEFT = 44, TOP = 8, BOTTOM = 18;
 
@@ -38,7 +38,7 @@ function make(parent, name, attributes = {}, text = "") {
   return parent.appendChild(child);
 }
 
-// A figure with its caption and an empty drawing, made once.
+// Creates a figure with a caption and an empty drawing.
 function canvas(title) {
   const figure = make(element("charts"), "figure");
   const caption = make(figure, "figcaption", {}, title);
@@ -49,20 +49,20 @@ function canvas(title) {
   return { caption, svg };
 }
 
-// The charts, drawn anew with every pulse; and how the responses of the last ten seconds are spread.
+// The charts, redrawn with every snapshot, and the histogram of response times.
 const figures = CHARTS.map(([title, lines]) => {
   const { caption, svg } = canvas(title);
   return { svg, lines, legend: lines.map(([, , colour]) => make(caption, "span", { class: colour })) };
 });
-const spread = canvas("Responses R of the last 10 s, ms").svg;
+const histogram = canvas("Response times of the last 10 s, ms").svg;
 
-// The end of an axis for values up to `most`: a small number times a power of ten.
+// The end of an axis for values up to `most`: a round number.
 function round(most) {
   const power = 10 ** Math.floor(Math.log10(most || 1));
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((times) => times * power).find((end) => end >= most * 0.999);
 }
 
-// Empties a drawing and rules it for `values`; where a value stands.
+// Clears a drawing and draws the grid for `values`; returns the function from a value to its position.
 function ruled(svg, values) {
   const top = round(Math.max(...values, 0));
   const y = (value) => HIGH - BOTTOM - value / top * (HIGH - TOP - BOTTOM);
@@ -76,45 +76,46 @@ function ruled(svg, values) {
 }
 
 function draw({ svg, legend, lines }) {
-  const from = pulses[0].time_s, to = Math.max(pulses.at(-1).time_s, from + 10);
-  const y = ruled(svg, lines.flatMap(([, of]) => pulses.map(of)).filter((value) => value != null));
+  const from = snapshots[0].time_s, to = Math.max(snapshots.at(-1).time_s, from + 10);
+  const y = ruled(svg, lines.flatMap(([, of]) => snapshots.map(of)).filter((value) => value != null));
   const x = (time) => LEFT + (time - from) / (to - from) * (WIDE - LEFT - 6);
   make(svg, "text", { x: LEFT, y: HIGH - 4 }, `${from.toFixed(0)} s`);
   make(svg, "text", { x: WIDE - 6, y: HIGH - 4, "text-anchor": "end" }, `${to.toFixed(0)} s`);
   lines.forEach(([name, of, colour], at) => {
-    legend[at].textContent = `${name} ${short(of(pulses.at(-1)))}`;
-    const points = pulses.filter((pulse) => of(pulse) != null).map((pulse) => `${x(pulse.time_s)},${y(of(pulse))}`);
+    legend[at].textContent = `${name} ${short(of(snapshots.at(-1)))}`;
+    const points = snapshots.filter((snapshot) => of(snapshot) != null).map((snapshot) => `${x(snapshot.time_s)},${y(of(snapshot))}`);
     make(svg, "polyline", { class: colour, points: points.join(" ") });
   });
 }
 
-function drawSpread(bars) {
-  const y = ruled(spread, bars.map((bar) => bar.n));
+function drawHistogram(bars) {
+  const y = ruled(histogram, bars.map((bar) => bar.count));
   const wide = (WIDE - LEFT - 6) / bars.length;
   const every = Math.ceil(bars.length / 8);
-  bars.forEach(({ from_ms, to_ms, n }, i) => {
+  bars.forEach(({ from_ms, to_ms, count }, i) => {
     const x = LEFT + i * wide;
-    const bar = make(spread, "rect", { class: "bar", x: x + 1, width: Math.max(wide - 2, 1), y: y(n), height: HIGH - BOTTOM - y(n) });
-    make(bar, "title", {}, `${short(from_ms)} to ${short(to_ms)} ms: ${n}`);
-    if (i % every === 0) make(spread, "text", { x, y: HIGH - 4, "text-anchor": "middle" }, short(Number(from_ms.toPrecision(2))));
+    const bar = make(histogram, "rect", { class: "bar", x: x + 1, width: Math.max(wide - 2, 1), y: y(count), height: HIGH - BOTTOM - y(count) });
+    make(bar, "title", {}, `${short(from_ms)} to ${short(to_ms)} ms: ${count}`);
+    if (i % every === 0) make(histogram, "text", { x, y: HIGH - 4, "text-anchor": "middle" }, short(Number(from_ms.toPrecision(2))));
   });
 }
 
 const PHASES = {
-  "starting": "waiting for the start", "warming-up": "warming up, not counted yet", "running": "running",
-  "draining": "all launched, waiting for the last answers", "stopping": "stopping, waiting for answers under way", "ended": "ended",
+  "starting": "waiting for the start", "warming_up": "warming up, excluded from statistics", "running": "running",
+  "draining": "all requests sent, waiting for the last responses", "stopping": "stopping, waiting for responses", "ended": "ended",
 };
 
-const AT = { "nothing": "not begun", "work": "running", "silent": "SILENT", "end": "ended", "gone": "GONE" };
+const WORKER_STATES = { "not_started": "not started", "running": "running", "silent": "SILENT", "ended": "finished", "lost": "LOST" };
 
-function row(id, { asked_per_s, sent_per_s, answered_per_s, response_ms: r, lateness_us: late }) {
+function row(id, { target_rate_per_s, sent_rate_per_s, completed_rate_per_s, response, lateness }) {
   const line = element(id);
   line.replaceChildren(line.firstElementChild);
-  const numbers = [answered_per_s, r?.p50, r?.p95, r?.p99, sent_per_s, asked_per_s, late?.p50, late?.p99];
+  const numbers = [completed_rate_per_s, response?.p50_ms, response?.p95_ms, response?.p99_ms, sent_rate_per_s, target_rate_per_s,
+    lateness?.p50_us, lateness?.p99_us];
   for (const number of numbers) make(line, "td", {}, short(number));
 }
 
-// A table made anew: rows of a name and numbers or words; hidden while there is nothing to show.
+// Fills a table with rows of a name and numbers or texts; hides it if there are no rows.
 function table(id, rows) {
   element(id).hidden = rows.length === 0;
   const body = element(id).querySelector("tbody");
@@ -123,84 +124,84 @@ function table(id, rows) {
     const line = make(body, "tr");
     make(line, "th", {}, name);
     for (const cell of cells) {
-      const judged = cell === "holds" || cell === "fails";
-      make(line, "td", judged ? { class: cell } : {}, typeof cell === "string" ? cell : short(cell));
+      const isResult = cell === "passed" || cell === "failed";
+      make(line, "td", isResult ? { class: cell } : {}, typeof cell === "string" ? cell : short(cell));
     }
   }
 }
 
-// The figure of a threshold, under the name of its unit.
+// The value of a threshold, with its unit.
 function figure(checked) {
   const unit = { value_ms: " ms", value_percent: " %", value_per_s: "/s", value: "" };
   const key = Object.keys(unit).find((key) => key in checked);
   if (checked[key] != null) return short(checked[key]) + unit[key];
-  return checked.result === "failed" ? "never: too many failed" : "-";
+  return checked.result === "failed" ? "infinite: too many requests failed" : "-";
 }
 
-function show(pulse) {
-  const limit = pulse.duration_s === null ? "" : ` of ${short(pulse.duration_s)} s`;
-  const most = pulse.most === null ? "" : `, ${pulse.launched} of ${pulse.most} requests`;
-  put("time", `${pulse.time_s.toFixed(0)} s${limit}${most}, `);
-  put("phase", PHASES[pulse.phase] + (pulse.broken === null ? "" : `: ${pulse.broken}`)
-    + (pulse.unkept === null ? "" : `; not kept, tried again every second: ${pulse.unkept}`));
+function show(snapshot) {
+  const limit = snapshot.duration_s === null ? "" : ` of ${short(snapshot.duration_s)} s`;
+  const most = snapshot.max_requests === null ? "" : `, ${snapshot.requests} of ${snapshot.max_requests} requests`;
+  put("time", `${snapshot.time_s.toFixed(0)} s${limit}${most}, `);
+  put("phase", PHASES[snapshot.phase] + (snapshot.failed_threshold === null ? "" : `: ${snapshot.failed_threshold}`)
+    + (snapshot.write_error === null ? "" : `; NOT RECORDED, retrying every second: ${snapshot.write_error}`));
   const part = (of, all) => (all === null ? 0 : Math.min(of / all, 1));
-  element("progress").value = Math.max(part(pulse.time_s, pulse.duration_s), part(pulse.launched, pulse.most));
-  element("verdict").className = `verdict ${{ valid: "holds", invalid: "fails" }[pulse.validity] ?? "open"}`;
-  put("validity", { valid_with_warnings: "VALID, WITH WARNINGS" }[pulse.validity] ?? pulse.validity.replace("_", " ").toUpperCase());
-  put("reason", pulse.reason);
-  row("recent", pulse.recent);
-  row("so_far", pulse.so_far);
-  row("without_lateness", { response_ms: pulse.without_lateness_ms });
-  const outrun = pulse.growth?.outrun;
-  element("outrun").hidden = !outrun;
-  const flow = ({ asked_per_s: asked, answered_per_s: answered }) =>
-    `${asked == null ? "" : `asked ${short(asked)}/s, `}answered ${short(answered)}/s`;
-  put("growth", outrun ? `${flow(pulse.recent)} in the last 10 s; ${short(pulse.growth.per_s)} more under way every second` : "");
-  const unkept = pulse.thresholds.filter((checked) => checked.result === "failed");
-  element("unkept").hidden = unkept.length === 0;
-  put("which", unkept.map((checked) => `${checked.metric} ${checked.bound}: ${figure(checked)}`).join("; "));
-  table("thresholds", pulse.thresholds.map((checked) => [`${checked.metric} ${checked.bound}`, figure(checked), checked.result.replace("_", " ")]));
-  const standing = ({ at, silent_s: silent }) => AT[at] + (silent == null ? "" : ` for ${silent.toFixed(0)} s`);
-  table("workers", pulse.workers.map((worker) => [worker.name, standing(worker), worker.launched, worker.unsent, worker.errors,
-    worker.sent_per_s, worker.response_ms?.p50, worker.response_ms?.p99, worker.lateness_us?.p99]));
-  const requests = pulse.requests.length > 1 ? pulse.requests : [];
-  table("requests", requests.map(({ name, ok, failed, response_ms: r }) => [name, ok + failed, ok, failed, r?.p50, r?.p95, r?.p99, r?.max]));
-  for (const count of ["launched", "in_flight", "unsent", "pattern"]) put(count, pulse[count]);
-  put("errors", errors(pulse).map(([name, count]) => `${count} ${name}`).join(", ") || "none");
-  put("statuses", Object.entries(pulse.statuses).map(([status, count]) => `${count} of ${status}`).join(", ") || "none");
-  put("cov", pulse.cov == null ? "too soon to tell"
-    : `${three(pulse.cov)} (95 % ${three(pulse.cov_low)} to ${three(pulse.cov_high)}), meant ${three(pulse.meant_cov)}`);
-  element("stop").disabled = pulse.phase === "stopping" || pulse.phase === "ended";
+  element("progress").value = Math.max(part(snapshot.time_s, snapshot.duration_s), part(snapshot.requests, snapshot.max_requests));
+  element("verdict").className = `verdict ${{ valid: "valid", invalid: "invalid" }[snapshot.validity] ?? "open"}`;
+  put("validity", { valid_with_warnings: "VALID, WITH WARNINGS" }[snapshot.validity] ?? snapshot.validity.replace("_", " ").toUpperCase());
+  put("reason", snapshot.reason);
+  row("recent", snapshot.recent);
+  row("so_far", snapshot.so_far);
+  row("service", { response: snapshot.service });
+  const overloaded = snapshot.growth?.overloaded;
+  element("overloaded").hidden = !overloaded;
+  const rates = ({ target_rate_per_s: target, completed_rate_per_s: completed }) =>
+    `${target == null ? "" : `target ${short(target)}/s, `}completed ${short(completed)}/s`;
+  put("growth", overloaded ? `${rates(snapshot.recent)} in the last 10 s; requests in flight grow by ${short(snapshot.growth.per_s)}/s` : "");
+  const failed = snapshot.thresholds.filter((checked) => checked.result === "failed");
+  element("failed").hidden = failed.length === 0;
+  put("failed_thresholds", failed.map((checked) => `${checked.metric} ${checked.bound}: ${figure(checked)}`).join("; "));
+  table("thresholds", snapshot.thresholds.map((checked) => [`${checked.metric} ${checked.bound}`, figure(checked), checked.result.replace("_", " ")]));
+  const stateText = ({ state, silent_s: silent }) => WORKER_STATES[state] + (silent == null ? "" : ` for ${silent.toFixed(0)} s`);
+  table("workers", snapshot.workers.map((worker) => [worker.name, stateText(worker), worker.requests, worker.unsent, worker.errors,
+    worker.sent_rate_per_s, worker.response?.p50_ms, worker.response?.p99_ms, worker.lateness?.p99_us]));
+  const rows = snapshot.by_request.length > 1 ? snapshot.by_request : [];
+  table("by_request", rows.map(({ name, ok, failed, response: r }) => [name, ok + failed, ok, failed, r?.p50_ms, r?.p95_ms, r?.p99_ms, r?.max_ms]));
+  for (const count of ["requests", "in_flight", "unsent", "pattern"]) put(count, snapshot[count]);
+  put("errors", errors(snapshot).map(([name, count]) => `${count} ${name}`).join(", ") || "none");
+  put("statuses", Object.entries(snapshot.statuses).map(([status, count]) => `${count} of ${status}`).join(", ") || "none");
+  put("cov", snapshot.measured_cov == null ? "not known yet"
+    : `${three(snapshot.measured_cov)} (95 % ${three(snapshot.measured_cov_low)} to ${three(snapshot.measured_cov_high)}), scheduled ${three(snapshot.scheduled_cov)}`);
+  element("stop").disabled = snapshot.phase === "stopping" || snapshot.phase === "ended";
   figures.forEach(draw);
-  drawSpread(pulse.bars);
+  drawHistogram(snapshot.response_histogram);
 }
 
-// A burst of past pulses is drawn once.
+// Draws a burst of past snapshots only once.
 let drawing = false;
 function soon() {
   if (drawing) return;
   drawing = true;
-  setTimeout(() => { drawing = false; show(pulses.at(-1)); }, 30);
+  setTimeout(() => { drawing = false; show(snapshots.at(-1)); }, 30);
 }
 
 const source = new EventSource("events");
 source.addEventListener("about", (event) => {
   const { about, can_stop } = JSON.parse(event.data);
   element("stop").hidden = !can_stop;
-  pulses.length = 0; // all of them come again
+  snapshots.length = 0; // the server sends them all again
   put("about", about);
   document.title = `offered: ${about}`;
 });
-source.addEventListener("pulse", (event) => {
-  pulses.push(JSON.parse(event.data));
-  if (pulses.length > KEPT) pulses.shift();
+source.addEventListener("snapshot", (event) => {
+  snapshots.push(JSON.parse(event.data));
+  if (snapshots.length > MAX_PAST) snapshots.shift();
   soon();
 });
 source.addEventListener("ended", () => {
   source.close();
   location.reload(); // the same address is now the report
 });
-source.onerror = () => put("phase", "no word from the run: it is over, or out of reach");
+source.onerror = () => put("phase", "no connection to the run: it has ended or is not reachable");
 
 element("stop").addEventListener("click", () => element("ask").showModal());
 element("ask").addEventListener("close", (event) => {

@@ -1,4 +1,4 @@
-//! What the live page's server answers.
+//! The routes of the live page's server.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -20,19 +20,19 @@ use axum::routing::{get, post};
 use futures_util::stream::{Stream, unfold};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-use super::{News, Shared};
+use super::{Message, Shared};
 
 const PAGE: &str = include_str!("live.html");
 const STYLE: &str = include_str!("live.css");
 const SCRIPT: &str = include_str!("live.js");
 
-/// Only our own script and style, nothing from elsewhere, and in nobody's frame.
+/// Allows only our own script and style, no external resources, and no embedding.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 type Headers = [(HeaderName, HeaderValue); 3];
 
-/// The token stays out of caches, of the referrers of links, and of sniffers' guesses.
+/// Keeps the token out of caches and referrers, and forbids content sniffing.
 const fn headers() -> Headers {
     [
         (CACHE_CONTROL, HeaderValue::from_static("no-store")),
@@ -41,7 +41,7 @@ const fn headers() -> Headers {
     ]
 }
 
-/// The paths under `token`; there are no others.
+/// All paths below `token`.
 pub(super) fn router(token: &str, shared: Arc<Shared>) -> Router {
     let of_type = |kind: &'static str, text: &'static str| {
         get(async move || (headers(), [(CONTENT_TYPE, HeaderValue::from_static(kind))], text))
@@ -53,21 +53,21 @@ pub(super) fn router(token: &str, shared: Arc<Shared>) -> Router {
         .route(&at("live.js"), of_type("text/javascript; charset=utf-8", SCRIPT))
         .route(&at("events"), get(events))
         .route(&at("stop"), post(stop))
-        .fallback((StatusCode::NOT_FOUND, "nothing here; the run prints the whole link on stderr\n"))
+        .fallback((StatusCode::NOT_FOUND, "not found; the run prints the complete link on stderr\n"))
         .layer(from_fn(guard))
         .with_state(shared)
 }
 
-/// Lets pass what was asked of this server by its own page.
+/// Rejects requests that another site caused.
 async fn guard(request: Request, next: Next) -> Response {
     match is_ours(request.headers()) {
         true => next.run(request).await,
-        false => (StatusCode::FORBIDDEN, "asked in the name of another site\n").into_response(),
+        false => (StatusCode::FORBIDDEN, "request from another site\n").into_response(),
     }
 }
 
-/// Whether this is asked in no other name than ours. A foreign page whose name was made to point here (DNS rebinding) asks in that name,
-/// and one that sends its readers here says where they come from.
+/// Whether `Host` is an address or localhost and `Origin`, if any, is ours. A foreign page whose name resolves to this machine (DNS rebinding)
+/// sends its own name as host; a cross-site request has a foreign origin.
 fn is_ours(headers: &HeaderMap) -> bool {
     let header = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let host = header(HOST).unwrap_or_default();
@@ -81,7 +81,7 @@ fn is_ours(headers: &HeaderMap) -> bool {
 async fn page(State(shared): State<Arc<Shared>>) -> Response {
     match shared.report.get() {
         Some(report) => {
-            // Whoever waited may have given up.
+            // The page may already have been shut down.
             let _ = shared.fetched.send(());
             (headers(), Html(report.clone())).into_response()
         }
@@ -89,39 +89,39 @@ async fn page(State(shared): State<Arc<Shared>>) -> Response {
     }
 }
 
-/// What a page that is open has still to be told.
-struct Told {
+/// What is still to be sent to an open page.
+struct EventStream {
     first: Option<Event>,
     past: VecDeque<Arc<str>>,
-    news: Option<Receiver<News>>,
+    messages: Option<Receiver<Message>>,
 }
 
 async fn events(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
-    let (past, news) = shared.listen();
+    let (past, messages) = shared.subscribe();
     let about = serde_json::json!({ "about": shared.about, "can_stop": shared.stop.is_some() });
     let first = Event::default().event("about").data(about.to_string());
-    (headers(), Sse::new(stream(Told { first: Some(first), past, news: Some(news) })))
+    (headers(), Sse::new(stream(EventStream { first: Some(first), past, messages: Some(messages) })))
 }
 
-fn stream(told: Told) -> impl Stream<Item = Result<Event, Infallible>> {
-    unfold(told, |mut told| async move { Some((Ok(next(&mut told).await?), told)) })
+fn stream(state: EventStream) -> impl Stream<Item = Result<Event, Infallible>> {
+    unfold(state, |mut state| async move { Some((Ok(next(&mut state).await?), state)) })
 }
 
-/// What to tell next; `None`: nothing any more.
-async fn next(told: &mut Told) -> Option<Event> {
-    let pulse = |json: Arc<str>| Event::default().event("pulse").data(json);
-    if let Some(event) = told.first.take().or_else(|| told.past.pop_front().map(pulse)) {
+/// The next event; `None` at the end.
+async fn next(state: &mut EventStream) -> Option<Event> {
+    let snapshot = |json: Arc<str>| Event::default().event("snapshot").data(json);
+    if let Some(event) = state.first.take().or_else(|| state.past.pop_front().map(snapshot)) {
         return Some(event);
     }
     loop {
-        match told.news.as_mut()?.recv().await {
-            Ok(News::Pulse(json)) => return Some(pulse(json)),
-            Ok(News::Ended) => {
-                told.news = None;
-                // Browsers drop an event without data.
+        match state.messages.as_mut()?.recv().await {
+            Ok(Message::Snapshot(json)) => return Some(snapshot(json)),
+            Ok(Message::Ended) => {
+                state.messages = None;
+                // Browsers ignore events without data.
                 return Some(Event::default().event("ended").data("the page is now the report"));
             }
-            // A browser that slept has missed some; the next pulse says all that matters.
+            // A slow browser has missed some messages; the next snapshot has all current figures.
             Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return None,
         }

@@ -1,30 +1,31 @@
-//! The page's server as a browser meets it, on loopback.
+//! The page's server as seen by a browser, on loopback.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;
 
-use offered_model::{Instant, Workload};
+use offered_base::Instant;
 use offered_run::Counts;
+use offered_workload::Workload;
 
 use super::*;
 use crate::Tally;
 
-fn page() -> (Page, Arc<AtomicBool>) {
+fn page() -> (LivePage, Arc<AtomicBool>) {
     let stop = Arc::new(AtomicBool::new(false));
-    let page = Page::serve("127.0.0.1:0".parse().unwrap(), "a <b>run</b>".into(), Some(stop.clone())).unwrap();
+    let page = LivePage::serve("127.0.0.1:0".parse().unwrap(), "a <b>run</b>".into(), Some(stop.clone())).unwrap();
     (page, stop)
 }
 
-fn pulse(secs: u64) -> Pulse {
+fn snapshot(secs: u64) -> Snapshot {
     let text = "duration = \"9s\"\narrivals.open.rate = \"1/s\"\n";
     let workload = Workload::parse(text, "test", &|_| Err(String::new())).unwrap();
-    let counts = Counts { launched: 100 + secs, ..Counts::default() };
-    Tally::new(&workload, 1.0).pulse(Instant::from_secs(secs), counts, false)
+    let counts = Counts { requests: 100 + secs, ..Counts::default() };
+    Tally::new(&workload, 1.0).snapshot(Instant::from_secs(secs), counts, false)
 }
 
-/// A request for `path` under the page's own, under way.
-fn ask(url: &str, method: &str, path: &str) -> TcpStream {
+/// Sends a request for `path` below the page's own path; returns the open connection.
+fn send(url: &str, method: &str, path: &str) -> TcpStream {
     let rest = url.strip_prefix("http://").unwrap();
     let (host, own) = rest.split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
@@ -35,42 +36,45 @@ fn ask(url: &str, method: &str, path: &str) -> TcpStream {
     stream
 }
 
-/// The whole answer.
-fn answer(url: &str, method: &str, path: &str) -> String {
+/// The whole response.
+fn response(url: &str, method: &str, path: &str) -> String {
     let mut text = String::new();
-    ask(url, method, path).read_to_string(&mut text).unwrap();
+    send(url, method, path).read_to_string(&mut text).unwrap();
     text
 }
 
-/// Reads server-sent events on until a line that starts with `line`; the line.
+/// Reads server-sent events until a line that starts with `line`; returns that line.
 fn until(events: &mut impl BufRead, line: &str) -> String {
     events.lines().map(Result::unwrap).find(|read| read.starts_with(line)).unwrap_or_else(|| panic!("no {line}"))
 }
 
 #[test]
-fn the_page_and_what_belongs_to_it_are_there_under_the_token_only() {
+fn the_page_and_its_resources_are_served_under_the_token_only() {
     let (page, _) = page();
     for (path, kind, part) in [
         ("", "text/html", "<title>offered"),
         ("live.css", "text/css", ".verdict"),
         ("live.js", "text/javascript", "EventSource"),
     ] {
-        let answer = answer(page.url(), "GET", path);
-        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(kind) && answer.contains(part), "{answer}");
-        assert!(answer.contains("no-store") && answer.contains("no-referrer"), "{answer}");
+        let response = response(page.url(), "GET", path);
+        assert!(
+            response.starts_with("HTTP/1.1 200") && response.contains(kind) && response.contains(part),
+            "{response}"
+        );
+        assert!(response.contains("no-store") && response.contains("no-referrer"), "{response}");
     }
-    assert!(answer(page.url(), "GET", "").contains("script-src 'self'"));
+    assert!(response(page.url(), "GET", "").contains("script-src 'self'"));
     let wrong = "/00000000000000000000000000000000/";
     for path in ["/", "/live.js", wrong, &format!("{wrong}events"), "nothing"] {
-        let answer = answer(page.url(), "GET", path);
-        assert!(answer.starts_with("HTTP/1.1 404"), "{path}: {answer}");
+        let response = response(page.url(), "GET", path);
+        assert!(response.starts_with("HTTP/1.1 404"), "{path}: {response}");
     }
 }
 
 #[test]
-fn every_page_has_a_token_of_its_own() {
+fn every_page_has_its_own_token() {
     let (one, two) = (page().0, page().0);
-    let token = |page: &Page| page.url().rsplit('/').nth(1).unwrap().to_owned();
+    let token = |page: &LivePage| page.url().rsplit('/').nth(1).unwrap().to_owned();
     assert_ne!(token(&one), token(&two));
     assert!(token(&one).len() == 32 && token(&one).bytes().all(|byte| byte.is_ascii_hexdigit()));
 }
@@ -78,40 +82,40 @@ fn every_page_has_a_token_of_its_own() {
 #[test]
 fn only_a_post_under_the_token_stops_the_run() {
     let (page, stop) = page();
-    assert!(answer(page.url(), "GET", "stop").starts_with("HTTP/1.1 405"));
-    assert!(answer(page.url(), "POST", "/0/stop").starts_with("HTTP/1.1 404"));
+    assert!(response(page.url(), "GET", "stop").starts_with("HTTP/1.1 405"));
+    assert!(response(page.url(), "POST", "/0/stop").starts_with("HTTP/1.1 404"));
     assert!(!stop.load(Relaxed));
-    assert!(answer(page.url(), "POST", "stop").starts_with("HTTP/1.1 204"));
+    assert!(response(page.url(), "POST", "stop").starts_with("HTTP/1.1 204"));
     assert!(stop.load(Relaxed));
 }
 
 #[test]
-fn who_only_watches_a_run_cannot_stop_it() {
-    let page = Page::serve("127.0.0.1:0".parse().unwrap(), "a run".into(), None).unwrap();
-    assert!(answer(page.url(), "POST", "stop").starts_with("HTTP/1.1 404"));
-    let mut events = BufReader::new(ask(page.url(), "GET", "events"));
+fn a_page_without_stop_flag_cannot_stop_the_run() {
+    let page = LivePage::serve("127.0.0.1:0".parse().unwrap(), "a run".into(), None).unwrap();
+    assert!(response(page.url(), "POST", "stop").starts_with("HTTP/1.1 404"));
+    let mut events = BufReader::new(send(page.url(), "GET", "events"));
     assert!(until(&mut events, "data:").contains("\"can_stop\":false"));
 }
 
 #[test]
-fn events_begin_with_what_is_past_and_end_with_the_report() {
+fn events_start_with_the_past_and_end_with_the_report() {
     let (page, _) = page();
     let feed = page.feed();
-    feed.show(&pulse(1));
-    let mut events = BufReader::new(ask(page.url(), "GET", "events"));
+    feed.update(&snapshot(1));
+    let mut events = BufReader::new(send(page.url(), "GET", "events"));
     assert_eq!(until(&mut events, "data:"), "data: {\"about\":\"a <b>run</b>\",\"can_stop\":true}");
-    assert!(until(&mut events, "data:").contains("\"launched\":101"));
-    feed.show(&pulse(2));
-    assert!(until(&mut events, "data:").contains("\"launched\":102"));
+    assert!(until(&mut events, "data:").contains("\"requests\":101"));
+    feed.update(&snapshot(2));
+    assert!(until(&mut events, "data:").contains("\"requests\":102"));
     std::thread::scope(|scope| {
         let url = page.url().to_owned();
         scope.spawn(move || page.end("<p>the report".to_owned()));
         until(&mut events, "event: ended");
         assert_eq!(until(&mut events, "data:"), "data: the page is now the report");
         let mut rest = String::new();
-        // The stream is over, and the server waits for this page to fetch the report.
+        // The stream has ended, and the server waits for this page to fetch the report.
         events.read_to_string(&mut rest).unwrap();
-        assert!(answer(&url, "GET", "").ends_with("<p>the report"));
+        assert!(response(&url, "GET", "").ends_with("<p>the report"));
     });
 }
 
@@ -119,23 +123,23 @@ fn events_begin_with_what_is_past_and_end_with_the_report() {
 fn without_an_open_page_the_end_does_not_wait() {
     let (page, _) = page();
     let url = page.url().to_owned();
-    page.end("<p>nobody reads this".to_owned());
+    page.end("<p>not read".to_owned());
     let host = url.strip_prefix("http://").unwrap().split('/').next().unwrap();
-    assert!(TcpStream::connect(host).is_err(), "nobody listens any more");
+    assert!(TcpStream::connect(host).is_err(), "the server has ended");
 }
 
 #[test]
-fn a_page_opened_late_sees_the_last_quarter_of_an_hour() {
+fn a_page_opened_late_gets_the_last_quarter_of_an_hour() {
     let (page, _) = page();
     let feed = page.feed();
-    (1..=KEPT as u64 + 5).for_each(|secs| feed.show(&pulse(secs)));
-    let mut events = BufReader::new(ask(page.url(), "GET", "events"));
-    until(&mut events, "event: pulse");
-    assert!(until(&mut events, "data:").contains("\"launched\":106"));
+    (1..=MAX_PAST as u64 + 5).for_each(|secs| feed.update(&snapshot(secs)));
+    let mut events = BufReader::new(send(page.url(), "GET", "events"));
+    until(&mut events, "event: snapshot");
+    assert!(until(&mut events, "data:").contains("\"requests\":106"));
 }
 
-/// The status of the answer to a request with these lines in its head.
-fn status(page: &Page, method: &str, path: &str, lines: &str) -> String {
+/// The status of the response to a request with these header lines.
+fn status(page: &LivePage, method: &str, path: &str, lines: &str) -> String {
     let rest = page.url().strip_prefix("http://").unwrap();
     let (host, own) = rest.split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
@@ -147,7 +151,7 @@ fn status(page: &Page, method: &str, path: &str, lines: &str) -> String {
 }
 
 #[test]
-fn who_asks_in_the_name_of_another_site_gets_nothing() {
+fn requests_from_other_sites_are_rejected() {
     let (page, stop) = page();
     let host = page.url().strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
     for (lines, expected) in [
@@ -169,11 +173,11 @@ fn who_asks_in_the_name_of_another_site_gets_nothing() {
 }
 
 #[test]
-fn connections_that_say_nothing_keep_nobody_out_for_long() {
+fn idle_connections_block_the_server_only_briefly() {
     let (page, _) = page();
     let address = page.url().strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
     let idle: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(&address).unwrap()).collect();
-    // It waits until those before it have been silent for too long, and is then answered.
-    assert!(answer(page.url(), "GET", "").starts_with("HTTP/1.1 200"));
+    // The request waits until idle connections time out, and is then served.
+    assert!(response(page.url(), "GET", "").starts_with("HTTP/1.1 200"));
     drop(idle);
 }

@@ -1,8 +1,10 @@
 //! The tally of runs on the virtual clock agrees with the verdict on all their events.
 
-use offered_model::{Law, Recording, Share};
+use offered_base::Share;
+use offered_distributions::Law;
+use offered_events::Recording;
 use offered_run::{Generator, Load};
-use offered_verify::{Judgement, Pattern, verify};
+use offered_verify::{Pattern, Validity, verify};
 
 use super::*;
 
@@ -10,16 +12,16 @@ fn workload(text: &str) -> Workload {
     Workload::parse(text, "test", &|_| Err(String::new())).unwrap()
 }
 
-/// All events of a run of `workload` against response times of this law.
+/// All events of a run of `workload` with this response time distribution.
 fn events(workload: &Workload, response: &Law) -> Vec<Event> {
-    let generator = Generator::new(workload.clone(), Share::ALL, Load::Nobody(response.clone())).unwrap();
+    let generator = Generator::new(workload.clone(), Share::ALL, Load::Mock(response.clone())).unwrap();
     let (_, sinks) = generator.run(None, Vec::<Event>::new, |_| ()).unwrap();
     sinks.into_iter().flatten().collect()
 }
 
 fn live(events: &[Event]) -> Counts {
     let unsent = events.iter().filter(|event| event.sent.is_none()).count() as u64;
-    Counts { launched: events.len() as u64, unsent, ..Counts::default() }
+    Counts { requests: events.len() as u64, unsent, ..Counts::default() }
 }
 
 fn close(a: Option<f64>, b: Option<f64>, tolerance: f64) {
@@ -30,38 +32,40 @@ fn close(a: Option<f64>, b: Option<f64>, tolerance: f64) {
 const OPEN: &str = "seed = 3\nduration = \"20s\"\nskip_first = \"2s\"\narrivals.open.rate = \"500/s\"\n";
 
 #[test]
-fn the_last_pulse_agrees_with_the_verdict() {
+fn the_final_snapshot_agrees_with_the_verdict() {
     let workload = workload(OPEN);
     let events = events(&workload, &Law::exponential(0.02).unwrap());
     let mut tally = Tally::new(&workload, 1.0);
-    // Pulses on the way must leave no trace in what comes after.
+    // Snapshots during the run must not affect later ones.
     for (second, batch) in events.chunks(500).enumerate() {
         tally.add(batch);
-        tally.pulse(Instant::from_secs(second as u64 + 1), Counts::default(), false);
+        tally.snapshot(Instant::from_secs(second as u64 + 1), Counts::default(), false);
     }
-    let pulse = tally.last(Instant::from_secs(21), live(&events));
-    let verdict = verify(&Recording::of_run(events.clone(), workload.labels()), &Ask::of(&workload, 1.0)).unwrap();
-    let (launches, responses) = (verdict.launches.last().unwrap(), verdict.responses.last().unwrap());
-    close(pulse.cov, Some(launches.cov), 1e-3);
-    close(pulse.cov_low, launches.cov_low, 1e-3);
-    close(pulse.meant_cov, verdict.meant.cov, 1e-3);
-    close(pulse.so_far.sent_per_s, verdict.queue.rate_per_s, 1e-3);
-    close(pulse.so_far.asked_per_s, verdict.meant.rate_per_s, 1e-9);
-    close(pulse.so_far.response_ms.map(|r| r.p95), Some(responses.p95_ms), 5e-3);
-    assert_eq!((pulse.pattern, pulse.judgement), (verdict.pattern, verdict.judgement), "{}", pulse.because);
-    assert_eq!((pulse.phase, pulse.launched), (Phase::Ended, events.len() as u64));
-    assert_eq!(pulse.outcomes, [(Outcome::Ok, events.len() as u64)].into());
-    assert_eq!(pulse.errors().count(), 0);
+    let snapshot = tally.final_snapshot(Instant::from_secs(21), live(&events));
+    let verdict =
+        verify(&Recording::of_run(events.clone(), workload.labels()), &Criteria::from_workload(&workload, 1.0))
+            .unwrap();
+    let (launches, responses) = (verdict.gaps.last().unwrap(), verdict.responses.last().unwrap());
+    close(snapshot.measured_cov, Some(launches.cov), 1e-3);
+    close(snapshot.measured_cov_low, launches.cov_low, 1e-3);
+    close(snapshot.scheduled_cov, verdict.expected.scheduled_cov, 1e-3);
+    close(snapshot.so_far.sent_rate_per_s, verdict.queue.rate_per_s, 1e-3);
+    close(snapshot.so_far.target_rate_per_s, verdict.expected.target_rate_per_s, 1e-9);
+    close(snapshot.so_far.response.map(|r| r.p95_ms), Some(responses.p95_ms), 5e-3);
+    assert_eq!((snapshot.pattern, snapshot.validity), (verdict.pattern, verdict.validity), "{}", snapshot.reason);
+    assert_eq!((snapshot.phase, snapshot.requests), (Phase::Ended, events.len() as u64));
+    assert_eq!(snapshot.outcomes, [(Outcome::Ok, events.len() as u64)].into());
+    assert_eq!(snapshot.errors().count(), 0);
 }
 
 #[test]
-fn the_order_in_which_events_come_changes_nothing() {
+fn the_order_of_events_does_not_matter() {
     let workload = workload(OPEN);
     let mut events = events(&workload, &Law::exponential(0.5).unwrap());
     let last = |events: &[Event]| {
         let mut tally = Tally::new(&workload, 1.0);
         tally.add(events);
-        tally.last(Instant::from_secs(21), live(events))
+        tally.final_snapshot(Instant::from_secs(21), live(events))
     };
     let in_order = last(&events);
     events.reverse();
@@ -71,40 +75,43 @@ fn the_order_in_which_events_come_changes_nothing() {
 #[test]
 fn phases_follow_the_clock() {
     let mut tally = Tally::new(&workload(OPEN), 1.0);
-    let mut phase = |secs, stopping| tally.pulse(Instant::from_secs(secs), Counts::default(), stopping).phase;
+    let mut phase = |secs, stopping| tally.snapshot(Instant::from_secs(secs), Counts::default(), stopping).phase;
     let phases = [phase(0, false), phase(1, false), phase(2, false), phase(20, false), phase(20, true)];
     assert_eq!(phases, [Phase::Starting, Phase::WarmingUp, Phase::Running, Phase::Draining, Phase::Stopping]);
 }
 
 #[test]
-fn the_last_seconds_are_counted_by_the_launching_threads() {
+fn the_last_seconds_use_the_counts_of_the_generator() {
     let mut tally = Tally::new(&workload(OPEN), 1.0);
     let mut at = |secs, launched, unsent| {
-        let live = Counts { launched, unsent, in_flight: 7, ..Counts::default() };
-        tally.pulse(Instant::from_secs(secs), live, false)
+        let live = Counts { requests: launched, unsent, in_flight: 7, ..Counts::default() };
+        tally.snapshot(Instant::from_secs(secs), live, false)
     };
-    assert_eq!(at(1, 600, 100).recent.sent_per_s, Some(500.0));
+    assert_eq!(at(1, 600, 100).recent.sent_rate_per_s, Some(500.0));
     (2..=15).for_each(|secs| drop(at(secs, 600 + 400 * (secs - 1), 100)));
-    let pulse = at(16, 600 + 400 * 15, 100);
-    assert_eq!((pulse.recent.sent_per_s, pulse.recent.asked_per_s, pulse.in_flight), (Some(400.0), Some(500.0), 7));
-    assert_eq!((pulse.pattern, pulse.judgement), (Pattern::TooFew, Judgement::NotChecked));
+    let snapshot = at(16, 600 + 400 * 15, 100);
+    assert_eq!(
+        (snapshot.recent.sent_rate_per_s, snapshot.recent.target_rate_per_s, snapshot.in_flight),
+        (Some(400.0), Some(500.0), 7)
+    );
+    assert_eq!((snapshot.pattern, snapshot.validity), (Pattern::TooFewRequests, Validity::NotChecked));
 }
 
 #[test]
-fn a_changing_rate_is_asked_for_as_it_is_now() {
+fn a_changing_target_rate_is_the_current_one() {
     let text =
         "seed = 1\nduration = \"100s\"\n[arrivals.open]\nrate = { ramp = [\"0/s\", \"100/s\"], over = \"100s\" }\n";
     let mut tally = Tally::new(&workload(text), 0.5);
     for secs in 0..50 {
-        tally.pulse(Instant::from_secs(secs), Counts::default(), false);
+        tally.snapshot(Instant::from_secs(secs), Counts::default(), false);
     }
-    let pulse = tally.pulse(Instant::from_secs(50), Counts::default(), false);
-    close(pulse.recent.asked_per_s, Some(45.0 / 2.0), 1e-9);
-    close(pulse.so_far.asked_per_s, Some(25.0 / 2.0), 1e-9);
+    let snapshot = tally.snapshot(Instant::from_secs(50), Counts::default(), false);
+    close(snapshot.recent.target_rate_per_s, Some(45.0 / 2.0), 1e-9);
+    close(snapshot.so_far.target_rate_per_s, Some(25.0 / 2.0), 1e-9);
 }
 
 #[test]
-fn partly_open_sessions_and_closed_users_are_judged_by_what_they_can_be_held_to() {
+fn partly_open_and_closed_systems_have_their_own_criteria() {
     let response = Law::exponential(0.02).unwrap();
     let partly = "seed = 3\nduration = \"200s\"\n[arrivals]\npartly_open = { rate = \"50/s\", stay = 0.8, think = { exponential = \"1s\" } }\n";
     let closed =
@@ -114,11 +121,11 @@ fn partly_open_sessions_and_closed_users_are_judged_by_what_they_can_be_held_to(
         let events = events(&workload, &response);
         let mut tally = Tally::new(&workload, 1.0);
         tally.add(&events);
-        let pulse = tally.last(Instant::from_secs(220), live(&events));
-        assert_eq!(pulse.judgement, Judgement::Holds, "{}", pulse.because);
+        let snapshot = tally.final_snapshot(Instant::from_secs(220), live(&events));
+        assert_eq!(snapshot.validity, Validity::Valid, "{}", snapshot.reason);
         let judged = events.iter().filter(|event| !sessions_only || event.step == 0).count();
         assert_eq!(tally.sent.count() + 1, judged);
-        assert_eq!(pulse.so_far.asked_per_s.is_some(), sessions_only);
+        assert_eq!(snapshot.so_far.target_rate_per_s.is_some(), sessions_only);
     }
 }
 
@@ -130,13 +137,13 @@ fn errors_are_counted_by_kind() {
     let mut events: Vec<Event> = outcomes.into_iter().map(ended).collect();
     events.push(Event::at(Instant(7)));
     tally.add(&events);
-    let pulse = tally.pulse(Instant::from_secs(1), live(&events), false);
-    assert_eq!(pulse.errors().collect::<Vec<_>>(), [(Outcome::HttpError, 1), (Outcome::Timeout, 2)]);
-    assert_eq!((pulse.unsent, pulse.so_far.sent_per_s), (1, None), "all of it is warming up");
+    let snapshot = tally.snapshot(Instant::from_secs(1), live(&events), false);
+    assert_eq!(snapshot.errors().collect::<Vec<_>>(), [(Outcome::HttpError, 1), (Outcome::Timeout, 2)]);
+    assert_eq!((snapshot.unsent, snapshot.so_far.sent_rate_per_s), (1, None), "all of it is warming up");
 }
 
 #[test]
-fn the_first_threshold_that_ends_a_run_is_told_with_what_was_seen_and_not_before_its_time() {
+fn the_first_failed_threshold_that_ends_a_run_is_reported_once_it_may() {
     let text = format!(
         "{OPEN}[thresholds]\n\"p50\" = \"< 1ms\"\n\"p90\" = {{ bound = \"< 30ms\", stop = true, after = \"5s\" }}\n\
          \"p99\" = {{ bound = \"< 1s\", stop = true }}\n"
@@ -146,15 +153,14 @@ fn the_first_threshold_that_ends_a_run_is_told_with_what_was_seen_and_not_before
     let mut tally = Tally::new(&workload, 1.0);
     assert!(tally.can_stop() && !Tally::new(&self::workload(OPEN), 1.0).can_stop());
     tally.add(&events[..4000]);
-    let mut at = |second: u64, stopping| tally.pulse(Instant::from_secs(second), Counts::default(), stopping).broken;
-    // Two seconds are left out, and five of those that count go by.
+    let mut at = |second: u64, stopping| {
+        tally.snapshot(Instant::from_secs(second), Counts::default(), stopping).failed_threshold
+    };
+    // Two seconds are excluded, and five seconds of the analysed time must pass.
     assert_eq!(at(6, false), None);
-    // Who is being stopped already is not stopped again.
+    // A run that is being stopped is not stopped again.
     assert_eq!(at(7, true), None);
     let told = at(7, false).unwrap();
-    assert!(
-        told.starts_with("response.p90 < 30ms was broken: 50.0") && told.contains(" ms after 7.0 s, of "),
-        "{told}"
-    );
-    assert_eq!(at(9, false), Some(told), "what was seen first stays");
+    assert!(told.starts_with("response.p90 < 30ms failed: 50.0") && told.contains(" ms after 7.0 s, of "), "{told}");
+    assert_eq!(at(9, false), Some(told), "the first report stays");
 }
