@@ -17,7 +17,7 @@ fn number(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap_or_else(|| panic!("{key} in {row}"))
 }
 
-fn law(row: &Value) -> Law {
+fn distribution(row: &Value) -> Law {
     row["law"].as_str().unwrap().parse().unwrap()
 }
 
@@ -55,7 +55,7 @@ fn answers(row: &Value) -> Vec<(&'static str, f64)> {
         "size" => [("srpt", Policy::Srpt), ("psjf", Policy::Psjf), ("sjf", Policy::Sjf), ("fb", Policy::Fb)]
             .into_iter()
             .filter(|(key, _)| row.get(key).is_some())
-            .map(|(key, policy)| (key, response(&law(row), get("rate"), policy).unwrap()))
+            .map(|(key, policy)| (key, response(&distribution(row), get("rate"), policy).unwrap()))
             .collect(),
         "closed-percentiles" => {
             let model = MachineRepair::new(get("servers") as u32, get("service"), users(), get("think")).unwrap();
@@ -67,8 +67,8 @@ fn answers(row: &Value) -> Vec<(&'static str, f64)> {
         }
         "chain" => {
             let (answer, launches) = (
-                phases::solve(&law(row), users(), get("think")).unwrap(),
-                phases::request_stream(&law(row), users(), get("think")).unwrap(),
+                phases::solve(&distribution(row), users(), get("think")).unwrap(),
+                phases::request_stream(&distribution(row), users(), get("think")).unwrap(),
             );
             vec![
                 ("throughput", answer.throughput),
@@ -78,7 +78,7 @@ fn answers(row: &Value) -> Vec<(&'static str, f64)> {
                 ("dispersion", launches.dispersion),
             ]
         }
-        "superposition" => vec![("cov", superposition::cov(&law(row), users()).unwrap())],
+        "superposition" => vec![("cov", superposition::cov(&distribution(row), users()).unwrap())],
         "finite" => {
             let answer = finite::solve(get("servers") as u32, get("room") as u64, get("service"), get("rate")).unwrap();
             vec![("lost", answer.rejected_share), ("throughput", answer.throughput), ("in_system", answer.in_system)]

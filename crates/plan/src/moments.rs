@@ -32,8 +32,8 @@ pub(crate) enum Sizes<'a> {
 }
 
 impl<'a> Sizes<'a> {
-    pub(crate) fn of(law: &'a Law) -> Self {
-        let Some(atoms) = law.atoms() else { return Self::Density(law) };
+    pub(crate) fn of(distribution: &'a Law) -> Self {
+        let Some(atoms) = distribution.atoms() else { return Self::Density(distribution) };
         let (mut mean, mut second, mut longer) = (0.0, 0.0, 1.0);
         let point = |(p, x): (f64, f64)| {
             let (mean_below, second_below) = (mean, second);
@@ -55,15 +55,15 @@ impl<'a> Sizes<'a> {
     pub(crate) fn expect(&self, g: impl Fn(Point) -> f64) -> f64 {
         match self {
             Self::Atoms(atoms) => atoms.iter().map(|(p, at)| p * g(*at)).sum(),
-            Self::Density(law) => {
-                let seen = over_sizes(law, |x| {
-                    let density = density(law, x);
-                    if density == 0.0 { 0.0 } else { density * g(point(law, x)) }
+            Self::Density(distribution) => {
+                let seen = over_sizes(distribution, |x| {
+                    let density = density(distribution, x);
+                    if density == 0.0 { 0.0 } else { density * g(point(distribution, x)) }
                 });
                 // A gamma or Weibull distribution with a small shape has much probability below all points of the
                 // quadrature; it counts as size 0.
-                let zeros = law.cdf(law.mean() * QUADRATURE_FLOOR);
-                if zeros > 0.0 { seen + zeros * g(point(law, 0.0)) } else { seen }
+                let zeros = distribution.cdf(distribution.mean() * QUADRATURE_FLOOR);
+                if zeros > 0.0 { seen + zeros * g(point(distribution, 0.0)) } else { seen }
             }
         }
     }
@@ -77,22 +77,29 @@ impl<'a> Sizes<'a> {
                 let points: Vec<Point> = std::iter::once(below(0.0)).chain(atoms.iter().map(|(_, at)| *at)).collect();
                 points.windows(2).map(|pair| (pair[1].x - pair[0].x) * g(pair[0])).sum()
             }
-            Self::Density(law) => {
-                let least = support(law).0;
-                least * g(below(least)) + over_sizes(law, |x| g(point(law, x)))
+            Self::Density(distribution) => {
+                let least = support(distribution).0;
+                least * g(below(least)) + over_sizes(distribution, |x| g(point(distribution, x)))
             }
         }
     }
 }
 
-fn point(law: &Law, x: f64) -> Point {
-    let (mean, second) = (law.partial_moment(1, x), law.partial_moment(2, x));
-    Point { x, mean_below: mean, mean_upto: mean, second_below: second, second_upto: second, longer: law.tail(x) }
+fn point(distribution: &Law, x: f64) -> Point {
+    let (mean, second) = (distribution.partial_moment(1, x), distribution.partial_moment(2, x));
+    Point {
+        x,
+        mean_below: mean,
+        mean_upto: mean,
+        second_below: second,
+        second_upto: second,
+        longer: distribution.tail(x),
+    }
 }
 
 /// Integral of `f` over the support of a density, on a logarithmic scale where it spans decades.
-fn over_sizes(law: &Law, f: impl Fn(f64) -> f64) -> f64 {
-    let (least, most) = support(law);
+fn over_sizes(distribution: &Law, f: impl Fn(f64) -> f64) -> f64 {
+    let (least, most) = support(distribution);
     if least > 0.0 && most > 100.0 * least {
         let log = |y: f64| {
             let x = libm::exp(y);
@@ -100,13 +107,13 @@ fn over_sizes(law: &Law, f: impl Fn(f64) -> f64) -> f64 {
         };
         integral(log, libm::log(least), libm::log(most), 1.0)
     } else {
-        integral(f, least, most, law.mean())
+        integral(f, least, most, distribution.mean())
     }
 }
 
 /// The smallest and the largest size.
-fn support(law: &Law) -> (f64, f64) {
-    match law.shape() {
+fn support(distribution: &Law) -> (f64, f64) {
+    match distribution.shape() {
         Shape::Uniform(low, high) => (*low, *high),
         Shape::Pareto { min, .. } => (*min, f64::INFINITY),
         Shape::BoundedPareto { min, max, .. } => (*min, *max),
@@ -115,9 +122,9 @@ fn support(law: &Law) -> (f64, f64) {
     }
 }
 
-fn density(law: &Law, x: f64) -> f64 {
+fn density(distribution: &Law, x: f64) -> f64 {
     let exponential = |mean: f64| libm::exp(-x / mean) / mean;
-    match law.shape() {
+    match distribution.shape() {
         Shape::Uniform(low, high) => 1.0 / (high - low),
         Shape::Exponential(mean) => exponential(*mean),
         Shape::Gamma { shape, scale } => {

@@ -22,8 +22,8 @@ pub(crate) struct Phases {
 const MAX_STAGES: f64 = 100.0;
 
 impl Phases {
-    pub(crate) fn of(law: &Law) -> Result<Self, Error> {
-        match law.shape() {
+    pub(crate) fn of(distribution: &Law) -> Result<Self, Error> {
+        match distribution.shape() {
             Shape::Exponential(mean) => Ok(Self::mixture(&[1.0], &[*mean])),
             Shape::Hyperexponential { p, first, second } => Ok(Self::mixture(&[*p, 1.0 - p], &[*first, *second])),
             Shape::Gamma { shape, scale } if shape.fract() == 0.0 && *shape <= MAX_STAGES => {
@@ -39,7 +39,7 @@ impl Phases {
                 Ok(Self { start, onward, end })
             }
             _ => Err(Error::Unsupported(format!(
-                "{law} service does not consist of exponential phases, so no Markov chain describes FCFS; use exponential, \
+                "{distribution} service does not consist of exponential phases, so no Markov chain describes FCFS; use exponential, \
                  hyperexponential or erlang service, or simulate"
             ))),
         }

@@ -115,27 +115,27 @@ fn principle_a_reproduces_the_papers_run() {
 /// Simulates users whose think times renew at random and measures the CoV of the merged gaps.
 #[test]
 fn superposition_cov_agrees_with_simulation() {
-    for law in ["uniform:0s,2s", "erlang:1s,3", "exponential:1s", "lognormal:1s,2"] {
-        let law: Law = law.parse().unwrap();
+    for distribution in ["uniform:0s,2s", "erlang:1s,3", "exponential:1s", "lognormal:1s,2"] {
+        let distribution: Law = distribution.parse().unwrap();
         for users in [2u64, 10, 50] {
             let mut launches = vec![];
             let horizon = 200_000.0 / users as f64;
             for user in 0..users {
                 let mut think = Seed(7).at(Purpose::Think, user, 0);
                 // The start is long before the window, so that the initial phase is forgotten.
-                let mut at = -50.0 - law.mean() * think.uniform();
+                let mut at = -50.0 - distribution.mean() * think.uniform();
                 while at < horizon {
                     if at >= 0.0 {
                         launches.push(at);
                     }
-                    at += law.sample(&mut think);
+                    at += distribution.sample(&mut think);
                 }
             }
             launches.sort_by(f64::total_cmp);
             let gaps: Vec<f64> = launches.windows(2).map(|w| w[1] - w[0]).collect();
             let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
             let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-            near(variance.sqrt() / mean, superposition::cov(&law, users).unwrap(), 0.02);
+            near(variance.sqrt() / mean, superposition::cov(&distribution, users).unwrap(), 0.02);
         }
     }
 }
@@ -170,10 +170,11 @@ fn standard_deviations_agree_with_known_formulas() {
     near(work.lcfs_preemptive_sdev(rate), mean * (1.7_f64 / 0.3_f64.powi(3)).sqrt(), 1e-12);
     near(queue.ps_sdev().unwrap(), mean / 0.3 * (2.7_f64 / 1.3).sqrt(), 1e-12);
     // The second moments of the waits under FCFS and LCFS have the ratio 1 - rho, whatever the service (Takacs 1963).
-    for law in ["hyperexponential:10ms,8", "erlang:10ms,4", "constant:10ms", "lognormal:10ms,3"] {
-        let law: Law = law.parse().unwrap();
-        let (work, wait) = (ServiceMoments::of(&law), Mg1::new(&law, rate).unwrap().fcfs().unwrap() - mean);
-        let squared = |sdev: f64| sdev * sdev - law.scv() * mean * mean + wait * wait;
+    for distribution in ["hyperexponential:10ms,8", "erlang:10ms,4", "constant:10ms", "lognormal:10ms,3"] {
+        let distribution: Law = distribution.parse().unwrap();
+        let (work, wait) =
+            (ServiceMoments::of(&distribution), Mg1::new(&distribution, rate).unwrap().fcfs().unwrap() - mean);
+        let squared = |sdev: f64| sdev * sdev - distribution.scv() * mean * mean + wait * wait;
         near(squared(work.fcfs_sdev(rate)), 0.3 * squared(work.lcfs_sdev(rate)), 1e-9);
     }
     // Very many users are an open stream, and a single phase is exponential.
@@ -213,7 +214,7 @@ fn the_order_of_stations_does_not_matter() {
 
 #[test]
 fn errors_are_one_line() {
-    let law = |text: &str| text.parse::<Law>().unwrap();
+    let distribution = |text: &str| text.parse::<Law>().unwrap();
     let refusals = [
         mva::solve(&[], 1, 1.0).unwrap_err(),
         mva::solve(&paper(), 0, 1.0).unwrap_err(),
@@ -227,16 +228,16 @@ fn errors_are_one_line() {
         bounds::bounds(&[Station::new("x", 1.0, 1.0, StationKind::Delay).unwrap()], 10, 1.0).unwrap_err(),
         Mmm::new(2, 0.1, 20.0).unwrap_err(),
         Mmm::new(0, 0.1, 2.0).unwrap_err(),
-        Mg1::new(&law("exponential:1s"), 1.0).unwrap_err(),
-        Mg1::new(&law("pareto:1s,1.5"), 0.1).unwrap().fcfs().unwrap_err(),
-        response(&law("pareto:1s,1.5"), 0.1, Policy::Sjf).unwrap_err(),
-        response(&law("exponential:1s"), 1.5, Policy::Srpt).unwrap_err(),
+        Mg1::new(&distribution("exponential:1s"), 1.0).unwrap_err(),
+        Mg1::new(&distribution("pareto:1s,1.5"), 0.1).unwrap().fcfs().unwrap_err(),
+        response(&distribution("pareto:1s,1.5"), 0.1, Policy::Sjf).unwrap_err(),
+        response(&distribution("exponential:1s"), 1.5, Policy::Srpt).unwrap_err(),
         finite::solve(4, 3, 1.0, 1.0).unwrap_err(),
         SessionStream::new(1.0, 1.0).unwrap_err(),
         SessionStream::new(0.0, 0.5).unwrap_err(),
         load::open_rate(1.0, 1, 1.0).unwrap_err(),
         load::closed_think(0.9, 8, 1.0, 4, |_| Ok(4.0)).unwrap_err(),
-        phases::solve(&law("lognormal:1s,2"), 10, 1.0).unwrap_err(),
+        phases::solve(&distribution("lognormal:1s,2"), 10, 1.0).unwrap_err(),
         priority::preemptive(1.0, 1.0, 2.0, 10, 1.0).unwrap_err(),
         priority::preemptive(0.5, 1.0, 2.0, 100_000, 1.0).unwrap_err(),
         multiclass::exact(&[], 10).unwrap_err(),
@@ -322,12 +323,12 @@ proptest! {
 
     #[test]
     fn srpt_is_optimal(rho in 0.05f64..0.95, scv in 1.0f64..20.0) {
-        let law = Law::hyperexponential(1.0, scv).unwrap();
-        let best = response(&law, rho, Policy::Srpt).unwrap();
+        let distribution = Law::hyperexponential(1.0, scv).unwrap();
+        let best = response(&distribution, rho, Policy::Srpt).unwrap();
         for policy in [Policy::Psjf, Policy::Sjf, Policy::Ljf, Policy::Pljf, Policy::Fb] {
-            prop_assert!(response(&law, rho, policy).unwrap() >= best * (1.0 - 1e-9));
+            prop_assert!(response(&distribution, rho, policy).unwrap() >= best * (1.0 - 1e-9));
         }
-        let queue = Mg1::new(&law, rho).unwrap();
+        let queue = Mg1::new(&distribution, rho).unwrap();
         prop_assert!(queue.ps() >= best && queue.fcfs().unwrap() >= best);
     }
 
@@ -380,8 +381,10 @@ fn fcfs_merges_exponential_classes_into_one_hyperexponential() {
     let arrivals = "arrivals.closed = { users = 30, think = { exponential = \"200ms\" } }\n";
     let server = "[server]\nservice = { hyperexponential = { mean = \"10ms\", scv = 5, p = 0.8 } }\n";
     let one = solved(&format!("{arrivals}{server}"));
-    let law = Law::hyperexponential_with(0.01, 5.0, 0.8).unwrap();
-    let offered_distributions::Shape::Hyperexponential { first, second, .. } = law.shape() else { panic!("{law}") };
+    let distribution = Law::hyperexponential_with(0.01, 5.0, 0.8).unwrap();
+    let offered_distributions::Shape::Hyperexponential { first, second, .. } = distribution.shape() else {
+        panic!("{distribution}")
+    };
     let class = |weight: f64, mean: f64| {
         format!(
             "[[request]]\nget = \"/{weight}\"\nweight = {weight}\nservice = {{ exponential = \"{:.0}ns\" }}\n",

@@ -44,7 +44,8 @@ fn ask(stream: &mut TcpStream) {
 /// including the system.
 fn responses(rate: &str, count: u64) {
     let clock = Clock::start();
-    let server = start(clock, Law::constant(0.0).expect("a law"), Nanos::from_micros(100), Infinite::default());
+    let server =
+        start(clock, Law::constant(0.0).expect("a distribution"), Nanos::from_micros(100), Infinite::default());
     let mut stream = connect(&server);
     let mut poller = Poller::new().expect("a poller");
     let even: Rate = rate.parse().expect("a rate");
@@ -66,12 +67,12 @@ fn responses(rate: &str, count: u64) {
 /// done - due from the record: processor sharing, exponential 5 ms, load about 0.7, 16 clients.
 fn completions(name: &str, spin: Nanos) {
     let clock = Clock::start();
-    let server = start(clock, Law::exponential(0.005).expect("a law"), spin, Ps::new(1));
+    let server = start(clock, Law::exponential(0.005).expect("a distribution"), spin, Ps::new(1));
     let clients: Vec<_> = (0..16)
         .map(|client| {
             let mut stream = connect(&server);
             std::thread::spawn(move || {
-                let think = Law::exponential(0.11).expect("a law");
+                let think = Law::exponential(0.11).expect("a distribution");
                 for step in 0..100 {
                     let pause = think.sample(&mut Seed(1).at(Purpose::Think, client, step));
                     clock.sleep_until(clock.now() + Nanos::from_secs_f64(pause));

@@ -271,8 +271,8 @@ impl EventLoop {
         let size = match work {
             Work::Fixed(size) => size,
             Work::Sampled => {
-                let law = self.routes.law(request.class).unwrap_or(&self.service);
-                Nanos::from_secs_f64(law.sample(&mut self.seed.at(Purpose::Size, number, 0)))
+                let distribution = self.routes.distribution(request.class).unwrap_or(&self.service);
+                Nanos::from_secs_f64(distribution.sample(&mut self.seed.at(Purpose::Size, number, 0)))
             }
         };
         request.work = Some(size);

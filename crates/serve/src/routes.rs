@@ -15,7 +15,7 @@ pub struct Routes {
     literal: HashMap<String, u16>,
     catalogues: Vec<CatalogueRoutes>,
     /// Service distribution of each request that has its own.
-    laws: Vec<Option<Law>>,
+    distributions: Vec<Option<Law>>,
 }
 
 /// The files of a catalogue that are requested by one method.
@@ -56,7 +56,7 @@ impl Routes {
                     other.name()
                 )));
             }
-            routes.laws.push(request.service().cloned());
+            routes.distributions.push(request.service().cloned());
         }
         Ok(routes)
     }
@@ -78,7 +78,7 @@ impl Routes {
 
     /// Finds the route of a method and target; `None` for an unknown path.
     pub(crate) fn find(&self, method: &str, target: &str) -> Option<Route> {
-        if self.laws.is_empty() {
+        if self.distributions.is_empty() {
             return None;
         }
         let listed = self.catalogues.iter().filter(|listed| listed.method == method).find_map(|listed| {
@@ -91,12 +91,12 @@ impl Routes {
 
     /// Class of jobs with unknown paths: after all others.
     pub(crate) fn default_class(&self) -> u16 {
-        self.laws.len() as u16
+        self.distributions.len() as u16
     }
 
     /// Service distribution of a class that has its own.
-    pub(crate) fn law(&self, class: u16) -> Option<&Law> {
-        self.laws.get(usize::from(class))?.as_ref()
+    pub(crate) fn distribution(&self, class: u16) -> Option<&Law> {
+        self.distributions.get(usize::from(class))?.as_ref()
     }
 }
 

@@ -374,9 +374,9 @@ fn receive_timestamps_precede_arrivals() {
 fn jobs_complete_at_the_disciplines_times_even_if_the_loop_is_late() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.csv");
-    let law = Law::exponential(0.0005).unwrap();
+    let distribution = Law::exponential(0.0005).unwrap();
     let server = Server::start(Options {
-        service: law.clone(),
+        service: distribution.clone(),
         seed: Seed(9),
         record: Some(path.clone()),
         ..options(Fcfs::new(1))
@@ -403,7 +403,7 @@ fn jobs_complete_at_the_disciplines_times_even_if_the_loop_is_late() {
     // Lindley's recursion, to the nanosecond: a single server starts a job when the previous job is done.
     let mut free = Instant::ZERO;
     for (number, (arrival, work, due, done)) in rows.into_iter().enumerate() {
-        let size = Nanos::from_secs_f64(law.sample(&mut Seed(9).at(Purpose::Size, number as u64, 0)));
+        let size = Nanos::from_secs_f64(distribution.sample(&mut Seed(9).at(Purpose::Size, number as u64, 0)));
         assert_eq!(work, size, "the size of job {number}");
         free = free.max(arrival) + work;
         assert_eq!(due, free, "job {number}");

@@ -18,7 +18,7 @@ pub struct ServiceDemands {
     mix: Mix,
     works: Works,
     /// Service distributions by request.
-    laws: Vec<Law>,
+    distributions: Vec<Law>,
     mean: f64,
     second_moment: f64,
 }
@@ -31,7 +31,7 @@ impl ServiceDemands {
     /// are zero.
     pub fn new(workload: &Workload) -> Result<Self, Wrong> {
         let works = workload.works();
-        let laws = (0u16..).zip(workload.requests()).map(|(label, request)| {
+        let distributions = (0u16..).zip(workload.requests()).map(|(label, request)| {
             works.law(label).cloned().ok_or_else(|| {
                 Wrong::new(format!(
                     "the request {} has no service time distribution; add for example `server.service = {{ exponential = \"10ms\" }}`",
@@ -39,15 +39,16 @@ impl ServiceDemands {
                 ))
             })
         });
-        let laws = laws.collect::<Result<Vec<Law>, Wrong>>()?;
+        let distributions = distributions.collect::<Result<Vec<Law>, Wrong>>()?;
         let shares = workload.shares();
-        let expect =
-            |moment: fn(&Law) -> f64| -> f64 { shares.iter().zip(&laws).map(|(share, law)| share * moment(law)).sum() };
+        let expect = |moment: fn(&Law) -> f64| -> f64 {
+            shares.iter().zip(&distributions).map(|(share, distribution)| share * moment(distribution)).sum()
+        };
         let (mean, second_moment) = (expect(Law::mean), expect(Law::second_moment));
         if mean == 0.0 {
             return Err(Wrong::new("all service demands are zero; give the service distribution a mean above zero"));
         }
-        Ok(Self { seed: workload.seed(), mix: workload.mix(), works, laws, mean, second_moment })
+        Ok(Self { seed: workload.seed(), mix: workload.mix(), works, distributions, mean, second_moment })
     }
 
     /// `E[S]` over all requests, seconds.
@@ -62,15 +63,15 @@ impl ServiceDemands {
     }
 
     /// The distributions as workload files write them, without consecutive duplicates.
-    pub fn laws_as_text(&self) -> String {
-        let mut texts: Vec<String> = self.laws.iter().map(Law::to_string).collect();
+    pub fn distributions_as_text(&self) -> String {
+        let mut texts: Vec<String> = self.distributions.iter().map(Law::to_string).collect();
         texts.dedup();
         texts.join(", ")
     }
 
     /// Mean service demand of each request class.
     pub fn class_means(&self) -> Vec<Nanos> {
-        self.laws.iter().map(|law| Nanos::from_secs_f64(law.mean())).collect()
+        self.distributions.iter().map(|distribution| Nanos::from_secs_f64(distribution.mean())).collect()
     }
 
     #[inline]
@@ -112,14 +113,14 @@ impl<'a> PrefetchedDemands<'a> {
         let mut place = session.wrapping_sub(self.first);
         if place >= PREFETCH {
             let in_order = session == self.last.wrapping_add(1);
-            let Some(law) = self.demands.works.only_law() else { return self.demands.of(launch) };
+            let Some(distribution) = self.demands.works.only_law() else { return self.demands.of(launch) };
             self.last = session;
             if !in_order {
                 return self.demands.of(launch);
             }
             self.first = session;
             let mut sizes = [0.0; PREFETCH as usize];
-            law.draw_each(self.demands.seed, Purpose::Size, session, &mut sizes);
+            distribution.draw_each(self.demands.seed, Purpose::Size, session, &mut sizes);
             self.drawn = sizes.map(Nanos::from_secs_f64);
             place = 0;
         }

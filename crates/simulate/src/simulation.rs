@@ -103,7 +103,7 @@ pub fn simulate(
         session_length,
         think,
         scv: demands.scv(),
-        service: demands.laws_as_text(),
+        service: demands.distributions_as_text(),
         labels: workload.labels(),
         summary,
         ages,

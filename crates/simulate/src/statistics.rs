@@ -15,8 +15,11 @@ mod visits;
 
 use std::ops::ControlFlow;
 
-use offered_model::{After, Instant, Launch, Nanos};
-use offered_stats::steady_state::{Beyond, Estimate, Ranks, independent, ratio, warm_up as first_cut};
+use offered_base::{Instant, Nanos};
+use offered_schedule::{After, Launch};
+use offered_stats::steady_state::{
+    Estimate, Exceedances, PercentileRanks, effective_sample_size, ratio, warm_up as first_cut,
+};
 
 use crate::discipline::Job;
 use crate::drive::SimulationObserver;
@@ -267,7 +270,7 @@ impl Statistics {
             realised_work: (mean_work / 1e9, all.squares / count(&all) / (mean_work * mean_work) - 1.0),
             unfinished: self.present,
             littles_law_holds: end.present == inside,
-            effective_batches: independent(&group_means),
+            effective_batches: effective_sample_size(&group_means),
             warm_up_converged: found < full.len() / 2,
         })
     }
@@ -305,13 +308,20 @@ impl SampleSummary {
         let whole = which(all);
         let beyond = |p: f64| {
             let value = whole.quantile(p);
-            Beyond::new(p, &groups.iter().map(|b| (which(b).above(value), which(b).count as f64)).collect::<Vec<_>>())
+            Exceedances::new(
+                p,
+                &groups.iter().map(|b| (which(b).above(value), which(b).count as f64)).collect::<Vec<_>>(),
+            )
         };
-        let alike = beyond(0.5).alike().max(beyond(0.9).alike());
+        let alike = beyond(0.5).correlation_length().max(beyond(0.9).correlation_length());
         let quantile = |p: f64| {
-            let interval = match beyond(p).ranks(alike) {
-                Ranks::Between(low, high) => Interval::Known(whole.quantile(low) / unit, whole.quantile(high) / unit),
-                Ranks::Longer(times) => Interval::NeedsSamples((times * whole.count as f64).ceil() as u64),
+            let interval = match beyond(p).interval_ranks(alike) {
+                PercentileRanks::Interval(low, high) => {
+                    Interval::Known(whole.quantile(low) / unit, whole.quantile(high) / unit)
+                }
+                PercentileRanks::NeedsLongerSample(times) => {
+                    Interval::NeedsSamples((times * whole.count as f64).ceil() as u64)
+                }
             };
             Percentile { value: whole.quantile(p) / unit, interval }
         };

@@ -68,10 +68,12 @@ pub(super) fn solve(
         ));
     }
     let solved = match (discipline, m, service.size_blind_distribution()) {
-        (Policy::Fcfs | Policy::Lcfs { preemptive: false }, 1, Some(law)) => match phases::solve(&law, users, think) {
-            Err(Error::Unsupported(why)) => return Ok(Finding::none(model, why)),
-            solved => Some(solved?),
-        },
+        (Policy::Fcfs | Policy::Lcfs { preemptive: false }, 1, Some(distribution)) => {
+            match phases::solve(&distribution, users, think) {
+                Err(Error::Unsupported(why)) => return Ok(Finding::none(model, why)),
+                solved => Some(solved?),
+            }
+        }
         (
             Policy::Priority { preemptive: true }
             | Policy::Size(Order { preemptive: true, known: Knowledge::ByClass, .. }),
@@ -125,12 +127,12 @@ pub(super) fn spread(
             .ok()
             .map(|launches| (None, launches));
     }
-    let law = service
+    let distribution = service
         .size_blind_distribution()
         .filter(|_| m == 1 && blind && discipline != Policy::Lcfs { preemptive: true })?;
-    let sdev =
-        (discipline == Policy::Fcfs).then(|| phases::response(&law, users, think).ok().map(|response| response.sdev));
-    Some((sdev.flatten(), phases::request_stream(&law, users, think).ok()?))
+    let sdev = (discipline == Policy::Fcfs)
+        .then(|| phases::response(&distribution, users, think).ok().map(|response| response.sdev));
+    Some((sdev.flatten(), phases::request_stream(&distribution, users, think).ok()?))
 }
 
 fn by_class(users: u64, think: f64, discipline: Policy, service: &Service) -> Result<Option<Means>, Error> {

@@ -52,7 +52,7 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
             let known =
                 known(response, "closed form, insensitive to the service distribution", "Baskett et al. 1975 (BCMP)");
             let sdev = match service.size_blind_distribution() {
-                Some(law) if m == 1 => Mg1::new(&law, rate)?.ps_sdev(),
+                Some(distribution) if m == 1 => Mg1::new(&distribution, rate)?.ps_sdev(),
                 _ => None,
             };
             let known = SteadyState { sdev, ..known };
@@ -70,7 +70,9 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
                 return Ok(without_mean("M/G/1".to_owned(), rate, load));
             }
             let percentiles = match service.size_blind_distribution() {
-                Some(law) if server.discipline() == Policy::Fcfs => Mg1::new(&law, rate)?.fcfs_percentiles(),
+                Some(distribution) if server.discipline() == Policy::Fcfs => {
+                    Mg1::new(&distribution, rate)?.fcfs_percentiles()
+                }
                 _ => None,
             };
             let sdev = match server.discipline() {
@@ -165,14 +167,15 @@ fn by_size(
     name: &str,
     service: &Service,
 ) -> Result<Finding, Error> {
-    let Some(law) = service.law() else {
+    let Some(distribution) = service.distribution() else {
         return Ok(Finding::none(format!("M/G/1 {name}"), "requests have different service distributions"));
     };
     let waits_for_long = matches!(policy, size_based::Policy::Sjf | size_based::Policy::Ljf | size_based::Policy::Pljf);
     if service.second_moment().is_infinite() && waits_for_long {
         return Ok(without_mean(format!("M/G/1 {name}"), rate, load));
     }
-    let known = SteadyState::at(response(law, rate, policy)?, rate, load, "numeric integration over sizes", source);
+    let known =
+        SteadyState::at(response(distribution, rate, policy)?, rate, load, "numeric integration over sizes", source);
     Ok(Finding::known(
         format!("M/G/1 {name}"),
         known,
@@ -199,8 +202,11 @@ fn by_class(
     if service.second_moment().is_infinite() {
         return Ok(without_mean(format!("M/G/1 {name}"), rate, load));
     }
-    let mut classes: Vec<Class> =
-        service.classes.iter().map(|(share, law)| Class { rate: rate * share, service: law.clone() }).collect();
+    let mut classes: Vec<Class> = service
+        .classes
+        .iter()
+        .map(|(share, distribution)| Class { rate: rate * share, service: distribution.clone() })
+        .collect();
     match longest_first {
         Some(false) => classes.sort_by(|a, b| a.service.mean().total_cmp(&b.service.mean())),
         Some(true) => classes.sort_by(|a, b| b.service.mean().total_cmp(&a.service.mean())),

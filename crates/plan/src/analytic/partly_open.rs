@@ -51,13 +51,14 @@ pub(super) fn solve(
             "Poisson sessions; the think time and the distribution of session lengths do not matter",
         ));
     }
-    let (Some(law), Policy::Fcfs, 1, true) = (service.size_blind_distribution(), discipline, m, memoryless) else {
+    let (Some(distribution), Policy::Fcfs, 1, true) = (service.size_blind_distribution(), discipline, m, memoryless)
+    else {
         return Ok(Finding::none(
             model,
             format!("{discipline} on {m} server(s) with this service distribution, these sessions and think times"),
         ));
     };
-    let limits = match stream.fcfs_limits(&law) {
+    let limits = match stream.fcfs_limits(&distribution) {
         Err(Error::Unsupported(why)) => return Ok(Finding::none(model, why)),
         limits => limits?,
     };
@@ -66,7 +67,7 @@ pub(super) fn solve(
             SteadyState::at(limits.no_think, rate, load, "Bernoulli feedback to the end of the queue", "Takacs 1963");
         return Ok(Finding::known(model, known, "no think time: a session's next request joins the queue at once"));
     }
-    let response = match stream.fcfs(&law, think) {
+    let response = match stream.fcfs(&distribution, think) {
         Err(Error::Unsupported(why)) => {
             return Ok(Finding::none(
                 model,

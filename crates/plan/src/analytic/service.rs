@@ -27,24 +27,24 @@ impl Service {
 
     /// E\[S\] over all classes, seconds.
     pub(super) fn mean(&self) -> f64 {
-        self.classes.iter().map(|(share, law)| share * law.mean()).sum()
+        self.classes.iter().map(|(share, distribution)| share * distribution.mean()).sum()
     }
 
     /// E[S^2] over all classes, seconds squared.
     pub(super) fn second_moment(&self) -> f64 {
-        self.classes.iter().map(|(share, law)| share * law.second_moment()).sum()
+        self.classes.iter().map(|(share, distribution)| share * distribution.second_moment()).sum()
     }
 
     /// Moments of all classes together.
     pub(super) fn work(&self) -> ServiceMoments {
-        let third = self.classes.iter().map(|(share, law)| share * law.third_moment()).sum();
+        let third = self.classes.iter().map(|(share, distribution)| share * distribution.third_moment()).sum();
         ServiceMoments { mean: self.mean(), second: self.second_moment(), third }
     }
 
     /// The distribution where there is only one class; `None` otherwise.
-    pub(super) fn law(&self) -> Option<&Law> {
+    pub(super) fn distribution(&self) -> Option<&Law> {
         match &self.classes[..] {
-            [(_, law)] => Some(law),
+            [(_, distribution)] => Some(distribution),
             _ => None,
         }
     }
@@ -53,12 +53,12 @@ impl Service {
     /// distribution: all classes alike, or exponential with two different means (hyperexponential).
     pub(super) fn size_blind_distribution(&self) -> Option<Law> {
         let (_, first) = &self.classes[0];
-        if self.classes.iter().all(|(_, law)| law == first) {
+        if self.classes.iter().all(|(_, distribution)| distribution == first) {
             return Some(first.clone());
         }
         let mut phases: Vec<(f64, f64)> = Vec::new();
-        for (share, law) in &self.classes {
-            let Shape::Exponential(mean) = law.shape() else { return None };
+        for (share, distribution) in &self.classes {
+            let Shape::Exponential(mean) = distribution.shape() else { return None };
             match phases.iter_mut().find(|(_, of)| of == mean) {
                 Some((all, _)) => *all += share,
                 None => phases.push((*share, *mean)),
@@ -71,7 +71,7 @@ impl Service {
 
     /// Whether every class has the same exponential distribution.
     pub(super) fn is_exponential(&self) -> bool {
-        self.size_blind_distribution().is_some_and(|law| matches!(law.shape(), Shape::Exponential(_)))
+        self.size_blind_distribution().is_some_and(|distribution| matches!(distribution.shape(), Shape::Exponential(_)))
     }
 
     /// (share of the first, mean of the first, mean of the second) of two exponential classes; `None` otherwise.

@@ -1,11 +1,11 @@
 //! The document of `plan emulate`: users and think time with which a closed workload generates nearly open traffic (Principle A).
 
-use offered_events::document::Schema;
-use offered_base::Wrong;
-use offered_distributions::Law;
 use super::{DoubledResponse, Emulation as Document, FewerUsers, Queueing, Target};
 use crate::Error;
 use crate::emulate::{Emulation, OpenTraffic};
+use offered_base::Wrong;
+use offered_distributions::Law;
+use offered_events::document::Schema;
 
 /// The traffic to emulate, and with which users.
 pub struct Question<'a> {

@@ -1,9 +1,9 @@
 //! The documents of `plan table`: a closed network of single-server stations at several numbers of users (Brady and Gunther, Tables 1a
 //! and 1b, Figures 1, 5 and 6).
 
-use offered_events::document::Schema;
 use crate::closed::{bounds, mva, schweitzer};
 use crate::{Error, Solution, Station, littles_law, load};
+use offered_events::document::Schema;
 
 use super::{Curve, LoadLine, Point, Population, Populations};
 

@@ -130,8 +130,8 @@ pub struct ServiceMoments {
 
 impl ServiceMoments {
     /// Moments of a distribution.
-    pub fn of(law: &Law) -> Self {
-        Self { mean: law.mean(), second: law.second_moment(), third: law.third_moment() }
+    pub fn of(distribution: &Law) -> Self {
+        Self { mean: distribution.mean(), second: distribution.second_moment(), third: distribution.third_moment() }
     }
 
     /// Variance of the service time, seconds squared; rounding errors do not make it negative.

@@ -100,7 +100,7 @@ mod tests {
         let rows = oracle["values"].as_array().unwrap();
         assert!(rows.len() >= 48);
         for row in rows {
-            let law: Law = row["law"].as_str().unwrap().parse().unwrap();
+            let distribution: Law = row["law"].as_str().unwrap().parse().unwrap();
             let policy = match row["policy"].as_str().unwrap() {
                 "srpt" => Policy::Srpt,
                 "psjf" => Policy::Psjf,
@@ -108,13 +108,13 @@ mod tests {
                 "fb" => Policy::Fb,
                 other => panic!("{other}"),
             };
-            let found = response(&law, row["load"].as_f64().unwrap(), policy).unwrap();
+            let found = response(&distribution, row["load"].as_f64().unwrap(), policy).unwrap();
             let truth = row["mean"].as_f64().unwrap();
             assert!((found / truth - 1.0).abs() < 1e-6, "{row}: {found}");
         }
         // 50 requests per second of mean 10 ms.
-        let law = Law::weibull(0.01, 2.0).unwrap();
-        assert_eq!(format!("{:.6}", response(&law, 50.0, Policy::Srpt).unwrap()), "0.014440");
+        let distribution = Law::weibull(0.01, 2.0).unwrap();
+        assert_eq!(format!("{:.6}", response(&distribution, 50.0, Policy::Srpt).unwrap()), "0.014440");
     }
 
     proptest! {
@@ -125,24 +125,24 @@ mod tests {
         #[test]
         fn every_distribution_is_solved_or_refused(kind in 0..5, spread in -3.0..3.0f64, load in 0.05..0.95f64) {
             let wide = 10f64.powf(spread);
-            let law = match kind {
+            let distribution = match kind {
                 0 => Law::gamma(0.01, wide),
                 1 => Law::lognormal(0.01, wide),
                 2 => Law::weibull(0.01, 10f64.powf(spread / 3.0)),
                 3 => Law::hyperexponential(0.01, 1.0 + wide),
                 _ => Law::bounded_pareto(0.001, 0.001 * (1.0 + wide), 1.5),
             }.unwrap();
-            let rate = load / law.mean();
-            let answers = ALL.map(|policy| response(&law, rate, policy));
+            let rate = load / distribution.mean();
+            let answers = ALL.map(|policy| response(&distribution, rate, policy));
             for (policy, answer) in ALL.iter().zip(&answers) {
                 let Ok(found) = answer else { continue };
-                let ratio = found / law.mean();
-                prop_assert!(ratio.is_finite() && ratio > 1.0, "{law} {policy:?}: {found}");
+                let ratio = found / distribution.mean();
+                prop_assert!(ratio.is_finite() && ratio > 1.0, "{distribution} {policy:?}: {found}");
                 if let Ok(best) = &answers[0] {
-                    prop_assert!(*found >= best * (1.0 - 1e-6), "{law} {policy:?}: {found} beats SRPT's {best}");
+                    prop_assert!(*found >= best * (1.0 - 1e-6), "{distribution} {policy:?}: {found} beats SRPT's {best}");
                 }
             }
-            prop_assert!(spread.abs() > 2.0 || answers.iter().all(Result::is_ok), "{law}: {answers:?}");
+            prop_assert!(spread.abs() > 2.0 || answers.iter().all(Result::is_ok), "{distribution}: {answers:?}");
         }
     }
 }

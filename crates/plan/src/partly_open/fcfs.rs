@@ -223,8 +223,9 @@ mod tests {
     /// The mean response from what arrivals find equals the mean by Little's law.
     #[test]
     fn arrival_view_agrees_with_time_averages() {
-        for law in ["hyperexponential:10ms,4", "erlang:10ms,3"] {
-            let (service, phases) = (law.parse().unwrap(), Phases::of(&law.parse().unwrap()).unwrap());
+        for distribution in ["hyperexponential:10ms,4", "erlang:10ms,3"] {
+            let (service, phases) =
+                (distribution.parse().unwrap(), Phases::of(&distribution.parse().unwrap()).unwrap());
             let sums = Stationary::of(&TruncatedChain {
                 phases: &phases,
                 sessions: 14.0,

@@ -49,13 +49,13 @@ fn drain(server: &mut dyn Discipline, until: Instant, done: &mut Vec<(Instant, J
 
 /// Jobs of a Poisson stream. The class is the phase of a hyperexponential distribution, else 0. Times are in units of
 /// `unit`.
-fn poisson(seed: u64, jobs: u64, load: f64, law: &Law) -> Vec<Job> {
+fn poisson(seed: u64, jobs: u64, load: f64, distribution: &Law) -> Vec<Job> {
     let mut gaps = Seed(seed).stream(Purpose::Arrivals);
     let mut sizes = Seed(seed).stream(Purpose::Size);
     let mut at = 0.0;
     let job = |id| {
-        at += gaps.exponential() * law.mean() / load;
-        let size = Nanos::from_secs_f64(law.sample(&mut sizes));
+        at += gaps.exponential() * distribution.mean() / load;
+        let size = Nanos::from_secs_f64(distribution.sample(&mut sizes));
         Job { id, class: 0, size, arrived: Instant::from_secs_f64(at) }
     };
     (0..jobs).map(job).collect()

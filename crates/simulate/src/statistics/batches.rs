@@ -157,10 +157,10 @@ mod tests {
     fn a_thousand_classes_fit_in_a_hundred_megabytes() {
         let classes = 1000;
         let mut batches = Batches::new(classes, false);
-        let law = Law::exponential(1e7).unwrap();
+        let distribution = Law::exponential(1e7).unwrap();
         let mut stream = Seed(5).stream(Purpose::Size);
         for i in 0..3_000_000 {
-            let (response, slowdown) = (law.sample(&mut stream), 1.0 + law.sample(&mut stream) / 1e6);
+            let (response, slowdown) = (distribution.sample(&mut stream), 1.0 + distribution.sample(&mut stream) / 1e6);
             let Batch { requests, classes: each, .. } = &mut batches.current;
             let [times, slowdowns] = &mut each[i % classes];
             times.add(response);

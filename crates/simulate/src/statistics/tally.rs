@@ -120,9 +120,9 @@ mod tests {
     use offered_distributions::Law;
 
     fn percentiles_are_within<const BITS: u32>(error: f64) {
-        let law = Law::exponential(1e7).unwrap();
+        let distribution = Law::exponential(1e7).unwrap();
         let mut stream = Seed(3).stream(Purpose::Size);
-        let mut values: Vec<f64> = (0..200_000).map(|_| law.sample(&mut stream)).collect();
+        let mut values: Vec<f64> = (0..200_000).map(|_| distribution.sample(&mut stream)).collect();
         let (mut one, mut two) = (Tally::<BITS>::default(), Tally::<BITS>::default());
         for (i, value) in values.iter().enumerate() {
             if i % 3 == 0 { &mut one } else { &mut two }.add(*value);

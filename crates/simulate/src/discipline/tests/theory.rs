@@ -43,8 +43,8 @@ fn phases(exponential: bool) -> (f64, [f64; 2]) {
 fn jobs(case: &Case) -> Vec<Job> {
     let (p, means) = phases(case.exponential);
     let mut phase = Seed(7).stream(Purpose::Choice);
-    let law = Law::exponential(1e-3).unwrap();
-    let mut jobs = poisson(7, JOBS, case.load * f64::from(case.servers), &law);
+    let distribution = Law::exponential(1e-3).unwrap();
+    let mut jobs = poisson(7, JOBS, case.load * f64::from(case.servers), &distribution);
     for job in &mut jobs {
         job.class = u16::from(phase.uniform() > p);
         job.size = Nanos((job.size.0 as f64 * means[usize::from(job.class)] * 1e3) as u64);
