@@ -208,7 +208,7 @@ def main():
     half = len(resident) // 2
     print(f"resident memory: at most {max(resident[:half]):.1f} MB in the first half, {max(resident[half:]):.1f} MB in the second")
     outcomes = collections.Counter(outcome for _, outcome, _ in recorded)
-    print(f"schedule {len(schedule)}, events {len(recorded)}, reported {said['launched']}; outcomes {dict(outcomes)}")
+    print(f"schedule {len(schedule)}, events {len(recorded)}, reported {said['total_requests']}; outcomes {dict(outcomes)}")
     events = {session: outcome for session, outcome, _ in recorded}
     sent = {session for session, _, at in recorded if at}
     served = dict(seen)
@@ -218,7 +218,7 @@ def main():
         what
         for what, holds in {
             "every scheduled request is one event": sorted(schedule) == sorted(session for session, _, _ in recorded),
-            "the reported counts equal the recorded ones": said["launched"] == len(recorded) and said["outcomes"] == dict(outcomes),
+            "the reported counts equal the recorded ones": said["total_requests"] == len(recorded) and said["outcomes"] == dict(outcomes),
             "the server received each request at most once": len(served) == len(seen),
             "the server received only requests that were sent": served.keys() <= sent,
             "the server completed every successful request": ok <= {session for session, done in served.items() if done},

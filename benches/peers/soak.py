@@ -59,7 +59,7 @@ def main():
                 print(f"{len(held) // 6:4} min {held[-1]:6.1f} MB {'#' * round(held[-1])}", flush=True)
         said = json.loads(child.communicate()[0])
         counted = peers.count(url) - before - 1
-    sent, verdict = said["launched"], said["validity"]
+    sent, verdict = said["total_requests"], said["validity"]
     print(f"exit code {child.returncode} ({verdict}); requests recorded {sent}, counted by nginx {counted}")
     middle = len(held) // 2
     print(f"resident memory: at most {max(held[:middle]):.1f} MB in the first half, {max(held[middle:]):.1f} MB in the second")

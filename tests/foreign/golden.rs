@@ -43,7 +43,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("error-columns", "columns.csv"),
     ("error-column", "columns.csv --start-column start"),
     ("error-half", "half.csv --start-column begun"),
-    ("error-format", "even.txt --format jtl-csv"),
+    ("error-format", "even.txt --input-format jtl-csv"),
     ("error-stamps", "even.txt --stamps end"),
     ("error-meant", "even.txt --expected closed:10"),
     ("error-gaps", "a.jtl b.jtl --gaps gaps.txt"),

@@ -53,7 +53,7 @@ impl Run {
         let nginx = Nginx::start(&served)?;
         let workload = folder.path().join("shop.toml");
         let text = format!(
-            "seed = 5\nduration = \"{duration}\"\narrivals.open.rate = \"300/s\"\ntarget.url = \"{}/ok\"\ngenerator.precision = \"sleep\"\n",
+            "seed = 5\nduration = \"{duration}\"\narrivals.open.rate = \"300/s\"\ntarget.url = \"{}/ok\"\ngenerator.wait = \"sleep\"\n",
             nginx.url
         );
         fs::write(&workload, text).unwrap();

@@ -131,7 +131,7 @@ fn scripts_run_over_streams() -> Tested {
     std::fs::write(&file, text).unwrap();
     let ended = ended(&["run", file.to_str().unwrap(), "--json", "--quiet"]);
     let run: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|why| panic!("{why}: {ended:?}"));
-    let launched = run["launched"].as_u64().unwrap();
+    let launched = run["total_requests"].as_u64().unwrap();
     assert_eq!(run["outcomes"], serde_json::json!({ "ok": launched }), "{ended:?}");
     assert_eq!(run["pages"]["objects"], 2 * launched);
     let log = nginx.stop();

@@ -172,7 +172,7 @@ fn nginx(folder: &Path) -> Result<(Nginx, String), Missing> {
 /// A workload in `folder` with nginx at `url` as the target.
 fn workload(folder: &Path, url: &str, load: &str) -> PathBuf {
     let file = folder.join("shop.toml");
-    let text = format!("seed = 5\n{load}target.url = \"{url}/ok\"\ngenerator.precision = \"sleep\"\n");
+    let text = format!("seed = 5\n{load}target.url = \"{url}/ok\"\ngenerator.wait = \"sleep\"\n");
     fs::write(&file, text).unwrap();
     file
 }

@@ -117,7 +117,7 @@ fn a_worker_with_a_wrong_clock_starts_with_the_others() {
     let together = folder.path().join("together");
     let off = Nanos::from_millis(50);
     let text = format!(
-        "seed = 5\nduration = \"1s\"\narrivals.open.rate = \"300/s\"\ntarget.url = \"{}/\"\ngenerator.precision = \"sleep\"\n",
+        "seed = 5\nduration = \"1s\"\narrivals.open.rate = \"300/s\"\ntarget.url = \"{}/\"\ngenerator.wait = \"sleep\"\n",
         server.address()
     );
     let workload = Workload::parse(&text, "shop.toml", &|_| Err("no files".to_owned())).unwrap();

@@ -421,7 +421,7 @@ fn workers_share_the_cells_of_a_sweep_in_a_bucket() -> Tested {
 fn a_killed_sweep_worker_resumes_and_duplicate_numbers_are_refused() -> Tested {
     let store = Store::start()?;
     let text = format!(
-        "seed = 5\nduration = \"8s\"\nskip_first = \"1s\"\ngenerator.precision = \"sleep\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"{}/\"\n",
+        "seed = 5\nduration = \"8s\"\nskip_first = \"1s\"\ngenerator.wait = \"sleep\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"{}/\"\n",
         store.server.address()
     );
     let worker = |share: &str| sweeping(&store, &text, share, &["--vary", "rate=50..200:50"]);

@@ -109,10 +109,10 @@ fn the_live_page_updates_matches_the_result_and_becomes_the_report() -> Tested {
     let is_report = "!document.getElementById('launched') && document.body.innerText.includes('Little')";
     assert!(soon(|| (browser.value(is_report) == true).then_some(())).is_some(), "the page becomes the report");
     let (link, json, pulses) = (run.link.clone(), run.end(), told.join().unwrap());
-    let launched: Vec<u64> = pulses.iter().filter_map(|pulse| pulse["launched"].as_u64()).collect();
+    let launched: Vec<u64> = pulses.iter().filter_map(|pulse| pulse["total_requests"].as_u64()).collect();
     assert!(launched.contains(&first) && launched.contains(&later), "{launched:?}");
     let last = pulses.last().unwrap();
-    assert_eq!((&last["phase"], &last["launched"]), (&"ended".into(), &json["launched"]));
+    assert_eq!((&last["phase"], &last["total_requests"]), (&"ended".into(), &json["total_requests"]));
     for (live, result) in [
         ("/so_far/asked_per_s", "/asked_rate_per_s"),
         ("/so_far/sent_per_s", "/offered_rate_per_s"),
@@ -155,6 +155,6 @@ fn the_stop_button_asks_for_confirmation() -> Tested {
     let json = run.end();
     assert!(json["warnings"].to_string().contains("the run was stopped before its time"), "{}", json["warnings"]);
     let kept = offered_store::read(&folder.path().join("run"), &offered_store::ReadOptions::default()).unwrap();
-    assert_eq!(json["launched"], kept.events.launches());
+    assert_eq!(json["total_requests"], kept.events.launches());
     Ok(())
 }

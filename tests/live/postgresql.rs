@@ -336,7 +336,7 @@ fn pools_queue_requests_and_replace_lost_connections() -> Tested {
         let waited: Vec<_> = batch.iter().map(|event| event.waited.unwrap_or_default()).collect();
         assert!(waited.is_sorted() && waited[9].as_millis_f64() > 150.0, "first come, first served: {waited:?}");
     }
-    assert!(run.json["waited_ms"]["mean"].as_f64() > Some(50.0), "{}", run.json["waited_ms"]);
+    assert!(run.json["connection_wait_ms"]["mean"].as_f64() > Some(50.0), "{}", run.json["connection_wait_ms"]);
     assert_ne!(run.json["validity"], "invalid");
     // Every request ends its backend process; the next request uses another one.
     let killed = cluster.run(

@@ -98,7 +98,7 @@ fn refuse(folder: &Path, call: &str, error: &str, n: u32) -> Refused {
     let kept = read(&out, &ReadOptions::default()).ok();
     let events = kept.as_ref().map(|kept| kept.events.to_vec().unwrap()).unwrap_or_default();
     if let Some(told) = &told {
-        let launched = told["launched"].as_u64().unwrap();
+        let launched = told["total_requests"].as_u64().unwrap();
         let outcomes = told["outcomes"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
         assert_eq!(launched, outcomes, "{case}");
         let is_whole = RunRecord::read(&out).ok().flatten().is_some();
@@ -119,7 +119,7 @@ fn refuse(folder: &Path, call: &str, error: &str, n: u32) -> Refused {
         assert_eq!(ended.code, Some(1), "{case}: {ended:?}");
         let record: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
-        assert_eq!(record["summary"]["launched"].as_u64(), Some(events.len() as u64), "{case}");
+        assert_eq!(record["summary"]["total_requests"].as_u64(), Some(events.len() as u64), "{case}");
         let judged = Process::start(offered(&["verify", out.to_str().unwrap()])).end();
         assert_eq!(judged.code, Some(0), "{case}: {judged:?}");
         return Refused::Judging;

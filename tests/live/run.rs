@@ -50,7 +50,7 @@ impl Run {
         assert_eq!(recording.notes, []);
         let run = Self { json, events: recording.events.to_vec().unwrap(), labels: recording.labels };
         let events = &run.events;
-        assert_eq!(run.json["launched"], events.len());
+        assert_eq!(run.json["total_requests"], events.len());
         let launches: BTreeSet<_> = events.iter().map(|event| (event.session, event.step)).collect();
         assert_eq!(launches.len(), events.len(), "a launch is one event");
         for event in events {

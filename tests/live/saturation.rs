@@ -30,7 +30,7 @@ fn a_saturated_thread_is_reported() {
     assert!(ended.stderr.starts_with(beyond), "said before the run, too: {}", ended.stderr);
     let run: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(run["validity"], "invalid");
-    assert_eq!(run["busy"].as_array().unwrap().len(), 1);
+    assert_eq!(run["busy_shares"].as_array().unwrap().len(), 1);
     // Which message is first depends on whether the thread could run all the time.
     let because = run["reason"].as_str().unwrap();
     assert!(

@@ -73,7 +73,7 @@ fn read_left(ended: Ended, out: &Path) -> Left {
 const VISIT: &str = r#"
 duration = "2s"
 [generator]
-precision = "sleep"
+wait = "sleep"
 threads = 2
 [arrivals]
 partly_open = { rate = "20/s", think = { exponential = "20ms" } }
@@ -256,7 +256,7 @@ fn data_rows_are_used_once_and_exhaustion_is_reported() {
     let text = r#"
 duration = "1s"
 [generator]
-precision = "sleep"
+wait = "sleep"
 threads = 3
 [arrivals]
 open = { rate = "40/s", process = "constant" }

@@ -201,12 +201,12 @@ fn a_full_disk_is_reported_and_lost_events_are_counted() {
     let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     let kept = read(&folder.path().join("run"), &ReadOptions::default()).unwrap();
     assert_eq!(kept.notes, [Note::Killed]);
-    let missing = told["launched"].as_u64().unwrap() - kept.events.launches();
+    let missing = told["total_requests"].as_u64().unwrap() - kept.events.launches();
     assert!(missing > 100, "{missing}");
     let last = format!("error: {missing} events could not be kept: cannot create ");
     assert!(ended.stderr.contains(&last) && ended.stderr.contains("part-0001.parquet.tmp"), "{ended:?}");
     // The server received all of them.
-    assert_eq!(told["launched"].as_u64(), Some(seen(&folder.path().join("seen.csv")).len() as u64));
+    assert_eq!(told["total_requests"].as_u64(), Some(seen(&folder.path().join("seen.csv")).len() as u64));
 }
 
 fn a_temporarily_full_disk_loses_nothing() {
@@ -216,7 +216,7 @@ fn a_temporarily_full_disk_loses_nothing() {
         std::fs::remove_dir(in_the_way).unwrap();
     });
     let run = Run::of(ended, &folder.path().join("run"));
-    assert_eq!(run.json["launched"].as_u64(), Some(run.events.len() as u64));
+    assert_eq!(run.json["total_requests"].as_u64(), Some(run.events.len() as u64));
     assert_eq!(run.events.len(), seen(&folder.path().join("seen.csv")).len());
 }
 
@@ -225,7 +225,7 @@ fn a_run_may_stop_when_its_disk_is_full() {
     let ended = refused(folder.path(), "stop", "20s", |_| ());
     assert_eq!(ended.code, Some(4), "{ended:?}");
     let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
-    let launched = told["launched"].as_u64().unwrap();
+    let launched = told["total_requests"].as_u64().unwrap();
     assert!((100..1500).contains(&launched), "some 2000 were meant, and {launched} launched");
     assert_eq!(launched, seen(&folder.path().join("seen.csv")).len() as u64);
     assert!(told["warnings"].to_string().contains("part-0001.parquet.tmp"), "{told}");

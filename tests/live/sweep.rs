@@ -31,7 +31,7 @@ fn a_killed_sweep_resumes() {
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let (file, out) = (folder.path().join("w.toml"), folder.path().join("sweep"));
     let text = format!(
-        "seed = 5\nduration = \"1s\"\nskip_first = \"100ms\"\ngenerator.precision = \"sleep\"\n[arrivals]\nopen = {{ rate = \"50/s\" }}\n[target]\nurl = \"{}/\"\n",
+        "seed = 5\nduration = \"1s\"\nskip_first = \"100ms\"\ngenerator.wait = \"sleep\"\n[arrivals]\nopen = {{ rate = \"50/s\" }}\n[target]\nurl = \"{}/\"\n",
         server.url
     );
     fs::write(&file, &text).unwrap();
@@ -73,7 +73,7 @@ fn a_search_limited_by_the_generator_reports_it() {
     // One request in flight at a time, 100 ms each: nine of ten requests are not sent, on any machine. The server would
     // meet this objective at any rate.
     let text = format!(
-        "seed = 5\nduration = \"2s\"\ngenerator.precision = \"sleep\"\narrivals.open.rate = \"100/s\"\n[target]\nurl = \"{}/delay/100ms\"\nin_flight = 1\n",
+        "seed = 5\nduration = \"2s\"\ngenerator.wait = \"sleep\"\narrivals.open.rate = \"100/s\"\n[target]\nurl = \"{}/delay/100ms\"\nin_flight = 1\n",
         server.url
     );
     fs::write(&file, text).unwrap();

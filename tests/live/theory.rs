@@ -50,7 +50,7 @@ fn measured(name: &str, policy: &str, arrivals: &str) -> Measured {
     let discipline = policy.boxed(&ServerConfig { servers: 1, class_means, seed }).unwrap();
     let server = Server::start(Options { collect_arrivals: true, ..Options::new(discipline, service, seed) }).unwrap();
     let text = format!(
-        "seed = 7\nduration = \"25s\"\nskip_first = \"1s\"\ntarget.url = \"{}/\"\ngenerator.precision = \"sleep\"\n[arrivals]\n{arrivals}\n",
+        "seed = 7\nduration = \"25s\"\nskip_first = \"1s\"\ntarget.url = \"{}/\"\ngenerator.wait = \"sleep\"\n[arrivals]\n{arrivals}\n",
         server.address()
     );
     let workload = Workload::parse(&text, "theory", &|_| Err(String::new())).unwrap();

@@ -27,7 +27,7 @@ fn verified(arrivals: &str, discipline: &str, requests: &str) -> Value {
     let (file, out) = (folder.path().join("w.toml"), folder.path().join("run"));
     let text = |url: &str| {
         format!(
-            "seed = 7\nduration = \"12s\"\nskip_first = \"1s\"\ngenerator.precision = \"sleep\"\n[arrivals]\n{arrivals}\n\
+            "seed = 7\nduration = \"12s\"\nskip_first = \"1s\"\ngenerator.wait = \"sleep\"\n[arrivals]\n{arrivals}\n\
              [target]\nurl = \"{url}/\"\n[server]\ndiscipline = \"{discipline}\"\nservice = {{ exponential = \"15ms\" }}\n{requests}"
         )
     };

@@ -101,7 +101,7 @@ fn the_live_display_updates_and_disappears_at_the_end() -> Tested {
     let ended = terminal.until(|seen| seen.contains("ended with"));
     assert!(!is_shown(&ended) && !ended.contains("[="), "{ended}");
     let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
-    assert!(json["launched"].as_f64().unwrap() >= after(&later, "launched").unwrap(), "{later}");
+    assert!(json["total_requests"].as_f64().unwrap() >= after(&later, "launched").unwrap(), "{later}");
     Ok(())
 }
 
@@ -110,7 +110,7 @@ fn a_sweep_shows_the_display_of_the_current_cell() -> Tested {
     let server = serve(folder.path());
     let (file, out) = (folder.path().join("w.toml"), folder.path().join("sweep"));
     let text = format!(
-        "seed = 5\nduration = \"3s\"\ngenerator.precision = \"sleep\"\narrivals.open.rate = \"50/s\"\ntarget.url = \"{}/\"\n",
+        "seed = 5\nduration = \"3s\"\ngenerator.wait = \"sleep\"\narrivals.open.rate = \"50/s\"\ntarget.url = \"{}/\"\n",
         server.url
     );
     std::fs::write(&file, text).unwrap();
