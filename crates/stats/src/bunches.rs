@@ -19,9 +19,9 @@ pub struct Bunches {
 }
 
 /// A step from one gap to a larger one (a thousandth of the sample further up) by more than this factor is a valley.
-const VALLEY: f64 = 3.0;
+const VALLEY_FACTOR: f64 = 3.0;
 /// The largest share of the time that bunches fill.
-const FILLED: f64 = 0.5;
+const MAX_FILLED_SHARE: f64 = 0.5;
 
 /// The bunches of ascending times; `None` if the gap sizes have no valley, or if the groups between valleys fill most
 /// of the time.
@@ -38,13 +38,13 @@ pub fn find(sorted: &[u64]) -> Option<Bunches> {
     let step = (n / 1000).max(1);
     let ratio = |i: usize| gaps[i + step] as f64 / gaps[i] as f64;
     let at = (n * 3 / 10..n - step - 2).max_by(|&i, &j| ratio(i).total_cmp(&ratio(j)))?;
-    if ratio(at) < VALLEY {
+    if ratio(at) < VALLEY_FACTOR {
         return None;
     }
     // The threshold is the middle of the valley on a logarithmic scale.
     let threshold = (gaps[at] as f64 * gaps[at + step] as f64).sqrt();
     let inside: u64 = gaps.iter().take_while(|gap| **gap as f64 <= threshold).sum();
-    if inside as f64 > FILLED * (sorted[n] - sorted[0]) as f64 {
+    if inside as f64 > MAX_FILLED_SHARE * (sorted[n] - sorted[0]) as f64 {
         return None;
     }
     let mut starts = vec![sorted[0]];

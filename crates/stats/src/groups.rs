@@ -18,7 +18,7 @@ impl<T> Default for Groups<T> {
 
 impl<T: Integer> Groups<T> {
     /// This number of values takes little more memory than the histogram bins of one power of two.
-    const FEW: u64 = 1000;
+    const SMALL_GROUP: u64 = 1000;
 
     /// Adds a value to a group; groups are numbered from 0.
     #[inline]
@@ -36,7 +36,7 @@ impl<T: Integer> Groups<T> {
     fn coarsen(&mut self, group: usize) {
         let all = self.n == Values::EXACT_LIMIT + 1;
         let groups = if all { &mut self.each[..] } else { &mut self.each[group..=group] };
-        groups.iter_mut().filter(|values| values.len() > Self::FEW).for_each(Values::use_cells);
+        groups.iter_mut().filter(|values| values.len() > Self::SMALL_GROUP).for_each(Values::use_cells);
     }
 
     /// The values in ascending order.

@@ -46,11 +46,11 @@ impl Key for u64 {
 }
 
 /// Number of intervals in which items are first counted if they come in arbitrary order.
-const CELLS: u64 = 4096;
+const INTERVALS: u64 = 4096;
 
 /// Number of items that are sorted at a time, small enough for the processor cache; larger if that reaches too far
 /// back.
-const BLOCK: usize = 1024;
+const MIN_BLOCK: usize = 1024;
 
 /// A source of items. Each call passes every item to the given function, always in the same order.
 pub type Source<'a, K, E> = dyn Fn(&mut dyn FnMut(K)) -> Result<(), E> + 'a;
@@ -93,7 +93,7 @@ pub fn for_each_ascending<K: Key, E>(source: &Source<K, E>, most: usize, give: &
 fn in_window<K: Key, E>(source: &Source<K, E>, most: usize, give: &mut dyn FnMut(K)) -> Result<bool, E> {
     let (held, block) = (VecDeque::new(), Vec::new());
     let mut window =
-        Window { sorted: held, block, block_size: BLOCK.min(most), most, last_emitted: 0, out_of_order: false };
+        Window { sorted: held, block, block_size: MIN_BLOCK.min(most), most, last_emitted: 0, out_of_order: false };
     source(&mut |key| window.push(key, give))?;
     if !window.out_of_order {
         window.merge_block();
@@ -167,8 +167,8 @@ fn in_slices<K: Key, E>(
     most: usize,
     give: &mut dyn FnMut(K),
 ) -> Result<(), E> {
-    let width = ((last - first) / CELLS).saturating_add(1);
-    let mut cells = vec![0usize; CELLS as usize];
+    let width = ((last - first) / INTERVALS).saturating_add(1);
+    let mut cells = vec![0usize; INTERVALS as usize];
     source(&mut |key| {
         if (first..=last).contains(&key.at()) {
             cells[((key.at() - first) / width) as usize] += 1;

@@ -134,7 +134,7 @@ pub struct Exceedances {
 
 /// The minimum number of clusters of correlated values beyond a percentile. With fewer, intervals would be given mainly
 /// to samples without long clusters, whose intervals miss the true value.
-const STRETCHES: f64 = 10.0;
+const MIN_CLUSTERS: f64 = 10.0;
 
 impl Exceedances {
     /// For the percentile `p`, from pairs (values above it, values) of each batch.
@@ -169,7 +169,7 @@ impl Exceedances {
         let rarer = p.min(1.0 - p);
         let error = turned(0.0, &self.residuals, self.variance);
         let (low, high) = (p + error.low, p + error.high);
-        let enough = rarer * values / alike / STRETCHES;
+        let enough = rarer * values / alike / MIN_CLUSTERS;
         if enough >= 1.0 && low > 0.0 && high < 1.0 {
             return PercentileRanks::Interval(low, high);
         }

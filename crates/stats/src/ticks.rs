@@ -109,11 +109,11 @@ impl CorrectedCov {
 
 /// The slowest clock tick of a computer is that of Windows, 64 per second; timestamps on a wider grid are due to the
 /// schedule.
-const SLOWEST: u64 = 20_000_000;
+const SLOWEST_TICK_NS: u64 = 20_000_000;
 /// With fewer gaps no resolution is detected.
-const FEWEST: usize = 100;
+const MIN_GAPS: usize = 100;
 /// If no timestamps are equal, this number of different gaps must fit a tick that is not a multiple of the unit.
-const DIFFERENT: usize = 12;
+const MIN_DISTINCT_GAPS: usize = 12;
 /// Number of candidate ticks on either side of the smallest gap.
 const CANDIDATES: i64 = 2000;
 
@@ -127,7 +127,7 @@ const CANDIDATES: i64 = 2000;
 /// that number do, or if requests come in bunches of equal size, the grid is not due to the clock.
 pub fn detect_resolution(sorted: &[u64], unit: u64) -> Option<u64> {
     let mut gaps: Vec<u64> = sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0).collect();
-    if gaps.len() < FEWEST {
+    if gaps.len() < MIN_GAPS {
         return None;
     }
     let (unit, length) = (unit.max(1), sorted[sorted.len() - 1] - sorted[0]);
@@ -138,7 +138,7 @@ pub fn detect_resolution(sorted: &[u64], unit: u64) -> Option<u64> {
     let (n, ticks) = (sorted.len() as f64, length as f64 / tick);
     let by_chance = n - ticks * (1.0 - (-n / ticks).exp());
     let is_grid = by_chance >= 10.0 && (alike as f64) < by_chance / 4.0;
-    (tick <= SLOWEST as f64 && !is_grid && !are_bunches_of_equal_size(sorted)).then_some(tick as u64)
+    (tick <= SLOWEST_TICK_NS as f64 && !is_grid && !are_bunches_of_equal_size(sorted)).then_some(tick as u64)
 }
 
 /// Whether almost all distinct timestamps occur equally often, and more than once.
@@ -161,7 +161,7 @@ fn non_integer_tick(gaps: &[u64], unit: u64, alike: usize) -> Option<f64> {
     let all = &gaps[..gaps.partition_point(|gap| *gap <= 16 * least)];
     let mut short = all.to_vec();
     short.dedup();
-    if least < 8 * unit || alike + short.len() < DIFFERENT {
+    if least < 8 * unit || alike + short.len() < MIN_DISTINCT_GAPS {
         return None;
     }
     let misfit = |tick: f64| {

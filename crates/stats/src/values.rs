@@ -94,13 +94,13 @@ impl Values {
 impl<T: Integer> Values<T> {
     /// Number of values that are added to their bins together: bins are scattered in memory, and the memory accesses
     /// overlap.
-    const ROW: usize = 256;
+    const BATCH: usize = 256;
 
     /// Adds a value.
     #[inline]
     pub fn add(&mut self, value: T) {
         self.exact.push(value);
-        if self.exact.len() > if self.is_exact() { Values::EXACT_LIMIT } else { Self::ROW } {
+        if self.exact.len() > if self.is_exact() { Values::EXACT_LIMIT } else { Self::BATCH } {
             self.use_cells();
         }
     }
@@ -126,7 +126,7 @@ impl<T: Integer> Values<T> {
         let mut loose = std::mem::take(&mut self.exact);
         self.put(&loose);
         loose.clear();
-        loose.shrink_to(Self::ROW + 1);
+        loose.shrink_to(Self::BATCH + 1);
         self.exact = loose;
     }
 
@@ -366,7 +366,7 @@ struct Pages(Vec<Option<Box<[u64; PAGE]>>>);
 
 const PAGE: usize = 128;
 /// Bins per power of two, as an exponent of two.
-const FINE: u32 = 10;
+const BINS_EXPONENT: u32 = 10;
 
 impl Pages {
     #[inline]
@@ -397,14 +397,14 @@ impl Pages {
 /// The bin of a magnitude.
 #[inline]
 fn cell(size: u64) -> usize {
-    let shift = (u64::BITS - size.leading_zeros()).saturating_sub(FINE + 1);
-    ((shift as usize) << FINE) + (size >> shift) as usize
+    let shift = (u64::BITS - size.leading_zeros()).saturating_sub(BINS_EXPONENT + 1);
+    ((shift as usize) << BINS_EXPONENT) + (size >> shift) as usize
 }
 
 /// The smallest magnitude of a bin, and the number of magnitudes in it.
 fn range(cell: usize) -> (u64, u64) {
-    let shift = (cell >> FINE).saturating_sub(1);
-    (((cell - (shift << FINE)) as u64) << shift, 1 << shift)
+    let shift = (cell >> BINS_EXPONENT).saturating_sub(1);
+    (((cell - (shift << BINS_EXPONENT)) as u64) << shift, 1 << shift)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use offered_base::{Instant, Nanos, Purpose, Seed, Stream};
 use offered_distributions::Law;
 use offered_events::{Event, Outcome, Recording};
-use offered_verify::{Criteria, Check, Validity, verify};
+use offered_verify::{Check, Criteria, Validity, verify};
 
 /// Mean gap of all streams, in seconds: about that of the paper's run 1830.
 const MEAN: f64 = 0.030;
@@ -72,9 +72,9 @@ const TESTS: [(Check, &str); 8] = [
 fn rejected(kind: &Kind, n: usize, tick: u64, repetitions: u64) -> Vec<f64> {
     let mut counts = vec![0u64; TESTS.len() + 1];
     for seed in 0..repetitions {
-        let ask = Criteria { seed: Seed(seed), ..Criteria::default() };
+        let criteria = Criteria { seed: Seed(seed), ..Criteria::default() };
         let verdict =
-            verify(&recording(kind, n, tick, seed + 1_000_000 * n as u64), &ask).expect("a recording in memory");
+            verify(&recording(kind, n, tick, seed + 1_000_000 * n as u64), &criteria).expect("a recording in memory");
         for (count, (check, _)) in counts.iter_mut().zip(TESTS) {
             let p = verdict.finding(check).and_then(|finding| finding.p_value);
             *count += u64::from(p.is_some_and(|p| p < 0.05));

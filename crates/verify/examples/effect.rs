@@ -10,8 +10,8 @@ use std::collections::BinaryHeap;
 use offered_base::{Instant, Nanos, Purpose, Seed};
 use offered_distributions::Law;
 use offered_events::{Event, Outcome, Recording};
-use offered_workload::Threshold;
 use offered_verify::{CheckResult, Criteria, Measurements, ThresholdResult, Validity, verify};
+use offered_workload::Threshold;
 
 /// Launches a second.
 const RATE: f64 = 300.0;
@@ -151,20 +151,26 @@ fn run(n: usize, sends: Sends, seed: u64) -> Said {
         ..Event::at(Instant::from_secs_f64(meant[i]))
     };
     let recording = Recording::of_run((0..n).map(event).collect(), vec!["a".into()]);
-    let ask = |effect_tolerance, thresholds| {
+    let criteria = |effect_tolerance, thresholds| {
         let lasts = Some(Nanos::from_secs_f64(n as f64 / RATE * 2.0));
-        Criteria { target_rate_per_s: Some(RATE), duration: lasts, generator_error_tolerance: effect_tolerance, thresholds, ..Criteria::default() }
+        Criteria {
+            target_rate_per_s: Some(RATE),
+            duration: lasts,
+            generator_error_tolerance: effect_tolerance,
+            thresholds,
+            ..Criteria::default()
+        }
     };
-    let judged = |ask: &Criteria| verify(&recording, ask).expect("a recording in memory");
-    let one = ask(0.05, vec![threshold.expect("a threshold")]);
+    let judged = |criteria: &Criteria| verify(&recording, criteria).expect("a recording in memory");
+    let one = criteria(0.05, vec![threshold.expect("a threshold")]);
     let held_to_one = judged(&one);
     let counted = Instant::ZERO..Instant::ZERO + one.duration.expect("a duration");
     let found = Measurements::new(&recording, &held_to_one.gaps, &held_to_one.window, counted);
     let checked = ThresholdResult::check_all(&one.thresholds, &found, &held_to_one).expect("a recording in memory");
     Said {
         effect: apart.fold(0.0, f64::max),
-        by_effect: judged(&ask(0.05, Vec::new())).validity,
-        strictly: judged(&ask(0.0, Vec::new())).validity,
+        by_effect: judged(&criteria(0.05, Vec::new())).validity,
+        strictly: judged(&criteria(0.0, Vec::new())).validity,
         judged: checked[0].result != CheckResult::NotChecked,
         otherwise: (measured[looked_at] < bound) != (punctual[looked_at] < bound),
     }

@@ -17,10 +17,10 @@ use crate::verdict::{Clock, WarningKind};
 pub(crate) fn clocks_and_warning(
     recording: &Recording,
     mean_gap: f64,
-    ask: &Criteria,
+    criteria: &Criteria,
 ) -> (Vec<Clock>, Option<WarningKind>) {
     let rows = rows(recording);
-    let unordered = order_warning(&rows, mean_gap, ask);
+    let unordered = order_warning(&rows, mean_gap, criteria);
     (rows, unordered)
 }
 
@@ -41,12 +41,12 @@ fn rows(recording: &Recording) -> Vec<Clock> {
 }
 
 /// A warning if these clocks leave the gaps, with this mean (ns), more uncertain than the tolerance.
-fn order_warning(clocks: &[Clock], mean_gap: f64, ask: &Criteria) -> Option<WarningKind> {
+fn order_warning(clocks: &[Clock], mean_gap: f64, criteria: &Criteria) -> Option<WarningKind> {
     let mut within: Vec<f64> = clocks.iter().filter_map(|clock| clock.offset_uncertainty_ms).collect();
     within.sort_by(|one, other| other.total_cmp(one));
     let (spread_ms, gap_ms) = (within.iter().take(2).sum::<f64>(), mean_gap / 1e6);
     let cov = spread_ms / gap_ms;
-    (cov > ask.cov_tolerance).then_some(WarningKind::OrderUncertain {
+    (cov > criteria.cov_tolerance).then_some(WarningKind::OrderUncertain {
         clock_uncertainty_ms: spread_ms,
         mean_gap_ms: gap_ms,
         cov_uncertainty: cov,
@@ -90,17 +90,18 @@ mod tests {
 
     #[test]
     fn clock_uncertainty_near_the_mean_gap_is_a_warning() {
-        let (ask, fine) = (Criteria { duration: Some(Nanos::from_secs(30)), ..Criteria::default() }, recording(10_000));
-        let verdict = verify(&fine, &ask).unwrap();
+        let (criteria, fine) =
+            (Criteria { duration: Some(Nanos::from_secs(30)), ..Criteria::default() }, recording(10_000));
+        let verdict = verify(&fine, &criteria).unwrap();
         assert_eq!(verdict.validity, Validity::Valid, "{}", verdict.reason);
         let row = |clock: &Clock| (clock.offset_ms, clock.drift_ms, clock.offset_uncertainty_ms);
         assert_eq!(
             verdict.clocks.iter().map(row).collect::<Vec<_>>(),
             [(Some(0.0), Some(0.0), Some(0.0)), (Some(-50.0), Some(0.0), Some(0.01))]
         );
-        let verdict = verify(&recording(300_000), &ask).unwrap();
+        let verdict = verify(&recording(300_000), &criteria).unwrap();
         assert_eq!(verdict.validity, Validity::ValidWithWarnings, "{}", verdict.reason);
-        let unordered = |doubt: &WarningKind| matches!(doubt, WarningKind::OrderUncertain { clock_uncertainty_ms, mean_gap_ms, cov_uncertainty } if *clock_uncertainty_ms == 0.3 && (0.9..1.1).contains(mean_gap_ms) && (cov_uncertainty / 0.3 - 1.0).abs() < 0.1);
+        let unordered = |warning: &WarningKind| matches!(warning, WarningKind::OrderUncertain { clock_uncertainty_ms, mean_gap_ms, cov_uncertainty } if *clock_uncertainty_ms == 0.3 && (0.9..1.1).contains(mean_gap_ms) && (cov_uncertainty / 0.3 - 1.0).abs() < 0.1);
         assert!(verdict.warnings.iter().filter_map(|warning| warning.details.as_ref()).any(unordered));
         assert!(verdict.reason.contains("are uncertain by 300 us"), "{}", verdict.reason);
     }

@@ -72,12 +72,12 @@ impl ResponseSums {
 
 impl<'a> Counts<'a> {
     /// Counts the requests of `scope`.
-    pub(crate) fn of(scope: Scope<'a>, ask: &Criteria) -> io::Result<Self> {
+    pub(crate) fn of(scope: Scope<'a>, criteria: &Criteria) -> io::Result<Self> {
         let labels = scope.recording.labels.len();
         // In a partly-open system session arrivals are compared with the specification; later requests depend on
         // responses.
-        let first_only = ask.expected.applies_to_sessions();
-        let mut counted = Self {
+        let first_only = criteria.expected.applies_to_sessions();
+        let mut counts = Self {
             columns: TableCollector::new(scope, RateRule::Ours),
             requests: RequestCounter::new(labels),
             sessions: SessionTracker::new(scope.recording.sessions_known),
@@ -94,22 +94,22 @@ impl<'a> Counts<'a> {
             flows: scope.stability_interval().map(|(from, to)| FlowCounts::new(from, to)),
             any_completed: false,
         };
-        scope.each(|event| counted.add(scope, ask, first_only, event))?;
-        Ok(counted)
+        scope.each(|event| counts.add(scope, criteria, first_only, event))?;
+        Ok(counts)
     }
 
-    fn add(&mut self, scope: Scope, ask: &Criteria, first_only: bool, event: &Event) {
-        let (place, counts) = (event.place(), !first_only || event.step == 0);
-        let (sent, is_meant) = (scope.sent_time(place), scope.is_scheduled_in_window(place));
+    fn add(&mut self, scope: Scope, criteria: &Criteria, first_only: bool, event: &Event) {
+        let (key, counts) = (event.place(), !first_only || event.step == 0);
+        let (sent, is_meant) = (scope.sent_time(key), scope.is_scheduled_in_window(key));
         if sent.is_some() || is_meant {
-            self.keys.add(place);
+            self.keys.add(key);
         }
         self.sent_in_run += u64::from(scope.was_sent_in_run(event));
         self.any_completed |= event.done.is_some();
         if let Some(flows) = &mut self.flows {
             flows.add(event);
         }
-        if let Some((from, to)) = ask.rate_interval
+        if let Some((from, to)) = criteria.rate_interval
             && (from..to).contains(&event.intended)
         {
             self.scheduled_in_rate_interval += u64::from(counts && event.sent.is_some());
@@ -147,7 +147,7 @@ impl<'a> Counts<'a> {
     }
 
     /// Whether completions follow arrivals. `None` if the interval is empty or if completion times are unknown.
-    pub(crate) fn stability(&self, ask: &Criteria) -> Option<Stability> {
-        self.flows.as_ref().filter(|_| self.any_completed).map(|flows| flows.stability(ask.is_closed()))
+    pub(crate) fn stability(&self, criteria: &Criteria) -> Option<Stability> {
+        self.flows.as_ref().filter(|_| self.any_completed).map(|flows| flows.stability(criteria.is_closed()))
     }
 }

@@ -10,12 +10,12 @@ use crate::scope::{ScheduledRequest, Scope, SentRequest, in_order};
 /// Event keys that were sent in the window or scheduled for it, in the order of the recording.
 pub(crate) struct KeyBuffer<'a> {
     scope: Scope<'a>,
-    /// All keys, as long as there are at most [`MOST`]; `None` beyond.
+    /// All keys, as long as there are at most [`MAX_KEYS`]; `None` beyond.
     keys: Option<Vec<Place>>,
 }
 
 /// Maximum number of keys held in memory: 40 MB.
-const MOST: usize = 1_000_000;
+const MAX_KEYS: usize = 1_000_000;
 
 impl<'a> KeyBuffer<'a> {
     /// Creates an empty buffer for `scope`.
@@ -30,10 +30,10 @@ impl<'a> KeyBuffer<'a> {
 
     /// Adds the next key.
     #[inline]
-    pub(crate) fn add(&mut self, place: Place) {
+    pub(crate) fn add(&mut self, key: Place) {
         if let Some(held) = &mut self.keys {
-            held.push(place);
-            if held.len() > MOST {
+            held.push(key);
+            if held.len() > MAX_KEYS {
                 self.keys = None;
             }
         }
@@ -52,7 +52,7 @@ impl<'a> KeyBuffer<'a> {
     /// Creates a collector with `fresh` and passes it the sent requests, in the order of their sent times.
     pub(crate) fn in_sent_order<C>(&self, fresh: impl Fn() -> C, add: impl Fn(&mut C, SentRequest)) -> io::Result<C> {
         let source = |give: &mut dyn FnMut(SentRequest)| {
-            self.each(|place| self.scope.sent_request(place).into_iter().for_each(&mut *give))
+            self.each(|key| self.scope.sent_request(key).into_iter().for_each(&mut *give))
         };
         in_order(&source, fresh, add)
     }
@@ -65,15 +65,10 @@ impl<'a> KeyBuffer<'a> {
         add: impl Fn(&mut C, ScheduledRequest),
     ) -> io::Result<C> {
         let source = |give: &mut dyn FnMut(ScheduledRequest)| {
-            self.each(|place| {
-                let (sent, inside) = (self.scope.sent_time(place), self.scope.is_scheduled_in_window(place));
+            self.each(|key| {
+                let (sent, inside) = (self.scope.sent_time(key), self.scope.is_scheduled_in_window(key));
                 if sent.is_some() || inside {
-                    give(ScheduledRequest {
-                        intended: place.intended.0,
-                        sent,
-                        in_window: inside,
-                        first: place.step == 0,
-                    });
+                    give(ScheduledRequest { intended: key.intended.0, sent, in_window: inside, first: key.step == 0 });
                 }
             })
         };

@@ -10,9 +10,9 @@ use offered_schedule::{Sessions, Start};
 use offered_workload::Workload;
 
 /// After this number of mean think times, users who started together are mixed,
-const SETTLING: f64 = 5.0;
+const SETTLING_THINK_TIMES: f64 = 5.0;
 /// if the squared CoV of their think times is at least this.
-const MIXING: f64 = 0.1;
+const MIN_MIXING_SCV: f64 = 0.1;
 
 /// The specified arrivals.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +63,7 @@ impl ExpectedArrivals {
                 let meant = Self::Closed { users: closed.users(), think: think.clone() };
                 // Theory assumes that all users are present and have forgotten their start.
                 let left_out = skip_first.as_secs_f64() - closed.ramp().as_secs_f64();
-                let mixed = think.scv() >= MIXING && left_out >= SETTLING * think.mean();
+                let mixed = think.scv() >= MIN_MIXING_SCV && left_out >= SETTLING_THINK_TIMES * think.mean();
                 let settled = left_out >= 0.0 && (closed.start() == Start::MidThought || mixed);
                 if settled { meant } else { other(&format!("{}, not settled", meant.name())) }
             }

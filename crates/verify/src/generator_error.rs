@@ -24,12 +24,12 @@ use serde::{Deserialize, Serialize};
 use offered_stats::values::{Sorted, Values};
 
 /// The percentiles that are examined.
-const FIGURES: [f64; 3] = [0.50, 0.95, 0.99];
+const PERCENTILES: [f64; 3] = [0.50, 0.95, 0.99];
 /// A smaller error, in milliseconds, causes no warning for a run that is otherwise valid: a server on the same machine
 /// responds within a few times the usual lateness.
-const LATE_MS: f64 = 1.0;
+const NOTICEABLE_MS: f64 = 1.0;
 /// With fewer successful requests the generator error is not computed.
-const FEWEST: u64 = 100;
+const MIN_REQUESTS: u64 = 100;
 
 /// The generator error of one percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ impl PercentileError {
 
     /// Whether the error exceeds a positive tolerance and is at least a millisecond.
     pub(crate) fn needs_warning(&self, tolerance: f64) -> bool {
-        let matters = self.upper_bound() * self.response_ms.abs() >= LATE_MS;
+        let matters = self.upper_bound() * self.response_ms.abs() >= NOTICEABLE_MS;
         matters && tolerance > 0.0 && self.upper_bound() > tolerance
     }
 }
@@ -113,27 +113,27 @@ impl GeneratorError {
     pub(crate) fn of(
         response: &Sorted<i64>,
         service: &Sorted<i64>,
-        company: &BunchingCounts,
+        bunching: &BunchingCounts,
         tolerance: f64,
     ) -> Option<Self> {
-        if response.len() < FEWEST {
+        if response.len() < MIN_REQUESTS {
             return None;
         }
         let share = |p: f64| {
             let (with, without) = (response.quantile(p)? as f64, service.quantile(p)? as f64);
-            let company = (!company.sent.is_empty()).then(|| {
-                let (met, expected) = (smoothed(&company.sent, p), smoothed(&company.scheduled, p));
-                (met - expected) / (1.0 + expected)
+            let bunching = (!bunching.sent.is_empty()).then(|| {
+                let (sent_count, expected) = (smoothed(&bunching.sent, p), smoothed(&bunching.scheduled, p));
+                (sent_count - expected) / (1.0 + expected)
             });
             Some(PercentileError {
                 percentile: p * 100.0,
                 response_ms: with / 1e6,
                 service_ms: without / 1e6,
                 lateness_share: if with == 0.0 { 0.0 } else { (with - without) / with.abs() },
-                bunching_share: company,
+                bunching_share: bunching,
             })
         };
-        let shares = FIGURES.iter().map(|p| share(*p)).collect::<Option<_>>()?;
+        let shares = PERCENTILES.iter().map(|p| share(*p)).collect::<Option<_>>()?;
         Some(Self { window_ms: bunching_window(service) as f64 / 1e6, tolerance, percentiles: shares })
     }
 }
@@ -196,15 +196,15 @@ mod tests {
     fn stalled(service: u64, stall: u64, every: u64) -> Vec<[u64; 3]> {
         let mut stream = Seed(7).stream(Purpose::Arrivals);
         let (mut at, second) = (0.0, 1_000_000_000);
-        let mut launches = Vec::new();
+        let mut requests = Vec::new();
         for _ in 0..30_000 {
             at += stream.exponential() / 300.0;
             let intended = (at * 1e9) as u64;
             let since = intended % (every * second);
             let sent = if since < stall { intended - since + stall } else { intended };
-            launches.push([intended, sent, sent + service]);
+            requests.push([intended, sent, sent + service]);
         }
-        launches
+        requests
     }
 
     fn effect(times: &[[u64; 3]]) -> GeneratorError {
@@ -212,19 +212,19 @@ mod tests {
     }
 
     /// The generator error of these responses, with the bunching of `launches`.
-    fn of(answers: &[[u64; 3]], launches: &[[u64; 3]]) -> Option<GeneratorError> {
+    fn of(responses: &[[u64; 3]], requests: &[[u64; 3]]) -> Option<GeneratorError> {
         let passed = |from: u64, to: u64| (Instant(to) - Instant(from)).0;
         let response =
-            answers.iter().map(|[intended, _, done]| passed(*intended, *done)).collect::<Values<i64>>().sorted();
-        let service = answers.iter().map(|[_, sent, done]| passed(*sent, *done)).collect::<Values<i64>>().sorted();
+            responses.iter().map(|[intended, _, done]| passed(*intended, *done)).collect::<Values<i64>>().sorted();
+        let service = responses.iter().map(|[_, sent, done]| passed(*sent, *done)).collect::<Values<i64>>().sorted();
         let [meant, sent] = [0, 1].map(|which| {
-            let mut at: Vec<u64> = launches.iter().map(|times| times[which]).collect();
+            let mut at: Vec<u64> = requests.iter().map(|times| times[which]).collect();
             at.sort_unstable();
-            let mut company = BunchingCounter::new(bunching_window(&service));
+            let mut bunching = BunchingCounter::new(bunching_window(&service));
             for at in at {
-                company.add(at);
+                bunching.add(at);
             }
-            company.finish()
+            bunching.finish()
         });
         GeneratorError::of(&response, &service, &BunchingCounts { sent, scheduled: meant }, 0.05)
     }
@@ -263,12 +263,12 @@ mod tests {
 
     #[test]
     fn bunching_counts_requests_in_the_window_before() {
-        let mut company = BunchingCounter::new(10);
+        let mut bunching = BunchingCounter::new(10);
         for at in [0, 5, 9, 10, 30] {
-            company.add(at);
+            bunching.add(at);
         }
-        let met = company.finish();
-        assert_eq!(met.ascending().map(|(met, _)| met).collect::<Vec<_>>(), [0, 0, 1, 2, 2]);
+        let sent_count = bunching.finish();
+        assert_eq!(sent_count.ascending().map(|(sent_count, _)| sent_count).collect::<Vec<_>>(), [0, 0, 1, 2, 2]);
         let sorted = [0, 0, 1, 2, 2, 2, 3, 9].into_iter().collect::<Values<u64>>().sorted();
         assert_eq!(smoothed(&sorted, 0.5), 7.0 / 4.0);
     }

@@ -38,9 +38,9 @@ use crate::verdict::Window;
 /// long as at 0.5.
 pub const SATURATED: f64 = 0.9;
 /// A busiest core is reported separately if it exceeds the utilisation of all processors by this much.
-const ALONE: f64 = 0.1;
+const BUSY_CORE_MARGIN: f64 = 0.1;
 /// Maximum number of windows of a run.
-const MOST: u64 = 120;
+const MAX_WINDOWS: u64 = 120;
 
 /// The measurements of the machines of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,13 +108,13 @@ pub struct PolicyWork {
 pub fn work_by_policy(
     names: &[String],
     spans: &[PolicySpan],
-    course: &CounterHistory,
+    history: &CounterHistory,
     ticks_per_s: u64,
 ) -> Vec<PolicyWork> {
-    let Some((counter, work)) = utilisation_law::work(course, ticks_per_s) else { return Vec::new() };
+    let Some((counter, work)) = utilisation_law::work(history, ticks_per_s) else { return Vec::new() };
     let under = |(policy, name): (usize, &String)| {
-        let own = spans.iter().enumerate().filter(|(_, span)| span.policy == policy);
-        let parts = own.filter_map(|(number, span)| {
+        let of_server = spans.iter().enumerate().filter(|(_, span)| span.policy == policy);
+        let parts = of_server.filter_map(|(number, span)| {
             Some((work(2 * number, 2 * number + 1)?, (span.end_ns - span.start_ns) as f64 / 1e9))
         });
         let (used, seconds) = parts.fold((0.0, 0.0), |(used, seconds), part| (used + part.0, seconds + part.1));
@@ -195,7 +195,7 @@ pub struct ScrapeInfo {
 /// origin of the window. There are at most 120 windows, each at least two sampling intervals long.
 pub fn window_edges(window: &Window, every_ns: u64) -> Vec<i64> {
     let span = (window.end_s.max(0.0) * 1e9) as u64;
-    let least = (span / MOST).max(2 * every_ns).max(1);
+    let least = (span / MAX_WINDOWS).max(2 * every_ns).max(1);
     let decades = (0..18).map(|power| 10u64.pow(power));
     let round = decades.flat_map(|decade| [decade, 2 * decade, 5 * decade]).find(|round| *round >= least);
     let width = round.unwrap_or(least);
@@ -228,8 +228,8 @@ pub fn count_responses(recording: &Recording, edges: &[i64]) -> io::Result<Respo
     };
     let windows = edges.len().saturating_sub(1);
     let labels = recording.labels.clone();
-    let (mut per_window, mut worked) = (vec![0u64; windows], vec![vec![0.0; windows]; labels.len()]);
-    let (mut stays, mut all) = (0.0, 0u64);
+    let (mut per_window, mut served) = (vec![0u64; windows], vec![vec![0.0; windows]; labels.len()]);
+    let (mut service_sum, mut all) = (0.0, 0u64);
     let window = |at: i64| edges.partition_point(|edge| *edge <= at).wrapping_sub(1);
     recording.events.each_answer(|event| {
         let (Some(sent), Some(done)) = (event.sent, event.done) else { return };
@@ -237,35 +237,35 @@ pub fn count_responses(recording: &Recording, edges: &[i64]) -> io::Result<Respo
             return;
         }
         all += 1;
-        stays += sent.until(done).as_secs_f64();
+        service_sum += sent.until(done).as_secs_f64();
         let at = origin.until(done).0 as i64;
         if let Some(count) = per_window.get_mut(window(at)) {
             *count += 1;
         }
-        let (Some(parts), from) = (worked.get_mut(usize::from(event.label)), origin.until(sent).0 as i64) else {
+        let (Some(parts), from) = (served.get_mut(usize::from(event.label)), origin.until(sent).0 as i64) else {
             return;
         };
-        let (first, stay) = (window(from), (at - from).max(1) as f64);
+        let (first, service_time) = (window(from), (at - from).max(1) as f64);
         for index in if first < windows { first } else { 0 }..windows {
             let inside = edges[index + 1].min(at.max(from + 1)) - edges[index].max(from);
             if inside <= 0 {
                 break;
             }
-            parts[index] += inside as f64 / stay;
+            parts[index] += inside as f64 / service_time;
         }
     })?;
     Ok(ResponseCounts {
         per_window,
-        mean_service_s: if all == 0 { 0.0 } else { stays / all as f64 },
+        mean_service_s: if all == 0 { 0.0 } else { service_sum / all as f64 },
         labels,
-        served_by_label: worked,
+        served_by_label: served,
     })
 }
 
 impl Host {
     /// The measurements of a machine, from its counter history over the run that is judged in `window`; `answers` is
     /// the result of [`count_responses`].
-    pub fn of(origin: SampleInfo, course: &CounterHistory, answers: &ResponseCounts, window: &Window) -> Self {
+    pub fn of(origin: SampleInfo, history: &CounterHistory, responses: &ResponseCounts, window: &Window) -> Self {
         let SampleInfo {
             name,
             path,
@@ -277,11 +277,11 @@ impl Host {
             scrape: scraped,
         } = origin;
         let mut notes = Vec::new();
-        let judged = course.judged_windows(window);
-        let mut measures = measures::of(course, ticks_per_s, &judged);
+        let judged = history.judged_windows(window);
+        let mut measures = measures::of(history, ticks_per_s, &judged);
         let scrape_target = scraped.as_ref().map(|asked| asked.target.clone());
         if let Some(ScrapeInfo { counters, failures, first_error: why, excluded_series: left_out, .. }) = scraped {
-            let (series, still) = measures::series(course, &counters, &judged);
+            let (series, still) = measures::series(history, &counters, &judged);
             measures.extend(series);
             notes.extend(
                 (failures > 0).then(|| HostNote::ScrapeFailed { failures, first_error: why.unwrap_or_default() }),
@@ -289,25 +289,26 @@ impl Host {
             notes.extend((left_out > 0).then_some(HostNote::TooManySeries { excluded_series: left_out }));
             notes.extend((still > 0).then_some(HostNote::SeriesNotShown { series: still }));
             notes.extend(
-                course.reset_counters(&counters).into_iter().map(|name| HostNote::CounterReset { counter: name }),
+                history.reset_counters(&counters).into_iter().map(|name| HostNote::CounterReset { counter: name }),
             );
         }
-        notes.extend(course.machine_was_reset().then(|| HostNote::CounterReset { counter: "processors".to_owned() }));
-        let processors = course.sources().filter(|source| measures::is_core(source)).count() as u64;
-        if course.samples() == 0 {
+        notes.extend(history.machine_was_reset().then(|| HostNote::CounterReset { counter: "processors".to_owned() }));
+        let processors = history.sources().filter(|source| measures::is_core(source)).count() as u64;
+        if history.samples() == 0 {
             notes.push(HostNote::NotObserved);
         } else if judged.is_empty() {
             notes.push(HostNote::BarelyObserved);
         }
-        let utilisation_law = match utilisation_law::of(course, ticks_per_s, answers, &judged) {
-            Ok(law) => Some(law),
+        let utilisation_law = match utilisation_law::of(history, ticks_per_s, responses, &judged) {
+            Ok(utilisation_law) => Some(utilisation_law),
             Err(why) => {
-                notes
-                    .extend(why.filter(|_| course.samples() > 0).map(|why| HostNote::NoUtilisationLaw { reason: why }));
+                notes.extend(
+                    why.filter(|_| history.samples() > 0).map(|why| HostNote::NoUtilisationLaw { reason: why }),
+                );
                 None
             }
         };
-        let demands = match demands::of(course, ticks_per_s, answers, &judged, processors) {
+        let demands = match demands::of(history, ticks_per_s, responses, &judged, processors) {
             Ok(demands) => Some(demands),
             Err(why) => {
                 notes.extend(why.filter(|_| utilisation_law.is_some()).map(|why| HostNote::NoDemands { reason: why }));
@@ -315,7 +316,10 @@ impl Host {
             }
         };
         notes.extend(
-            utilisation_law.iter().filter(|law| law.counter == Counter::Machine).map(|_| HostNote::WholeMachineCounter),
+            utilisation_law
+                .iter()
+                .filter(|utilisation_law| utilisation_law.counter == Counter::Machine)
+                .map(|_| HostNote::WholeMachineCounter),
         );
         notes.extend(other_load_note(&measures, processors, utilisation_law.as_ref()));
         notes.extend((has_generator && processors > 0).then_some(HostNote::RunsGenerator));
@@ -325,12 +329,12 @@ impl Host {
             path,
             clock,
             interval_ms: every_ns as f64 / 1e6,
-            samples: course.samples(),
+            samples: history.samples(),
             processors,
             observer_cpu_share,
             scrape_target,
-            window_edges_s: course.edges().iter().map(|edge| *edge as f64 / 1e9).collect(),
-            completed_rate_per_s: completed_rates(course, &answers.per_window),
+            window_edges_s: history.edges().iter().map(|edge| *edge as f64 / 1e9).collect(),
+            completed_rate_per_s: completed_rates(history, &responses.per_window),
             measures,
             policies: Vec::new(),
             utilisation_law,
@@ -405,15 +409,15 @@ impl Host {
         self.measures.iter().filter_map(move |measure| {
             let mean = measure.mean.filter(|_| measure.resource.is_utilisation())?;
             // A busy core among idle ones is a single thread; among busy ones it adds nothing.
-            let is_alone = all.is_none_or(|all| mean - all > ALONE);
+            let is_alone = all.is_none_or(|all| mean - all > BUSY_CORE_MARGIN);
             (measure.resource != Resource::Core || is_alone).then_some((measure, mean))
         })
     }
 }
 
 /// Responses per second, by window.
-fn completed_rates(course: &CounterHistory, counts: &[u64]) -> Vec<f64> {
-    counts.iter().enumerate().map(|(window, count)| *count as f64 / course.seconds(window, window + 1)).collect()
+fn completed_rates(history: &CounterHistory, counts: &[u64]) -> Vec<f64> {
+    counts.iter().enumerate().map(|(window, count)| *count as f64 / history.seconds(window, window + 1)).collect()
 }
 
 impl ServerSide {
@@ -434,10 +438,15 @@ impl ServerSide {
             [busy.map(|busy| busy * host.processors as f64), came_in.zip(went_out).map(|(came, went)| came + went)]
         };
         let each: Vec<[Option<f64>; 2]> = machines.iter().map(|host| of(host)).collect();
-        let all = |what: usize| each.iter().map(|own| own[what]).sum::<Option<f64>>().filter(|all| *all > 0.0);
+        let all =
+            |what: usize| each.iter().map(|of_server| of_server[what]).sum::<Option<f64>>().filter(|all| *all > 0.0);
         let all = [all(0), all(1)];
-        let share = |own: &[Option<f64>; 2], what: usize| Some(own[what]? / all[what]?);
-        machines.iter().zip(&each).map(|(host, own)| (*host, [share(own, 0), share(own, 1)])).collect()
+        let share = |of_server: &[Option<f64>; 2], what: usize| Some(of_server[what]? / all[what]?);
+        machines
+            .iter()
+            .zip(&each)
+            .map(|(host, of_server)| (*host, [share(of_server, 0), share(of_server, 1)]))
+            .collect()
     }
 
     /// Creates the summary of these machines.
@@ -447,12 +456,16 @@ impl ServerSide {
 }
 
 /// A note if most of the load of the machine did not come from the server.
-fn other_load_note(measures: &[Measure], processors: u64, law: Option<&UtilisationLaw>) -> Option<HostNote> {
-    let law = law.filter(|law| law.counter != Counter::Machine)?;
+fn other_load_note(
+    measures: &[Measure],
+    processors: u64,
+    utilisation_law: Option<&UtilisationLaw>,
+) -> Option<HostNote> {
+    let utilisation_law = utilisation_law.filter(|utilisation_law| utilisation_law.counter != Counter::Machine)?;
     let busy = measures.iter().find(|measure| measure.resource == Resource::Processors)?.mean? * processors as f64;
-    let own = law.busy_processors;
-    (own < busy / 2.0 && busy - own > ALONE * processors as f64)
-        .then_some(HostNote::OtherLoad { busy_processors: busy, server_processors: own })
+    let of_server = utilisation_law.busy_processors;
+    (of_server < busy / 2.0 && busy - of_server > BUSY_CORE_MARGIN * processors as f64)
+        .then_some(HostNote::OtherLoad { busy_processors: busy, server_processors: of_server })
 }
 
 /// The saturated resources, in a sentence.
@@ -463,17 +476,17 @@ fn saturation_text(hosts: &[Host]) -> String {
     }
     all.sort_by(|a, b| b.1.total_cmp(&a.1));
     let saturated = all.iter().take_while(|(_, mean)| *mean >= SATURATED).count();
-    let told = |some: &[(String, f64)]| {
+    let listed = |some: &[(String, f64)]| {
         some.iter().map(|(what, mean)| format!("{what} at {mean:.2}")).collect::<Vec<_>>().join(", ")
     };
     match (saturated, all.get(saturated)) {
         (0, None) => "nothing was observed in the judged time".to_owned(),
         (0, Some(first)) => {
-            format!("no observed resource was saturated; the busiest: {}", told(std::slice::from_ref(first)))
+            format!("no observed resource was saturated; the busiest: {}", listed(std::slice::from_ref(first)))
         }
-        (_, None) => format!("saturated: {}", told(&all)),
+        (_, None) => format!("saturated: {}", listed(&all)),
         (n, Some((_, next))) => {
-            format!("saturated: {}; everything else at {next:.2} or below", told(&all[..n]))
+            format!("saturated: {}; everything else at {next:.2} or below", listed(&all[..n]))
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::Criteria;
 use crate::expected_arrivals::ExpectedArrivals;
 use crate::finding::{EffectSize, Strictness, check_limit};
 use crate::generator_error::PercentileError;
-use crate::judge::{EVEN, UNSENT, check_interval};
+use crate::judge::{CONSTANT_GAPS_COV, MAX_UNSENT_SHARE, check_interval};
 use crate::pattern::CONSTANT_COV;
 use crate::poisson::COV_SHARE;
 use crate::reason::error_text;
@@ -56,49 +56,49 @@ pub struct InterimVerdict {
 }
 
 /// The verdict for these sums.
-pub fn interim_verdict(stats: &InterimStats, ask: &Criteria) -> InterimVerdict {
-    let launches = stats.sent + stats.unsent;
+pub fn interim_verdict(stats: &InterimStats, criteria: &Criteria) -> InterimVerdict {
+    let requests = stats.sent + stats.unsent;
     let verdict = |pattern, validity, reason| InterimVerdict { pattern, validity, reason };
-    let worst = stats
-        .worst_percentile
-        .filter(|worst| ask.generator_error_tolerance > 0.0 && worst.upper_bound() <= ask.generator_error_tolerance);
-    let late = late_reason(stats, ask);
-    if let Some(why) = late.clone().filter(|_| worst.is_none()).or_else(|| unsent_reason(stats)) {
-        return verdict(pattern(stats, ask), Validity::Invalid, why);
+    let worst = stats.worst_percentile.filter(|worst| {
+        criteria.generator_error_tolerance > 0.0 && worst.upper_bound() <= criteria.generator_error_tolerance
+    });
+    let lateness = late_reason(stats, criteria);
+    if let Some(reason) = lateness.clone().filter(|_| worst.is_none()).or_else(|| unsent_reason(stats)) {
+        return verdict(pattern(stats, criteria), Validity::Invalid, reason);
     }
     if stats.gaps < Pattern::FEWEST_GAPS {
-        let because = format!("{launches} requests are too few to recognise a pattern");
-        return verdict(Pattern::TooFewRequests, Validity::NotChecked, because);
+        let reason = format!("{requests} requests are too few to recognise a pattern");
+        return verdict(Pattern::TooFewRequests, Validity::NotChecked, reason);
     }
-    if stats.in_flight as f64 > MAX_IN_FLIGHT_SHARE * launches as f64 {
-        let because = format!("{} requests are in flight and {launches} are done: too early to judge", stats.in_flight);
-        return verdict(Pattern::TooFewRequests, Validity::NotChecked, because);
+    if stats.in_flight as f64 > MAX_IN_FLIGHT_SHARE * requests as f64 {
+        let reason = format!("{} requests are in flight and {requests} are done: too early to judge", stats.in_flight);
+        return verdict(Pattern::TooFewRequests, Validity::NotChecked, reason);
     }
-    let pattern = pattern(stats, ask);
-    let wrong = arrivals_defect(stats, ask);
-    let as_specified = || format!("requests were sent as specified ({})", ask.expected.name());
-    let noticeable = stats.worst_percentile.filter(|worst| worst.needs_warning(ask.generator_error_tolerance));
-    match (late.or_else(|| wrong.as_ref().map(|wrong| wrong.reason.clone())), worst) {
+    let pattern = pattern(stats, criteria);
+    let defect = arrivals_defect(stats, criteria);
+    let as_specified = || format!("requests were sent as specified ({})", criteria.expected.name());
+    let noticeable = stats.worst_percentile.filter(|worst| worst.needs_warning(criteria.generator_error_tolerance));
+    match (lateness.or_else(|| defect.as_ref().map(|defect| defect.reason.clone())), worst) {
         (None, _) => match noticeable {
             Some(worst) => verdict(pattern, Validity::ValidWithWarnings, error_text(&worst)),
             None => verdict(pattern, Validity::Valid, as_specified()),
         },
-        (Some(why), Some(worst)) if wrong.as_ref().is_none_or(|wrong| wrong.caused_by_sending) => {
-            verdict(pattern, Validity::ValidWithWarnings, format!("{why}; {}", error_text(&worst)))
+        (Some(reason), Some(worst)) if defect.as_ref().is_none_or(|defect| defect.caused_by_sending) => {
+            verdict(pattern, Validity::ValidWithWarnings, format!("{reason}; {}", error_text(&worst)))
         }
-        (Some(why), _) => verdict(pattern, Validity::Invalid, wrong.map_or(why, |wrong| wrong.reason)),
+        (Some(reason), _) => verdict(pattern, Validity::Invalid, defect.map_or(reason, |defect| defect.reason)),
     }
 }
 
-fn late_reason(stats: &InterimStats, ask: &Criteria) -> Option<String> {
-    let late = stats.lateness_p99_us?;
-    failed(&check_limit(Check::LatenessP99, late, ask.late_after.as_micros_f64()))
-        .then(|| format!("1 % of the requests were more than {} late", span(late * 1e3)))
+fn late_reason(stats: &InterimStats, criteria: &Criteria) -> Option<String> {
+    let lateness = stats.lateness_p99_us?;
+    failed(&check_limit(Check::LatenessP99, lateness, criteria.late_after.as_micros_f64()))
+        .then(|| format!("1 % of the requests were more than {} late", span(lateness * 1e3)))
 }
 
 fn unsent_reason(stats: &InterimStats) -> Option<String> {
     let unsent = stats.unsent as f64 / (stats.sent + stats.unsent) as f64;
-    (unsent > UNSENT).then(|| format!("{:.1} % of the requests were not sent", 100.0 * unsent))
+    (unsent > MAX_UNSENT_SHARE).then(|| format!("{:.1} % of the requests were not sent", 100.0 * unsent))
 }
 
 /// A deviation of the arrivals from the specification.
@@ -109,53 +109,58 @@ struct Defect {
 }
 
 /// How the arrivals deviate from the specification; `None` if they do not.
-fn arrivals_defect(stats: &InterimStats, ask: &Criteria) -> Option<Defect> {
+fn arrivals_defect(stats: &InterimStats, criteria: &Criteria) -> Option<Defect> {
     let cov = stats.measured_cov?;
     let schedule_passes = |passes: &dyn Fn(f64) -> bool| stats.scheduled_cov.is_some_and(passes);
-    let poisson = |cov| !failed(&greenwood_finding(stats, cov, ask));
-    if ask.expected.is_poisson() && !poisson(cov) {
-        let why = format!("the CoV of the gaps is {cov:.2}, that of a Poisson process is 1");
-        return Some(Defect { reason: why, caused_by_sending: schedule_passes(&poisson) });
+    let poisson = |cov| !failed(&greenwood_finding(stats, cov, criteria));
+    if criteria.expected.is_poisson() && !poisson(cov) {
+        let reason = format!("the CoV of the gaps is {cov:.2}, that of a Poisson process is 1");
+        return Some(Defect { reason: reason, caused_by_sending: schedule_passes(&poisson) });
     }
-    let even = |cov| !failed(&check_limit(Check::ConstantGaps, cov, EVEN));
-    if *ask.expected.arrivals() == ExpectedArrivals::Constant && !even(cov) {
-        let why = format!("the CoV of the gaps is {cov:.2}, but constant gaps were specified");
-        return Some(Defect { reason: why, caused_by_sending: schedule_passes(&even) });
+    let even = |cov| !failed(&check_limit(Check::ConstantGaps, cov, CONSTANT_GAPS_COV));
+    if *criteria.expected.arrivals() == ExpectedArrivals::Constant && !even(cov) {
+        let reason = format!("the CoV of the gaps is {cov:.2}, but constant gaps were specified");
+        return Some(Defect { reason: reason, caused_by_sending: schedule_passes(&even) });
     }
     if let Some(ratio) = stats.rate_ratio {
         // With n gaps the rate is known to 1.96 CoV / sqrt(n).
-        let half = 1.96 * cov / (stats.gaps as f64).sqrt();
-        let interval = Interval { low: ratio - half, high: ratio + half };
-        if failed(&check_interval(Check::RateAgainstTarget, ratio, Some(interval), 1.0, ask.cov_tolerance)) {
-            let why = format!("the sent rate is {:.0} % of the target rate", 100.0 * ratio);
-            return Some(Defect { reason: why, caused_by_sending: false });
+        let half_width = 1.96 * cov / (stats.gaps as f64).sqrt();
+        let interval = Interval { low: ratio - half_width, high: ratio + half_width };
+        if failed(&check_interval(Check::RateAgainstTarget, ratio, Some(interval), 1.0, criteria.cov_tolerance)) {
+            let reason = format!("the sent rate is {:.0} % of the target rate", 100.0 * ratio);
+            return Some(Defect { reason: reason, caused_by_sending: false });
         }
     }
-    let far = |meant: &f64| (cov - meant).abs() > ask.cov_tolerance * meant.max(1.0);
-    stats.scheduled_cov.filter(far).map(|meant| Defect {
+    let deviates = |meant: &f64| (cov - meant).abs() > criteria.cov_tolerance * meant.max(1.0);
+    stats.scheduled_cov.filter(deviates).map(|meant| Defect {
         reason: format!("the CoV of the gaps is {cov:.2}, that of the schedule {meant:.2}"),
         caused_by_sending: true,
     })
 }
 
 /// The arrival pattern, judged by the CoV alone.
-fn pattern(stats: &InterimStats, ask: &Criteria) -> Pattern {
+fn pattern(stats: &InterimStats, criteria: &Criteria) -> Pattern {
     let Some(cov) = stats.measured_cov.filter(|_| stats.gaps >= Pattern::FEWEST_GAPS) else {
         return Pattern::TooFewRequests;
     };
-    match failed(&greenwood_finding(stats, cov, ask)) {
+    match failed(&greenwood_finding(stats, cov, criteria)) {
         _ if cov <= CONSTANT_COV => Pattern::Constant,
         true if cov < 1.0 => Pattern::UnderDispersed,
         true => Pattern::OverDispersed,
-        false if *ask.expected.arrivals() == ExpectedArrivals::FixedCount => Pattern::PoissonFixedCount,
+        false if *criteria.expected.arrivals() == ExpectedArrivals::FixedCount => Pattern::PoissonFixedCount,
         false => Pattern::Poisson,
     }
 }
 
 /// The finding of the CoV, with the same share of false alarms as in the final verdict.
-fn greenwood_finding(stats: &InterimStats, cov: f64, ask: &Criteria) -> Finding {
-    let effect = EffectSize::of(cov, 1.0, ask.cov_tolerance).with_interval(exponential_interval(cov, stats.gaps));
-    Strictness::new(true, ask.cov_tolerance).finding(Check::Cov, Some(greenwood(cov, stats.gaps)), COV_SHARE, effect)
+fn greenwood_finding(stats: &InterimStats, cov: f64, criteria: &Criteria) -> Finding {
+    let effect = EffectSize::of(cov, 1.0, criteria.cov_tolerance).with_interval(exponential_interval(cov, stats.gaps));
+    Strictness::new(true, criteria.cov_tolerance).finding(
+        Check::Cov,
+        Some(greenwood(cov, stats.gaps)),
+        COV_SHARE,
+        effect,
+    )
 }
 
 fn failed(finding: &Finding) -> bool {
@@ -179,10 +184,10 @@ mod tests {
         in_flight: 3,
     };
 
-    fn is(stats: InterimStats, meant: ExpectedArrivals, pattern: Pattern, judgement: Validity, because: &str) {
-        let standing = interim_verdict(&stats, &Criteria { expected: meant, ..Criteria::default() });
-        assert_eq!((standing.pattern, standing.validity), (pattern, judgement), "{}", standing.reason);
-        assert!(standing.reason.contains(because), "{}", standing.reason);
+    fn is(stats: InterimStats, meant: ExpectedArrivals, pattern: Pattern, judgement: Validity, reason: &str) {
+        let verdict = interim_verdict(&stats, &Criteria { expected: meant, ..Criteria::default() });
+        assert_eq!((verdict.pattern, verdict.validity), (pattern, judgement), "{}", verdict.reason);
+        assert!(verdict.reason.contains(reason), "{}", verdict.reason);
     }
 
     #[test]
@@ -212,9 +217,9 @@ mod tests {
 
     #[test]
     fn deviations_are_invalid_with_a_reason() {
-        let late = InterimStats { lateness_p99_us: Some(25_000.0), ..WELL };
-        is(late, ExpectedArrivals::Poisson, Pattern::Poisson, Validity::Invalid, "more than 25 ms late");
-        let early = InterimStats { gaps: 9, sent: 10, ..late };
+        let lateness = InterimStats { lateness_p99_us: Some(25_000.0), ..WELL };
+        is(lateness, ExpectedArrivals::Poisson, Pattern::Poisson, Validity::Invalid, "more than 25 ms late");
+        let early = InterimStats { gaps: 9, sent: 10, ..lateness };
         is(early, ExpectedArrivals::Poisson, Pattern::TooFewRequests, Validity::Invalid, "more than 25 ms late");
         let unsent = InterimStats { unsent: 500, ..WELL };
         is(
@@ -249,34 +254,34 @@ mod tests {
             lateness_share: waiting,
             bunching_share: None,
         };
-        let late =
+        let lateness =
             |waiting| InterimStats { lateness_p99_us: Some(25_000.0), worst_percentile: Some(worst(waiting)), ..WELL };
-        let doubt = Validity::ValidWithWarnings;
+        let warning = Validity::ValidWithWarnings;
         is(
-            late(0.025),
+            lateness(0.025),
             ExpectedArrivals::Poisson,
             Pattern::Poisson,
-            doubt,
+            warning,
             "25 ms late; the generator error of the p99 is at most 2.5 %",
         );
-        is(late(0.06), ExpectedArrivals::Poisson, Pattern::Poisson, Validity::Invalid, "more than 25 ms late");
+        is(lateness(0.06), ExpectedArrivals::Poisson, Pattern::Poisson, Validity::Invalid, "more than 25 ms late");
         // A CoV that was scheduled, or another rate, is not caused by sending.
-        let uneven = InterimStats { measured_cov: Some(1.5), ..late(0.025) };
-        is(uneven, ExpectedArrivals::Poisson, Pattern::OverDispersed, doubt, "25 ms late");
+        let uneven = InterimStats { measured_cov: Some(1.5), ..lateness(0.025) };
+        is(uneven, ExpectedArrivals::Poisson, Pattern::OverDispersed, warning, "25 ms late");
         let meant = InterimStats { scheduled_cov: Some(1.5), ..uneven };
         is(meant, ExpectedArrivals::Poisson, Pattern::OverDispersed, Validity::Invalid, "the CoV of the gaps is 1.50");
-        let slow = InterimStats { rate_ratio: Some(0.9), ..late(0.025) };
+        let slow = InterimStats { rate_ratio: Some(0.9), ..lateness(0.025) };
         is(slow, ExpectedArrivals::Poisson, Pattern::Poisson, Validity::Invalid, "90 % of the target rate");
         let on_time = InterimStats { worst_percentile: Some(worst(0.06)), ..WELL };
         is(
             on_time,
             ExpectedArrivals::Poisson,
             Pattern::Poisson,
-            doubt,
+            warning,
             "the generator error of the p99 is at most 6.0 %",
         );
         let strict = Criteria { generator_error_tolerance: 0.0, ..Criteria::default() };
-        assert_eq!(interim_verdict(&late(0.025), &strict).validity, Validity::Invalid);
+        assert_eq!(interim_verdict(&lateness(0.025), &strict).validity, Validity::Invalid);
     }
 
     #[test]

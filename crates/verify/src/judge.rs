@@ -17,20 +17,20 @@ use crate::threshold_sensitivity::ThresholdSensitivity;
 use crate::verdict::{Check, CheckResult, Finding, Lateness, Queue, Validity, WarningKind};
 
 /// The largest CoV of gaps, jitter included, that counts as constant.
-pub(crate) const EVEN: f64 = 0.1;
+pub(crate) const CONSTANT_GAPS_COV: f64 = 0.1;
 /// The largest share of requests that may stay unsent.
-pub(crate) const UNSENT: f64 = 0.01;
+pub(crate) const MAX_UNSENT_SHARE: f64 = 0.01;
 /// A thread that is busy for a larger share of its time cannot send punctually.
 pub(crate) const SATURATED: f64 = 0.9;
 /// If nothing was scheduled in a larger last share of the run, the run may have been stopped.
-const ENDED: f64 = 0.02;
+const MAX_EMPTY_SHARE: f64 = 0.02;
 /// Theory describes the dispersion of counts only in windows of at least this number of user cycles.
-const CYCLES: f64 = 3.0;
+const MIN_CYCLES: f64 = 3.0;
 /// If users wait for responses for a larger share of their time, formulas without queueing do not apply.
-const NO_QUEUEING: f64 = 0.05;
+const MAX_RORT: f64 = 0.05;
 /// With fewer gaps the bootstrap interval is too narrow to invalidate a run of `offered`, whose schedule is known to be
 /// right.
-const SURE_GAPS: usize = 500;
+const MIN_BOOTSTRAP_GAPS: usize = 500;
 /// The size of the bootstrap sample and the number of resamples.
 const BOOTSTRAP: (usize, usize) = (5000, 400);
 
@@ -47,20 +47,24 @@ pub(crate) struct Observed<'a> {
 }
 
 /// The findings of the comparison with the specification, except for the tests of a Poisson process.
-pub(crate) fn check_against_expected(scope: Scope, ask: &Criteria, seen: &Observed) -> Vec<Finding> {
+pub(crate) fn check_against_expected(scope: Scope, criteria: &Criteria, seen: &Observed) -> Vec<Finding> {
     let (stream, mut found) = (seen.stream, Vec::new());
     if stream.is_long_enough() {
-        found.extend(check_arrivals(scope, ask, seen));
+        found.extend(check_arrivals(scope, criteria, seen));
         found.extend(seen.scheduled_cov.zip(stream.corrected_cov).map(|(meant, sent)| {
             let finding =
-                check_limit(Check::CovAgainstSchedule, (sent - meant).abs() / meant.max(1.0), ask.cov_tolerance);
+                check_limit(Check::CovAgainstSchedule, (sent - meant).abs() / meant.max(1.0), criteria.cov_tolerance);
             Finding { statistic: Some(sent), ..finding }
         }));
-        found.extend(check_rate(scope, ask, seen));
+        found.extend(check_rate(scope, criteria, seen));
     }
     if let Some(late) = seen.lateness {
-        found.push(check_limit(Check::LatenessP99, late.p99_us, ask.late_after.as_micros_f64()));
-        found.push(check_limit(Check::UnsentShare, late.unsent as f64 / (late.unsent + late.n) as f64, UNSENT));
+        found.push(check_limit(Check::LatenessP99, late.p99_us, criteria.late_after.as_micros_f64()));
+        found.push(check_limit(
+            Check::UnsentShare,
+            late.unsent as f64 / (late.unsent + late.n) as f64,
+            MAX_UNSENT_SHARE,
+        ));
     }
     if let Some((_, busy)) = scope.recording.generator.as_ref().and_then(Evidence::busiest) {
         found.push(check_limit(Check::BusiestThread, busy, SATURATED));
@@ -69,11 +73,11 @@ pub(crate) fn check_against_expected(scope: Scope, ask: &Criteria, seen: &Observ
 }
 
 /// The checks for each kind of arrivals.
-fn check_arrivals(scope: Scope, ask: &Criteria, seen: &Observed) -> Vec<Finding> {
+fn check_arrivals(scope: Scope, criteria: &Criteria, seen: &Observed) -> Vec<Finding> {
     let cov = seen.stream.corrected_cov.unwrap_or(0.0);
     // Repeating the same gaps `alike` times gives no more information than one repetition.
     let near = |check, meant: f64, alike: f64| {
-        let interval = bootstrap(ask, seen.stream);
+        let interval = bootstrap(criteria, seen.stream);
         let half = interval.map_or(0.0, |interval| (interval.high - interval.low) / 2.0) * alike.sqrt();
         let interval = Interval { low: cov - half, high: cov + half };
         let mut found = check_interval(
@@ -81,28 +85,28 @@ fn check_arrivals(scope: Scope, ask: &Criteria, seen: &Observed) -> Vec<Finding>
             cov,
             Some(interval),
             meant,
-            ask.cov_tolerance * meant.max(1.0) + chance_allowance(scope, half),
+            criteria.cov_tolerance * meant.max(1.0) + chance_allowance(scope, half),
         );
-        if scope.recording.intent_known && seen.stream.gaps() < SURE_GAPS {
+        if scope.recording.intent_known && seen.stream.gaps() < MIN_BOOTSTRAP_GAPS {
             found.result = CheckResult::NotChecked;
         }
         found
     };
-    match ask.expected.arrivals() {
-        ExpectedArrivals::Constant => vec![check_limit(Check::ConstantGaps, cov, EVEN)],
+    match criteria.expected.arrivals() {
+        ExpectedArrivals::Constant => vec![check_limit(Check::ConstantGaps, cov, CONSTANT_GAPS_COV)],
         ExpectedArrivals::Renewal { cov: meant } => vec![near(Check::CovAgainstExpected, *meant, 1.0)],
         ExpectedArrivals::Closed { users, think } => {
             let expected = superposition::cov(think, *users).unwrap_or(1.0);
             let cycle = cycle(&seen.counts.responses, think);
             let of_cov = near(Check::ClosedCov, expected, identical_rounds(&cycle, *users, seen.stream));
-            let mut found = vec![of_cov, check_dispersion(scope, ask, seen, &cycle)];
+            let mut found = vec![of_cov, check_dispersion(scope, criteria, seen, &cycle)];
             // Theory assumes no queueing. With queueing the system, not the generator, determines arrivals.
-            if seen.queue.rort.is_none_or(|rort| rort > NO_QUEUEING) {
+            if seen.queue.rort.is_none_or(|rort| rort > MAX_RORT) {
                 for finding in &mut found {
                     finding.result = CheckResult::NotChecked;
                 }
             }
-            found.extend(check_think_time(scope, ask, seen, think));
+            found.extend(check_think_time(scope, criteria, seen, think));
             found
         }
         ExpectedArrivals::Poisson
@@ -114,14 +118,15 @@ fn check_arrivals(scope: Scope, ask: &Criteria, seen: &Observed) -> Vec<Finding>
 
 /// Compares the dispersion of counts in the longest windows with that of users who return after a think time and a
 /// response.
-fn check_dispersion(scope: Scope, ask: &Criteria, seen: &Observed, cycle: &Cycle) -> Finding {
-    let rung = seen.stream.ladder.last().filter(|rung| rung.window as f64 / 1e9 >= CYCLES * cycle.mean);
+fn check_dispersion(scope: Scope, criteria: &Criteria, seen: &Observed, cycle: &Cycle) -> Finding {
+    let rung = seen.stream.ladder.last().filter(|rung| rung.window as f64 / 1e9 >= MIN_CYCLES * cycle.mean);
     let expected = rung.map(|rung| cycle.dispersion(rung.window as f64 / 1e9));
     let known = rung.zip(expected.filter(|expected| expected.is_finite() && *expected > 0.0));
     let effect = known.map_or_else(EffectSize::default, |(rung, expected)| {
-        EffectSize::of(rung.idc, expected, 2.0 * ask.cov_tolerance * expected.max(1.0)).with_interval(rung.interval)
+        EffectSize::of(rung.idc, expected, 2.0 * criteria.cov_tolerance * expected.max(1.0))
+            .with_interval(rung.interval)
     });
-    let strictness = Strictness::new(scope.recording.intent_known, ask.cov_tolerance);
+    let strictness = Strictness::new(scope.recording.intent_known, criteria.cov_tolerance);
     let test = known.map(|(rung, expected)| rung.test_of(expected));
     strictness.finding(Check::ClosedDispersion, test, 1.0, effect)
 }
@@ -145,17 +150,17 @@ fn identical_rounds(cycle: &Cycle, users: u64, stream: &Stream) -> f64 {
 }
 
 /// Compares the mean think time with the specified one. The mean of n think times is known to 1.96 sqrt(scv / n).
-fn check_think_time(scope: Scope, ask: &Criteria, seen: &Observed, think: &Law) -> Option<Finding> {
+fn check_think_time(scope: Scope, criteria: &Criteria, seen: &Observed, think: &Law) -> Option<Finding> {
     let ratio = seen.queue.think_ms.filter(|_| think.mean() > 0.0)? / 1e3 / think.mean();
     let error = (think.scv() / seen.stream.gaps() as f64).sqrt();
-    Some(check_ratio(Check::ThinkTime, ratio, error, scope, ask))
+    Some(check_ratio(Check::ThinkTime, ratio, error, scope, criteria))
 }
 
 /// Checks a ratio that should be 1 and has this standard error.
-fn check_ratio(check: Check, ratio: f64, error: f64, scope: Scope, ask: &Criteria) -> Finding {
+fn check_ratio(check: Check, ratio: f64, error: f64, scope: Scope, criteria: &Criteria) -> Finding {
     let half = 1.96 * error;
     let interval = Interval { low: ratio - half, high: ratio + half };
-    check_interval(check, ratio, Some(interval), 1.0, ask.cov_tolerance + chance_allowance(scope, half))
+    check_interval(check, ratio, Some(interval), 1.0, criteria.cov_tolerance + chance_allowance(scope, half))
 }
 
 /// An allowance, added to a tolerance, for an unusual schedule. A run of `offered` is compared with the 99.9th
@@ -186,9 +191,9 @@ pub(crate) fn check_interval(
 }
 
 /// The bootstrap interval of the CoV: from a bounded stretch of gaps, narrowed to the width that all gaps would give.
-pub(crate) fn bootstrap(ask: &Criteria, stream: &Stream) -> Option<Interval> {
+pub(crate) fn bootstrap(criteria: &Criteria, stream: &Stream) -> Option<Interval> {
     let sample = &stream.stretch[..stream.stretch.len().min(BOOTSTRAP.0)];
-    let mut chance = ask.seed.at(offered_base::Purpose::Judge, 0, 1);
+    let mut chance = criteria.seed.at(offered_base::Purpose::Judge, 0, 1);
     let interval = bootstrap_interval(sample, BOOTSTRAP.1, || chance.uniform())?;
     let (here, whole) = (offered_stats::cov::cov(sample)?, stream.cov()?);
     let shrink = (sample.len() as f64 / stream.gaps() as f64).sqrt();
@@ -200,14 +205,14 @@ pub(crate) fn bootstrap(ask: &Criteria, stream: &Stream) -> Option<Interval> {
 /// A constant rate is one over the mean gap. The mean of a changing rate is the number of requests over the interval
 /// for which they were scheduled, so it needs a clock that started with the run. A rate that changes at random differs
 /// from its mean for minutes, so the sent rate is compared with that of the schedule.
-fn check_rate(scope: Scope, ask: &Criteria, seen: &Observed) -> Option<Finding> {
+fn check_rate(scope: Scope, criteria: &Criteria, seen: &Observed) -> Option<Finding> {
     let stream = seen.stream;
-    let (offered, cov, n) = match ask.rate_interval {
+    let (offered, cov, n) = match criteria.rate_interval {
         None => (stream.rate_per_s()?, stream.corrected_cov?, stream.gaps() as u64),
         Some(_) if !scope.recording.on_run_clock => return None,
         Some((from, to)) => {
             let last = scope.recording.events.extent().last_meant?;
-            if last.until(to).as_secs_f64() > ENDED * from.until(to).as_secs_f64() {
+            if last.until(to).as_secs_f64() > MAX_EMPTY_SHARE * from.until(to).as_secs_f64() {
                 // The run was stopped early, or its schedule is empty at the end; the recording does not show which.
                 return None;
             }
@@ -216,16 +221,16 @@ fn check_rate(scope: Scope, ask: &Criteria, seen: &Observed) -> Option<Finding> 
             (n as f64 / from.until(to).as_secs_f64(), stream.corrected_cov?.max(1.0), n)
         }
     };
-    let ratio = offered / seen.realised_rate_per_s.or(ask.target_rate_per_s).filter(|rate| *rate > 0.0)?;
-    Some(check_ratio(Check::RateAgainstTarget, ratio, cov / (n as f64).sqrt(), scope, ask))
+    let ratio = offered / seen.realised_rate_per_s.or(criteria.target_rate_per_s).filter(|rate| *rate > 0.0)?;
+    Some(check_ratio(Check::RateAgainstTarget, ratio, cov / (n as f64).sqrt(), scope, criteria))
 }
 
 /// Whether the observed arrivals agree with the specification.
-pub(crate) fn matches_expected(scope: Scope, ask: &Criteria, seen: &Observed, poisson: &[Finding]) -> bool {
-    let as_law = check_arrivals(scope, ask, seen)
+pub(crate) fn matches_expected(scope: Scope, criteria: &Criteria, seen: &Observed, poisson: &[Finding]) -> bool {
+    let as_law = check_arrivals(scope, criteria, seen)
         .iter()
         .all(|finding| !finding.failed() || !finding.check.depends_on_send_times());
-    as_law && (!ask.expected.is_poisson() || first_failed(poisson).is_none())
+    as_law && (!criteria.expected.is_poisson() || first_failed(poisson).is_none())
 }
 
 /// The first finding that failed.
@@ -234,12 +239,12 @@ pub(crate) fn first_failed(findings: &[Finding]) -> Option<&Finding> {
 }
 
 /// The strict validity: invalid if any finding failed; valid if some specified property was checked and passed.
-pub(crate) fn overall(ask: &Criteria, poisson: &[Finding], intent: &[Finding], stream: &Stream) -> Validity {
+pub(crate) fn overall(criteria: &Criteria, poisson: &[Finding], intent: &[Finding], stream: &Stream) -> Validity {
     let holds = |findings: &[Finding]| findings.iter().any(|finding| finding.result == CheckResult::Passed);
-    if first_failed(intent).is_some() || (ask.expected.is_poisson() && first_failed(poisson).is_some()) {
+    if first_failed(intent).is_some() || (criteria.expected.is_poisson() && first_failed(poisson).is_some()) {
         return Validity::Invalid;
     }
-    let checked = if ask.expected.is_poisson() { holds(poisson) } else { holds(intent) };
+    let checked = if criteria.expected.is_poisson() { holds(poisson) } else { holds(intent) };
     if stream.is_long_enough() && checked { Validity::Valid } else { Validity::NotChecked }
 }
 
@@ -269,9 +274,9 @@ pub(crate) fn with_clock_uncertainty(judgement: Validity, unordered: Option<&War
 }
 
 /// The CoV with its bootstrap interval, for gaps that are not exponential; for information, never a failure.
-pub(crate) fn bootstrap_finding(ask: &Criteria, stream: &Stream) -> Option<Finding> {
-    let interval = bootstrap(ask, stream)?;
+pub(crate) fn bootstrap_finding(criteria: &Criteria, stream: &Stream) -> Option<Finding> {
+    let interval = bootstrap(criteria, stream)?;
     let estimate = stream.cov()?;
-    let finding = check_interval(Check::CovBootstrap, estimate, Some(interval), estimate, ask.cov_tolerance);
+    let finding = check_interval(Check::CovBootstrap, estimate, Some(interval), estimate, criteria.cov_tolerance);
     Some(Finding { result: CheckResult::NotChecked, ..finding })
 }

@@ -21,18 +21,18 @@ pub(crate) struct Classification {
 
 /// Classifies `stream` by the findings of the tests. `meant` decides only what data cannot show: whether the number of
 /// requests was fixed.
-pub(crate) fn classify(stream: &Stream, findings: &[Finding], meant: &ExpectedArrivals) -> Classification {
+pub(crate) fn classify(stream: &Stream, findings: &[Finding], expected: &ExpectedArrivals) -> Classification {
     let plain = |pattern, reason: String| Classification { pattern, bunches: None, reason };
     if !stream.is_long_enough() {
         return plain(Pattern::TooFewRequests, too_few(stream));
     }
-    let fails = |check| findings.iter().find(|f| f.check == check && f.result == CheckResult::Failed);
+    let failed = |check| findings.iter().find(|f| f.check == check && f.result == CheckResult::Failed);
     let cov = stream.corrected_cov.unwrap_or(0.0);
     if cov <= CONSTANT_COV {
         return plain(Pattern::Constant, "the gaps between requests are nearly constant".to_owned());
     }
     if findings.iter().all(|finding| finding.result != CheckResult::Failed) {
-        let pattern = if *meant.arrivals() == ExpectedArrivals::FixedCount {
+        let pattern = if *expected.arrivals() == ExpectedArrivals::FixedCount {
             Pattern::PoissonFixedCount
         } else {
             Pattern::Poisson
@@ -52,7 +52,7 @@ pub(crate) fn classify(stream: &Stream, findings: &[Finding], meant: &ExpectedAr
         return Classification { pattern: Pattern::Bunched, bunches: Some(found), reason };
     }
     // In this order: gaps, counts, the other tests.
-    if let Some(cov) = fails(Check::Cov).and_then(|finding| finding.estimate) {
+    if let Some(cov) = failed(Check::Cov).and_then(|finding| finding.estimate) {
         let (pattern, how) = if cov < 1.0 {
             (Pattern::UnderDispersed, "under-dispersed")
         } else {
@@ -60,18 +60,18 @@ pub(crate) fn classify(stream: &Stream, findings: &[Finding], meant: &ExpectedAr
         };
         return plain(pattern, format!("the gaps between requests are {how} (CoV {cov:.2}; independent users: 1)"));
     }
-    if let Some(fit) = fails(Check::GammaFit).and_then(|finding| finding.estimate) {
+    if let Some(fit) = failed(Check::GammaFit).and_then(|finding| finding.estimate) {
         let (pattern, word) =
             if fit < 1.0 { (Pattern::UnderDispersed, "few") } else { (Pattern::OverDispersed, "many") };
         let reason = format!("too {word} gaps are short, compared with those of independent users");
         return plain(pattern, reason);
     }
-    if let Some(trend) = fails(Check::Trend).and_then(|finding| finding.estimate) {
+    if let Some(trend) = failed(Check::Trend).and_then(|finding| finding.estimate) {
         let way = if trend > 0.0 { "rises" } else { "falls" };
         let reason = format!("the rate {way} by {:.0} % of its mean during the run", 100.0 * trend.abs());
         return plain(Pattern::OverDispersed, reason);
     }
-    if let Some(idc) = fails(Check::Dispersion).and_then(|finding| finding.estimate) {
+    if let Some(idc) = failed(Check::Dispersion).and_then(|finding| finding.estimate) {
         return if idc < 1.0 {
             let reason = "gap by gap the requests are indistinguishable from those of independent users, but over longer times their number \
                            is under-dispersed: a closed or paced generator";
@@ -83,13 +83,13 @@ pub(crate) fn classify(stream: &Stream, findings: &[Finding], meant: &ExpectedAr
             )
         };
     }
-    if let Some(lag) = fails(Check::RepeatedPattern).and_then(|finding| finding.estimate) {
+    if let Some(lag) = failed(Check::RepeatedPattern).and_then(|finding| finding.estimate) {
         let period = span(lag * stream.mean_gap());
         let reason = format!("the pattern of gaps repeats every {lag:.0} requests ({period}): fixed timers");
         return plain(Pattern::UnderDispersed, reason);
     }
     for check in [Check::Spearman, Check::LjungBox] {
-        if let Some(r) = fails(check).and_then(|finding| finding.estimate) {
+        if let Some(r) = failed(check).and_then(|finding| finding.estimate) {
             let (pattern, word) =
                 if r < 0.0 { (Pattern::UnderDispersed, "negatively") } else { (Pattern::OverDispersed, "positively") };
             return plain(pattern, format!("consecutive gaps are {word} correlated"));

@@ -183,12 +183,12 @@ struct Cell {
 ///
 /// # Errors
 /// The recording cannot be read.
-pub(crate) fn policies(recording: &Recording, ask: &Criteria, window: &Window) -> io::Result<Vec<Policy>> {
+pub(crate) fn policies(recording: &Recording, criteria: &Criteria, window: &Window) -> io::Result<Vec<Policy>> {
     let (names, spans) = spans(recording, window);
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    let grouping = RowGroups::new(&recording.labels, &ask.classes);
+    let grouping = RowGroups::new(&recording.labels, &criteria.classes);
     let width = grouping.groups.len();
     let mut cells = vec![Cell::default(); spans.len() * width];
     let mut responses = Groups::<i64>::default();
@@ -317,8 +317,8 @@ mod tests {
 
     #[test]
     fn policies_count_settled_parts_of_blocks() {
-        let ask = Criteria { classes: vec![("buy".to_owned(), "long".to_owned())], ..Criteria::default() };
-        let found = policies(&run(|_, _| {}), &ask, &window(0.0, 24.0)).unwrap();
+        let criteria = Criteria { classes: vec![("buy".to_owned(), "long".to_owned())], ..Criteria::default() };
+        let found = policies(&run(|_, _| {}), &criteria, &window(0.0, 24.0)).unwrap();
         let [a, b] = &found[..] else { panic!("{found:?}") };
         assert_eq!((a.policy.as_str(), a.blocks, a.duration_s), ("a", 3, 9.0));
         let names: Vec<(RowKind, &str)> = a.rows.iter().map(|row| (row.kind, row.label.as_str())).collect();

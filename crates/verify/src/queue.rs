@@ -9,7 +9,7 @@ use crate::verdict::{NotCheckedReason, Queue, Stability, StabilityState};
 
 /// Maximum number of sessions that are tracked. Beyond it they are visits rather than users and would take too much
 /// memory.
-const MOST_SESSIONS: usize = 1_000_000;
+const MAX_SESSIONS: usize = 1_000_000;
 
 /// A session so far.
 struct Session {
@@ -31,21 +31,22 @@ pub(crate) fn queue(
     response_ms: Option<f64>,
     users: Option<Users>,
     rate_per_s: Option<f64>,
-    keeps_up: Option<&Stability>,
+    stability: Option<&Stability>,
 ) -> Queue {
-    let answered = keeps_up.is_some_and(|keeps_up| keeps_up.completed_rate_per_s > 0.0);
-    let applies = answered && keeps_up.is_none_or(|keeps_up| keeps_up.state != StabilityState::Overloaded);
-    let closed = keeps_up.is_some_and(|keeps_up| keeps_up.not_checked_reason == Some(NotCheckedReason::ClosedSystem));
+    let has_responses = stability.is_some_and(|stability| stability.completed_rate_per_s > 0.0);
+    let applies = has_responses && stability.is_none_or(|stability| stability.state != StabilityState::Overloaded);
+    let closed =
+        stability.is_some_and(|stability| stability.not_checked_reason == Some(NotCheckedReason::ClosedSystem));
     // In a closed system without responses each user sends one request at once, which is not a rate.
-    let rate_per_s = rate_per_s.filter(|_| answered || !closed);
+    let rate_per_s = rate_per_s.filter(|_| has_responses || !closed);
     let users_seen = users.map(|users| users.observed);
     // There cannot be more requests in flight than users. After a fast start and a hang, requests and responses are in
     // different parts of the run.
-    let possible = |rate: &f64| {
-        let under_way = response_ms.map(|response| rate * response / 1e3);
-        !closed || under_way.zip(users_seen).is_none_or(|(under_way, users)| under_way <= 1.1 * users as f64)
+    let plausible = |rate: &f64| {
+        let in_flight = response_ms.map(|response| rate * response / 1e3);
+        !closed || in_flight.zip(users_seen).is_none_or(|(in_flight, users)| in_flight <= 1.1 * users as f64)
     };
-    let law_rate = rate_per_s.filter(|_| applies).filter(possible);
+    let law_rate = rate_per_s.filter(|_| applies).filter(plausible);
     let concurrency = law_rate.zip(response_ms).map(|(rate, response)| rate * response / 1e3);
     let think_ms = users.and_then(|users| users.think_ms);
     let rtt_ms = response_ms.zip(think_ms).map(|(response, think)| response + think);
@@ -93,7 +94,7 @@ impl SessionTracker {
         match each.entry(event.session) {
             Entry::Vacant(place) => {
                 place.insert(Session { first_sent: sent, last_sent: sent, last_service: serving });
-                if each.len() > MOST_SESSIONS {
+                if each.len() > MAX_SESSIONS {
                     self.by_id = None;
                 }
             }

@@ -9,12 +9,12 @@ use offered_stats::values::Sorted;
 use crate::verdict::RequestStats;
 
 /// From this share of failed requests on, failures are reported first.
-const WORTH_TELLING: f64 = 0.01;
+const NOTABLE_FAILURE_SHARE: f64 = 0.01;
 
 impl RequestStats {
     /// The number of failed requests and of all requests, if at least 1 % failed.
     pub fn notable_failures(&self) -> Option<(u64, u64)> {
-        let many = self.failed > 0 && self.failed as f64 >= WORTH_TELLING * self.requests as f64;
+        let many = self.failed > 0 && self.failed as f64 >= NOTABLE_FAILURE_SHARE * self.requests as f64;
         many.then_some((self.failed, self.requests))
     }
 }

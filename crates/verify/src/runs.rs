@@ -18,21 +18,21 @@ use crate::verdict::WarningKind;
 
 /// Minimum number of requests of a run that starts at a clock jump; around a silence both runs together need twice as
 /// many.
-const LEAST: u64 = 50;
+const MIN_REQUESTS: u64 = 50;
 /// A silence is at least this long (ns) and at least this multiple of the 99th percentile of the gaps. Among n
 /// exponential gaps the longest is about ln(n) means; 30 times their 99th percentile is 138 means, which only a stopped
 /// stream reaches.
 const SILENCE: (u64, u64) = (10_000_000_000, 30);
 /// Without other evidence a silence of at least this length separates two runs: every tool has timed out by then.
-const LONG: u64 = 60_000_000_000;
+const LONG_SILENCE: u64 = 60_000_000_000;
 /// Users are recognised by the first 3 of them, if there are at least 10.
-const KNOWN: (usize, usize) = (3, 10);
+const RECOGNISED_USERS: (usize, usize) = (3, 10);
 /// Number of requests after a silence that are searched for users.
-const FIRST: u64 = 200;
+const SEARCHED_REQUESTS: u64 = 200;
 /// A clock jump that separates two runs is at least this long (ns), and half the duration recorded so far.
-const JUMP: u64 = 1_000_000_000;
+const MIN_JUMP: u64 = 1_000_000_000;
 /// More parts than this are a pattern of the arrivals, not appended runs.
-const MOST: usize = 20;
+const MAX_RUNS: usize = 20;
 
 /// The runs of a recording, and the warnings about their separation.
 #[derive(Debug)]
@@ -56,8 +56,8 @@ pub(crate) fn split(recording: &Recording) -> io::Result<Split> {
     for rows in parts {
         runs.extend(split_at_silences(Rows { recording, rows }, &mut evidence)?);
     }
-    let doubts = evidence.warnings(runs.len());
-    Ok(Split { runs, warnings: doubts })
+    let warnings = evidence.warnings(runs.len());
+    Ok(Split { runs, warnings: warnings })
 }
 
 /// The evidence for starts of runs and for stalls.
@@ -132,12 +132,12 @@ fn split_at_clock_jumps(recording: &Recording) -> io::Result<Vec<Range<u64>>> {
     recording.events.each_answer(|event| {
         if let Some(sent) = event.sent {
             let end = event.done.unwrap_or(sent);
-            let jump = (part.last_sent.saturating_sub(part.first) / 2).max(JUMP);
+            let jump = (part.last_sent.saturating_sub(part.first) / 2).max(MIN_JUMP);
             let jumps_back = |from: u64, to: u64| to.checked_sub(from).is_some_and(|back| back > jump);
             let jumped =
                 part.first != u64::MAX && jumps_back(sent.0, part.last_sent) && jumps_back(end.0, part.last_done);
             // More parts than this are not runs and need not be stored.
-            if jumped && parts.len() <= MOST {
+            if jumped && parts.len() <= MAX_RUNS {
                 parts.push(std::mem::replace(&mut part, Part::new(row)));
             }
             part.first = part.first.min(sent.0);
@@ -150,7 +150,7 @@ fn split_at_clock_jumps(recording: &Recording) -> io::Result<Vec<Range<u64>>> {
     })?;
     parts.push(part);
     let sorted_by_session = recording.sessions_known && parts.iter().all(|part| part.single_session);
-    if parts.len() > MOST || parts.iter().any(|part| part.rows < LEAST) || sorted_by_session {
+    if parts.len() > MAX_RUNS || parts.iter().any(|part| part.rows < MIN_REQUESTS) || sorted_by_session {
         return whole();
     }
     Ok(parts.iter().map(|part| part.start..part.start + part.rows).collect())
@@ -162,14 +162,14 @@ struct Silence {
     before: u64,
     after: u64,
     /// Number of requests before it.
-    launches: u64,
+    requests: u64,
     /// The sent time of the last request that is searched for users.
     until: u64,
 }
 
 /// Finds silences among requests in the order of their sent times.
 struct SilenceFinder {
-    launches: u64,
+    requests: u64,
     gaps: Values,
     /// The first entry is the start of the first run.
     silences: Vec<Silence>,
@@ -178,17 +178,19 @@ struct SilenceFinder {
 
 impl SilenceFinder {
     fn add(&mut self, sent: u64) {
-        let gap = sent - if self.launches == 0 { sent } else { self.last };
-        if self.launches > 0 {
+        let gap = sent - if self.requests == 0 { sent } else { self.last };
+        if self.requests > 0 {
             self.gaps.add(gap);
         }
-        if self.launches == 0 || gap >= SILENCE.0 {
-            self.silences.push(Silence { before: self.last, after: sent, launches: self.launches, until: sent });
+        if self.requests == 0 || gap >= SILENCE.0 {
+            self.silences.push(Silence { before: self.last, after: sent, requests: self.requests, until: sent });
         }
-        for silence in self.silences.iter_mut().rev().take_while(|silence| self.launches < silence.launches + FIRST) {
+        for silence in
+            self.silences.iter_mut().rev().take_while(|silence| self.requests < silence.requests + SEARCHED_REQUESTS)
+        {
             silence.until = sent;
         }
-        self.launches += 1;
+        self.requests += 1;
         self.last = sent;
     }
 }
@@ -196,46 +198,46 @@ impl SilenceFinder {
 /// The runs in these rows. One of them may have few requests: a trial whose data remained in the file.
 fn split_at_silences(rows: Rows, evidence: &mut Evidence) -> io::Result<Vec<RunRange>> {
     let source = |give: &mut dyn FnMut(u64)| rows.sent(|sent, _| give(sent));
-    let fresh = || SilenceFinder { launches: 0, gaps: Values::default(), silences: Vec::new(), last: 0 };
-    let SilenceFinder { launches, gaps, silences, last } = in_order(&source, fresh, SilenceFinder::add)?;
-    let Some(from) = silences.first().map(|beginning| beginning.after) else { return Ok(Vec::new()) };
+    let fresh = || SilenceFinder { requests: 0, gaps: Values::default(), silences: Vec::new(), last: 0 };
+    let SilenceFinder { requests, gaps, silences, last } = in_order(&source, fresh, SilenceFinder::add)?;
+    let Some(from) = silences.first().map(|start_of_run| start_of_run.after) else { return Ok(Vec::new()) };
     let one = vec![RunRange { rows: rows.rows.clone(), from, to: last }];
-    if launches < 2 * LEAST {
+    if requests < 2 * MIN_REQUESTS {
         return Ok(one);
     }
     let silence = SILENCE.0.max(SILENCE.1 * gaps.sorted().quantile(0.99).unwrap_or(0));
-    let parts = |part: &Silence| part.launches == 0 || part.after - part.before >= silence;
-    let beginnings: Vec<Silence> = silences.into_iter().filter(parts).collect();
-    if beginnings.len() < 2 || beginnings.len() > MOST {
+    let parts = |part: &Silence| part.requests == 0 || part.after - part.before >= silence;
+    let starts: Vec<Silence> = silences.into_iter().filter(parts).collect();
+    if starts.len() < 2 || starts.len() > MAX_RUNS {
         return Ok(one);
     }
-    let found = RunStart::all(&rows, &beginnings)?;
+    let found = RunStart::all(&rows, &starts)?;
     let (mut runs, mut start): (Vec<RunRange>, usize) = (Vec::new(), 0);
-    for at in 1..beginnings.len() {
-        let Silence { before, after, .. } = beginnings[at];
+    for at in 1..starts.len() {
+        let Silence { before, after, .. } = starts[at];
         let place = format!("a silence of {} after {}", span((after - before) as f64), span((before - from) as f64));
         let first = found[start].users(before);
         match found[at].restart(&first, after - before) {
-            Ok(why) => {
-                evidence.restarts.push(format!("{place}, {why}"));
-                runs.push(RunRange { rows: rows.rows.clone(), from: beginnings[start].after, to: before });
+            Ok(reason) => {
+                evidence.restarts.push(format!("{place}, {reason}"));
+                runs.push(RunRange { rows: rows.rows.clone(), from: starts[start].after, to: before });
                 start = at;
             }
-            Err(why) => evidence.stalls.push(format!("{place}, {why}")),
+            Err(reason) => evidence.stalls.push(format!("{place}, {reason}")),
         }
     }
-    runs.push(RunRange { rows: rows.rows, from: beginnings[start].after, to: last });
+    runs.push(RunRange { rows: rows.rows, from: starts[start].after, to: last });
     Ok(runs)
 }
 
 fn has_many_users(rows: &Rows) -> io::Result<bool> {
     let mut users = HashSet::new();
     rows.sent(|_, event| {
-        if users.len() < KNOWN.1 {
+        if users.len() < RECOGNISED_USERS.1 {
             users.insert(event.session);
         }
     })?;
-    Ok(users.len() >= KNOWN.1)
+    Ok(users.len() >= RECOGNISED_USERS.1)
 }
 
 /// What distinguishes the start of a run from the end of a stall.
@@ -249,22 +251,22 @@ struct RunStart {
 
 impl RunStart {
     /// The starts of all `beginnings` in `rows`.
-    fn all(rows: &Rows, beginnings: &[Silence]) -> io::Result<Vec<Self>> {
+    fn all(rows: &Rows, starts: &[Silence]) -> io::Result<Vec<Self>> {
         let users_known = rows.recording.sessions_known && has_many_users(rows)?;
         let begin = |_: &Silence| Self { waiting: 0, first: users_known.then(Vec::new) };
-        let mut all: Vec<Self> = beginnings.iter().map(begin).collect();
+        let mut all: Vec<Self> = starts.iter().map(begin).collect();
         rows.sent(|sent, event| {
-            for (beginning, silence) in all.iter_mut().zip(beginnings) {
+            for (start_of_run, silence) in all.iter_mut().zip(starts) {
                 let spans = sent <= silence.before && event.done.is_some_and(|done| done.0 >= silence.after);
-                beginning.waiting += u64::from(spans);
+                start_of_run.waiting += u64::from(spans);
                 if let Some(first) =
-                    beginning.first.as_mut().filter(|_| (silence.after..=silence.until).contains(&sent))
+                    start_of_run.first.as_mut().filter(|_| (silence.after..=silence.until).contains(&sent))
                 {
                     first.push((sent, event.session));
                 }
             }
         })?;
-        all.iter_mut().flat_map(|beginning| &mut beginning.first).for_each(|first| first.sort_unstable());
+        all.iter_mut().flat_map(|start_of_run| &mut start_of_run.first).for_each(|first| first.sort_unstable());
         Ok(all)
     }
 
@@ -272,7 +274,7 @@ impl RunStart {
     fn users(&self, last: u64) -> Vec<u64> {
         let mut users = Vec::new();
         for (_, user) in self.first.iter().flatten().take_while(|(sent, _)| *sent <= last) {
-            if users.len() < KNOWN.0 && !users.contains(user) {
+            if users.len() < RECOGNISED_USERS.0 && !users.contains(user) {
                 users.push(*user);
             }
         }
@@ -286,10 +288,10 @@ impl RunStart {
         if waiting > 0 {
             return Err(format!("and {waiting} earlier requests completed only after it"));
         }
-        if first.len() == KNOWN.0 && first == self.users(u64::MAX) {
+        if first.len() == RECOGNISED_USERS.0 && first == self.users(u64::MAX) {
             return Ok("then the same users start in the same order".into());
         }
-        if silence >= LONG {
+        if silence >= LONG_SILENCE {
             return Ok("longer than the timeouts of tools".into());
         }
         Err("and no evidence that another run starts there".into())

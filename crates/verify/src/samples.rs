@@ -23,8 +23,8 @@ pub struct Sample {
 ///
 /// # Errors
 /// The recording cannot be read.
-pub fn samples(recording: &Recording, ask: &Criteria) -> io::Result<Vec<Sample>> {
-    let Some(scope) = Scope::of(recording, ask) else { return Ok(Vec::new()) };
+pub fn samples(recording: &Recording, criteria: &Criteria) -> io::Result<Vec<Sample>> {
+    let Some(scope) = Scope::of(recording, criteria) else { return Ok(Vec::new()) };
     let labels = recording.labels.iter().enumerate().map(|(at, name)| (name.as_str(), Some(at as u16)));
     let mut labels: Vec<(&str, Option<u16>)> = labels.collect();
     labels.sort_unstable();

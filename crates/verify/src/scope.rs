@@ -89,7 +89,7 @@ impl Key for ScheduledRequest {
 }
 
 /// Sorting slows down if more requests than this are in flight at a time.
-const WINDOW: usize = 1_000_000;
+const SORT_WINDOW: usize = 1_000_000;
 
 /// Creates a collector with `fresh` and passes it everything from `source`, in ascending order.
 pub(crate) fn in_order<K: Key, C>(
@@ -97,35 +97,35 @@ pub(crate) fn in_order<K: Key, C>(
     fresh: impl Fn() -> C,
     add: impl Fn(&mut C, K),
 ) -> io::Result<C> {
-    ascending(source, WINDOW, fresh, add)
+    ascending(source, SORT_WINDOW, fresh, add)
 }
 
 impl<'a> Scope<'a> {
     /// The scope of `ask` over all of `recording`; `None` if no request was sent.
-    pub fn of(recording: &'a Recording, ask: &Criteria) -> Option<Self> {
-        Some(Self::new(recording, &RunRange::whole(recording)?, ask))
+    pub fn of(recording: &'a Recording, criteria: &Criteria) -> Option<Self> {
+        Some(Self::new(recording, &RunRange::whole(recording)?, criteria))
     }
 
     /// The window of `ask` in `run`.
-    pub(crate) fn new(recording: &'a Recording, run: &RunRange, ask: &Criteria) -> Self {
+    pub(crate) fn new(recording: &'a Recording, run: &RunRange, criteria: &Criteria) -> Self {
         let (origin, end, open) = if recording.on_run_clock {
             // A run of `offered` fills its recording.
             let last = || recording.events.extent().last_meant.map_or(0, |last| last.0.saturating_add(1));
-            (0, ask.duration.map_or_else(last, |lasts| lasts.0), 0)
+            (0, criteria.duration.map_or_else(last, |lasts| lasts.0), 0)
         } else {
             // Both ends are inclusive.
             (run.from, run.to, 1)
         };
-        let from = origin.saturating_add(ask.skip_first.0);
-        let to = end.saturating_sub(ask.skip_last.0);
-        let to = ask.take.map_or(to, |take| to.min(from.saturating_add(take.0)));
+        let from = origin.saturating_add(criteria.skip_first.0);
+        let to = end.saturating_sub(criteria.skip_last.0);
+        let to = criteria.take.map_or(to, |take| to.min(from.saturating_add(take.0)));
         Self {
             recording,
             run: (run.rows.start, run.rows.end, run.from, run.to),
             origin,
             from,
             to: to.saturating_add(open),
-            failures: ask.failures,
+            failures: criteria.failures,
         }
     }
 
@@ -148,9 +148,9 @@ impl<'a> Scope<'a> {
     /// Passes the key of every row of the run to `see`.
     pub(crate) fn each_key(self, mut see: impl FnMut(Place)) -> io::Result<()> {
         let mut is_of_rows = self.row_filter();
-        self.recording.events.each_place(|place| {
+        self.recording.events.each_place(|key| {
             if is_of_rows() {
-                see(place);
+                see(key);
             }
         })
     }
@@ -167,25 +167,25 @@ impl<'a> Scope<'a> {
 
     /// The sent time of this request, if it is in the window.
     #[inline]
-    pub(crate) fn sent_time(self, place: Place) -> Option<u64> {
-        let sent = place.sent?.0;
-        let at = if self.recording.on_run_clock { place.intended.0 } else { sent };
-        let counts = self.failures == Failures::Keep || place.outcome == Outcome::Ok;
+    pub(crate) fn sent_time(self, key: Place) -> Option<u64> {
+        let sent = key.sent?.0;
+        let at = if self.recording.on_run_clock { key.intended.0 } else { sent };
+        let counts = self.failures == Failures::Keep || key.outcome == Outcome::Ok;
         ((self.from..self.to).contains(&at) && counts).then_some(sent)
     }
 
     /// The same, with the fields for sorting.
     #[inline]
-    pub(crate) fn sent_request(self, place: Place) -> Option<SentRequest> {
-        let sent = self.sent_time(place)?;
-        Some(SentRequest { sent, label: place.label, worker: place.worker, first: place.step == 0 })
+    pub(crate) fn sent_request(self, key: Place) -> Option<SentRequest> {
+        let sent = self.sent_time(key)?;
+        Some(SentRequest { sent, label: key.label, worker: key.worker, first: key.step == 0 })
     }
 
     /// Whether this request was scheduled in the window, sent or not. A request for which its session lacked a value
     /// could not be sent and does not count.
     #[inline]
-    pub(crate) fn is_scheduled_in_window(self, place: Place) -> bool {
-        (self.from..self.to).contains(&place.intended.0) && place.outcome != Outcome::NoValue
+    pub(crate) fn is_scheduled_in_window(self, key: Place) -> bool {
+        (self.from..self.to).contains(&key.intended.0) && key.outcome != Outcome::NoValue
     }
 
     /// Whether `event` was sent during the run.
@@ -253,10 +253,10 @@ impl<'a> Scope<'a> {
     }
 
     /// The window for the verdict: it contains `launches` of the `all` sent requests of the run.
-    pub(crate) fn window(self, launches: u64, all: u64) -> Window {
+    pub(crate) fn window(self, requests: u64, all: u64) -> Window {
         let since = |at: u64| Instant(self.origin).until(Instant(at)).as_secs_f64();
         let last = if self.recording.on_run_clock { self.to } else { self.to - 1 };
-        Window { start_s: since(self.from), end_s: since(last), requests: launches, excluded: all - launches.min(all) }
+        Window { start_s: since(self.from), end_s: since(last), requests: requests, excluded: all - requests.min(all) }
     }
 
     /// The interval in which arrivals and completions are counted for stability; `None` if it is empty.

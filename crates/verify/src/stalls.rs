@@ -9,9 +9,9 @@ use offered_base::Nanos;
 use crate::verdict::Stalls;
 
 /// Requests with less lateness than this are not late.
-const LATE: Nanos = Nanos::from_millis(1);
+const MIN_LATENESS: Nanos = Nanos::from_millis(1);
 /// Requests with less lateness than this multiple of the median are not late.
-const USUAL: u64 = 20;
+const MEDIAN_FACTOR: u64 = 20;
 
 /// Finds stalls in requests that come in the order of their scheduled times.
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub(crate) struct StallDetector {
 impl StallDetector {
     /// Creates a detector; `usual` is the median lateness.
     pub(crate) fn new(usual: Nanos) -> Self {
-        Self { min_lateness: LATE.0.max(usual.0.saturating_mul(USUAL)), ..Self::default() }
+        Self { min_lateness: MIN_LATENESS.0.max(usual.0.saturating_mul(MEDIAN_FACTOR)), ..Self::default() }
     }
 
     /// Adds a request; both times are in nanoseconds.

@@ -15,11 +15,11 @@ use crate::verdict::Pattern;
 use crate::windows::Ladder;
 
 /// Number of consecutive gaps, from the middle of the stream, for tests that take more than linear time.
-const STRETCH: u64 = 50_000;
+const MAX_STRETCH: u64 = 50_000;
 /// The length of the windows for counts, in mean gaps.
-const GAPS_A_WINDOW: f64 = 3.0;
+const GAPS_PER_WINDOW: f64 = 3.0;
 /// Maximum number of blocks in which a trend is tested.
-const BLOCKS: u64 = 50;
+const MAX_BLOCKS: u64 = 50;
 
 /// A stream of sent requests.
 pub(crate) struct Stream {
@@ -171,8 +171,8 @@ struct Collected {
 impl Collected {
     fn new(ends: Ends, tick: u64, seed: Seed) -> Self {
         let (first, to) = (ends.first, ends.last);
-        let window = (GAPS_A_WINDOW * ends.mean_gap()).max(1.0) as u64;
-        let blocks = BLOCKS.min(ends.gaps() / 10);
+        let window = (GAPS_PER_WINDOW * ends.mean_gap()).max(1.0) as u64;
+        let blocks = MAX_BLOCKS.min(ends.gaps() / 10);
         let block = (ends.length() / blocks.max(1)).max(1);
         let long = is_long_enough(ends, tick as f64);
         Self {
@@ -217,7 +217,7 @@ impl Collected {
             self.sample.push(gap as f64);
             self.to_draw -= 1;
         }
-        if middle_range(self.ends.gaps(), STRETCH).contains(&number) {
+        if middle_range(self.ends.gaps(), MAX_STRETCH).contains(&number) {
             self.stretch.push(gap as f64);
         }
     }

@@ -47,8 +47,8 @@ struct RowInfo {
 ///
 /// # Errors
 /// The recording cannot be read.
-pub fn toolkit(recording: &Recording, ask: &Criteria) -> io::Result<Option<Tables>> {
-    let Some(scope) = Scope::of(recording, ask) else { return Ok(None) };
+pub fn toolkit(recording: &Recording, criteria: &Criteria) -> io::Result<Option<Tables>> {
+    let Some(scope) = Scope::of(recording, criteria) else { return Ok(None) };
     let mut columns = TableCollector::new(scope, RateRule::Toolkit);
     scope.each_sent(|sent, event| columns.add(sent, event))?;
     let labels = recording.labels.len();

@@ -15,8 +15,8 @@ use crate::{Check, CheckResult, Criteria, ExpectedArrivals, Failures, Pattern, V
 
 const S: f64 = 1e9;
 
-fn verify(recording: &Recording, ask: &Criteria) -> Verdict {
-    crate::verify(recording, ask).unwrap()
+fn verify(recording: &Recording, criteria: &Criteria) -> Verdict {
+    crate::verify(recording, criteria).unwrap()
 }
 
 fn merge(parts: Vec<(String, Recording)>) -> Recording {
@@ -207,8 +207,8 @@ fn closed_users_are_under_dispersed_in_counts_with_a_cov_near_one() {
         let long = verdict.dispersion.last().unwrap();
         assert!((long.idc - scv).abs() < 0.3, "{long:?}");
         // A closed system is specified.
-        let ask = Criteria { expected: ExpectedArrivals::Closed { users: 200, think }, ..Criteria::default() };
-        let meant = verify(&recording, &ask);
+        let criteria = Criteria { expected: ExpectedArrivals::Closed { users: 200, think }, ..Criteria::default() };
+        let meant = verify(&recording, &criteria);
         assert_eq!(meant.validity, Validity::Valid, "{:?}", meant.findings);
         assert!((meant.queue.users.unwrap() - 200.0).abs() < 4.0, "{:?}", meant.queue);
         assert!((meant.queue.think_ms.unwrap() - 1000.0).abs() < 20.0, "{:?}", meant.queue);
@@ -265,12 +265,12 @@ fn partly_open_sessions_are_judged_by_their_arrivals() {
     }
     recording.sessions_known = true;
     assert_eq!(pattern(&recording).1, Validity::Invalid);
-    let ask = Criteria {
+    let criteria = Criteria {
         expected: ExpectedArrivals::PartlyOpen(Box::new(ExpectedArrivals::Poisson)),
         target_rate_per_s: Some(20.0),
         ..Criteria::default()
     };
-    let verdict = verify(&recording, &ask);
+    let verdict = verify(&recording, &criteria);
     assert_eq!((verdict.pattern, verdict.validity), (Pattern::Poisson, Validity::Valid), "{}", verdict.reason);
     // Sessions and requests each have their own rate and CoV.
     let sessions = verdict.sessions.unwrap();
@@ -318,18 +318,18 @@ fn late_and_unsent_requests_are_invalid() {
 fn windows_and_failures_exclude_requests() {
     let mut recording = launched((0..=100).map(|i| f64::from(i) * S));
     recording.edit()[50].outcome = Outcome::HttpError;
-    let ask = Criteria {
+    let criteria = Criteria {
         skip_first: Nanos::from_secs(10),
         skip_last: Nanos::from_secs(20),
         take: Some(Nanos::from_secs(60)),
         ..Criteria::default()
     };
-    let verdict = verify(&recording, &ask);
+    let verdict = verify(&recording, &criteria);
     // Both ends inclusive: 10, 11, ... 70.
     assert_eq!((verdict.window.start_s, verdict.window.end_s), (10.0, 70.0));
     assert_eq!((verdict.window.requests, verdict.window.excluded), (61, 40));
     assert_eq!(verdict.gaps.last().unwrap().n, 60);
-    let dropped = verify(&recording, &Criteria { failures: Failures::Drop, ..ask });
+    let dropped = verify(&recording, &Criteria { failures: Failures::Drop, ..criteria });
     assert_eq!((dropped.window.requests, dropped.gaps.last().unwrap().max_ms), (60, 2000.0));
 }
 
@@ -416,13 +416,13 @@ fn merged_generators_are_one_stream() {
     };
     let merged = merge(vec![("a".into(), part(0.0)), ("b".into(), part(1e6))]);
     assert_eq!((merged.events.launches(), merged.labels.len()), (1000, 2));
-    let ask = Criteria {
+    let criteria = Criteria {
         expected: ExpectedArrivals::Constant,
         target_rate_per_s: Some(1000.0),
         by_threads: true,
         ..Criteria::default()
     };
-    let verdict = verify(&merged, &ask);
+    let verdict = verify(&merged, &criteria);
     assert_eq!((verdict.pattern, verdict.validity), (Pattern::Constant, Validity::Valid));
     assert_eq!((verdict.gaps.len(), verdict.by_threads.len()), (3, 2));
     assert!(verdict.warnings[0].message.contains("clocks"), "{:?}", verdict.warnings);
@@ -431,14 +431,14 @@ fn merged_generators_are_one_stream() {
 #[test]
 fn samples_are_what_the_tables_summarise() {
     let recording = poisson(300, 10.0, 1);
-    let ask = Criteria { skip_first: Nanos::from_secs(5), ..Criteria::default() };
-    let (all, verdict) = (crate::samples(&recording, &ask).unwrap(), verify(&recording, &ask));
+    let criteria = Criteria { skip_first: Nanos::from_secs(5), ..Criteria::default() };
+    let (all, verdict) = (crate::samples(&recording, &criteria).unwrap(), verify(&recording, &criteria));
     assert_eq!(all.iter().map(|sample| sample.label.as_str()).collect::<Vec<_>>(), ["a", "Total"]);
     let total = all.last().unwrap();
     assert_eq!(total.gaps.len() as u64, verdict.gaps.last().unwrap().n);
     assert_eq!(total.gaps.iter().copied().max().unwrap() as f64 / 1e6, verdict.gaps.last().unwrap().max_ms);
     assert_eq!(total.responses.len() as u64, verdict.responses.last().unwrap().n);
-    assert!(crate::samples(&Recording::default(), &ask).unwrap().is_empty());
+    assert!(crate::samples(&Recording::default(), &criteria).unwrap().is_empty());
 }
 
 #[test]

@@ -36,20 +36,20 @@ impl ThresholdSensitivity {
     /// all counts are zero.
     pub(crate) fn of(
         recording: &Recording,
-        ask: &Criteria,
+        criteria: &Criteria,
         launches: &[TimeStats],
         judged: &Window,
-        effect: Option<&GeneratorError>,
+        error: Option<&GeneratorError>,
     ) -> io::Result<Self> {
-        let effect = effect.filter(|effect| effect.exceeds_tolerance());
-        let (Some(effect), Some(counted), mut of) = (effect, ask.measured_interval(), Self::default()) else {
+        let error = error.filter(|error| error.exceeds_tolerance());
+        let (Some(error), Some(counted), mut of) = (error, criteria.measured_interval(), Self::default()) else {
             return Ok(Self::default());
         };
-        let measured = Measurements::new(recording, launches, judged, counted).with_pages(ask.pages.clone());
-        for threshold in &ask.thresholds {
-            match possible_range(threshold, &measured, effect)? {
+        let measurements = Measurements::new(recording, launches, judged, counted).with_pages(criteria.pages.clone());
+        for threshold in &criteria.thresholds {
+            match possible_range(threshold, &measurements, error)? {
                 None => of.unmeasured += 1,
-                Some(ends) if is_affected(threshold, ends) => of.affected += 1,
+                Some(range) if is_affected(threshold, range) => of.affected += 1,
                 Some(_) => of.unaffected += 1,
             }
         }
@@ -65,13 +65,13 @@ impl ThresholdSensitivity {
 /// The possible range of the value, if the generator error can change the result of the threshold; otherwise `None`.
 pub(crate) fn affected_range(
     threshold: &Threshold,
-    measured: &Measurements,
-    effect: &GeneratorError,
+    measurements: &Measurements,
+    error: &GeneratorError,
 ) -> io::Result<Option<[f64; 2]>> {
-    if !effect.exceeds_tolerance() {
+    if !error.exceeds_tolerance() {
         return Ok(None);
     }
-    Ok(possible_range(threshold, measured, effect)?.filter(|ends| is_affected(threshold, *ends)))
+    Ok(possible_range(threshold, measurements, error)?.filter(|range| is_affected(threshold, *range)))
 }
 
 fn is_affected(threshold: &Threshold, [low, high]: [f64; 2]) -> bool {
@@ -81,14 +81,14 @@ fn is_affected(threshold: &Threshold, [low, high]: [f64; 2]) -> bool {
 /// The range of the value with a punctual generator; `None` if nothing was measured.
 fn possible_range(
     threshold: &Threshold,
-    measured: &Measurements,
-    effect: &GeneratorError,
+    measurements: &Measurements,
+    error: &GeneratorError,
 ) -> io::Result<Option<[f64; 2]>> {
-    let [less, more] = effect.bunching_range();
-    let (fewer, bunched) = (less > effect.tolerance, more > effect.tolerance);
+    let [less, more] = error.bunching_range();
+    let (fewer, bunched) = (less > error.tolerance, more > error.tolerance);
     let of = |quantity| {
         let metric = Metric { quantity, ..threshold.metric.clone() };
-        Ok::<_, io::Error>(measured.estimate(&metric)?.map(|estimate| estimate.value))
+        Ok::<_, io::Error>(measurements.estimate(&metric)?.map(|estimate| estimate.value))
     };
     // A thread that sends late also reads late. Without a successful response, one might have come in no time.
     let unread = |service, statistic| {
@@ -96,7 +96,7 @@ fn possible_range(
         Ok::<_, io::Error>((service.unwrap_or(0.0) - late.unwrap_or(0.0).max(0.0)).max(0.0))
     };
     let Some(value) = of(threshold.metric.quantity)? else { return Ok(None) };
-    let least = match threshold.metric.quantity {
+    let lower = match threshold.metric.quantity {
         // A request that failed in a bunch might have succeeded without it.
         Quantity::Response(statistic) | Quantity::Service(statistic) if bunched => {
             unread(Quantity::ServiceOk(statistic), statistic)?
@@ -123,5 +123,5 @@ fn possible_range(
             return Ok(Some([value; 2]));
         }
     };
-    Ok(Some([least.min(value) / (1.0 + more), least.max(value) / (1.0 - less)]))
+    Ok(Some([lower.min(value) / (1.0 + more), lower.max(value) / (1.0 - less)]))
 }

@@ -34,17 +34,21 @@ impl ThresholdResult {
     ///
     /// # Errors
     /// The recording cannot be read.
-    pub fn check_all(thresholds: &[Threshold], measured: &Measurements, verdict: &Verdict) -> io::Result<Vec<Self>> {
-        let believable = verdict.validity != Validity::Invalid;
-        let effect = verdict.generator_error.as_ref().filter(|_| believable);
+    pub fn check_all(
+        thresholds: &[Threshold],
+        measurements: &Measurements,
+        verdict: &Verdict,
+    ) -> io::Result<Vec<Self>> {
+        let usable = verdict.validity != Validity::Invalid;
+        let error = verdict.generator_error.as_ref().filter(|_| usable);
         let check = |threshold: &Threshold| {
-            let value = measured.estimate(&threshold.metric)?.map(|estimate| estimate.value);
-            let between = effect
-                .map(|effect| threshold_sensitivity::affected_range(threshold, measured, effect))
+            let value = measurements.estimate(&threshold.metric)?.map(|estimate| estimate.value);
+            let between = error
+                .map(|error| threshold_sensitivity::affected_range(threshold, measurements, error))
                 .transpose()?
                 .flatten();
             let judgement = match value {
-                Some(value) if believable && between.is_none() => Self::compare(threshold, value),
+                Some(value) if usable && between.is_none() => Self::compare(threshold, value),
                 _ => CheckResult::NotChecked,
             };
             Ok(Self { threshold: threshold.clone(), value, result: judgement, possible_range: between })
@@ -207,15 +211,15 @@ mod tests {
         Recording::of_run((0..1000).map(event).collect(), vec!["even".to_owned(), "odd".to_owned()])
     }
 
-    fn checked(text: &str, believable: bool) -> ThresholdResult {
+    fn checked(text: &str, usable: bool) -> ThresholdResult {
         let recording = recording();
         let verdict = verify(&recording, &Criteria::default()).unwrap();
-        let measured =
+        let measurements =
             Measurements::new(&recording, &verdict.gaps, &verdict.window, Instant::ZERO..Instant::from_secs(10));
-        let judgement = if believable { Validity::Valid } else { Validity::Invalid };
+        let judgement = if usable { Validity::Valid } else { Validity::Invalid };
         ThresholdResult::check_all(
             &[text.parse().unwrap()],
-            &measured,
+            &measurements,
             &Verdict { validity: judgement, ..verdict.clone() },
         )
         .unwrap()
@@ -279,14 +283,14 @@ mod tests {
         }
         let recording = Recording::of_run(events, vec!["page".to_owned(), "plain".to_owned()]);
         let verdict = verify(&recording, &Criteria::default()).unwrap();
-        let measured =
+        let measurements =
             Measurements::new(&recording, &verdict.gaps, &verdict.window, Instant::ZERO..Instant::from_secs(10));
-        let of = |text: &str, measured: &Measurements| {
+        let of = |text: &str, measurements: &Measurements| {
             let threshold: Threshold = text.parse().unwrap();
-            measured.estimate(&threshold.metric).unwrap().map(|estimate| estimate.value)
+            measurements.estimate(&threshold.metric).unwrap().map(|estimate| estimate.value)
         };
         let near = |text, value: f64| {
-            let found = of(text, &measured).unwrap();
+            let found = of(text, &measurements).unwrap();
             assert!(found == value || (found - value).abs() < 1e-3 * value, "{text}: {found}");
         };
         near("errors < 1%", 0.05);
@@ -299,11 +303,11 @@ mod tests {
         near("objects.p40 < 1s", 0.01);
         near("objects.p60 < 1s", 0.03);
         near("objects.p97 < 1s", f64::INFINITY);
-        assert_eq!(of("page.errors{plain} < 1%", &measured), None, "not measured");
+        assert_eq!(of("page.errors{plain} < 1%", &measurements), None, "not measured");
         // If no object of a request ever completed, only the workload shows that it has objects.
-        let measured = measured.with_pages(vec!["plain".to_owned()]);
-        assert_eq!(of("page.errors{plain} < 1%", &measured), Some(0.0));
-        assert!((of("page.errors < 1%", &measured).unwrap() - 0.05).abs() < 1e-9);
+        let measurements = measurements.with_pages(vec!["plain".to_owned()]);
+        assert_eq!(of("page.errors{plain} < 1%", &measurements), Some(0.0));
+        assert!((of("page.errors < 1%", &measurements).unwrap() - 0.05).abs() < 1e-9);
     }
 
     #[test]
@@ -328,11 +332,11 @@ mod tests {
     fn too_few_values_have_an_infinite_interval() {
         let recording = recording();
         let verdict = verify(&recording, &Criteria::default()).unwrap();
-        let measured =
+        let measurements =
             Measurements::new(&recording, &verdict.gaps, &verdict.window, Instant::ZERO..Instant::from_secs(10));
         let width = |text: &str| {
             let threshold: Threshold = text.parse().unwrap();
-            measured.estimate(&threshold.metric).unwrap().unwrap().half_width()
+            measurements.estimate(&threshold.metric).unwrap().unwrap().half_width()
         };
         assert!(width("p90 < 1s") < 0.01, "every second is like every other: {}", width("p90 < 1s"));
         assert_eq!(width("p99.9 < 1s"), f64::INFINITY);

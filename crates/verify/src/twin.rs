@@ -27,11 +27,11 @@ use serde::{Deserialize, Serialize};
 use crate::verdict::Window;
 
 /// Approximate maximum number of requests that are compared.
-const MOST: u64 = 1_000_000;
-/// Number of batches. A confidence interval needs at least `FEWEST` batches of at least `LEAST` pairs.
+const MAX_PAIRS: u64 = 1_000_000;
+/// Number of batches. A confidence interval needs at least `MIN_BATCHES` batches of at least `MIN_PAIRS_PER_BATCH` pairs.
 const BATCHES: usize = 32;
-const FEWEST: usize = 16;
-const LEAST: usize = 8;
+const MIN_BATCHES: usize = 16;
+const MIN_PAIRS_PER_BATCH: usize = 8;
 
 /// A run compared with a simulation of its server model under the same requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -150,7 +150,7 @@ pub struct PairSampler {
 impl PairSampler {
     /// For a run of this number of requests: all of up to a million, otherwise about a million.
     pub fn of(launches: u64) -> Self {
-        Self { one_in: launches.div_ceil(MOST).max(1) }
+        Self { one_in: launches.div_ceil(MAX_PAIRS).max(1) }
     }
 
     /// Whether this request is compared.
@@ -200,23 +200,23 @@ impl Twin {
     pub fn of(
         recording: &Recording,
         window: &Window,
-        sieve: PairSampler,
+        sampler: PairSampler,
         model: String,
-        mut counterparts: Vec<SimulatedRequest>,
+        mut simulated: Vec<SimulatedRequest>,
     ) -> io::Result<Self> {
-        let mut deeds = Vec::new();
+        let mut run_requests = Vec::new();
         recording.events.each_answer(|event| {
-            if sieve.includes(event.session, event.step) {
-                deeds.push(RunRequest::of(event));
+            if sampler.includes(event.session, event.step) {
+                run_requests.push(RunRequest::of(event));
             }
         })?;
-        deeds.sort_by_key(|deed| deed.key);
-        counterparts.sort_unstable_by_key(|counterpart| (counterpart.session, counterpart.step));
+        run_requests.sort_by_key(|request| request.key);
+        simulated.sort_unstable_by_key(|simulated_request| (simulated_request.session, simulated_request.step));
         let at = |seconds: f64| Instant::ZERO + Nanos::from_secs_f64(seconds);
         // After a run was stopped, the rest of its time is empty.
         let last = recording.events.extent().last_meant.map_or(Instant::ZERO, |last| last + Nanos(1));
         let counted = at(window.start_s)..at(window.end_s).min(last);
-        let (mut pairs, same_instant, unpaired) = pair_requests(&deeds, counterparts, &counted);
+        let (mut pairs, same_time, unpaired) = pair_requests(&run_requests, simulated, &counted);
         pairs.sort_by_key(|pair| pair.intended);
         let mut by_label = pairs.clone();
         by_label.sort_by_key(|pair| pair.label);
@@ -227,9 +227,9 @@ impl Twin {
         requests.extend(PairedStats::of("Total", &pairs));
         Ok(Self {
             model,
-            sampled_one_in: sieve.one_in,
+            sampled_one_in: sampler.one_in,
             pairs: pairs.len() as u64,
-            same_time: same_instant,
+            same_time: same_time,
             unpaired,
             requests,
             over_time: batches(&pairs).map(PairedInterval::of).collect(),
@@ -250,7 +250,7 @@ impl Twin {
     fn pairs_sentence(&self) -> String {
         let Unpaired { unsent, failed, rejected_by_model, different_request, only_in_run, only_in_model } =
             self.unpaired;
-        let lacking = [
+        let reasons = [
             (unsent, "not sent"),
             (failed, "failed"),
             (rejected_by_model, "rejected by the model"),
@@ -258,9 +258,9 @@ impl Twin {
             (only_in_run, "only in the run"),
             (only_in_model, "only in the model"),
         ];
-        let lacking = lacking.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
-        let lacking = lacking.collect::<Vec<_>>().join(", ");
-        let without = if lacking.is_empty() { String::new() } else { format!("; without a pair: {lacking}") };
+        let reasons = reasons.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
+        let reasons = reasons.collect::<Vec<_>>().join(", ");
+        let without = if reasons.is_empty() { String::new() } else { format!("; without a pair: {reasons}") };
         let moved = if self.same_time == self.pairs {
             String::new()
         } else {
@@ -278,42 +278,42 @@ impl Twin {
 /// Joins requests by session and step, sorted on both sides. Returns the pairs, how many of them have the same
 /// scheduled time, and the unpaired requests.
 fn pair_requests(
-    deeds: &[RunRequest],
-    counterparts: Vec<SimulatedRequest>,
+    run_requests: &[RunRequest],
+    simulated: Vec<SimulatedRequest>,
     counted: &Range<Instant>,
 ) -> (Vec<Pair>, u64, Unpaired) {
-    let key = |counterpart: &SimulatedRequest| (counterpart.session, counterpart.step);
-    let mut counterparts = counterparts.into_iter().peekable();
-    let (mut pairs, mut same_instant, mut unpaired) = (Vec::new(), 0, Unpaired::default());
-    for deed in deeds {
-        while let Some(alone) = counterparts.next_if(|counterpart| key(counterpart) < deed.key) {
+    let key = |simulated_request: &SimulatedRequest| (simulated_request.session, simulated_request.step);
+    let mut simulated = simulated.into_iter().peekable();
+    let (mut pairs, mut same_time, mut unpaired) = (Vec::new(), 0, Unpaired::default());
+    for request in run_requests {
+        while let Some(alone) = simulated.next_if(|simulated_request| key(simulated_request) < request.key) {
             unpaired.only_in_model += u64::from(counted.contains(&alone.intended));
         }
-        let counterpart = counterparts.next_if(|counterpart| key(counterpart) == deed.key);
-        if !counted.contains(&deed.intended) {
+        let simulated_request = simulated.next_if(|simulated_request| key(simulated_request) == request.key);
+        if !counted.contains(&request.intended) {
             continue;
         }
-        match (deed.response_ms, counterpart) {
-            (None, _) if !deed.sent => unpaired.unsent += 1,
+        match (request.response_ms, simulated_request) {
+            (None, _) if !request.sent => unpaired.unsent += 1,
             (None, _) => unpaired.failed += 1,
             (_, None) => unpaired.only_in_run += 1,
             (_, Some(SimulatedRequest { response: None, .. })) => unpaired.rejected_by_model += 1,
-            (_, Some(counterpart)) if counterpart.label != deed.label => unpaired.different_request += 1,
+            (_, Some(simulated_request)) if simulated_request.label != request.label => unpaired.different_request += 1,
             (Some(run_ms), Some(SimulatedRequest { intended, response: Some(response), .. })) => {
                 let model_ms = response.as_millis_f64();
-                pairs.push(Pair { intended: deed.intended, label: deed.label, run_ms, model_ms });
-                same_instant += u64::from(intended == deed.intended);
+                pairs.push(Pair { intended: request.intended, label: request.label, run_ms, model_ms });
+                same_time += u64::from(intended == request.intended);
             }
         }
     }
-    unpaired.only_in_model += counterparts.filter(|alone| counted.contains(&alone.intended)).count() as u64;
-    (pairs, same_instant, unpaired)
+    unpaired.only_in_model += simulated.filter(|alone| counted.contains(&alone.intended)).count() as u64;
+    (pairs, same_time, unpaired)
 }
 
 /// Divides `pairs` into batches of equal size; none if they are too few for a confidence interval.
 fn batches(pairs: &[Pair]) -> impl Iterator<Item = &[Pair]> {
     let n = pairs.len();
-    let batches = Some(BATCHES.min(n / LEAST)).filter(|batches| *batches >= FEWEST).unwrap_or(0);
+    let batches = Some(BATCHES.min(n / MIN_PAIRS_PER_BATCH)).filter(|batches| *batches >= MIN_BATCHES).unwrap_or(0);
     (0..batches).map(move |i| &pairs[i * n / batches..(i + 1) * n / batches])
 }
 
@@ -368,7 +368,7 @@ impl PairedStats {
         let (Some(ratio), Some(low), Some(high)) = (self.ratio, self.ratio_low, self.ratio_high) else {
             return vec![format!(
                 "These are too few pairs for a confidence interval; {} would suffice.",
-                FEWEST * LEAST
+                MIN_BATCHES * MIN_PAIRS_PER_BATCH
             )];
         };
         let percent = |part: f64| format!("{:.1}", 100.0 * part);

@@ -16,9 +16,9 @@ use crate::windows;
 /// With a larger R / (R + Z), users wait so long that their requests follow the server.
 const HIGH_RORT: f64 = 0.1;
 /// The counts of returning users are under-dispersed in windows of this number of user cycles.
-const CYCLES: f64 = 3.0;
+const CYCLES_PER_WINDOW: f64 = 3.0;
 /// Ticks above this share of the mean gap hide what happens within them.
-const COARSE: f64 = 0.2;
+const COARSE_TICK_SHARE: f64 = 0.2;
 
 /// A warning if a sending thread was saturated.
 pub(crate) fn of_saturation(generator: &Evidence) -> Option<WarningKind> {
@@ -40,7 +40,7 @@ pub(crate) fn of_generator(generator: &Evidence) -> Vec<WarningKind> {
 }
 
 /// Warnings about the file and about the identity of the server.
-pub(crate) fn of_source(ask: &Criteria, recording: &Recording) -> Vec<WarningKind> {
+pub(crate) fn of_source(criteria: &Criteria, recording: &Recording) -> Vec<WarningKind> {
     let mut all: Vec<WarningKind> =
         recording.notes.iter().map(|note| WarningKind::ReaderNote { note: note.clone() }).collect();
     if recording.unreadable > 0 {
@@ -49,55 +49,59 @@ pub(crate) fn of_source(ask: &Criteria, recording: &Recording) -> Vec<WarningKin
             first_error: recording.complaints.first().cloned(),
         });
     }
-    all.extend(ask.insecure.then_some(WarningKind::CertificateNotVerified));
+    all.extend(criteria.insecure.then_some(WarningKind::CertificateNotVerified));
     all
 }
 
 /// Warnings about the number of requests and the resolution of their timestamps.
 pub(crate) fn of_launches(
-    ask: &Criteria,
+    criteria: &Criteria,
     stream: &Stream,
-    look: &Classification,
+    classification: &Classification,
     sessions_known: bool,
 ) -> Vec<WarningKind> {
     let gaps = stream.gaps();
     let mut all = Vec::new();
-    let (to_within, needed) = (ask.cov_tolerance, (1.96 / ask.cov_tolerance).powi(2).ceil());
+    let (to_within, needed) = (criteria.cov_tolerance, (1.96 / criteria.cov_tolerance).powi(2).ceil());
     if !stream.is_long_enough() {
         all.push(WarningKind::TooFewRequests {
-            reason: look.reason.clone(),
+            reason: classification.reason.clone(),
             needed_gaps: needed,
             half_width: to_within,
         });
     } else if (gaps as f64) < needed {
         all.push(WarningKind::FewGaps { gaps, needed_gaps: needed, half_width: to_within });
     }
-    if stream.is_long_enough() && stream.tick > COARSE * stream.mean_gap() && stream.tick > 1.0 {
+    if stream.is_long_enough() && stream.tick > COARSE_TICK_SHARE * stream.mean_gap() && stream.tick > 1.0 {
         all.push(WarningKind::CoarseTimestamps { tick_ms: stream.tick / 1e6, mean_gap_ms: stream.mean_gap() / 1e6 });
     }
-    all.extend((ask.by_threads && !sessions_known).then_some(WarningKind::ThreadsUnknown));
+    all.extend((criteria.by_threads && !sessions_known).then_some(WarningKind::ThreadsUnknown));
     all
 }
 
 /// A warning if the requests are not a Poisson process.
-pub(crate) fn of_pattern(look: &Classification) -> Option<WarningKind> {
+pub(crate) fn of_pattern(classification: &Classification) -> Option<WarningKind> {
     let plain = matches!(
-        look.pattern,
+        classification.pattern,
         Pattern::Poisson | Pattern::PoissonFixedCount | Pattern::TooFewRequests | Pattern::SeveralRuns
     );
-    let ticking = look.bunches.is_some_and(|found| found.spacing_cov < 0.5);
-    (!plain).then(|| WarningKind::NotPoisson { pattern: look.pattern, regular: ticking, reason: look.reason.clone() })
+    let ticking = classification.bunches.is_some_and(|found| found.spacing_cov < 0.5);
+    (!plain).then(|| WarningKind::NotPoisson {
+        pattern: classification.pattern,
+        regular: ticking,
+        reason: classification.reason.clone(),
+    })
 }
 
 /// Warnings about users who wait rather than think.
-pub(crate) fn of_queue(ask: &Criteria, queue: &Queue) -> Vec<WarningKind> {
+pub(crate) fn of_queue(criteria: &Criteria, queue: &Queue) -> Vec<WarningKind> {
     let waiting = queue.rort.filter(|&rort| rort > HIGH_RORT).map(|rort| WarningKind::UsersMostlyWaiting { rort });
-    let asked = match &ask.expected {
+    let expected_users = match &criteria.expected {
         ExpectedArrivals::Closed { users, .. } => Some(*users),
         _ => queue.users_observed,
     };
     let far = |(seen, by_little): &(u64, f64)| (by_little / *seen as f64 - 1.0).abs() > 0.1;
-    let other = asked.zip(queue.users).filter(far).filter(|_| !ask.expected.applies_to_sessions());
+    let other = expected_users.zip(queue.users).filter(far).filter(|_| !criteria.expected.applies_to_sessions());
     waiting
         .into_iter()
         .chain(other.map(|(seen, by_little)| WarningKind::UserCountMismatch { littles_law: by_little, observed: seen }))
@@ -106,18 +110,18 @@ pub(crate) fn of_queue(ask: &Criteria, queue: &Queue) -> Vec<WarningKind> {
 
 /// A warning if the run is too short to show returning users: their under-dispersion appears in windows of several
 /// cycles.
-pub(crate) fn of_length(ask: &Criteria, queue: &Queue, ladder: &[Dispersion]) -> Option<WarningKind> {
+pub(crate) fn of_length(criteria: &Criteria, queue: &Queue, ladder: &[Dispersion]) -> Option<WarningKind> {
     let (rtt_ms, window_ms) = (queue.rtt_ms?, ladder.last()?.window as f64 / 1e6);
-    let short =
-        window_ms < CYCLES * rtt_ms && matches!(ask.expected, ExpectedArrivals::Poisson | ExpectedArrivals::FixedCount);
-    let needed_ms = windows::FEWEST as f64 * CYCLES * rtt_ms;
+    let short = window_ms < CYCLES_PER_WINDOW * rtt_ms
+        && matches!(criteria.expected, ExpectedArrivals::Poisson | ExpectedArrivals::FixedCount);
+    let needed_ms = windows::MIN_WINDOWS as f64 * CYCLES_PER_WINDOW * rtt_ms;
     short.then_some(WarningKind::RunTooShortForUsers { rtt_ms, window_ms, needed_ms })
 }
 
 /// A warning if a rate that changes at random differs from its target in this schedule.
-pub(crate) fn of_schedule(ask: &Criteria, scheduled_per_s: Option<f64>) -> Option<WarningKind> {
-    let (asked_per_s, scheduled_per_s) = (ask.target_rate_per_s?, scheduled_per_s?);
-    let far = (scheduled_per_s / asked_per_s - 1.0).abs() > ask.cov_tolerance;
+pub(crate) fn of_schedule(criteria: &Criteria, scheduled_per_s: Option<f64>) -> Option<WarningKind> {
+    let (asked_per_s, scheduled_per_s) = (criteria.target_rate_per_s?, scheduled_per_s?);
+    let far = (scheduled_per_s / asked_per_s - 1.0).abs() > criteria.cov_tolerance;
     far.then_some(WarningKind::RandomRateDiffers {
         target_rate_per_s: asked_per_s,
         scheduled_rate_per_s: scheduled_per_s,
@@ -130,8 +134,8 @@ pub(crate) fn of_early((launches, most): (u64, Nanos)) -> Option<WarningKind> {
 }
 
 /// Warnings about lateness; if the generator `stalled`, that is a separate warning.
-pub(crate) fn of_lateness(ask: &Criteria, lateness: &Lateness, stalled: bool) -> Vec<WarningKind> {
-    let late = lateness.p99_us > ask.late_after.as_micros_f64() && !stalled;
+pub(crate) fn of_lateness(criteria: &Criteria, lateness: &Lateness, stalled: bool) -> Vec<WarningKind> {
+    let late = lateness.p99_us > criteria.late_after.as_micros_f64() && !stalled;
     let late = late.then_some(WarningKind::LateRequests { p99_us: lateness.p99_us });
     let (unsent, launches) = (lateness.unsent, lateness.unsent + lateness.n);
     late.into_iter().chain((unsent > 0).then_some(WarningKind::UnsentRequests { unsent, requests: launches })).collect()

@@ -8,11 +8,11 @@ use crate::finding::{EffectSize, Strictness};
 use crate::verdict::{Check, Finding};
 
 /// The share of the significance level; the other shares are in `poisson.rs`.
-const SHARE: f64 = 0.12;
+const LEVEL_SHARE: f64 = 0.12;
 /// Minimum number of windows of a length.
-pub(crate) const FEWEST: u64 = 20;
+pub(crate) const MIN_WINDOWS: u64 = 20;
 /// Minimum mean number of requests in a window.
-const LEAST: f64 = 0.25;
+const MIN_MEAN_COUNT: f64 = 0.25;
 
 /// Counts for every window length (1, 2, 5 times a power of ten) that a stream is long enough for.
 #[derive(Default)]
@@ -26,8 +26,8 @@ impl Ladder {
         let decades = (6..15).map(|power| 10u64.pow(power));
         let rungs = decades
             .flat_map(|decade| [decade, 2 * decade, 5 * decade])
-            .skip_while(|&window| window < tick || (window as f64) < LEAST * ends.mean_gap())
-            .take_while(|&window| window <= length / FEWEST);
+            .skip_while(|&window| window < tick || (window as f64) < MIN_MEAN_COUNT * ends.mean_gap())
+            .take_while(|&window| window <= length / MIN_WINDOWS);
         Self(rungs.map(|window| DispersionCounter::new(from, from + length, window)).collect())
     }
 
@@ -54,5 +54,5 @@ pub(crate) fn finding(ladder: &[Dispersion], strictness: Strictness) -> Finding 
     let effect = rung.map_or_else(EffectSize::default, |rung| {
         EffectSize::of(rung.idc, 1.0, 2.0 * strictness.tolerance).with_interval(rung.interval)
     });
-    strictness.finding(Check::Dispersion, test, SHARE, effect)
+    strictness.finding(Check::Dispersion, test, LEVEL_SHARE, effect)
 }

@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 use super::{CounterHistory, ResponseCounts, utilisation_law};
 
 /// At a higher utilisation it is unknown when in its service time a response used the processor.
-const BUSIEST: f64 = 0.7;
+const MAX_UTILISATION: f64 = 0.7;
 /// A label with a smaller share of the processor time has no estimate.
-const LEAST: f64 = 0.1;
+const MIN_SHARE: f64 = 0.1;
 /// Minimum number of windows per unknown: the labels and the usage without load.
-const WINDOWS: usize = 10;
+const WINDOWS_PER_UNKNOWN: usize = 10;
 
 /// The service demands by label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,77 +58,84 @@ pub struct Demand {
 /// The demands from the windows `judged` of a machine with this number of processors. `Err`: the reason why there are
 /// none, if it is worth a note.
 pub(super) fn of(
-    course: &CounterHistory,
+    history: &CounterHistory,
     ticks_per_s: u64,
-    answers: &ResponseCounts,
+    responses: &ResponseCounts,
     judged: &Range<usize>,
     processors: u64,
 ) -> Result<Demands, Option<String>> {
-    let (counter, work) = utilisation_law::work(course, ticks_per_s).ok_or(None)?;
-    let there: Vec<usize> =
-        (0..answers.labels.len()).filter(|of| answers.served_by_label[*of].iter().sum::<f64>() > 0.0).collect();
-    if there.len() < 2 || judged.is_empty() {
+    let (counter, work) = utilisation_law::work(history, ticks_per_s).ok_or(None)?;
+    let with_responses: Vec<usize> =
+        (0..responses.labels.len()).filter(|of| responses.served_by_label[*of].iter().sum::<f64>() > 0.0).collect();
+    if with_responses.len() < 2 || judged.is_empty() {
         return Err(None);
     }
-    if there.len() >= MAX_CAUSES {
-        return Err(Some(format!("{} labels are too many to be separated", there.len())));
+    if with_responses.len() >= MAX_CAUSES {
+        return Err(Some(format!("{} labels are too many to be separated", with_responses.len())));
     }
-    let windows = utilisation_law::windows(course, answers.mean_service_s, judged);
-    let (needed, length) =
-        (WINDOWS * (there.len() + 1), windows.first().map_or(0.0, |all| course.seconds(all.start, all.end)));
+    let windows = utilisation_law::windows(history, responses.mean_service_s, judged);
+    let (needed, length) = (
+        WINDOWS_PER_UNKNOWN * (with_responses.len() + 1),
+        windows.first().map_or(0.0, |all| history.seconds(all.start, all.end)),
+    );
     if windows.len() < needed {
         return Err(Some(format!("the judged time has {} of {needed} windows of {length:.1} s", windows.len())));
     }
-    let busy = work(judged.start, judged.end).ok_or(None)? / course.seconds(judged.start, judged.end);
-    if busy > BUSIEST * processors as f64 {
+    let busy = work(judged.start, judged.end).ok_or(None)? / history.seconds(judged.start, judged.end);
+    if busy > MAX_UTILISATION * processors as f64 {
         return Err(Some(match processors {
             0 => "the number of processors is unknown".to_owned(),
             all => format!(
                 "{:.0} % of the processors were busy; above {:.0} % responses wait, and the time of their service is unknown",
                 100.0 * busy / all as f64,
-                100.0 * BUSIEST
+                100.0 * MAX_UTILISATION
             ),
         }));
     }
     let rows: Vec<(Vec<f64>, f64)> = windows
         .iter()
         .filter_map(|window| {
-            let worked =
-                |of: &usize| answers.served_by_label[*of].get(window.clone()).map_or(0.0, |parts| parts.iter().sum());
-            let causes = there.iter().map(worked).chain([course.seconds(window.start, window.end)]).collect();
+            let served =
+                |of: &usize| responses.served_by_label[*of].get(window.clone()).map_or(0.0, |parts| parts.iter().sum());
+            let causes = with_responses.iter().map(served).chain([history.seconds(window.start, window.end)]).collect();
             Some((causes, work(window.start, window.end)?))
         })
         .collect();
     let (causes, found): (Vec<Vec<f64>>, Vec<f64>) = rows.into_iter().unzip();
     let mean = found.iter().sum::<f64>() / found.len() as f64;
     let equal = vec![1.0; found.len()];
-    let apart = || Some("the rates of the labels change together, so their demands cannot be separated".to_owned());
-    let first = non_negative_least_squares(&causes, &found, &equal).ok_or_else(apart)?;
+    let collinear = || Some("the rates of the labels change together, so their demands cannot be separated".to_owned());
+    let first = non_negative_least_squares(&causes, &found, &equal).ok_or_else(collinear)?;
     // The variance of a window is that of its own responses.
     let weight = |causes: &Vec<f64>| {
-        let of =
-            causes.iter().zip(&first.per_unit).take(there.len()).map(|(cause, part)| cause * part * part).sum::<f64>();
-        let all = first.per_unit.iter().take(there.len()).fold(0.0, |most: f64, part| most.max(*part));
+        let of = causes
+            .iter()
+            .zip(&first.per_unit)
+            .take(with_responses.len())
+            .map(|(cause, part)| cause * part * part)
+            .sum::<f64>();
+        let all = first.per_unit.iter().take(with_responses.len()).fold(0.0, |most: f64, part| most.max(*part));
         1.0 / of.max(0.01 * mean * all).max(f64::MIN_POSITIVE)
     };
     let found = non_negative_least_squares(&causes, &found, &causes.iter().map(weight).collect::<Vec<_>>())
-        .ok_or_else(apart)?;
-    let sums: Vec<f64> = (0..there.len()).map(|of| causes.iter().map(|causes| causes[of]).sum::<f64>()).collect();
+        .ok_or_else(collinear)?;
+    let sums: Vec<f64> =
+        (0..with_responses.len()).map(|of| causes.iter().map(|causes| causes[of]).sum::<f64>()).collect();
     let all: f64 = sums.iter().zip(&found.per_unit).map(|(sum, part)| sum * part).sum();
     let seconds: f64 = causes.iter().filter_map(|causes| causes.last()).sum();
     let label = |(of, label): (usize, &usize)| {
         let (part, interval) = (found.per_unit[of], found.intervals[of]);
         let share = if all > 0.0 { part * sums[of] / all } else { 0.0 };
-        let told = |value: f64| (share >= LEAST).then(|| value.max(0.0) * 1e3);
+        let if_reported = |value: f64| (share >= MIN_SHARE).then(|| value.max(0.0) * 1e3);
         Demand {
-            label: answers.labels[*label].clone(),
+            label: responses.labels[*label].clone(),
             completed_rate_per_s: sums[of] / seconds,
             share,
-            demand_ms: told(part),
-            demand_low_ms: told(interval.low),
-            demand_high_ms: told(interval.high),
+            demand_ms: if_reported(part),
+            demand_low_ms: if_reported(interval.low),
+            demand_high_ms: if_reported(interval.high),
         }
     };
-    let labels = there.iter().enumerate().map(label).collect();
+    let labels = with_responses.iter().enumerate().map(label).collect();
     Ok(Demands { counter, labels, windows: causes.len(), window_s: length })
 }

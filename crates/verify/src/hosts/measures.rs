@@ -11,11 +11,11 @@ use super::CounterHistory;
 pub(super) const BUSY: [&str; 5] = ["user_ticks", "nice_ticks", "system_ticks", "irq_ticks", "softirq_ticks"];
 const IDLE: [&str; 3] = ["idle_ticks", "iowait_ticks", "steal_ticks"];
 /// Maximum number of interfaces, and of disks, to report: the busiest.
-const SHOWN: usize = 6;
+const MAX_DEVICES: usize = 6;
 /// Maximum number of scraped series to report.
-const MOST_SERIES: usize = 60;
+const MAX_SERIES: usize = 60;
 /// A smaller share of stolen processor time is not reported.
-const STOLEN: f64 = 0.001;
+const MIN_STOLEN: f64 = 0.001;
 const SECTOR: f64 = 512.0;
 
 offered_base::named! {
@@ -127,35 +127,35 @@ pub(super) fn is_core(source: &str) -> bool {
 }
 
 /// All measurements of a machine; means are over the windows `judged`.
-pub(super) fn of(course: &CounterHistory, ticks_per_s: u64, judged: &Range<usize>) -> Vec<Measure> {
-    let making = MeasureBuilder { course, judged };
+pub(super) fn of(history: &CounterHistory, ticks_per_s: u64, judged: &Range<usize>) -> Vec<Measure> {
+    let making = MeasureBuilder { history, judged };
     let named = |prefix: &str| -> Vec<String> {
-        let sources = course.sources().filter(|source| source.starts_with(prefix));
+        let sources = history.sources().filter(|source| source.starts_with(prefix));
         sources.map(str::to_owned).collect()
     };
     let bare = |source: &str| source.split_once(':').map_or(source, |(_, name)| name).to_owned();
     let share = |source: &str, of: &[&str], all: &[&str], from: usize, to: usize| {
-        let part = course.total_increase(source, of, from, to)?;
-        let whole = course.total_increase(source, all, from, to)?;
+        let part = history.total_increase(source, of, from, to)?;
+        let whole = history.total_increase(source, all, from, to)?;
         (whole > 0.0).then(|| part / whole)
     };
     let all: Vec<&str> = BUSY.iter().chain(&IDLE).copied().collect();
     let mut measures = vec![making.rate(Resource::Processors, "", |from, to| share("cpu", &BUSY, &all, from, to))];
-    let cores = course.sources().filter(|source| is_core(source)).map(|core| {
+    let cores = history.sources().filter(|source| is_core(source)).map(|core| {
         making.rate(Resource::Core, core, |from, to| {
             share(core, &["busy_ticks"], &["busy_ticks", "idle_ticks"], from, to)
         })
     });
     measures.extend(keep_busiest(cores.collect(), 1));
     let stolen = making.rate(Resource::Stolen, "", |from, to| share("cpu", &["steal_ticks"], &all, from, to));
-    measures.extend(Some(stolen).filter(|stolen| stolen.mean.is_some_and(|mean| mean > STOLEN)));
+    measures.extend(Some(stolen).filter(|stolen| stolen.mean.is_some_and(|mean| mean > MIN_STOLEN)));
     let per_s = |source: &str, metrics: &[&str], unit: f64, from: usize, to: usize| {
-        Some(course.total_increase(source, metrics, from, to)? * unit / course.seconds(from, to))
+        Some(history.total_increase(source, metrics, from, to)? * unit / history.seconds(from, to))
     };
     for source in named("cgroup:") {
         let used = |from, to| per_s(&source, &["cpu_us"], 1e-6, from, to);
         measures.push(making.rate(Resource::Group, &bare(&source), used));
-        let limited = |from, to| Some(used(from, to)? / course.level(&source, "cpu_limit", from..to)?);
+        let limited = |from, to| Some(used(from, to)? / history.level(&source, "cpu_limit", from..to)?);
         measures.push(making.rate(Resource::GroupLimit, &bare(&source), limited));
     }
     for source in named("pid:") {
@@ -164,9 +164,9 @@ pub(super) fn of(course: &CounterHistory, ticks_per_s: u64, judged: &Range<usize
         measures.push(making.rate(Resource::Process, &bare(&source), used));
     }
     // The observer is runnable while it samples, and nobody waits for it.
-    let running = |from: usize, to: usize| Some((course.level("system", "running", from..to)? - 1.0).max(0.0));
+    let running = |from: usize, to: usize| Some((history.level("system", "running", from..to)? - 1.0).max(0.0));
     measures.push(making.rate(Resource::Running, "", running));
-    measures.push(making.rate(Resource::Blocked, "", |from, to| course.level("system", "blocked", from..to)));
+    measures.push(making.rate(Resource::Blocked, "", |from, to| history.level("system", "blocked", from..to)));
     measures.extend(making.rate_of_each(&named("disk:"), &bare, &|source| {
         vec![
             // A window may contain one more tick than its length.
@@ -187,7 +187,7 @@ pub(super) fn of(course: &CounterHistory, ticks_per_s: u64, judged: &Range<usize
         measures.push(making.rate(Resource::Pressure, &bare(&source), held_up));
     }
     let used = |from: usize, to: usize| {
-        let level = |metric| course.level("memory", metric, from..to);
+        let level = |metric| history.level("memory", metric, from..to);
         Some(1.0 - level("available_bytes")? / level("total_bytes")?)
     };
     measures.push(making.rate(Resource::Memory, "", used));
@@ -198,29 +198,29 @@ pub(super) fn of(course: &CounterHistory, ticks_per_s: u64, judged: &Range<usize
 /// The measurements of scraped series, sorted by name; of many the busiest, and the number of the others. `counters`
 /// are the names of the series that are counters.
 pub(super) fn series(
-    course: &CounterHistory,
+    history: &CounterHistory,
     counters: &BTreeSet<String>,
     judged: &Range<usize>,
 ) -> (Vec<Measure>, u64) {
-    let making = MeasureBuilder { course, judged };
+    let making = MeasureBuilder { history, judged };
     let mut by_name: BTreeMap<&str, Vec<Measure>> = BTreeMap::new();
     let mut all = 0;
-    for source in course.sources().filter(|source| source.starts_with('{')) {
-        for name in course.metrics(source) {
+    for source in history.sources().filter(|source| source.starts_with('{')) {
+        for name in history.metrics(source) {
             all += 1;
             let of = if source == "{}" { name.to_owned() } else { format!("{name}{source}") };
             let measure = if counters.contains(name) {
-                let rise = |from, to| Some(course.increase(source, name, from, to)? / course.seconds(from, to));
+                let rise = |from, to| Some(history.increase(source, name, from, to)? / history.seconds(from, to));
                 making.rate(Resource::SeriesRate, &of, rise)
             } else {
-                making.rate(Resource::SeriesLevel, &of, |from, to| course.level(source, name, from..to))
+                making.rate(Resource::SeriesLevel, &of, |from, to| history.level(source, name, from..to))
             };
             if measure.over_time.iter().flatten().any(|value| *value != 0.0) {
                 by_name.entry(name).or_default().push(measure);
             }
         }
     }
-    let shown = by_name.into_values().flat_map(|measures| keep_busiest(measures, SHOWN)).take(MOST_SERIES);
+    let shown = by_name.into_values().flat_map(|measures| keep_busiest(measures, MAX_DEVICES)).take(MAX_SERIES);
     let shown: Vec<Measure> = shown.collect();
     let rest = all - shown.len() as u64;
     (shown, rest)
@@ -230,13 +230,13 @@ pub(super) fn series(
 type Rate<'a> = Box<dyn Fn(usize, usize) -> Option<f64> + 'a>;
 
 struct MeasureBuilder<'a> {
-    course: &'a CounterHistory,
+    history: &'a CounterHistory,
     judged: &'a Range<usize>,
 }
 
 impl MeasureBuilder<'_> {
     fn rate(&self, resource: Resource, of: &str, rate: impl Fn(usize, usize) -> Option<f64>) -> Measure {
-        let windows = self.course.edges().len().saturating_sub(1);
+        let windows = self.history.edges().len().saturating_sub(1);
         let finite = |rate: Option<f64>| rate.filter(|rate| rate.is_finite());
         Measure {
             resource,
@@ -263,7 +263,7 @@ impl MeasureBuilder<'_> {
             }
         }
         each.sort_by(|a, b| b.0.total_cmp(&a.0));
-        each.into_iter().take(SHOWN).flat_map(|(_, made)| made).collect()
+        each.into_iter().take(MAX_DEVICES).flat_map(|(_, made)| made).collect()
     }
 }
 

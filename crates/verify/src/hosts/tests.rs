@@ -31,15 +31,15 @@ fn rates() -> impl Iterator<Item = u64> {
 /// A machine with four processors, sampled every 0.2 s from one second before the run until one second after its
 /// minute. Each response takes 8 ms of processor time in a control group, something else uses half a processor, and all
 /// of it is on the first two cores.
-fn course(with_group: bool) -> CounterHistory {
-    let mut course = CounterHistory::new(window_edges(&window(0.0, 60.0), 200_000_000));
+fn history(with_group: bool) -> CounterHistory {
+    let mut history = CounterHistory::new(window_edges(&window(0.0, 60.0), 200_000_000));
     let rates: Vec<u64> = rates().collect();
     let (mut used, mut other) = (1e6, 0.0);
     for sample in 0..=310i64 {
         let at = (sample - 5) * SECOND / 5;
         let rate = usize::try_from(at / SECOND).ok().filter(|_| at >= 0).and_then(|second| rates.get(second));
         let elapsed = sample as f64 / 5.0;
-        let mut see = |source: &str, metric: &str, value| course.add(at, source, metric, value);
+        let mut see = |source: &str, metric: &str, value| history.add(at, source, metric, value);
         if with_group {
             see("cgroup:/db", "cpu_us", used * 1e6);
             see("cgroup:/db", "cpu_limit", 1.0);
@@ -66,7 +66,7 @@ fn course(with_group: bool) -> CounterHistory {
         used += rate.map_or(0.0, |rate| *rate as f64) * 0.008 / 5.0;
         other += 0.5 / 5.0;
     }
-    course
+    history
 }
 
 /// The responses, spread evenly over their seconds, each 5 ms after it was sent.
@@ -83,9 +83,9 @@ fn recording() -> Recording {
 }
 
 fn host(with_group: bool) -> Host {
-    let course = course(with_group);
-    let counted = count_responses(&recording(), course.edges()).unwrap();
-    Host::of(origin(), &course, &counted, &window(2.0, 58.0))
+    let history = history(with_group);
+    let counted = count_responses(&recording(), history.edges()).unwrap();
+    Host::of(origin(), &history, &counted, &window(2.0, 58.0))
 }
 
 #[test]
@@ -133,18 +133,18 @@ fn the_utilisation_law_finds_service_demand_and_idle_usage() {
 
 #[test]
 fn no_regression_without_enough_windows_or_variation() {
-    let course = course(true);
-    let counted = count_responses(&recording(), course.edges()).unwrap();
-    let short = Host::of(origin(), &course, &counted, &window(2.0, 8.0)).utilisation_law.unwrap();
+    let history = history(true);
+    let counted = count_responses(&recording(), history.edges()).unwrap();
+    let short = Host::of(origin(), &history, &counted, &window(2.0, 8.0)).utilisation_law.unwrap();
     assert!(
         short.regression.is_none() && short.no_regression_reason.as_deref().unwrap().contains("6 of 10 windows"),
         "{short:?}"
     );
     let level = ResponseCounts { per_window: vec![25; counted.per_window.len()], ..counted.clone() };
-    let law = Host::of(origin(), &course, &level, &window(2.0, 58.0)).utilisation_law.unwrap();
+    let law = Host::of(origin(), &history, &level, &window(2.0, 58.0)).utilisation_law.unwrap();
     assert!(law.regression.is_none() && law.no_regression_reason.unwrap().contains("was the same in all windows"));
     let none = ResponseCounts { per_window: vec![0; counted.per_window.len()], ..ResponseCounts::default() };
-    let host = Host::of(origin(), &course, &none, &window(2.0, 58.0));
+    let host = Host::of(origin(), &history, &none, &window(2.0, 58.0));
     assert!(
         host.utilisation_law.is_none() && host.notes[0].text().contains("no response completed"),
         "{:?}",
@@ -184,23 +184,23 @@ fn saturated_resources_and_single_threads_are_named() {
 
 #[test]
 fn counter_resets_continue_and_unobserved_time_is_a_gap() {
-    let mut course = CounterHistory::new((0..=10).map(|second| second * SECOND).collect());
+    let mut history = CounterHistory::new((0..=10).map(|second| second * SECOND).collect());
     for (second, ticks) in [(1, 100.0), (3, 300.0), (5, 10.0), (8, 40.0)] {
-        course.add(second * SECOND, "cpu", "user_ticks", ticks);
+        history.add(second * SECOND, "cpu", "user_ticks", ticks);
     }
-    let rise = |from, to| course.increase("cpu", "user_ticks", from, to);
+    let rise = |from, to| history.increase("cpu", "user_ticks", from, to);
     assert_eq!((rise(1, 2), rise(2, 3), rise(0, 1)), (Some(100.0), Some(100.0), None));
     assert_eq!((rise(3, 4), rise(4, 5), rise(5, 8), rise(8, 9)), (Some(5.0), Some(5.0), Some(30.0), None));
     assert_eq!(rise(1, 8), Some(240.0), "the value after the reset is added to the one before");
     // Kernel counters sometimes decrease a little.
-    course.add(9 * SECOND, "cpu", "user_ticks", 39.0);
-    course.add(10 * SECOND, "cpu", "user_ticks", 41.0);
+    history.add(9 * SECOND, "cpu", "user_ticks", 39.0);
+    history.add(10 * SECOND, "cpu", "user_ticks", 41.0);
     assert_eq!(
-        (course.increase("cpu", "user_ticks", 8, 9), course.increase("cpu", "user_ticks", 9, 10)),
+        (history.increase("cpu", "user_ticks", 8, 9), history.increase("cpu", "user_ticks", 9, 10)),
         (Some(0.0), Some(1.0))
     );
-    assert_eq!(course.judged_windows(&window(0.0, 10.0)), 1..10);
-    assert_eq!(course.samples(), 5);
+    assert_eq!(history.judged_windows(&window(0.0, 10.0)), 1..10);
+    assert_eq!(history.samples(), 5);
     let host = Host::of(
         origin(),
         &CounterHistory::new(vec![0, SECOND]),
@@ -258,7 +258,7 @@ fn demands_of(seed: u64, utilisation: f64) -> Result<Demands, Option<String>> {
         let (sent, done) = (instant(at), Some(instant(free)));
         events.push(Event { sent: Some(sent), done, outcome: Outcome::Ok, label, ..Event::at(sent) });
     }
-    let mut course = CounterHistory::new(window_edges(&window(0.0, RUN), 200_000_000));
+    let mut history = CounterHistory::new(window_edges(&window(0.0, RUN), 200_000_000));
     let mut passed = 0;
     for sample in 0..=605i64 {
         let now = sample as f64 / 5.0;
@@ -268,13 +268,13 @@ fn demands_of(seed: u64, utilisation: f64) -> Result<Demands, Option<String>> {
         let (since, done) = busy[passed];
         let is_at_work = busy.get(passed + 1).is_some_and(|(_, used)| *used > done);
         let used = if is_at_work { done + now - since } else { done };
-        course.add(sample * SECOND / 5, "cgroup:/web", "cpu_us", (1.0 + used) * 1e6);
-        course.add(sample * SECOND / 5, "cpu0", "busy_ticks", used * 100.0);
+        history.add(sample * SECOND / 5, "cgroup:/web", "cpu_us", (1.0 + used) * 1e6);
+        history.add(sample * SECOND / 5, "cpu0", "busy_ticks", used * 100.0);
     }
     let recording = Recording::of_run(events, vec!["small".to_owned(), "large".to_owned()]);
-    let counted = count_responses(&recording, course.edges()).unwrap();
-    let judged = course.judged_windows(&window(0.0, RUN));
-    demands::of(&course, 100, &counted, &judged, 1)
+    let counted = count_responses(&recording, history.edges()).unwrap();
+    let judged = history.judged_windows(&window(0.0, RUN));
+    demands::of(&history, 100, &counted, &judged, 1)
 }
 
 /// For runs with these seeds and each demand: in how many it is reported, in how many of those its interval covers the

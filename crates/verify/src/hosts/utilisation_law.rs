@@ -10,12 +10,12 @@ use super::{CounterHistory, ResponseCounts};
 
 /// The minimum length of a window: in seconds, because of ticks, and in mean service times, because a response may be
 /// served in the window before the one in which it completes.
-const LONG: f64 = 1.0;
-const STAYS: f64 = 10.0;
+const MIN_WINDOW_S: f64 = 1.0;
+const MIN_WINDOW_SERVICE_TIMES: f64 = 10.0;
 /// Minimum number of windows for a regression.
-const FEWEST: usize = 10;
+const MIN_WINDOWS: usize = 10;
 /// A slope with a larger relative half-width of its confidence interval is not reported.
-const KNOWN: f64 = 0.5;
+const MAX_RELATIVE_HALF_WIDTH: f64 = 0.5;
 
 offered_base::named! {
     /// The source of processor time.
@@ -102,38 +102,40 @@ impl UtilisationLaw {
 
 /// The utilisation law over the windows `judged`. `Err`: the reason why there is none, if it is worth a note.
 pub(super) fn of(
-    course: &CounterHistory,
+    history: &CounterHistory,
     ticks_per_s: u64,
-    answers: &ResponseCounts,
+    responses: &ResponseCounts,
     judged: &Range<usize>,
 ) -> Result<UtilisationLaw, Option<String>> {
-    let (counter, work) = work(course, ticks_per_s).ok_or(None)?;
+    let (counter, work) = work(history, ticks_per_s).ok_or(None)?;
     if judged.is_empty() {
         return Err(None);
     }
     let count =
-        |windows: Range<usize>| answers.per_window.get(windows).map_or(0, |counts| counts.iter().sum::<u64>()) as f64;
+        |windows: Range<usize>| responses.per_window.get(windows).map_or(0, |counts| counts.iter().sum::<u64>()) as f64;
     let all = count(judged.clone());
-    let seconds = course.seconds(judged.start, judged.end);
+    let seconds = history.seconds(judged.start, judged.end);
     let used = work(judged.start, judged.end);
     let used = used.ok_or_else(|| Some("the machine was not observed to the end".to_owned()))?;
     if all == 0.0 {
         return Err(Some("no response completed in the judged time".to_owned()));
     }
-    let spans = windows(course, answers.mean_service_s, judged);
-    let window_s = spans.first().map_or(0.0, |span| course.seconds(span.start, span.end));
+    let spans = windows(history, responses.mean_service_s, judged);
+    let window_s = spans.first().map_or(0.0, |span| history.seconds(span.start, span.end));
     let windows: Vec<[f64; 2]> = spans
         .into_iter()
         .filter_map(|span| {
-            let length = course.seconds(span.start, span.end);
+            let length = history.seconds(span.start, span.end);
             Some([count(span.clone()) / length, work(span.start, span.end)? / length])
         })
         .collect();
     let (line, no_line) = match linear_regression(&windows) {
-        _ if windows.len() < FEWEST => {
-            (None, Some(format!("the judged time has {} of {FEWEST} windows of {window_s:.1} s", windows.len())))
+        _ if windows.len() < MIN_WINDOWS => {
+            (None, Some(format!("the judged time has {} of {MIN_WINDOWS} windows of {window_s:.1} s", windows.len())))
         }
-        Some(found) if found.slope_interval.high - found.slope <= KNOWN * found.slope => (Some(found), None),
+        Some(found) if found.slope_interval.high - found.slope <= MAX_RELATIVE_HALF_WIDTH * found.slope => {
+            (Some(found), None)
+        }
         Some(found) => {
             let [low, high] = [found.slope_interval.low, found.slope_interval.high].map(|slope| slope * 1e3);
             (None, Some(format!("by regression a response takes {low:.3} to {high:.3} ms, which is too uncertain")))
@@ -162,26 +164,26 @@ pub(super) fn of(
 }
 
 /// The windows `judged`, joined until they are long enough for this mean service time, in seconds.
-pub(super) fn windows(course: &CounterHistory, stay_s: f64, judged: &Range<usize>) -> Vec<Range<usize>> {
-    let width = course.seconds(judged.start, judged.start + 1);
-    let together = (LONG.max(STAYS * stay_s) / width).ceil().max(1.0) as usize;
-    let starts = (judged.start..).step_by(together).take_while(|start| start + together <= judged.end);
-    starts.map(|start| start..start + together).collect()
+pub(super) fn windows(history: &CounterHistory, mean_service_s: f64, judged: &Range<usize>) -> Vec<Range<usize>> {
+    let width = history.seconds(judged.start, judged.start + 1);
+    let joined = (MIN_WINDOW_S.max(MIN_WINDOW_SERVICE_TIMES * mean_service_s) / width).ceil().max(1.0) as usize;
+    let starts = (judged.start..).step_by(joined).take_while(|start| start + joined <= judged.end);
+    starts.map(|start| start..start + joined).collect()
 }
 
 /// The processor seconds between two edges, from the best source, and that source.
 #[expect(clippy::type_complexity, reason = "a counter, and what it counted")]
 pub(super) fn work<'a>(
-    course: &'a CounterHistory,
+    history: &'a CounterHistory,
     ticks_per_s: u64,
 ) -> Option<(Counter, Box<dyn Fn(usize, usize) -> Option<f64> + 'a>)> {
     let named = |prefix: &str| -> Vec<String> {
-        course.sources().filter(|source| source.starts_with(prefix)).map(str::to_owned).collect()
+        history.sources().filter(|source| source.starts_with(prefix)).map(str::to_owned).collect()
     };
     let tick = 1.0 / ticks_per_s.max(1) as f64;
     let all = |sources: Vec<String>, metrics: &'static [&'static str], unit: f64| {
         move |from: usize, to: usize| -> Option<f64> {
-            let rises = sources.iter().map(|source| course.total_increase(source, metrics, from, to));
+            let rises = sources.iter().map(|source| history.total_increase(source, metrics, from, to));
             Some(rises.sum::<Option<f64>>()? * unit)
         }
     };
@@ -192,7 +194,7 @@ pub(super) fn work<'a>(
     if !processes.is_empty() {
         return Some((Counter::Processes, Box::new(all(processes, &["user_ticks", "system_ticks"], tick))));
     }
-    course.sources().any(|source| source == "cpu").then(|| {
+    history.sources().any(|source| source == "cpu").then(|| {
         let machine: Box<dyn Fn(usize, usize) -> Option<f64>> = Box::new(all(vec!["cpu".to_owned()], &BUSY, tick));
         (Counter::Machine, machine)
     })

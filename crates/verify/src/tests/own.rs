@@ -41,11 +41,11 @@ fn thread_usage_and_early_stops_are_judged() {
 
     let asked = Calibrated { asked_per_s: 600.0, sustained_per_s: 1000.0 };
     let verdict = judged(Evidence { stopped: true, calibrated: Some(asked), ..easy });
-    let doubts: Vec<&WarningKind> = verdict.warnings.iter().filter_map(|warning| warning.details.as_ref()).collect();
+    let warnings: Vec<&WarningKind> = verdict.warnings.iter().filter_map(|warning| warning.details.as_ref()).collect();
     assert_eq!(verdict.validity, Validity::Valid);
-    assert!(doubts.contains(&&WarningKind::StoppedEarly { reason: None }), "{doubts:?}");
+    assert!(warnings.contains(&&WarningKind::StoppedEarly { reason: None }), "{warnings:?}");
     let near = WarningKind::NearGeneratorLimit { target_rate_per_s: 600.0, sustained_rate_per_s: 1000.0, threads: 2 };
-    assert!(doubts.contains(&&near), "{doubts:?}");
+    assert!(warnings.contains(&&near), "{warnings:?}");
 }
 
 #[test]
@@ -54,13 +54,13 @@ fn requests_belong_to_the_window_by_scheduled_time() {
     // The last request of the measured time is sent late, after the end of the measured time.
     run.edit()[7].sent = Some(Instant::from_secs(8) + Nanos::from_millis(1));
     let (lasts, two) = (Some(Nanos::from_secs(10)), Nanos::from_secs(2));
-    let ask = Criteria { duration: lasts, skip_first: two, skip_last: two, ..Criteria::default() };
-    let verdict = verify(&run, &ask);
+    let criteria = Criteria { duration: lasts, skip_first: two, skip_last: two, ..Criteria::default() };
+    let verdict = verify(&run, &criteria);
     let window = verdict.window;
     assert_eq!((window.start_s, window.end_s, window.requests, window.excluded), (2.0, 8.0, 6, 4));
     assert_eq!(verdict.gaps.last().unwrap().max_ms, 2001.0);
     // In the file of another tool the sent times count, from the first to the last.
-    let file = verify(&Recording { on_run_clock: false, ..run }, &ask);
+    let file = verify(&Recording { on_run_clock: false, ..run }, &criteria);
     assert_eq!((file.window.start_s, file.window.end_s, file.window.requests), (2.0, 7.0, 5));
 }
 
@@ -213,18 +213,18 @@ fn thresholds_that_lateness_could_change_are_not_checked() {
     };
     let judged = |run: &Recording, text: &str, effect_tolerance| {
         let (thresholds, lasts) = (vec![text.parse().unwrap()], Some(Nanos::from_secs(100)));
-        let ask = Criteria {
+        let criteria = Criteria {
             duration: lasts,
             generator_error_tolerance: effect_tolerance,
             thresholds,
             ..Criteria::default()
         };
-        let verdict = verify(run, &ask);
-        let measured = Measurements::new(run, &verdict.gaps, &verdict.window, ask.measured_interval().unwrap());
-        let mut checked = ThresholdResult::check_all(&ask.thresholds, &measured, &verdict).unwrap();
+        let verdict = verify(run, &criteria);
+        let measured = Measurements::new(run, &verdict.gaps, &verdict.window, criteria.measured_interval().unwrap());
+        let mut checked = ThresholdResult::check_all(&criteria.thresholds, &measured, &verdict).unwrap();
         (verdict.validity, checked.remove(0))
     };
-    let doubt = Validity::ValidWithWarnings;
+    let warning = Validity::ValidWithWarnings;
     let late = run(Nanos::from_millis(2), Nanos::from_millis(10));
     for (text, judgement, between) in [
         // The server is fast enough, and only the generator breaks the threshold.
@@ -238,7 +238,7 @@ fn thresholds_that_lateness_could_change_are_not_checked() {
     ] {
         let (of_run, checked) = judged(&late, text, 0.05);
         let found = checked.possible_range.map(|ends| ends.map(|end| (end * 1e3).round() / 1e3));
-        assert_eq!((of_run, checked.result, found), (doubt, judgement, between), "{text}");
+        assert_eq!((of_run, checked.result, found), (warning, judgement, between), "{text}");
         // With zero tolerance only arrivals count, and they are valid; the value is what was measured, lateness
         // included.
         let (of_run, checked) = judged(&late, text, 0.0);
@@ -254,7 +254,7 @@ fn thresholds_that_lateness_could_change_are_not_checked() {
     let quick = run(Nanos::from_micros(50), Nanos::from_micros(200));
     assert_eq!(judged(&quick, "p95 < 1ms", 0.05).0, Validity::Valid);
     let (of_run, checked) = judged(&quick, "p95 < 220us", 0.05);
-    assert_eq!((of_run, checked.result), (doubt, CheckResult::NotChecked));
+    assert_eq!((of_run, checked.result), (warning, CheckResult::NotChecked));
     assert_eq!(checked.value_and_range(), "0.250 ms, with a punctual generator 0.150 ms to 0.250 ms");
     // The range is in the document and survives a round trip.
     let printed = serde_json::to_string(&checked).unwrap();
@@ -297,8 +297,8 @@ fn early_requests_are_detected() {
     let late = verdict.lateness.unwrap();
     assert_eq!((late.mean_us, late.p50_us, late.p99_us, late.max_us), (-3000.0, -3000.0, -3000.0, -3000.0));
     assert_eq!((verdict.responses[0].min_ms, verdict.responses[0].max_ms), (7.0, 7.0));
-    let doubts: Vec<&WarningKind> = verdict.warnings.iter().filter_map(|warning| warning.details.as_ref()).collect();
-    assert_eq!(doubts, [&WarningKind::EarlyRequests { requests: 5001, max_us: 3000.0 }]);
+    let warnings: Vec<&WarningKind> = verdict.warnings.iter().filter_map(|warning| warning.details.as_ref()).collect();
+    assert_eq!(warnings, [&WarningKind::EarlyRequests { requests: 5001, max_us: 3000.0 }]);
     // A response time that is 3 of 7 ms too short is as wrong as one that is too long.
     let worst = *verdict.generator_error.as_ref().unwrap().worst();
     assert_eq!((worst.response_ms, worst.service_ms, worst.lateness_share), (7.0, 10.0, -3.0 / 7.0));
@@ -318,20 +318,20 @@ fn early_requests_are_detected() {
 
 #[test]
 fn other_arrivals_are_not_compared_with_poisson() {
-    let ask = Criteria {
+    let criteria = Criteria {
         expected: ExpectedArrivals::Closed { users: 20, think: Law::constant(0.999).unwrap() },
         ..Criteria::default()
     };
     let run = ours(closed(20, &Law::constant(0.999).unwrap(), 60.0, 1));
-    let verdict = verify(&run, &ask);
+    let verdict = verify(&run, &criteria);
     assert_eq!(verdict.validity, Validity::Valid, "{:?}", verdict.findings);
     // The initial phases of 20 users give a CoV of 1.10 that persists round after round.
     let punctual = "every request was sent at its scheduled time; the generator error of the p99 is 0 %";
     assert_eq!(verdict.reason, punctual);
     let few = ours(Recording { events: run.events.to_vec().unwrap()[..99].to_vec().into(), ..run.clone() });
     let meant = "requests were sent as specified";
-    assert!(verify(&few, &ask).reason.ends_with(meant), "{}", verify(&few, &ask).reason);
-    let verdict = verify(&run, &Criteria { target_rate_per_s: Some(40.0), ..ask });
+    assert!(verify(&few, &criteria).reason.ends_with(meant), "{}", verify(&few, &criteria).reason);
+    let verdict = verify(&run, &Criteria { target_rate_per_s: Some(40.0), ..criteria });
     assert_eq!(verdict.reason, "the sent rate was 50 % of the target rate");
     // A replayed trace may be over-dispersed: replayed correctly, replayed late, and without scheduled times.
     let bursts =
@@ -340,7 +340,7 @@ fn other_arrivals_are_not_compared_with_poisson() {
         expected: ExpectedArrivals::Other { what: "a replayed trace".into(), system: None },
         ..Criteria::default()
     };
-    for (run, ask, judgement, because) in [
+    for (run, criteria, judgement, because) in [
         (ours(bursts(true)), replay.clone(), Validity::Valid, punctual),
         (
             bursts(false),
@@ -350,7 +350,7 @@ fn other_arrivals_are_not_compared_with_poisson() {
         ),
         (stalled(ours(bursts(true)), &[(0, 20_000)]), replay, Validity::Invalid, "stalls of up to 20"),
     ] {
-        let verdict = verify(&run, &ask);
+        let verdict = verify(&run, &criteria);
         assert_eq!(verdict.validity, judgement, "{:?}", verdict.findings);
         assert!(verdict.reason.contains(because) && !verdict.reason.contains("Poisson"), "{}", verdict.reason);
     }
@@ -372,14 +372,14 @@ fn the_rate_of_sessions_is_checked_for_all_arrivals() {
             ExpectedArrivals::Other { what: "a changing rate".into(), system: Some(offered_schedule::System::Open) },
         ),
     ] {
-        let ask = Criteria::from_workload(&partly(process), fraction);
-        assert_eq!(ask.expected, ExpectedArrivals::PartlyOpen(Box::new(meant)), "{process}");
+        let criteria = Criteria::from_workload(&partly(process), fraction);
+        assert_eq!(criteria.expected, ExpectedArrivals::PartlyOpen(Box::new(meant)), "{process}");
         // The steps: 40 s at 20/s and 50 s at 60/s, after the first 10 s.
         let rate = if process == steps { 3800.0 / 90.0 } else { 40.0 * fraction };
-        assert!((ask.target_rate_per_s.unwrap() - rate).abs() < 1e-9, "{process}: {ask:?}");
+        assert!((criteria.target_rate_per_s.unwrap() - rate).abs() < 1e-9, "{process}: {criteria:?}");
     }
     // Sessions at 20/s, then at 60/s, with two requests each: as specified; at half the rate: not.
-    let ask = Criteria::from_workload(&partly(steps), 1.0);
+    let criteria = Criteria::from_workload(&partly(steps), 1.0);
     let sessions = |slow: u64| {
         let mut events = Vec::new();
         let firsts = (0..1000).map(|i| i * 50).chain((0..3000).map(|i| 50_000 + i * 50 / 3));
@@ -393,7 +393,7 @@ fn the_rate_of_sessions_is_checked_for_all_arrivals() {
         ours(Recording { events: events.into(), ..poisson(1, 1.0, 1) })
     };
     let rate = |slow| {
-        let verdict = verify(&sessions(slow), &ask);
+        let verdict = verify(&sessions(slow), &criteria);
         let finding = *verdict.finding(Check::RateAgainstTarget).unwrap();
         (finding.estimate.unwrap(), finding.result)
     };
@@ -402,7 +402,7 @@ fn the_rate_of_sessions_is_checked_for_all_arrivals() {
     // If a run was stopped, its rate is not checked: half its duration is not half its rate.
     let mut stopped = sessions(1);
     stopped.edit().truncate(4000);
-    assert!(verify(&stopped, &ask).finding(Check::RateAgainstTarget).is_none());
+    assert!(verify(&stopped, &criteria).finding(Check::RateAgainstTarget).is_none());
 }
 
 /// A minute of arrivals at a random rate was rejected for a rate ratio of 0.839, although every request was sent on
@@ -437,8 +437,8 @@ fn a_random_rate_is_compared_with_its_schedule() {
     );
     assert_eq!(whole.expected.target_rate_per_s, Some(100.0));
     let scheduled_per_s = whole.expected.scheduled_rate_per_s.unwrap();
-    let doubt = WarningKind::RandomRateDiffers { target_rate_per_s: 100.0, scheduled_rate_per_s: scheduled_per_s };
-    assert!(scheduled_per_s < 85.0 && whole.warnings.iter().any(|warning| warning.details.as_ref() == Some(&doubt)));
+    let expected = WarningKind::RandomRateDiffers { target_rate_per_s: 100.0, scheduled_rate_per_s: scheduled_per_s };
+    assert!(scheduled_per_s < 85.0 && whole.warnings.iter().any(|warning| warning.details.as_ref() == Some(&expected)));
     // A third that was not sent is detected nevertheless.
     let partly = run(3);
     let missed = partly.finding(Check::RateAgainstTarget).unwrap();
@@ -473,8 +473,8 @@ fn five_users_never_have_more_than_five_requests_in_flight() {
     let hung = (0..5u64).map(|user| event(1_500_000_000 + user, 400_000_000_000, user));
     let recording =
         Recording { sessions_known: true, ..ours(Recording::of_run(quick.chain(hung).collect(), Vec::new())) };
-    let ask = Criteria { expected: "closed:5:constant:0s".parse().unwrap(), ..Criteria::default() };
-    let queue = verify(&recording, &ask).queue;
+    let criteria = Criteria { expected: "closed:5:constant:0s".parse().unwrap(), ..Criteria::default() };
+    let queue = verify(&recording, &criteria).queue;
     assert!(
         queue.rate_per_s.is_some_and(|rate| rate > 4900.0) && queue.response_ms.is_some_and(|r| r > 200.0),
         "{queue:?}"
@@ -490,8 +490,8 @@ fn counts_distinguish_poisson_from_closed_users_with_the_same_gaps() {
         event.session = user;
     }
     open.sessions_known = true;
-    let ask = Criteria { expected: "closed:200:uniform:0s,4s".parse().unwrap(), ..Criteria::default() };
-    let verdict = verify(&open, &ask);
+    let criteria = Criteria { expected: "closed:200:uniform:0s,4s".parse().unwrap(), ..Criteria::default() };
+    let verdict = verify(&open, &criteria);
     let judgement = |check| verdict.finding(check).unwrap().result;
     assert_eq!(judgement(Check::ClosedCov), CheckResult::Passed);
     assert_eq!(judgement(Check::ClosedDispersion), CheckResult::Failed);
@@ -499,8 +499,8 @@ fn counts_distinguish_poisson_from_closed_users_with_the_same_gaps() {
     // Real closed users pass as often as promised for runs of `offered`; too short a run is not checked.
     let dispersion = |secs, seed| {
         let run = ours(closed(50, &Law::uniform(0.0, 2.0).unwrap(), secs, seed));
-        let ask = Criteria { expected: "closed:50:uniform:0s,2s".parse().unwrap(), ..Criteria::default() };
-        let verdict = verify(&run, &ask);
+        let criteria = Criteria { expected: "closed:50:uniform:0s,2s".parse().unwrap(), ..Criteria::default() };
+        let verdict = verify(&run, &criteria);
         verdict.finding(Check::ClosedDispersion).unwrap().result
     };
     assert!((0..50).all(|seed| dispersion(120.0, seed) == CheckResult::Passed));
@@ -556,15 +556,16 @@ fn poisson_runs_are_rarely_rejected() {
 #[test]
 fn few_closed_requests_are_rarely_rejected() {
     let think = Law::exponential(0.2).unwrap();
-    let ask = Criteria { expected: ExpectedArrivals::Closed { users: 5, think: think.clone() }, ..Criteria::default() };
+    let criteria =
+        Criteria { expected: ExpectedArrivals::Closed { users: 5, think: think.clone() }, ..Criteria::default() };
     let refused = |secs: f64| {
-        let of = |seed| verify(&ours(closed(5, &think, secs, seed)), &ask).validity == Validity::Invalid;
+        let of = |seed| verify(&ours(closed(5, &think, secs, seed)), &criteria).validity == Validity::Invalid;
         (0..300).filter(|seed| of(*seed)).count()
     };
     assert_eq!(refused(4.0), 0);
     // In a longer run the interval has its nominal coverage.
     assert!(refused(40.0) <= 2);
-    let short = verify(&ours(closed(5, &think, 4.0, 1)), &ask);
+    let short = verify(&ours(closed(5, &think, 4.0, 1)), &criteria);
     assert_eq!(short.finding(Check::ClosedCov).unwrap().result, CheckResult::NotChecked);
     assert_eq!(short.validity, Validity::Valid);
 }

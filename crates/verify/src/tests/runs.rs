@@ -27,8 +27,8 @@ fn judged(recording: &Recording) -> Verdict {
 #[track_caller]
 fn assert_single_paused_run(verdict: &Verdict, why: &str) {
     assert_eq!(verdict.runs.len(), 0, "{:?}", verdict.warnings);
-    let doubts: Vec<&str> = verdict.warnings.iter().map(|warning| warning.message.as_str()).collect();
-    assert!(doubts.iter().any(|doubt| doubt.contains("the run paused") && doubt.contains(why)), "{doubts:?}");
+    let warnings: Vec<&str> = verdict.warnings.iter().map(|warning| warning.message.as_str()).collect();
+    assert!(warnings.iter().any(|warning| warning.contains("the run paused") && warning.contains(why)), "{warnings:?}");
     assert_eq!(verdict.validity, Validity::Invalid, "{}", verdict.reason);
 }
 

@@ -114,11 +114,11 @@ fn at_most_about_a_million_requests_are_compared() {
         (PairSampler::of(0).one_in, PairSampler::of(1_000_000).one_in, PairSampler::of(3_000_000).one_in),
         (1, 1, 3)
     );
-    let sieve = PairSampler::of(10_000_000);
-    let kept = (0..100_000).filter(|session| sieve.includes(*session, 0)).count();
+    let sampler = PairSampler::of(10_000_000);
+    let kept = (0..100_000).filter(|session| sampler.includes(*session, 0)).count();
     assert!((9_500..10_500).contains(&kept), "{kept}");
     // A user of a closed system is sampled like any other.
-    let kept = (0..100_000).filter(|step| sieve.includes(3, *step)).count();
+    let kept = (0..100_000).filter(|step| sampler.includes(3, *step)).count();
     assert!((9_500..10_500).contains(&kept), "{kept}");
 }
 
