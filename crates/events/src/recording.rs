@@ -107,7 +107,7 @@ pub struct Halted {
 /// How the end of a run that stopped itself is to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum End {
     /// As the workload says: its data are used up.
     Meant,
@@ -117,8 +117,8 @@ pub enum End {
     Threshold,
     /// Data that should have been enough were not.
     Error,
-    /// The disk took no more of what was recorded, and the workload says to stop then.
-    Unkept,
+    /// Events could not be written, and the workload says to stop then.
+    WriteLoss,
 }
 
 /// Launches per second, asked for and possible.
