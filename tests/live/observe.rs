@@ -52,9 +52,9 @@ fn observations_appear_in_the_report() -> Tested {
     let verdict: Value = serde_json::from_str(&verdict.stdout).unwrap();
     let seen = &verdict["server_side"]["hosts"][0];
     // The name in the workload, recognised by the number in the response.
-    assert_eq!((&seen["name"], &seen["clock"]["known_by"]), (&"db".into(), &"same-clock".into()));
+    assert_eq!((&seen["name"], &seen["clock"]["source"]), (&"db".into(), &"same_clock".into()));
     assert!(seen["samples"].as_u64() > Some(10) && seen["processors"].as_u64() > Some(0), "{seen}");
-    assert_eq!(seen["law"]["counter"], "processes");
+    assert_eq!(seen["utilisation_law"]["counter"], "processes");
     let measured = |resource: &str| seen["measures"].as_array().unwrap().iter().any(|m| m["resource"] == resource);
     assert!(["processors", "running", "memory", "process"].iter().all(|resource| measured(resource)), "{seen}");
 

@@ -13,10 +13,7 @@ use crate::chromium::Chromium;
 use crate::harness::Tested;
 use crate::process::{Serve, offered, soon};
 
-tests![
-    the_live_page_updates_matches_the_result_and_becomes_the_report,
-    the_stop_button_asks_for_confirmation
-];
+tests![the_live_page_updates_matches_the_result_and_becomes_the_report, the_stop_button_asks_for_confirmation];
 
 /// A run with a live page.
 struct Run {
@@ -90,9 +87,9 @@ fn the_live_page_updates_matches_the_result_and_becomes_the_report() -> Tested {
     let run = Run::start(&server, folder.path(), "6s");
     let told = pulses(&run.link);
     browser.open(&run.link);
-    let first: u64 = until(&mut browser, "launched", |text| !text.is_empty()).parse().unwrap();
+    let first: u64 = until(&mut browser, "requests", |text| !text.is_empty()).parse().unwrap();
     let later: u64 =
-        until(&mut browser, "launched", |text| text.parse().is_ok_and(|n: u64| n > first)).parse().unwrap();
+        until(&mut browser, "requests", |text| text.parse().is_ok_and(|n: u64| n > first)).parse().unwrap();
     assert_eq!(browser.text("about"), format!("open, asked 200/s at {}/", server.url));
     assert_eq!(browser.value(DRAWN), 6);
     until(&mut browser, "cov", |text| text.contains("(95 % "));
@@ -106,22 +103,22 @@ fn the_live_page_updates_matches_the_result_and_becomes_the_report() -> Tested {
     let wrong: String = run.link.split_at(run.link.len() - 2).0.to_owned() + "/";
     assert_eq!(browser.value(&status(&wrong)), 404);
 
-    let is_report = "!document.getElementById('launched') && document.body.innerText.includes('Little')";
+    let is_report = "!document.getElementById('requests') && document.body.innerText.includes('Little')";
     assert!(soon(|| (browser.value(is_report) == true).then_some(())).is_some(), "the page becomes the report");
     let (link, json, pulses) = (run.link.clone(), run.end(), told.join().unwrap());
-    let launched: Vec<u64> = pulses.iter().filter_map(|pulse| pulse["total_requests"].as_u64()).collect();
+    let launched: Vec<u64> = pulses.iter().filter_map(|pulse| pulse["requests"].as_u64()).collect();
     assert!(launched.contains(&first) && launched.contains(&later), "{launched:?}");
     let last = pulses.last().unwrap();
-    assert_eq!((&last["phase"], &last["total_requests"]), (&"ended".into(), &json["total_requests"]));
+    assert_eq!((&last["phase"], &last["requests"]), (&"ended".into(), &json["total_requests"]));
     for (live, result) in [
-        ("/so_far/asked_per_s", "/asked_rate_per_s"),
-        ("/so_far/sent_per_s", "/offered_rate_per_s"),
-        ("/so_far/response_ms/p50", "/response_ms/p50"),
-        ("/so_far/response_ms/p95", "/response_ms/p95"),
-        ("/so_far/lateness_us/p50", "/lateness_us/p50"),
-        ("/cov", "/arrivals/sent_cov"),
-        ("/cov_low", "/arrivals/cov_low"),
-        ("/meant_cov", "/arrivals/meant_cov"),
+        ("/so_far/target_rate_per_s", "/target_rate_per_s"),
+        ("/so_far/sent_rate_per_s", "/sent_rate_per_s"),
+        ("/so_far/response/p50_ms", "/response_ms/p50"),
+        ("/so_far/response/p95_ms", "/response_ms/p95"),
+        ("/so_far/lateness/p50_us", "/lateness_us/p50"),
+        ("/measured_cov", "/arrivals/measured_cov"),
+        ("/measured_cov_low", "/arrivals/measured_cov_low"),
+        ("/scheduled_cov", "/arrivals/scheduled_cov"),
         ("/outcomes/ok", "/outcomes/ok"),
     ] {
         let number = |document: &Value, pointer| document.pointer(pointer).and_then(Value::as_f64).unwrap();
@@ -144,11 +141,11 @@ fn the_stop_button_asks_for_confirmation() -> Tested {
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let run = Run::start(&server, folder.path(), "10m");
     browser.open(&run.link);
-    until(&mut browser, "launched", |text| !text.is_empty());
+    until(&mut browser, "requests", |text| !text.is_empty());
     assert!(press(&mut browser, "stop"));
     assert!(!press(&mut browser, "no"));
-    let before = browser.text("launched");
-    until(&mut browser, "launched", |text| text != before && !text.is_empty());
+    let before = browser.text("requests");
+    until(&mut browser, "requests", |text| text != before && !text.is_empty());
     assert_eq!(browser.text("phase"), "running");
     assert!(press(&mut browser, "stop"));
     assert!(!press(&mut browser, "yes"));

@@ -86,8 +86,8 @@ fn a_search_limited_by_the_generator_reports_it() {
     let found: Value = serde_json::from_str(&told.stdout).unwrap();
     assert_eq!(found["generator_limit"]["value"], 100.0);
     assert_eq!((&found["low"], &found["high"], &found["trials"]), (&Value::Null, &Value::Null, &2.into()));
-    let because = found["generator_limit"]["because"].as_str().unwrap();
-    assert!(because.contains("unsent") || because.contains("not sent"), "{because}");
+    let reason = found["generator_limit"]["reason"].as_str().unwrap();
+    assert!(reason.contains("unsent") || reason.contains("not sent"), "{reason}");
     let page = search(&[]).stdout;
     assert!(page.starts_with("THE GENERATOR, NOT THE SERVER, WAS THE LIMIT at rate=100: "), "{page}");
     server.stop();

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use offered_base::{Instant, Nanos, Purpose, Seed};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_serve::{Address, Error, Files, Options, Routes, Server, ServerHandle};
 use offered_simulate::Discipline;
 use offered_simulate::discipline::{Fcfs, Infinite, Ps, RoundRobin, Srpt};
@@ -15,7 +15,7 @@ use offered_workload::Workload;
 use proptest::prelude::*;
 
 fn options(discipline: impl Discipline + Send + 'static) -> Options {
-    Options { collect_arrivals: true, ..Options::new(Box::new(discipline), Law::constant(0.0).unwrap(), Seed(1)) }
+    Options { collect_arrivals: true, ..Options::new(Box::new(discipline), Distribution::constant(0.0).unwrap(), Seed(1)) }
 }
 
 fn start() -> ServerHandle {
@@ -321,7 +321,7 @@ fn routes_identify_requests_by_their_paths() {
     let workload = |text: &str| Workload::parse(text, "w.toml", &|_| Ok(files.into())).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("seen.csv");
-    let service = Law::constant(0.009).unwrap();
+    let service = Distribution::constant(0.009).unwrap();
     let options = Options { service, record: Some(record.clone()), ..options(Infinite::default()) };
     let server = Server::start(Options { routes: Routes::new(&workload(text)).unwrap(), ..options }).unwrap();
     let post = "POST /c HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n".to_owned();
@@ -335,11 +335,8 @@ fn routes_identify_requests_by_their_paths() {
     let millis: Vec<u64> = work.iter().filter_map(|work| Some(work.parse::<u64>().ok()? / 1_000_000)).collect();
     assert_eq!(millis, [1, 9, 2, 3, 7, 5, 9, 9, 9], "{seen}");
     for (text, why) in [
-        (
-            text.replace("\"/c\"", "\"/{{session}}/x\""),
-            "the path `/{{session}}/x` of request `/{{session}}/x` differs from launch to launch",
-        ),
-        (format!("{text}[[request]]\nname = \"again\"\npost = \"/c?y=2\"\n"), "`/c` and `again` have one path"),
+        (text.replace("\"/c\"", "\"/{{session}}/x\""), "the path `/{{session}}/x` of request `/{{session}}/x` varies"),
+        (format!("{text}[[request]]\nname = \"again\"\npost = \"/c?y=2\"\n"), "`/c` and `again` have the same path"),
     ] {
         let found = Routes::new(&workload(&text)).unwrap_err().to_string();
         assert!(found.contains(why), "{found}");
@@ -374,7 +371,7 @@ fn receive_timestamps_precede_arrivals() {
 fn jobs_complete_at_the_disciplines_times_even_if_the_loop_is_late() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.csv");
-    let distribution = Law::exponential(0.0005).unwrap();
+    let distribution = Distribution::exponential(0.0005).unwrap();
     let server = Server::start(Options {
         service: distribution.clone(),
         seed: Seed(9),
