@@ -13,11 +13,12 @@ use std::time::{Duration, SystemTime};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
-use offered_model::csv::Table;
-use offered_model::{Event, Instant, Nanos, Outcome, Reason, Recording};
+use offered_base::{Instant, Nanos};
+use offered_events::csv::Table;
+use offered_events::{Event, Outcome, Reason, Recording};
 use offered_stats::order::{self, Key, Rank};
 
-offered_model::named! {
+offered_base::named! {
     /// An output format.
     pub enum ExportFormat {
         /// JMeter's CSV log, with exact times in extra columns.
@@ -97,7 +98,7 @@ fn each<R: Rank + Copy>(
         })
     };
     let mut seen = Ok(());
-    order::each(&source, WINDOW, &mut |Sortable { rank, event }| {
+    order::for_each_ascending(&source, WINDOW, &mut |Sortable { rank, event }| {
         if seen.is_ok() {
             seen = visit(&event, rank);
         }

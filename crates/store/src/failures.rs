@@ -51,18 +51,22 @@ pub fn read_failures(path: &Path) -> Result<Vec<Exchange>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_events::Said;
+    use offered_events::Message;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn written_failures_are_read_back_and_only_the_owner_may_read_them() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(read_failures(folder.path()).unwrap(), []);
-        let said =
-            Said { head: vec!["GET / HTTP/1.1".to_owned()], body: Some("a\nb".to_owned()), bytes: 3, cut: false };
+        let said = Message {
+            head: vec!["GET / HTTP/1.1".to_owned()],
+            body: Some("a\nb".to_owned()),
+            bytes: 3,
+            truncated: false,
+        };
         let exchanges = ["one", "two"].map(|name| Exchange {
             request: name.to_owned(),
-            asked: Some(said.clone()),
+            sent: Some(said.clone()),
             extracted: vec![("token".to_owned(), None)],
             ..Exchange::default()
         });

@@ -193,10 +193,10 @@ impl RunRecord {
         }
         #[derive(Deserialize)]
         struct Summary {
-            counted: u64,
+            total_requests: u64,
         }
         let text = fs::read_to_string(run.join(FILE)).ok()?;
-        serde_json::from_str::<Counting>(&text).ok().map(|counting| counting.summary.counted)
+        serde_json::from_str::<Counting>(&text).ok().map(|counting| counting.summary.total_requests)
     }
 
     /// The record with a summary and a verdict.
@@ -265,7 +265,7 @@ pub(crate) fn from_text<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(des
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_events::Offset;
+    use offered_events::ClockOffset;
     use offered_events::recording::{End, Halted};
 
     fn read_back(text: &str) -> RunRecord {
@@ -284,7 +284,7 @@ mod tests {
             clock: Some(WorkerClock {
                 synchronised: Some(true),
                 error_ns: Some(512_000),
-                before: Some(Offset { ahead_ns: -50_000_000, bound_ns: 41_000, at_unix_ns: 1, answers: 32 }),
+                before: Some(ClockOffset { offset_ns: -50_000_000, bound_ns: 41_000, at_unix_ns: 1, answers: 32 }),
                 after: None,
             }),
             generator: Some(Evidence {

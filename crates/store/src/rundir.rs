@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use offered_base::{Nanos, Share};
+use offered_events::{ClockCorrection, Event, Note, Recording};
 use offered_events::{Columns, Events, Extent};
-use offered_events::{Event, Note, Placing, Recording};
 use serde::Serialize;
 
 use self::heartbeat::Heartbeat;
@@ -255,7 +255,7 @@ struct ScannedRun {
 impl ScannedRun {
     fn at(path: &Path) -> Result<Self, Error> {
         let (mut recording, mut labels) = (empty_recording(), Labels::default());
-        let parts = scan_parts(path, &mut labels, &mut recording, Columns::Key, &Placing::default(), |_| ())?;
+        let parts = scan_parts(path, &mut labels, &mut recording, Columns::Key, &ClockCorrection::default(), |_| ())?;
         Ok(Self { recording, labels, parts })
     }
 
@@ -282,7 +282,7 @@ impl ScannedRun {
         }
         let extent = Extent::of(&in_flight);
         self.parts.push((Part::Events(in_flight), extent));
-        let last = self.parts.iter().filter_map(|(_, extent)| extent.last_meant).max();
+        let last = self.parts.iter().filter_map(|(_, extent)| extent.last_intended).max();
         // Without a known share, the missing requests are unknown too.
         let lost = share.and(last).and_then(|last| LostRequests::new(path, started, Some(last), 0, &mut self.labels));
         Ok(lost.and_then(|lost| lost.note()))
@@ -305,7 +305,7 @@ fn scan_parts(
     labels: &mut Labels,
     recording: &mut Recording,
     columns: Columns,
-    placing: &Placing,
+    placing: &ClockCorrection,
     mut visit: impl FnMut(&Event),
 ) -> Result<Vec<(Part, Extent)>, Error> {
     let (mut whole, mut unreadable) = (Vec::new(), 0);

@@ -8,7 +8,7 @@ use offered_base::Difference;
 use super::*;
 use crate::{ReadOptions, read};
 
-/// A run of a second and a half: every outcome, all optional times, names and errors that need quotes.
+/// A run of 1.5 seconds with every outcome, all optional times, and names and errors that need quotes.
 fn recording() -> Recording {
     let made = (0..1500u64).map(|i| {
         let intended = Instant(i * 1_000_000 + i * 7919 % 900_000);
@@ -53,8 +53,8 @@ fn events(recording: &Recording) -> Vec<Event> {
     recording.events.to_vec().unwrap()
 }
 
-/// The launches that were sent, in the order of the recording.
-fn launched(recording: &Recording) -> Vec<Event> {
+/// The sent requests, in the order of the recording.
+fn sent_requests(recording: &Recording) -> Vec<Event> {
     events(recording).into_iter().filter(|event| event.sent.is_some()).collect()
 }
 
@@ -66,7 +66,7 @@ fn read_back(kind: ExportFormat, origin: Nanos) -> Recording {
 }
 
 #[test]
-fn a_log_of_pgbench_says_the_same_as_the_run_to_the_microsecond() {
+fn a_pgbench_log_agrees_with_the_run_to_the_microsecond() {
     let origin = Nanos::from_secs(1_795_186_049);
     let (run, log) = (recording(), read_back(ExportFormat::Pgbench, origin));
     assert_eq!((log.format.as_str(), log.intent_known, log.unreadable), ("pgbench", true, 0));
@@ -82,10 +82,10 @@ fn a_log_of_pgbench_says_the_same_as_the_run_to_the_microsecond() {
         let times = [Some(meant.intended), meant.sent, meant.done].map(|at| at.map(us));
         assert_eq!([Some(told.intended), told.sent, told.done], times);
     }
-    let failed = launched(&run).iter().filter(|event| event.outcome != Outcome::Ok).count();
+    let failed = sent_requests(&run).iter().filter(|event| event.outcome != Outcome::Ok).count();
     let text = String::from_utf8(exported(ExportFormat::Pgbench, origin)).unwrap();
     assert_eq!(text.lines().filter(|line| line.split(' ').nth(2) == Some("failed")).count(), failed);
-    // Of a pool the connection is the client, and what was waited for it is lag.
+    // With a pool, the client is the connection, and the wait for it is lag.
     let mut pooled = recording();
     let first = Event { waited: Some(Nanos::from_millis(1)), ..events(&pooled).remove(0) };
     pooled.events = vec![first].into();
@@ -95,14 +95,14 @@ fn a_log_of_pgbench_says_the_same_as_the_run_to_the_microsecond() {
 }
 
 #[test]
-fn a_jtl_says_the_same_as_the_run() {
+fn a_jtl_agrees_with_the_run() {
     let origin = Nanos::from_secs(1_795_186_049);
     let (run, jtl) = (recording(), read_back(ExportFormat::Jtl, origin));
     assert_eq!((jtl.format.as_str(), jtl.resolution, jtl.intent_known, jtl.unreadable), ("jtl-csv", Nanos(1), true, 0));
     assert_eq!((&jtl.labels, jtl.on_run_clock), (&run.labels, true));
-    let launched = launched(&run);
-    assert_eq!(jtl.events.launches(), launched.len() as u64);
-    for (read, event) in events(&jtl).iter().zip(&launched) {
+    let sent = sent_requests(&run);
+    assert_eq!(jtl.events.launches(), sent.len() as u64);
+    for (read, event) in events(&jtl).iter().zip(&sent) {
         assert_eq!((read.intended, read.sent), (event.intended, event.sent));
         assert_eq!((read.first_byte, read.done), (event.first_byte, event.done));
         assert_eq!(
@@ -117,7 +117,7 @@ fn a_jtl_says_the_same_as_the_run() {
 }
 
 #[test]
-fn vegeta_reads_what_was_sent() {
+fn vegeta_output_agrees_with_the_sent_requests() {
     let (run, vegeta) = (recording(), read_back(ExportFormat::Vegeta, Nanos::from_secs(1_795_186_049)));
     assert_eq!(vegeta.format, "vegeta-json");
     let service = |recording: &Recording| events(recording).iter().filter_map(Event::service).collect::<Vec<_>>();
@@ -125,15 +125,15 @@ fn vegeta_reads_what_was_sent() {
 }
 
 #[test]
-fn k6_and_combined_logs_are_read_as_what_was_sent() {
+fn k6_and_combined_logs_agree_with_the_sent_requests() {
     let origin = Nanos::from_secs(1_795_186_049);
     let (run, k6) = (recording(), read_back(ExportFormat::K6, origin));
     assert_eq!((k6.format.as_str(), k6.unreadable, k6.sessions_known), ("k6-json", 0, true));
-    let launched = launched(&run);
+    let sent = sent_requests(&run);
     let mut read = events(&k6);
     read.sort_by_key(|event| event.sent);
-    assert_eq!(read.len(), launched.len());
-    for (read, event) in read.iter().zip(&launched) {
+    assert_eq!(read.len(), sent.len());
+    for (read, event) in read.iter().zip(&sent) {
         let near = |a: Option<Instant>, b: Option<Instant>| (a.unwrap() - b.unwrap()).0.abs() <= 2;
         assert!(near(read.sent, event.sent.map(|at| at + origin)), "{read:?} {event:?}");
         let took = |event: &Event| event.service().map(|service| Instant::ZERO + service.positive());
@@ -144,17 +144,17 @@ fn k6_and_combined_logs_are_read_as_what_was_sent() {
     }
     let log = read_back(ExportFormat::Combined, origin);
     assert_eq!((log.format.as_str(), log.unreadable, log.resolution), ("access-log", 0, Nanos::from_secs(1)));
-    assert_eq!(log.events.launches(), launched.len() as u64);
-    for (read, event) in events(&log).iter().zip(&launched) {
+    assert_eq!(log.events.launches(), sent.len() as u64);
+    for (read, event) in events(&log).iter().zip(&sent) {
         let second = (event.sent.unwrap() + origin).0 / 1_000_000_000;
         assert_eq!((read.sent, read.status), (Some(Instant::from_secs(second)), event.status));
     }
 }
 
-/// Intended, sent, done, how it ended, and whose session it was.
+/// Intended, sent, done, outcome and session.
 type Times = (Instant, Option<Instant>, Option<Instant>, Outcome, u64);
 
-/// What a verdict looks at of a recording.
+/// The fields of a recording that a verdict uses.
 fn known(recording: &Recording) -> (bool, bool, Nanos, Vec<Times>) {
     let times = |e: &Event| (e.intended, e.sent, e.done, e.outcome, e.session);
     let events = events(recording).iter().map(times).collect();
@@ -162,7 +162,7 @@ fn known(recording: &Recording) -> (bool, bool, Nanos, Vec<Times>) {
 }
 
 #[test]
-fn what_is_exported_is_judged_as_its_source_was() {
+fn an_exported_recording_has_the_same_verdict_fields() {
     let gatling = "RUN\tc.Sim\tsim\t1500000000000\t \t3.10.5\nREQUEST\t\t=home\t1500000000040\t1500000000051\tOK\t \n\
                    REQUEST\t\thome\t1500000000002\t1500000000061\tOK\t \n";
     let source = crate::read_from("s", gatling.as_bytes(), &ReadOptions::default()).unwrap();
@@ -172,7 +172,7 @@ fn what_is_exported_is_judged_as_its_source_was() {
         write(to, &source, Nanos::ZERO, &mut out).unwrap();
         (crate::read_from("x", &out[..], &ReadOptions::default()).unwrap(), String::from_utf8(out).unwrap())
     };
-    // In order of time, which the source is not.
+    // Sorted by time, unlike the source.
     let in_order: Vec<Event> = events(&source).into_iter().rev().collect();
     let in_order = Recording { events: in_order.into(), ..source.clone() };
     for to in [ExportFormat::Csv, ExportFormat::Jtl] {
@@ -188,7 +188,7 @@ fn what_is_exported_is_judged_as_its_source_was() {
 }
 
 #[test]
-fn what_left_before_it_was_meant_stays_so() {
+fn requests_sent_too_early_stay_so() {
     let event = |sent: u64, done: u64| Event {
         sent: Some(Instant::from_millis(sent)),
         done: Some(Instant::from_millis(done)),
@@ -196,7 +196,7 @@ fn what_left_before_it_was_meant_stays_so() {
         status: 200,
         ..Event::at(Instant::from_millis(10))
     };
-    // 3 ms too early; and so much too early that the answer was there before it was meant to be asked for.
+    // 3 ms too early; and so early that the response arrived before the scheduled time.
     let early = Recording { events: vec![event(7, 17), event(4, 8)].into(), ..recording() };
     let written = |to, recording: &Recording| {
         let mut out = Vec::new();
@@ -213,12 +213,12 @@ fn what_left_before_it_was_meant_stays_so() {
         assert_eq!((times.as_slice(), read.unreadable), (&expected[..], 0), "{}", String::from_utf8_lossy(&out));
     }
     let refused = written(ExportFormat::Hdr, &early).unwrap_err().to_string();
-    assert!(refused.starts_with("a response of -2ms has no place in a histogram"), "{refused}");
+    assert!(refused.starts_with("a histogram cannot hold a response of -2ms"), "{refused}");
     written(ExportFormat::Hdr, &Recording { events: vec![event(7, 17)].into(), ..early }).unwrap();
 }
 
 #[test]
-fn csv_is_read_again_as_it_was() {
+fn csv_is_read_back_unchanged() {
     let (run, read) = (recording(), read_back(ExportFormat::Csv, Nanos::ZERO));
     assert_eq!((read.format.as_str(), read.unreadable, read.on_run_clock), ("offered-csv", 0, true));
     assert_eq!((events(&read), &read.labels), (events(&run), &run.labels));
@@ -236,7 +236,7 @@ fn csv_has_every_event_and_every_column() {
 }
 
 #[test]
-fn gaps_are_those_of_the_launches() {
+fn gaps_are_those_of_the_sent_requests() {
     let text = String::from_utf8(exported(ExportFormat::Gaps, Nanos::ZERO)).unwrap();
     let gaps: Vec<f64> = text.lines().map(|line| line.parse().unwrap()).collect();
     let mut launches: Vec<u64> = events(&recording()).iter().filter_map(|event| Some(event.sent?.0)).collect();
@@ -247,7 +247,7 @@ fn gaps_are_those_of_the_launches() {
 }
 
 #[test]
-fn the_histograms_hold_every_launch_once() {
+fn the_histograms_hold_every_request_once() {
     let log = exported(ExportFormat::Hdr, Nanos::from_secs(1_795_186_049));
     let text = String::from_utf8(log.clone()).unwrap();
     assert!(text.starts_with("#[Histogram log format version 1.3]\n#[StartTime: 1795186049.000"), "{}", &text[..80]);
@@ -255,14 +255,14 @@ fn the_histograms_hold_every_launch_once() {
     let mut longest = 0;
     for entry in IntervalLogIterator::new(&log) {
         if let LogEntry::Interval(interval) = entry.unwrap() {
-            // The encoding is the crate's own business; that it decodes to our counts is ours.
+            // Check only that the encoding decodes to our counts.
             let bytes = decode(interval.encoded_histogram());
             let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
             *counts.entry(interval.tag().unwrap().as_str().to_owned()).or_insert(0) += histogram.len();
             longest = longest.max(histogram.max());
         }
     }
-    let sent = launched(&recording()).len() as u64;
+    let sent = sent_requests(&recording()).len() as u64;
     assert_eq!((counts["response"], counts["service"]), (sent, sent));
     assert!((2_350_000..2_370_000).contains(&longest), "{longest}");
 }

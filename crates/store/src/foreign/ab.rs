@@ -1,6 +1,6 @@
 //! ab's gnuplot file (`ab -g FILE`): sorted by response time, stamped in whole seconds.
 //!
-//! Launches within a second cannot be told apart; the recording's resolution says so, and whoever judges must heed it.
+//! Requests within a second cannot be told apart; the recording's resolution says so, and whoever judges must heed it.
 
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Note, Outcome};
@@ -26,7 +26,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     intake.each_row(&mut rows, |intake, row| {
         let ms = |column| whole(row.maybe(column)).map(|ms| MS * ms);
         let start = Instant::ZERO + S * whole(row.maybe(seconds)).ok_or("its seconds are no number")?;
-        let done = start + ms(total).ok_or("its ttime is no whole number of ms")?;
+        let done = start + ms(total).ok_or("its ttime is not a whole number of ms")?;
         intake.launch(
             b"request",
             Event {

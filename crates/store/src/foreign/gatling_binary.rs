@@ -132,7 +132,7 @@ impl Log<'_> {
     /// The run record: Gatling's version and the start in ms since 1970.
     fn run(&mut self) -> io::Result<(String, u64)> {
         if self.byte()? != 0 {
-            return Err(io::Error::other("it is no run record"));
+            return Err(io::Error::other("it is not a run record"));
         }
         let version = String::from_utf8_lossy(&self.string()?).into_owned();
         let _class = self.string()?;
@@ -176,7 +176,7 @@ impl Log<'_> {
         let (from, to) = (self.int()?, self.int()?);
         let ok = self.byte()? != 0;
         let message = self.name()?;
-        // An answer that nobody asked for (a server's push) ends at the smallest number; it is no launch.
+        // An answer that nobody asked for (a server's push) ends at the smallest number; it is not a launch.
         if to == i32::MIN {
             return Ok(());
         }

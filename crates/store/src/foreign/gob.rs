@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io::{self, BufRead};
 
-/// A message longer than this is no result of a request.
+/// A message longer than this is not a result of a request.
 const LONGEST: u64 = 1 << 28;
 /// Types in types, deeper than any file of results goes; a type that holds itself ends here.
 const MAX_DEPTH: u32 = 16;

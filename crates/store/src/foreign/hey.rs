@@ -23,7 +23,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let names = ["response-time", "DNS+dialup", "Request-write", "Response-delay", "status-code", "offset"];
     let columns = intake.header(&mut rows, names)?;
     let [.., Some(_)] = columns else {
-        let why = "has no column `offset`, so no launch times; use hey 0.1.3 or newer";
+        let why = "has no column `offset`, so no send times; use hey 0.1.3 or newer";
         return Err(Error::content(intake.name(), why));
     };
     let [total, dial, write, delay, status, offset] = columns;
@@ -31,8 +31,8 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     intake.note(Note::Listed { tool: "hey".to_owned(), only: Listed::Answered });
     intake.each_row(&mut rows, |intake, row| {
         let seconds = |column| nanos(row.maybe(column), S);
-        let start = instant(row.maybe(offset), S).ok_or("its offset is no time in seconds")?;
-        let done = start + seconds(total).ok_or("its response time is no time in seconds")?;
+        let start = instant(row.maybe(offset), S).ok_or("its offset is not a time in seconds")?;
+        let done = start + seconds(total).ok_or("its response time is not a time in seconds")?;
         let parts = [dial, write, delay].map(seconds);
         let status = whole(row.maybe(status)).unwrap_or(0) as u16;
         intake.launch(

@@ -1,4 +1,4 @@
-//! A plain list of launch times, one on a line: numbers or dates.
+//! A plain list of send times, one on a line: numbers or dates.
 //!
 //! A number's unit is `--unit`, or what its size says: an instant of this century has 10 digits in seconds, 13 in ms, 16 in us
 //! and 19 in ns. Smaller numbers count as seconds.

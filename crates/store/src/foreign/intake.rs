@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::io;
 
-use offered_model::events::Events;
-use offered_model::{Event, Nanos, Note, Recording};
+use offered_base::Nanos;
+use offered_events::Events;
+use offered_events::{Event, Note, Recording};
 use offered_stats::ticks;
 
 use crate::error::Error;
@@ -184,7 +185,7 @@ impl Intake {
             self.recording.resolution = said;
         } else if !self.recording.intent_known {
             self.stamps.sort_unstable();
-            if let Some(tick) = ticks::found(&self.stamps, written.0).map(Nanos) {
+            if let Some(tick) = ticks::detect_resolution(&self.stamps, written.0).map(Nanos) {
                 self.recording.resolution = tick;
                 let [tick_ms, written_ms] = [tick, written].map(Nanos::as_millis_f64);
                 self.note(Note::Tick { tick_ms, written_ms });

@@ -259,7 +259,7 @@ impl Log {
             let repeated = row.get(columns.stamp).eq_ignore_ascii_case(b"timeStamp");
             return if repeated { Ok(()) } else { Err("its time stamp is neither milliseconds nor a date".into()) };
         };
-        let elapsed = whole(row.get(columns.elapsed)).ok_or("its elapsed time is no whole number of ms")?;
+        let elapsed = whole(row.get(columns.elapsed)).ok_or("its elapsed time is not a whole number of ms")?;
         if [columns.success, columns.thread, columns.label].into_iter().flatten().any(|column| column >= row.len()) {
             return Err("it has fewer columns than the first row".into());
         }

@@ -128,7 +128,7 @@ fn read_csv(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
             });
         } else if let (Some(request), true) = (&mut open, metric.starts_with("http_req_")) {
             // `http_req_failed` is no time, but every other metric of the family is one in ms.
-            request.set(metric, nanos(row.maybe(value), MS).ok_or("its value is no time in ms")?);
+            request.set(metric, nanos(row.maybe(value), MS).ok_or("its value is not a time in ms")?);
         }
         Ok(())
     })?;
@@ -185,7 +185,7 @@ fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
         }
         if line.metric == "http_reqs" {
             let time = line.data.time.and_then(|time| date_time(time.as_bytes()));
-            let end = time.ok_or("its time is no RFC 3339 date")?.0;
+            let end = time.ok_or("its time is not an RFC 3339 date")?.0;
             if let Some(request) = open.take() {
                 intake.take(request.event());
             }
@@ -203,7 +203,7 @@ fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
             });
         } else if let (Some(request), true) = (&mut open, line.metric.starts_with("http_req_")) {
             let value = line.data.value.and_then(|value| from_f64(value, MS));
-            request.set(line.metric, value.ok_or("its value is no time in ms")?);
+            request.set(line.metric, value.ok_or("its value is not a time in ms")?);
         }
         Ok(())
     })?;

@@ -1,7 +1,7 @@
 //! oha's CSV (`--output-format csv`): seconds since the run's start, in the order of the starts.
 //!
 //! Only requests that succeeded are in it, and with `--latency-correction` its durations count from before the start, which it
-//! does not tell: the database of `--db-url` does (see `oha_db`). oha's JSON is a summary without launch times (its
+//! does not tell: the database of `--db-url` does (see `oha_db`). oha's JSON is a summary without send times (its
 //! `printer.rs`) and is refused in words.
 
 use offered_base::Nanos;
@@ -27,8 +27,8 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     intake.note(Note::Listed { tool: "oha".to_owned(), only: Listed::Succeeded });
     intake.each_row(&mut rows, |intake, row| {
         let seconds = |column| nanos(row.maybe(column), S);
-        let start = instant(row.maybe(start), S).ok_or("its request-start is no time in seconds")?;
-        let done = start + seconds(duration).ok_or("its request-duration is no time in seconds")?;
+        let start = instant(row.maybe(start), S).ok_or("its request-start is not a time in seconds")?;
+        let done = start + seconds(duration).ok_or("its request-duration is not a time in seconds")?;
         let status = whole(row.maybe(status)).unwrap_or(0) as u16;
         intake.launch(
             b"request",

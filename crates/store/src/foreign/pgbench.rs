@@ -39,7 +39,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let mut rows = Rows::of_plain_fields(content, b' ');
     intake.each_row(&mut rows, |intake, row| {
         let number = |column: usize| whole(row.get(column));
-        let client = number(0).ok_or("its client is no number")?;
+        let client = number(0).ok_or("its client is not a number")?;
         let second =
             number(4).ok_or("it has no end time: is this an aggregated log? Leave out --aggregate-interval")?;
         let end = Instant::ZERO + S * second + US * number(5).ok_or("its end time has no us")?;

@@ -1,4 +1,4 @@
-//! Files that hold no launch times: why they cannot be judged, and what to ask that tool for instead.
+//! Files that hold no send times: why they cannot be judged, and what to ask that tool for instead.
 
 use super::Head;
 
@@ -11,17 +11,17 @@ struct Refusal {
 const REFUSALS: [Refusal; 20] = [
     Refusal {
         is: |head| head.contains("\"responseTimeHistogram\"") && head.contains("\"latencyPercentiles\""),
-        why: "is oha's JSON summary and has no launch times; ask oha for --output-format csv -o FILE, or \
+        why: "is oha's JSON summary without send times; ask oha for --output-format csv -o FILE, or \
               --db-url FILE",
     },
     Refusal {
         is: |head| head.line().starts_with(b"Running ") && head.contains(" @ http"),
-        why: "is a summary of wrk or wrk2 and has no launch times; they cannot record them: measure with offered run, or \
+        why: "is a summary of wrk or wrk2 without send times; they cannot record them: measure with offered run, or \
               judge the server's access log with microseconds",
     },
     Refusal {
         is: |head| head.line().starts_with(b"This is ApacheBench") || head.contains("Concurrency Level:"),
-        why: "is a summary of ab and has no launch times; ask ab for -g FILE (whole seconds only)",
+        why: "is a summary of ab without send times; ask ab for -g FILE (whole seconds only)",
     },
     Refusal {
         is: |head| {
@@ -29,51 +29,51 @@ const REFUSALS: [Refusal; 20] = [
                 || head.contains("Longest transaction:")
                 || head.contains("\"longest_transaction\"")
         },
-        why: "is a summary of siege and has no launch times; siege cannot record them: judge the server's access log",
+        why: "is a summary of siege without send times; siege cannot record them: judge the server's access log",
     },
     Refusal {
         is: |head| head.starts_with("{") && head.contains("\"p97_5\"") && head.contains("\"throughput\""),
-        why: "is autocannon's JSON summary and has no launch times; autocannon cannot record them: measure with offered run, or \
+        why: "is autocannon's JSON summary without send times; autocannon cannot record them: measure with offered run, or \
               judge the server's access log with microseconds",
     },
     Refusal {
         is: |head| head.starts_with("{") && head.contains("\"aggregate\"") && head.contains("\"counters\""),
-        why: "is Artillery's JSON report, which has counts per 10 s and no launch times; add a script that logs each request \
+        why: "is Artillery's JSON report, which has counts per 10 s but no send times; add a script that logs each request \
               (beforeRequest with Date.now()) and give that list",
     },
     Refusal {
         is: |head| head.starts_with("{") && head.contains("\"root_group\"") && head.contains("\"metrics\""),
-        why: "is k6's summary export and has no launch times; run k6 with --out json=FILE",
+        why: "is k6's summary export without send times; run k6 with --out json=FILE",
     },
     Refusal {
         is: |head| head.contains("http_req_duration....") || head.contains("http_req_blocked...."),
-        why: "is k6's printed summary and has no launch times; run k6 with --out json=FILE",
+        why: "is k6's printed summary without send times; run k6 with --out json=FILE",
     },
     Refusal {
         is: |head| head.line().starts_with(b"Type,Name,") || head.line().starts_with(b"\"Type\",\"Name\","),
-        why: "is Locust's statistics CSV and has no launch times; use locust.contrib.csv_request_logger, one row per request",
+        why: "is Locust's statistics CSV without send times; use locust.contrib.csv_request_logger, one row per request",
     },
     Refusal {
         is: |head| {
             head.line().starts_with(b"Timestamp,User Count,")
                 || head.line().starts_with(b"\"Timestamp\",\"User Count\"")
         },
-        why: "is Locust's statistics history, which has counts and no launch times; use locust.contrib.csv_request_logger",
+        why: "is Locust's statistics history, which has counts but no send times; use locust.contrib.csv_request_logger",
     },
     Refusal {
         is: |head| {
             head.line().starts_with(b"Method,Name,Error,Occurrences")
                 || head.line().starts_with(b"Count,Message,Traceback")
         },
-        why: "is Locust's list of failures and has no launch times; use locust.contrib.csv_request_logger",
+        why: "is Locust's list of failures without send times; use locust.contrib.csv_request_logger",
     },
     Refusal {
         is: |head| head.line().starts_with(b"sampler_label,") || head.line().starts_with(b"Label,# Samples,"),
-        why: "is JMeter's aggregate or summary report and has no launch times; give the result log itself (jmeter -l FILE.jtl)",
+        why: "is JMeter's aggregate or summary report without send times; give the result log itself (jmeter -l FILE.jtl)",
     },
     Refusal {
         is: |head| head.starts_with("{") && head.contains("\"sampleCount\"") && head.contains("\"pct1ResTime\""),
-        why: "is statistics.json of JMeter's dashboard and has no launch times; give the result log itself (jmeter -l FILE.jtl)",
+        why: "is statistics.json of JMeter's dashboard without send times; give the result log itself (jmeter -l FILE.jtl)",
     },
     Refusal {
         is: |head| {
@@ -81,36 +81,36 @@ const REFUSALS: [Refusal; 20] = [
                 && head.contains("\"numberOfRequests\"")
                 && head.contains("\"meanNumberOfRequestsPerSecond\"")
         },
-        why: "is Gatling's stats.json and has no launch times; give the run's simulation.log",
+        why: "is Gatling's stats.json without send times; give the run's simulation.log",
     },
     Refusal {
         is: |head| head.starts_with("{") && head.contains("\"RunType\"") && head.contains("\"DurationHistogram\""),
-        why: "is fortio's JSON summary and has no launch times; run fortio with -access-log-file FILE",
+        why: "is fortio's JSON summary without send times; run fortio with -access-log-file FILE",
     },
     Refusal {
         is: |head| {
             head.contains("Response time histogram:")
                 || head.contains("Latency distribution:") && head.contains("Requests/sec:")
         },
-        why: "is a printed summary of hey or oha and has no launch times; ask hey for -o csv, oha for --output-format csv",
+        why: "is a printed summary of hey or oha without send times; ask hey for -o csv, oha for --output-format csv",
     },
     Refusal {
         is: |head| head.line().starts_with(b"Requests      [total, rate") || head.contains("\"latencies\":{\"total\""),
-        why: "is a report of vegeta and has no launch times; run `vegeta encode --to csv` on its results",
+        why: "is a report of vegeta without send times; run `vegeta encode --to csv` on its results",
     },
     Refusal {
         is: |head| {
             head.bytes.starts_with(b"starting benchmark...") || head.contains("finished in ") && head.contains("req/s")
         },
-        why: "is h2load's summary and has no launch times; run h2load with --log-file=FILE",
+        why: "is h2load's summary without send times; run h2load with --log-file=FILE",
     },
     Refusal {
         is: |head| head.contains("number of transactions actually processed"),
-        why: "is pgbench's summary and has no launch times; run pgbench with -l",
+        why: "is pgbench's summary without send times; run pgbench with -l",
     },
     Refusal {
         is: |head| head.contains("#[Histogram log format") || head.contains("#[Mean    ="),
-        why: "is an HdrHistogram and has no launch times; give the log of single requests it was made from",
+        why: "is an HdrHistogram without send times; give the log of single requests it was made from",
     },
 ];
 

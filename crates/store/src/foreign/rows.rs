@@ -150,7 +150,7 @@ impl<'a> Rows<'a> {
         }
         if self.end == self.buffer.len() {
             if self.end >= LONGEST {
-                return Err(io::Error::other(format!("line {} is longer than 64 MiB: this is no table", self.line)));
+                return Err(io::Error::other(format!("line {} is longer than 64 MiB: this is not a table", self.line)));
             }
             self.buffer.resize(self.buffer.len() * 2, 0);
         }

@@ -13,7 +13,8 @@ fn read(part: bytes::Bytes, events: &mut Vec<Event>, labels: &mut Labels) -> Res
     scan(part, labels, Columns::All, &mut |some| events.extend_from_slice(some))
 }
 
-/// Two seconds of 1,000/s Poisson over two workers: four requests, 20 us lateness, 10 ms exponential service; as answered.
+/// Two seconds of Poisson traffic at 1,000/s over two threads: four requests, 20 us lateness, 10 ms exponential service, in order of
+/// completion.
 fn realistic() -> Vec<Event> {
     let seed = Seed(7);
     let (mut gaps, mut service, mut choice) =
@@ -54,7 +55,7 @@ fn an_event_takes_few_bytes() {
 }
 
 #[test]
-fn names_too_many_for_a_dictionary_are_read() {
+fn too_many_names_for_a_dictionary_are_read() {
     let labels: Vec<String> = (0..6000).map(|i| format!("{i:04}{}", "x".repeat(300))).collect();
     let numbered = |label: u16| Event { label, ..Event::at(Instant(label.into())) };
     let events: Vec<Event> = (0..6000).rev().chain(0..6000).map(numbered).collect();
@@ -70,7 +71,7 @@ fn names_too_many_for_a_dictionary_are_read() {
 }
 
 #[test]
-fn a_part_of_another_shape_is_refused_in_words() {
+fn a_part_with_other_columns_is_refused_with_a_message() {
     let other = Arc::new(parse_message_type("message m { required int64 intended_ns; }").unwrap());
     let mut bytes = Vec::new();
     SerializedFileWriter::new(&mut bytes, other, properties()).unwrap().close().unwrap();
@@ -79,7 +80,7 @@ fn a_part_of_another_shape_is_refused_in_words() {
 }
 
 #[test]
-fn a_part_of_an_older_version_is_read() {
+fn a_part_without_the_last_columns_is_read() {
     let (whole, names) = (realistic(), ["a", "b", "c", "d"].map(str::to_owned));
     let mut file = Vec::new();
     write_columns(&COLUMNS[..REQUIRED_COLUMNS], &mut file, std::slice::from_ref(&whole), &names, &mut |_| ()).unwrap();
@@ -92,9 +93,9 @@ fn a_part_of_an_older_version_is_read() {
 }
 
 #[test]
-fn a_flipped_bit_is_told_where_there_is_a_checksum_and_a_part_without_one_is_believed() {
+fn a_checksum_reveals_a_flipped_bit_and_a_part_without_one_is_trusted() {
     let file = written(&realistic(), &["home".to_owned()]);
-    // A part of an older version has nothing under that name.
+    // Rename the footer key, so that the part has no checksum.
     let at = file.windows(SEAL.len()).position(|bytes| bytes == SEAL.as_bytes()).unwrap();
     let mut unsealed = file.clone();
     unsealed[at + SEAL.len() - 1] = b'x';
@@ -104,17 +105,17 @@ fn a_flipped_bit_is_told_where_there_is_a_checksum_and_a_part_without_one_is_bel
     };
     assert!(read_of(&unsealed).unwrap() == read_of(&file).unwrap());
 
-    // In the middle of the first column: a launch moves, and only the checksum knows.
+    // In the middle of the first column: a scheduled time changes, which only the checksum reveals.
     let (mut flipped, mut moved) = (file, unsealed);
     flipped[1000] ^= 1;
     moved[1000] ^= 1;
     assert!(read_of(&moved).is_ok());
     let why = read_of(&flipped).unwrap_err().to_string();
-    assert!(why.contains("its checksum is not that of what is in it"), "{why}");
+    assert!(why.contains("its checksum does not match its content"), "{why}");
 }
 
 #[test]
-fn no_flipped_bit_changes_an_event_in_silence() {
+fn no_flipped_bit_changes_an_event_unnoticed() {
     let (events, labels) = (realistic(), ["home", "search", "basket", "pay"].map(str::to_owned));
     let file = written(&events, &labels);
     let read_of = |file: Vec<u8>| {
@@ -164,8 +165,8 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 #[test]
-fn a_footer_that_claims_more_than_it_has_is_an_error_at_once() {
-    // Found by fuzzing: a list of truth values, as long as a number can say, in a field that nobody knows.
+fn a_footer_with_an_absurd_list_length_is_an_error_at_once() {
+    // Found by fuzzing: a list of booleans of maximum length in an unknown field.
     let found = b"PAR1\n2RAwP\n\nA\xec\xeb\xeb\xe9@!\xec\xeb\xe9\0\0\x04PA\0R\x13\0\0\0PAR1";
     for file in [&found[..], b"PAR1", b"PAR1\xff\xff\xff\xffPAR1", b"PAR1\0\x01\0\0\0PAR1"] {
         assert!(read(bytes::Bytes::copy_from_slice(file), &mut Vec::new(), &mut Labels::default()).is_err());
@@ -174,7 +175,7 @@ fn a_footer_that_claims_more_than_it_has_is_an_error_at_once() {
 
 proptest! {
     #[test]
-    fn what_was_written_is_read(events in prop::collection::vec(any_event(), 0..50)) {
+    fn written_events_are_read_back(events in prop::collection::vec(any_event(), 0..50)) {
         let labels = ["a", "b", "c"].map(str::to_owned);
         let file = written(&events, &labels);
         let (mut read_back, mut names) = (Vec::new(), Labels::default());
@@ -184,7 +185,7 @@ proptest! {
         let file = bytes::Bytes::from(file);
         read(file.clone(), &mut read_back, &mut names).unwrap();
         prop_assert_eq!(&read_back, &events);
-        let place = |event: &Event| (event.place(), event.object);
+        let place = |event: &Event| (event.key(), event.object);
         let answer = |e: &Event| (place(e), e.session, e.first_byte, e.done, e.status, e.bytes_in);
         let (mut places, mut answers) = (Vec::new(), Vec::new());
         scan(file.clone(), &mut names, Columns::Key, &mut |some| places.extend(some.iter().map(place))).unwrap();

@@ -110,7 +110,7 @@ impl LostRequests {
             }
             let label = self.labels.get(usize::from(mix.choose(launch))).copied().unwrap_or_default();
             let event = Event { session: launch.session, label, worker: self.thread, ..Event::at(launch.intended) };
-            visit(Event { error: Some(Reason::Gone), ..event });
+            visit(Event { error: Some(Reason::WorkerLost), ..event });
         }
     }
 }

@@ -44,12 +44,12 @@ fn an_existing_directory_is_never_touched() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_an_error_and_leaves_nothing() {
+fn an_unwritable_directory_is_an_error_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "").unwrap();
     let error = Writer::create(&dir.path().join("file/run"), "", vec![]).err().unwrap();
     assert!(error.to_string().starts_with("cannot create"), "{error}");
-    // Root writes anywhere, so this half of the test only bites for other users.
+    // root can write anywhere, so this half of the test only works for other users.
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o500)).unwrap();
     if let Err(error) = Writer::create(&dir.path().join("run"), "", vec![]) {
         assert!(error.to_string().starts_with("cannot create"), "{error}");
@@ -58,7 +58,7 @@ fn a_place_that_cannot_be_written_is_an_error_and_leaves_nothing() {
 }
 
 #[test]
-fn a_killed_run_is_read_and_says_that_it_is_cut() {
+fn a_killed_run_is_readable_and_noted_as_killed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
     let mut writer = Writer::create(&path, "", vec![]).unwrap();
@@ -71,12 +71,12 @@ fn a_killed_run_is_read_and_says_that_it_is_cut() {
     assert_eq!(recording.notes, [Note::Killed]);
 }
 
-/// A launch every millisecond.
+/// A request every millisecond.
 const OPEN: &str =
     "duration = \"1s\"\narrivals.open = { rate = \"1000/s\", process = \"constant\" }\n[[request]]\nget = \"/\"\n";
 
-/// The launch of this session, sent when it was meant.
-fn launch(session: u64) -> Event {
+/// The request of this session, sent as scheduled.
+fn request(session: u64) -> Event {
     let at = Instant::from_millis(session);
     Event { session, sent: Some(at), ..Event::at(at) }
 }
@@ -96,18 +96,18 @@ fn alive(path: &Path) {
 }
 
 #[test]
-fn a_killed_run_knows_what_was_under_way_and_what_it_does_not_know() {
+fn a_killed_run_reports_requests_in_flight_and_unrecorded_ones() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
     let mut writer = Writer::create(&path, OPEN, vec!["/".into()]).unwrap();
     alive(&path);
-    let ended = |session| Event { done: Some(Instant::from_millis(session + 20)), ..launch(session) };
-    // Every fifth waits for long; two of them end, one before it is written that they wait.
-    writer.add_in_flight((0..100).step_by(5).map(launch).collect());
+    let ended = |session| Event { done: Some(Instant::from_millis(session + 20)), ..request(session) };
+    // Every fifth request stays in flight for long; two of them end, one before the in-flight file is written.
+    writer.add_in_flight((0..100).step_by(5).map(request).collect());
     writer.write((0..100).filter(|session| session % 5 > 0 || *session == 10).map(ended).collect()).unwrap();
     writer.rotate().unwrap();
     assert_eq!(fs::read_dir(path.join("in-flight")).unwrap().count(), 1);
-    writer.add_in_flight(vec![launch(5), launch(100)]);
+    writer.add_in_flight(vec![request(5), request(100)]);
     writer.write(vec![ended(50), ended(101), ended(107)]).unwrap();
     writer.rotate().unwrap();
     drop(writer);
@@ -119,46 +119,46 @@ fn a_killed_run_knows_what_was_under_way_and_what_it_does_not_know() {
     assert_eq!(sessions, (0..=100).step_by(5).filter(|session| ![10, 50].contains(session)).collect::<Vec<_>>());
     assert!(cut.iter().all(|event| event.error == Some(Reason::Killed) && event.sent == Some(event.intended)));
     assert_eq!(events.len(), 103);
-    let lacking = Note::NotRecorded { launches: 5, from_s: 0.102, to_s: 0.106 };
-    assert_eq!(recording.notes, [lacking, Note::Killed]);
+    let unrecorded = Note::NotRecorded { launches: 5, from_s: 0.102, to_s: 0.106 };
+    assert_eq!(recording.notes, [unrecorded, Note::Killed]);
 }
 
 #[test]
-fn what_was_under_way_is_forgotten_when_it_has_ended() {
+fn in_flight_files_are_removed_when_their_requests_have_ended() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
     let mut writer = Writer::create(&path, OPEN, vec!["/".into()]).unwrap();
     for second in 0..3 {
-        writer.add_in_flight((second * 10..second * 10 + 10).map(launch).collect());
-        // Told of twice, in one second and in the next.
-        writer.add_in_flight(vec![launch(0), launch(second * 10)]);
+        writer.add_in_flight((second * 10..second * 10 + 10).map(request).collect());
+        // Reported twice, in one second and in the next.
+        writer.add_in_flight(vec![request(0), request(second * 10)]);
         writer.rotate().unwrap();
     }
     let files = || fs::read_dir(path.join("in-flight")).unwrap().count();
     assert_eq!(files(), 3);
-    writer.write((0..20).map(launch).collect()).unwrap();
+    writer.write((0..20).map(request).collect()).unwrap();
     assert_eq!(files(), 3, "until they are in a part");
     writer.rotate().unwrap();
     assert_eq!(files(), 1);
-    writer.write((20..30).map(launch).collect()).unwrap();
+    writer.write((20..30).map(request).collect()).unwrap();
     writer.finish(&record()).unwrap();
     assert!(!path.join("in-flight").exists());
     let recording = read(&path, &ReadOptions::default()).unwrap();
     assert_eq!((recording.events.launches(), recording.notes), (30, vec![]));
 }
 
-/// A run of three parts with a hundred launches each.
+/// A run of three parts with a hundred requests each.
 fn three_parts(path: &Path) -> Writer {
     let mut writer = Writer::create(path, OPEN, vec!["/".into()]).unwrap();
     for part in 0..3 {
-        writer.write((part * 100..part * 100 + 100).map(launch).collect()).unwrap();
+        writer.write((part * 100..part * 100 + 100).map(request).collect()).unwrap();
         writer.rotate().unwrap();
     }
     writer
 }
 
 #[test]
-fn a_part_that_is_damaged_leaves_a_gap_in_the_schedule_that_is_told() {
+fn a_damaged_part_leaves_a_noted_gap_in_the_schedule() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
     let writer = three_parts(&path);
@@ -170,24 +170,24 @@ fn a_part_that_is_damaged_leaves_a_gap_in_the_schedule_that_is_told() {
 }
 
 #[test]
-fn a_part_that_was_taken_away_is_missed() {
+fn a_removed_part_is_noted() {
     #[derive(Serialize)]
     struct Summary {
-        launched: u64,
+        total_requests: u64,
     }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
     let writer = three_parts(&path);
-    writer.finish(&record().with(Summary { launched: 300 }, ())).unwrap();
+    writer.finish(&record().with(Summary { total_requests: 300 }, ())).unwrap();
     assert_eq!(read(&path, &ReadOptions::default()).unwrap().notes, []);
     fs::remove_file(path.join("events/part-0001.parquet")).unwrap();
     let other = Note::OtherCount { counted: 300, found: 200 };
-    let lacking = Note::NotRecorded { launches: 100, from_s: 0.1, to_s: 0.199 };
-    assert_eq!(read(&path, &ReadOptions::default()).unwrap().notes, [other.clone(), lacking]);
+    let unrecorded = Note::NotRecorded { launches: 100, from_s: 0.1, to_s: 0.199 };
+    assert_eq!(read(&path, &ReadOptions::default()).unwrap().notes, [other.clone(), unrecorded]);
     fs::rename(path.join("events/part-0002.parquet"), path.join("events/part-0001.parquet")).unwrap();
     fs::copy(path.join("events/part-0000.parquet"), path.join("events/part-0002.parquet")).unwrap();
     fs::remove_file(path.join("events/part-0001.parquet")).unwrap();
-    // Nothing later tells of what was at the end.
+    // No later request shows that the end is missing.
     assert_eq!(read(&path, &ReadOptions::default()).unwrap().notes, [other]);
 }
 
@@ -207,7 +207,7 @@ fn a_damaged_part_is_named_and_the_others_are_read() {
 }
 
 #[test]
-fn a_directory_of_something_else_is_refused_in_words() {
+fn other_directories_are_refused_with_a_message() {
     let dir = tempfile::tempdir().unwrap();
     let error = read(dir.path(), &ReadOptions::default()).unwrap_err().to_string();
     assert!(error.contains("no folder `events`"), "{error}");

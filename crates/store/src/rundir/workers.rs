@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use offered_base::{Instant, Nanos, Share};
 use offered_events::recording::NodeClock;
+use offered_events::{ClockCorrection, Event, Note, Recording, WorkerClock};
 use offered_events::{Columns, EventSource, Events, Extent};
-use offered_events::{Event, Note, Placing, Recording, WorkerClock};
 use offered_io::unix_now;
 
 use super::heartbeat::{HEARTBEAT_TIMEOUT, Heartbeat};
@@ -123,7 +123,7 @@ impl State {
 /// Reads all `workers` of the run in `run` as one recording.
 ///
 /// Sessions keep their numbers, because shares are disjoint parts of one schedule. Generator threads are renumbered, worker by worker. Times are
-/// corrected to the clock of worker 1 as far as offsets are known ([`Placing`]); an unknown offset between machines is noted. Requests that a
+/// corrected to the clock of worker 1 as far as offsets are known ([`ClockCorrection`]); an unknown offset between machines is noted. Requests that a
 /// lost worker did not send are part of the recording, as not sent.
 pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
     let (mut recording, mut labels) = (empty_recording(), Labels::default());
@@ -159,7 +159,7 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
             }
             let extent = in_flight.iter().map(|event| placing.place(event)).collect::<Vec<_>>();
             parts.push((Part::Events(in_flight), Extent::of(&extent)));
-            last = parts.iter().filter_map(|(_, extent)| extent.last_meant).max();
+            last = parts.iter().filter_map(|(_, extent)| extent.last_intended).max();
             all_parts.extend(parts.into_iter().map(|(part, extent)| (part, extent, renumbering)));
             let host = match record {
                 Some(record) => record.machine.as_ref().map(|machine| machine.name.clone()),
@@ -217,23 +217,23 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
     recording.generator = record(run)?.and_then(|record| record.generator);
     recording.labels = labels.clone().into_names(&mut recording.notes);
     // Neighbouring parts cover about the same time, so events are nearly in order.
-    all_parts.sort_by_key(|(_, extent, _)| extent.last_meant);
+    all_parts.sort_by_key(|(_, extent, _)| extent.last_intended);
     let extents = all_parts.iter().map(|(_, extent, _)| *extent).chain(lost.iter().map(|(_, extent)| *extent));
     let extent = extents.fold(Extent::default(), Extent::and);
     let parts =
-        all_parts.into_iter().map(|(part, extent, renumbering)| (part, extent.last_meant, renumbering)).collect();
+        all_parts.into_iter().map(|(part, extent, renumbering)| (part, extent.last_intended, renumbering)).collect();
     let lost = lost.into_iter().map(|(gone, _)| gone).collect();
     recording.events = Events::new(Arc::new(MergedWorkers { parts, lost, labels }), extent);
     Ok(recording)
 }
 
 /// What is known of a worker's clock, and the resulting correction.
-fn clock(record: Option<&RunRecord>, heartbeat: Option<&Heartbeat>) -> (Option<WorkerClock>, Placing) {
+fn clock(record: Option<&RunRecord>, heartbeat: Option<&Heartbeat>) -> (Option<WorkerClock>, ClockCorrection) {
     let (clock, started) = match record {
         Some(record) => (record.clock, record.started_unix_ns),
         None => (heartbeat.and_then(|heartbeat| heartbeat.clock), heartbeat.map(|heartbeat| heartbeat.started_unix_ns)),
     };
-    let placing = clock.zip(started).map(|(clock, started)| Placing::of(&clock, started));
+    let placing = clock.zip(started).map(|(clock, started)| ClockCorrection::of(&clock, started));
     (clock, placing.unwrap_or_default())
 }
 
@@ -248,7 +248,7 @@ pub(crate) fn record(run: &Path) -> Result<Option<RunRecord>, Error> {
         whole = Some(match whole {
             None => {
                 // By the clock of worker 1, like all other times.
-                let ahead = record.clock.and_then(|clock| clock.before).map_or(0, |before| before.ahead_ns);
+                let ahead = record.clock.and_then(|clock| clock.before).map_or(0, |before| before.offset_ns);
                 let started_unix_ns =
                     record.started_unix_ns.map(|unix_ns| unix_ns.saturating_add_signed(ahead.saturating_neg()));
                 RunRecord { share: Share::ALL, machine: None, clock: None, started_unix_ns, ..record }
@@ -276,7 +276,7 @@ struct Renumbering {
     share: Share,
     /// The number of its first thread.
     first: u16,
-    placing: Placing,
+    placing: ClockCorrection,
 }
 
 impl Renumbering {
@@ -340,7 +340,7 @@ mod tests {
     use super::*;
     use crate::{Machine, ReadOptions, RunKind, Writer, read};
     use offered_events::recording::Evidence;
-    use offered_events::{Offset, Outcome, Reason};
+    use offered_events::{ClockOffset, Outcome, Reason};
     use offered_workload::Workload;
 
     /// Writes worker `share` with two threads: its share of 1000 requests, a millisecond apart.
@@ -402,7 +402,7 @@ mod tests {
         write_sent(&second, share, late, true);
         assert_eq!(attempt_directories(run, share, true), (vec![second], run.join("worker-1-of-2.3")));
         let events = read(run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
-        let gone = |event: &&Event| event.error == Some(Reason::Gone);
+        let gone = |event: &&Event| event.error == Some(Reason::WorkerLost);
         let before = all.iter().filter(|event| event.intended < Instant::ZERO + Nanos::from_secs(4)).count();
         assert_eq!((events.len(), events.iter().filter(gone).count()), (all.len(), before));
     }
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn times_are_corrected_to_the_clock_of_worker_1() {
         let folder = tempfile::tempdir().unwrap();
-        let offset = |ahead_ns, at_unix_ns| Some(Offset { ahead_ns, bound_ns: 10, at_unix_ns, answers: 32 });
+        let offset = |offset_ns, at_unix_ns| Some(ClockOffset { offset_ns, bound_ns: 10, at_unix_ns, answers: 32 });
         // Corrected by 50 ms; the clock gained another millisecond within the second of the run.
         let (before, after) = (offset(50_000_000, 5), offset(51_000_000, 1_000_000_005));
         let drifting = WorkerClock { before, after, ..WorkerClock::default() };
@@ -425,7 +425,7 @@ mod tests {
             let early = if event.session % 2 == 1 { 1_000 * event.session } else { 0 };
             assert_eq!(event.intended.0, 1_000_000 * event.session - early, "session {}", event.session);
         }
-        assert_eq!(recording.events.extent().last_meant, Some(Instant(998_001_000)));
+        assert_eq!(recording.events.extent().last_intended, Some(Instant(998_001_000)));
         let record = RunRecord::read(folder.path()).unwrap().unwrap();
         assert_eq!((record.started_unix_ns, record.clock), (Some(5), None));
     }
@@ -484,7 +484,7 @@ mod tests {
         assert_eq!(have, want, "together the whole schedule");
         assert_eq!(recording.events.launches(), want.len() as u64);
         let unsent: Vec<_> = events.iter().filter(|event| event.sent.is_none()).collect();
-        assert!(unsent.iter().all(|event| event.error == Some(Reason::Gone) && event.outcome == Outcome::Unsent));
+        assert!(unsent.iter().all(|event| event.error == Some(Reason::WorkerLost) && event.outcome == Outcome::Unsent));
         assert_eq!(
             unsent.iter().map(|e| e.session).collect::<Vec<_>>(),
             lost.iter().map(|e| e.session).collect::<Vec<_>>()

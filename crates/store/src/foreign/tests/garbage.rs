@@ -1,4 +1,4 @@
-//! What no tool wrote: every reader gives an error or a few rows, never a panic, and comes to an end.
+//! Malformed input: every reader returns an error or a few rows, never panics, and terminates.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use offered_events::Note;
 
 use super::*;
 
-/// Reads `bytes` as every format there is.
+/// Reads `bytes` in every format.
 fn as_everything(bytes: &[u8]) {
     let _ = parse(bytes);
     for reader in READERS {
@@ -47,9 +47,9 @@ fn strange_files_are_errors_or_few_rows() {
 }
 
 #[test]
-fn a_file_of_nothing_known_lists_the_formats() {
+fn the_error_for_an_unknown_format_lists_all_formats() {
     let error = parse("The quick brown fox").unwrap_err().to_string();
-    assert!(error.contains("known are") && error.contains("jtl-csv") && !error.contains('\n'), "{error}");
+    assert!(error.contains("formats are") && error.contains("jtl-csv") && !error.contains('\n'), "{error}");
     assert_eq!(parse("").unwrap_err().to_string(), "file: is empty");
     assert!(parse([0xff, 0xfe, b't', 0]).unwrap_err().to_string().contains("UTF-16"));
 }
@@ -64,11 +64,11 @@ fn unreadable_rows_are_counted_and_the_first_ten_listed() {
     assert_eq!((recording.events.launches(), recording.unreadable, recording.complaints.len()), (20, 20, 10));
     assert_eq!(recording.complaints[0], "file:3: its time stamp is neither milliseconds nor a date");
     let error = parse(log + "x,1,a\n").unwrap_err().to_string();
-    assert!(error.starts_with("file: 21 of 41 rows cannot be read as jtl-csv"), "{error}");
+    assert!(error.starts_with("file: 21 of 41 rows are not jtl-csv"), "{error}");
 }
 
 #[test]
-fn compressed_files_are_read_and_cut_ones_say_so() {
+fn compressed_files_are_read_and_truncated_ones_noted() {
     use std::io::Write;
     let dir = tempfile::tempdir().unwrap();
     let text: String = (0..60_000u64)
@@ -101,7 +101,7 @@ proptest! {
         as_everything(text.as_bytes());
     }
 
-    /// A damaged file of a kind that is known gets much further into its reader than noise does.
+    /// A damaged file of a known format gets much further into its reader than noise does.
     #[test]
     fn damaged_files_never_panic(which in 0..shapes::SAMPLES.len(), at in any::<prop::sample::Index>(), byte: u8, cut: bool) {
         let mut bytes = shapes::SAMPLES[which].1.as_bytes().to_vec();

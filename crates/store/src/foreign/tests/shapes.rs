@@ -1,4 +1,4 @@
-//! One small file of every format, in the shape its tool documents, and what must come out of it.
+//! One small file of every format, as documented by its tool, and the expected recording.
 
 use offered_events::Note;
 use offered_events::note::NoLaunch;
@@ -150,7 +150,7 @@ fn after(ms: f64) -> Instant {
 }
 
 #[test]
-fn every_sample_is_told_by_its_content_and_read_whole() {
+fn every_sample_is_detected_by_content_and_read_completely() {
     for (format, text) in SAMPLES {
         let recording = parse(text).unwrap();
         assert_eq!(
@@ -169,7 +169,7 @@ fn every_sample_is_told_by_its_content_and_read_whole() {
             );
             assert!(usize::from(event.label) < recording.labels.len());
         }
-        // Whatever the line ends are, the recording is the same; and a last row without a newline is still a row.
+        // Line endings do not matter, and a last row without newline counts.
         let crlf = parse(text.replace('\n', "\r\n")).unwrap();
         assert_eq!(crlf.events.launches(), recording.events.launches(), "{text}");
         let open = parse(text.trim_end()).unwrap();
@@ -200,7 +200,7 @@ fn our_own_csv() {
     let mut objects = Vec::new();
     own.events.each_object(|object| objects.push((object.object, object.label))).unwrap();
     assert_eq!(objects, [(1, 0)]);
-    // Of a file that knew neither what was meant nor who asked, to the millisecond.
+    // For a file without scheduled times and sessions, in whole milliseconds.
     let coarse = text.replace("1500000000000000000,", ",").replace(",7,1,", ",,1,").replace(",1\n", ",1000000\n");
     let coarse = parse(coarse.lines().take(2).map(|line| format!("{line}\n")).collect::<String>()).unwrap();
     assert_eq!((coarse.intent_known, coarse.sessions_known, coarse.resolution), (false, false, Nanos(1_000_000)));
@@ -225,7 +225,7 @@ fn vegeta_gob() {
     assert_eq!((good.outcome, good.bytes_out, good.bytes_in), (Outcome::Ok, 10, 20));
     assert_eq!((refused.sent, refused.outcome), (Some(at + Nanos(10_000_000)), Outcome::Refused));
     assert_eq!(refused.service(), Some(Nanos::from_secs(2).into()));
-    // Two attacks in one file: each stream defines its types anew.
+    // Two attacks in one file: each stream defines its types again.
     assert_eq!(parse([GOB, GOB].concat()).unwrap().events.launches(), 4);
     let cut = parse(&GOB[..GOB.len() - 5]).unwrap();
     assert!(cut.events.launches() == 1 && cut.notes[0] == Note::Cut, "{:?}", cut.notes);
@@ -233,7 +233,7 @@ fn vegeta_gob() {
 
 proptest::proptest! {
     #[test]
-    fn a_damaged_gob_is_no_panic(at in 0..GOB.len(), byte: u8, second in 0..GOB.len(), other: u8) {
+    fn a_damaged_gob_causes_no_panic(at in 0..GOB.len(), byte: u8, second in 0..GOB.len(), other: u8) {
         let mut file = GOB.to_vec();
         (file[at], file[second]) = (byte, other);
         let _ = parse_with(&file, &ReadOptions { format: InputFormat::from_name("vegeta-gob"), ..ReadOptions::default() });
@@ -272,7 +272,7 @@ fn jmeter_stamps_are_decided_by_overlaps() {
 }
 
 #[test]
-fn jmeter_rows_that_are_no_launches() {
+fn jmeter_rows_that_are_not_requests() {
     let row = |at: u64, took: u64, label: &str, message: &str| {
         format!("{at},{took},{label},200,{message},T 1-1,text,true,1,1\n")
     };
@@ -282,7 +282,7 @@ fn jmeter_rows_that_are_no_launches() {
         row(1010, 20, "home-1", "OK"),
         row(1000, 40, "home", "OK"),
         row(1000, 40, "visit", controller),
-        // A request of that name, by itself: outside of any `home`.
+        // A request with this name outside of any `home` controller.
         row(2000, 5, "home-1", "OK"),
         row(3000, 50, "page", "OK"),
         row(3000, 50, "page-x", "OK"),
@@ -392,7 +392,7 @@ fn gatling_binary() {
 }
 
 #[test]
-fn k6_launches_before_the_handshakes() {
+fn k6_sends_before_the_handshakes() {
     // end - duration - max(blocked, connecting + tls) = 100 - 10 - 5 ms.
     for (run, status) in [(sample("k6-csv", 0), 200), (sample("k6-json", 0), 503)] {
         let [event] = &run.events.to_vec().unwrap()[..] else { panic!() };
@@ -464,7 +464,7 @@ fn the_simple_tables() {
 }
 
 #[test]
-fn goose_does_not_get_away_with_invented_samples() {
+fn invented_samples_of_goose_are_excluded() {
     let json = sample("goose-json", 0);
     assert_eq!(json.events.launches(), 1);
     assert!(json.notes[0] == Note::LeftOut { rows: 1, being: NoLaunch::MadeUp }, "{:?}", json.notes);
@@ -476,7 +476,7 @@ fn goose_does_not_get_away_with_invented_samples() {
 }
 
 #[test]
-fn what_came_from_a_coarse_clock_is_no_finer_for_its_digits() {
+fn digits_do_not_make_a_coarse_clock_finer() {
     let pgbench = |times: [u64; 3]| {
         let row = |(number, time)| format!("0 {number} {time} 0 1500000000 {:06}\n", 100_000 * (number + 1));
         parse(times.into_iter().zip(0..).map(|(time, number)| row((number, time))).collect::<String>()).unwrap()
@@ -538,7 +538,7 @@ fn access_logs() {
 }
 
 #[test]
-fn instants_have_the_unit_their_size_says() {
+fn the_unit_of_instants_follows_from_their_magnitude() {
     for (n, tick) in [(0, 10), (1, 1), (2, 1)] {
         let list = sample("instants", n);
         assert_eq!(
@@ -562,7 +562,7 @@ fn any_table_with_named_columns() {
         ..ReadOptions::default()
     };
     let table = parse_with("what;begin;end\n", &options).unwrap_err().to_string();
-    assert!(table.contains("no kind that is known"), "{table}");
+    assert!(table.contains("unknown file format"), "{table}");
     for delimiter in [",", "\t"] {
         let text = "what,begin,end\na,10,30\nb,20,25\n".replace(',', delimiter);
         let recording = parse_with(&text, &options).unwrap();
@@ -575,12 +575,12 @@ fn any_table_with_named_columns() {
         let bare = ReadOptions { label_column: Some("1".to_owned()), ..counted };
         assert_eq!(launches(&parse_with(&text[text.find('\n').unwrap() + 1..], &bare).unwrap()), launches(&recording));
         let error = parse(&text).unwrap_err().to_string();
-        assert!(error.contains("which column") && error.contains("what, begin, end"), "{error}");
+        assert!(error.contains("name the column") && error.contains("what, begin, end"), "{error}");
     }
 }
 
 #[test]
-fn summaries_are_refused_with_the_cure() {
+fn summaries_are_refused_with_a_fix() {
     for (text, cure) in [
         ("Running 10s test @ http://127.0.0.1:8080/\n  2 threads and 10 connections\n", "offered run"),
         ("This is ApacheBench, Version 2.3 <$Revision: 1903618 $>\n", "-g FILE"),
@@ -604,9 +604,9 @@ fn summaries_are_refused_with_the_cure() {
     }
 }
 
-/// `oha.py` beside this file made it: 200 requests 10 ms apart, the 101st 250 ms late.
+/// Made by `oha.py` in this directory: 200 requests 10 ms apart, the 101st 250 ms late.
 #[test]
-fn the_database_of_oha_knows_what_was_meant() {
+fn the_database_of_oha_has_scheduled_times() {
     let file = include_bytes!("oha.db");
     let recording = parse(file).unwrap();
     assert_eq!((recording.format.as_str(), recording.events.launches(), recording.unreadable), ("oha-db", 200, 0));
@@ -616,9 +616,9 @@ fn the_database_of_oha_knows_what_was_meant() {
     assert_eq!((event.intended, event.sent, event.done), (ms(1000), Some(ms(1250)), Some(ms(1375))));
     assert_eq!((event.bytes_in, event.status), (1100, 200));
     assert_eq!(recording.events.to_vec().unwrap()[7].outcome, Outcome::HttpError);
-    // The long url lies in overflow pages.
+    // The long URL is stored in overflow pages.
     assert_eq!(recording.labels.iter().map(String::len).collect::<Vec<_>>(), [22, 2022]);
-    // A database cut off anywhere, and one of something else.
+    // Truncated databases, and a database of another application.
     for end in (0..file.len()).step_by(97).skip(1) {
         assert!(
             parse_with(
@@ -636,7 +636,7 @@ fn the_database_of_oha_knows_what_was_meant() {
 
 proptest::proptest! {
     #[test]
-    fn a_damaged_database_of_oha_is_no_panic(at in 0..18_000usize, byte: u8, second in 0..18_000usize, other: u8) {
+    fn a_damaged_oha_database_causes_no_panic(at in 0..18_000usize, byte: u8, second in 0..18_000usize, other: u8) {
         let mut file = include_bytes!("oha.db").to_vec();
         (file[at], file[second]) = (byte, other);
         let _ = parse_with(&file, &ReadOptions { format: InputFormat::from_name("oha-db"), ..ReadOptions::default() });
