@@ -16,7 +16,7 @@ use std::time::Duration;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use offered_base::Nanos;
-use offered_events::Offset;
+use offered_events::ClockOffset;
 use offered_io::WallClock;
 use serde::{Deserialize, Serialize};
 
@@ -167,7 +167,7 @@ impl PublicClockServer {
 
 /// Queries the [`PublicClockServer`] at one of these addresses, for one second at most. Returns its identity and how far this clock is ahead
 /// of its clock; `None` without a response.
-pub fn query_clock(wall: WallClock, addresses: Vec<SocketAddr>, stop: &AtomicBool) -> Option<(u64, Offset)> {
+pub fn query_clock(wall: WallClock, addresses: Vec<SocketAddr>, stop: &AtomicBool) -> Option<(u64, ClockOffset)> {
     let of = ClockEndpoint { addresses, token: ANY_SERVER, boot_id: None };
     let end = wall.now() + QUERY_TIME;
     ClockClient::new(wall, of, 1).query_raw(|_| end, stop)
@@ -188,18 +188,18 @@ impl ClockClient {
 
     /// Queries until there are enough responses, or until the time that `until` computes from the best offset so far. `None` without
     /// a response.
-    pub(crate) fn query(&self, until: impl Fn(Option<&Offset>) -> Nanos, stop: &AtomicBool) -> Option<Offset> {
+    pub(crate) fn query(&self, until: impl Fn(Option<&ClockOffset>) -> Nanos, stop: &AtomicBool) -> Option<ClockOffset> {
         let best = self.query_raw(until, stop).map(|(_, best)| best);
         let one_clock = self.of.boot_id.is_some() && self.of.boot_id == boot_id(&self.wall);
         // Same kernel and no measurable difference: it is the same clock.
-        best.map(|best| match best.ahead_ns.unsigned_abs() <= best.bound_ns && one_clock {
-            true => Offset { ahead_ns: 0, bound_ns: 0, ..best },
+        best.map(|best| match best.offset_ns.unsigned_abs() <= best.bound_ns && one_clock {
+            true => ClockOffset { offset_ns: 0, bound_ns: 0, ..best },
             false => best,
         })
     }
 
     /// The best offset, and the token of the responding server.
-    fn query_raw(&self, until: impl Fn(Option<&Offset>) -> Nanos, stop: &AtomicBool) -> Option<(u64, Offset)> {
+    fn query_raw(&self, until: impl Fn(Option<&ClockOffset>) -> Nanos, stop: &AtomicBool) -> Option<(u64, ClockOffset)> {
         let socket = any_socket().ok()?;
         let query = Datagram {
             kind: Kind::Query,
@@ -209,7 +209,7 @@ impl ClockClient {
             received: 0,
             answered: 0,
         };
-        let (mut best, mut answering, mut query_raw) = (None::<Offset>, None::<(u64, SocketAddr)>, Vec::new());
+        let (mut best, mut answering, mut query_raw) = (None::<ClockOffset>, None::<(u64, SocketAddr)>, Vec::new());
         loop {
             let now = self.wall.now();
             let answers = best.map_or(0, |best| best.answers);
@@ -238,7 +238,7 @@ impl ClockClient {
                     let (one, query_until) = (offset(*query_raw, &answer, back), best);
                     let least = query_until.filter(|query_until| query_until.bound_ns <= one.bound_ns).unwrap_or(one);
                     best =
-                        Some(Offset { answers: query_until.map_or(0, |query_until| query_until.answers) + 1, ..least });
+                        Some(ClockOffset { answers: query_until.map_or(0, |query_until| query_until.answers) + 1, ..least });
                 }
             }
         }
@@ -246,7 +246,7 @@ impl ClockClient {
     }
 
     /// Queries again after the end of the run. Waits for worker 1 at most [`FINAL_COMPARISON_LIMIT`], or until `stop` is set.
-    pub fn query_after_run(self, stop: &AtomicBool) -> Option<Offset> {
+    pub fn query_after_run(self, stop: &AtomicBool) -> Option<ClockOffset> {
         let end = self.wall.now() + FINAL_COMPARISON_LIMIT;
         let found = self.query(|best| best.map_or(end, |best| (Nanos(best.at_unix_ns) + QUERY_TIME).min(end)), stop);
         self.send_thanks();
@@ -277,7 +277,7 @@ pub enum ClockRole {
 }
 
 /// The time until which to query before a start at `start` by worker 1's clock; `now` is the current time.
-pub(crate) fn query_until(begin: Nanos, now: Nanos) -> impl Fn(Option<&Offset>) -> Nanos {
+pub(crate) fn query_until(begin: Nanos, now: Nanos) -> impl Fn(Option<&ClockOffset>) -> Nanos {
     move |best| {
         let begin = best.map_or(begin, |best| local_time(begin, best));
         begin.saturating_sub(PREPARATION_TIME).min(now + QUERY_TIME).max(now + MIN_QUERY_TIME)
@@ -285,17 +285,17 @@ pub(crate) fn query_until(begin: Nanos, now: Nanos) -> impl Fn(Option<&Offset>) 
 }
 
 /// The local time at which worker 1's clock shows `at`, for a local clock with this offset.
-pub(crate) fn local_time(at: Nanos, offset: &Offset) -> Nanos {
-    Nanos(at.0.saturating_add_signed(offset.ahead_ns))
+pub(crate) fn local_time(at: Nanos, offset: &ClockOffset) -> Nanos {
+    Nanos(at.0.saturating_add_signed(offset.offset_ns))
 }
 
 /// The offset that follows from one exchange; `back` is the arrival of the response.
-fn offset(query_raw: u64, answer: &Datagram, back: Nanos) -> Offset {
+fn offset(query_raw: u64, answer: &Datagram, back: Nanos) -> ClockOffset {
     let apart = |one: u64, other: u64| i128::from(one) - i128::from(other);
     let ahead = i128::midpoint(apart(query_raw, answer.received), apart(back.0, answer.answered));
     let on_the_way = apart(back.0, query_raw) - apart(answer.answered, answer.received);
-    Offset {
-        ahead_ns: ahead.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
+    ClockOffset {
+        offset_ns: ahead.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
         // Rounded up, plus a nanosecond for the rounding of the midpoint.
         bound_ns: (on_the_way.max(0) / 2 + 1) as u64,
         at_unix_ns: back.0,
@@ -370,7 +370,7 @@ mod tests {
     const OFF: Nanos = Nanos::from_millis(50);
 
     /// The offset that a worker measures whose clock `wall` derives from worker 1's, and the workers that queried.
-    fn compared(wall: impl Fn(WallClock) -> WallClock) -> (Offset, BTreeSet<u64>) {
+    fn compared(wall: impl Fn(WallClock) -> WallClock) -> (ClockOffset, BTreeSet<u64>) {
         let reference = WallClock::read();
         let wall = wall(reference);
         let mut server = ClockServer::new(reference, LOOPBACK).unwrap();
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn an_offset_is_measured_within_its_bound() {
         let (found, querying) = compared(|wall| wall.ahead_by(OFF));
-        assert!(found.ahead_ns.abs_diff(OFF.0 as i64) <= found.bound_ns, "{found:?}");
+        assert!(found.offset_ns.abs_diff(OFF.0 as i64) <= found.bound_ns, "{found:?}");
         assert!(found.answers > 0 && found.bound_ns > 0);
         assert_eq!(querying, BTreeSet::from([2]));
     }
@@ -401,10 +401,10 @@ mod tests {
         let answer =
             Datagram { kind: Kind::Response, token: 0, worker: 2, number: 0, received: 9_300, answered: 9_350 };
         let found = offset(10_000, &answer, Nanos(10_450));
-        assert_eq!((found.ahead_ns, found.bound_ns), (900, 201));
-        assert!(found.ahead_ns.abs_diff(1_000) <= found.bound_ns);
+        assert_eq!((found.offset_ns, found.bound_ns), (900, 201));
+        assert!(found.offset_ns.abs_diff(1_000) <= found.bound_ns);
         assert_eq!(local_time(Nanos(9_000), &found), Nanos(9_900));
-        let behind = Offset { ahead_ns: -5, ..found };
+        let behind = ClockOffset { offset_ns: -5, ..found };
         assert_eq!(local_time(Nanos(9_000), &behind), Nanos(8_995));
     }
 
@@ -422,7 +422,7 @@ mod tests {
         });
         let (token, found) = found.expect("a response");
         assert_eq!(token, server.token());
-        assert!(found.ahead_ns.abs_diff(OFF.0 as i64) <= found.bound_ns, "{found:?}");
+        assert!(found.offset_ns.abs_diff(OFF.0 as i64) <= found.bound_ns, "{found:?}");
         assert_eq!(query_clock(wall, vec![at], &AtomicBool::new(true)), None, "it was stopped");
         server.serve(Nanos::ZERO, &AtomicBool::new(false));
     }
@@ -431,7 +431,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn two_workers_on_one_kernel_have_one_clock() {
         let (found, _) = compared(|wall| wall);
-        assert_eq!((found.ahead_ns, found.bound_ns), (0, 0));
+        assert_eq!((found.offset_ns, found.bound_ns), (0, 0));
     }
 
     #[test]
@@ -478,8 +478,8 @@ mod tests {
     #[test]
     fn queries_before_the_start_take_a_second_and_end_before_the_start() {
         let until =
-            |begin, best: Option<&Offset>| query_until(Nanos::from_millis(begin), Nanos::from_millis(10_000))(best);
-        let far_ahead = Offset { ahead_ns: 3_000_000_000, bound_ns: 1, at_unix_ns: 0, answers: 1 };
+            |begin, best: Option<&ClockOffset>| query_until(Nanos::from_millis(begin), Nanos::from_millis(10_000))(best);
+        let far_ahead = ClockOffset { offset_ns: 3_000_000_000, bound_ns: 1, at_unix_ns: 0, answers: 1 };
         assert_eq!(until(14_000, None), Nanos::from_millis(11_000));
         assert_eq!(until(12_000, None), Nanos::from_millis(10_500));
         assert_eq!(until(9_000, None), Nanos::from_millis(10_300), "its clock may be wrong");

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_base::{Nanos, Share};
-use offered_events::{Offset, RunId};
+use offered_events::{ClockOffset, RunId};
 use offered_io::{Clock, KernelClockStatus, WallClock, kernel_clock_status};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -69,7 +69,7 @@ pub struct AgreedStart {
     pub reference_start: Nanos,
     /// How far this clock is ahead of worker 1's. `None` for worker 1, and if it did not respond: then the clocks are assumed to be
     /// equal.
-    pub offset: Option<Offset>,
+    pub offset: Option<ClockOffset>,
     /// Compares the clocks again after the end.
     pub clock_role: ClockRole,
 }

@@ -32,7 +32,7 @@
 //! });
 //! let (one, other) = (one?, other?);
 //! let offset = other.offset.expect("a response");
-//! assert_eq!(other.start.0, one.start.0.saturating_add_signed(offset.ahead_ns));
+//! assert_eq!(other.start.0, one.start.0.saturating_add_signed(offset.offset_ns));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

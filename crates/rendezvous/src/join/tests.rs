@@ -63,11 +63,11 @@ fn workers_start_by_the_clock_of_worker_1() {
         <[AgreedStart; 3]>::try_from(agreed.into_iter().map(Result::unwrap).collect::<Vec<_>>()).ok().unwrap();
     assert!(first.offset.is_none() && matches!(first.clock_role, ClockRole::Server(_)));
     let offset = ahead.offset.unwrap();
-    assert!(offset.ahead_ns.abs_diff(off.0 as i64) <= offset.bound_ns, "{offset:?}");
+    assert!(offset.offset_ns.abs_diff(off.0 as i64) <= offset.bound_ns, "{offset:?}");
     let late = (ahead.start - off).0.abs_diff(first.start.0);
     assert!(late <= offset.bound_ns, "it starts when worker 1 does, within the bound");
     let same_offset = same.offset.unwrap();
-    assert!(same_offset.ahead_ns.unsigned_abs() <= same_offset.bound_ns);
+    assert!(same_offset.offset_ns.unsigned_abs() <= same_offset.bound_ns);
 }
 
 #[test]
