@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use offered_base::{Difference, Instant, Nanos, Seed, Share};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_events::{Event, Outcome};
 use offered_io::Clock;
 use offered_plan::closed::machine_repair::MachineRepair;
@@ -38,7 +38,7 @@ fn main() {
 }
 
 /// Starts the reference server in this process.
-fn server(policy: &str, service: &Law) -> Running {
+fn server(policy: &str, service: &Distribution) -> Running {
     let class_means = vec![Nanos::from_secs_f64(service.mean())];
     let policy: offered_simulate::Policy = policy.parse().expect("a policy");
     let discipline = policy.boxed(&Setting { servers: 1, class_means, seed: Seed(1) }).expect("a discipline");
@@ -92,7 +92,7 @@ fn at_serve() {
         "process      rate/s  requests | server: CoV  K distance | sent: CoV | late p50      p99    p99.9       max"
     );
     for (process, rate) in [("poisson", 100), ("poisson", 1000), ("poisson", 5000), ("constant", 1000)] {
-        let server = server("infinite", &Law::constant(0.0).expect("a law"));
+        let server = server("infinite", &Distribution::constant(0.0).expect("a law"));
         let arrivals = format!("open = {{ rate = \"{rate}/s\", process = \"{process}\" }}");
         let events = run(&format!("{}/", server.address()), seconds(rate), &arrivals);
         let summary = server.stop().expect("a summary");
@@ -196,7 +196,7 @@ fn against_theory() {
     println!(
         "server  load                              requests |  theory | measured  95 % interval     | diff    | of it generator and server"
     );
-    let service = Law::exponential(SERVICE).expect("a law");
+    let service = Distribution::exponential(SERVICE).expect("a law");
     for rho in [0.3, 0.5, 0.7] {
         let rate = rho / SERVICE;
         let theory = Mg1::new(&service, rate).expect("a stable queue");
@@ -215,7 +215,7 @@ fn against_theory() {
 }
 
 fn compare(policy: &str, load: &str, arrivals: &str, theory: f64) {
-    let server = server(policy, &Law::exponential(SERVICE).expect("a law"));
+    let server = server(policy, &Distribution::exponential(SERVICE).expect("a law"));
     let events = run(&format!("{}/", server.address()), LONG, arrivals);
     let own = server.stop().expect("a summary").lateness_mean.as_secs_f64();
     let warm = Instant::from_secs(LONG / 10);

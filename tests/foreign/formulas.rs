@@ -3,7 +3,7 @@
 //!
 //! The keys describe the systems.
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_distributions::Shape;
 use offered_distributions::superposition;
 use offered_plan::closed::machine_repair::MachineRepair;
@@ -28,23 +28,23 @@ fn number(key: &str, name: &str) -> f64 {
     rest[..end].trim_end_matches('.').parse().unwrap_or_else(|_| panic!("{name} in {key}"))
 }
 
-fn h2(scv: f64) -> Law {
-    Law::hyperexponential(10.0, scv).unwrap()
+fn h2(scv: f64) -> Distribution {
+    Distribution::hyperexponential(10.0, scv).unwrap()
 }
 
 /// Mean 10, C2 8 and the third moment of the gamma distribution with these values.
-fn h2_gamma3() -> Law {
+fn h2_gamma3() -> Distribution {
     let (mut low, mut high) = (7.0 / 9.0 + 1e-9, 1.0 - 1e-9);
     for _ in 0..200 {
         let p = f64::midpoint(low, high);
-        let third = Law::hyperexponential_with(10.0, 8.0, p).unwrap().third_moment();
+        let third = Distribution::hyperexponential_with(10.0, 8.0, p).unwrap().third_moment();
         if third < 1000.0 * 9.0 * 17.0 { low = p } else { high = p }
     }
-    Law::hyperexponential_with(10.0, 8.0, low).unwrap()
+    Distribution::hyperexponential_with(10.0, 8.0, low).unwrap()
 }
 
 /// The branches of a hyperexponential distribution: (p, short mean, long mean).
-fn branches(law: &Law) -> (f64, f64, f64) {
+fn branches(law: &Distribution) -> (f64, f64, f64) {
     match law.shape() {
         Shape::Hyperexponential { p, first, second } => (*p, *first, *second),
         other => panic!("{other:?}"),
@@ -52,13 +52,13 @@ fn branches(law: &Law) -> (f64, f64, f64) {
 }
 
 /// Mean response of an open M/G/1 at a load, under the policy named as in the oracle.
-fn open(law: &Law, rho: f64, policy: &str) -> f64 {
+fn open(law: &Distribution, rho: f64, policy: &str) -> f64 {
     let rate = rho / law.mean();
     let queue = Mg1::new(law, rate).unwrap();
     let sized = |policy| response(law, rate, policy).unwrap();
     let ranked = |short_first: bool| {
         let (p, first, second) = branches(law);
-        let class = |share: f64, mean| ranks::Class { rate: rate * share, service: Law::exponential(mean).unwrap() };
+        let class = |share: f64, mean| ranks::Class { rate: rate * share, service: Distribution::exponential(mean).unwrap() };
         let mut classes = vec![class(p, first), class(1.0 - p, second)];
         if !short_first {
             classes.reverse();
@@ -162,13 +162,13 @@ fn network(key: &str, what: &str) -> f64 {
 
 fn answer(key: &str) -> f64 {
     let (model, what) = key.split_once(": ").unwrap_or((key, ""));
-    let bp = || Law::bounded_pareto(1.0, 1e6, 1.1).unwrap();
-    let exponential = || Law::exponential(10.0).unwrap();
+    let bp = || Distribution::bounded_pareto(1.0, 1e6, 1.1).unwrap();
+    let exponential = || Distribution::exponential(10.0).unwrap();
     let policy = || what.trim_start_matches("E[T]").trim();
     match model.split_whitespace().next().unwrap() {
         "M/M/1/N/N" | "M/M/4/200/200" => machine_repair(key, what),
         "M/H2(C2=8)/1/N/N" => {
-            let service = Law::hyperexponential(number(key, "S="), 8.0).unwrap();
+            let service = Distribution::hyperexponential(number(key, "S="), 8.0).unwrap();
             launch(&phases::request_stream(&service, number(key, "N=") as u64, number(key, "Z=")).unwrap(), what)
         }
         "AMVA" | "exact" => network(model, what),
@@ -192,7 +192,7 @@ fn answer(key: &str) -> f64 {
             let law = match key.split_whitespace().nth(1).unwrap() {
                 "balanced" => h2(8.0),
                 "gamma3" => h2_gamma3(),
-                _ => Law::hyperexponential_with(10.0, 8.0, 0.99).unwrap(),
+                _ => Distribution::hyperexponential_with(10.0, 8.0, 0.99).unwrap(),
             };
             open(&law, number(key, "rho="), key.split_whitespace().last().unwrap())
         }
@@ -202,7 +202,7 @@ fn answer(key: &str) -> f64 {
             let queue = Mmm::new(servers, 10.0, number(key, "rho=") * f64::from(servers) / 10.0).unwrap();
             if what == "ErlangC" { queue.waits() } else { queue.response() }
         }
-        "M/D/1" => open(&Law::constant(10.0).unwrap(), number(key, "rho="), "FCFS"),
+        "M/D/1" => open(&Distribution::constant(10.0).unwrap(), number(key, "rho="), "FCFS"),
         "BP" => bp().scv(),
         "M/BP(1,1e6,1.1)/1" => open(&bp(), number(key, "rho="), policy()),
         "open" => open(&h2(number(key, "C2=")), number(key, "rho="), "FCFS"),
@@ -210,9 +210,9 @@ fn answer(key: &str) -> f64 {
         "partly-open" => partly_open(key),
         "any" => MachineRepair::new(1, 10.0, 100, 0.0).unwrap().solve().response,
         _ if key.contains("uniform") => {
-            superposition::cov(&Law::uniform(0.0, 20.0).unwrap(), number(key, "N=") as u64).unwrap()
+            superposition::cov(&Distribution::uniform(0.0, 20.0).unwrap(), number(key, "N=") as u64).unwrap()
         }
-        _ => superposition::cov(&Law::constant(10.0).unwrap(), number(key, "N=") as u64).unwrap(),
+        _ => superposition::cov(&Distribution::constant(10.0).unwrap(), number(key, "N=") as u64).unwrap(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Two real NASA logs: the web server of the Kennedy Space Center on 1 August 1995, and the jobs of a supercomputer.
 
 use offered_base::{Instant, Share};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_logs::{Findings, Options, Progress, LabelRules, open_inputs, read, write_trace};
 use offered_schedule::System;
 use offered_logs::swf::RunTimes;
@@ -106,7 +106,7 @@ fn the_jobs_of_the_supercomputer() -> Tested {
     let log = std::io::BufReader::new(flate2::read::MultiGzDecoder::new(log));
     let swf = RunTimes::read("nasa", log).unwrap();
     assert_eq!((swf.seconds.len(), swf.seconds.len() as u64 + swf.without), (18_066, 18_239));
-    let law = Law::empirical(swf.seconds).unwrap();
+    let law = Distribution::empirical(swf.seconds).unwrap();
     assert!((law.mean() - 772.0).abs() < 0.5 && (law.scv() - 11.98).abs() < 0.005, "{} {}", law.mean(), law.scv());
     Ok(())
 }

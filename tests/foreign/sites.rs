@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use offered_base::{Instant, Share};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_logs::{Findings, Options, Progress, open_inputs, read};
 use offered_schedule::System;
 use offered_workload::Workload;
@@ -61,12 +61,12 @@ fn nasa_log_is_recovered() -> Tested {
 /// Sites with exponential think times, or with tails so long that the session timeout truncates them, and with
 /// geometric or fixed lengths.
 fn sites_with_known_distributions_are_recovered() {
-    let tailed = Law::lognormal(60.0, 60.0).unwrap();
+    let tailed = Distribution::lognormal(60.0, 60.0).unwrap();
     for (think, length) in [
-        (Law::exponential(30.0).unwrap(), "stay = 0.8"),
+        (Distribution::exponential(30.0).unwrap(), "stay = 0.8"),
         (tailed.clone(), "stay = 0.75"),
         (tailed, "length = { empirical = [1, 1, 1, 1, 2, 3, 4, 40] }"),
-        (Law::empirical(vec![0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 600.0]).unwrap(), "stay = 0.7"),
+        (Distribution::empirical(vec![0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 600.0]).unwrap(), "stay = 0.7"),
     ] {
         let toml = format!(
             "seed = 7\nduration = \"20h\"\n[arrivals]\npartly_open = {{ rate = \"0.05/s\", {length}, think = {think} }}\n"

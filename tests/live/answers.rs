@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use offered_base::Seed;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_serve::{Options, Server};
 use offered_simulate::policy::{BuildDiscipline, Policy, ServerConfig};
 
@@ -24,7 +24,7 @@ fn overload_is_reported_in_the_first_lines() {
     // One request at a time, 20 ms each: 50/s.
     let seed = Seed(1);
     let policy = Policy::Fcfs.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed }).unwrap();
-    let server = Server::start(Options::new(policy, Law::constant(0.02).unwrap(), seed)).unwrap();
+    let server = Server::start(Options::new(policy, Distribution::constant(0.02).unwrap(), seed)).unwrap();
     let url = format!("{}/", server.address());
     let ended = ended(&["run", &url, "--open", "150/s", "-d", "4s", "--seed", "1", "--quiet"]);
     server.stop().unwrap();

@@ -62,7 +62,7 @@ impl Run {
             let is_well = matches!(event.outcome, Outcome::Ok | Outcome::HttpError);
             assert_eq!(event.error.is_none(), is_well, "{event:?}");
             // A database has no status.
-            assert_eq!(event.status > 0, event.outcome.is_answer() && event.waited.is_none(), "{event:?}");
+            assert_eq!(event.status > 0, event.outcome.is_response() && event.waited.is_none(), "{event:?}");
         }
         let told: BTreeMap<String, u64> = serde_json::from_value(run.json["outcomes"].clone()).unwrap();
         assert_eq!(told.values().sum::<u64>(), events.len() as u64);

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use offered_base::Seed;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_serve::{Options, Server};
 use offered_simulate::policy::{BuildDiscipline, Policy, ServerConfig};
 use serde_json::Value;
@@ -20,7 +20,7 @@ tests![
 fn a_saturated_thread_is_reported() {
     let seed = Seed(1);
     let policy = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed }).unwrap();
-    let server = Server::start(Options::new(policy, Law::constant(0.0).unwrap(), seed)).unwrap();
+    let server = Server::start(Options::new(policy, Distribution::constant(0.0).unwrap(), seed)).unwrap();
     let target = format!("{}/", server.address());
     let load = ["--open", "2000000/s", "--duration", "250ms", "--threads", "1", "--connections", "4", "--seed", "1"];
     let ended = Process::start(offered(&[&["run", &target, "--json", "--quiet"][..], &load].concat())).end();
@@ -43,7 +43,7 @@ fn a_saturated_thread_is_reported() {
 fn more_users_than_open_files_gives_a_warning() {
     let seed = Seed(1);
     let policy = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed }).unwrap();
-    let server = Server::start(Options::new(policy, Law::constant(0.0).unwrap(), seed)).unwrap();
+    let server = Server::start(Options::new(policy, Distribution::constant(0.0).unwrap(), seed)).unwrap();
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -n 232; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_offered"), "run"]);
     limited.arg(format!("{}/", server.address())).args([

@@ -7,7 +7,7 @@
 //! recognised by the lateness of generator or server.
 
 use offered_base::{Difference, Nanos, Seed, Share};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_events::{Event, Outcome};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
@@ -44,7 +44,7 @@ struct Measured {
 }
 
 fn measured(name: &str, policy: &str, arrivals: &str) -> Measured {
-    let (seed, service) = (Seed(5), Law::exponential(SERVICE).unwrap());
+    let (seed, service) = (Seed(5), Distribution::exponential(SERVICE).unwrap());
     let class_means = vec![Nanos::from_secs_f64(SERVICE)];
     let policy: offered_simulate::Policy = policy.parse().unwrap();
     let discipline = policy.boxed(&ServerConfig { servers: 1, class_means, seed }).unwrap();
@@ -95,7 +95,7 @@ fn holds(name: &str, policy: &str, arrivals: &str, theory: f64) -> Tested {
 
 fn open(policy: &str) -> Tested {
     let rate = 0.5 / SERVICE;
-    let service = Law::exponential(SERVICE).unwrap();
+    let service = Distribution::exponential(SERVICE).unwrap();
     let theory = Mg1::new(&service, rate).unwrap();
     let theory = if policy == "ps" { theory.ps() } else { theory.fcfs().unwrap() };
     holds(policy, policy, &format!("open.rate = \"{rate}/s\""), theory)

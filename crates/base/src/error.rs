@@ -3,9 +3,9 @@
 /// An invalid value: one line that says what it was, what was expected, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Wrong(String);
+pub struct InvalidValue(String);
 
-impl Wrong {
+impl InvalidValue {
     /// An error with this line as its message.
     pub fn new(line: impl Into<String>) -> Self {
         Self(line.into())

@@ -9,7 +9,7 @@ pub mod random;
 mod share;
 pub mod time;
 
-pub use error::{Wrong, nearest};
+pub use error::{InvalidValue, nearest};
 pub use random::{Purpose, Seed, Stream};
 pub use share::Share;
 pub use time::{Difference, Instant, Nanos, Rate};

@@ -54,10 +54,10 @@ macro_rules! named {
         }
 
         impl ::std::str::FromStr for $Enum {
-            type Err = $crate::Wrong;
+            type Err = $crate::InvalidValue;
 
-            fn from_str(name: &str) -> ::std::result::Result<Self, $crate::Wrong> {
-                Self::from_name(name).ok_or_else(|| $crate::Wrong::no_name(name, Self::NAMES))
+            fn from_str(name: &str) -> ::std::result::Result<Self, $crate::InvalidValue> {
+                Self::from_name(name).ok_or_else(|| $crate::InvalidValue::no_name(name, Self::NAMES))
             }
         }
     };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Wrong;
+use crate::InvalidValue;
 
 /// Worker `index` (from 0) of `count`: it takes every `count`-th arrival, or every `count`-th user, of the one global run.
 ///
@@ -23,11 +23,11 @@ impl Share {
     ///
     /// # Errors
     /// No workers, or an index that is not below their count.
-    pub fn new(index: u64, count: u64) -> Result<Self, Wrong> {
+    pub fn new(index: u64, count: u64) -> Result<Self, InvalidValue> {
         if index < count {
             Ok(Self { index, count })
         } else {
-            Err(Wrong::new(format!("share {} of {count} does not exist", index + 1)))
+            Err(InvalidValue::new(format!("share {} of {count} does not exist", index + 1)))
         }
     }
 
@@ -85,11 +85,11 @@ impl fmt::Display for Share {
 }
 
 impl FromStr for Share {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong =
-            || Wrong::new(format!("`{text}` is not a share; write for example 2/8 for the second of eight workers"));
+            || InvalidValue::new(format!("`{text}` is not a share; write for example 2/8 for the second of eight workers"));
         let (index, count) = text.split_once('/').ok_or_else(wrong)?;
         let (index, count): (u64, u64) = (index.parse().map_err(|_| wrong())?, count.parse().map_err(|_| wrong())?);
         Self::new(index.checked_sub(1).ok_or_else(wrong)?, count).map_err(|_| wrong())

@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 pub use instant::{Difference, Instant};
 
-use crate::Wrong;
+use crate::InvalidValue;
 
 /// A length of time, in whole nanoseconds. When something happens is an [`Instant`].
 ///
@@ -138,11 +138,11 @@ impl fmt::Debug for Nanos {
 }
 
 impl FromStr for Nanos {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong =
-            || Wrong::new(format!("`{text}` is not a duration; write for example 500ms, 10s, 1m30s, 25m or 1h"));
+            || InvalidValue::new(format!("`{text}` is not a duration; write for example 500ms, 10s, 1m30s, 25m or 1h"));
         let mut total: u64 = 0;
         let mut rest = text.trim();
         if rest.is_empty() {
@@ -165,7 +165,7 @@ impl FromStr for Nanos {
 
 /// A duration in seconds. Unlike a [`Nanos`] it may be finer than a nanosecond, where it is written in seconds with more than
 /// nine decimals.
-pub fn seconds(text: &str) -> Result<f64, Wrong> {
+pub fn seconds(text: &str) -> Result<f64, InvalidValue> {
     let fine = text.trim().strip_suffix('s').filter(|number| {
         number.split_once('.').is_some_and(|(_, decimals)| decimals.len() > 9)
             && number.bytes().all(|b| b.is_ascii_digit() || b == b'.')
@@ -188,7 +188,7 @@ pub fn written_number(number: f64) -> String {
 }
 
 /// How often per second, from zero: of `31.73/s` the number nearest to it.
-pub fn per_second(text: &str) -> Result<f64, Wrong> {
+pub fn per_second(text: &str) -> Result<f64, InvalidValue> {
     let plain = |number: &str| number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let parts = text.split_once('/').map(|(number, unit)| (number.trim(), unit.trim()));
     let unit = |unit| [("s", 1.0), ("m", 60.0), ("h", 3600.0)].into_iter().find(|(name, _)| *name == unit);
@@ -232,12 +232,12 @@ impl Rate {
     /// # Errors
     /// A count or a time of zero: such a rate launches nothing, or everything at once. More than one a nanosecond, which is as finely as
     /// instants are told.
-    pub fn new(count: u64, per: Nanos) -> Result<Self, Wrong> {
+    pub fn new(count: u64, per: Nanos) -> Result<Self, InvalidValue> {
         if count == 0 || per == Nanos::ZERO {
-            return Err(Wrong::new("a rate must be above zero, for example 100/s"));
+            return Err(InvalidValue::new("a rate must be above zero, for example 100/s"));
         }
         if count > per.0 {
-            return Err(Wrong::new("a rate is at most 1000000000/s: instants are told to the nanosecond"));
+            return Err(InvalidValue::new("a rate is at most 1000000000/s: instants are told to the nanosecond"));
         }
         let divisor = gcd(count, per.0);
         Ok(Self { count: count / divisor, per: per.0 / divisor })
@@ -247,9 +247,9 @@ impl Rate {
     ///
     /// # Errors
     /// Anything that is not a finite number above zero.
-    pub fn from_per_sec(per_sec: f64) -> Result<Self, Wrong> {
+    pub fn from_per_sec(per_sec: f64) -> Result<Self, InvalidValue> {
         if !(per_sec.is_finite() && per_sec > 0.0) {
-            return Err(Wrong::new(format!("a rate must be a number above zero, not {per_sec}")));
+            return Err(InvalidValue::new(format!("a rate must be a number above zero, not {per_sec}")));
         }
         let places = (11.0 - libm::floor(libm::log10(per_sec))).clamp(0.0, 9.0);
         let scale = libm::pow(10.0, places);
@@ -302,10 +302,10 @@ impl fmt::Debug for Rate {
 }
 
 impl FromStr for Rate {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
-        let wrong = || Wrong::new(format!("`{text}` is not a rate; write for example 100/s, 6000/m or 0.5/s"));
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
+        let wrong = || InvalidValue::new(format!("`{text}` is not a rate; write for example 100/s, 6000/m or 0.5/s"));
         let (number, unit) = text.split_once('/').ok_or_else(wrong)?;
         let per: Nanos = match unit.trim() {
             "s" | "sec" | "second" => Nanos::from_secs(1),
@@ -315,7 +315,7 @@ impl FromStr for Rate {
         };
         let (digits, places) = decimal(number.trim()).ok_or_else(wrong)?;
         if digits == 0 {
-            return Err(Wrong::new(format!("the rate `{text}` is zero; it must be above zero, for example 100/s")));
+            return Err(InvalidValue::new(format!("the rate `{text}` is zero; it must be above zero, for example 100/s")));
         }
         let per_nanos = 10u64.checked_pow(places).and_then(|p| p.checked_mul(per.0)).ok_or_else(wrong)?;
         Self::new(digits, Nanos(per_nanos))

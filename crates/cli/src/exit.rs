@@ -43,7 +43,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Wrong use or wrong input, for this reason.
+    /// InvalidValue use or wrong input, for this reason.
     pub(crate) fn input(why: impl ToString) -> Self {
         Self::Input(why.to_string())
     }
@@ -54,8 +54,8 @@ impl Failure {
     }
 }
 
-impl From<offered_base::Wrong> for Failure {
-    fn from(wrong: offered_base::Wrong) -> Self {
+impl From<offered_base::InvalidValue> for Failure {
+    fn from(wrong: offered_base::InvalidValue) -> Self {
         Self::input(wrong)
     }
 }
@@ -168,7 +168,7 @@ mod tests {
     use std::sync::Arc;
 
     use offered_base::Share;
-    use offered_distributions::Law;
+    use offered_distributions::Distribution;
     use offered_experiment::RunPlan;
     use offered_run::Load;
     use offered_verify::{CheckResult, Validity};
@@ -196,7 +196,7 @@ mod tests {
             text: TEXT,
             workload: &workload,
             share: Share::ALL,
-            load: Load::Mock(Law::constant(0.02).unwrap()),
+            load: Load::Mock(Distribution::constant(0.02).unwrap()),
             start_at: None,
             run_id: None,
             directory: None,

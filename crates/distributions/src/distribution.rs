@@ -1,6 +1,6 @@
 //! Laws: the probability distributions of think times, gaps, sizes and session lengths.
 //!
-//! A [`Law`] is checked once, when it is made; after that it samples, and knows its own mean, squared coefficient of
+//! A [`Distribution`] is checked once, when it is made; after that it samples, and knows its own mean, squared coefficient of
 //! variation and distribution function. Values of times are in seconds.
 //!
 //! # Two laws named after Poisson
@@ -25,11 +25,11 @@ use std::sync::Arc;
 use statrs::function::erf::erfc_inv;
 
 use incomplete::{lower_gamma, upper_gamma};
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 
 /// A distribution of non-negative numbers with a finite mean, checked when it was made.
 #[derive(Clone, Debug)]
-pub struct Law(Shape, Given);
+pub struct Distribution(Shape, Given);
 
 /// What a law was made of, where that is not what its shape holds; so it can be written, and scaled, without a loss.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +63,7 @@ enum Given {
 }
 
 /// Laws are alike whose shapes are.
-impl PartialEq for Law {
+impl PartialEq for Distribution {
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
@@ -144,32 +144,32 @@ const STEEPEST: f64 = 1e9;
 /// Longer means of a Poisson count of milliseconds are constants, and their atoms too many to list.
 const LONGEST_POISSON_SECS: f64 = 1e6;
 
-fn positive(name: &str, value: f64) -> Result<f64, Wrong> {
+fn positive(name: &str, value: f64) -> Result<f64, InvalidValue> {
     if !(value.is_finite() && value > 0.0) {
-        return Err(Wrong::new(format!("{name} must be a number above zero, not {value}")));
+        return Err(InvalidValue::new(format!("{name} must be a number above zero, not {value}")));
     }
     between(name, value, 1.0 / LARGEST, LARGEST)
 }
 
-fn between(name: &str, value: f64, least: f64, most: f64) -> Result<f64, Wrong> {
+fn between(name: &str, value: f64, least: f64, most: f64) -> Result<f64, InvalidValue> {
     if value >= least && value <= most {
         return Ok(value);
     }
-    Err(Wrong::new(format!("{name} must lie between {least:e} and {most:e}, not {value:e}")))
+    Err(InvalidValue::new(format!("{name} must lie between {least:e} and {most:e}, not {value:e}")))
 }
 
-fn positive_scv(value: f64) -> Result<f64, Wrong> {
+fn positive_scv(value: f64) -> Result<f64, InvalidValue> {
     between("the scv", positive("the scv", value)?, 1.0 / WIDEST, WIDEST)
 }
 
-impl Law {
+impl Distribution {
     /// Always `value` (zero allowed).
     ///
     /// # Errors
     /// A negative or infinite value.
-    pub fn constant(value: f64) -> Result<Self, Wrong> {
+    pub fn constant(value: f64) -> Result<Self, InvalidValue> {
         if !(value.is_finite() && value >= 0.0) {
-            return Err(Wrong::new(format!("a constant must be zero or more, not {value}")));
+            return Err(InvalidValue::new(format!("a constant must be zero or more, not {value}")));
         }
         let value = if value > 0.0 { positive("a constant", value)? } else { 0.0 };
         Ok(Self(Shape::Constant(value), Given::Shape))
@@ -179,9 +179,9 @@ impl Law {
     ///
     /// # Errors
     /// `low` negative, or not below `high`.
-    pub fn uniform(low: f64, high: f64) -> Result<Self, Wrong> {
+    pub fn uniform(low: f64, high: f64) -> Result<Self, InvalidValue> {
         if !(low.is_finite() && high.is_finite() && low >= 0.0 && low < high) {
-            return Err(Wrong::new(format!("a uniform law needs 0 <= low < high, not {low} and {high}")));
+            return Err(InvalidValue::new(format!("a uniform law needs 0 <= low < high, not {low} and {high}")));
         }
         Ok(Self(Shape::Uniform(low, positive("the upper end", high)?), Given::Shape))
     }
@@ -190,7 +190,7 @@ impl Law {
     ///
     /// # Errors
     /// A mean that is not above zero.
-    pub fn exponential(mean: f64) -> Result<Self, Wrong> {
+    pub fn exponential(mean: f64) -> Result<Self, InvalidValue> {
         Ok(Self(Shape::Exponential(positive("the mean", mean)?), Given::Shape))
     }
 
@@ -198,7 +198,7 @@ impl Law {
     ///
     /// # Errors
     /// A mean or scv that is not above zero, or beyond what numbers can hold (an scv from 1e-9 to 1e9).
-    pub fn gamma(mean: f64, scv: f64) -> Result<Self, Wrong> {
+    pub fn gamma(mean: f64, scv: f64) -> Result<Self, InvalidValue> {
         let (mean, scv) = (positive("the mean", mean)?, positive_scv(scv)?);
         Ok(Self(Shape::Gamma { shape: 1.0 / scv, scale: mean * scv }, Given::Gamma { mean, scv }))
     }
@@ -207,9 +207,9 @@ impl Law {
     ///
     /// # Errors
     /// No stages, or a mean that is not above zero.
-    pub fn erlang(stages: u32, mean: f64) -> Result<Self, Wrong> {
+    pub fn erlang(stages: u32, mean: f64) -> Result<Self, InvalidValue> {
         if stages == 0 {
-            return Err(Wrong::new("an erlang law needs at least one stage"));
+            return Err(InvalidValue::new("an erlang law needs at least one stage"));
         }
         let shape = f64::from(stages);
         let scale = positive("the mean", mean)? / shape;
@@ -218,14 +218,14 @@ impl Law {
 
     /// Two-phase hyperexponential with this mean and scv and *balanced means* (p1 m1 = p2 m2; Allen 1990).
     ///
-    /// Mean and scv alone do not fix such a law; see [`Law::hyperexponential_with`] for the third parameter.
+    /// Mean and scv alone do not fix such a law; see [`Distribution::hyperexponential_with`] for the third parameter.
     ///
     /// # Errors
     /// A mean that is not above zero, or an scv below 1 or above 1e9.
-    pub fn hyperexponential(mean: f64, scv: f64) -> Result<Self, Wrong> {
+    pub fn hyperexponential(mean: f64, scv: f64) -> Result<Self, InvalidValue> {
         let mean = positive("the mean", mean)?;
         if !(scv.is_finite() && scv >= 1.0) {
-            return Err(Wrong::new(format!(
+            return Err(InvalidValue::new(format!(
                 "a hyperexponential law needs scv >= 1, not {scv}; use gamma or erlang below 1"
             )));
         }
@@ -238,12 +238,12 @@ impl Law {
     /// Two-phase hyperexponential with this mean, scv, and probability `p` of the shorter phase.
     ///
     /// # Errors
-    /// As [`Law::hyperexponential`]; also a `p` too small to reach the scv: it must be above (scv-1)/(scv+1).
-    pub fn hyperexponential_with(mean: f64, scv: f64, p: f64) -> Result<Self, Wrong> {
+    /// As [`Distribution::hyperexponential`]; also a `p` too small to reach the scv: it must be above (scv-1)/(scv+1).
+    pub fn hyperexponential_with(mean: f64, scv: f64, p: f64) -> Result<Self, InvalidValue> {
         Self::hyperexponential(mean, scv)?;
         let least = (scv - 1.0) / (scv + 1.0);
         if !(p > least && p < 1.0) {
-            return Err(Wrong::new(format!(
+            return Err(InvalidValue::new(format!(
                 "with scv {scv} the probability p must be above {least:.4} and below 1, not {p}"
             )));
         }
@@ -260,7 +260,7 @@ impl Law {
     ///
     /// # Errors
     /// A mean or scv that is not above zero, or beyond what numbers can hold (an scv from 1e-9 to 1e9).
-    pub fn lognormal(mean: f64, scv: f64) -> Result<Self, Wrong> {
+    pub fn lognormal(mean: f64, scv: f64) -> Result<Self, InvalidValue> {
         let (mean, scv) = (positive("the mean", mean)?, positive_scv(scv)?);
         let variance = libm::log1p(scv);
         let (mu, sigma) = (libm::log(mean) - variance / 2.0, libm::sqrt(variance));
@@ -271,7 +271,7 @@ impl Law {
     ///
     /// # Errors
     /// A shape or mean that is not above zero, or a shape below 0.01 (whose moments no number holds) or above a million.
-    pub fn weibull(mean: f64, shape: f64) -> Result<Self, Wrong> {
+    pub fn weibull(mean: f64, shape: f64) -> Result<Self, InvalidValue> {
         let (mean, shape) = (positive("the mean", mean)?, positive("the shape", shape)?);
         let shape = between("the shape", shape, *WEIBULL_SHAPES.start(), *WEIBULL_SHAPES.end())?;
         let scale = mean / libm::tgamma(1.0 + 1.0 / shape);
@@ -282,10 +282,10 @@ impl Law {
     ///
     /// # Errors
     /// A `min` that is not above zero, or a shape that is not above 1: there would be no mean.
-    pub fn pareto(min: f64, shape: f64) -> Result<Self, Wrong> {
+    pub fn pareto(min: f64, shape: f64) -> Result<Self, InvalidValue> {
         let min = positive("the smallest value", min)?;
         if !(shape.is_finite() && shape > 1.0) {
-            return Err(Wrong::new(format!(
+            return Err(InvalidValue::new(format!(
                 "a pareto law needs shape > 1 to have a mean, not {shape}; bounded_pareto takes any shape"
             )));
         }
@@ -296,11 +296,11 @@ impl Law {
     ///
     /// # Errors
     /// Anything but 0 < min < max and a shape above zero.
-    pub fn bounded_pareto(min: f64, max: f64, shape: f64) -> Result<Self, Wrong> {
+    pub fn bounded_pareto(min: f64, max: f64, shape: f64) -> Result<Self, InvalidValue> {
         let (min, shape) = (positive("the smallest value", min)?, positive("the shape", shape)?);
         let shape = between("the shape", shape, 1.0 / STEEPEST, STEEPEST)?;
         if !(max.is_finite() && max / min > 1.0) {
-            return Err(Wrong::new(format!("a bounded_pareto law needs min < max, not {min} and {max}")));
+            return Err(InvalidValue::new(format!("a bounded_pareto law needs min < max, not {min} and {max}")));
         }
         let max = positive("the largest value", max)?;
         Ok(Self(Shape::BoundedPareto { min, max, shape }, Given::Shape))
@@ -310,7 +310,7 @@ impl Law {
     ///
     /// # Errors
     /// A mean that is not above zero.
-    pub fn poisson_millis(mean: f64) -> Result<Self, Wrong> {
+    pub fn poisson_millis(mean: f64) -> Result<Self, InvalidValue> {
         let mean = between("the mean", positive("the mean", mean)?, 1.0 / LARGEST, LONGEST_POISSON_SECS)?;
         Ok(Self(Shape::Poisson(mean * 1e3), Given::Poisson { mean }))
     }
@@ -319,7 +319,7 @@ impl Law {
     ///
     /// # Errors
     /// A factor that is not above zero, or that leads beyond what numbers can hold.
-    pub fn scaled(&self, factor: f64) -> Result<Self, Wrong> {
+    pub fn scaled(&self, factor: f64) -> Result<Self, InvalidValue> {
         let by = positive("the factor", factor)?;
         match (self.1, &self.0) {
             (Given::Gamma { mean, scv }, _) => Self::gamma(mean * by, scv),

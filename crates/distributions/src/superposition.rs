@@ -6,9 +6,9 @@
 //! long windows stays that of one user, whatever N (Cox 1962, section 6). Figure 15 of Brady's paper on launches in bunches
 //! shows the first and not the second.
 
-use crate::Law;
+use crate::Distribution;
 use crate::integral::integral;
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 
 /// CoV of the gaps between the launches of `users` users whose intervals follow `interval`.
 ///
@@ -18,12 +18,12 @@ use offered_base::Wrong;
 ///
 /// # Errors
 /// No users, or an interval that is always zero.
-pub fn cov(interval: &Law, users: u64) -> Result<f64, Wrong> {
+pub fn cov(interval: &Distribution, users: u64) -> Result<f64, InvalidValue> {
     if users == 0 {
-        return Err(Wrong::new("the number of users must be a number above zero, not 0"));
+        return Err(InvalidValue::new("the number of users must be a number above zero, not 0"));
     }
     if interval.is_zero() {
-        return Err(Wrong::new("users who neither think nor wait have no gaps; give them a think time above zero"));
+        return Err(InvalidValue::new("users who neither think nor wait have no gaps; give them a think time above zero"));
     }
     if users == 1 {
         return Ok(libm::sqrt(interval.scv()));
@@ -63,7 +63,7 @@ pub struct Cycle {
 
 impl Cycle {
     /// Of intervals with this law.
-    pub fn of(interval: &Law) -> Self {
+    pub fn of(interval: &Distribution) -> Self {
         let (mean, second) = (interval.mean(), interval.second_moment());
         let third = interval.third_moment() - 3.0 * mean * second + 2.0 * mean.powi(3);
         Self { mean, variance: interval.scv() * mean * mean, third }
@@ -89,13 +89,13 @@ mod tests {
     fn covs_are_those_of_the_closed_forms() {
         for n in [1u64, 2, 5, 20, 200] {
             let letter = n as f64;
-            let near = |law: Law, expected: f64| {
+            let near = |law: Distribution, expected: f64| {
                 let ours = cov(&law, n).unwrap();
                 assert!((ours - expected).abs() < 1e-9, "{n} users of {law}: {ours} against {expected}");
             };
-            near(Law::uniform(0.0, 2.0).unwrap(), libm::sqrt((2.0 * letter - 1.0) / (2.0 * letter + 1.0)));
-            near(Law::constant(3.0).unwrap(), libm::sqrt((letter - 1.0) / (letter + 1.0)));
-            near(Law::exponential(0.5).unwrap(), 1.0);
+            near(Distribution::uniform(0.0, 2.0).unwrap(), libm::sqrt((2.0 * letter - 1.0) / (2.0 * letter + 1.0)));
+            near(Distribution::constant(3.0).unwrap(), libm::sqrt((letter - 1.0) / (letter + 1.0)));
+            near(Distribution::exponential(0.5).unwrap(), 1.0);
         }
     }
 
@@ -103,7 +103,7 @@ mod tests {
     fn a_law_of_many_values_is_the_density_they_came_from() {
         // The midpoints of 20,000 equal cells of uniform(0, 2).
         let values = (0..20_000).map(|i| (f64::from(i) + 0.5) / 1e4).collect();
-        let (atoms, density) = (Law::empirical(values).unwrap(), Law::uniform(0.0, 2.0).unwrap());
+        let (atoms, density) = (Distribution::empirical(values).unwrap(), Distribution::uniform(0.0, 2.0).unwrap());
         for n in [2, 50] {
             assert!((cov(&atoms, n).unwrap() - cov(&density, n).unwrap()).abs() < 1e-6);
         }
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn dispersions_are_those_of_counted_renewals() {
         use offered_base::{Purpose, Seed};
-        for law in [Law::uniform(0.0, 2.0).unwrap(), Law::exponential(1.0).unwrap(), Law::gamma(1.0, 2.0).unwrap()] {
+        for law in [Distribution::uniform(0.0, 2.0).unwrap(), Distribution::exponential(1.0).unwrap(), Distribution::gamma(1.0, 2.0).unwrap()] {
             for window in [4.0, 10.0] {
                 let counts: Vec<f64> = (0..40_000)
                     .map(|user| {
@@ -132,13 +132,13 @@ mod tests {
                 assert!((variance / window / expected - 1.0).abs() < 0.05, "{law} {window}: {expected}");
             }
         }
-        assert!((Cycle::of(&Law::uniform(0.0, 2.0).unwrap()).dispersion(f64::INFINITY) - 1.0 / 3.0).abs() < 1e-12);
-        assert!((Cycle::of(&Law::exponential(3.0).unwrap()).dispersion(5.0) - 1.0).abs() < 1e-12);
+        assert!((Cycle::of(&Distribution::uniform(0.0, 2.0).unwrap()).dispersion(f64::INFINITY) - 1.0 / 3.0).abs() < 1e-12);
+        assert!((Cycle::of(&Distribution::exponential(3.0).unwrap()).dispersion(5.0) - 1.0).abs() < 1e-12);
     }
 
     #[test]
     fn what_cannot_be_is_said() {
-        assert!(cov(&Law::constant(1.0).unwrap(), 0).is_err());
-        assert!(cov(&Law::constant(0.0).unwrap(), 3).is_err());
+        assert!(cov(&Distribution::constant(1.0).unwrap(), 0).is_err());
+        assert!(cov(&Distribution::constant(0.0).unwrap(), 3).is_err());
     }
 }

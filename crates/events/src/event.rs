@@ -60,7 +60,7 @@ pub struct Event {
 
 /// What the place of a launch among others follows from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct EventKey {
     /// [`Event::intended`].
     pub intended: Instant,
     /// [`Event::sent`].
@@ -78,9 +78,9 @@ pub struct Place {
 impl Event {
     /// What its place among others follows from.
     #[inline]
-    pub fn place(&self) -> Place {
+    pub fn key(&self) -> EventKey {
         let Self { intended, sent, step, label, worker, outcome, .. } = *self;
-        Place { intended, sent, step, label, worker, outcome }
+        EventKey { intended, sent, step, label, worker, outcome }
     }
 
     /// An event at `intended` of which nothing more is known yet.
@@ -172,7 +172,7 @@ offered_base::named! {
 
 impl Outcome {
     /// Whether it is a complete answer, good or bad.
-    pub const fn is_answer(self) -> bool {
+    pub const fn is_response(self) -> bool {
         matches!(
             self,
             Self::Ok | Self::HttpError | Self::GrpcError | Self::CheckFailed | Self::SqlError | Self::ObjectFailed

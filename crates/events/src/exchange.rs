@@ -24,25 +24,25 @@ pub struct Exchange {
     /// The HTTP status, 0 where there was none.
     pub status: u16,
     /// Why it failed or was not sent, in words.
-    pub why: Option<String>,
+    pub reason: Option<String>,
     /// From the sending to the last byte of the answer, milliseconds.
     pub service_ms: Option<f64>,
     /// Whether its connection had carried a request before.
     pub reused: bool,
     /// What was sent; `None`: nothing was.
-    pub asked: Option<Said>,
+    pub sent: Option<Message>,
     /// What came back; `None`: no whole answer did.
-    pub answered: Option<Said>,
+    pub received: Option<Message>,
     /// What was taken out of the answer; a value that was not found is `None`.
     pub extracted: Vec<(String, Option<String>)>,
     /// The check that the answer did not stand up to.
-    pub failed: Option<Failed>,
+    pub failed: Option<FailedCheck>,
 }
 
 /// One side of an exchange.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Said {
+pub struct Message {
     /// The lines before the body.
     pub head: Vec<String>,
     /// The body, unpacked, as far as it was kept; `None` where it is no text.
@@ -50,17 +50,17 @@ pub struct Said {
     /// How many bytes the body had on the wire.
     pub bytes: u64,
     /// Whether the body goes on behind what was kept.
-    pub cut: bool,
+    pub truncated: bool,
 }
 
 /// A check that failed, or an extraction that found nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Failed {
+pub struct FailedCheck {
     /// Its name.
     pub check: String,
     /// What it looks at and wants there, in words.
-    pub wanted: String,
+    pub expected: String,
     /// What stood there; `None`: nothing.
     pub found: Option<String>,
 }

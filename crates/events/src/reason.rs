@@ -16,7 +16,7 @@ pub enum Reason {
     /// Not sent: it was late by so much, and the workload skips what is late.
     Late(Nanos),
     /// Not sent: its turn came when the run was over.
-    Over,
+    RunOver,
     /// Not sent: so many requests were under way, as many as may be.
     InFlight(u64),
     /// Not sent: so many connections were busy, as many as may be.
@@ -24,13 +24,13 @@ pub enum Reason {
     /// Not sent: all streams of so many connections were busy, as many as may be.
     Streams(u64),
     /// No connection within this time.
-    NotConnected(Nanos),
+    ConnectTimeout(Nanos),
     /// No complete answer within this time.
-    NotAnswered(Nanos),
+    ResponseTimeout(Nanos),
     /// Nothing of what was awaited within this time.
-    NotAwaited(Nanos),
+    ExpectTimeout(Nanos),
     /// No connection of its pool was free within this time.
-    NoneFree(Nanos),
+    PoolTimeout(Nanos),
     /// A database's error: its SQLSTATE, and its own words.
     Sql(SqlState, Box<str>),
     /// The run was stopped first.
@@ -38,15 +38,15 @@ pub enum Reason {
     /// The run was killed first; whether an answer came is not known.
     Killed,
     /// Not sent: the worker whose part it is was gone.
-    Gone,
+    WorkerLost,
     /// The connection ended when so many bytes of the body had still to come.
-    Missing(u64),
+    TruncatedBody(u64),
     /// What came was no HTTP/1: how it begins, printable and bounded ([`Reason::not_http`]).
     NotHttp(Box<str>),
     /// An error of the operating system, by its number.
     System(i32),
     /// Anything else, in the words of who said it.
-    Words(Cow<'static, str>),
+    Other(Cow<'static, str>),
 }
 
 /// What stands before and behind the number of a reason.
@@ -54,20 +54,20 @@ type Around = (&'static str, &'static str);
 
 const LATE: Around = ("late by ", " (late = \"skip\")");
 const OVER: &str = "the run was over before it could be sent";
-const IN_FLIGHT: Around = ("", " requests under way (in_flight limit)");
+const IN_FLIGHT: Around = ("", " requests in flight (in_flight limit)");
 const CONNECTIONS: Around = ("", " connections busy (connections limit)");
 const STREAMS: Around = ("all streams of ", " connections busy (connections limit)");
 const NOT_CONNECTED: Around = ("no connection within ", "");
-const NOT_ANSWERED: Around = ("no complete answer within ", "");
-const NOT_AWAITED: Around = ("nothing of what was awaited within ", "");
+const NOT_ANSWERED: Around = ("no complete response within ", "");
+const NOT_AWAITED: Around = ("no expected message within ", "");
 const NONE_FREE: Around = ("no connection was free within ", "");
 /// What stands before a SQLSTATE, and between that and the database's words.
 const SQL: Around = ("SQLSTATE ", ": ");
 const STOPPED: &str = "the run was stopped";
 const KILLED: &str = "the run was killed";
-const GONE: &str = "its worker was gone";
-const MISSING: Around = ("closed with ", " bytes of the body to come");
-const NOT_HTTP: Around = ("not an HTTP/1 answer; it begins with `", "`");
+const GONE: &str = "its worker was lost";
+const MISSING: Around = ("closed with ", " bytes of the body missing");
+const NOT_HTTP: Around = ("not an HTTP/1 response; it begins with `", "`");
 /// So many bytes are told of what is no HTTP.
 const BEGINNING: usize = 40;
 /// How the standard library ends an error of the system.
@@ -76,7 +76,7 @@ const SYSTEM: Around = (" (os error ", ")");
 impl Reason {
     /// In words.
     pub const fn words(words: &'static str) -> Self {
-        Self::Words(Cow::Borrowed(words))
+        Self::Other(Cow::Borrowed(words))
     }
 
     /// What came was no HTTP/1, and begins with these bytes, of which the first few are told.
@@ -91,22 +91,22 @@ impl Reason {
         let (time, count) = (number::<Nanos>, number::<u64>);
         // Each is taken only when it prints as it was read: `late by 0.5s` is somebody else's.
         let typed = match text {
-            OVER => return Self::Over,
+            OVER => return Self::RunOver,
             STOPPED => return Self::Stopped,
             KILLED => return Self::Killed,
-            GONE => return Self::Gone,
+            GONE => return Self::WorkerLost,
             _ => None
                 .or_else(|| time(text, LATE).map(Self::Late))
-                .or_else(|| time(text, NOT_CONNECTED).map(Self::NotConnected))
-                .or_else(|| time(text, NOT_ANSWERED).map(Self::NotAnswered))
-                .or_else(|| time(text, NOT_AWAITED).map(Self::NotAwaited))
-                .or_else(|| time(text, NONE_FREE).map(Self::NoneFree))
+                .or_else(|| time(text, NOT_CONNECTED).map(Self::ConnectTimeout))
+                .or_else(|| time(text, NOT_ANSWERED).map(Self::ResponseTimeout))
+                .or_else(|| time(text, NOT_AWAITED).map(Self::ExpectTimeout))
+                .or_else(|| time(text, NONE_FREE).map(Self::PoolTimeout))
                 .or_else(|| {
                     let (code, words) = text.strip_prefix(SQL.0)?.split_once(SQL.1)?;
                     Some(Self::Sql(code.parse().ok()?, words.into()))
                 })
                 .or_else(|| count(text, STREAMS).map(Self::Streams))
-                .or_else(|| count(text, MISSING).map(Self::Missing))
+                .or_else(|| count(text, MISSING).map(Self::TruncatedBody))
                 .or_else(|| {
                     let begins = text.strip_prefix(NOT_HTTP.0)?.strip_suffix(NOT_HTTP.1)?;
                     Some(Self::NotHttp(begins.into()))
@@ -118,13 +118,13 @@ impl Reason {
                     number::<i32>(&text[at..], SYSTEM).map(Self::System)
                 }),
         };
-        typed.filter(|typed| typed.text() == text).unwrap_or_else(|| Self::Words(Cow::Owned(text.to_owned())))
+        typed.filter(|typed| typed.text() == text).unwrap_or_else(|| Self::Other(Cow::Owned(text.to_owned())))
     }
 
     /// In words; those of others are not copied.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
-            Self::Words(words) => Cow::Borrowed(words),
+            Self::Other(words) => Cow::Borrowed(words),
             typed => Cow::Owned(typed.to_string()),
         }
     }
@@ -132,9 +132,9 @@ impl Reason {
     /// The kind in words: the same for all launches that failed in the same way, without what is each one's own.
     pub fn kind(&self) -> Cow<'_, str> {
         match self {
-            Self::Late(_) => Cow::Borrowed("later than is allowed (late = \"skip\")"),
-            Self::Missing(_) => Cow::Borrowed("closed in the middle of the body"),
-            Self::NotHttp(_) => Cow::Borrowed("not an HTTP/1 answer"),
+            Self::Late(_) => Cow::Borrowed("later than allowed (late = \"skip\")"),
+            Self::TruncatedBody(_) => Cow::Borrowed("closed in the middle of the body"),
+            Self::NotHttp(_) => Cow::Borrowed("not an HTTP/1 response"),
             // Its words quote the values of this launch: a key that was there already, a number that was none.
             Self::Sql(code, _) => {
                 let class = code.class().map(|class| format!(" ({class})")).unwrap_or_default();
@@ -155,22 +155,22 @@ impl fmt::Display for Reason {
         let mut around = |(before, after): Around, number: &dyn fmt::Display| write!(f, "{before}{number}{after}");
         match self {
             Self::Late(by) => around(LATE, by),
-            Self::Over => f.write_str(OVER),
+            Self::RunOver => f.write_str(OVER),
             Self::InFlight(limit) => around(IN_FLIGHT, limit),
             Self::Connections(limit) => around(CONNECTIONS, limit),
             Self::Streams(limit) => around(STREAMS, limit),
-            Self::NotConnected(limit) => around(NOT_CONNECTED, limit),
-            Self::NotAnswered(limit) => around(NOT_ANSWERED, limit),
-            Self::NotAwaited(limit) => around(NOT_AWAITED, limit),
-            Self::NoneFree(limit) => around(NONE_FREE, limit),
+            Self::ConnectTimeout(limit) => around(NOT_CONNECTED, limit),
+            Self::ResponseTimeout(limit) => around(NOT_ANSWERED, limit),
+            Self::ExpectTimeout(limit) => around(NOT_AWAITED, limit),
+            Self::PoolTimeout(limit) => around(NONE_FREE, limit),
             Self::Sql(code, words) => write!(f, "{}{code}{}{words}", SQL.0, SQL.1),
             Self::Stopped => f.write_str(STOPPED),
             Self::Killed => f.write_str(KILLED),
-            Self::Gone => f.write_str(GONE),
-            Self::Missing(bytes) => around(MISSING, bytes),
+            Self::WorkerLost => f.write_str(GONE),
+            Self::TruncatedBody(bytes) => around(MISSING, bytes),
             Self::NotHttp(begins) => around(NOT_HTTP, begins),
             Self::System(number) => write!(f, "{}", io::Error::from_raw_os_error(*number)),
-            Self::Words(words) => f.write_str(words),
+            Self::Other(words) => f.write_str(words),
         }
     }
 }
@@ -196,7 +196,7 @@ impl From<String> for Reason {
 impl From<io::Error> for Reason {
     /// The system's number where there is one, else the error's words.
     fn from(error: io::Error) -> Self {
-        error.raw_os_error().map_or_else(|| Self::Words(Cow::Owned(error.to_string())), Self::System)
+        error.raw_os_error().map_or_else(|| Self::Other(Cow::Owned(error.to_string())), Self::System)
     }
 }
 
@@ -208,18 +208,18 @@ mod tests {
     fn typed() -> impl Strategy<Value = Reason> {
         prop_oneof![
             any::<u64>().prop_map(|n| Reason::Late(Nanos(n))),
-            Just(Reason::Over),
+            Just(Reason::RunOver),
             any::<u64>().prop_map(Reason::InFlight),
             any::<u64>().prop_map(Reason::Connections),
             any::<u64>().prop_map(Reason::Streams),
-            any::<u64>().prop_map(|n| Reason::NotConnected(Nanos(n))),
-            any::<u64>().prop_map(|n| Reason::NotAnswered(Nanos(n))),
-            any::<u64>().prop_map(|n| Reason::NotAwaited(Nanos(n))),
-            any::<u64>().prop_map(|n| Reason::NoneFree(Nanos(n))),
+            any::<u64>().prop_map(|n| Reason::ConnectTimeout(Nanos(n))),
+            any::<u64>().prop_map(|n| Reason::ResponseTimeout(Nanos(n))),
+            any::<u64>().prop_map(|n| Reason::ExpectTimeout(Nanos(n))),
+            any::<u64>().prop_map(|n| Reason::PoolTimeout(Nanos(n))),
             ("[0-9A-Z]{5}", ".*").prop_map(|(code, words)| Reason::Sql(code.parse().unwrap(), words.into())),
             Just(Reason::Stopped),
             Just(Reason::Killed),
-            any::<u64>().prop_map(Reason::Missing),
+            any::<u64>().prop_map(Reason::TruncatedBody),
             any::<Vec<u8>>().prop_map(|bytes| Reason::not_http(&bytes)),
             any::<i32>().prop_map(Reason::System),
         ]
@@ -237,16 +237,16 @@ mod tests {
     fn what_others_say_stays_as_they_said_it() {
         for text in [
             "late by 0.5s (late = \"skip\")",
-            "no complete answer within 3 seconds",
+            "no complete response within 3 seconds",
             "HTTP/2 stream 17 was not closed",
             "went wrong (os error 104)",
             "Connection reset by peer (os error 4294967296)",
-            "007 requests under way (in_flight limit)",
+            "007 requests in flight (in_flight limit)",
         ] {
-            assert_eq!(Reason::read(text), Reason::Words(Cow::Owned(text.to_owned())));
+            assert_eq!(Reason::read(text), Reason::Other(Cow::Owned(text.to_owned())));
             assert_eq!(Reason::read(text).kind(), text);
         }
-        assert_eq!(Reason::read("no connection within 3s"), Reason::NotConnected(Nanos::from_secs(3)));
+        assert_eq!(Reason::read("no connection within 3s"), Reason::ConnectTimeout(Nanos::from_secs(3)));
         let reset = Reason::from(io::Error::from_raw_os_error(104));
         assert_eq!((reset.clone(), Reason::read(&reset.text())), (Reason::System(104), Reason::System(104)));
     }
@@ -256,15 +256,15 @@ mod tests {
         let late = |by| Reason::Late(Nanos::from_millis(by));
         assert_eq!(late(3).kind(), late(4000).kind());
         assert_ne!(late(3).text(), late(4000).text());
-        assert_eq!(Reason::Missing(1).kind(), Reason::Missing(2).kind());
+        assert_eq!(Reason::TruncatedBody(1).kind(), Reason::TruncatedBody(2).kind());
         let tls = Reason::not_http(b"\x15\x03\x01\0\x02");
-        assert_eq!(tls.text(), "not an HTTP/1 answer; it begins with `\\x15\\x03\\x01\\x00\\x02`");
+        assert_eq!(tls.text(), "not an HTTP/1 response; it begins with `\\x15\\x03\\x01\\x00\\x02`");
         assert_eq!(tls.kind(), Reason::not_http(b"SSH-2.0-OpenSSH").kind());
         assert!(Reason::not_http(&[b'x'; 1000]).text().ends_with("xxx...`"));
         assert!(Reason::not_http(&[0; 1000]).text().len() < 250);
         let taken = |key: &str| Reason::read(&format!("SQLSTATE 23505: duplicate key value {key}"));
         assert_eq!(taken("1").kind(), "SQLSTATE 23505 (integrity constraint violation)");
         assert_eq!(taken("1").kind(), taken("2").kind());
-        assert_eq!(Reason::NotAnswered(Nanos::from_secs(2)).kind(), "no complete answer within 2s");
+        assert_eq!(Reason::ResponseTimeout(Nanos::from_secs(2)).kind(), "no complete response within 2s");
     }
 }

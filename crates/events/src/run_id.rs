@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use offered_base::{Nanos, Share, Wrong};
+use offered_base::{Nanos, Share, InvalidValue};
 
 /// So long it may be: it stands in names of accounts.
 const LONGEST: usize = 64;
@@ -55,12 +55,12 @@ impl fmt::Display for RunId {
 }
 
 impl FromStr for RunId {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
         if text.is_empty() || text.len() > LONGEST || !text.bytes().all(fits) {
-            return Err(Wrong::new(format!(
+            return Err(InvalidValue::new(format!(
                 "`{text}` is not the id of a run; write 1 to {LONGEST} letters, digits and -._, such as release-7"
             )));
         }
@@ -69,9 +69,9 @@ impl FromStr for RunId {
 }
 
 impl TryFrom<String> for RunId {
-    type Error = Wrong;
+    type Error = InvalidValue;
 
-    fn try_from(text: String) -> Result<Self, Wrong> {
+    fn try_from(text: String) -> Result<Self, InvalidValue> {
         text.parse()
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::event::{Event, Place};
+use crate::event::{Event, EventKey};
 use offered_base::time::Instant;
 
 /// Columns that a scan fills; the other fields of an event hold unspecified values.
@@ -12,9 +12,9 @@ use offered_base::time::Instant;
 pub enum Columns {
     /// All fields.
     All,
-    /// The [`Place`], [`Event::object`], the session, and the response: its times, status and number of bytes.
+    /// The [`EventKey`], [`Event::object`], the session, and the response: its times, status and number of bytes.
     Response,
-    /// The [`Place`] and [`Event::object`].
+    /// The [`EventKey`] and [`Event::object`].
     Key,
 }
 
@@ -45,7 +45,7 @@ pub struct Extent {
     /// The first and the last instant at which a launch was sent.
     pub sent: Option<(Instant, Instant)>,
     /// The last instant for which a launch was meant.
-    pub last_meant: Option<Instant>,
+    pub last_intended: Option<Instant>,
 }
 
 impl Extent {
@@ -69,7 +69,7 @@ impl Extent {
             launches: self.launches + other.launches,
             objects: self.objects + other.objects,
             sent,
-            last_meant: self.last_meant.max(other.last_meant),
+            last_intended: self.last_intended.max(other.last_intended),
         }
     }
 
@@ -80,7 +80,7 @@ impl Extent {
             return;
         }
         self.launches += 1;
-        self.last_meant = self.last_meant.max(Some(event.intended));
+        self.last_intended = self.last_intended.max(Some(event.intended));
         if let Some(sent) = event.sent {
             let (first, last) = self.sent.unwrap_or((sent, sent));
             self.sent = Some((first.min(sent), last.max(sent)));
@@ -125,7 +125,7 @@ impl Events {
     ///
     /// # Errors
     /// Those of [`Events::each`].
-    pub fn each_answer(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
+    pub fn each_response(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
         self.source.scan(Columns::Response, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
     }
 
@@ -133,9 +133,9 @@ impl Events {
     ///
     /// # Errors
     /// Those of [`Events::each`].
-    pub fn each_place(&self, mut see: impl FnMut(Place)) -> io::Result<()> {
+    pub fn each_key(&self, mut see: impl FnMut(EventKey)) -> io::Result<()> {
         self.source.scan(Columns::Key, &mut |events| {
-            events.iter().filter(|event| event.object == 0).for_each(|event| see(event.place()));
+            events.iter().filter(|event| event.object == 0).for_each(|event| see(event.key()));
         })
     }
 
@@ -211,7 +211,7 @@ mod tests {
         let ms = Instant::from_millis;
         assert_eq!(
             events.extent(),
-            Extent { launches: 3, objects: 1, sent: Some((ms(3), ms(4))), last_meant: Some(ms(7)) }
+            Extent { launches: 3, objects: 1, sent: Some((ms(3), ms(4))), last_intended: Some(ms(7)) }
         );
         let (mut launches, mut objects, mut all) = (Vec::new(), Vec::new(), 0);
         events.each(|event| launches.push(event.intended)).unwrap();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 
 /// A code such as `40001`: five digits and capital letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,12 +67,12 @@ impl SqlState {
 }
 
 impl FromStr for SqlState {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let code = text.as_bytes().try_into().ok();
         let code = code.filter(|code: &[u8; 5]| code.iter().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase()));
-        code.map(Self).ok_or_else(|| Wrong::new(format!("`{text}` is no SQLSTATE: five digits and capital letters")))
+        code.map(Self).ok_or_else(|| InvalidValue::new(format!("`{text}` is no SQLSTATE: five digits and capital letters")))
     }
 }
 

@@ -15,17 +15,17 @@ pub struct WorkerClock {
     /// How far it is from the right time at most, as its kernel believes.
     pub error_ns: Option<u64>,
     /// How far it was ahead of worker 1's before the start, which was corrected by that; `None` of worker 1, and where it was not measured.
-    pub before: Option<Offset>,
+    pub before: Option<ClockOffset>,
     /// And after the end.
-    pub after: Option<Offset>,
+    pub after: Option<ClockOffset>,
 }
 
 /// How far a clock is ahead of another, as datagrams told that went there and back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Offset {
+pub struct ClockOffset {
     /// Negative: it is behind.
-    pub ahead_ns: i64,
+    pub offset_ns: i64,
     /// It is no further than this from the truth: half of the least round trip.
     pub bound_ns: u64,
     /// When it was measured, by this clock, since the Unix epoch.
@@ -37,16 +37,16 @@ pub struct Offset {
 impl WorkerClock {
     /// How much further ahead it was after the end than before the start.
     pub fn drift_ns(&self) -> Option<i64> {
-        Some(self.after?.ahead_ns - self.before?.ahead_ns)
+        Some(self.after?.offset_ns - self.before?.offset_ns)
     }
 
-    /// How far from its true place among the launches of worker 1 a launch may lie at most where [`Placing`] has put it, as far as that is
+    /// How far from its true place among the launches of worker 1 a launch may lie at most where [`ClockCorrection`] has put it, as far as that is
     /// known: of a clock that was measured only once, not what it did since.
     pub fn within_ns(&self) -> Option<u64> {
         match (self.before, self.after) {
             (Some(before), Some(after)) if self.has_drifted() => Some(before.bound_ns.max(after.bound_ns)),
             (Some(before), Some(after)) => {
-                let drift = after.ahead_ns.abs_diff(before.ahead_ns);
+                let drift = after.offset_ns.abs_diff(before.offset_ns);
                 Some(before.bound_ns.max(drift + after.bound_ns))
             }
             (Some(only), None) | (None, Some(only)) => Some(only.bound_ns),
@@ -57,7 +57,7 @@ impl WorkerClock {
     /// Whether it went otherwise than worker 1's by more than both bounds can explain.
     pub fn has_drifted(&self) -> bool {
         let (Some(before), Some(after)) = (self.before, self.after) else { return false };
-        after.ahead_ns.abs_diff(before.ahead_ns) > before.bound_ns + after.bound_ns
+        after.offset_ns.abs_diff(before.offset_ns) > before.bound_ns + after.bound_ns
     }
 }
 
@@ -66,24 +66,24 @@ impl WorkerClock {
 /// Of an event all instants are moved alike: how long something took was measured by one clock, and stays what it was. A drift that the
 /// bounds can explain is none, and moves nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Placing {
+pub struct ClockCorrection {
     /// When the clock was measured, ns since the run's start, and how far it was ahead then of where it was believed to be at the start.
     from: (i128, i128),
     to: (i128, i128),
 }
 
-impl Placing {
+impl ClockCorrection {
     /// Of a worker whose run began when its clock showed `started_unix_ns`.
     pub fn of(clock: &WorkerClock, started_unix_ns: u64) -> Self {
-        let since = |offset: Offset| i128::from(offset.at_unix_ns) - i128::from(started_unix_ns);
+        let since = |offset: ClockOffset| i128::from(offset.at_unix_ns) - i128::from(started_unix_ns);
         match (clock.before, clock.after) {
             (Some(before), Some(after)) if clock.has_drifted() => {
-                let drift = i128::from(after.ahead_ns) - i128::from(before.ahead_ns);
+                let drift = i128::from(after.offset_ns) - i128::from(before.offset_ns);
                 Self { from: (since(before), 0), to: (since(after), drift) }
             }
             // It began without knowing: the whole of it is moved.
             (None, Some(after)) => {
-                let at = (since(after), i128::from(after.ahead_ns));
+                let at = (since(after), i128::from(after.offset_ns));
                 Self { from: at, to: at }
             }
             _ => Self::default(),
@@ -121,15 +121,15 @@ impl Placing {
 mod tests {
     use super::*;
 
-    fn offset(ahead_ns: i64, bound_ns: u64, at_unix_ns: u64) -> Offset {
-        Offset { ahead_ns, bound_ns, at_unix_ns, answers: 32 }
+    fn offset(offset_ns: i64, bound_ns: u64, at_unix_ns: u64) -> ClockOffset {
+        ClockOffset { offset_ns, bound_ns, at_unix_ns, answers: 32 }
     }
 
-    fn clock(before: impl Into<Option<Offset>>, after: impl Into<Option<Offset>>) -> WorkerClock {
+    fn clock(before: impl Into<Option<ClockOffset>>, after: impl Into<Option<ClockOffset>>) -> WorkerClock {
         WorkerClock { before: before.into(), after: after.into(), ..WorkerClock::default() }
     }
 
-    fn placed(placing: &Placing, at: u64) -> u64 {
+    fn placed(placing: &ClockCorrection, at: u64) -> u64 {
         let event = Event { sent: Some(Instant(at + 5)), done: Some(Instant(at + 9)), ..Event::at(Instant(at)) };
         let placed = placing.place(&event);
         assert_eq!(placed.intended.until(placed.done.unwrap()), event.intended.until(event.done.unwrap()));
@@ -141,25 +141,25 @@ mod tests {
         // Measured 1000 before the start, and 9000 after it; it gained 100 meanwhile.
         let drifting = clock(offset(7_000, 10, 99_000), offset(7_100, 20, 109_000));
         assert_eq!((drifting.drift_ns(), drifting.within_ns()), (Some(100), Some(20)));
-        let placing = Placing::of(&drifting, 100_000);
+        let placing = ClockCorrection::of(&drifting, 100_000);
         assert_eq!([0, 4_000, 9_000, 20_000].map(|at| placed(&placing, at)), [0, 3_950, 8_900, 19_900]);
-        let losing = Placing::of(&clock(offset(0, 10, 99_000), offset(-100, 20, 109_000)), 100_000);
+        let losing = ClockCorrection::of(&clock(offset(0, 10, 99_000), offset(-100, 20, 109_000)), 100_000);
         assert_eq!(placed(&losing, 4_000), 4_050);
     }
 
     #[test]
     fn what_the_bounds_can_explain_moves_nothing_and_is_in_the_bound() {
         let still = clock(offset(50, 60, 0), offset(150, 40, 1000));
-        assert!(Placing::of(&still, 10).is_none());
+        assert!(ClockCorrection::of(&still, 10).is_none());
         assert_eq!((still.drift_ns(), still.within_ns()), (Some(100), Some(140)));
-        let once = clock(offset(50, 60, 0), None::<Offset>);
-        assert!(Placing::of(&once, 10).is_none() && once.within_ns() == Some(60) && once.drift_ns().is_none());
-        assert_eq!(clock(None::<Offset>, None::<Offset>).within_ns(), None);
+        let once = clock(offset(50, 60, 0), None::<ClockOffset>);
+        assert!(ClockCorrection::of(&once, 10).is_none() && once.within_ns() == Some(60) && once.drift_ns().is_none());
+        assert_eq!(clock(None::<ClockOffset>, None::<ClockOffset>).within_ns(), None);
     }
 
     #[test]
     fn who_began_without_knowing_is_moved_as_a_whole() {
-        let placing = Placing::of(&clock(None::<Offset>, offset(500, 1, 2_000)), 1_000);
+        let placing = ClockCorrection::of(&clock(None::<ClockOffset>, offset(500, 1, 2_000)), 1_000);
         assert_eq!([600, 5_000, 400].map(|at| placed(&placing, at)), [100, 4_500, 0]);
     }
 }

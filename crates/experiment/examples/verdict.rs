@@ -4,7 +4,7 @@
 
 use offered_experiment::{Error, WorkloadSource, RunPlan};
 use offered_base::Share;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_run::Load;
 
 const WORKLOAD: &str = r#"
@@ -22,7 +22,7 @@ fn main() -> Result<(), Error> {
         text: &input.text,
         workload: &workload,
         share: Share::ALL,
-        load: Load::Mock(Law::exponential(0.02)?),
+        load: Load::Mock(Distribution::exponential(0.02)?),
         start_at: None,
         run_id: None,
         directory: None, // with a path, a run directory is left there

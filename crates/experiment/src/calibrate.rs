@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use offered_base::{Nanos, Rate, Seed, Share};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_events::document::{Document, Schema};
 use offered_events::recording::Calibrated;
 use offered_events::{Event, Outcome};
@@ -133,7 +133,7 @@ pub fn measure(long: Nanos) -> Result<Calibration, Error> {
             launches.push(Launches::of(name, rate, &events, &done, long));
         }
     }
-    let busy = Sessions::Closed(Closed::new(CONNECTIONS, Law::constant(0.0)?)?);
+    let busy = Sessions::Closed(Closed::new(CONNECTIONS, Distribution::constant(0.0)?)?);
     let (events, done) = against_ourselves(long, Precision::Sleep, busy)?;
     let answered = events.iter().filter(|event| event.outcome == Outcome::Ok).count() as f64;
     Ok(Calibration {
@@ -170,7 +170,7 @@ impl Launches {
 
 /// Runs `sessions` from one thread against a server in this process that answers at once.
 fn against_ourselves(long: Nanos, precision: Precision, sessions: Sessions) -> Result<(Vec<Event>, RunStats), Error> {
-    let (service, seed) = (Law::constant(0.0)?, Seed(1));
+    let (service, seed) = (Distribution::constant(0.0)?, Seed(1));
     let discipline = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: vec![Nanos::ZERO], seed })?;
     let server = Server::start(Options::new(discipline, service, seed))?;
     let workload = Workload::new(Draft {

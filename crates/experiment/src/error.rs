@@ -17,7 +17,7 @@ pub enum Error {
     Workload(#[from] Mistake),
     /// The workload cannot be simulated or computed.
     #[error(transparent)]
-    Refused(#[from] offered_base::Wrong),
+    Refused(#[from] offered_base::InvalidValue),
     /// No formula applies.
     #[error(transparent)]
     Formula(#[from] offered_plan::Error),

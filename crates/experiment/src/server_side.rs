@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use offered_events::{Offset, Recording, WorkerClock};
+use offered_events::{ClockOffset, Recording, WorkerClock};
 use offered_store::{Heartbeat, RunRecord, Samples, files};
 use offered_verify::Window;
 use offered_verify::hosts::{
@@ -135,12 +135,12 @@ impl ClockMapping {
         let Some((asked, [Some(one), other] | [None, other @ Some(one)])) = offsets else {
             return Self { clock: HostClock::default(), from: (0, 0), to: (0, 0) };
         };
-        let point = |offset: Offset| (i128::from(offset.at_unix_ns), i128::from(offset.ahead_ns));
+        let point = |offset: ClockOffset| (i128::from(offset.at_unix_ns), i128::from(offset.offset_ns));
         let last = other.filter(|_| asked.has_drifted()).unwrap_or(one);
         let ms = |ns: i64| ns as f64 / 1e6;
         let clock = HostClock {
             source: ClockSource::Measured,
-            offset_ms: Some(-ms(one.ahead_ns)),
+            offset_ms: Some(-ms(one.offset_ns)),
             offset_uncertainty_ms: asked.within_ns().map(|ns| ns as f64 / 1e6),
         };
         Self { clock, from: point(one), to: point(last) }
@@ -158,8 +158,8 @@ impl ClockMapping {
 mod tests {
     use super::*;
 
-    fn offset(ahead_ns: i64, at_unix_ns: u64) -> Offset {
-        Offset { ahead_ns, bound_ns: 10, at_unix_ns, answers: 32 }
+    fn offset(offset_ns: i64, at_unix_ns: u64) -> ClockOffset {
+        ClockOffset { offset_ns, bound_ns: 10, at_unix_ns, answers: 32 }
     }
 
     #[test]

@@ -235,7 +235,7 @@ impl Summary {
             stability: verdict.stability,
             total_requests: recording.events.launches(),
             unsent: totals.outcomes[Outcome::Unsent as usize],
-            completed: counts().filter(|(outcome, _)| outcome.is_answer()).map(|(_, n)| n).sum(),
+            completed: counts().filter(|(outcome, _)| outcome.is_response()).map(|(_, n)| n).sum(),
             outcomes,
             requests: verdict.requests.clone(),
             statuses: verdict.statuses.clone(),

@@ -93,8 +93,8 @@ pub(crate) fn run_directories(bytes: &[u8]) {
 /// Judges a recording and writes the report in every form. What can be judged must be writable.
 fn build_report(path: &Path) {
     let terms = VerifyOptions {
-        by_threads: ThreadAnalysis::IfFew,
-        with_twin: TwinComparison::IfMeasured,
+        by_threads: ThreadAnalysis::IfFewSessions,
+        twin: TwinComparison::IfMeasured,
         ..VerifyOptions::default()
     };
     let Ok(run) = Run::judged(&path.into(), &ReadOptions::default(), &terms, |_, _| ()) else { return };

@@ -1,6 +1,6 @@
 //! The wait before a request: the sum of all timers that apply.
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 /// A sum of independent times in seconds.
 ///
@@ -9,7 +9,7 @@ use offered_distributions::Law;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub(crate) struct Delay {
     constant: f64,
-    law: Option<Law>,
+    law: Option<Distribution>,
     approximate: bool,
 }
 
@@ -20,7 +20,7 @@ impl Delay {
     }
 
     /// Drawn from `law`.
-    pub(crate) fn from_distribution(law: Law) -> Self {
+    pub(crate) fn from_distribution(law: Distribution) -> Self {
         Self { law: Some(law), ..Self::default() }
     }
 
@@ -57,7 +57,7 @@ impl Delay {
         // Rounded to a microsecond and six digits, which is finer than any timer.
         let mean = libm::round(mean * 1e6) / 1e6;
         let scv = libm::round(variance / (mean * mean) * 1e6) / 1e6;
-        match Law::gamma(mean, scv) {
+        match Distribution::gamma(mean, scv) {
             Ok(law) => Self { law: Some(law), approximate: true, constant: 0.0 },
             Err(_) => Self::constant(mean),
         }
@@ -83,7 +83,7 @@ impl Delay {
 
     /// Mean in seconds.
     pub(crate) fn mean(&self) -> f64 {
-        self.constant + self.law.as_ref().map_or(0.0, Law::mean)
+        self.constant + self.law.as_ref().map_or(0.0, Distribution::mean)
     }
 
     fn variance(&self) -> f64 {
@@ -91,17 +91,17 @@ impl Delay {
     }
 
     /// The distribution, and whether it is an approximation.
-    pub(crate) fn distribution(&self) -> (Law, bool) {
-        let zero = || Law::constant(0.0).expect("zero is a constant");
-        let Some(law) = &self.law else { return (Law::constant(self.constant).unwrap_or_else(|_| zero()), false) };
+    pub(crate) fn distribution(&self) -> (Distribution, bool) {
+        let zero = || Distribution::constant(0.0).expect("zero is a constant");
+        let Some(law) = &self.law else { return (Distribution::constant(self.constant).unwrap_or_else(|_| zero()), false) };
         if self.constant == 0.0 {
             return (law.clone(), self.approximate);
         }
         if let offered_distributions::Shape::Uniform(low, high) = law.shape() {
-            return (Law::uniform(low + self.constant, high + self.constant).unwrap_or_else(|_| zero()), false);
+            return (Distribution::uniform(low + self.constant, high + self.constant).unwrap_or_else(|_| zero()), false);
         }
         let approximate = Self::from_moments(self.mean(), self.variance());
-        (approximate.law.unwrap_or_else(|| Law::constant(self.mean()).unwrap_or_else(|_| zero())), true)
+        (approximate.law.unwrap_or_else(|| Distribution::constant(self.mean()).unwrap_or_else(|_| zero())), true)
     }
 }
 
@@ -111,19 +111,19 @@ mod tests {
 
     #[test]
     fn sums_of_constant_and_uniform_are_exact() {
-        let uniform = Delay::from_distribution(Law::uniform(0.0, 10.0).unwrap());
-        assert_eq!(uniform.plus(&Delay::constant(2.0)).distribution(), (Law::uniform(2.0, 12.0).unwrap(), false));
-        let poisson = Delay::from_distribution(Law::poisson_millis(0.1).unwrap());
-        assert_eq!(poisson.distribution(), (Law::poisson_millis(0.1).unwrap(), false));
+        let uniform = Delay::from_distribution(Distribution::uniform(0.0, 10.0).unwrap());
+        assert_eq!(uniform.plus(&Delay::constant(2.0)).distribution(), (Distribution::uniform(2.0, 12.0).unwrap(), false));
+        let poisson = Delay::from_distribution(Distribution::poisson_millis(0.1).unwrap());
+        assert_eq!(poisson.distribution(), (Distribution::poisson_millis(0.1).unwrap(), false));
     }
 
     #[test]
     fn other_sums_keep_mean_and_variance() {
-        let poisson = Delay::from_distribution(Law::poisson_millis(0.1).unwrap()).plus(&Delay::constant(0.3));
+        let poisson = Delay::from_distribution(Distribution::poisson_millis(0.1).unwrap()).plus(&Delay::constant(0.3));
         let (law, approximate) = poisson.distribution();
         assert!(approximate && (law.mean() - 0.4).abs() < 1e-9, "{law}");
         assert!((law.scv() - 1e-4 / 0.16).abs() < 1e-6, "{law}");
-        let two = Delay::from_distribution(Law::uniform(0.0, 6.0).unwrap());
+        let two = Delay::from_distribution(Distribution::uniform(0.0, 6.0).unwrap());
         let (law, _) = two.plus(&two).distribution();
         assert!((law.mean() - 6.0).abs() < 1e-9 && (law.scv() - 6.0 / 36.0).abs() < 1e-5, "{law}");
     }

@@ -1,10 +1,10 @@
 //! Notes on what was not translated.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A part of the plan that was not translated, or not exactly.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
     /// Line number, starting at 1; 0 if the format has no lines (JSON and YAML).
     pub line: usize,

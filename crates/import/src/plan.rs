@@ -1,7 +1,7 @@
 //! The tool-independent plan: all formats are read into it, and a workload is written from it.
 
 use offered_base::Nanos;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_schedule::Count;
 use offered_schedule::arrivals::Process;
 use offered_schedule::{Pace, Visitor};
@@ -69,7 +69,7 @@ pub enum Arrivals {
         /// Time over which users start one after another.
         ramp: Nanos,
         /// Default distribution of think times. A user also thinks before the first request.
-        think: Law,
+        think: Distribution,
     },
     /// Open or partly-open: sessions arrive at a rate; without flows, single requests.
     Open {
@@ -78,7 +78,7 @@ pub enum Arrivals {
         /// Arrival process.
         process: Process,
         /// Default distribution of think times.
-        think: Law,
+        think: Distribution,
     },
 }
 
@@ -187,7 +187,7 @@ pub struct Step {
     /// Number of times that the request is sent in a row.
     pub repeat: u32,
     /// Think time after each request, if it differs from the default.
-    pub think: Option<Law>,
+    pub think: Option<Distribution>,
     /// Next steps with their probabilities: an index into the flow's steps, or `None` to leave.
     pub next: Vec<(Option<usize>, f64)>,
 }

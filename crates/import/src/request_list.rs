@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use offered_base::Nanos;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_schedule::Visitor;
 use offered_schedule::arrivals::Process;
 use offered_workload::Target;
@@ -31,13 +31,13 @@ pub(crate) struct PlannedRequest {
 /// A visit: request indices, each with its think time if that differs from the default.
 pub(crate) struct Visit {
     pub(crate) name: String,
-    pub(crate) steps: Vec<(usize, Option<Law>)>,
+    pub(crate) steps: Vec<(usize, Option<Distribution>)>,
 }
 
 /// Arrivals for files that do not specify any.
 pub(crate) enum DefaultArrivals {
     /// One user who repeats the visit with this distribution of think times.
-    OneUser(Law),
+    OneUser(Distribution),
     /// One visit per second, or one request per second if there are no flows.
     OnePerSecond,
 }
@@ -125,7 +125,7 @@ impl RequestList {
             DefaultArrivals::OnePerSecond => Arrivals::Open {
                 rate: RateProfile::Constant(1.0),
                 process: Process::Poisson,
-                think: Law::constant(0.0).expect("zero is a constant"),
+                think: Distribution::constant(0.0).expect("zero is a constant"),
             },
         };
         self.notes.sort_by_key(|note| note.line);

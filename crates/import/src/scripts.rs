@@ -10,8 +10,8 @@ mod wrk2;
 
 use std::fmt;
 
-use offered_base::{Nanos, Wrong};
-use offered_distributions::Law;
+use offered_base::{Nanos, InvalidValue};
+use offered_distributions::Distribution;
 use offered_schedule::{Closed, Sessions};
 use offered_workload::Template;
 use offered_workload::template::Piece;
@@ -111,7 +111,7 @@ impl Emulation {
     ///
     /// # Errors
     /// The ramp leaves nothing of the duration, or the workload is invalid otherwise.
-    pub fn workload(&self, asked: &Workload, law: Law) -> Result<Workload, Wrong> {
+    pub fn workload(&self, asked: &Workload, law: Distribution) -> Result<Workload, InvalidValue> {
         Workload::new(Draft {
             sessions: Sessions::Closed(Closed::new(self.users, law)?.with_ramp(self.ramp)),
             duration: self.duration,
@@ -125,7 +125,7 @@ impl Emulation {
     ///
     /// # Errors
     /// As for [`workload`](Self::workload).
-    pub fn workload_text(&self, asked: &Workload, law: Law) -> Result<String, Wrong> {
+    pub fn workload_text(&self, asked: &Workload, law: Distribution) -> Result<String, InvalidValue> {
         let workload = self.workload(asked, law)?;
         Ok(format!("# {}.\n# Twice the ramp is excluded from the statistics.\n{workload}", self.summary()))
     }

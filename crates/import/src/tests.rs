@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 use offered_base::Nanos;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_schedule::Sessions;
 use offered_schedule::arrivals::Process;
 use offered_workload::Template;
@@ -99,7 +99,7 @@ fn bradys_plan_requests_fifteen_pages_equally_with_uniform_think_times() {
     let (plan, workload) = one(&threads(200, 100, &content));
     let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload:?}") };
     assert_eq!((closed.users(), closed.ramp()), (200, Nanos::from_secs(100)));
-    assert_eq!(*closed.think(), Law::uniform(0.0, 12.5).unwrap());
+    assert_eq!(*closed.think(), Distribution::uniform(0.0, 12.5).unwrap());
     assert_eq!(workload.duration(), Nanos::from_secs(1500));
     assert_eq!(workload.shares(), vec![1.0 / 15.0; 15]);
     assert!(plan.flows.is_empty(), "each round is one request");
@@ -122,9 +122,9 @@ fn waits_before_a_request_become_think_times_after_the_previous_one() {
     // Before a 1.5 s, before b 2.5 s, before c 3.5 s: so after a 2.5 s, after b 3.5 s, after c and before the first 1.5
     // s.
     let Arrivals::Closed { think, .. } = &plan.arrivals else { panic!("{plan:?}") };
-    assert_eq!(*think, Law::constant(1.5).unwrap());
+    assert_eq!(*think, Distribution::constant(1.5).unwrap());
     let thinks: Vec<_> = plan.flows[0].steps.iter().map(|step| step.think.clone()).collect();
-    assert_eq!(thinks, [Some(Law::constant(2.5).unwrap()), Some(Law::constant(3.5).unwrap()), None]);
+    assert_eq!(thinks, [Some(Distribution::constant(2.5).unwrap()), Some(Distribution::constant(3.5).unwrap()), None]);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn poisson_timer_is_a_poisson_count_of_milliseconds() {
     let timer = "<PoissonRandomTimer><stringProp name=\"ConstantTimer.delay\">0</stringProp><stringProp name=\"RandomTimer.range\">300</stringProp></PoissonRandomTimer><hashTree/>";
     let (plan, workload) = one(&threads(1, 0, &[timer.to_owned(), get("a", "")].concat()));
     let Sessions::Closed(closed) = workload.sessions() else { panic!() };
-    assert_eq!(*closed.think(), Law::poisson_millis(0.3).unwrap());
+    assert_eq!(*closed.think(), Distribution::poisson_millis(0.3).unwrap());
     assert!(plan.notes.iter().any(|note| note.message.contains("does not make arrivals Poisson")));
 }
 

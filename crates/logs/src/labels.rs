@@ -21,9 +21,9 @@ impl LabelRules {
     ///
     /// # Errors
     /// The text contains no `=`, or the regular expression is invalid.
-    pub fn add(&mut self, text: &str) -> Result<(), offered_base::Wrong> {
+    pub fn add(&mut self, text: &str) -> Result<(), offered_base::InvalidValue> {
         let wrong = || {
-            offered_base::Wrong::new(format!(
+            offered_base::InvalidValue::new(format!(
                 "invalid rule `{text}`; expected REGEX=NAME, for example ^/shop/.*=/shop/:page"
             ))
         };

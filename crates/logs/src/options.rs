@@ -55,11 +55,11 @@ impl Default for Options {
 ///
 /// # Errors
 /// The expression is invalid.
-pub fn path_regex(text: &str) -> Result<Regex, offered_base::Wrong> {
+pub fn path_regex(text: &str) -> Result<Regex, offered_base::InvalidValue> {
     Regex::new(text).map_err(|why| {
         let why = why.to_string();
         let last = why.lines().last().unwrap_or("").to_owned();
-        offered_base::Wrong::new(format!("invalid regular expression `{}`: {last}", text.escape_debug()))
+        offered_base::InvalidValue::new(format!("invalid regular expression `{}`: {last}", text.escape_debug()))
     })
 }
 
@@ -131,11 +131,11 @@ impl Filters {
 pub struct Extensions(Vec<u64>);
 
 impl std::str::FromStr for Extensions {
-    type Err = offered_base::Wrong;
+    type Err = offered_base::InvalidValue;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = |name: &str| {
-            offered_base::Wrong::new(format!("invalid file extension `{name}`; expected a list such as gif,jpg,css"))
+            offered_base::InvalidValue::new(format!("invalid file extension `{name}`; expected a list such as gif,jpg,css"))
         };
         let names = text.split(',').map(|name| name.trim().trim_start_matches('.'));
         let mut packed =
@@ -175,7 +175,7 @@ impl StatusFilter {
 }
 
 impl std::str::FromStr for StatusFilter {
-    type Err = offered_base::Wrong;
+    type Err = offered_base::InvalidValue;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let one = |item: &str| {
@@ -185,9 +185,9 @@ impl std::str::FromStr for StatusFilter {
                 (Some(class @ 1..=5), _) => Ok(class * 100..=class * 100 + 99),
                 (None, Ok(status @ 100..=999)) => Ok(status..=status),
                 (Some(_), _) => {
-                    Err(offered_base::Wrong::new(format!("invalid status class `{item}`; expected 1xx to 5xx")))
+                    Err(offered_base::InvalidValue::new(format!("invalid status class `{item}`; expected 1xx to 5xx")))
                 }
-                _ => Err(offered_base::Wrong::new(format!(
+                _ => Err(offered_base::InvalidValue::new(format!(
                     "invalid status `{item}`; expected for example 2xx,3xx or 200,304"
                 ))),
             }

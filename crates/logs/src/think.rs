@@ -1,6 +1,6 @@
 //! Think times: the gaps within sessions, and the distribution that fits them best.
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use serde::{Deserialize, Serialize};
 
 use crate::gaps::Bin;
@@ -27,7 +27,7 @@ pub struct ThinkTimes {
     pub distribution_distance: Option<f64>,
     /// The fitted distribution.
     #[serde(skip)]
-    pub fit: Option<Law>,
+    pub fit: Option<Distribution>,
 }
 
 /// Maximum distance of a distribution that fits.
@@ -83,7 +83,7 @@ fn quantile(bins: &[Bin], p: f64) -> f64 {
 }
 
 /// A family of distributions with mean and a second parameter.
-type Family = fn(f64, f64) -> Result<Law, offered_base::Wrong>;
+type Family = fn(f64, f64) -> Result<Distribution, offered_base::InvalidValue>;
 
 /// The most likely distribution among exponential, gamma, lognormal, Weibull and hyperexponential with the log's mean,
 /// and its distance.
@@ -91,7 +91,7 @@ type Family = fn(f64, f64) -> Result<Law, offered_base::Wrong>;
 /// The mean is fixed because it determines the load. The second parameter is estimated by maximum likelihood on
 /// intervals as wide as the resolution of the timestamps. Schwarz's criterion accounts for the exponential's missing
 /// parameter.
-fn best_fit(bins: &[Bin], mean: f64, tick: f64) -> Option<(Law, f64)> {
+fn best_fit(bins: &[Bin], mean: f64, tick: f64) -> Option<(Distribution, f64)> {
     let intervals: Vec<(f64, f64, f64)> = bins
         .iter()
         .map(|bin| {
@@ -100,14 +100,14 @@ fn best_fit(bins: &[Bin], mean: f64, tick: f64) -> Option<(Law, f64)> {
         })
         .collect();
     let likelihood =
-        |law: &Law| -> f64 { intervals.iter().map(|(a, b, n)| n * (law.cdf(*b) - law.cdf(*a)).max(1e-300).ln()).sum() };
+        |law: &Distribution| -> f64 { intervals.iter().map(|(a, b, n)| n * (law.cdf(*b) - law.cdf(*a)).max(1e-300).ln()).sum() };
     let families: [(Family, f64, f64); 4] = [
-        (Law::gamma, 0.01, 1000.0),
-        (Law::lognormal, 0.01, 1000.0),
-        (Law::weibull, 0.1, 20.0),
-        (Law::hyperexponential, 1.001, 1000.0),
+        (Distribution::gamma, 0.01, 1000.0),
+        (Distribution::lognormal, 0.01, 1000.0),
+        (Distribution::weibull, 0.1, 20.0),
+        (Distribution::hyperexponential, 1.001, 1000.0),
     ];
-    let exponential = Law::exponential(mean).ok()?;
+    let exponential = Distribution::exponential(mean).ok()?;
     let n: f64 = intervals.iter().map(|(_, _, n)| n).sum();
     let mut best = (likelihood(&exponential) + 0.5 * n.ln(), exponential);
     for (family, low, high) in families {
@@ -159,11 +159,11 @@ mod tests {
     fn the_true_distribution_is_found_even_from_whole_seconds() {
         for tick in [1e-9, 1.0] {
             for law in [
-                Law::exponential(30.0).unwrap(),
-                Law::gamma(30.0, 0.25).unwrap(),
-                Law::lognormal(30.0, 2.0).unwrap(),
-                Law::weibull(30.0, 0.6).unwrap(),
-                Law::hyperexponential(30.0, 6.0).unwrap(),
+                Distribution::exponential(30.0).unwrap(),
+                Distribution::gamma(30.0, 0.25).unwrap(),
+                Distribution::lognormal(30.0, 2.0).unwrap(),
+                Distribution::weibull(30.0, 0.6).unwrap(),
+                Distribution::hyperexponential(30.0, 6.0).unwrap(),
             ] {
                 let (mut stream, mut gaps) = (Seed(3).stream(Purpose::Think), Gaps::default());
                 for _ in 0..20_000 {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use offered_base::{Nanos, Wrong};
-use offered_distributions::Law;
+use offered_base::{Nanos, InvalidValue};
+use offered_distributions::Distribution;
 use offered_schedule::arrivals::{Batch, Process, Profile};
 use offered_schedule::{Closed, Length, Opening, Sessions};
 use offered_schedule::{Schedule, System};
@@ -26,7 +26,7 @@ impl Findings {
     ///
     /// # Errors
     /// As for [`workload`](Self::workload).
-    pub fn workload_text(&self, model: System) -> Result<String, Wrong> {
+    pub fn workload_text(&self, model: System) -> Result<String, InvalidValue> {
         Ok(format!(
             "# TraceSummary by `offered logs`: {} requests in {} sessions, {} to {}.\n\
              # The log does not contain the target: change target.url.\n{}",
@@ -43,7 +43,7 @@ impl Findings {
     ///
     /// # Errors
     /// The log does not give a valid workload.
-    pub fn workload(&self, model: System) -> Result<Workload, Wrong> {
+    pub fn workload(&self, model: System) -> Result<Workload, InvalidValue> {
         let starts = &self.figures.session_starts;
         let block = Nanos::from_secs(starts.block_s);
         let poisson = |factor: f64| {
@@ -71,7 +71,7 @@ impl Findings {
     ///
     /// # Errors
     /// Does not occur for logs with sessions.
-    pub fn length(&self) -> Result<Length, Wrong> {
+    pub fn length(&self) -> Result<Length, InvalidValue> {
         if self.figures.geometric_fit.distance <= MAX_DISTANCE {
             return Length::geometric(self.figures.stay_probability);
         }
@@ -82,11 +82,11 @@ impl Findings {
     }
 
     /// Distribution of think times: the fitted one if it fits, else empirical.
-    pub fn think(&self) -> Law {
+    pub fn think(&self) -> Distribution {
         let recorded = || {
             let sample = self.think_time_bins.iter().map(|bin| (bin.mean, bin.count));
             let count = self.figures.think_time.as_ref().map_or(0, |think| think.count);
-            Law::empirical(quantile_means(sample, (count as usize).clamp(1, MAX_VALUES))).ok()
+            Distribution::empirical(quantile_means(sample, (count as usize).clamp(1, MAX_VALUES))).ok()
         };
         let fitted = self
             .figures
@@ -95,11 +95,11 @@ impl Findings {
             .filter(|think| ThinkTimes::fits(think))
             .and_then(|think| think.fit.clone());
         // Without sessions of several requests, or if all gaps are zero, the think time is zero.
-        fitted.or_else(recorded).unwrap_or_else(|| Law::constant(0.0).expect("zero is a constant"))
+        fitted.or_else(recorded).unwrap_or_else(|| Distribution::constant(0.0).expect("zero is a constant"))
     }
 
     /// Safe requests (GET and HEAD) weighted by frequency; `/` if there are none.
-    fn requests(&self) -> Result<Vec<Request>, Wrong> {
+    fn requests(&self) -> Result<Vec<Request>, InvalidValue> {
         // Names that differ only in unprintable bytes are merged.
         let mut known: HashMap<String, usize> = HashMap::new();
         let mut sendable: Vec<(&'static str, String, &str, u64)> = Vec::new();

@@ -37,7 +37,7 @@ pub enum Error {
     },
     /// The scrape target cannot be requested as configured.
     #[error(transparent)]
-    InvalidTarget(#[from] offered_base::Wrong),
+    InvalidTarget(#[from] offered_base::InvalidValue),
     /// A thread for scraping cannot be started.
     #[error(transparent)]
     Run(#[from] offered_run::Error),

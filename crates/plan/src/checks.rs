@@ -1,7 +1,7 @@
 //! Compares the solvers with `tests/oracle/plan.json`, whose numbers SciPy and mpmath computed (`plan.py` beside it),
 //! to eight significant digits.
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use serde_json::Value;
 
 use crate::closed::machine_repair::MachineRepair;
@@ -17,7 +17,7 @@ fn number(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap_or_else(|| panic!("{key} in {row}"))
 }
 
-fn distribution(row: &Value) -> Law {
+fn distribution(row: &Value) -> Distribution {
     row["law"].as_str().unwrap().parse().unwrap()
 }
 

@@ -8,7 +8,7 @@
 //! one user's think time while nothing queues, and tends to the C2 of the service near saturation. A closed system
 //! imitates open traffic gap by gap, not minute by minute. To imitate both, use an open schedule.
 
-use offered_distributions::{Law, superposition};
+use offered_distributions::{Distribution, superposition};
 
 use crate::closed::RequestStream;
 use crate::closed::machine_repair::MachineRepair;
@@ -112,7 +112,7 @@ impl Emulation {
     ///
     /// # Errors
     /// No users, or no think time.
-    pub fn cov(&self, think: &Law) -> Result<f64, Error> {
+    pub fn cov(&self, think: &Distribution) -> Result<f64, Error> {
         superposition::cov(think, self.users).map_err(|wrong| Error::Unsupported(wrong.to_string()))
     }
 

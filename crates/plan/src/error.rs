@@ -39,7 +39,7 @@ pub enum Error {
     },
     /// A distribution cannot have the given mean.
     #[error(transparent)]
-    Distribution(#[from] offered_base::Wrong),
+    Distribution(#[from] offered_base::InvalidValue),
     /// An empty list where at least one entry is needed.
     #[error("there are no {what}; give at least one")]
     Empty {

@@ -1,6 +1,6 @@
 //! Partial moments of a distribution and expectations over its sizes, for the size-based policies.
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_distributions::Shape;
 use offered_distributions::integral::integral;
 
@@ -26,13 +26,13 @@ pub(crate) struct Point {
 
 /// The distribution of sizes: a density, or a list of atoms.
 pub(crate) enum Sizes<'a> {
-    Density(&'a Law),
+    Density(&'a Distribution),
     /// Points in ascending order with their probabilities.
     Atoms(Vec<(f64, Point)>),
 }
 
 impl<'a> Sizes<'a> {
-    pub(crate) fn of(distribution: &'a Law) -> Self {
+    pub(crate) fn of(distribution: &'a Distribution) -> Self {
         let Some(atoms) = distribution.atoms() else { return Self::Density(distribution) };
         let (mut mean, mut second, mut longer) = (0.0, 0.0, 1.0);
         let point = |(p, x): (f64, f64)| {
@@ -85,7 +85,7 @@ impl<'a> Sizes<'a> {
     }
 }
 
-fn point(distribution: &Law, x: f64) -> Point {
+fn point(distribution: &Distribution, x: f64) -> Point {
     let (mean, second) = (distribution.partial_moment(1, x), distribution.partial_moment(2, x));
     Point {
         x,
@@ -98,7 +98,7 @@ fn point(distribution: &Law, x: f64) -> Point {
 }
 
 /// Integral of `f` over the support of a density, on a logarithmic scale where it spans decades.
-fn over_sizes(distribution: &Law, f: impl Fn(f64) -> f64) -> f64 {
+fn over_sizes(distribution: &Distribution, f: impl Fn(f64) -> f64) -> f64 {
     let (least, most) = support(distribution);
     if least > 0.0 && most > 100.0 * least {
         let log = |y: f64| {
@@ -112,7 +112,7 @@ fn over_sizes(distribution: &Law, f: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// The smallest and the largest size.
-fn support(distribution: &Law) -> (f64, f64) {
+fn support(distribution: &Distribution) -> (f64, f64) {
     match distribution.shape() {
         Shape::Uniform(low, high) => (*low, *high),
         Shape::Pareto { min, .. } => (*min, f64::INFINITY),
@@ -122,7 +122,7 @@ fn support(distribution: &Law) -> (f64, f64) {
     }
 }
 
-fn density(distribution: &Law, x: f64) -> f64 {
+fn density(distribution: &Distribution, x: f64) -> f64 {
     let exponential = |mean: f64| libm::exp(-x / mean) / mean;
     match distribution.shape() {
         Shape::Uniform(low, high) => 1.0 / (high - low),

@@ -6,7 +6,7 @@
 
 mod fcfs;
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 use crate::error::{below_one, positive, some};
 use crate::open::mg1::Mg1;
@@ -52,7 +52,7 @@ impl SessionStream {
     /// # Errors
     /// The load is 1 or more, the think time is not above zero, the service does not consist of exponential phases, or
     /// the chain has too many states.
-    pub fn fcfs(&self, service: &Law, think: f64) -> Result<Response, Error> {
+    pub fn fcfs(&self, service: &Distribution, think: f64) -> Result<Response, Error> {
         let queue = Mg1::new(service, self.request_rate())?;
         positive("the think time", think)?;
         if self.stay == 0.0 {
@@ -69,7 +69,7 @@ impl SessionStream {
     ///
     /// # Errors
     /// The load is 1 or more, or the second moment is infinite.
-    pub fn fcfs_limits(&self, service: &Law) -> Result<Limits, Error> {
+    pub fn fcfs_limits(&self, service: &Distribution) -> Result<Limits, Error> {
         let queue = Mg1::new(service, self.request_rate())?;
         let rho = below_one(queue.load())?;
         let long_think = queue.fcfs()?;

@@ -2,7 +2,7 @@
 //!
 //! Source: Neuts 1981, chapter 2.
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_distributions::Shape;
 
 use crate::matrix::{Eliminated, Matrix};
@@ -22,7 +22,7 @@ pub(crate) struct Phases {
 const MAX_STAGES: f64 = 100.0;
 
 impl Phases {
-    pub(crate) fn of(distribution: &Law) -> Result<Self, Error> {
+    pub(crate) fn of(distribution: &Distribution) -> Result<Self, Error> {
         match distribution.shape() {
             Shape::Exponential(mean) => Ok(Self::mixture(&[1.0], &[*mean])),
             Shape::Hyperexponential { p, first, second } => Ok(Self::mixture(&[*p, 1.0 - p], &[*first, *second])),
@@ -64,7 +64,7 @@ impl Phases {
 /// `found` lists what arrivals find: the weight, the number of requests in the system and the phase of the request in
 /// service. The remaining service, the services of the waiting requests and the request's own service are independent.
 pub(crate) fn fcfs_response(
-    service: &Law,
+    service: &Distribution,
     phases: &Phases,
     found: impl Iterator<Item = (f64, usize, usize)>,
 ) -> Response {

@@ -2,7 +2,7 @@
 //! oracle.
 
 use offered_base::{Purpose, Seed};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use proptest::prelude::*;
 
 use crate::closed::machine_repair::MachineRepair;
@@ -100,7 +100,7 @@ fn principle_a_reproduces_the_papers_run() {
     // RoRT stays below its limit, and the CoV converges from 50 users on.
     let kept = wanted.with_rort(0.03).unwrap();
     assert!(kept.rort <= 0.03 && kept.users >= 50, "{kept:?}");
-    let uniform = Law::uniform(0.0, 2.0 * kept.think).unwrap();
+    let uniform = Distribution::uniform(0.0, 2.0 * kept.think).unwrap();
     assert!(kept.cov(&uniform).unwrap() > 0.989);
     assert!(OpenTraffic::new(20.0, 1.0).unwrap().within(0.05).is_ok(), "eqn 11 allows the bound, as Table 1b has it");
     assert_eq!(
@@ -116,7 +116,7 @@ fn principle_a_reproduces_the_papers_run() {
 #[test]
 fn superposition_cov_agrees_with_simulation() {
     for distribution in ["uniform:0s,2s", "erlang:1s,3", "exponential:1s", "lognormal:1s,2"] {
-        let distribution: Law = distribution.parse().unwrap();
+        let distribution: Distribution = distribution.parse().unwrap();
         for users in [2u64, 10, 50] {
             let mut launches = vec![];
             let horizon = 200_000.0 / users as f64;
@@ -154,14 +154,14 @@ fn a_hundred_thousand_users_are_solved() {
     near(answer.throughput * (2000.0 + answer.response), 1e5, 1e-9);
     let p = machines.percentiles();
     assert!(p.p50 < p.p90 && p.p90 < p.p95 && p.p95 < p.p99);
-    let h2 = Law::hyperexponential(0.01, 8.0).unwrap();
+    let h2 = Distribution::hyperexponential(0.01, 8.0).unwrap();
     assert!(phases::request_stream(&h2, 20_000, 150.0).unwrap().dispersion > 1.0);
 }
 
 #[test]
 fn standard_deviations_agree_with_known_formulas() {
     let (mean, rate) = (0.01, 70.0);
-    let exponential = Law::exponential(mean).unwrap();
+    let exponential = Distribution::exponential(mean).unwrap();
     let (work, queue) = (ServiceMoments::of(&exponential), Mg1::new(&exponential, rate).unwrap());
     // M/M/1: exponential response under FCFS, a busy period under preemptive LCFS, Coffman, Muntz and Trotter's formula
     // under PS.
@@ -171,7 +171,7 @@ fn standard_deviations_agree_with_known_formulas() {
     near(queue.ps_sdev().unwrap(), mean / 0.3 * (2.7_f64 / 1.3).sqrt(), 1e-12);
     // The second moments of the waits under FCFS and LCFS have the ratio 1 - rho, whatever the service (Takacs 1963).
     for distribution in ["hyperexponential:10ms,8", "erlang:10ms,4", "constant:10ms", "lognormal:10ms,3"] {
-        let distribution: Law = distribution.parse().unwrap();
+        let distribution: Distribution = distribution.parse().unwrap();
         let (work, wait) =
             (ServiceMoments::of(&distribution), Mg1::new(&distribution, rate).unwrap().fcfs().unwrap() - mean);
         let squared = |sdev: f64| sdev * sdev - distribution.scv() * mean * mean + wait * wait;
@@ -183,12 +183,12 @@ fn standard_deviations_agree_with_known_formulas() {
     let few = MachineRepair::new(1, mean, 12, 0.1).unwrap();
     near(phases::response(&exponential, 12, 0.1).unwrap().sdev, few.sdev(), 1e-9);
     near(phases::response(&exponential, 12, 0.1).unwrap().mean, few.solve().response, 1e-9);
-    let varied = Law::hyperexponential(mean, 8.0).unwrap();
+    let varied = Distribution::hyperexponential(mean, 8.0).unwrap();
     let (chain, means) = (phases::response(&varied, 12, 0.1).unwrap(), phases::solve(&varied, 12, 0.1).unwrap());
     near(chain.mean, means.response, 1e-9);
     // At nearly zero load requests do not meet, and hyperexponential tends to exponential as its C2 tends to 1.
     near(Mg1::new(&varied, 1e-6).unwrap().ps_sdev().unwrap(), mean * 8.0_f64.sqrt(), 1e-6);
-    let nearly = Law::hyperexponential(mean, 1.0 + 1e-7).unwrap();
+    let nearly = Distribution::hyperexponential(mean, 1.0 + 1e-7).unwrap();
     near(Mg1::new(&nearly, rate).unwrap().ps_sdev().unwrap(), queue.ps_sdev().unwrap(), 1e-5);
 }
 
@@ -214,7 +214,7 @@ fn the_order_of_stations_does_not_matter() {
 
 #[test]
 fn errors_are_one_line() {
-    let distribution = |text: &str| text.parse::<Law>().unwrap();
+    let distribution = |text: &str| text.parse::<Distribution>().unwrap();
     let refusals = [
         mva::solve(&[], 1, 1.0).unwrap_err(),
         mva::solve(&paper(), 0, 1.0).unwrap_err(),
@@ -303,7 +303,7 @@ proptest! {
     fn all_solvers_agree_on_one_exponential_server(users in 1u64..150, think in 0.01f64..20.0, service in 0.01f64..0.5) {
         let machines = MachineRepair::new(1, service, users, think).unwrap().solve();
         let network = mva::solve(&[Station::queue("", service).unwrap()], users, think).unwrap();
-        let chain = phases::solve(&Law::exponential(service).unwrap(), users, think).unwrap();
+        let chain = phases::solve(&Distribution::exponential(service).unwrap(), users, think).unwrap();
         for found in [network.throughput, chain.throughput] {
             prop_assert!((found / machines.throughput - 1.0).abs() < 1e-9);
         }
@@ -323,7 +323,7 @@ proptest! {
 
     #[test]
     fn srpt_is_optimal(rho in 0.05f64..0.95, scv in 1.0f64..20.0) {
-        let distribution = Law::hyperexponential(1.0, scv).unwrap();
+        let distribution = Distribution::hyperexponential(1.0, scv).unwrap();
         let best = response(&distribution, rho, Policy::Srpt).unwrap();
         for policy in [Policy::Psjf, Policy::Sjf, Policy::Ljf, Policy::Pljf, Policy::Fb] {
             prop_assert!(response(&distribution, rho, policy).unwrap() >= best * (1.0 - 1e-9));
@@ -335,8 +335,8 @@ proptest! {
     #[test]
     fn many_atoms_approximate_a_density(rho in 0.1f64..0.9) {
         // A uniform distribution on a grid of 1000 atoms, and the continuous uniform distribution.
-        let grid = Law::empirical((0..1000).map(|i| (f64::from(i) + 0.5) / 1000.0).collect()).unwrap();
-        let smooth = Law::uniform(0.0, 1.0).unwrap();
+        let grid = Distribution::empirical((0..1000).map(|i| (f64::from(i) + 0.5) / 1000.0).collect()).unwrap();
+        let smooth = Distribution::uniform(0.0, 1.0).unwrap();
         for policy in [Policy::Srpt, Policy::Psjf, Policy::Sjf, Policy::Ljf, Policy::Pljf, Policy::Fb] {
             let (a, b) = (response(&grid, 2.0 * rho, policy).unwrap(), response(&smooth, 2.0 * rho, policy).unwrap());
             prop_assert!((a / b - 1.0).abs() < 3e-3, "{policy:?}: {a} {b}");
@@ -348,7 +348,7 @@ proptest! {
         let wanted = OpenTraffic::new(20.0, 0.2).unwrap();
         let (fewer, more) = (wanted.with_users(users).unwrap(), wanted.with_users(users + 1).unwrap());
         prop_assert!(more.rate > fewer.rate && more.rate < 20.0 && more.rort < fewer.rort);
-        let cov = |e: &crate::emulate::Emulation| e.cov(&Law::uniform(0.0, 2.0 * e.think).unwrap()).unwrap();
+        let cov = |e: &crate::emulate::Emulation| e.cov(&Distribution::uniform(0.0, 2.0 * e.think).unwrap()).unwrap();
         prop_assert!(cov(&more) > cov(&fewer) && cov(&more) < 1.0);
     }
 }
@@ -381,7 +381,7 @@ fn fcfs_merges_exponential_classes_into_one_hyperexponential() {
     let arrivals = "arrivals.closed = { users = 30, think = { exponential = \"200ms\" } }\n";
     let server = "[server]\nservice = { hyperexponential = { mean = \"10ms\", scv = 5, p = 0.8 } }\n";
     let one = solved(&format!("{arrivals}{server}"));
-    let distribution = Law::hyperexponential_with(0.01, 5.0, 0.8).unwrap();
+    let distribution = Distribution::hyperexponential_with(0.01, 5.0, 0.8).unwrap();
     let offered_distributions::Shape::Hyperexponential { first, second, .. } = distribution.shape() else {
         panic!("{distribution}")
     };

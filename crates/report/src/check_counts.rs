@@ -35,7 +35,7 @@ impl CheckCounts {
         let mut failed: HashMap<(&str, String), u64> = HashMap::new();
         recording.events.each(|event| {
             let Some(label) = recording.labels.get(usize::from(event.label)) else { return };
-            if !event.outcome.is_answer() {
+            if !event.outcome.is_response() {
                 return;
             }
             *answers.entry(label).or_default() += 1;

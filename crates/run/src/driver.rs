@@ -123,7 +123,7 @@ impl<T: Transport> Driver<'_, T> {
             state.counts.in_flight += 1;
             let not_sent_reason = match self.late {
                 // At a rate far above what can be sent, the run would otherwise never end.
-                _ if now > self.end + GRACE_PERIOD => Some(Reason::Over),
+                _ if now > self.end + GRACE_PERIOD => Some(Reason::RunOver),
                 Late::Skip(limit) if launch.intended.until(now) > limit => {
                     Some(Reason::Late(launch.intended.until(now)))
                 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::{io, thread};
 
 use offered_base::{Instant, Nanos, Share};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_events::recording::Block;
 use offered_events::{Event, RunId};
 use offered_io::{Clock, Poller, raise_file_limit, thread_cpu_time};
@@ -59,13 +59,13 @@ pub enum Load {
     /// To the target of the workload.
     Target,
     /// To a mock server on a virtual clock. Its response times, in seconds, follow this distribution.
-    Mock(Law),
+    Mock(Distribution),
 }
 
 /// The prepared form of [`Load`].
 enum Backend {
     Target(PreparedTarget),
-    Mock(Law),
+    Mock(Distribution),
 }
 
 /// How a thread learns when to start.
@@ -374,7 +374,7 @@ impl Generator {
     }
 
     /// Runs one thread against the mock server.
-    fn run_mock(&self, thread: u16, response: Law, sink: &mut dyn Sink) -> ThreadStats {
+    fn run_mock(&self, thread: u16, response: Distribution, sink: &mut dyn Sink) -> ThreadStats {
         let transport = Mock::new(self.workload.seed(), response, self.worker(thread) as u16);
         self.drive_agenda(thread, self.agenda(thread), transport, sink)
     }

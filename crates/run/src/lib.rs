@@ -9,7 +9,7 @@
 //! average.
 //! ```
 //! use offered_base::Share;
-//! use offered_distributions::Law;
+//! use offered_distributions::Distribution;
 //! use offered_events::Event;
 //! use offered_workload::Workload;
 //! use offered_run::{Generator, Load};
@@ -21,7 +21,7 @@
 //!     arrivals.open = { rate = "100/s", process = "constant" }
 //! "#;
 //! let workload = Workload::parse(text, "workload.toml", &|path| Err(format!("{path}: no files here")))?;
-//! let generator = Generator::new(workload, Share::ALL, Load::Mock(Law::exponential(0.02)?))?;
+//! let generator = Generator::new(workload, Share::ALL, Load::Mock(Distribution::exponential(0.02)?))?;
 //! let (stats, sinks) = generator.run(None, Vec::<Event>::new, |_| {})?;
 //! assert_eq!((sinks[0].len(), stats.stopped), (1000, false));
 //! assert!(sinks[0].iter().all(|event| event.sent == Some(event.intended) && event.done > event.sent));

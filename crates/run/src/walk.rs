@@ -56,7 +56,7 @@ pub(crate) fn walk(
 mod tests {
     use super::*;
     use crate::transport::Mock;
-    use offered_distributions::Law;
+    use offered_distributions::Distribution;
     use offered_events::Outcome;
     use offered_workload::Workload;
 
@@ -67,7 +67,7 @@ mod tests {
 
     fn labels(workload: &Workload, sessions: u64) -> Vec<(u64, u32, u16)> {
         let steps = (0..sessions).flat_map(|session| workload.walk(session));
-        let mock = Mock::new(workload.seed(), Law::constant(0.01).unwrap(), 0);
+        let mock = Mock::new(workload.seed(), Distribution::constant(0.01).unwrap(), 0);
         let events = walk(mock, steps, &AtomicBool::new(false));
         assert!(events.iter().all(|event| event.outcome == Outcome::Ok));
         assert!(events.is_sorted_by(|a, b| a.done <= b.sent), "one after another");
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_stop_cancels_the_request_in_flight() {
         let workload = workload("arrivals.closed.users = 1\nrequest = [{ get = \"/a\" }, { get = \"/b\" }]");
-        let mock = Mock::new(workload.seed(), Law::constant(1000.0).unwrap(), 0);
+        let mock = Mock::new(workload.seed(), Distribution::constant(1000.0).unwrap(), 0);
         let events = walk(mock, workload.walk(0), &AtomicBool::new(true));
         assert_eq!(events.iter().map(|event| event.outcome).collect::<Vec<_>>(), [Outcome::Cut]);
     }

@@ -22,7 +22,7 @@ use crate::trace::{Replay, Way};
 use offered_base::Share;
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::{Instant, Nanos};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 /// What a session does after a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,11 +85,11 @@ const NEVER: Launch =
 /// What a session does between its requests.
 enum Turn {
     /// It draws how long it thinks, and whether it stays.
-    Drawn { think: Law, length: Length, thinking: Thinking },
+    Drawn { think: Distribution, length: Length, thinking: Thinking },
     /// It draws how long it thinks, and stays for so many requests (`None`: always).
-    User { think: Law, visits: Option<u32> },
+    User { think: Distribution, visits: Option<u32> },
     /// It walks through a flow, so many times (`None`: again and again), and is then somebody else or not.
-    Flowing { think: Law, flows: Arc<Flows>, visits: Option<u32>, renews: bool },
+    Flowing { think: Distribution, flows: Arc<Flows>, visits: Option<u32>, renews: bool },
     /// It does what a trace recorded.
     Recorded(Replay),
     /// It does what another does, and keeps a pace.

@@ -10,10 +10,10 @@ mod tests;
 
 pub use profile::Profile;
 
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 use offered_base::random::{Purpose, Seed, Stream};
 use offered_base::time::{Instant, Nanos, Rate, written_number};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 /// When sessions arrive: how many per second, with which pattern, and how many together.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,14 +33,14 @@ impl Schedule {
     ///
     /// # Errors
     /// Gaps that are all zero, a batch of none, or a mean batch below 1.
-    pub fn new(rate: Profile, process: Process, batch: Batch) -> Result<Self, Wrong> {
+    pub fn new(rate: Profile, process: Process, batch: Batch) -> Result<Self, InvalidValue> {
         match (&process, batch) {
             (Process::Renewal(gaps), _) if gaps.mean() == 0.0 => {
-                Err(Wrong::new("gaps of zero have no rate; write process = \"poisson\" with a batch"))
+                Err(InvalidValue::new("gaps of zero have no rate; write process = \"poisson\" with a batch"))
             }
-            (_, Batch::Fixed(0)) => Err(Wrong::new("a batch must be at least 1")),
+            (_, Batch::Fixed(0)) => Err(InvalidValue::new("a batch must be at least 1")),
             (_, Batch::Geometric(mean)) if !(mean >= 1.0 && mean.is_finite()) => {
-                Err(Wrong::new(format!("the mean batch must be at least 1, not {mean}")))
+                Err(InvalidValue::new(format!("the mean batch must be at least 1, not {mean}")))
             }
             _ => Ok(Self { rate, process, batch }),
         }
@@ -84,7 +84,7 @@ pub enum Process {
     /// Counts are less variable than Poisson's at the scale of the run.
     FixedCount,
     /// Independent gaps of this form, scaled to the rate; stationary from the start (the first gap is a residual one).
-    Renewal(Law),
+    Renewal(Distribution),
     /// Markov-modulated Poisson: the rate is multiplied by a factor that holds for an exponential time, state after state.
     Modulated(Modulation),
 }
@@ -122,20 +122,20 @@ impl Modulation {
     ///
     /// # Errors
     /// Lists of different lengths or fewer than two states, negative factors or all of them zero, sojourns of zero.
-    pub fn new(factors: &[f64], sojourns: &[Nanos]) -> Result<Self, Wrong> {
+    pub fn new(factors: &[f64], sojourns: &[Nanos]) -> Result<Self, InvalidValue> {
         let sojourns: Vec<f64> = sojourns.iter().map(|s| s.as_secs_f64()).collect();
         if factors.len() != sojourns.len() || factors.len() < 2 {
-            return Err(Wrong::new(
+            return Err(InvalidValue::new(
                 "mmpp needs as many factors as sojourns, at least two, for example factors = [0.2, 3], sojourns = [\"10s\", \"2s\"]",
             ));
         }
         if factors.iter().any(|f| !(f.is_finite() && *f >= 0.0)) || sojourns.contains(&0.0) {
-            return Err(Wrong::new("mmpp factors must be zero or more, and sojourns longer than zero"));
+            return Err(InvalidValue::new("mmpp factors must be zero or more, and sojourns longer than zero"));
         }
         let weighted: f64 = factors.iter().zip(&sojourns).map(|(f, s)| f * s).sum();
         let mean = weighted / sojourns.iter().sum::<f64>();
         if mean == 0.0 {
-            return Err(Wrong::new("at least one mmpp factor must be above zero"));
+            return Err(InvalidValue::new("at least one mmpp factor must be above zero"));
         }
         Ok(Self { given: factors.to_vec(), factors: factors.iter().map(|f| f / mean).collect(), sojourns })
     }
@@ -217,7 +217,7 @@ enum Pattern {
     Poisson,
     Constant { next: u64 },
     FixedCount { left: u64, total: f64 },
-    Renewal { law: Law, begun: bool },
+    Renewal { law: Distribution, begun: bool },
     Modulated { modulation: Modulation, state: usize, until: Instant },
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::flow::Flows;
 use crate::launch::Visit;
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 use offered_base::time::Nanos;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 /// Each user costs memory from the start; where there are more, they are many machines' shares.
 const MAX_USERS: u64 = 100_000_000;
@@ -15,7 +15,7 @@ const MAX_USERS: u64 = 100_000_000;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closed {
     users: u64,
-    think: Law,
+    think: Distribution,
     ramp: Nanos,
     start: Start,
     visits: Option<u32>,
@@ -61,14 +61,14 @@ impl Closed {
     ///
     /// # Errors
     /// No users, or more than 100 million.
-    pub fn new(users: u64, think: Law) -> Result<Self, Wrong> {
+    pub fn new(users: u64, think: Distribution) -> Result<Self, InvalidValue> {
         match users {
-            0 => Err(Wrong::new("a closed system has at least 1 user")),
+            0 => Err(InvalidValue::new("a closed system has at least 1 user")),
             1..=MAX_USERS => {
                 let (ramp, start) = (Nanos::ZERO, Start::MidThought);
                 Ok(Self { users, think, ramp, start, visits: None, pace: None, visitor: Visitor::New, flows: None })
             }
-            _ => Err(Wrong::new(format!("{users} users are too many; write a number up to {MAX_USERS}"))),
+            _ => Err(InvalidValue::new(format!("{users} users are too many; write a number up to {MAX_USERS}"))),
         }
     }
 
@@ -88,11 +88,11 @@ impl Closed {
     ///
     /// # Errors
     /// No visits, or more than [`Visit::MAX`].
-    pub fn with_visits(self, visits: u32) -> Result<Self, Wrong> {
+    pub fn with_visits(self, visits: u32) -> Result<Self, InvalidValue> {
         match visits {
-            0 => Err(Wrong::new("a user makes at least 1 visit")),
+            0 => Err(InvalidValue::new("a user makes at least 1 visit")),
             1..=Visit::MAX => Ok(Self { visits: Some(visits), ..self }),
-            _ => Err(Wrong::new(format!("{visits} visits are too many; write up to {}", Visit::MAX))),
+            _ => Err(InvalidValue::new(format!("{visits} visits are too many; write up to {}", Visit::MAX))),
         }
     }
 
@@ -100,9 +100,9 @@ impl Closed {
     ///
     /// # Errors
     /// An interval of no time.
-    pub fn with_pace(self, pace: Pace) -> Result<Self, Wrong> {
+    pub fn with_pace(self, pace: Pace) -> Result<Self, InvalidValue> {
         if pace.every() == Nanos::ZERO {
-            return Err(Wrong::new("must be longer than 0s; who does not wait keeps no pace"));
+            return Err(InvalidValue::new("must be longer than 0s; who does not wait keeps no pace"));
         }
         Ok(Self { pace: Some(pace), ..self })
     }
@@ -123,7 +123,7 @@ impl Closed {
     ///
     /// # Errors
     /// A mean that is not above zero, or users who do not think at all.
-    pub fn with_mean_think(&self, mean: f64) -> Result<Self, Wrong> {
+    pub fn with_mean_think(&self, mean: f64) -> Result<Self, InvalidValue> {
         let factor = mean / self.mean_think();
         let think = if self.think.is_zero() { self.think.clone() } else { self.think.scaled(factor)? };
         let flows = self.flows.as_ref().map(|flows| flows.stretched(factor).map(Arc::new)).transpose()?;
@@ -136,7 +136,7 @@ impl Closed {
     }
 
     /// The time from a completion to the user's next launch (the papers' Z).
-    pub fn think(&self) -> &Law {
+    pub fn think(&self) -> &Distribution {
         &self.think
     }
 

@@ -8,10 +8,10 @@ mod visits;
 
 use std::collections::HashSet;
 
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::Nanos;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 /// The flows of a workload, and the chain they make.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +51,7 @@ pub struct Step {
     /// So many times in a row, at least 1.
     pub repeat: u16,
     /// The think time after each of them, where it is not the workload's.
-    pub think: Option<Law>,
+    pub think: Option<Distribution>,
     /// Where a session goes after the last of them.
     pub next: Branches,
 }
@@ -108,8 +108,8 @@ impl Branches {
 }
 
 /// Whether `flows` are what [`Flows::new`] says.
-fn check(flows: &[Flow], steps: &[Step]) -> Result<(), Wrong> {
-    let wrong = |what: String| Err(Wrong::new(what));
+fn check(flows: &[Flow], steps: &[Step]) -> Result<(), InvalidValue> {
+    let wrong = |what: String| Err(InvalidValue::new(what));
     let mut names = HashSet::new();
     if let Some(again) = flows.iter().find(|flow| !names.insert(&flow.name)) {
         return wrong(format!("a second flow named `{}`; give each a name of its own", again.name));
@@ -177,7 +177,7 @@ impl Flows {
     /// No flow that sessions follow, a flow without steps, steps that stand in another order than their flows, two of one name,
     /// one named `leave`, a beginning or a way that is no step of its flow, a step of no request or without any way, a flow that
     /// some sessions never leave, or more than 65,535 places.
-    pub fn new(flows: Vec<Flow>, steps: Vec<Step>) -> Result<Self, Wrong> {
+    pub fn new(flows: Vec<Flow>, steps: Vec<Step>) -> Result<Self, InvalidValue> {
         check(&flows, &steps)?;
         let mut flows = Self {
             entry: Branches::new(flows.iter().map(|flow| (Some(flow.start), flow.weight))),
@@ -191,12 +191,12 @@ impl Flows {
             flows.first.push(flows.places.len() as u16);
             flows.places.extend(std::iter::repeat_n(number, usize::from(step.repeat)));
             if flows.places.len() > usize::from(u16::MAX) {
-                return Err(Wrong::new("the flows have more than 65535 requests, repeats included; repeat less"));
+                return Err(InvalidValue::new("the flows have more than 65535 requests, repeats included; repeat less"));
             }
         }
         let runs = visits::of(&flows.entry, &flows.steps).map_err(|endless| {
             let step = &flows.steps[endless];
-            Wrong::new(format!(
+            InvalidValue::new(format!(
                 "no session that comes to `{}` of flow `{}` ever leaves; give it a way out (stay = 0.9, or leave = 0.1 among its branches)",
                 step.name,
                 flows.all[usize::from(step.flow)].name
@@ -236,7 +236,7 @@ impl Flows {
     }
 
     /// The mean think time after a request, seconds, where `otherwise` is the law of steps without one of their own.
-    pub fn mean_think(&self, otherwise: &Law) -> f64 {
+    pub fn mean_think(&self, otherwise: &Distribution) -> f64 {
         let thought = |(step, visits): (&Step, &f64)| visits * step.think.as_ref().unwrap_or(otherwise).mean();
         self.steps.iter().zip(&self.visits).map(thought).sum::<f64>() / self.mean()
     }
@@ -247,7 +247,7 @@ impl Flows {
     }
 
     /// The same flows with the think times of their steps so many times as long.
-    pub fn stretched(&self, factor: f64) -> Result<Self, Wrong> {
+    pub fn stretched(&self, factor: f64) -> Result<Self, InvalidValue> {
         let mut flows = self.clone();
         for think in flows.steps.iter_mut().filter_map(|step| step.think.as_mut()).filter(|think| !think.is_zero()) {
             *think = think.scaled(factor)?;
@@ -287,7 +287,7 @@ impl Flows {
     }
 
     /// How long `session` thinks at `place`, before its request `step`, where `otherwise` is the law of steps without one.
-    pub fn think(&self, otherwise: &Law, seed: Seed, session: u64, step: u32, place: u16) -> Nanos {
+    pub fn think(&self, otherwise: &Distribution, seed: Seed, session: u64, step: u32, place: u16) -> Nanos {
         self.step(place).think.as_ref().unwrap_or(otherwise).think(seed, session, step)
     }
 }

@@ -6,10 +6,10 @@ use crate::arrivals::Schedule;
 use crate::closed::Closed;
 use crate::flow::Flows;
 use crate::trace::{Replay, Way};
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 use offered_base::random::{Purpose, Seed, Stream};
 use offered_base::time::written_number;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 /// The three system models (Schroeder, Wierman and Harchol-Balter, section 2), said once: sessions arrive and take turns.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub enum Sessions {
         /// How many requests each makes.
         length: Length,
         /// The time from a completion to the session's next launch.
-        think: Law,
+        think: Distribution,
         /// Who is there when the run begins.
         opening: Opening,
     },
@@ -106,11 +106,11 @@ impl Length {
     ///
     /// # Errors
     /// A probability that is not in [0, 1).
-    pub fn geometric(stay: f64) -> Result<Self, Wrong> {
+    pub fn geometric(stay: f64) -> Result<Self, InvalidValue> {
         if (0.0..1.0).contains(&stay) {
             return Ok(Self(Kind::Geometric { stay }));
         }
-        Err(Wrong::new(format!(
+        Err(InvalidValue::new(format!(
             "the stay probability must be at least 0 and below 1, not {stay}; with 1 nobody ever leaves: use closed"
         )))
     }
@@ -119,9 +119,9 @@ impl Length {
     ///
     /// # Errors
     /// A length of no request.
-    pub fn fixed(requests: u32) -> Result<Self, Wrong> {
+    pub fn fixed(requests: u32) -> Result<Self, InvalidValue> {
         match requests {
-            0 => Err(Wrong::new("a session makes at least one request")),
+            0 => Err(InvalidValue::new("a session makes at least one request")),
             _ => Ok(Self(Kind::Fixed(requests))),
         }
     }
@@ -130,9 +130,9 @@ impl Length {
     ///
     /// # Errors
     /// An empty list, or one with a zero.
-    pub fn empirical(lengths: Vec<u32>) -> Result<Self, Wrong> {
+    pub fn empirical(lengths: Vec<u32>) -> Result<Self, InvalidValue> {
         if lengths.is_empty() || lengths.contains(&0) {
-            return Err(Wrong::new("expected at least one session length, and each at least 1"));
+            return Err(InvalidValue::new("expected at least one session length, and each at least 1"));
         }
         Ok(Self(Kind::Empirical(lengths.into())))
     }

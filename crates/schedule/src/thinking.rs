@@ -21,7 +21,7 @@ use crate::launch::Visit;
 use crate::sessions::Length;
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::Nanos;
-use offered_distributions::{Law, poisson};
+use offered_distributions::{Distribution, poisson};
 
 /// The sessions that think when the run begins: the first of the whole run, numbered from 0.
 #[derive(Clone, Debug)]
@@ -32,12 +32,12 @@ pub struct Thinking {
 
 impl Thinking {
     /// How many think in the mean: lambda (E\[L\] - 1) E\[Z\], by the rate at the beginning.
-    pub fn mean(schedule: &Schedule, length: &Length, think: &Law) -> f64 {
+    pub fn mean(schedule: &Schedule, length: &Length, think: &Distribution) -> f64 {
         schedule.rate().as_constant().map_or(0.0, |rate| rate.per_sec() * (length.mean() - 1.0) * think.mean())
     }
 
     /// Those of a run with this seed.
-    pub fn new(schedule: &Schedule, length: &Length, think: &Law, seed: Seed) -> Self {
+    pub fn new(schedule: &Schedule, length: &Length, think: &Distribution, seed: Seed) -> Self {
         let mean = Self::mean(schedule, length, think);
         let number = if mean > 0.0 { poisson(mean, &mut seed.stream(Purpose::Start)) as u64 } else { 0 };
         Self { seed, number }
@@ -54,7 +54,7 @@ impl Thinking {
     }
 
     /// The next launch of `session`, one of them: when what is left of its think time is over.
-    pub fn first(&self, length: &Length, think: &Law, session: u64) -> Entry<(u32, u16, Visit)> {
+    pub fn first(&self, length: &Length, think: &Distribution, session: u64) -> Entry<(u32, u16, Visit)> {
         let wait = think.sample_residual(&mut self.seed.at(Purpose::Start, session, 0));
         let (step, _) = self.met(length, session);
         Entry { key: Nanos::from_secs_f64(wait).0, serial: session, what: (step, 0, Visit::FIRST.on()) }

@@ -16,10 +16,10 @@
 
 use crate::closed::Closed;
 use crate::count::Count;
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 use offered_base::time::{Instant, Nanos};
 use offered_base::{Purpose, Seed};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use std::sync::Arc;
 
 const SECOND: u64 = 1_000_000_000;
@@ -50,17 +50,17 @@ impl Trace {
     ///
     /// # Errors
     /// The first line that is wrong, as `file:line: what`; a trace without entries.
-    pub fn parse(text: &str, file: &str) -> Result<(Self, Vec<(String, String)>), Wrong> {
+    pub fn parse(text: &str, file: &str) -> Result<(Self, Vec<(String, String)>), InvalidValue> {
         let mut reading = Reading::default();
         let mut lines = text.lines().enumerate();
         if lines.next().map(|(_, line)| line.trim_end()) != Some(HEADER) {
-            return Err(Wrong::new(format!("{file}:1: not a trace; its first line must be `{HEADER}`")));
+            return Err(InvalidValue::new(format!("{file}:1: not a trace; its first line must be `{HEADER}`")));
         }
         for (i, line) in lines {
-            reading.line(line.trim()).map_err(|why| Wrong::new(format!("{file}:{}: {why}", i + 1)))?;
+            reading.line(line.trim()).map_err(|why| InvalidValue::new(format!("{file}:{}: {why}", i + 1)))?;
         }
         if reading.instants.is_empty() {
-            return Err(Wrong::new(format!("{file}: the trace has no entries")));
+            return Err(InvalidValue::new(format!("{file}: the trace has no entries")));
         }
         Ok(reading.finish(file))
     }
@@ -92,13 +92,13 @@ impl Trace {
 
     /// The law of the work of what is asked for by each of so many requests, where the trace says it: each entry as likely. (Of a request
     /// that nobody asks for: none.)
-    pub fn laws(&self, requests: usize) -> Vec<Option<Law>> {
+    pub fn laws(&self, requests: usize) -> Vec<Option<Distribution>> {
         let mut work = vec![Vec::new(); requests];
         for (request, brought) in self.requests.iter().zip(&self.work) {
             work[usize::from(*request)].push((1.0, brought.as_secs_f64()));
         }
         // Times in whole nanoseconds are numbers that a law takes.
-        work.into_iter().map(|values| Law::weighted(values).ok()).collect()
+        work.into_iter().map(|values| Distribution::weighted(values).ok()).collect()
     }
 
     /// Whether every stamp is a whole second and some second has several entries: where in it they came is not known.
@@ -257,7 +257,7 @@ pub enum Way {
     /// has passed: a partly-open system.
     Sessions {
         /// The law of think times; `None`: the recorded time between the two entries.
-        think: Option<Law>,
+        think: Option<Distribution>,
     },
     /// The sequence of requests only: user u of N asks for entries u, u + N, u + 2N, ... and leaves at the end of the trace.
     Closed(Closed),
@@ -268,11 +268,11 @@ impl Replay {
     ///
     /// # Errors
     /// A speed that is not above zero; users with visits or flows of their own, where the trace says what they ask for.
-    pub fn new(trace: Arc<Trace>, speed: f64, way: Way) -> Result<Self, Wrong> {
+    pub fn new(trace: Arc<Trace>, speed: f64, way: Way) -> Result<Self, InvalidValue> {
         if let Way::Closed(closed) = &way
             && (closed.visits().is_some() || closed.pace().is_some() || closed.flows().is_some())
         {
-            return Err(Wrong::new(
+            return Err(InvalidValue::new(
                 "the trace says what its users ask for, and when they leave: no visits, no pace, no flows",
             ));
         }
@@ -280,7 +280,7 @@ impl Replay {
             let (entries, sessions) = (trace.len(), trace.sessions());
             return Ok(Self { trace, speed, way, entries, sessions });
         }
-        Err(Wrong::new(format!("must be a number above zero, not {speed}; 2.0 is twice as fast as recorded")))
+        Err(InvalidValue::new(format!("must be a number above zero, not {speed}; 2.0 is twice as fast as recorded")))
     }
 
     /// The part of it that a count leaves: its first entries, or its first sessions.

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 
 /// An address to listen on: `127.0.0.1:8080` (port 0: any free one), `[::1]:8080` or `unix:/path/to.sock`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,14 +20,14 @@ pub enum Address {
 }
 
 impl FromStr for Address {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         match text.strip_prefix("unix:") {
-            Some("") => Err(Wrong::new("`unix:` needs a path; write for example unix:/tmp/offered.sock")),
+            Some("") => Err(InvalidValue::new("`unix:` needs a path; write for example unix:/tmp/offered.sock")),
             Some(path) => Ok(Self::Unix(path.into())),
             None => text.parse().map(Self::Tcp).map_err(|_| {
-                Wrong::new(format!(
+                InvalidValue::new(format!(
                     "`{text}` is not an address to listen on; write for example 127.0.0.1:8080, [::1]:8080 or \
                      unix:/tmp/offered.sock"
                 ))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use offered_base::{Instant, Nanos, Purpose, Seed};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_io::{Poller, Ready};
 use offered_simulate::discipline::Infinite;
 use rustix::io::Errno;
@@ -46,7 +46,7 @@ pub(crate) struct EventLoop {
     jobs: Jobs,
     /// `/delay`: a station without queueing.
     pauses: Jobs,
-    service: Law,
+    service: Distribution,
     routes: Routes,
     files: Option<Files>,
     seed: Seed,

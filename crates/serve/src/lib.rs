@@ -47,7 +47,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use offered_base::{Instant, Nanos, Seed};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_io::{Clock, Poller, Waker, raise_file_limit};
 use offered_simulate::Discipline;
 
@@ -102,7 +102,7 @@ pub struct Options {
     /// unlimited.
     pub room: Option<u32>,
     /// Distribution of the work, in seconds, of jobs whose request and path do not determine it.
-    pub service: Law,
+    pub service: Distribution,
     /// Known paths. A job's class is the index of its request; jobs of unknown paths form the class after the last.
     pub routes: Routes,
     /// Serve files instead of the [endpoints](crate): each request is a job whose work is the file's transfer time on
@@ -127,7 +127,7 @@ pub struct Options {
 
 impl Options {
     /// Options with a free port of 127.0.0.1, unlimited room, a thread that sleeps, and no record.
-    pub fn new(discipline: Box<dyn Discipline + Send>, service: Law, seed: Seed) -> Self {
+    pub fn new(discipline: Box<dyn Discipline + Send>, service: Distribution, seed: Seed) -> Self {
         Self {
             listen: "127.0.0.1:0".parse().expect("an address"),
             discipline,

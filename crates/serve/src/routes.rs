@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use offered_base::{Nanos, Wrong};
-use offered_distributions::Law;
+use offered_base::{InvalidValue, Nanos};
+use offered_distributions::Distribution;
 use offered_workload::Request;
 use offered_workload::Workload;
 use offered_workload::catalogue::Index;
@@ -15,7 +15,7 @@ pub struct Routes {
     literal: HashMap<String, u16>,
     catalogues: Vec<CatalogueRoutes>,
     /// Service distribution of each request that has its own.
-    distributions: Vec<Option<Law>>,
+    distributions: Vec<Option<Distribution>>,
 }
 
 /// The files of a catalogue that are requested by one method.
@@ -41,7 +41,7 @@ impl Routes {
     ///
     /// # Errors
     /// The path of a request varies, or two requests have the same path.
-    pub fn new(workload: &Workload) -> Result<Self, Wrong> {
+    pub fn new(workload: &Workload) -> Result<Self, InvalidValue> {
         let mut routes = Self::default();
         for (label, request) in (0u16..).zip(workload.requests()) {
             let taken = match request.one_of() {
@@ -50,7 +50,7 @@ impl Routes {
             };
             if let Some(other) = taken {
                 let (one, other) = (&workload.requests()[usize::from(other)], request);
-                return Err(Wrong::new(format!(
+                return Err(InvalidValue::new(format!(
                     "the requests `{}` and `{}` have the same path, but `serve` identifies requests by their paths; change one of them",
                     one.name(),
                     other.name()
@@ -95,17 +95,17 @@ impl Routes {
     }
 
     /// Service distribution of a class that has its own.
-    pub(crate) fn distribution(&self, class: u16) -> Option<&Law> {
+    pub(crate) fn distribution(&self, class: u16) -> Option<&Distribution> {
         self.distributions.get(usize::from(class))?.as_ref()
     }
 }
 
 /// The path of a request, without its query. It must be constant.
-fn path(request: &Request) -> Result<&str, Wrong> {
+fn path(request: &Request) -> Result<&str, InvalidValue> {
     let text = request.path().as_str();
     match text.split_once('?').map_or(text, |(path, _)| path) {
         path if request.path().text().is_some() || !path.contains('{') => Ok(path),
-        path => Err(Wrong::new(format!(
+        path => Err(InvalidValue::new(format!(
             "the path `{path}` of request `{}` varies, but `serve` identifies requests by their paths; move the variable part into the query (after `?`)",
             request.name()
         ))),

@@ -15,7 +15,10 @@ use offered_workload::Workload;
 use proptest::prelude::*;
 
 fn options(discipline: impl Discipline + Send + 'static) -> Options {
-    Options { collect_arrivals: true, ..Options::new(Box::new(discipline), Distribution::constant(0.0).unwrap(), Seed(1)) }
+    Options {
+        collect_arrivals: true,
+        ..Options::new(Box::new(discipline), Distribution::constant(0.0).unwrap(), Seed(1))
+    }
 }
 
 fn start() -> ServerHandle {

@@ -4,7 +4,7 @@
 //! In a closed system it depends on the discipline, and the paper's advice is to "adjust the think time": this module
 //! searches for the mean think time and keeps the shape of its distribution.
 
-use offered_base::{Rate, Wrong};
+use offered_base::{InvalidValue, Rate};
 use offered_schedule::Schedule;
 use offered_schedule::arrivals::Profile;
 use offered_schedule::{Closed, Sessions};
@@ -33,23 +33,23 @@ pub const DEFAULT_TOLERANCE: f64 = 1e-3;
 /// # Errors
 /// The load is impossible: 1 or more (or 0 or less) in an open system, more than the users can produce in a closed one.
 /// The rate is not constant. A closed system has no think time to adjust.
-pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workload, Wrong> {
+pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workload, InvalidValue> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     if !(load > 0.0 && load.is_finite()) {
-        return Err(Wrong::new(format!("a load must be above zero, not {load}")));
+        return Err(InvalidValue::new(format!("a load must be above zero, not {load}")));
     }
     let Some(bottleneck) = modelled.bottleneck(&demands) else {
-        return Err(Wrong::new("every request has its own server, so no rate produces a load; give a rate"));
+        return Err(InvalidValue::new("every request has its own server, so no rate produces a load; give a rate"));
     };
     let sessions = match workload.sessions() {
         Sessions::Open(_) | Sessions::PartlyOpen { .. } if load >= 1.0 && modelled.room().is_none() => {
-            return Err(Wrong::new(format!(
+            return Err(InvalidValue::new(format!(
                 "a load of {load} is impossible: at 1 or more the queue of an open system grows without end; use a load below 1, or limit the server's `room`"
             )));
         }
         Sessions::Replay(_) => {
-            return Err(Wrong::new("a trace has a fixed load; change `speed` of the replay instead"));
+            return Err(InvalidValue::new("a trace has a fixed load; change `speed` of the replay instead"));
         }
         Sessions::Open(schedule) => Sessions::Open(constant(schedule, load / bottleneck)?),
         Sessions::PartlyOpen { schedule, length, think, opening } => Sessions::PartlyOpen {
@@ -59,7 +59,7 @@ pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workloa
             opening: *opening,
         },
         Sessions::Closed(closed) if closed.pace().is_some() => {
-            return Err(Wrong::new(
+            return Err(InvalidValue::new(
                 "users with a pace produce a fixed load; change `every` or the number of users instead",
             ));
         }
@@ -77,16 +77,16 @@ pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workloa
 ///
 /// # Errors
 /// The workload cannot be simulated.
-pub fn overloaded(workload: &Workload) -> Result<bool, Wrong> {
+pub fn overloaded(workload: &Workload) -> Result<bool, InvalidValue> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     let load = offered_load(workload, &modelled, &demands);
     Ok(load.is_some_and(|load| load >= 1.0) && modelled.room().is_none())
 }
 
-fn constant(schedule: &Schedule, per_sec: f64) -> Result<Schedule, Wrong> {
+fn constant(schedule: &Schedule, per_sec: f64) -> Result<Schedule, InvalidValue> {
     if schedule.rate().as_constant().is_none() {
-        return Err(Wrong::new("a load needs a constant arrival rate; write rate = \"100/s\""));
+        return Err(InvalidValue::new("a load needs a constant arrival rate; write rate = \"100/s\""));
     }
     Ok(schedule.clone().with_rate(Profile::constant(Rate::from_per_sec(per_sec)?)))
 }
@@ -115,15 +115,15 @@ struct Trial {
 }
 
 impl Search<'_> {
-    fn think(&self, load: f64) -> Result<f64, Wrong> {
+    fn think(&self, load: f64) -> Result<f64, InvalidValue> {
         if self.closed.mean_think() == 0.0 {
-            return Err(Wrong::new(
+            return Err(InvalidValue::new(
                 "the think time determines the load of a closed system, and this one has none; add for example think = { exponential = \"1s\" }",
             ));
         }
         let most = self.cycle - self.least;
         if load >= 1.0 || most <= 0.0 {
-            return Err(Wrong::new(format!(
+            return Err(InvalidValue::new(format!(
                 "{} users cannot produce a load of {load}, even without think time; use a lower load or more users",
                 self.closed.users()
             )));
@@ -141,7 +141,7 @@ impl Search<'_> {
         }
     }
 
-    fn trial(&self, think: f64, jobs: u64) -> Result<Trial, Wrong> {
+    fn trial(&self, think: f64, jobs: u64) -> Result<Trial, InvalidValue> {
         let closed = self.closed.with_mean_think(think)?;
         let users = closed.users();
         let trial = self.workload.clone().with_sessions(Sessions::Closed(closed))?;
@@ -162,7 +162,7 @@ impl Search<'_> {
 
     /// The root of the excess near `guess`, by secant steps inside a bracket (the Illinois rule). Common random numbers
     /// make the excess nearly deterministic.
-    fn root(&self, guess: f64, jobs: u64) -> Result<Trial, Wrong> {
+    fn root(&self, guess: f64, jobs: u64) -> Result<Trial, InvalidValue> {
         let mut low = Trial { think: 0.0, excess: self.least - self.cycle, tolerance: f64::INFINITY };
         let mut high = self.trial(guess, jobs)?;
         // The excess hardly changes where a few rare think times hold most of the mean and a trial may miss them;

@@ -1,6 +1,6 @@
 //! Runs one simulation: from a workload to metrics with intervals and warnings.
 
-use offered_base::{Instant, Nanos, Share, Wrong};
+use offered_base::{Instant, InvalidValue, Nanos, Share};
 use offered_schedule::Sessions;
 use offered_stats::steady_state::Estimate;
 use offered_workload::Workload;
@@ -69,12 +69,12 @@ pub fn simulate(
     workload: &Workload,
     stop: Stop,
     also: Option<&mut dyn SimulationObserver>,
-) -> Result<SimulationResult, Wrong> {
+) -> Result<SimulationResult, InvalidValue> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     let load = offered_load(workload, &modelled, &demands);
     if let Some(load) = load.filter(|load| *load >= 1.0 && modelled.room().is_none()) {
-        return Err(Wrong::new(format!(
+        return Err(InvalidValue::new(format!(
             "the load is {load:.3}, and at 1 or more the queue of an open system grows without end; lower the rate, add servers, or limit the server's `room`"
         )));
     }
@@ -118,7 +118,7 @@ pub fn simulate(
 ///
 /// # Errors
 /// The workload has no server that can be simulated.
-pub fn simulate_with<S: SimulationObserver>(workload: &Workload, sink: &mut S) -> Result<String, Wrong> {
+pub fn simulate_with<S: SimulationObserver>(workload: &Workload, sink: &mut S) -> Result<String, InvalidValue> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     modelled.build(Play { workload, demands: &demands, room: modelled.room(), sink })?;
@@ -163,7 +163,7 @@ struct Run<'a, 's> {
 type Ages = Option<(f64, f64)>;
 
 impl DisciplineVisitor for Run<'_, '_> {
-    type Output = Result<(Summary, Ages), Wrong>;
+    type Output = Result<(Summary, Ages), InvalidValue>;
 
     fn visit<D: Discipline + Send + 'static>(self, discipline: D) -> Self::Output {
         let Self { workload, demands, modelled, stop, mut also } = self;
@@ -205,7 +205,7 @@ impl DisciplineVisitor for Run<'_, '_> {
             let completed = statistics.completed();
             if precise || completed >= MAX_JOBS || completed == before {
                 let summary = summary.ok_or_else(|| {
-                    Wrong::new(format!(
+                    InvalidValue::new(format!(
                         "only {completed} requests completed in the measured time, too few for an interval; simulate longer"
                     ))
                 })?;

@@ -209,9 +209,9 @@ fn the_cov_survives_rounding() {
     // From thirty ticks per gap to five gaps per tick; the distribution is unchanged.
     for per_second in [30.0, 300.0, 1000.0, 5000.0] {
         for (law, cov) in [
-            (offered_distributions::Law::constant(1.0), 0.0),
-            (offered_distributions::Law::gamma(1.0, 0.25), 0.5),
-            (offered_distributions::Law::exponential(1.0), 1.0),
+            (offered_distributions::Distribution::constant(1.0), 0.0),
+            (offered_distributions::Distribution::gamma(1.0, 0.25), 0.5),
+            (offered_distributions::Distribution::exponential(1.0), 1.0),
         ] {
             let (law, mut at) = (law.unwrap(), 0.0);
             let stamps: Vec<u64> = (0..20_000)
@@ -249,7 +249,7 @@ fn bunches_are_named_and_bursts_are_not() {
             .collect()
     };
     assert_eq!(bunches::find(&walk(&mut offered_base::Stream::exponential)), None);
-    let bursty = offered_distributions::Law::gamma(1.0, 4.0).unwrap();
+    let bursty = offered_distributions::Distribution::gamma(1.0, 4.0).unwrap();
     assert_eq!(bunches::find(&walk(&mut |stream| bursty.sample(stream))), None);
 }
 

@@ -3,7 +3,7 @@
 mod text;
 
 use offered_base::Nanos;
-use offered_distributions::{Law, superposition};
+use offered_distributions::{Distribution, superposition};
 use offered_schedule::arrivals::{Batch, Process, Schedule};
 use offered_schedule::{Count, System};
 use offered_schedule::{Sessions, Start};
@@ -33,7 +33,7 @@ pub enum ExpectedArrivals {
         /// The number of users, N.
         users: u64,
         /// The distribution of the think time Z, in seconds.
-        think: Law,
+        think: Distribution,
     },
     /// Sessions that arrive like this, think between requests, and leave. Only session arrivals are compared with it,
     /// because later requests depend on responses.

@@ -61,7 +61,7 @@ impl FlowCounts {
         match left.map(|left| (left, self.part(left))) {
             Some((_, Some(part))) => {
                 self.left[part] += 1;
-                self.answered += u64::from(event.outcome.is_answer());
+                self.answered += u64::from(event.outcome.is_response());
                 self.well += u64::from(event.outcome == Outcome::Ok);
             }
             Some((left, None)) if left < self.from => self.before -= 1,

@@ -7,7 +7,7 @@ mod runs;
 use std::ops::{Deref, DerefMut};
 
 use offered_base::{Instant, Nanos, Purpose, Seed};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_events::{Event, Outcome, Recording};
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ fn launched(at: impl IntoIterator<Item = f64>) -> Recording {
 }
 
 /// `n` requests whose gaps have this distribution, in seconds.
-fn renewal(n: usize, law: &Law, seed: u64) -> Recording {
+fn renewal(n: usize, law: &Distribution, seed: u64) -> Recording {
     let mut stream = Seed(seed).stream(Purpose::Arrivals);
     let mut at = 0.0;
     launched((0..=n).map(|_| {
@@ -87,7 +87,7 @@ fn renewal(n: usize, law: &Law, seed: u64) -> Recording {
 }
 
 fn poisson(n: usize, rate: f64, seed: u64) -> Recording {
-    renewal(n, &Law::exponential(1.0 / rate).unwrap(), seed)
+    renewal(n, &Distribution::exponential(1.0 / rate).unwrap(), seed)
 }
 
 /// The same with timestamps in whole milliseconds.
@@ -101,7 +101,7 @@ fn in_ms(mut recording: Recording) -> Recording {
 }
 
 /// `users` with think times `think` (seconds) and responses of 1 ms, for `secs` seconds, without ramp.
-fn closed(users: u64, think: &Law, secs: f64, seed: u64) -> Recording {
+fn closed(users: u64, think: &Distribution, secs: f64, seed: u64) -> Recording {
     let mut events = Vec::new();
     for user in 0..users {
         let mut stream = Seed(seed).at(Purpose::Think, user, 0);
@@ -144,7 +144,7 @@ fn poisson_streams_pass_at_every_size_and_resolution() {
 
 #[test]
 fn a_gamma_stream_with_400_gaps_and_cov_0_9_is_rejected() {
-    let law = Law::gamma(1.0 / 30.0, 0.81).unwrap();
+    let law = Distribution::gamma(1.0 / 30.0, 0.81).unwrap();
     for ms in [false, true] {
         let rejected = (0..200)
             .filter(|&seed| {
@@ -158,7 +158,7 @@ fn a_gamma_stream_with_400_gaps_and_cov_0_9_is_rejected() {
 
 #[test]
 fn patterns_are_recognised() {
-    let gamma = |scv| Law::gamma(0.01, scv).unwrap();
+    let gamma = |scv| Distribution::gamma(0.01, scv).unwrap();
     assert_eq!(pattern(&poisson(20, 10.0, 1)), (Pattern::TooFewRequests, Validity::NotChecked));
     for gap in [1e8, 1e6, 1.3e6, 2e5] {
         let even = launched((0..4000).map(|i| f64::from(i) * gap));
@@ -193,7 +193,7 @@ fn a_varying_rate_is_over_dispersed() {
 
 #[test]
 fn closed_users_are_under_dispersed_in_counts_with_a_cov_near_one() {
-    for (think, scv) in [(Law::uniform(0.0, 2.0).unwrap(), 1.0 / 3.0), (Law::constant(1.0).unwrap(), 0.0)] {
+    for (think, scv) in [(Distribution::uniform(0.0, 2.0).unwrap(), 1.0 / 3.0), (Distribution::constant(1.0).unwrap(), 0.0)] {
         let recording = closed(200, &think, 200.0, 1);
         let verdict = verify(&recording, &Criteria::default());
         let cov = verdict.gaps.last().unwrap().cov;
@@ -214,13 +214,13 @@ fn closed_users_are_under_dispersed_in_counts_with_a_cov_near_one() {
         assert!((meant.queue.think_ms.unwrap() - 1000.0).abs() < 20.0, "{:?}", meant.queue);
     }
     // Users with exponential think times and instant responses are a Poisson process.
-    let quiet = closed(200, &Law::exponential(1.0).unwrap(), 100.0, 1);
+    let quiet = closed(200, &Distribution::exponential(1.0).unwrap(), 100.0, 1);
     assert_eq!(pattern(&quiet), (Pattern::Poisson, Validity::Valid));
 }
 
 #[test]
 fn fixed_timers_are_recognised() {
-    let verdict = verify(&closed(50, &Law::constant(0.999).unwrap(), 100.0, 4), &Criteria::default());
+    let verdict = verify(&closed(50, &Distribution::constant(0.999).unwrap(), 100.0, 4), &Criteria::default());
     let repeat = verdict.finding(Check::RepeatedPattern).unwrap();
     assert_eq!((repeat.estimate, repeat.result), (Some(50.0), CheckResult::Failed));
 }
@@ -232,7 +232,7 @@ fn validity_depends_on_the_specification() {
         Criteria { expected: ExpectedArrivals::Constant, target_rate_per_s: Some(1000.0), ..Criteria::default() };
     assert_eq!(verify(&even, &constant).validity, Validity::Valid);
     assert_eq!(verify(&poisson(1000, 100.0, 1), &constant).validity, Validity::Invalid);
-    let burst = Law::gamma(0.01, 2.25).unwrap();
+    let burst = Distribution::gamma(0.01, 2.25).unwrap();
     let renewal_ask = Criteria { expected: ExpectedArrivals::Renewal { cov: 1.5 }, ..Criteria::default() };
     assert_eq!(verify(&renewal(4000, &burst, 1), &renewal_ask).validity, Validity::Valid);
     assert_eq!(verify(&poisson(4000, 100.0, 1), &renewal_ask).validity, Validity::Invalid);
@@ -443,7 +443,7 @@ fn samples_are_what_the_tables_summarise() {
 
 #[test]
 fn expected_arrivals_are_parsed_from_text() {
-    let think = Law::uniform(0.0, 12.5).unwrap();
+    let think = Distribution::uniform(0.0, 12.5).unwrap();
     assert_eq!(
         "closed:200:uniform:0s,12.5s".parse::<ExpectedArrivals>().unwrap(),
         ExpectedArrivals::Closed { users: 200, think }

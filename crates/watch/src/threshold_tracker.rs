@@ -61,7 +61,7 @@ impl ThresholdTracker {
     /// Adds an outcome, and the time it took.
     fn add_outcome(&mut self, outcome: Outcome, time: Option<Difference>) {
         let errors = self.threshold.metric.quantity.unit() == Unit::Fraction;
-        self.completed += u64::from(outcome.is_answer());
+        self.completed += u64::from(outcome.is_response());
         match outcome {
             Outcome::Cut => {}
             // It might have succeeded, although there was no response.

@@ -29,7 +29,7 @@ impl Default for Times {
 
 impl Times {
     pub(crate) fn add(&mut self, event: &Event) {
-        self.completed += u64::from(event.outcome.is_answer());
+        self.completed += u64::from(event.outcome.is_response());
         let response = event.response().filter(|_| event.outcome == Outcome::Ok);
         for (histogram, time) in [(&mut self.response, response), (&mut self.lateness, event.lateness())] {
             if let Some(time) = time {

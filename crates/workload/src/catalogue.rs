@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::Nanos;
-use offered_base::{Wrong, nearest};
-use offered_distributions::Law;
+use offered_base::{InvalidValue, nearest};
+use offered_distributions::Distribution;
 
 const COLUMNS: [&str; 4] = ["path", "weight", "service", "class"];
 /// Labels of events are no larger.
@@ -48,7 +48,7 @@ struct Class {
     rows: Vec<u32>,
     chances: Chances,
     /// The law of their work, where the catalogue says it.
-    law: Option<Law>,
+    law: Option<Distribution>,
 }
 
 /// An alias table: place i is taken with its chance, or else another in its stead. Empty where all are as likely.
@@ -91,8 +91,8 @@ impl Catalogue {
     ///
     /// # Errors
     /// The first line that is wrong, as `file:line: what`; a catalogue without files, or with a class none of whose files is ever asked for.
-    pub fn parse(text: &str, file: &str) -> Result<Self, Wrong> {
-        let at = |line: u64, why: String| Wrong::new(format!("{file}:{line}: {why}"));
+    pub fn parse(text: &str, file: &str) -> Result<Self, InvalidValue> {
+        let at = |line: u64, why: String| InvalidValue::new(format!("{file}:{line}: {why}"));
         let mut reader =
             csv::ReaderBuilder::new().flexible(true).from_reader(text.trim_start_matches('\u{feff}').as_bytes());
         let columns = Columns::of(reader.headers().map_err(|why| at(1, why.to_string()))?).map_err(|why| at(1, why))?;
@@ -184,7 +184,7 @@ impl OneOf {
     }
 
     /// The law of their work, by how often each is asked for, where the catalogue says it.
-    pub fn law(&self) -> Option<&Law> {
+    pub fn law(&self) -> Option<&Distribution> {
         self.own().law.as_ref()
     }
 
@@ -324,10 +324,10 @@ impl Reading {
         Ok(())
     }
 
-    fn finish(self, file: &str, columns: &Columns) -> Result<Catalogue, Wrong> {
+    fn finish(self, file: &str, columns: &Columns) -> Result<Catalogue, InvalidValue> {
         let Self { paths, ends, work, lines, classes, numbers: _ } = self;
         if ends.is_empty() {
-            return Err(Wrong::new(format!("{file}: the catalogue has no files")));
+            return Err(InvalidValue::new(format!("{file}: the catalogue has no files")));
         }
         let mut catalogue = Catalogue {
             file: file.to_owned(),
@@ -340,22 +340,22 @@ impl Reading {
         let mut seen = HashSet::with_capacity(catalogue.len());
         if let Some(row) = (0..catalogue.len()).find(|row| !seen.insert(catalogue.path(*row as u32))) {
             let path = catalogue.path(row as u32);
-            return Err(Wrong::new(format!("{file}:{}: a second `{path}`; each file stands there once", lines[row])));
+            return Err(InvalidValue::new(format!("{file}:{}: a second `{path}`; each file stands there once", lines[row])));
         }
         drop(seen);
         for (name, rows, weights) in classes {
             let weight: f64 = weights.iter().sum();
             if rows.is_empty() || !weight.is_finite() {
                 let what = if name.is_empty() { "the catalogue".to_owned() } else { format!("the class `{name}`") };
-                return Err(Wrong::new(format!(
+                return Err(InvalidValue::new(format!(
                     "{file}: no file of {what} has a weight above zero that can be summed"
                 )));
             }
             let law = catalogue.says_work().then(|| {
                 let seconds = |row: &u32| catalogue.work[*row as usize].as_secs_f64();
-                Law::weighted(weights.iter().copied().zip(rows.iter().map(seconds)).collect())
+                Distribution::weighted(weights.iter().copied().zip(rows.iter().map(seconds)).collect())
             });
-            let law = law.transpose().map_err(|why| Wrong::new(format!("{file}: {why}")))?;
+            let law = law.transpose().map_err(|why| InvalidValue::new(format!("{file}: {why}")))?;
             catalogue.classes.push(Class { name, weight, chances: Chances::new(&weights), rows, law });
         }
         Ok(catalogue)

@@ -16,7 +16,7 @@ use offered_schedule::thinking::Thinking;
 use crate::threshold::Threshold;
 use offered_base::time::Nanos;
 use offered_schedule::trace::Way;
-use offered_base::{Wrong, nearest};
+use offered_base::{InvalidValue, nearest};
 
 pub(super) use parts::{check_auth, check_extraction, check_objects, check_part, check_test, check_variable};
 
@@ -59,8 +59,8 @@ impl Workload {
     /// The first thing that does not fit: nothing left of the duration, no request or one that is never sent, two of one name,
     /// requests that sessions or thresholds speak of and that are not there, templates that ask for what nobody defines, a
     /// modelled server beside stations; and whatever no text could say, so that every workload can be written and read again.
-    pub fn new(draft: Draft) -> Result<Self, Wrong> {
-        Self::checked(draft).map_err(|misfit| Wrong::new(misfit.why))
+    pub fn new(draft: Draft) -> Result<Self, InvalidValue> {
+        Self::checked(draft).map_err(|misfit| InvalidValue::new(misfit.why))
     }
 
     /// What it is made of, to be changed and checked again.
@@ -69,7 +69,7 @@ impl Workload {
     }
 
     pub(super) fn checked(mut draft: Draft) -> Result<Self, Misfit> {
-        let whole = |wrong: Wrong| Misfit { place: Place::Whole, why: wrong.to_string() };
+        let whole = |wrong: InvalidValue| Misfit { place: Place::Whole, why: wrong.to_string() };
         unfill(&mut draft);
         let longest = if draft.skip_first < draft.skip_last { "skip_last" } else { "skip_first" };
         counted(draft.duration, draft.skip_first, draft.skip_last)
@@ -100,11 +100,11 @@ impl Workload {
 }
 
 /// Checks that something of the duration is left to count.
-fn counted(duration: Nanos, skip_first: Nanos, skip_last: Nanos) -> Result<(), Wrong> {
+fn counted(duration: Nanos, skip_first: Nanos, skip_last: Nanos) -> Result<(), InvalidValue> {
     if skip_first + skip_last < duration {
         return Ok(());
     }
-    Err(Wrong::new(format!(
+    Err(InvalidValue::new(format!(
         "skip_first {skip_first} and skip_last {skip_last} leave nothing of the duration {duration}; make it longer or skip less"
     )))
 }
@@ -187,20 +187,20 @@ fn policies(Draft { policies, duration, count, skip_first, skip_last, .. }: &Dra
 }
 
 /// Checks that it is known who is there when a run begins.
-fn opening(sessions: &Sessions) -> Result<(), Wrong> {
+fn opening(sessions: &Sessions) -> Result<(), InvalidValue> {
     let Sessions::PartlyOpen { schedule, length, think, opening: Opening::Stationary } = sessions else {
         return Ok(());
     };
     if length.flows().is_some() {
-        return Err(Wrong::new(
+        return Err(InvalidValue::new(
             "start = \"stationary\" puts visitors into the middle of their flow, who lack what its first answers bring; leave it out and skip the beginning (skip_first)",
         ));
     }
     if schedule.rate().as_constant().is_none() {
-        return Err(Wrong::new("start = \"stationary\" goes with a constant rate: what changes is never stationary"));
+        return Err(InvalidValue::new("start = \"stationary\" goes with a constant rate: what changes is never stationary"));
     }
     if think.is_zero() || !Thinking::mean(schedule, length, think).is_finite() {
-        return Err(Wrong::new(
+        return Err(InvalidValue::new(
             "start = \"stationary\" needs a think time with a mean: without one all who are there wait for answers, and how many that are nobody knows before the run",
         ));
     }
@@ -208,25 +208,25 @@ fn opening(sessions: &Sessions) -> Result<(), Wrong> {
 }
 
 /// Checks that requests can be chosen by weight.
-fn weighted(requests: &[Request]) -> Result<(), Wrong> {
+fn weighted(requests: &[Request]) -> Result<(), InvalidValue> {
     if let Some(request) = requests.iter().find(|request| !(request.weight >= 0.0 && request.weight.is_finite())) {
-        return Err(Wrong::new(format!("a weight must be zero or more, not {}", request.weight)));
+        return Err(InvalidValue::new(format!("a weight must be zero or more, not {}", request.weight)));
     }
     if requests.iter().all(|request| request.weight == 0.0) {
-        return Err(Wrong::new("at least one request needs a weight above zero"));
+        return Err(InvalidValue::new("at least one request needs a weight above zero"));
     }
     Ok(())
 }
 
 /// Checks that sessions ask for nothing beyond the requests; of a replay, that those are its trace's.
-fn asked(Draft { sessions, requests, .. }: &Draft) -> Result<(), Wrong> {
+fn asked(Draft { sessions, requests, .. }: &Draft) -> Result<(), InvalidValue> {
     let most = match sessions {
         Sessions::Replay(replay) => Some(replay.trace().most()),
         sessions => sessions.flows().and_then(|flows| flows.steps().iter().map(|step| step.request).max()),
     };
     match most {
         Some(request) if usize::from(request) >= requests.len() => {
-            return Err(Wrong::new(format!(
+            return Err(InvalidValue::new(format!(
                 "sessions ask for request {request}, and there are only {}",
                 requests.len()
             )));
@@ -239,7 +239,7 @@ fn asked(Draft { sessions, requests, .. }: &Draft) -> Result<(), Wrong> {
     };
     match requests.iter().find(|request| matches!(sessions, Sessions::Replay(_)) && !of_trace(request)) {
         Some(Request { name, .. }) => {
-            Err(Wrong::new(format!("the trace says what is asked; it says no more of `{name}` than method and path")))
+            Err(InvalidValue::new(format!("the trace says what is asked; it says no more of `{name}` than method and path")))
         }
         None => Ok(()),
     }
@@ -335,14 +335,14 @@ fn all_bring_work(Draft { server, stations, requests, sessions, .. }: &Draft) ->
 }
 
 /// What a request says, takes and checks, each by itself.
-fn request(Request { call, headers, body, auth, extract, checks, objects, .. }: &Request) -> Result<(), Wrong> {
+fn request(Request { call, headers, body, auth, extract, checks, objects, .. }: &Request) -> Result<(), InvalidValue> {
     check_headers(headers)?;
     match (call, body) {
         (Call::Sql(_), _) if !headers.is_empty() || *body != Body::None || auth.is_some() || objects.is_some() => {
-            return Err(Wrong::new("headers, a body, auth and objects do not go with a request in SQL"));
+            return Err(InvalidValue::new("headers, a body, auth and objects do not go with a request in SQL"));
         }
         (Call::WebSocket { .. }, Body::File { .. } | Body::Form(_) | Body::Multipart(_)) => {
-            return Err(Wrong::new("what is said on a WebSocket is a text"));
+            return Err(InvalidValue::new("what is said on a WebSocket is a text"));
         }
         (_, Body::Form(fields)) => check_once(fields)?,
         (_, Body::Multipart(parts)) => parts.iter().try_for_each(check_part)?,
@@ -355,7 +355,7 @@ fn request(Request { call, headers, body, auth, extract, checks, objects, .. }: 
         check_extraction(extraction)?;
         let Extraction { name, .. } = extraction;
         if !names.insert(name) {
-            return Err(Wrong::new(format!("a second `{name}`; give each a name of its own")));
+            return Err(InvalidValue::new(format!("a second `{name}`; give each a name of its own")));
         }
     }
     checks.iter().try_for_each(|check| check_test(&check.test))?;

@@ -1,6 +1,6 @@
 //! How the generator itself works.
 
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 
 /// More than any machine has.
 const MOST_THREADS: u16 = 1024;
@@ -30,11 +30,11 @@ impl Generator {
     ///
     /// # Errors
     /// None, or more than any machine has.
-    pub fn with_threads(self, threads: u64) -> Result<Self, Wrong> {
+    pub fn with_threads(self, threads: u64) -> Result<Self, InvalidValue> {
         match u16::try_from(threads) {
             Ok(threads @ 1..=MOST_THREADS) => Ok(Self { threads: Some(threads), ..self }),
-            Ok(0) => Err(Wrong::new("at least one thread launches")),
-            _ => Err(Wrong::new(format!(
+            Ok(0) => Err(InvalidValue::new("at least one thread launches")),
+            _ => Err(InvalidValue::new(format!(
                 "{threads} threads are more than any machine has; write a number up to {MOST_THREADS}"
             ))),
         }
@@ -50,11 +50,11 @@ impl Generator {
     ///
     /// # Errors
     /// Below 0, or no number. (Above 100: launches may meet so much more company than was meant that responses double.)
-    pub fn with_tolerance(self, percent: f64) -> Result<Self, Wrong> {
+    pub fn with_tolerance(self, percent: f64) -> Result<Self, InvalidValue> {
         if percent >= 0.0 && percent.is_finite() {
             Ok(Self { tolerance: percent, ..self })
         } else {
-            Err(Wrong::new(format!("{percent} % is no share of a percentile; write 0% or more")))
+            Err(InvalidValue::new(format!("{percent} % is no share of a percentile; write 0% or more")))
         }
     }
 

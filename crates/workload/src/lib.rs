@@ -75,7 +75,7 @@ pub use url::Url;
 pub use write::sessions_to_toml;
 pub use work::Works;
 
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 use offered_base::Share;
 use offered_schedule::Agenda;
 use offered_schedule::Sessions;
@@ -166,7 +166,7 @@ impl Workload {
     ///
     /// # Errors
     /// No time at all, or no more than is left out at both ends.
-    pub fn with_duration(self, duration: Nanos) -> Result<Self, Wrong> {
+    pub fn with_duration(self, duration: Nanos) -> Result<Self, InvalidValue> {
         Self::new(Draft { duration, ..self.0 })
     }
 
@@ -174,7 +174,7 @@ impl Workload {
     ///
     /// # Errors
     /// None of something, or what [`Draft::count`] does not go with.
-    pub fn with_count(self, count: Option<Count>) -> Result<Self, Wrong> {
+    pub fn with_count(self, count: Option<Count>) -> Result<Self, InvalidValue> {
         Self::new(Draft { count, ..self.0 })
     }
 
@@ -182,7 +182,7 @@ impl Workload {
     ///
     /// # Errors
     /// Flows or a trace that ask for requests the workload does not have, or leave out some that it has.
-    pub fn with_sessions(self, sessions: Sessions) -> Result<Self, Wrong> {
+    pub fn with_sessions(self, sessions: Sessions) -> Result<Self, InvalidValue> {
         Self::new(Draft { sessions, ..self.0 })
     }
 
@@ -190,9 +190,9 @@ impl Workload {
     ///
     /// # Errors
     /// Another number of weights, one that is not zero or more, or none above zero; weights of what a trace asks for.
-    pub fn with_weights(mut self, weights: &[f64]) -> Result<Self, Wrong> {
+    pub fn with_weights(mut self, weights: &[f64]) -> Result<Self, InvalidValue> {
         if weights.len() != self.0.requests.len() {
-            return Err(Wrong::new(format!("{} weights for {} requests", weights.len(), self.0.requests.len())));
+            return Err(InvalidValue::new(format!("{} weights for {} requests", weights.len(), self.0.requests.len())));
         }
         self.0.requests.iter_mut().zip(weights).for_each(|(request, weight)| request.weight = *weight);
         Self::new(self.0)

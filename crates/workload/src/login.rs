@@ -6,7 +6,7 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::address::Address;
-use offered_base::{Wrong, nearest};
+use offered_base::{InvalidValue, nearest};
 
 const PORT: u16 = 5432;
 /// What stands in front of the port in the name of a Unix socket.
@@ -51,13 +51,13 @@ const MODES: [(&str, Encryption); 4] = [
 ];
 
 impl FromStr for Encryption {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let names = MODES.map(|(name, _)| name);
         let known = MODES.into_iter().find(|(name, _)| *name == text).map(|(_, mode)| mode);
         known.ok_or_else(|| {
-            Wrong::new(format!("sslmode `{text}` is not one of {}{}", names.join(", "), nearest(text, &names)))
+            InvalidValue::new(format!("sslmode `{text}` is not one of {}{}", names.join(", "), nearest(text, &names)))
         })
     }
 }
@@ -76,9 +76,9 @@ impl fmt::Debug for Login {
 }
 
 /// The URL behind `postgres://`.
-pub(super) fn parse(rest: &str) -> Result<(Address, Login), Wrong> {
+pub(super) fn parse(rest: &str) -> Result<(Address, Login), InvalidValue> {
     let wrong = |why: &str| {
-        Wrong::new(format!(
+        InvalidValue::new(format!(
             "{why}; write for example postgres://user@127.0.0.1:5432/shop or postgres://user@/shop?host=/run/postgresql"
         ))
     };
@@ -114,10 +114,10 @@ pub(super) fn parse(rest: &str) -> Result<(Address, Login), Wrong> {
             "sslmode" => encryption = Some(value.parse()?),
             "application_name" | "options" => settings.push((key.to_owned(), value)),
             "connect_timeout" => {
-                return Err(Wrong::new("connect_timeout is said beside the url: target.connect_timeout = \"5s\""));
+                return Err(InvalidValue::new("connect_timeout is said beside the url: target.connect_timeout = \"5s\""));
             }
             "sslrootcert" | "sslcert" | "sslkey" => {
-                return Err(Wrong::new(format!(
+                return Err(InvalidValue::new(format!(
                     "{key} is said beside the url: target.tls = {{ roots = \"ca.pem\" }}, `certificate`, `key`"
                 )));
             }
@@ -192,7 +192,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(text: &str) -> Result<Url, String> {
-        text.parse().map_err(|wrong: Wrong| wrong.to_string())
+        text.parse().map_err(|wrong: InvalidValue| wrong.to_string())
     }
 
     #[test]

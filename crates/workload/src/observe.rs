@@ -2,7 +2,7 @@
 
 use super::{Call, Draft, Generator, Late, Precision, Request, Sessions, Sql, Statement, Target, Workload};
 use crate::template::Template;
-use offered_base::{Nanos, Rate, Wrong};
+use offered_base::{Nanos, Rate, InvalidValue};
 use offered_schedule::Schedule;
 use offered_schedule::arrivals::{Batch, Process, Profile};
 
@@ -42,10 +42,10 @@ impl Scrape {
     ///
     /// # Errors
     /// A name that is no name of a file; a target that cannot be asked so.
-    pub fn new(name: &str, target: Target) -> Result<Self, Wrong> {
+    pub fn new(name: &str, target: Target) -> Result<Self, InvalidValue> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
-            return Err(Wrong::new(format!(
+            return Err(InvalidValue::new(format!(
                 "`{name}` is no name of a file; take letters, digits, `-`, `_` and `.`, such as \"db\""
             )));
         }
@@ -58,9 +58,9 @@ impl Scrape {
     ///
     /// # Errors
     /// The target is no database.
-    pub fn with_sql(self, sql: Option<String>) -> Result<Self, Wrong> {
+    pub fn with_sql(self, sql: Option<String>) -> Result<Self, InvalidValue> {
         if sql.is_some() && self.target.url().login.is_none() {
-            return Err(Wrong::new("goes with a target that is a database, postgres://user@host/database"));
+            return Err(InvalidValue::new("goes with a target that is a database, postgres://user@host/database"));
         }
         Ok(Self { sql, ..self })
     }
@@ -69,10 +69,10 @@ impl Scrape {
     ///
     /// # Errors
     /// Closer than a tenth of a second.
-    pub fn with_every(self, every: Nanos) -> Result<Self, Wrong> {
+    pub fn with_every(self, every: Nanos) -> Result<Self, InvalidValue> {
         match every >= LEAST {
             true => Ok(Self { every, ..self }),
-            false => Err(Wrong::new(format!("{every} is too often for who is asked; write {LEAST} or more"))),
+            false => Err(InvalidValue::new(format!("{every} is too often for who is asked; write {LEAST} or more"))),
         }
     }
 
@@ -117,7 +117,7 @@ impl Scrape {
     ///
     /// # Errors
     /// The target cannot be asked so.
-    pub fn workload(&self) -> Result<Workload, Wrong> {
+    pub fn workload(&self) -> Result<Workload, InvalidValue> {
         let schedule = Schedule::new(Profile::constant(Rate::new(1, self.every)?), Process::Constant, Batch::Single)?;
         let mut target = self.target.clone();
         target.response_timeout = target.response_timeout.min(Nanos(self.every.0.saturating_mul(PATIENCE)));
@@ -145,7 +145,7 @@ impl Scrape {
 ///
 /// # Errors
 /// It is no `host:port`.
-pub(super) fn checked(address: &str) -> Result<String, Wrong> {
+pub(super) fn checked(address: &str) -> Result<String, InvalidValue> {
     let parts = address.rsplit_once(':').filter(|(host, port)| {
         // An address of the sixth version has colons of its own, and stands in brackets.
         let is_host = !host.is_empty() && (!host.contains(':') || host.starts_with('[') && host.ends_with(']'));
@@ -153,7 +153,7 @@ pub(super) fn checked(address: &str) -> Result<String, Wrong> {
     });
     match parts {
         Some(_) if !address.contains("://") && !address.contains(char::is_whitespace) => Ok(address.to_owned()),
-        _ => Err(Wrong::new(format!(
+        _ => Err(InvalidValue::new(format!(
             "`{address}` is no address to ask; write host:port, where the observer listens, such as \"10.0.0.2:7799\""
         ))),
     }

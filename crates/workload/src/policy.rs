@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use offered_base::time::Nanos;
-use offered_base::{Wrong, nearest};
+use offered_base::{InvalidValue, nearest};
 
 /// A scheduling policy, as it is written: `fcfs`, `lcfs`, `lcfs-preemptive`, `ps`, `ps:16` (at most 16 share), `srpt`,
 /// `sjf`, `psjf`, `ljf`, `pljf`, the same by expected size `sejf`, `pesjf`, `lejf`, `peljf` (the class's mean; `sejf:0.5` for
@@ -100,12 +100,12 @@ impl Policy {
 }
 
 impl FromStr for Policy {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong = || {
             let names: Vec<&str> = PLAIN.iter().map(|(name, _)| *name).collect();
-            Wrong::new(format!(
+            InvalidValue::new(format!(
                 "`{text}` is no discipline{}; there are {}, ps:16, ps:16:priority, sejf:0.5 and rr:10ms",
                 nearest(text, &names),
                 names.join(", ")
@@ -119,7 +119,7 @@ impl FromStr for Policy {
                 let (limit, room) =
                     setting.split_once(':').map_or((setting, None), |(limit, room)| (limit, Some(room)));
                 match (limit.parse().map_err(|_| wrong())?, room) {
-                    (0, _) => Err(Wrong::new("ps:0 would serve nobody; the limit is at least 1")),
+                    (0, _) => Err(InvalidValue::new("ps:0 would serve nobody; the limit is at least 1")),
                     (limit, None) => Ok(Self::Ps(Some(limit))),
                     (limit, Some("priority")) => Ok(Self::PsByClass(limit)),
                     (_, Some(_)) => Err(wrong()),
@@ -128,12 +128,12 @@ impl FromStr for Policy {
             (Some(Self::Size(order)), Some(scv)) if order.known == Knowledge::ByClass => {
                 let scv: f64 = scv.parse().map_err(|_| wrong())?;
                 if !(scv > 0.0 && scv.is_finite()) {
-                    return Err(Wrong::new(format!("the noise of {name} must be a number above zero, not {scv}")));
+                    return Err(InvalidValue::new(format!("the noise of {name} must be a number above zero, not {scv}")));
                 }
                 Ok(Self::Size(Order { known: Knowledge::WithNoise(scv), ..order }))
             }
             (None, Some(quantum)) if name == "rr" => match quantum.parse()? {
-                Nanos::ZERO => Err(Wrong::new("the quantum of rr must be above zero")),
+                Nanos::ZERO => Err(InvalidValue::new("the quantum of rr must be above zero")),
                 quantum => Ok(Self::RoundRobin(quantum)),
             },
             _ => Err(wrong()),

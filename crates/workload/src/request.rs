@@ -5,8 +5,8 @@ use super::sql::Sql;
 use super::target::Target;
 use crate::catalogue::OneOf;
 use crate::template::{Format, Piece, Template};
-use offered_base::{Nanos, Wrong};
-use offered_distributions::Law;
+use offered_base::{Nanos, InvalidValue};
+use offered_distributions::Distribution;
 
 /// What stands for the path of a request that asks for the files of a catalogue, where all of them are meant.
 const ANY_FILE: &str = "/*";
@@ -28,7 +28,7 @@ pub struct Request {
     pub(super) checks: Vec<Check>,
     pub(super) on_failure: OnFailure,
     pub(super) objects: Option<Objects>,
-    pub(super) service: Option<Law>,
+    pub(super) service: Option<Distribution>,
 }
 
 impl Request {
@@ -52,7 +52,7 @@ impl Request {
     ///
     /// # Errors
     /// A method that is not in capital letters; a path that begins neither with `/` nor with a place, or has spaces.
-    pub fn new(method: &str, path: Template) -> Result<Self, Wrong> {
+    pub fn new(method: &str, path: Template) -> Result<Self, InvalidValue> {
         check_method(method)?;
         check_path(&path)?;
         Ok(Self::of(method.to_owned(), path))
@@ -215,7 +215,7 @@ impl Request {
     }
 
     /// The law of its service demand on the modelled server, where it has its own.
-    pub fn service(&self) -> Option<&Law> {
+    pub fn service(&self) -> Option<&Distribution> {
         self.service.as_ref()
     }
 }
@@ -258,8 +258,8 @@ impl Chat {
 ///
 /// # Errors
 /// What is none, or half a byte.
-pub fn bytes_of_hex(text: &str) -> Result<Vec<u8>, Wrong> {
-    let wrong = || Wrong::new("is not said in hexadecimal digits; write two for each byte, such as 01 ff");
+pub fn bytes_of_hex(text: &str) -> Result<Vec<u8>, InvalidValue> {
+    let wrong = || InvalidValue::new("is not said in hexadecimal digits; write two for each byte, such as 01 ff");
     let digits: Option<Vec<u8>> =
         text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
     let digits = digits.filter(|digits| digits.len().is_multiple_of(2)).ok_or_else(wrong)?;
@@ -313,20 +313,20 @@ impl Request {
 }
 
 /// A method of HTTP is in capital letters.
-pub(super) fn check_method(name: &str) -> Result<(), Wrong> {
+pub(super) fn check_method(name: &str) -> Result<(), InvalidValue> {
     if name.is_empty() || !name.bytes().all(|b| b.is_ascii_uppercase() || b == b'-') {
-        return Err(Wrong::new(format!("`{name}` is not a method; write capital letters, for example \"GET\"")));
+        return Err(InvalidValue::new(format!("`{name}` is not a method; write capital letters, for example \"GET\"")));
     }
     Ok(())
 }
 
 /// A path begins with `/`, or with a place that brings one.
-pub(super) fn check_path(path: &Template) -> Result<(), Wrong> {
+pub(super) fn check_path(path: &Template) -> Result<(), InvalidValue> {
     let text = path.as_str();
     let begins = text.starts_with('/') || matches!(path.pieces().first(), Some(Piece::Value(_)));
     let blank = |piece: &Piece| matches!(piece, Piece::Text(text) if text.bytes().any(|b| b <= b' ' || b == 0x7f));
     if !begins || path.pieces().iter().any(blank) {
-        return Err(Wrong::new(format!(
+        return Err(InvalidValue::new(format!(
             "`{text}` is not a path; it starts with / and has no spaces, for example \"/Home.aspx\""
         )));
     }
@@ -334,31 +334,31 @@ pub(super) fn check_path(path: &Template) -> Result<(), Wrong> {
 }
 
 /// Names of a table of texts, of which none is there twice, and the texts.
-pub(super) fn check_once(names: &[(String, Template)]) -> Result<(), Wrong> {
+pub(super) fn check_once(names: &[(String, Template)]) -> Result<(), InvalidValue> {
     let twice = names.iter().enumerate().find(|(at, (name, _))| names[..*at].iter().any(|(other, _)| other == name));
     match twice {
-        Some((_, (name, _))) => Err(Wrong::new(format!("a second `{name}`; each stands there once"))),
+        Some((_, (name, _))) => Err(InvalidValue::new(format!("a second `{name}`; each stands there once"))),
         None => Ok(()),
     }
 }
 
 /// Headers that can be sent.
-pub(super) fn check_headers(headers: &[(String, Template)]) -> Result<(), Wrong> {
+pub(super) fn check_headers(headers: &[(String, Template)]) -> Result<(), InvalidValue> {
     headers.iter().try_for_each(|(name, content)| check_header(name, content.as_str()))?;
     check_once(headers)
 }
 
 /// Refuses what would break the request apart.
-fn check_header(name: &str, content: &str) -> Result<(), Wrong> {
+fn check_header(name: &str, content: &str) -> Result<(), InvalidValue> {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if name.is_empty() || !name.bytes().all(token) {
-        return Err(Wrong::new(format!("`{name}` is not a header name")));
+        return Err(InvalidValue::new(format!("`{name}` is not a header name")));
     }
     if content.bytes().any(|b| b.is_ascii_control() && b != b'\t') {
-        return Err(Wrong::new(format!("the value of header `{name}` has a control character")));
+        return Err(InvalidValue::new(format!("the value of header `{name}` has a control character")));
     }
     if ["content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str()) {
-        return Err(Wrong::new(format!("the header `{name}` is offered's own: it follows from the body and `reuse`")));
+        return Err(InvalidValue::new(format!("the header `{name}` is offered's own: it follows from the body and `reuse`")));
     }
     Ok(())
 }

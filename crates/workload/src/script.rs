@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::template::Template;
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::Nanos;
-use offered_distributions::{Law, Shape};
+use offered_distributions::{Distribution, Shape};
 
 /// Something that templates may ask for by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,7 +159,7 @@ impl Rows {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draw {
     /// The law, of plain numbers.
-    pub law: Law,
+    pub law: Distribution,
     /// What is added to what it draws: a law draws nothing below zero.
     pub shift: f64,
     /// How many digits stand after the point, at most 9.
@@ -375,11 +375,11 @@ pub struct Sizes {
 
 /// `< 100000`, `>= 1`, `= 512`, `512` or `100..2000`.
 impl std::str::FromStr for Sizes {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong = || {
-            Wrong::new(format!(
+            InvalidValue::new(format!(
                 "`{text}` is no range of whole numbers; write for example \"< 100000\" or \"100..2000\""
             ))
         };

@@ -1,15 +1,15 @@
 //! What stands in the place of the real server where there is none: a modelled one, or a network of stations.
 
 use crate::policy::Policy;
-use offered_base::Wrong;
-use offered_distributions::Law;
+use offered_base::InvalidValue;
+use offered_distributions::Distribution;
 
 /// The modelled server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
     pub(super) servers: u32,
     pub(super) discipline: Policy,
-    pub(super) service: Law,
+    pub(super) service: Distribution,
     pub(super) room: Option<u32>,
 }
 
@@ -18,9 +18,9 @@ impl Server {
     ///
     /// # Errors
     /// No servers.
-    pub fn new(servers: u32, discipline: Policy, service: Law) -> Result<Self, Wrong> {
+    pub fn new(servers: u32, discipline: Policy, service: Distribution) -> Result<Self, InvalidValue> {
         match servers {
-            0 => Err(Wrong::new("there must be at least 1 server")),
+            0 => Err(InvalidValue::new("there must be at least 1 server")),
             _ => Ok(Self { servers, discipline, service, room: None }),
         }
     }
@@ -36,7 +36,7 @@ impl Server {
     }
 
     /// The law of service demands (the papers' S), in seconds.
-    pub fn service(&self) -> &Law {
+    pub fn service(&self) -> &Distribution {
         &self.service
     }
 

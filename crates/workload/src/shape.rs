@@ -60,7 +60,7 @@ enum Kind {
     /// This truth alone.
     Only(bool),
     /// A law of times.
-    Law,
+    Distribution,
     /// A table with these keys.
     Table(&'static Shape),
     /// A list of such values.
@@ -221,7 +221,7 @@ const BATCH: Key = key(
     "So many sessions at the same instant, or { geometric = 2.5 }. The rate counts sessions. Default 1.",
 );
 const THINK: Key =
-    key("think", Kind::Law, "The law of the time from an answer to the session's next launch. Default: none.");
+    key("think", Kind::Distribution, "The law of the time from an answer to the session's next launch. Default: none.");
 const USERS: Key = key("users", Whole(1, u64::MAX), "N.");
 const RAMP: Key = key("ramp", Time, "The time over which users start one after another. Default 0s.");
 const START: Key = key(
@@ -338,7 +338,7 @@ pub(super) static PROCESSES: Shape = shape(
     "A pattern of arrivals with a setting.",
     &[
         key("gamma", Number(0.0), "Independent gaps of this CoV."),
-        key("renewal", Kind::Law, "Independent gaps of this form, scaled to the rate."),
+        key("renewal", Kind::Distribution, "Independent gaps of this form, scaled to the rate."),
         key("mmpp", Kind::Table(&MMPP), "A Poisson process whose rate is multiplied by factors that hold for a while."),
     ],
 )
@@ -368,7 +368,7 @@ pub(super) static REPLAY: Shape = shape(
             Choice(&STAMPS),
             "Whether the launches of each second are spread over it. Default: where the log's stamps are whole seconds.",
         ),
-        key("think", Kind::Law, "Of sessions: instead of the recorded think times. Of closed users: as everywhere."),
+        key("think", Kind::Distribution, "Of sessions: instead of the recorded think times. Of closed users: as everywhere."),
         USERS,
         RAMP,
         START,
@@ -512,7 +512,7 @@ pub(super) static SERVER: Shape = shape(
         DISCIPLINE,
         key(
             "service",
-            Kind::Law,
+            Kind::Distribution,
             "The law of the work of a request. Needed, but where all requests bring work of their own.",
         ),
         key("room", Whole(1, MAX_WHOLE), "At most so many in the system; the others are refused."),
@@ -526,7 +526,7 @@ pub(super) static STATION: Shape = shape(
         key("visits", Number(0.0), "How often a request comes by on average. Default 1."),
         SERVERS,
         DISCIPLINE,
-        key("service", Kind::Law, "The law of the work of one visit."),
+        key("service", Kind::Distribution, "The law of the work of one visit."),
     ],
 )
 .needs(&["name", "service"]);
@@ -621,7 +621,7 @@ pub(super) static REQUEST: Shape = shape(
         key("websocket", Kind::Table(&WEBSOCKET), "Something said on a WebSocket."),
         key("weight", Number(0.0), "How often it is asked, against the others. Default 1."),
         HEADERS,
-        key("service", Kind::Law, "The law of its work at the modelled server. Default: the server's."),
+        key("service", Kind::Distribution, "The law of its work at the modelled server. Default: the server's."),
         key("body", Template, "A text."),
         key("body_file", File, "A file, read as a template."),
         key("raw", Truth, "Goes with body_file: it is sent as it is. Default false."),
@@ -835,7 +835,7 @@ pub(super) static STEP: Shape = shape(
     &[
         key("request", Text, "A [[request]] by name."),
         key("name", Text, "Default: the request's name."),
-        key("think", Kind::Law, "After it. Default: the think law of [arrivals]."),
+        key("think", Kind::Distribution, "After it. Default: the think law of [arrivals]."),
         key("repeat", Whole(1, 65_535), "So many times in a row. Default 1."),
         key("stay", Number(0.0), "The session goes on with this probability, else leaves. Default 1."),
         key("next", Named(&Number(0.0)), "Steps by weight, such as { look = 3, leave = 1 }. Default: the step below."),

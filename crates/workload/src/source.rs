@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::shape::Shape;
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 use offered_base::nearest;
 
 /// What is wrong in a workload file, and where: `file:line: ...`.
@@ -127,12 +127,12 @@ impl<'a> Table<'a> {
     }
 
     /// The text of `key`, parsed, where it is given.
-    pub(super) fn parsed<T: FromStr<Err = Wrong>>(&self, key: &str) -> Result<Option<T>, Mistake> {
+    pub(super) fn parsed<T: FromStr<Err = InvalidValue>>(&self, key: &str) -> Result<Option<T>, Mistake> {
         self.get(key).map(|value| value.parsed()).transpose()
     }
 
     /// What `key` names, where it is given.
-    pub(super) fn named<T: FromStr<Err = Wrong>>(&self, key: &str) -> Result<Option<T>, Mistake> {
+    pub(super) fn named<T: FromStr<Err = InvalidValue>>(&self, key: &str) -> Result<Option<T>, Mistake> {
         self.get(key).map(|value| value.named()).transpose()
     }
 
@@ -151,7 +151,7 @@ impl<'a> Value<'a> {
     }
 
     /// The same mistake, with this value's place.
-    pub(super) fn checked<T>(&self, result: Result<T, Wrong>) -> Result<T, Mistake> {
+    pub(super) fn checked<T>(&self, result: Result<T, InvalidValue>) -> Result<T, Mistake> {
         result.map_err(|wrong| self.mistake(wrong))
     }
 
@@ -193,7 +193,7 @@ impl<'a> Value<'a> {
     }
 
     /// The text, parsed.
-    pub(super) fn parsed<T: FromStr<Err = Wrong>>(&self) -> Result<T, Mistake> {
+    pub(super) fn parsed<T: FromStr<Err = InvalidValue>>(&self) -> Result<T, Mistake> {
         let text = self
             .content
             .as_str()
@@ -202,7 +202,7 @@ impl<'a> Value<'a> {
     }
 
     /// What the text names.
-    pub(super) fn named<T: FromStr<Err = Wrong>>(&self) -> Result<T, Mistake> {
+    pub(super) fn named<T: FromStr<Err = InvalidValue>>(&self) -> Result<T, Mistake> {
         self.checked(self.text()?.parse())
     }
 

@@ -6,7 +6,7 @@ mod replay;
 mod thinking;
 use crate::Policy;
 use crate::template::Template;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_schedule::Launch;
 use offered_schedule::Visit;
 use offered_schedule::trace::{Replay, Trace, Way};
@@ -105,7 +105,7 @@ fn a_whole_workload_is_read_to_the_last_key() {
     assert_eq!((target.url.host().as_str(), target.url.path.as_str()), ("[::1]:8080", "/start?x=1"));
     assert_eq!((target.reuse, target.connections, target.headers.len()), (Reuse::PerSession, Some(10), 2));
     assert_eq!(target.headers[0], ("Accept".to_owned(), Template::new("text/html")));
-    assert_eq!(workload.0.server.as_ref().unwrap().service, Law::hyperexponential(0.01, 8.0).unwrap());
+    assert_eq!(workload.0.server.as_ref().unwrap().service, Distribution::hyperexponential(0.01, 8.0).unwrap());
     let generator = Generator { threads: Some(2), precision: Precision::Sleep, ..Generator::default() };
     assert_eq!(workload.0.generator, generator);
     assert_eq!(workload.labels(), ["010_Home", "020_Order"]);
@@ -491,7 +491,7 @@ fn the_files_of_a_catalogue_are_a_request_for_each_class() {
     assert_eq!(all.labels(), ["/", "html", "image"]);
     let [_, html, image] = &all.0.requests[..] else { panic!("three requests") };
     assert_eq!((html.weight, image.weight, html.headers.len()), (5.0, 1.0, 1));
-    assert_eq!(image.service, Some(Law::constant(0.007).unwrap()));
+    assert_eq!(image.service, Some(Distribution::constant(0.007).unwrap()));
     // What is asked for and what work it brings is the same file.
     let (works, html) = (all.works(), html.one_of().unwrap());
     for session in 0..50 {
@@ -559,11 +559,11 @@ proptest! {
     fn a_printed_law_is_read_as_itself(mean in 1u64..10_000_000, scv in 1.0f64..50.0, shape in 1.1f64..9.0) {
         let mean = mean as f64 / 1e6;
         let laws = [
-            Law::constant(mean).unwrap(), Law::exponential(mean).unwrap(), Law::uniform(mean, mean * 2.0).unwrap(),
-            Law::gamma(mean, scv).unwrap(), Law::hyperexponential(mean, scv).unwrap(), Law::lognormal(mean, scv).unwrap(),
-            Law::weibull(mean, shape).unwrap(), Law::pareto(mean, shape).unwrap(),
-            Law::bounded_pareto(mean, mean * 100.0, shape).unwrap(), Law::poisson_millis(mean).unwrap(),
-            Law::empirical(vec![mean, 2.0 * mean]).unwrap(),
+            Distribution::constant(mean).unwrap(), Distribution::exponential(mean).unwrap(), Distribution::uniform(mean, mean * 2.0).unwrap(),
+            Distribution::gamma(mean, scv).unwrap(), Distribution::hyperexponential(mean, scv).unwrap(), Distribution::lognormal(mean, scv).unwrap(),
+            Distribution::weibull(mean, shape).unwrap(), Distribution::pareto(mean, shape).unwrap(),
+            Distribution::bounded_pareto(mean, mean * 100.0, shape).unwrap(), Distribution::poisson_millis(mean).unwrap(),
+            Distribution::empirical(vec![mean, 2.0 * mean]).unwrap(),
         ];
         for law in laws {
             let workload = parse(&format!("duration = \"1s\"\narrivals.closed = {{ users = 1, think = {law} }}")).unwrap();
@@ -578,10 +578,10 @@ proptest! {
 
 /// Users who ask for one of two things, against a server and for ten seconds.
 fn draft() -> Draft {
-    let users = Closed::new(3, Law::exponential(1.0).unwrap()).unwrap();
+    let users = Closed::new(3, Distribution::exponential(1.0).unwrap()).unwrap();
     Draft {
         target: Some(Target::new("http://127.0.0.1:8080".parse().unwrap())),
-        server: Some(Server::new(1, Policy::Ps(None), Law::exponential(0.01).unwrap()).unwrap()),
+        server: Some(Server::new(1, Policy::Ps(None), Distribution::exponential(0.01).unwrap()).unwrap()),
         requests: vec![Request::get("/a").with_weight(3.0), Request::get("/b").named("b")],
         ..Draft::new(Sessions::Closed(users), Nanos::from_secs(10))
     }
@@ -598,7 +598,7 @@ fn a_workload_made_of_types_is_the_one_its_text_is_read_as() {
 }
 
 fn station() -> Station {
-    let service = Law::exponential(0.01).unwrap();
+    let service = Distribution::exponential(0.01).unwrap();
     Station { name: "db".to_owned(), visits: 1.0, server: Server::new(1, Policy::Fcfs, service).unwrap() }
 }
 
@@ -762,7 +762,7 @@ const CHANGES: [Change; 24] = [
         draft.variables.push(rows(order, [AtEnd::Repeat, AtEnd::Stop, AtEnd::Error][n as usize % 3]));
     },
     |draft, n| {
-        let law = Law::uniform(0.0, n as f64 / 7.0).unwrap();
+        let law = Distribution::uniform(0.0, n as f64 / 7.0).unwrap();
         let source = script::Source::Random(Draw { law, shift: -((n % 10) as f64) / 10.0, decimals: (n % 11) as u8 });
         draft.variables.push(Variable { source, ..constant("drawn", Per::Session) });
     },

@@ -15,7 +15,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use offered_base::time::{Nanos, Rate};
-use offered_base::{Wrong, nearest};
+use offered_base::{InvalidValue, nearest};
 
 /// A figure and the bound it must keep; prints as it is written after `--slo`, which knows of no stopping.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,7 +126,7 @@ impl Threshold {
     ///
     /// # Errors
     /// What is not a metric or not a bound of it.
-    pub fn new(metric: &str, bound: &str) -> Result<Self, Wrong> {
+    pub fn new(metric: &str, bound: &str) -> Result<Self, InvalidValue> {
         let metric: Metric = metric.parse()?;
         let bound = Bound::parse(bound, metric.quantity)?;
         Ok(Self { metric, bound, stop: None })
@@ -140,12 +140,12 @@ impl Threshold {
 }
 
 impl FromStr for Threshold {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let sign = outside_braces(text).find(|(_, c)| "<>=".contains(*c)).map(|(at, _)| at);
         let (metric, bound) = text.split_at(sign.ok_or_else(|| {
-            Wrong::new(format!("`{text}` has no bound; write for example p99 < 250ms or arrivals.cov = 0.95..1.05"))
+            InvalidValue::new(format!("`{text}` has no bound; write for example p99 < 250ms or arrivals.cov = 0.95..1.05"))
         })?);
         Self::new(metric, bound)
     }
@@ -217,14 +217,14 @@ impl Quantity {
 }
 
 impl FromStr for Quantity {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let unknown = || {
             let known = Self::NAMES;
             let meant = nearest(text, &known);
             let list = known.join(", ");
-            Wrong::new(format!(
+            InvalidValue::new(format!(
                 "unknown metric `{text}`{meant}; known are {list}, and mean, max or any percentile of a time"
             ))
         };
@@ -297,16 +297,16 @@ impl fmt::Display for Statistic {
 }
 
 impl FromStr for Metric {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let text = text.trim();
         let Some((quantity, label)) = text.split_once('{') else {
             return Ok(Self { quantity: text.parse()?, label: None });
         };
         let label = label.strip_suffix('}').filter(|label| !label.is_empty() && !label.contains(['{', '}']));
         let label = label.ok_or_else(|| {
-            Wrong::new(format!("`{text}` does not name a request; write for example response.p99{{home}}"))
+            InvalidValue::new(format!("`{text}` does not name a request; write for example response.p99{{home}}"))
         })?;
         Ok(Self { quantity: quantity.trim().parse()?, label: Some(label.to_owned()) })
     }
@@ -321,7 +321,7 @@ impl fmt::Display for Metric {
 
 impl Bound {
     /// The bound of a quantity; `=` may stand before a range.
-    fn parse(text: &str, quantity: Quantity) -> Result<Self, Wrong> {
+    fn parse(text: &str, quantity: Quantity) -> Result<Self, InvalidValue> {
         let limit = |text: &str| Limit::parse(text, quantity);
         let text = text.trim();
         for (sign, of) in
@@ -334,11 +334,11 @@ impl Bound {
         let range = text.strip_prefix('=').unwrap_or(text);
         let (low, high) = range.split_once("..").ok_or_else(|| {
             let example = quantity.unit().example();
-            Wrong::new(format!("`{text}` is no bound; write < {example}, <=, > or >=, or a range as in 0.95..1.05"))
+            InvalidValue::new(format!("`{text}` is no bound; write < {example}, <=, > or >=, or a range as in 0.95..1.05"))
         })?;
         let (low, high) = (limit(low)?, limit(high)?);
         if low.number > high.number {
-            return Err(Wrong::new(format!("`{text}` holds nothing; write the smaller number first")));
+            return Err(InvalidValue::new(format!("`{text}` holds nothing; write the smaller number first")));
         }
         Ok(Self::Within(low, high))
     }
@@ -388,7 +388,7 @@ impl Unit {
 }
 
 impl Limit {
-    fn parse(text: &str, quantity: Quantity) -> Result<Self, Wrong> {
+    fn parse(text: &str, quantity: Quantity) -> Result<Self, InvalidValue> {
         let (text, unit) = (text.trim(), quantity.unit());
         let plain = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
         let number = match unit {
@@ -401,7 +401,7 @@ impl Limit {
             },
         };
         let number = number.ok_or_else(|| {
-            Wrong::new(format!("`{text}` is no limit for {quantity}; write for example {}", unit.example()))
+            InvalidValue::new(format!("`{text}` is no limit for {quantity}; write for example {}", unit.example()))
         })?;
         Ok(Self { number, text: text.to_owned() })
     }
@@ -415,9 +415,9 @@ impl Objective {
 }
 
 impl FromStr for Objective {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let mut from = 0;
         let mut parts = Vec::new();
         for (at, _) in outside_braces(text).filter(|(_, c)| *c == ',') {
@@ -425,7 +425,7 @@ impl FromStr for Objective {
             from = at + 1;
         }
         parts.push(&text[from..]);
-        parts.into_iter().map(|part| part.trim().parse()).collect::<Result<_, Wrong>>().map(Self)
+        parts.into_iter().map(|part| part.trim().parse()).collect::<Result<_, InvalidValue>>().map(Self)
     }
 }
 

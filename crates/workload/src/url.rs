@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::address::Address;
 use super::login::{self, Encryption, Login};
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 
 /// Where a target is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,11 +44,11 @@ impl Url {
 }
 
 impl FromStr for Url {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong = |why: &str| {
-            Wrong::new(format!("`{text}` is not a URL offered can load{why}; write for example http://127.0.0.1:8080/"))
+            InvalidValue::new(format!("`{text}` is not a URL offered can load{why}; write for example http://127.0.0.1:8080/"))
         };
         if text.bytes().any(|b| b.is_ascii_control() || b == b' ') {
             return Err(wrong(" (it has a space or control character; write %20 for a space)"));

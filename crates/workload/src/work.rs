@@ -4,7 +4,7 @@ use super::{Request, Server, Sessions, Station, Workload};
 use crate::catalogue::OneOf;
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::Nanos;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_schedule::trace::Replay;
 
 /// How much work each launch of a workload brings: a function of (seed, session, step), the same for whoever asks.
@@ -18,11 +18,11 @@ pub struct Works {
 #[derive(Clone, Debug)]
 enum Work {
     /// It is drawn from this law.
-    Law(Law),
+    Distribution(Distribution),
     /// It is that of the file which is asked for; the law is that of all of them.
-    File(OneOf, Law),
+    File(OneOf, Distribution),
     /// It is that of the entry of a trace; the law is that of all entries which ask for this.
-    Entry(Replay, Law),
+    Entry(Replay, Distribution),
 }
 
 impl Workload {
@@ -42,15 +42,15 @@ impl Workload {
         {
             let laws = replay.trace().laws(self.requests().len()).into_iter();
             // Nobody asks for what has none.
-            let none = || Law::constant(0.0).expect("zero is a constant");
-            let work = |own: Option<Law>| Some(Work::Entry(replay.clone(), own.unwrap_or_else(none)));
+            let none = || Distribution::constant(0.0).expect("zero is a constant");
+            let work = |own: Option<Distribution>| Some(Work::Entry(replay.clone(), own.unwrap_or_else(none)));
             return Works { seed: self.seed(), requests: laws.map(work).collect() };
         }
         let work = |request: &Request| match (&request.one_of, &request.service) {
             (Some(one_of), Some(law)) if one_of.catalogue().says_work() => {
                 Some(Work::File(one_of.clone(), law.clone()))
             }
-            (_, own) => own.as_ref().or(server).cloned().map(Work::Law),
+            (_, own) => own.as_ref().or(server).cloned().map(Work::Distribution),
         };
         Works { seed: self.seed(), requests: self.requests().iter().map(work).collect() }
     }
@@ -58,16 +58,16 @@ impl Workload {
 
 impl Works {
     /// The law of the work of request `label`, where it is known.
-    pub fn law(&self, label: u16) -> Option<&Law> {
+    pub fn law(&self, label: u16) -> Option<&Distribution> {
         match self.requests[usize::from(label)].as_ref()? {
-            Work::Law(law) | Work::File(_, law) | Work::Entry(_, law) => Some(law),
+            Work::Distribution(law) | Work::File(_, law) | Work::Entry(_, law) => Some(law),
         }
     }
 
     /// The law that work is drawn from, where all requests are one.
-    pub fn only_law(&self) -> Option<&Law> {
+    pub fn only_law(&self) -> Option<&Distribution> {
         match &self.requests[..] {
-            [Some(Work::Law(law))] => Some(law),
+            [Some(Work::Distribution(law))] => Some(law),
             _ => None,
         }
     }
@@ -76,7 +76,7 @@ impl Works {
     #[inline]
     pub fn of(&self, session: u64, step: u32, label: u16) -> Option<Nanos> {
         match self.requests[usize::from(label)].as_ref()? {
-            Work::Law(law) => Some(Nanos::from_secs_f64(law.draw(self.seed, Purpose::Size, session, step))),
+            Work::Distribution(law) => Some(Nanos::from_secs_f64(law.draw(self.seed, Purpose::Size, session, step))),
             Work::File(one_of, _) => one_of.drawn(self.seed, session, step).work,
             Work::Entry(replay, _) => replay.work(session, step),
         }

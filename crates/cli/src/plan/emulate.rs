@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as Arguments, ValueEnum};
 use offered_base::{Nanos, Rate};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_import::scripts;
 use offered_plan::document::emulate::{self, Question, Users};
 use offered_plan::document::{self, FewerUsers};
@@ -113,10 +113,10 @@ impl Think {
     /// The constructor of the distribution, given the mean in seconds.
     fn law(self) -> emulate::Think {
         match self {
-            Self::Uniform => |mean| Law::uniform(0.0, 2.0 * mean),
-            Self::Exponential => Law::exponential,
-            Self::Constant => Law::constant,
-            Self::Poisson => Law::poisson_millis,
+            Self::Uniform => |mean| Distribution::uniform(0.0, 2.0 * mean),
+            Self::Exponential => Distribution::exponential,
+            Self::Constant => Distribution::constant,
+            Self::Poisson => Distribution::poisson_millis,
         }
     }
 
@@ -267,7 +267,7 @@ impl OutputFile<'_> {
             let url = self.args.url.clone().ok_or_else(|| {
                 Failure::input("no target: add --url http://127.0.0.1:8080/, or a workload file with a [target]")
             })?;
-            let users = Sessions::Closed(Closed::new(self.emulation.users, Law::constant(self.emulation.think)?)?);
+            let users = Sessions::Closed(Closed::new(self.emulation.users, Distribution::constant(self.emulation.think)?)?);
             return Ok(Workload::new(Draft {
                 requests: vec![Request::get(&url.path)],
                 target: Some(Target::new(url)),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Given, Law, Shape, positive};
-use offered_base::Wrong;
+use super::{Given, Distribution, Shape, positive};
+use offered_base::InvalidValue;
 use offered_base::random::Stream;
 
 /// Recorded values in ascending order.
@@ -16,12 +16,12 @@ pub struct Empirical {
     sums: Arc<[f64]>,
 }
 
-impl Law {
+impl Distribution {
     /// One of `values`, each as likely.
     ///
     /// # Errors
     /// No values, a negative or infinite one, or all of them zero.
-    pub fn empirical(mut values: Vec<f64>) -> Result<Self, Wrong> {
+    pub fn empirical(mut values: Vec<f64>) -> Result<Self, InvalidValue> {
         check(values.iter().copied())?;
         values.sort_by(f64::total_cmp);
         let sums = running(values.iter().copied());
@@ -32,7 +32,7 @@ impl Law {
     ///
     /// # Errors
     /// No values, a negative or infinite one; weights that are not above zero, or that cannot be summed.
-    pub fn weighted(mut pairs: Vec<(f64, f64)>) -> Result<Self, Wrong> {
+    pub fn weighted(mut pairs: Vec<(f64, f64)>) -> Result<Self, InvalidValue> {
         if let Some((_, first)) = pairs.first()
             && pairs.iter().all(|(_, value)| value == first)
         {
@@ -43,20 +43,20 @@ impl Law {
         let weights = running(pairs.iter().map(|(weight, _)| *weight));
         let sums = running(pairs.iter().map(|(weight, value)| weight * value));
         if pairs.iter().any(|(weight, _)| weight.is_nan() || *weight <= 0.0) || !sums[sums.len() - 1].is_finite() {
-            return Err(Wrong::new("weights must be above zero, and have a sum"));
+            return Err(InvalidValue::new("weights must be above zero, and have a sum"));
         }
         let values = pairs.iter().map(|(_, value)| *value).collect();
         Ok(Self(Shape::Empirical(Empirical { values, weights: Some(weights), sums }), Given::Shape))
     }
 }
 
-fn check(values: impl Iterator<Item = f64> + Clone) -> Result<(), Wrong> {
+fn check(values: impl Iterator<Item = f64> + Clone) -> Result<(), InvalidValue> {
     if let Some(bad) = values.clone().find(|v| !(v.is_finite() && *v >= 0.0)) {
-        return Err(Wrong::new(format!("an empirical law takes numbers of zero or more, not {bad}")));
+        return Err(InvalidValue::new(format!("an empirical law takes numbers of zero or more, not {bad}")));
     }
     match values.max_by(f64::total_cmp).filter(|largest| *largest > 0.0) {
         Some(largest) => positive("the largest value", largest).map(drop),
-        None => Err(Wrong::new("an empirical law needs at least one value above zero")),
+        None => Err(InvalidValue::new("an empirical law needs at least one value above zero")),
     }
 }
 
@@ -98,10 +98,10 @@ impl Empirical {
         self.values.iter().enumerate().map(move |(at, value)| (weight(at), *value))
     }
 
-    pub(super) fn scaled(&self, by: f64) -> Result<Law, Wrong> {
+    pub(super) fn scaled(&self, by: f64) -> Result<Distribution, InvalidValue> {
         match self.weights {
-            None => Law::empirical(self.values.iter().map(|value| value * by).collect()),
-            Some(_) => Law::weighted(self.weighed().map(|(weight, value)| (weight, value * by)).collect()),
+            None => Distribution::empirical(self.values.iter().map(|value| value * by).collect()),
+            Some(_) => Distribution::weighted(self.weighed().map(|(weight, value)| (weight, value * by)).collect()),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Parts of a law: its tail, what its moments owe to small values, and its atoms.
 
 use super::incomplete::{lower_gamma, upper_gamma};
-use super::{Law, Shape, bounded_pareto_moment, power_integral, weibull_moment};
+use super::{Distribution, Shape, bounded_pareto_moment, power_integral, weibull_moment};
 
-impl Law {
+impl Distribution {
     /// P(X > x), with all its digits where it is small.
     pub fn tail(&self, x: f64) -> f64 {
         if x < 0.0 {

@@ -1,10 +1,10 @@
 //! Drawing from a law.
 
-use super::{Law, Shape, bounded_pareto_quantile};
+use super::{Distribution, Shape, bounded_pareto_quantile};
 use offered_base::random::{Purpose, Seed, Stream};
 use offered_base::time::Nanos;
 
-impl Law {
+impl Distribution {
     /// The think time before step `step` of `session`.
     #[inline]
     pub fn think(&self, seed: Seed, session: u64, step: u32) -> Nanos {
@@ -24,7 +24,7 @@ impl Law {
         }
     }
 
-    /// [`Law::draw`] for step 0 of every session from `first` on: numbers that do not wait for each other take half the time.
+    /// [`Distribution::draw`] for step 0 of every session from `first` on: numbers that do not wait for each other take half the time.
     pub fn draw_each(&self, seed: Seed, purpose: Purpose, first: u64, values: &mut [f64]) {
         let streams = (first..).map(|session| seed.at(purpose, session, 0));
         let each = streams.zip(values);

@@ -38,7 +38,7 @@ fn moments_and_distribution_functions_agree_with_scipy() {
     assert!(rows.len() >= 19);
     for row in rows {
         let name = row["law"].as_str().unwrap();
-        let law: Law = name.parse().unwrap();
+        let law: Distribution = name.parse().unwrap();
         assert!(close(law.mean(), row["mean"].as_f64().unwrap(), 1e-10), "{name} mean {}", law.mean());
         assert!(close(law.scv(), row["scv"].as_f64().unwrap(), 1e-8), "{name} scv {}", law.scv());
         for point in row["cdf"].as_array().unwrap() {
@@ -57,7 +57,7 @@ fn moments_and_distribution_functions_agree_with_scipy() {
 fn samples_follow_the_distribution_function() {
     // Kolmogorov distance of 20,000 samples; 1.95/sqrt(n) is exceeded by chance once in a thousand.
     for name in ALL.into_iter().filter(|name| !name.starts_with("constant") && !name.starts_with("poisson")) {
-        let law: Law = name.parse().unwrap();
+        let law: Distribution = name.parse().unwrap();
         let mut stream = Seed(7).stream(Purpose::Think);
         let mut sample: Vec<f64> = (0..20_000).map(|_| law.sample(&mut stream)).collect();
         sample.sort_by(f64::total_cmp);
@@ -69,7 +69,7 @@ fn samples_follow_the_distribution_function() {
 #[test]
 fn poisson_counts_follow_their_law() {
     for name in ["poisson:3ms", "poisson:9.99ms", "poisson:10ms", "poisson:300ms"] {
-        let law: Law = name.parse().unwrap();
+        let law: Distribution = name.parse().unwrap();
         let mut stream = Seed(8).stream(Purpose::Think);
         let sample: Vec<f64> = (0..50_000).map(|_| law.sample(&mut stream)).collect();
         let mean = sample.iter().sum::<f64>() / 5e4;
@@ -89,7 +89,7 @@ fn a_residual_has_the_integrated_tail_as_its_law() {
     // Mean of the residual is E[X^2] / (2 E[X]); its density at x is (1 - cdf(x)) / mean, checked through the distribution
     // function by the trapezium rule.
     for name in ALL.into_iter().filter(|name| !name.starts_with("poisson")) {
-        let law: Law = name.parse().unwrap();
+        let law: Distribution = name.parse().unwrap();
         let mut stream = Seed(9).stream(Purpose::Start);
         let mut sample: Vec<f64> = (0..20_000).map(|_| law.sample_residual(&mut stream)).collect();
         sample.sort_by(f64::total_cmp);
@@ -110,15 +110,15 @@ fn a_residual_has_the_integrated_tail_as_its_law() {
 #[test]
 fn the_third_parameter_keeps_mean_and_scv() {
     for p in [0.9, 0.99, 0.999] {
-        let law = Law::hyperexponential_with(0.01, 8.0, p).unwrap();
+        let law = Distribution::hyperexponential_with(0.01, 8.0, p).unwrap();
         assert!(close(law.mean(), 0.01, 1e-12) && close(law.scv(), 8.0, 1e-10), "{law}");
     }
-    assert!(Law::hyperexponential_with(0.01, 8.0, 0.7).is_err());
+    assert!(Distribution::hyperexponential_with(0.01, 8.0, 0.7).is_err());
 }
 
 #[test]
 fn an_empirical_law_returns_its_values() {
-    let law = Law::empirical(vec![3.0, 1.0, 2.0, 2.0]).unwrap();
+    let law = Distribution::empirical(vec![3.0, 1.0, 2.0, 2.0]).unwrap();
     assert_eq!((law.mean(), law.cdf(2.0), law.quantile(0.9)), (2.0, 0.75, Some(3.0)));
     let mut stream = Seed(1).stream(Purpose::Size);
     let twos = (0..10_000).filter(|_| law.sample(&mut stream) == 2.0).count();
@@ -144,10 +144,10 @@ fn impossible_laws_cannot_be_made() {
         "gamma:3s,8,10ms,50s",
         "lognormal:3s,8,1h,2h",
     ] {
-        assert!(text.parse::<Law>().is_err(), "{text}");
+        assert!(text.parse::<Distribution>().is_err(), "{text}");
     }
-    assert!(Law::empirical(vec![]).is_err() && Law::empirical(vec![f64::NAN]).is_err());
-    let error = "exponental:5s".parse::<Law>().unwrap_err().to_string();
+    assert!(Distribution::empirical(vec![]).is_err() && Distribution::empirical(vec![f64::NAN]).is_err());
+    let error = "exponental:5s".parse::<Distribution>().unwrap_err().to_string();
     assert!(error.contains("did you mean `exponential`"), "{error}");
 }
 
@@ -160,7 +160,7 @@ fn kolmogorov(sorted: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
 #[test]
 fn a_scaled_law_is_the_same_law_in_another_unit() {
     for name in ALL.into_iter().chain(["empirical"]) {
-        let law = name.parse().unwrap_or_else(|_| Law::empirical(vec![1.0, 2.0, 6.0]).unwrap());
+        let law = name.parse().unwrap_or_else(|_| Distribution::empirical(vec![1.0, 2.0, 6.0]).unwrap());
         let scaled = law.scaled(3.0).unwrap();
         assert!(close(scaled.mean(), 3.0 * law.mean(), 1e-12), "{name}: {}", scaled.mean());
         if !name.starts_with("poisson") {
@@ -168,7 +168,7 @@ fn a_scaled_law_is_the_same_law_in_another_unit() {
             assert!((scaled.cdf(3.0 * law.mean()) - law.cdf(law.mean())).abs() < 1e-9, "{name}");
         }
     }
-    assert!(Law::exponential(1.0).unwrap().scaled(0.0).is_err());
+    assert!(Distribution::exponential(1.0).unwrap().scaled(0.0).is_err());
 }
 
 /// Ten to a power in this range.
@@ -177,33 +177,33 @@ fn decades(from: f64, to: f64) -> impl Strategy<Value = f64> {
 }
 
 /// Laws of every kind over the whole range of their parameters.
-fn laws() -> impl Strategy<Value = Law> {
+fn laws() -> impl Strategy<Value = Distribution> {
     let (mean, scv) = (|| decades(-30.0, 30.0), || decades(-9.0, 9.0));
     let tail = || decades(-9.0, 9.0);
     let made = prop_oneof![
-        prop_oneof![Just(0.0), mean()].prop_map(Law::constant),
+        prop_oneof![Just(0.0), mean()].prop_map(Distribution::constant),
         (prop_oneof![Just(0.0), mean()], mean())
-            .prop_map(|(low, more)| Law::uniform(low.min(1e30 - more), (low + more).min(1e30))),
-        mean().prop_map(Law::exponential),
-        (any::<u32>(), mean()).prop_map(|(stages, mean)| Law::erlang(stages.max(1), mean)),
-        (mean(), scv()).prop_map(|(mean, scv)| Law::gamma(mean, scv)),
-        (mean(), decades(0.0, 9.0)).prop_map(|(mean, scv)| Law::hyperexponential(mean, scv)),
+            .prop_map(|(low, more)| Distribution::uniform(low.min(1e30 - more), (low + more).min(1e30))),
+        mean().prop_map(Distribution::exponential),
+        (any::<u32>(), mean()).prop_map(|(stages, mean)| Distribution::erlang(stages.max(1), mean)),
+        (mean(), scv()).prop_map(|(mean, scv)| Distribution::gamma(mean, scv)),
+        (mean(), decades(0.0, 9.0)).prop_map(|(mean, scv)| Distribution::hyperexponential(mean, scv)),
         (mean(), decades(0.0, 3.0), 0.001..0.999f64).prop_map(|(mean, scv, part)| {
             let least = (scv - 1.0) / (scv + 1.0);
-            Law::hyperexponential_with(mean, scv, least + part * (1.0 - least))
+            Distribution::hyperexponential_with(mean, scv, least + part * (1.0 - least))
         }),
-        (mean(), scv()).prop_map(|(mean, scv)| Law::lognormal(mean, scv)),
-        (mean(), decades(-2.0, 6.0)).prop_map(|(mean, shape)| Law::weibull(mean, shape)),
-        (mean(), tail()).prop_map(|(min, above)| Law::pareto(min, (1.0 + above).min(1e9))),
-        (mean(), mean(), tail()).prop_map(|(min, more, shape)| Law::bounded_pareto(min, (min + more).min(1e30), shape)),
-        decades(-30.0, 3.0).prop_map(Law::poisson_millis),
+        (mean(), scv()).prop_map(|(mean, scv)| Distribution::lognormal(mean, scv)),
+        (mean(), decades(-2.0, 6.0)).prop_map(|(mean, shape)| Distribution::weibull(mean, shape)),
+        (mean(), tail()).prop_map(|(min, above)| Distribution::pareto(min, (1.0 + above).min(1e9))),
+        (mean(), mean(), tail()).prop_map(|(min, more, shape)| Distribution::bounded_pareto(min, (min + more).min(1e30), shape)),
+        decades(-30.0, 3.0).prop_map(Distribution::poisson_millis),
         (decades(-9.0, 9.0), decades(0.0, 3.0), decades(-3.0, 0.0), decades(0.0, 3.0), any::<bool>()).prop_map(
             |(mean, scv, low, high, phases)| {
-                let law = if phases { Law::hyperexponential(mean, scv) } else { Law::lognormal(mean, scv) };
+                let law = if phases { Distribution::hyperexponential(mean, scv) } else { Distribution::lognormal(mean, scv) };
                 law?.within(low * mean, high * mean)
             },
         ),
-        proptest::collection::vec(prop_oneof![Just(0.0), mean()], 1..30).prop_map(Law::empirical),
+        proptest::collection::vec(prop_oneof![Just(0.0), mean()], 1..30).prop_map(Distribution::empirical),
     ];
     // Some of these ranges touch what a law refuses (a bounded Pareto law without width); what can be made is looked at.
     made.prop_filter_map("laws that can be made", Result::ok)
@@ -255,7 +255,7 @@ proptest! {
 #[test]
 fn a_law_within_bounds_has_no_value_outside_of_them_and_knows_what_is_left() {
     for name in ["hyperexponential:3s,8,10ms,50s", "lognormal:3s,8,10ms,9s"] {
-        let law: Law = name.parse().unwrap();
+        let law: Distribution = name.parse().unwrap();
         let Shape::Within(within) = law.shape() else { panic!("{law}") };
         let (low, high) = within.ends();
         let mut stream = Seed(4).stream(Purpose::Size);
@@ -270,6 +270,6 @@ fn a_law_within_bounds_has_no_value_outside_of_them_and_knows_what_is_left() {
         assert!(law.mean() < within.law().mean() && law.scv() < within.law().scv(), "{name}: what is cut off was long");
         assert_eq!((law.cdf(low), law.cdf(high), law.tail(high)), (0.0, 1.0, 0.0));
     }
-    let why = Law::lognormal(3.0, 8.0).unwrap().within(3600.0, 7200.0).unwrap_err().to_string();
+    let why = Distribution::lognormal(3.0, 8.0).unwrap().within(3600.0, 7200.0).unwrap_err().to_string();
     assert!(why.contains("it takes 1 % of each"), "{why}");
 }

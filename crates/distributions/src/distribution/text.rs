@@ -4,8 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Given, Law, Shape};
-use offered_base::Wrong;
+use super::{Given, Distribution, Shape};
+use offered_base::InvalidValue;
 use offered_base::time::{seconds, written_number as number, written_seconds};
 
 /// The names of all laws, for error messages.
@@ -25,7 +25,7 @@ pub const NAMES: [&str; 12] = [
 ];
 
 /// The form of the workload file, an inline TOML table, which is read as the same law.
-impl fmt::Display for Law {
+impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = |secs: f64| format!("\"{}\"", written_seconds(secs));
         match self.1 {
@@ -82,7 +82,7 @@ impl fmt::Display for Law {
     }
 }
 
-impl Law {
+impl Distribution {
     /// The short form of a law of plain numbers, as `random` of a variable takes it: `uniform:1..6`, `lognormal:20,2`; `None`:
     /// it takes no such law.
     pub fn of_numbers(&self) -> Option<String> {
@@ -104,12 +104,12 @@ impl Law {
 /// `gamma:5s,0.5`, `lognormal:5s,2`, `hyperexponential:10ms,8` (mean, scv), `weibull:5s,0.7` (mean, shape),
 /// `pareto:1s,2.5` (min, shape), `bounded_pareto:10ms,50s,1.1` (min, max, shape); `hyperexponential:3s,8,10ms,50s` and
 /// `lognormal:3s,8,10ms,50s` within the last two.
-impl FromStr for Law {
-    type Err = Wrong;
+impl FromStr for Distribution {
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong = |why: &str| {
-            Wrong::new(format!(
+            InvalidValue::new(format!(
                 "`{text}` is not a law{why}; write for example exponential:5s, uniform:0s,12.5s, constant:2s or gamma:5s,0.5"
             ))
         };

@@ -3,14 +3,14 @@
 use std::f64::consts::SQRT_2;
 
 use super::incomplete::lower_gamma;
-use super::{Law, Shape, positive};
-use offered_base::Wrong;
+use super::{Distribution, Shape, positive};
+use offered_base::InvalidValue;
 use offered_base::random::Stream;
 
 /// A hyperexponential or lognormal law of which only the values between two ends are drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Within {
-    law: Law,
+    law: Distribution,
     low: f64,
     high: f64,
     /// The share of the values of `law` that lie between them.
@@ -22,19 +22,19 @@ const LEAST: f64 = 0.01;
 /// After so many none was inside with a probability of 1e-43.
 const TRIES: usize = 10_000;
 
-impl Law {
+impl Distribution {
     /// This law with none of its values below `low` or above `high`. The mean and scv that it was made of are those before; what is
     /// left has others, which it knows.
     ///
     /// # Errors
     /// Any other law than a hyperexponential or lognormal one; anything but 0 <= low < high; bounds between which less than a hundredth of
     /// its values lies, or of their sum.
-    pub fn within(self, low: f64, high: f64) -> Result<Self, Wrong> {
+    pub fn within(self, low: f64, high: f64) -> Result<Self, InvalidValue> {
         if !matches!(self.shape(), Shape::Hyperexponential { .. } | Shape::Lognormal { .. }) {
-            return Err(Wrong::new(format!("hyperexponential and lognormal laws lie within bounds, not {self}")));
+            return Err(InvalidValue::new(format!("hyperexponential and lognormal laws lie within bounds, not {self}")));
         }
         if !(low >= 0.0 && low < high) {
-            return Err(Wrong::new(format!(
+            return Err(InvalidValue::new(format!(
                 "bounds are two values, the first zero or more and below the second, not {low} and {high}"
             )));
         }
@@ -43,7 +43,7 @@ impl Law {
         let within = Within { low, high, inside: 1.0, law: self };
         let (values, sum) = (within.share(0, high), within.share(1, high) / mean);
         if !(values >= LEAST && sum >= LEAST) {
-            return Err(Wrong::new(format!(
+            return Err(InvalidValue::new(format!(
                 "{:.2} % of the values of {}, and {:.2} % of their sum, lie within these bounds; it takes 1 % of each: move the bounds or the mean",
                 100.0 * values,
                 within.law,
@@ -56,7 +56,7 @@ impl Law {
 
 impl Within {
     /// The law before.
-    pub fn law(&self) -> &Law {
+    pub fn law(&self) -> &Distribution {
         &self.law
     }
 
@@ -95,7 +95,7 @@ impl Within {
     }
 
     /// The first value of `draw` that lies within.
-    pub(super) fn first(&self, mut draw: impl FnMut(&Law) -> f64) -> f64 {
+    pub(super) fn first(&self, mut draw: impl FnMut(&Distribution) -> f64) -> f64 {
         let mut value = self.low;
         for _ in 0..TRIES {
             value = draw(&self.law);

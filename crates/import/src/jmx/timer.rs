@@ -1,6 +1,6 @@
 //! Timers: `JMeter` waits before a sampler for the sum of all timers in its scope.
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 use super::Reader;
 use super::node::Node;
@@ -18,7 +18,7 @@ impl Reader<'_, '_> {
             "UniformRandomTimer" => {
                 let (offset, range) =
                     (self.millis(node, "ConstantTimer.delay"), self.millis(node, "RandomTimer.range"));
-                let uniform = Law::uniform(0.0, range).map_or_else(|_| Delay::default(), Delay::from_distribution);
+                let uniform = Distribution::uniform(0.0, range).map_or_else(|_| Delay::default(), Delay::from_distribution);
                 uniform.plus(&Delay::constant(offset))
             }
             "GaussianRandomTimer" => {
@@ -33,7 +33,7 @@ impl Reader<'_, '_> {
                 let (offset, mean) = (self.millis(node, "ConstantTimer.delay"), self.millis(node, "RandomTimer.range"));
                 // JMeter rounds the mean to whole milliseconds.
                 let mean = (mean * 1e3).round() / 1e3;
-                let poisson = Law::poisson_millis(mean).map_or_else(|_| Delay::default(), Delay::from_distribution);
+                let poisson = Distribution::poisson_millis(mean).map_or_else(|_| Delay::default(), Delay::from_distribution);
                 self.note(
                     node,
                     "translated as JMeter implements it: the delay is a Poisson *count* of milliseconds, nearly constant, and does not make arrivals Poisson; for Poisson arrivals use exponential",
@@ -43,7 +43,7 @@ impl Reader<'_, '_> {
             "JSR223Timer" => {
                 let script = node.element.text_of("script");
                 let mean = script.strip_prefix(EXPONENTIAL.0)?.strip_suffix(EXPONENTIAL.1)?;
-                Delay::from_distribution(Law::exponential(mean.parse::<f64>().ok()? / 1e3).ok()?)
+                Delay::from_distribution(Distribution::exponential(mean.parse::<f64>().ok()? / 1e3).ok()?)
             }
             _ => return None,
         };

@@ -1,6 +1,6 @@
 //! Requests of the paths through scripts, with their variables.
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_workload::Template;
 use offered_workload::script::{Check, Extraction, Find, Otherwise, Sizes, Test, Which};
 use offered_workload::{Sql, Statement};
@@ -358,7 +358,7 @@ impl Requests {
                     return Err(wrong("the random number is also used elsewhere; think times are independent"));
                 }
                 let (low, high) = way.draws[*draw].ranges[0];
-                let law = Law::uniform(secs(low), secs(high)).map_err(|_| wrong("negative time"))?;
+                let law = Distribution::uniform(secs(low), secs(high)).map_err(|_| wrong("negative time"))?;
                 self.note(line, "\\sleep", "the time is continuous; pgbench draws whole units".to_owned());
                 Ok(Delay::from_distribution(law))
             }

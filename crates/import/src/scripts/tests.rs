@@ -30,9 +30,9 @@ fn shop(url: &str) -> Emulation {
 #[test]
 fn jmeter_scripts_can_be_imported_again() {
     for (law, think) in [
-        (ThinkShape::Uniform, Law::uniform(0.0, 12.6).unwrap()),
-        (ThinkShape::Exponential, Law::exponential(6.3).unwrap()),
-        (ThinkShape::Constant, Law::constant(6.3).unwrap()),
+        (ThinkShape::Uniform, Distribution::uniform(0.0, 12.6).unwrap()),
+        (ThinkShape::Exponential, Distribution::exponential(6.3).unwrap()),
+        (ThinkShape::Constant, Distribution::constant(6.3).unwrap()),
     ] {
         let script = shop("http://h:81/").script(Tool::Jmeter, law).unwrap();
         let plan = read(&script, "plan.jmx", &ImportOptions::default()).unwrap().remove(0);
@@ -50,7 +50,7 @@ fn jmeter_scripts_can_be_imported_again() {
 
 #[test]
 fn workload_text_parses_to_the_workload() {
-    let law = Law::exponential(6.3).unwrap();
+    let law = Distribution::exponential(6.3).unwrap();
     let (emulation, asked) = (shop("http://h:81/"), asked("http://h:81/"));
     let text = emulation.workload_text(&asked, law.clone()).unwrap();
     let workload = Workload::parse(&text, "w.toml", &|_| Err("no file".to_owned())).unwrap();

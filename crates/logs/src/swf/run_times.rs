@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use super::Job;
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 
 /// The run times of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,7 +21,7 @@ impl RunTimes {
     ///
     /// # Errors
     /// The file cannot be read to its end, or it contains no job with a run time.
-    pub fn read(name: &str, mut log: impl BufRead) -> Result<Self, Wrong> {
+    pub fn read(name: &str, mut log: impl BufRead) -> Result<Self, InvalidValue> {
         let mut swf = Self::default();
         let mut line = Vec::new();
         for number in 1.. {
@@ -29,12 +29,12 @@ impl RunTimes {
             match log.read_until(b'\n', &mut line) {
                 Ok(0) => break,
                 Ok(_) => swf.line(name, number, &String::from_utf8_lossy(&line)),
-                Err(error) => return Err(Wrong::new(format!("{name}:{number}: read error: {error}"))),
+                Err(error) => return Err(InvalidValue::new(format!("{name}:{number}: read error: {error}"))),
             }
         }
         if swf.seconds.is_empty() {
             let first = swf.broken.first().map_or(String::new(), |first| format!("; {first}"));
-            return Err(Wrong::new(format!(
+            return Err(InvalidValue::new(format!(
                 "{name} has no job with a run time; is it in the Standard Workload Format?{first}"
             )));
         }
@@ -58,7 +58,7 @@ mod tests {
 
     const JOB: &str = "1 0 -1 1451 128 -1 -1 -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1";
 
-    fn read(text: &str) -> Result<RunTimes, Wrong> {
+    fn read(text: &str) -> Result<RunTimes, InvalidValue> {
         RunTimes::read("log.swf", text.as_bytes())
     }
 

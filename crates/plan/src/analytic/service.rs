@@ -1,6 +1,6 @@
 //! Service time distributions of the requests at a modelled server: one for all, or one per class of requests.
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_distributions::Shape;
 use offered_workload::Workload;
 use offered_workload::{Request, Server};
@@ -11,7 +11,7 @@ use crate::open::mg1::ServiceMoments;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Service {
     /// (share, distribution). Shares sum to 1. There is one entry where no request has its own distribution.
-    pub(super) classes: Vec<(f64, Law)>,
+    pub(super) classes: Vec<(f64, Distribution)>,
 }
 
 impl Service {
@@ -42,7 +42,7 @@ impl Service {
     }
 
     /// The distribution where there is only one class; `None` otherwise.
-    pub(super) fn distribution(&self) -> Option<&Law> {
+    pub(super) fn distribution(&self) -> Option<&Distribution> {
         match &self.classes[..] {
             [(_, distribution)] => Some(distribution),
             _ => None,
@@ -51,7 +51,7 @@ impl Service {
 
     /// The distribution for a policy that does not look at classes. `None` unless the mixture of the classes is a known
     /// distribution: all classes alike, or exponential with two different means (hyperexponential).
-    pub(super) fn size_blind_distribution(&self) -> Option<Law> {
+    pub(super) fn size_blind_distribution(&self) -> Option<Distribution> {
         let (_, first) = &self.classes[0];
         if self.classes.iter().all(|(_, distribution)| distribution == first) {
             return Some(first.clone());
@@ -66,7 +66,7 @@ impl Service {
         }
         let [one, other] = phases[..] else { return None };
         let (shorter, mean) = (if one.1 < other.1 { one.0 } else { other.0 }, self.mean());
-        Law::hyperexponential_with(mean, self.second_moment() / (mean * mean) - 1.0, shorter).ok()
+        Distribution::hyperexponential_with(mean, self.second_moment() / (mean * mean) - 1.0, shorter).ok()
     }
 
     /// Whether every class has the same exponential distribution.

@@ -4,7 +4,7 @@
 //! service this is the closed system of Schroeder, Wierman and Harchol-Balter's Figures 2 to 5. Think times are
 //! exponential.
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 use super::{Means, RequestStream};
 use crate::error::{positive, some};
@@ -18,7 +18,7 @@ use crate::{Error, Response};
 ///
 /// # Errors
 /// There are no users, the think time is negative, or the service does not consist of exponential phases.
-pub fn solve(service: &Law, users: u64, think: f64) -> Result<Means, Error> {
+pub fn solve(service: &Distribution, users: u64, think: f64) -> Result<Means, Error> {
     if think == 0.0 {
         let n = some("the number of users", users)?;
         let service = Phases::of(service).map(|_| service.mean())?;
@@ -34,7 +34,7 @@ pub fn solve(service: &Law, users: u64, think: f64) -> Result<Means, Error> {
 ///
 /// # Errors
 /// As [`solve`]; also a think time of zero.
-pub fn request_stream(service: &Law, users: u64, think: f64) -> Result<RequestStream, Error> {
+pub fn request_stream(service: &Distribution, users: u64, think: f64) -> Result<RequestStream, Error> {
     Ok(RequestStream::of(&chain(service, users, think)?))
 }
 
@@ -42,7 +42,7 @@ pub fn request_stream(service: &Law, users: u64, think: f64) -> Result<RequestSt
 ///
 /// # Errors
 /// As [`solve`]; also a think time of zero.
-pub fn response(service: &Law, users: u64, think: f64) -> Result<Response, Error> {
+pub fn response(service: &Distribution, users: u64, think: f64) -> Result<Response, Error> {
     let chain = chain(service, users, think)?;
     let found = chain.p.iter().enumerate().flat_map(|(there, p)| {
         let rate = (users as usize - there) as f64 / think;
@@ -51,7 +51,7 @@ pub fn response(service: &Law, users: u64, think: f64) -> Result<Response, Error
     Ok(fcfs_response(service, &Phases::of(service)?, found))
 }
 
-fn chain(service: &Law, users: u64, think: f64) -> Result<Levels, Error> {
+fn chain(service: &Distribution, users: u64, think: f64) -> Result<Levels, Error> {
     let n = some("the number of users", users)?;
     positive("the think time", think)?;
     let Phases { start, onward, end } = Phases::of(service)?;

@@ -3,8 +3,8 @@
 use super::{DoubledResponse, Emulation as Document, FewerUsers, Queueing, Target};
 use crate::Error;
 use crate::emulate::{Emulation, OpenTraffic};
-use offered_base::Wrong;
-use offered_distributions::Law;
+use offered_base::InvalidValue;
+use offered_distributions::Distribution;
 use offered_events::document::Schema;
 
 /// The traffic to emulate, and with which users.
@@ -24,7 +24,7 @@ pub struct Question<'a> {
 }
 
 /// Makes a think time distribution from its mean in seconds.
-pub type Think = fn(f64) -> Result<Law, Wrong>;
+pub type Think = fn(f64) -> Result<Distribution, InvalidValue>;
 
 /// How the number of users is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! M/G/1: Poisson arrivals, any service distribution, one server, under FCFS and under processor sharing.
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_distributions::Shape;
 
 use crate::Error;
@@ -10,7 +10,7 @@ use crate::percentile::Percentiles;
 /// The queue in steady state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mg1<'a> {
-    service: &'a Law,
+    service: &'a Distribution,
     rate: f64,
 }
 
@@ -19,7 +19,7 @@ impl<'a> Mg1<'a> {
     ///
     /// # Errors
     /// The rate or the mean service time is not above zero, or the load is 1 or more.
-    pub fn new(service: &'a Law, rate: f64) -> Result<Self, Error> {
+    pub fn new(service: &'a Distribution, rate: f64) -> Result<Self, Error> {
         below_one(positive("the rate", rate)? * positive("the service time", service.mean())?)?;
         Ok(Self { service, rate })
     }
@@ -130,7 +130,7 @@ pub struct ServiceMoments {
 
 impl ServiceMoments {
     /// Moments of a distribution.
-    pub fn of(distribution: &Law) -> Self {
+    pub fn of(distribution: &Distribution) -> Self {
         Self { mean: distribution.mean(), second: distribution.second_moment(), third: distribution.third_moment() }
     }
 

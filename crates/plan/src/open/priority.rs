@@ -2,7 +2,7 @@
 //!
 //! Source: Cobham 1954 (non-preemptive); White and Christie 1958, Kleinrock 1976, section 3.5 (preemptive-resume).
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 use crate::Error;
 use crate::error::{below_one, positive};
@@ -13,7 +13,7 @@ pub struct Class {
     /// lambda of the class, per second.
     pub rate: f64,
     /// Distribution of its service times, seconds.
-    pub service: Law,
+    pub service: Distribution,
 }
 
 /// Whether an arrival of higher priority interrupts the request in service.

@@ -15,7 +15,7 @@
 //!
 //! Source: Schrage and Miller 1966 (SRPT); Kleinrock 1976, section 3.7 and 4.6; Harchol-Balter 2013, chapters 30 to 33.
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 use crate::Error;
 use crate::error::{below_one, positive};
@@ -43,7 +43,7 @@ pub enum Policy {
 /// # Errors
 /// The rate or the mean size is not above zero, or the load is 1 or more. The second moment is infinite and the policy
 /// is SJF, LJF or PLJF. The distribution is too narrow or too wide for numeric integration.
-pub fn response(service: &Law, rate: f64, policy: Policy) -> Result<f64, Error> {
+pub fn response(service: &Distribution, rate: f64, policy: Policy) -> Result<f64, Error> {
     below_one(positive("the rate", rate)? * positive("the service time", service.mean())?)?;
     let second = service.second_moment();
     if second.is_infinite() && matches!(policy, Policy::Sjf | Policy::Ljf | Policy::Pljf) {
@@ -100,7 +100,7 @@ mod tests {
         let rows = oracle["values"].as_array().unwrap();
         assert!(rows.len() >= 48);
         for row in rows {
-            let distribution: Law = row["law"].as_str().unwrap().parse().unwrap();
+            let distribution: Distribution = row["law"].as_str().unwrap().parse().unwrap();
             let policy = match row["policy"].as_str().unwrap() {
                 "srpt" => Policy::Srpt,
                 "psjf" => Policy::Psjf,
@@ -113,7 +113,7 @@ mod tests {
             assert!((found / truth - 1.0).abs() < 1e-6, "{row}: {found}");
         }
         // 50 requests per second of mean 10 ms.
-        let distribution = Law::weibull(0.01, 2.0).unwrap();
+        let distribution = Distribution::weibull(0.01, 2.0).unwrap();
         assert_eq!(format!("{:.6}", response(&distribution, 50.0, Policy::Srpt).unwrap()), "0.014440");
     }
 
@@ -126,11 +126,11 @@ mod tests {
         fn every_distribution_is_solved_or_refused(kind in 0..5, spread in -3.0..3.0f64, load in 0.05..0.95f64) {
             let wide = 10f64.powf(spread);
             let distribution = match kind {
-                0 => Law::gamma(0.01, wide),
-                1 => Law::lognormal(0.01, wide),
-                2 => Law::weibull(0.01, 10f64.powf(spread / 3.0)),
-                3 => Law::hyperexponential(0.01, 1.0 + wide),
-                _ => Law::bounded_pareto(0.001, 0.001 * (1.0 + wide), 1.5),
+                0 => Distribution::gamma(0.01, wide),
+                1 => Distribution::lognormal(0.01, wide),
+                2 => Distribution::weibull(0.01, 10f64.powf(spread / 3.0)),
+                3 => Distribution::hyperexponential(0.01, 1.0 + wide),
+                _ => Distribution::bounded_pareto(0.001, 0.001 * (1.0 + wide), 1.5),
             }.unwrap();
             let rate = load / distribution.mean();
             let answers = ALL.map(|policy| response(&distribution, rate, policy));

@@ -10,7 +10,7 @@
 //!
 //! Source: Bini and Meini 1996; Latouche and Ramaswami 1999, chapters 6 and 8.
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 use crate::matrix::{Eliminated, Matrix};
 use crate::phase_type::{Phases, fcfs_response};
@@ -27,7 +27,7 @@ const TOLERANCE: f64 = 1e-10;
 
 /// Solves `sessions` sessions per second at a load below 1. After a response a session continues with probability
 /// `stay` (above 0), after an exponential think time of mean `think` seconds (above 0).
-pub(super) fn solve(sessions: f64, stay: f64, think: f64, service: &Law) -> Result<Response, Error> {
+pub(super) fn solve(sessions: f64, stay: f64, think: f64, service: &Distribution) -> Result<Response, Error> {
     let phases = Phases::of(service)?;
     let requests = sessions / (1.0 - stay);
     let thinkers = requests * stay * think;
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn response_lies_between_its_limits_and_approaches_both() {
-        let service = Law::hyperexponential(10.0, 8.0).unwrap();
+        let service = Distribution::hyperexponential(10.0, 8.0).unwrap();
         let limits = SessionStream::new(0.015, 0.75).unwrap().fcfs_limits(&service).unwrap();
         let at = |think| solve(0.015, 0.75, think, &service).unwrap();
         near(at(1e-3).mean, limits.no_think, 1e-4);
@@ -211,7 +211,7 @@ mod tests {
     /// Exponential service has product form, whatever the think time (Baskett et al. 1975).
     #[test]
     fn think_time_does_not_matter_with_exponential_service() {
-        let service = Law::exponential(0.01).unwrap();
+        let service = Distribution::exponential(0.01).unwrap();
         for (sessions, stay, think) in [(9.0, 0.9, 0.5), (40.0, 0.5, 0.002), (16.0, 0.8, 2.0)] {
             let found = solve(sessions, stay, think, &service).unwrap();
             let requests = sessions / (1.0 - stay);
@@ -241,10 +241,10 @@ mod tests {
 
     #[test]
     fn too_large_chains_are_refused() {
-        let service = Law::hyperexponential(0.001, 100.0).unwrap();
+        let service = Distribution::hyperexponential(0.001, 100.0).unwrap();
         assert!(solve(50.0, 0.95, 60.0, &service).is_err());
-        assert!(solve(1.0, 0.5, 1.0, &Law::constant(0.1).unwrap()).is_err());
-        let hardly = Law::hyperexponential(0.01 * (1.0 - 1e-9), 8.0).unwrap();
+        assert!(solve(1.0, 0.5, 1.0, &Distribution::constant(0.1).unwrap()).is_err());
+        let hardly = Distribution::hyperexponential(0.01 * (1.0 - 1e-9), 8.0).unwrap();
         assert!(solve(50.0, 0.5, 2e-2, &hardly).is_err(), "load 1 - 1e-9 has too many levels");
     }
 }

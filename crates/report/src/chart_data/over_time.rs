@@ -209,7 +209,7 @@ impl OverTime {
     fn count_end(&mut self, event: &Event, cell: usize, zeros: impl Fn() -> Vec<u64>) {
         self.bytes_in[cell] = self.bytes_in[cell].saturating_add(event.bytes_in);
         self.bytes_out[cell] = self.bytes_out[cell].saturating_add(event.bytes_out);
-        if event.outcome.is_answer() {
+        if event.outcome.is_response() {
             self.completed[cell] += 1;
         }
         if event.outcome != Outcome::Ok {

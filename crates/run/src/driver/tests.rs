@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use offered_base::Share;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_workload::Workload;
 
 use super::*;
@@ -145,7 +145,7 @@ fn drive_slow(rate: u64, late: Late, stop_first: bool) -> Vec<Event> {
     let workload = workload(&text);
     let mut sink: Vec<Event> = Vec::new();
     let stop = AtomicBool::new(stop_first);
-    let law = Law::constant(0.001).unwrap();
+    let law = Distribution::constant(0.001).unwrap();
     Driver {
         agenda: workload.agenda(Share::ALL),
         mix: workload.mix(),
@@ -186,7 +186,7 @@ fn late_requests_are_sent_until_shortly_after_the_end() {
     assert_eq!(events.len(), 10_000);
     let (sent, unsent): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.sent.is_some());
     assert!((2900..3200).contains(&sent.len()), "{}", sent.len());
-    assert!(unsent.iter().all(|event| event.error == Some(Reason::Over)));
+    assert!(unsent.iter().all(|event| event.error == Some(Reason::RunOver)));
 }
 
 #[test]

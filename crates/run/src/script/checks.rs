@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use offered_events::Failed;
+use offered_events::FailedCheck;
 use offered_workload::digest;
 use offered_workload::script::{self, Otherwise, Sizes, Which};
 use regex::bytes::Regex;
@@ -255,7 +255,7 @@ impl Script {
         (status, reply): (u16, &Response),
         state: Option<&SessionState>,
         failed: Option<&str>,
-    ) -> (Vec<(String, Option<String>)>, Option<Failed>) {
+    ) -> (Vec<(String, Option<String>)>, Option<FailedCheck>) {
         let request = &self.requests[usize::from(label)];
         let value = |extraction: &Extraction| state.and_then(|state| state.value(extraction.slot)).map(str::to_owned);
         let extracted = request.extract.iter().map(|extraction| (extraction.name.clone(), value(extraction))).collect();
@@ -268,7 +268,7 @@ impl Script {
             let missing = || request.extract.iter().find(|extraction| extraction.check() == name);
             let missing = || missing().map(|extraction| (format!("{} is there", extraction.location), None));
             let (wanted, found) = failed_check.or_else(missing)?;
-            Some(Failed { check: name.to_owned(), wanted, found: found.map(|found| truncated(&found)) })
+            Some(FailedCheck { check: name.to_owned(), expected: wanted, found: found.map(|found| truncated(&found)) })
         });
         (extracted, failed)
     }

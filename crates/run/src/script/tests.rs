@@ -1,5 +1,5 @@
 use offered_base::{Instant, Nanos, Purpose, Seed};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use proptest::prelude::*;
 
 use super::*;
@@ -478,7 +478,7 @@ fn requests_contain_the_work_that_a_simulation_draws() {
     let workload = Workload::parse(text, "w.toml", &|_| Err(String::new())).unwrap();
     let script = Script::new(&workload, workload.target().unwrap()).unwrap();
     let path = |label| script.request(label, RequestContext { label, ..AT }, None, Instant::ZERO).unwrap().path;
-    let drawn = Law::exponential(0.01).unwrap().draw(Seed(9), Purpose::Size, AT.session, AT.step);
+    let drawn = Distribution::exponential(0.01).unwrap().draw(Seed(9), Purpose::Size, AT.session, AT.step);
     let ns = Nanos::from_secs_f64(drawn).0;
     assert_eq!(path(0), format!("/a?{}.{:06}&0.{ns:09}", ns / 1_000_000, ns % 1_000_000));
     assert_eq!(path(1), "/b?7.500000");

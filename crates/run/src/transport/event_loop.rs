@@ -197,7 +197,7 @@ fn expire<H, S: SocketHandler<H>>(served: &mut S, now: Instant, completions: &mu
         let (event_loop, connections, _) = served.parts();
         let opening = |key, serial| connections.get(key).is_some_and(|connection| connection.is_connecting(serial));
         let Some(key) = event_loop.connect_deadlines.pop_expired(now, opening) else { break };
-        let reason = Reason::NotConnected(event_loop.connect_deadlines.timeout());
+        let reason = Reason::ConnectTimeout(event_loop.connect_deadlines.timeout());
         served.on_connect_timeout(key, (Outcome::Timeout, reason), completions);
     }
     loop {

@@ -127,7 +127,7 @@ impl<E: CompletionSink> SocketHandler<E> for Http1 {
     }
 
     fn on_response_timeout(&mut self, key: usize, within: Nanos, sink: &mut E) {
-        self.fail(key, (Outcome::Timeout, Reason::NotAnswered(within)), sink);
+        self.fail(key, (Outcome::Timeout, Reason::ResponseTimeout(within)), sink);
     }
 }
 

@@ -121,7 +121,7 @@ impl SocketHandler<Vec<Completion>> for Http2 {
     }
 
     fn on_response_timeout(&mut self, key: usize, within: Nanos, completions: &mut Vec<Completion>) {
-        self.fail_or_resend(key, (Outcome::Timeout, Reason::NotAnswered(within)), completions);
+        self.fail_or_resend(key, (Outcome::Timeout, Reason::ResponseTimeout(within)), completions);
     }
 
     fn after_sockets(&mut self, completions: &mut Vec<Completion>) {

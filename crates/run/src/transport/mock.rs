@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use offered_base::{Instant, Nanos, Purpose, Seed};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_events::{Event, Outcome};
 use offered_schedule::Launch;
 
@@ -16,7 +16,7 @@ use super::{Client, Transport, new_event};
 pub(crate) struct Mock {
     now: Instant,
     seed: Seed,
-    response: Law,
+    response: Distribution,
     worker: u16,
     in_flight: BinaryHeap<Reverse<PendingResponse>>,
 }
@@ -32,7 +32,7 @@ struct PendingResponse {
 
 impl Mock {
     /// A server whose response times, in seconds, follow `response`. Each is a function of `seed`, session and step.
-    pub(crate) fn new(seed: Seed, response: Law, worker: u16) -> Self {
+    pub(crate) fn new(seed: Seed, response: Distribution, worker: u16) -> Self {
         Self { now: Instant::ZERO, seed, response, worker, in_flight: BinaryHeap::new() }
     }
 

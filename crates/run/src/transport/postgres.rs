@@ -146,8 +146,8 @@ impl SocketHandler<Vec<Completion>> for Postgres {
         let Exchange { event, on, .. } = self.exchanges.remove(key);
         let now = self.event_loop.clock.now();
         let (reason, waited) = match on {
-            Some(_) => (Reason::NotAnswered(within), event.waited),
-            None => (Reason::NoneFree(within), event.sent.map(|sent| sent.until(now))),
+            Some(_) => (Reason::ResponseTimeout(within), event.waited),
+            None => (Reason::PoolTimeout(within), event.sent.map(|sent| sent.until(now))),
         };
         let error = Some(reason);
         completions

@@ -113,7 +113,7 @@ impl Probe {
         while !self.stream.is_open() {
             let left = self.clock.now().until(Instant::ZERO + timeout);
             if left == Nanos::ZERO {
-                return Err((Outcome::Timeout, Reason::NotConnected(timeout)));
+                return Err((Outcome::Timeout, Reason::ConnectTimeout(timeout)));
             }
             self.poller.wait(Some(left), &mut ready).map_err(system_failure)?;
             for ready in &ready {

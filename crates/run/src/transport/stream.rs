@@ -185,7 +185,7 @@ impl Stream {
         while !stream.is_open() {
             let left = clock.now().until(Instant::ZERO + timeout);
             if left == Nanos::ZERO {
-                return Err((Outcome::Timeout, Reason::NotConnected(timeout)));
+                return Err((Outcome::Timeout, Reason::ConnectTimeout(timeout)));
             }
             poller.wait(Some(left), &mut ready).map_err(system)?;
             for ready in &ready {

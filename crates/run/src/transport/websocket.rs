@@ -246,7 +246,7 @@ impl WebSocket {
                     .exchange
                     .as_ref()
                     .and_then(|exchange| self.setup.expected[usize::from(exchange.event.label)].chat.listen);
-                self.fail(key, (Outcome::Timeout, Reason::NotConnected(listen.unwrap_or_default())), completions);
+                self.fail(key, (Outcome::Timeout, Reason::ConnectTimeout(listen.unwrap_or_default())), completions);
             }
         }
         loop {
@@ -295,7 +295,7 @@ impl SocketHandler<Vec<Completion>> for WebSocket {
     }
 
     fn on_response_timeout(&mut self, key: usize, within: Nanos, completions: &mut Vec<Completion>) {
-        self.fail(key, (Outcome::Timeout, Reason::NotAwaited(within)), completions);
+        self.fail(key, (Outcome::Timeout, Reason::ExpectTimeout(within)), completions);
     }
 }
 

@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 use std::fmt;
 use std::sync::Arc;
 
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 use offered_base::time::{Instant, Nanos, Rate, written_number};
 
 /// A rate over time with an exact running total and its exact inverse.
@@ -102,9 +102,9 @@ impl Profile {
     ///
     /// # Errors
     /// A ramp over no time, or from zero to zero.
-    pub fn ramp(from: f64, to: f64, over: Nanos) -> Result<Self, Wrong> {
+    pub fn ramp(from: f64, to: f64, over: Nanos) -> Result<Self, InvalidValue> {
         if over == Nanos::ZERO {
-            return Err(Wrong::new("a ramp must last longer than 0s"));
+            return Err(InvalidValue::new("a ramp must last longer than 0s"));
         }
         Self::pieces(&[(from, to, over)], Some(to), Given::Ramp(from, to, over))
     }
@@ -113,9 +113,9 @@ impl Profile {
     ///
     /// # Errors
     /// No steps, a step of no time, or only zero rates.
-    pub fn steps(steps: &[(f64, Nanos)]) -> Result<Self, Wrong> {
+    pub fn steps(steps: &[(f64, Nanos)]) -> Result<Self, InvalidValue> {
         if steps.is_empty() || steps.iter().any(|(_, time)| *time == Nanos::ZERO) {
-            return Err(Wrong::new(
+            return Err(InvalidValue::new(
                 "steps must be a list like [[\"10/s\", \"1m\"], [\"50/s\", \"2m\"]], each longer than 0s",
             ));
         }
@@ -127,9 +127,9 @@ impl Profile {
     ///
     /// # Errors
     /// No counts, only zeros, or an interval of no time.
-    pub fn counts(counts: &[f64], interval: Nanos) -> Result<Self, Wrong> {
+    pub fn counts(counts: &[f64], interval: Nanos) -> Result<Self, InvalidValue> {
         if interval == Nanos::ZERO {
-            return Err(Wrong::new("the interval of counts must be longer than 0s"));
+            return Err(InvalidValue::new("the interval of counts must be longer than 0s"));
         }
         let per_sec = |count: &f64| count / interval.as_secs_f64();
         let pieces: Vec<_> = counts.iter().map(|c| (per_sec(c), per_sec(c), interval)).collect();
@@ -140,21 +140,21 @@ impl Profile {
     ///
     /// # Errors
     /// A mean that is not above zero, an amplitude above the mean (the rate would be negative), or no period.
-    pub fn sine(mean: f64, amplitude: f64, period: Nanos) -> Result<Self, Wrong> {
+    pub fn sine(mean: f64, amplitude: f64, period: Nanos) -> Result<Self, InvalidValue> {
         if !(mean > 0.0 && (0.0..=mean).contains(&amplitude)) || period == Nanos::ZERO {
-            return Err(Wrong::new(
+            return Err(InvalidValue::new(
                 "a sine needs mean > 0, an amplitude not above the mean, and a period longer than 0s",
             ));
         }
         Ok(Self(Kind::Sine { mean, amplitude, period: period.as_secs_f64() }))
     }
 
-    fn pieces(list: &[(f64, f64, Nanos)], hold: Option<f64>, given: Given) -> Result<Self, Wrong> {
+    fn pieces(list: &[(f64, f64, Nanos)], hold: Option<f64>, given: Given) -> Result<Self, InvalidValue> {
         if list.iter().any(|(a, b, _)| !(a.is_finite() && b.is_finite() && *a >= 0.0 && *b >= 0.0)) {
-            return Err(Wrong::new("rates and counts must be numbers of zero or more"));
+            return Err(InvalidValue::new("rates and counts must be numbers of zero or more"));
         }
         if list.iter().all(|(a, b, _)| *a == 0.0 && *b == 0.0) {
-            return Err(Wrong::new("a rate profile needs at least one rate above zero"));
+            return Err(InvalidValue::new("a rate profile needs at least one rate above zero"));
         }
         let mut pieces = Vec::with_capacity(list.len() + 1);
         let (mut start, mut before) = (0.0, 0.0);

@@ -94,7 +94,7 @@ fn each_pattern_has_its_cov_and_its_dispersion() {
             "{name}: dispersion {d}, not {expected_dispersion}"
         );
     };
-    let gamma = Law::gamma(1.0, 2.25).unwrap();
+    let gamma = Distribution::gamma(1.0, 2.25).unwrap();
     check("poisson", Process::Poisson, Batch::Single, 1.0, 1.0);
     check("constant", Process::Constant, Batch::Single, 0.0, 0.0);
     check("fixed count", Process::FixedCount, Batch::Single, 1.0, 1.0);
@@ -187,9 +187,9 @@ proptest! {
             0 => Process::Poisson,
             1 => Process::Constant,
             2 => Process::FixedCount,
-            3 => Process::Renewal(Law::gamma(1.0, 4.0).unwrap()),
+            3 => Process::Renewal(Distribution::gamma(1.0, 4.0).unwrap()),
             4 => Process::Modulated(Modulation::new(&[0.0, 5.0], &[Nanos::from_secs(1), Nanos::from_millis(200)]).unwrap()),
-            _ => Process::Renewal(Law::uniform(0.0, 1.0).unwrap()),
+            _ => Process::Renewal(Distribution::uniform(0.0, 1.0).unwrap()),
         };
         let batch = [Batch::Single, Batch::Fixed(3), Batch::Geometric(2.5)][batch];
         let profile = if seed % 2 == 0 { Profile::sine(per_sec as f64, per_sec as f64, Nanos::from_secs(7)).unwrap() } else { Profile::constant(Rate::new(per_sec, Nanos::from_secs(1)).unwrap()) };

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use offered_base::{Instant, Nanos, Purpose, Seed, Stream, Wrong};
-use offered_distributions::Law;
+use offered_base::{Instant, InvalidValue, Nanos, Purpose, Seed, Stream};
+use offered_distributions::Distribution;
 
 use super::{Discipline, Job, earliest};
 
@@ -15,7 +15,7 @@ pub struct Station {
     /// Its servers and queue; a delay station is [`Infinite`](super::Infinite).
     pub discipline: Box<dyn Discipline + Send>,
     /// Service time per visit, seconds.
-    pub service: Law,
+    pub service: Distribution,
     /// Mean visits per request, above zero. A request makes the whole number of visits below it, and one more with the
     /// probability that yields the mean.
     pub visits: f64,
@@ -60,9 +60,9 @@ impl Network {
     ///
     /// # Errors
     /// There are no visits at all, or more than a million to one station.
-    pub fn new(stations: Vec<Station>, seed: Seed) -> Result<Self, Wrong> {
+    pub fn new(stations: Vec<Station>, seed: Seed) -> Result<Self, InvalidValue> {
         if stations.iter().any(|station| station.visits > MAX_VISITS) {
-            return Err(Wrong::new("a request may visit a station at most a million times; lower `visits`"));
+            return Err(InvalidValue::new("a request may visit a station at most a million times; lower `visits`"));
         }
         let most = |station: &Station| {
             let (whole, more) = station.whole_and_more();
@@ -78,7 +78,7 @@ impl Network {
             .flat_map(|round| stations.iter().enumerate().filter_map(move |one| visit(one, round)))
             .collect();
         if route.is_empty() {
-            return Err(Wrong::new("a network needs at least one station with at least one visit"));
+            return Err(InvalidValue::new("a network needs at least one station with at least one visit"));
         }
         let sizes = (1..=stations.len() as u64).map(|k| seed.at(Purpose::Size, u64::MAX - k, 0)).collect();
         Ok(Self {

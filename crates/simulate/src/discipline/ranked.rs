@@ -1,7 +1,7 @@
 //! Ranks: the order of jobs in disciplines that serve by order.
 
-use offered_base::{Nanos, Seed, Stream, Wrong};
-use offered_distributions::Law;
+use offered_base::{InvalidValue, Nanos, Seed, Stream};
+use offered_distributions::Distribution;
 use offered_schedule::heap::Heap;
 
 use super::{Job, WaitingQueue};
@@ -27,7 +27,7 @@ pub enum SizeEstimate {
     /// The mean size of its class; one entry per class.
     ClassMean(Vec<Nanos>),
     /// The size times lognormal noise of mean 1, sampled in the order of arrival.
-    Noisy(Law, Box<Stream>),
+    Noisy(Distribution, Box<Stream>),
 }
 
 impl SizeEstimate {
@@ -35,8 +35,8 @@ impl SizeEstimate {
     ///
     /// # Errors
     /// `scv` is not above zero. Without noise use [`SizeEstimate::Exact`].
-    pub fn noisy(scv: f64, seed: Seed) -> Result<Self, Wrong> {
-        Ok(Self::Noisy(Law::lognormal(1.0, scv)?, Box::new(seed.stream(offered_base::Purpose::Size))))
+    pub fn noisy(scv: f64, seed: Seed) -> Result<Self, InvalidValue> {
+        Ok(Self::Noisy(Distribution::lognormal(1.0, scv)?, Box::new(seed.stream(offered_base::Purpose::Size))))
     }
 
     /// Estimate for this job; 0 for a class without a mean.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use offered_base::{Instant, Nanos, Wrong};
+use offered_base::{Instant, InvalidValue, Nanos};
 use offered_schedule::heap::Heap;
 
 use super::{Discipline, Job};
@@ -31,9 +31,9 @@ impl RoundRobin {
     ///
     /// # Errors
     /// The quantum is zero.
-    pub fn new(servers: u32, quantum: Nanos) -> Result<Self, Wrong> {
+    pub fn new(servers: u32, quantum: Nanos) -> Result<Self, InvalidValue> {
         if quantum == Nanos::ZERO {
-            return Err(Wrong::new(
+            return Err(InvalidValue::new(
                 "the quantum of round robin must be above zero, for example rr:10ms; use ps instead of a zero quantum",
             ));
         }

@@ -4,7 +4,7 @@ mod properties;
 mod theory;
 
 use offered_base::{Instant, Nanos, Purpose, Seed};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn drain(server: &mut dyn Discipline, until: Instant, done: &mut Vec<(Instant, J
 
 /// Jobs of a Poisson stream. The class is the phase of a hyperexponential distribution, else 0. Times are in units of
 /// `unit`.
-fn poisson(seed: u64, jobs: u64, load: f64, distribution: &Law) -> Vec<Job> {
+fn poisson(seed: u64, jobs: u64, load: f64, distribution: &Distribution) -> Vec<Job> {
     let mut gaps = Seed(seed).stream(Purpose::Arrivals);
     let mut sizes = Seed(seed).stream(Purpose::Size);
     let mut at = 0.0;

@@ -151,13 +151,13 @@ impl Batches {
 mod tests {
     use super::*;
     use offered_base::{Purpose, Seed};
-    use offered_distributions::Law;
+    use offered_distributions::Distribution;
 
     #[test]
     fn a_thousand_classes_fit_in_a_hundred_megabytes() {
         let classes = 1000;
         let mut batches = Batches::new(classes, false);
-        let distribution = Law::exponential(1e7).unwrap();
+        let distribution = Distribution::exponential(1e7).unwrap();
         let mut stream = Seed(5).stream(Purpose::Size);
         for i in 0..3_000_000 {
             let (response, slowdown) = (distribution.sample(&mut stream), 1.0 + distribution.sample(&mut stream) / 1e6);

@@ -117,10 +117,10 @@ impl<const BITS: u32> Tally<BITS> {
 mod tests {
     use super::*;
     use offered_base::{Purpose, Seed};
-    use offered_distributions::Law;
+    use offered_distributions::Distribution;
 
     fn percentiles_are_within<const BITS: u32>(error: f64) {
-        let distribution = Law::exponential(1e7).unwrap();
+        let distribution = Distribution::exponential(1e7).unwrap();
         let mut stream = Seed(3).stream(Purpose::Size);
         let mut values: Vec<f64> = (0..200_000).map(|_| distribution.sample(&mut stream)).collect();
         let (mut one, mut two) = (Tally::<BITS>::default(), Tally::<BITS>::default());

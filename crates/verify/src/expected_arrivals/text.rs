@@ -2,19 +2,19 @@
 
 use std::str::FromStr;
 
-use offered_base::Wrong;
-use offered_distributions::Law;
+use offered_base::InvalidValue;
+use offered_distributions::Distribution;
 
 use super::ExpectedArrivals;
 
 /// `poisson`, `poisson-fixed-count`, `constant`, `gamma:COV` (gamma-distributed gaps with that CoV), `closed:USERS:THINK` (a distribution, as in
 /// `closed:200:uniform:0s,12.5s`), `partly-open`, and `other` for anything else.
 impl FromStr for ExpectedArrivals {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong = |why: &str| {
-            Wrong::new(format!(
+            InvalidValue::new(format!(
                 "`{text}` {why}; write poisson, poisson-fixed-count, constant, gamma:1.5, closed:200:uniform:0s,12.5s, \
                  partly-open or other"
             ))
@@ -35,7 +35,7 @@ impl FromStr for ExpectedArrivals {
                     .split_once(':')
                     .ok_or_else(|| wrong("needs a number of users and a think-time distribution"))?;
                 match users.parse() {
-                    Ok(users) if users > 0 => Ok(Self::Closed { users, think: think.parse::<Law>()? }),
+                    Ok(users) if users > 0 => Ok(Self::Closed { users, think: think.parse::<Distribution>()? }),
                     _ => Err(wrong("needs a number of users above zero")),
                 }
             }

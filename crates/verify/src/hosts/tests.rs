@@ -1,5 +1,5 @@
 use offered_base::{Nanos, Purpose, Seed};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_events::{Event, Outcome};
 
 use super::*;
@@ -239,7 +239,7 @@ fn demands_of(seed: u64, utilisation: f64) -> Result<Demands, Option<String>> {
     const RUN: f64 = 120.0;
     let rate = utilisation / (0.8 * SMALL + 0.2 * LARGE);
     let mut draw = Seed(seed).at(Purpose::Think, 0, 0);
-    let (gap, small, large) = (Law::exponential(1.0 / rate), Law::exponential(SMALL), Law::exponential(LARGE));
+    let (gap, small, large) = (Distribution::exponential(1.0 / rate), Distribution::exponential(SMALL), Distribution::exponential(LARGE));
     let (gap, small, large) = (gap.unwrap(), small.unwrap(), large.unwrap());
     let (mut at, mut free, mut events, mut busy) = (0.0, 0.0_f64, Vec::new(), vec![(0.0, 0.0)]);
     let mut used = 0.0;

@@ -1,7 +1,7 @@
 //! Runs of `offered`: their specification, the behaviour of their generator, and the cause of deviations.
 
 use offered_base::{Instant, Nanos, Seed, Share};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_events::recording::{Calibrated, Evidence};
 use offered_events::{Event, Outcome, Recording};
 use offered_workload::Workload;
@@ -319,10 +319,10 @@ fn early_requests_are_detected() {
 #[test]
 fn other_arrivals_are_not_compared_with_poisson() {
     let criteria = Criteria {
-        expected: ExpectedArrivals::Closed { users: 20, think: Law::constant(0.999).unwrap() },
+        expected: ExpectedArrivals::Closed { users: 20, think: Distribution::constant(0.999).unwrap() },
         ..Criteria::default()
     };
-    let run = ours(closed(20, &Law::constant(0.999).unwrap(), 60.0, 1));
+    let run = ours(closed(20, &Distribution::constant(0.999).unwrap(), 60.0, 1));
     let verdict = verify(&run, &criteria);
     assert_eq!(verdict.validity, Validity::Valid, "{:?}", verdict.findings);
     // The initial phases of 20 users give a CoV of 1.10 that persists round after round.
@@ -335,7 +335,7 @@ fn other_arrivals_are_not_compared_with_poisson() {
     assert_eq!(verdict.reason, "the sent rate was 50 % of the target rate");
     // A replayed trace may be over-dispersed: replayed correctly, replayed late, and without scheduled times.
     let bursts =
-        |intent_known| Recording { intent_known, ..renewal(5000, &Law::hyperexponential(0.01, 4.0).unwrap(), 1) };
+        |intent_known| Recording { intent_known, ..renewal(5000, &Distribution::hyperexponential(0.01, 4.0).unwrap(), 1) };
     let replay = Criteria {
         expected: ExpectedArrivals::Other { what: "a replayed trace".into(), system: None },
         ..Criteria::default()
@@ -498,7 +498,7 @@ fn counts_distinguish_poisson_from_closed_users_with_the_same_gaps() {
     assert_eq!(judgement(Check::ThinkTime), CheckResult::Passed);
     // Real closed users pass as often as promised for runs of `offered`; too short a run is not checked.
     let dispersion = |secs, seed| {
-        let run = ours(closed(50, &Law::uniform(0.0, 2.0).unwrap(), secs, seed));
+        let run = ours(closed(50, &Distribution::uniform(0.0, 2.0).unwrap(), secs, seed));
         let criteria = Criteria { expected: "closed:50:uniform:0s,2s".parse().unwrap(), ..Criteria::default() };
         let verdict = verify(&run, &criteria);
         verdict.finding(Check::ClosedDispersion).unwrap().result
@@ -540,7 +540,7 @@ fn one_share_of_a_poisson_run_has_erlang_gaps() {
         (&whole.expected, &share.expected),
         (&ExpectedArrivals::Poisson, &ExpectedArrivals::Renewal { cov: 0.5 })
     );
-    let every_fourth = renewal(4000, &Law::erlang(4, 0.04).unwrap(), 1);
+    let every_fourth = renewal(4000, &Distribution::erlang(4, 0.04).unwrap(), 1);
     assert_eq!(verify(&every_fourth, &share).validity, Validity::Valid);
     assert_eq!(verify(&every_fourth, &whole).validity, Validity::Invalid);
 }
@@ -555,7 +555,7 @@ fn poisson_runs_are_rarely_rejected() {
 
 #[test]
 fn few_closed_requests_are_rarely_rejected() {
-    let think = Law::exponential(0.2).unwrap();
+    let think = Distribution::exponential(0.2).unwrap();
     let criteria =
         Criteria { expected: ExpectedArrivals::Closed { users: 5, think: think.clone() }, ..Criteria::default() };
     let refused = |secs: f64| {

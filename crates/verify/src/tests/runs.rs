@@ -1,7 +1,7 @@
 //! Several runs in one file, and one run that paused.
 
 use offered_base::{Instant, Nanos};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_events::Recording;
 
 use super::{Edit as _, S, closed, launched, poisson, verify};
@@ -85,7 +85,7 @@ fn a_busy_run_with_one_stall_is_one_run() {
 fn users_who_start_again_are_another_run() {
     // 40 users who start one after another, like JMeter threads; twice.
     let run = || {
-        let mut run = closed(40, &Law::exponential(1.0).unwrap(), 60.0, 1);
+        let mut run = closed(40, &Distribution::exponential(1.0).unwrap(), 60.0, 1);
         for event in run.edit().iter_mut() {
             let later = |at: Instant| at + Nanos(event.session * 200_000_000);
             (event.intended, event.sent, event.done) =
@@ -97,7 +97,7 @@ fn users_who_start_again_are_another_run() {
     assert_eq!((verdict.pattern, verdict.runs.len()), (Pattern::SeveralRuns, 2), "{:?}", verdict.warnings);
     assert!(verdict.warnings[0].message.contains("the same users start in the same order"), "{:?}", verdict.warnings);
     // The same users, in any order, after a stall.
-    let mut on = closed(40, &Law::exponential(1.0).unwrap(), 120.0, 3);
+    let mut on = closed(40, &Distribution::exponential(1.0).unwrap(), 120.0, 3);
     for event in on.edit().iter_mut().filter(|event| event.intended > Instant::from_secs(60)) {
         let later = |at: Instant| at + Nanos::from_secs(20);
         (event.intended, event.sent, event.done) =

@@ -1,7 +1,7 @@
 //! The tally of runs on the virtual clock agrees with the verdict on all their events.
 
 use offered_base::Share;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_events::Recording;
 use offered_run::{Generator, Load};
 use offered_verify::{Pattern, Validity, verify};
@@ -13,7 +13,7 @@ fn workload(text: &str) -> Workload {
 }
 
 /// All events of a run of `workload` with this response time distribution.
-fn events(workload: &Workload, response: &Law) -> Vec<Event> {
+fn events(workload: &Workload, response: &Distribution) -> Vec<Event> {
     let generator = Generator::new(workload.clone(), Share::ALL, Load::Mock(response.clone())).unwrap();
     let (_, sinks) = generator.run(None, Vec::<Event>::new, |_| ()).unwrap();
     sinks.into_iter().flatten().collect()
@@ -34,7 +34,7 @@ const OPEN: &str = "seed = 3\nduration = \"20s\"\nskip_first = \"2s\"\narrivals.
 #[test]
 fn the_final_snapshot_agrees_with_the_verdict() {
     let workload = workload(OPEN);
-    let events = events(&workload, &Law::exponential(0.02).unwrap());
+    let events = events(&workload, &Distribution::exponential(0.02).unwrap());
     let mut tally = Tally::new(&workload, 1.0);
     // Snapshots during the run must not affect later ones.
     for (second, batch) in events.chunks(500).enumerate() {
@@ -61,7 +61,7 @@ fn the_final_snapshot_agrees_with_the_verdict() {
 #[test]
 fn the_order_of_events_does_not_matter() {
     let workload = workload(OPEN);
-    let mut events = events(&workload, &Law::exponential(0.5).unwrap());
+    let mut events = events(&workload, &Distribution::exponential(0.5).unwrap());
     let last = |events: &[Event]| {
         let mut tally = Tally::new(&workload, 1.0);
         tally.add(events);
@@ -112,7 +112,7 @@ fn a_changing_target_rate_is_the_current_one() {
 
 #[test]
 fn partly_open_and_closed_systems_have_their_own_criteria() {
-    let response = Law::exponential(0.02).unwrap();
+    let response = Distribution::exponential(0.02).unwrap();
     let partly = "seed = 3\nduration = \"200s\"\n[arrivals]\npartly_open = { rate = \"50/s\", stay = 0.8, think = { exponential = \"1s\" } }\n";
     let closed =
         "seed = 3\nduration = \"100s\"\n[arrivals]\nclosed = { users = 50, think = { exponential = \"1s\" } }\n";
@@ -149,7 +149,7 @@ fn the_first_failed_threshold_that_ends_a_run_is_reported_once_it_may() {
          \"p99\" = {{ bound = \"< 1s\", stop = true }}\n"
     );
     let workload = workload(&text);
-    let events = events(&workload, &Law::constant(0.05).unwrap());
+    let events = events(&workload, &Distribution::constant(0.05).unwrap());
     let mut tally = Tally::new(&workload, 1.0);
     assert!(tally.can_stop() && !Tally::new(&self::workload(OPEN), 1.0).can_stop());
     tally.add(&events[..4000]);

@@ -43,7 +43,7 @@ fn the_law_of_a_class_is_that_of_what_is_asked_for() {
     // One size is a constant, which theory knows best; that may be none at all.
     for (service, mean) in [("5ms", 0.005), ("0s", 0.0)] {
         let all = catalogue(&format!("path,service\n/a,{service}\n/b,{service}\n"));
-        assert_eq!(OneOf::each(&all).next().unwrap().law(), Some(&Law::constant(mean).unwrap()));
+        assert_eq!(OneOf::each(&all).next().unwrap().law(), Some(&Distribution::constant(mean).unwrap()));
     }
 }
 

@@ -9,145 +9,145 @@ use crate::script::{
 };
 use crate::template::{ALWAYS, is_name};
 use crate::write::statuses;
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 use offered_distributions::Shape;
 
 /// A variable that a text can say.
-pub(crate) fn check_variable(Variable { name, source, per, env }: &Variable) -> Result<(), Wrong> {
+pub(crate) fn check_variable(Variable { name, source, per, env }: &Variable) -> Result<(), InvalidValue> {
     check_name(name)?;
     match (source, env) {
         (Source::Constant(_), Some(_)) | (Source::Uuid | Source::Sequence(_), None) => Ok(()),
         (Source::Constant(Ok(_)), None) if *per == Per::Session => Ok(()),
         (Source::Constant(Ok(_)), None) => {
-            Err(Wrong::new("is the same for all; only what changes is taken per something"))
+            Err(InvalidValue::new("is the same for all; only what changes is taken per something"))
         }
-        (Source::Constant(Err(_)), None) => Err(Wrong::new("a constant has a value")),
+        (Source::Constant(Err(_)), None) => Err(InvalidValue::new("a constant has a value")),
         (Source::Feeder(feeder), None) => check_feeder(feeder),
         (Source::Random(draw), None) => check_draw(draw),
         (Source::Work(_), None) if *per == Per::Request => Ok(()),
-        (Source::Work(_), None) => Err(Wrong::new("each request brings work of its own; take `per` out")),
-        (_, Some(_)) => Err(Wrong::new("a variable of the environment has one value")),
+        (Source::Work(_), None) => Err(InvalidValue::new("each request brings work of its own; take `per` out")),
+        (_, Some(_)) => Err(InvalidValue::new("a variable of the environment has one value")),
     }
 }
 
-fn check_feeder(Feeder { file, order, at_end, columns, .. }: &Feeder) -> Result<(), Wrong> {
+fn check_feeder(Feeder { file, order, at_end, columns, .. }: &Feeder) -> Result<(), InvalidValue> {
     check_data_file(file)?;
     if *order == Order::Random && *at_end != AtEnd::Repeat {
-        return Err(Wrong::new("random rows have no end; take at_end out"));
+        return Err(InvalidValue::new("random rows have no end; take at_end out"));
     }
     if columns.as_ref().is_some_and(Vec::is_empty) {
-        return Err(Wrong::new("expected at least one name in columns"));
+        return Err(InvalidValue::new("expected at least one name in columns"));
     }
     Ok(())
 }
 
-fn check_draw(Draw { law, shift, decimals }: &Draw) -> Result<(), Wrong> {
+fn check_draw(Draw { law, shift, decimals }: &Draw) -> Result<(), InvalidValue> {
     // Only a uniform law may begin below zero; it is kept from zero on, and moved.
     let moved = *shift < 0.0 && shift.is_finite() && matches!(law.shape(), Shape::Uniform(0.0, _));
     if law.of_numbers().is_none() || (*shift != 0.0 && !moved) {
-        return Err(Wrong::new("is drawn from a law that is none of plain numbers"));
+        return Err(InvalidValue::new("is drawn from a law that is none of plain numbers"));
     }
     if *decimals > 9 {
-        return Err(Wrong::new(format!("{decimals} digits after the point are too many; write up to 9")));
+        return Err(InvalidValue::new(format!("{decimals} digits after the point are too many; write up to 9")));
     }
     Ok(())
 }
 
 /// A name that templates can ask for.
-fn check_name(name: &str) -> Result<(), Wrong> {
+fn check_name(name: &str) -> Result<(), InvalidValue> {
     if ALWAYS.contains(&name) {
-        return Err(Wrong::new(format!("{{{{{name}}}}} is always there; choose another name")));
+        return Err(InvalidValue::new(format!("{{{{{name}}}}} is always there; choose another name")));
     }
     if !is_name(name) {
-        return Err(Wrong::new(format!("`{name}` is not a name; write letters, digits and _, such as token_2")));
+        return Err(InvalidValue::new(format!("`{name}` is not a name; write letters, digits and _, such as token_2")));
     }
     Ok(())
 }
 
 /// Data stand in a file of rows, which may be packed.
-fn check_data_file(file: &str) -> Result<(), Wrong> {
+fn check_data_file(file: &str) -> Result<(), InvalidValue> {
     let name = Path::new(file.strip_suffix(".gz").unwrap_or(file));
     let ends_in = |kind| name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(kind));
     if ends_in("csv") || ends_in("jsonl") {
         return Ok(());
     }
-    Err(Wrong::new("expected a name that ends in .csv or .jsonl"))
+    Err(InvalidValue::new("expected a name that ends in .csv or .jsonl"))
 }
 
 /// Name and password are joined by a colon.
-pub(crate) fn check_auth(auth: &Auth) -> Result<(), Wrong> {
+pub(crate) fn check_auth(auth: &Auth) -> Result<(), InvalidValue> {
     match auth {
         Auth::Basic(text) if !text.as_str().contains(':') && text.is_plain() => {
-            Err(Wrong::new("has no colon; write for example \"user:password\""))
+            Err(InvalidValue::new("has no colon; write for example \"user:password\""))
         }
         _ => Ok(()),
     }
 }
 
 /// A test of an answer that can be passed, or failed.
-pub(crate) fn check_test(test: &Test) -> Result<(), Wrong> {
+pub(crate) fn check_test(test: &Test) -> Result<(), InvalidValue> {
     match test {
-        Test::Status(ranges) if ranges.is_empty() => Err(Wrong::new("expected at least one status")),
+        Test::Status(ranges) if ranges.is_empty() => Err(InvalidValue::new("expected at least one status")),
         Test::Status(ranges) => ranges.iter().try_for_each(|(low, high)| {
             if (100..=999).contains(low) && (*low..=999).contains(high) {
                 return Ok(());
             }
             let said = statuses((*low, *high));
-            Err(Wrong::new(format!("`{said}` is no status; they go from 100 to 999, such as 200, \"2xx\" or 200..299")))
+            Err(InvalidValue::new(format!("`{said}` is no status; they go from 100 to 999, such as 200, \"2xx\" or 200..299")))
         }),
-        Test::Text(Find::Body, Wanted::There) => Err(Wrong::new("what must it be? add is, contains or matches")),
+        Test::Text(Find::Body, Wanted::There) => Err(InvalidValue::new("what must it be? add is, contains or matches")),
         Test::Size(Sizes { least, most }) | Test::Rows(Sizes { least, most }) if least > most => {
-            Err(Wrong::new(format!("no number is from {least} to {most}; write the smaller first")))
+            Err(InvalidValue::new(format!("no number is from {least} to {most}; write the smaller first")))
         }
         Test::Sha256(digest)
             if digest.len() != 64 || !digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) =>
         {
-            Err(Wrong::new("a SHA-256 digest is 64 hexadecimal digits, as `sha256sum FILE` prints them"))
+            Err(InvalidValue::new("a SHA-256 digest is 64 hexadecimal digits, as `sha256sum FILE` prints them"))
         }
         _ => Ok(()),
     }
 }
 
 /// Something that can be taken out of an answer.
-pub(crate) fn check_extraction(Extraction { name, find, which, .. }: &Extraction) -> Result<(), Wrong> {
+pub(crate) fn check_extraction(Extraction { name, find, which, .. }: &Extraction) -> Result<(), InvalidValue> {
     check_name(name)?;
     if *which == Which::Nth(0) {
-        return Err(Wrong::new("nth must be at least 1"));
+        return Err(InvalidValue::new("nth must be at least 1"));
     }
     if *find == Find::Body {
-        return Err(Wrong::new("the whole body is no place in an answer; write for example regex = \"(?s).*\""));
+        return Err(InvalidValue::new("the whole body is no place in an answer; write for example regex = \"(?s).*\""));
     }
     Ok(())
 }
 
 /// What a page fetches.
-pub(crate) fn check_objects(Objects { paths, connections, .. }: &Objects) -> Result<(), Wrong> {
+pub(crate) fn check_objects(Objects { paths, connections, .. }: &Objects) -> Result<(), InvalidValue> {
     paths.iter().try_for_each(check_path)?;
     if !(1..=1000).contains(&paths.len()) || !(1..=64).contains(connections) {
-        return Err(Wrong::new("a page has between 1 and 1000 objects, over 1 to 64 connections"));
+        return Err(InvalidValue::new("a page has between 1 and 1000 objects, over 1 to 64 connections"));
     }
     Ok(())
 }
 
 /// A part whose names can stand between quotes in its head, and whose content is what it says.
-pub(crate) fn check_part(part: &Part) -> Result<(), Wrong> {
+pub(crate) fn check_part(part: &Part) -> Result<(), InvalidValue> {
     for text in [Some(&*part.name), part.file_name(), part.media_type.as_deref()].into_iter().flatten() {
         if text.chars().any(|c| c.is_control() || c == '"') {
-            return Err(Wrong::new(format!("`{text}` has a quote or a control character")));
+            return Err(InvalidValue::new(format!("`{text}` has a quote or a control character")));
         }
     }
     match (&part.file, &part.content) {
         (Some(_), content) => check_content(part.raw, content),
         (None, Ok(Content::Text(_))) if !part.raw => Ok(()),
-        (None, _) => Err(Wrong::new(format!("the part `{}` is neither a file nor a value", part.name))),
+        (None, _) => Err(InvalidValue::new(format!("the part `{}` is neither a file nor a value", part.name))),
     }
 }
 
 /// What is in a file is sent as it is, or is a text with places for values.
-pub(super) fn check_content(raw: bool, content: &Result<Content, String>) -> Result<(), Wrong> {
+pub(super) fn check_content(raw: bool, content: &Result<Content, String>) -> Result<(), InvalidValue> {
     match content {
-        Ok(Content::Text(_)) if raw => Err(Wrong::new("a file that is sent as it is has no places for values")),
-        Ok(Content::Raw(_)) if !raw => Err(Wrong::new("a file with places for values is a text")),
+        Ok(Content::Text(_)) if raw => Err(InvalidValue::new("a file that is sent as it is has no places for values")),
+        Ok(Content::Raw(_)) if !raw => Err(InvalidValue::new("a file with places for values is a text")),
         _ => Ok(()),
     }
 }

@@ -3,16 +3,16 @@
 use super::{Reader, small};
 use crate::shape::{self, Shape};
 use crate::source::{Mistake, Table, Value};
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 use offered_base::time::Nanos;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 impl Reader<'_> {
     /// A law of times: a table with one key, the law's name. (A bare duration would hide which law is meant.)
-    pub(super) fn law(&self, value: &Value<'_>) -> Result<Law, Mistake> {
+    pub(super) fn law(&self, value: &Value<'_>) -> Result<Distribution, Mistake> {
         if value.is_text() {
             let text = value.text()?;
-            return Err(value.mistake(match text.parse::<Law>() {
+            return Err(value.mistake(match text.parse::<Distribution>() {
                 Ok(law) => format!("expected a law as a table; write {law}"),
                 Err(_) if text.parse::<Nanos>().is_ok() => {
                     format!(
@@ -32,43 +32,43 @@ impl Reader<'_> {
             Ok((mean, second, table))
         };
         let law = match kind {
-            "constant" => Law::constant(inner.seconds()?),
-            "exponential" => Law::exponential(inner.seconds()?),
-            "poisson" => Law::poisson_millis(inner.seconds()?),
+            "constant" => Distribution::constant(inner.seconds()?),
+            "exponential" => Distribution::exponential(inner.seconds()?),
+            "poisson" => Distribution::poisson_millis(inner.seconds()?),
             "uniform" => {
                 let [low, high] = inner.pair("two durations, such as [\"0s\", \"12.5s\"]")?;
-                Law::uniform(low.seconds()?, high.seconds()?)
+                Distribution::uniform(low.seconds()?, high.seconds()?)
             }
             "erlang" => {
                 let table = inner.table(&shape::ERLANG)?;
                 let stages = table.need("stages", "4")?;
-                Law::erlang(small(&stages, stages.count()?)?, table.need("mean", "\"5s\"")?.seconds()?)
+                Distribution::erlang(small(&stages, stages.count()?)?, table.need("mean", "\"5s\"")?.seconds()?)
             }
-            "gamma" => mean_and("scv", &shape::MEAN_AND_SCV).map(|(mean, scv, _)| Law::gamma(mean, scv))?,
+            "gamma" => mean_and("scv", &shape::MEAN_AND_SCV).map(|(mean, scv, _)| Distribution::gamma(mean, scv))?,
             "lognormal" => {
                 let (mean, scv, table) = mean_and("scv", &shape::LOGNORMAL)?;
-                within(inner.checked(Law::lognormal(mean, scv))?, &table)?
+                within(inner.checked(Distribution::lognormal(mean, scv))?, &table)?
             }
-            "weibull" => mean_and("shape", &shape::WEIBULL).map(|(mean, shape, _)| Law::weibull(mean, shape))?,
+            "weibull" => mean_and("shape", &shape::WEIBULL).map(|(mean, shape, _)| Distribution::weibull(mean, shape))?,
             "hyperexponential" => {
                 let (mean, scv, table) = mean_and("scv", &shape::HYPEREXPONENTIAL)?;
                 let law = match table.get("p") {
-                    Some(p) => Law::hyperexponential_with(mean, scv, p.number()?),
-                    None => Law::hyperexponential(mean, scv),
+                    Some(p) => Distribution::hyperexponential_with(mean, scv, p.number()?),
+                    None => Distribution::hyperexponential(mean, scv),
                 };
                 within(inner.checked(law)?, &table)?
             }
             "pareto" => {
                 let table = inner.table(&shape::PARETO)?;
-                Law::pareto(table.need("min", "\"1s\"")?.seconds()?, table.need("shape", "2.5")?.number()?)
+                Distribution::pareto(table.need("min", "\"1s\"")?.seconds()?, table.need("shape", "2.5")?.number()?)
             }
             "bounded_pareto" => {
                 let table = inner.table(&shape::BOUNDED_PARETO)?;
                 let (min, max) = (table.need("min", "\"10ms\"")?.seconds()?, table.need("max", "\"50s\"")?.seconds()?);
-                Law::bounded_pareto(min, max, table.need("shape", "1.1")?.number()?)
+                Distribution::bounded_pareto(min, max, table.need("shape", "1.1")?.number()?)
             }
-            _ if inner.is_text() => Law::empirical(self.numbers(&inner)?),
-            _ => Law::empirical(inner.list()?.iter().map(Value::seconds).collect::<Result<Vec<_>, _>>()?),
+            _ if inner.is_text() => Distribution::empirical(self.numbers(&inner)?),
+            _ => Distribution::empirical(inner.list()?.iter().map(Value::seconds).collect::<Result<Vec<_>, _>>()?),
         };
         inner.checked(law)
     }
@@ -93,7 +93,7 @@ impl Reader<'_> {
 }
 
 /// `law`, within the bounds that `table` names, where it does.
-fn within(law: Law, table: &Table<'_>) -> Result<Result<Law, Wrong>, Mistake> {
+fn within(law: Distribution, table: &Table<'_>) -> Result<Result<Distribution, InvalidValue>, Mistake> {
     let Some(bounds) = table.get("within") else { return Ok(Ok(law)) };
     let [low, high] = bounds.pair("two durations, such as [\"10ms\", \"50s\"]")?;
     Ok(law.within(low.seconds()?, high.seconds()?))

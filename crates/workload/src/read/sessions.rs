@@ -6,7 +6,7 @@ use crate::shape;
 use crate::source::{Mistake, Table, Value};
 use offered_base::random::Seed;
 use offered_base::time::{Nanos, per_second};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_schedule::arrivals::{Batch, Modulation, Process, Profile, Schedule};
 use offered_schedule::flow::Flows;
 use offered_schedule::trace::{Replay, Trace, Way};
@@ -104,8 +104,8 @@ impl Reader<'_> {
         Ok(closed.with_ramp(table.parsed("ramp")?.unwrap_or_default()).with_start(start))
     }
 
-    pub(super) fn think(&self, table: &Table<'_>) -> Result<Law, Mistake> {
-        table.get("think").map_or_else(|| Ok(Law::constant(0.0).expect("zero is a constant")), |value| self.law(&value))
+    pub(super) fn think(&self, table: &Table<'_>) -> Result<Distribution, Mistake> {
+        table.get("think").map_or_else(|| Ok(Distribution::constant(0.0).expect("zero is a constant")), |value| self.law(&value))
     }
 
     pub(super) fn schedule(&self, table: &Table<'_>) -> Result<Schedule, Mistake> {
@@ -162,7 +162,7 @@ impl Reader<'_> {
         let (kind, inner) = table.the_one("process = \"poisson\"")?;
         match kind {
             "gamma" => match inner.number()? {
-                cov if cov > 0.0 => Ok(Process::Renewal(inner.checked(Law::gamma(1.0, cov * cov))?)),
+                cov if cov > 0.0 => Ok(Process::Renewal(inner.checked(Distribution::gamma(1.0, cov * cov))?)),
                 cov => Err(inner.mistake(format!(
                     "the CoV of gamma gaps must be above zero, not {cov}; for 0 write process = \"constant\""
                 ))),

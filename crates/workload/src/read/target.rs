@@ -14,7 +14,7 @@ use crate::source::{Mistake, Table, Value};
 use crate::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::template::Template;
 use crate::{Call, Request, Reuse, Server, Station, Target, Url};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 /// `[target]`, whose files stand in `folder`.
 pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake> {
@@ -92,7 +92,7 @@ impl Reader<'_> {
         let servers = table.get("servers").map_or(Ok(1), |v| small(&v, v.count()?))?;
         let discipline = table.get("discipline").map_or(Ok(Policy::Fcfs), |v| v.checked(v.text()?.parse()))?;
         let service = match table.get("service") {
-            None if all_bring_work => Law::constant(0.0).expect("zero is a constant"),
+            None if all_bring_work => Distribution::constant(0.0).expect("zero is a constant"),
             _ => self.law(&table.need("service", "{ exponential = \"10ms\" }")?)?,
         };
         Ok(Server { servers, discipline, service, room: None })

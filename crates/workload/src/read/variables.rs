@@ -8,9 +8,9 @@ use crate::check::check_variable;
 use crate::script::{AtEnd, Draw, Feeder, Order, Per, Rows, Source, Variable};
 use crate::shape;
 use crate::source::{Mistake, Table, Value};
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 use offered_base::nearest;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 
 impl Reader<'_> {
     pub(super) fn variables(&self, value: &Value<'_>) -> Result<Vec<Variable>, Mistake> {
@@ -132,10 +132,10 @@ fn draw(table: &Table<'_>, value: &Value<'_>) -> Result<Draw, Mistake> {
 }
 
 /// A law of plain numbers: `uniform:1..100`, `exponential:5`, `lognormal:20,2`; and what is added to it.
-fn numbers(text: &str) -> Result<(Law, f64), Wrong> {
+fn numbers(text: &str) -> Result<(Distribution, f64), InvalidValue> {
     let laws = ["uniform", "constant", "exponential", "gamma", "lognormal", "weibull", "pareto", "hyperexponential"];
     let wrong = |why: &str| {
-        Wrong::new(format!("`{text}` is not a law of numbers{why}; write for example uniform:1..100 or exponential:5"))
+        InvalidValue::new(format!("`{text}` is not a law of numbers{why}; write for example uniform:1..100 or exponential:5"))
     };
     let (name, rest) = text.split_once(':').ok_or_else(|| wrong(""))?;
     let given: Vec<f64> = rest
@@ -144,15 +144,15 @@ fn numbers(text: &str) -> Result<(Law, f64), Wrong> {
         .map(|number| number.trim().parse().map_err(|_| wrong(&format!(" (`{number}` is not a number)"))))
         .collect::<Result<_, _>>()?;
     let law = match (name.trim(), &given[..]) {
-        ("uniform", [low, high]) if *low < 0.0 => return Ok((Law::uniform(0.0, high - low)?, *low)),
-        ("uniform", [low, high]) => Law::uniform(*low, *high),
-        ("constant", [value]) => Law::constant(*value),
-        ("exponential", [mean]) => Law::exponential(*mean),
-        ("gamma", [mean, scv]) => Law::gamma(*mean, *scv),
-        ("lognormal", [mean, scv]) => Law::lognormal(*mean, *scv),
-        ("hyperexponential", [mean, scv]) => Law::hyperexponential(*mean, *scv),
-        ("weibull", [mean, shape]) => Law::weibull(*mean, *shape),
-        ("pareto", [min, shape]) => Law::pareto(*min, *shape),
+        ("uniform", [low, high]) if *low < 0.0 => return Ok((Distribution::uniform(0.0, high - low)?, *low)),
+        ("uniform", [low, high]) => Distribution::uniform(*low, *high),
+        ("constant", [value]) => Distribution::constant(*value),
+        ("exponential", [mean]) => Distribution::exponential(*mean),
+        ("gamma", [mean, scv]) => Distribution::gamma(*mean, *scv),
+        ("lognormal", [mean, scv]) => Distribution::lognormal(*mean, *scv),
+        ("hyperexponential", [mean, scv]) => Distribution::hyperexponential(*mean, *scv),
+        ("weibull", [mean, shape]) => Distribution::weibull(*mean, *shape),
+        ("pareto", [min, shape]) => Distribution::pareto(*min, *shape),
         (known, _) if laws.contains(&known) => Err(wrong(&format!(" (`{known}` takes other values)"))),
         (unknown, _) => Err(wrong(&nearest(unknown, &laws))),
     };

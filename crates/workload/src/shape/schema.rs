@@ -75,7 +75,7 @@ fn value(kind: &Kind) -> Value {
         Kind::Time => json!({ "$ref": "#/$defs/time" }),
         Kind::Rate => json!({ "$ref": "#/$defs/rate" }),
         Kind::RateOrZero => json!({ "$ref": "#/$defs/rate_or_zero" }),
-        Kind::Law => json!({ "$ref": "#/$defs/law" }),
+        Kind::Distribution => json!({ "$ref": "#/$defs/law" }),
         Kind::Discipline => json!({ "$ref": "#/$defs/discipline" }),
         Kind::Thresholds => json!({ "$ref": "#/$defs/thresholds" }),
         Kind::Text | Kind::Template | Kind::File => json!({ "type": "string" }),

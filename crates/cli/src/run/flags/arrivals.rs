@@ -1,7 +1,7 @@
 //! Flags of the system model. Each edits one field of `[arrivals]` and leaves the others.
 
 use offered_base::{Nanos, Rate};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use toml_edit::{DocumentMut, InlineTable, Item, TableLike, Value, value};
 
 use crate::exit::Failure;
@@ -27,7 +27,7 @@ pub(super) struct ArrivalFlags {
     stay: Option<f64>,
     /// Think time: exponential:5s, uniform:0s,10s, 2s (constant), ... (closed, partly-open)
     #[arg(long, value_name = "DISTRIBUTION", value_parser = think, help_heading = "System model")]
-    think: Option<Law>,
+    think: Option<Distribution>,
     /// Minimum time between the starts of two visits of a user (closed)
     #[arg(long, value_name = "TIME", help_heading = "System model")]
     every: Option<Nanos>,
@@ -137,7 +137,7 @@ impl ArrivalFlags {
         edits.extend(self.closed.map(|n| ("users", "--closed", Ok(Value::from(i64::try_from(n).unwrap_or(i64::MAX))))));
         edits.extend(self.arrivals.as_deref().map(|process| ("process", "--arrivals", of_process(process))));
         edits.extend(self.stay.map(|stay| ("stay", "--stay", Ok(Value::from(stay)))));
-        let law = |law: &Law| law.to_string().parse().map_err(Failure::input);
+        let law = |law: &Distribution| law.to_string().parse().map_err(Failure::input);
         edits.extend(self.think.as_ref().map(|think| ("think", "--think", law(think))));
         edits.extend(self.every.map(|every| ("every", "--every", Ok(Value::from(every.to_string())))));
         edits.extend(self.ramp.map(|ramp| ("ramp", "--ramp", Ok(Value::from(ramp.to_string())))));
@@ -225,8 +225,8 @@ fn probability(text: &str) -> Result<f64, String> {
 }
 
 /// A distribution, or a constant time.
-fn think(text: &str) -> Result<Law, offered_base::Wrong> {
-    text.parse::<Nanos>().map_or_else(|_| text.parse(), |time| Law::constant(time.as_secs_f64()))
+fn think(text: &str) -> Result<Distribution, offered_base::InvalidValue> {
+    text.parse::<Nanos>().map_or_else(|_| text.parse(), |time| Distribution::constant(time.as_secs_f64()))
 }
 
 #[cfg(test)]

@@ -249,11 +249,11 @@ impl Exchange {
             && let Err((outcome, reason)) = method.decode_response(&mut response, self.trailers.as_ref(), outcome)
         {
             (event.outcome, event.error) = (outcome, Some(reason));
-            if !outcome.is_answer() {
+            if !outcome.is_response() {
                 event.status = 0;
             }
         }
-        let response = event.outcome.is_answer().then_some(response);
+        let response = event.outcome.is_response().then_some(response);
         completions.push(Completion::Done(event, response));
     }
 

@@ -178,7 +178,7 @@ proptest! {
     #[test]
     fn a_network_of_one_station_is_that_station(jobs in traces()) {
         // Constant sizes, because a network samples its own.
-        let work = Law::constant(0.004).unwrap();
+        let work = Distribution::constant(0.004).unwrap();
         let same: Vec<Job> = jobs.iter().map(|job| Job { size: Nanos::from_millis(4), ..*job }).collect();
         let station = Station { discipline: Box::new(Fcfs::new(1)), service: work, visits: 1.0 };
         let mut network = Network::new(vec![station], Seed(1)).unwrap();

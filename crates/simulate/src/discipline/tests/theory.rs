@@ -43,7 +43,7 @@ fn phases(exponential: bool) -> (f64, [f64; 2]) {
 fn jobs(case: &Case) -> Vec<Job> {
     let (p, means) = phases(case.exponential);
     let mut phase = Seed(7).stream(Purpose::Choice);
-    let distribution = Law::exponential(1e-3).unwrap();
+    let distribution = Distribution::exponential(1e-3).unwrap();
     let mut jobs = poisson(7, JOBS, case.load * f64::from(case.servers), &distribution);
     for job in &mut jobs {
         job.class = u16::from(phase.uniform() > p);
