@@ -292,7 +292,7 @@ impl<'a> Servers<'a> {
 /// Solves a workload, at its own rate or think time or at those that produce `load`.
 ///
 /// # Errors
-/// Wrong parameters, an open load of 1 or more, a load that cannot be reached, or a workload without a modelled server.
+/// Invalid parameters, an open load of 1 or more, a load that cannot be reached, or a workload without a modelled server.
 pub fn analyse(workload: &Workload, load: Option<f64>) -> Result<Analysis, Error> {
     let servers = Servers::of(workload)?;
     let system = match System::of(workload) {
@@ -341,7 +341,7 @@ fn solve_at_load(system: System, load: f64, servers: &Servers<'_>) -> Result<Ana
 /// Solves one system model with one server or network.
 ///
 /// # Errors
-/// Wrong parameters, or an open load of 1 or more.
+/// Invalid parameters, or an open load of 1 or more.
 fn solve(system: System, servers: &Servers<'_>) -> Result<Analysis, Error> {
     let Finding { model, steady_state, assumption } = match servers {
         Servers::Network(nodes) => network::solve(system, nodes)?,

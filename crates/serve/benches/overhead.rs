@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use offered_base::{Instant, Nanos, Purpose, Rate, Seed};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_io::{Clock, Poller};
 use offered_serve::{Address, Options, Server, ServerHandle};
 use offered_simulate::Discipline;
@@ -21,7 +21,12 @@ fn main() {
     }
 }
 
-fn start(clock: Clock, service: Law, spin: Nanos, discipline: impl Discipline + Send + 'static) -> ServerHandle {
+fn start(
+    clock: Clock,
+    service: Distribution,
+    spin: Nanos,
+    discipline: impl Discipline + Send + 'static,
+) -> ServerHandle {
     let record = std::env::temp_dir().join(format!("offered-overhead-{}.csv", std::process::id()));
     let _ = std::fs::remove_file(&record);
     let options = Options::new(Box::new(discipline), service, Seed(1));
@@ -44,8 +49,12 @@ fn ask(stream: &mut TcpStream) {
 /// including the system.
 fn responses(rate: &str, count: u64) {
     let clock = Clock::start();
-    let server =
-        start(clock, Law::constant(0.0).expect("a distribution"), Nanos::from_micros(100), Infinite::default());
+    let server = start(
+        clock,
+        Distribution::constant(0.0).expect("a distribution"),
+        Nanos::from_micros(100),
+        Infinite::default(),
+    );
     let mut stream = connect(&server);
     let mut poller = Poller::new().expect("a poller");
     let even: Rate = rate.parse().expect("a rate");
@@ -67,12 +76,12 @@ fn responses(rate: &str, count: u64) {
 /// done - due from the record: processor sharing, exponential 5 ms, load about 0.7, 16 clients.
 fn completions(name: &str, spin: Nanos) {
     let clock = Clock::start();
-    let server = start(clock, Law::exponential(0.005).expect("a distribution"), spin, Ps::new(1));
+    let server = start(clock, Distribution::exponential(0.005).expect("a distribution"), spin, Ps::new(1));
     let clients: Vec<_> = (0..16)
         .map(|client| {
             let mut stream = connect(&server);
             std::thread::spawn(move || {
-                let think = Law::exponential(0.11).expect("a distribution");
+                let think = Distribution::exponential(0.11).expect("a distribution");
                 for step in 0..100 {
                     let pause = think.sample(&mut Seed(1).at(Purpose::Think, client, step));
                     clock.sleep_until(clock.now() + Nanos::from_secs_f64(pause));

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
-use offered_base::{Nanos, Wrong};
+use offered_base::{InvalidValue, Nanos};
 use percent_encoding::percent_decode_str;
 
 use crate::Error;
@@ -33,10 +33,11 @@ const SEND_BUFFER: (Nanos, usize) = (Nanos::from_millis(10), 16 * 1024);
 pub struct BitRate(u64);
 
 impl FromStr for BitRate {
-    type Err = Wrong;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, Wrong> {
-        let wrong = || Wrong::new(format!("`{text}` is not a bit rate; write for example 10mbit, 1.5gbit or 500kbit"));
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
+        let wrong =
+            || InvalidValue::new(format!("`{text}` is not a bit rate; write for example 10mbit, 1.5gbit or 500kbit"));
         let number = text.strip_suffix("bit").ok_or_else(wrong)?;
         let (number, unit) = match number.as_bytes().last() {
             Some(b'k') => (&number[..number.len() - 1], 1e3),

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use offered_base::{Instant, Nanos, Purpose, Seed, Wrong};
-use offered_distributions::Law;
+use offered_base::{Instant, InvalidValue, Nanos, Purpose, Seed};
+use offered_distributions::Distribution;
 use offered_schedule::{After, Agenda, Launch};
 use offered_workload::Workload;
 use offered_workload::{Mix, Works};
@@ -18,7 +18,7 @@ pub struct ServiceDemands {
     mix: Mix,
     works: Works,
     /// Service distributions by request.
-    distributions: Vec<Law>,
+    distributions: Vec<Distribution>,
     mean: f64,
     second_moment: f64,
 }
@@ -29,24 +29,26 @@ impl ServiceDemands {
     /// # Errors
     /// The workload has neither a `[server]` (or `[[station]]`s) nor a distribution for every request, or all demands
     /// are zero.
-    pub fn new(workload: &Workload) -> Result<Self, Wrong> {
+    pub fn new(workload: &Workload) -> Result<Self, InvalidValue> {
         let works = workload.works();
         let distributions = (0u16..).zip(workload.requests()).map(|(label, request)| {
             works.law(label).cloned().ok_or_else(|| {
-                Wrong::new(format!(
+                InvalidValue::new(format!(
                     "the request {} has no service time distribution; add for example `server.service = {{ exponential = \"10ms\" }}`",
                     request.name()
                 ))
             })
         });
-        let distributions = distributions.collect::<Result<Vec<Law>, Wrong>>()?;
+        let distributions = distributions.collect::<Result<Vec<Distribution>, InvalidValue>>()?;
         let shares = workload.shares();
-        let expect = |moment: fn(&Law) -> f64| -> f64 {
+        let expect = |moment: fn(&Distribution) -> f64| -> f64 {
             shares.iter().zip(&distributions).map(|(share, distribution)| share * moment(distribution)).sum()
         };
-        let (mean, second_moment) = (expect(Law::mean), expect(Law::second_moment));
+        let (mean, second_moment) = (expect(Distribution::mean), expect(Distribution::second_moment));
         if mean == 0.0 {
-            return Err(Wrong::new("all service demands are zero; give the service distribution a mean above zero"));
+            return Err(InvalidValue::new(
+                "all service demands are zero; give the service distribution a mean above zero",
+            ));
         }
         Ok(Self { seed: workload.seed(), mix: workload.mix(), works, distributions, mean, second_moment })
     }
@@ -64,7 +66,7 @@ impl ServiceDemands {
 
     /// The distributions as workload files write them, without consecutive duplicates.
     pub fn distributions_as_text(&self) -> String {
-        let mut texts: Vec<String> = self.distributions.iter().map(Law::to_string).collect();
+        let mut texts: Vec<String> = self.distributions.iter().map(Distribution::to_string).collect();
         texts.dedup();
         texts.join(", ")
     }

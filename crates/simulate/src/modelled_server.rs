@@ -1,6 +1,6 @@
 //! Builds the modelled server of a workload.
 
-use offered_base::{Nanos, Wrong};
+use offered_base::{InvalidValue, Nanos};
 use offered_workload::Station as Specified;
 use offered_workload::Workload;
 
@@ -24,7 +24,7 @@ impl ModelledServer {
     ///
     /// # Errors
     /// There is no `[server]`, or its discipline does not fit the workload.
-    pub fn new(workload: &Workload, demands: &ServiceDemands) -> Result<Self, Wrong> {
+    pub fn new(workload: &Workload, demands: &ServiceDemands) -> Result<Self, InvalidValue> {
         let config = |servers| ServerConfig { servers, class_means: demands.class_means(), seed: workload.seed() };
         let modelled = if let Some(server) = workload.server() {
             Self {
@@ -35,13 +35,13 @@ impl ModelledServer {
             }
         } else {
             if workload.brings_work() {
-                return Err(Wrong::new(
+                return Err(InvalidValue::new(
                     "a [[station]] determines the service time of its visits; remove `service` from the requests (or the work from the trace)",
                 ));
             }
             let tour: Vec<_> = workload.stations().iter().map(|s| (s.server().discipline(), s.clone())).collect();
             let (policy, first) = tour.first().ok_or_else(|| {
-                Wrong::new("the workload has no [server] to simulate; add for example `server = { discipline = \"ps\", service = { exponential = \"10ms\" } }`")
+                InvalidValue::new("the workload has no [server] to simulate; add for example `server = { discipline = \"ps\", service = { exponential = \"10ms\" } }`")
             })?;
             Self { policy: *policy, config: config(first.server().servers()), room: None, tour }
         };
@@ -55,7 +55,10 @@ impl ModelledServer {
     }
 
     /// Builds the discipline, empty, and passes it to `visitor` with its concrete type.
-    pub fn build<U: DisciplineVisitor>(&self, visitor: U) -> Result<U::Output, Wrong> {
+    ///
+    /// # Errors
+    /// As [`BuildDiscipline::build`].
+    pub fn build<U: DisciplineVisitor>(&self, visitor: U) -> Result<U::Output, InvalidValue> {
         if self.tour.is_empty() {
             return self.policy.build(&self.config, visitor);
         }
@@ -68,7 +71,7 @@ impl ModelledServer {
             let discipline = policy.boxed(&config)?;
             Ok(Station { discipline, service: server.service().clone(), visits: station.visits() })
         };
-        let stations = self.tour.iter().map(station).collect::<Result<Vec<_>, Wrong>>()?;
+        let stations = self.tour.iter().map(station).collect::<Result<Vec<_>, InvalidValue>>()?;
         Ok(visitor.visit(Network::new(stations, self.config.seed)?))
     }
 

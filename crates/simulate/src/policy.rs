@@ -1,6 +1,6 @@
 //! Builds the discipline of a scheduling policy.
 
-use offered_base::{Nanos, Seed, Wrong};
+use offered_base::{InvalidValue, Nanos, Seed};
 pub use offered_workload::policy::{Knowledge, Order, Policy};
 
 use crate::discipline::{
@@ -34,17 +34,20 @@ pub trait BuildDiscipline {
     ///
     /// # Errors
     /// The policy needs classes and there is only one; FB has several servers; a limit or quantum is zero.
-    fn build<U: DisciplineVisitor>(self, config: &ServerConfig, visitor: U) -> Result<U::Output, Wrong>;
+    fn build<U: DisciplineVisitor>(self, config: &ServerConfig, visitor: U) -> Result<U::Output, InvalidValue>;
 
     /// Builds the discipline as a boxed value, for a server on the real clock.
-    fn boxed(self, config: &ServerConfig) -> Result<Box<dyn Discipline + Send>, Wrong>;
+    ///
+    /// # Errors
+    /// As [`BuildDiscipline::build`].
+    fn boxed(self, config: &ServerConfig) -> Result<Box<dyn Discipline + Send>, InvalidValue>;
 }
 
 impl BuildDiscipline for Policy {
-    fn build<U: DisciplineVisitor>(self, config: &ServerConfig, visitor: U) -> Result<U::Output, Wrong> {
+    fn build<U: DisciplineVisitor>(self, config: &ServerConfig, visitor: U) -> Result<U::Output, InvalidValue> {
         let m = config.servers;
         if self.by_class() && config.class_means.len() < 2 {
-            return Err(Wrong::new(format!(
+            return Err(InvalidValue::new(format!(
                 "the discipline {self} needs classes, and there is only one; write at least two [[request]] tables, each with its own `service`, or use psjf"
             )));
         }
@@ -73,7 +76,7 @@ impl BuildDiscipline for Policy {
             Self::PriorityPs => visitor.visit(PriorityPs::new(m)),
             Self::PsByClass(limit) => visitor.visit(LimitedPriorityPs::new(m, limit)?),
             Self::Fb if m > 1 => {
-                return Err(Wrong::new(format!(
+                return Err(InvalidValue::new(format!(
                     "fb is defined for one server, not {m}; use ps or rr with several servers"
                 )));
             }
@@ -83,7 +86,7 @@ impl BuildDiscipline for Policy {
         })
     }
 
-    fn boxed(self, config: &ServerConfig) -> Result<Box<dyn Discipline + Send>, Wrong> {
+    fn boxed(self, config: &ServerConfig) -> Result<Box<dyn Discipline + Send>, InvalidValue> {
         struct Boxed;
         impl DisciplineVisitor for Boxed {
             type Output = Box<dyn Discipline + Send>;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use offered_base::{Instant, Nanos, Wrong};
+use offered_base::{Instant, InvalidValue, Nanos};
 
 use super::{ByClass, Discipline, Job, Ps, RankedQueue, WaitingQueue};
 
@@ -30,7 +30,7 @@ impl LimitedPs {
     ///
     /// # Errors
     /// The limit is zero.
-    pub fn new(servers: u32, limit: u32) -> Result<Self, Wrong> {
+    pub fn new(servers: u32, limit: u32) -> Result<Self, InvalidValue> {
         Self::with_queue(servers, limit, VecDeque::new())
     }
 }
@@ -40,15 +40,17 @@ impl LimitedPriorityPs {
     ///
     /// # Errors
     /// The limit is zero.
-    pub fn new(servers: u32, limit: u32) -> Result<Self, Wrong> {
+    pub fn new(servers: u32, limit: u32) -> Result<Self, InvalidValue> {
         Self::with_queue(servers, limit, RankedQueue::new(ByClass))
     }
 }
 
 impl<R> Limited<R> {
-    fn with_queue(servers: u32, limit: u32, outside: R) -> Result<Self, Wrong> {
+    fn with_queue(servers: u32, limit: u32, outside: R) -> Result<Self, InvalidValue> {
         if limit == 0 {
-            return Err(Wrong::new("the limit of processor sharing must be at least 1; write for example ps:16"));
+            return Err(InvalidValue::new(
+                "the limit of processor sharing must be at least 1; write for example ps:16",
+            ));
         }
         Ok(Self { inside: Ps::new(servers), present: 0, limit: limit as usize, outside })
     }
