@@ -27,7 +27,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         let ms = |column| whole(row.maybe(column)).map(|ms| MS * ms);
         let start = Instant::ZERO + S * whole(row.maybe(seconds)).ok_or("its seconds are no number")?;
         let done = start + ms(total).ok_or("its ttime is not a whole number of ms")?;
-        intake.launch(
+        intake.add(
             b"request",
             Event {
                 sent: Some(start),

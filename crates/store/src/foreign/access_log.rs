@@ -61,7 +61,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         let mut words = line.request.split(|&byte| byte == b' ');
         let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         let path = path.split(|&byte| byte == b'?').next().unwrap_or_default();
-        intake.launch(
+        intake.add(
             &[method, b" ", path].concat(),
             Event {
                 sent: Some(line.time),

@@ -67,7 +67,7 @@ fn read(content: Content, delimiter: u8, options: &ReadOptions, intake: &mut Int
         }
         finest = Some(finest.map_or(tick, |finest| finest.min(tick)));
         let label = label.map_or(Cow::Borrowed(&b"row"[..]), |column| row.text(column));
-        intake.launch(&label, Event { sent: Some(at), done, outcome: Outcome::Ok, ..Event::at(at) });
+        intake.add(&label, Event { sent: Some(at), done, outcome: Outcome::Ok, ..Event::at(at) });
         Ok(())
     })?;
     intake.recording.resolution = finest.unwrap_or(Nanos(1));

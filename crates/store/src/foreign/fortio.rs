@@ -34,7 +34,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         let line: Line = serde_json::from_slice(row.get(0)).map_err(|why| Bad::from(why.to_string()))?;
         let took = from_f64(line.latency, Nanos::from_secs(1)).ok_or("its latency is not a time in seconds")?;
         let (start, status) = (Instant(line.timestamp), whole(line.details.as_bytes()));
-        intake.launch(
+        intake.add(
             b"call",
             Event {
                 sent: Some(start),

@@ -181,7 +181,7 @@ impl Log<'_> {
             return Ok(());
         }
         let at = |offset: i32| Instant::ZERO + MS * start.saturating_add_signed(i64::from(offset));
-        intake.launch(
+        intake.add(
             &path.join(&b" / "[..]),
             Event {
                 sent: Some(at(from)),

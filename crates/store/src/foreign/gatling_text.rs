@@ -66,7 +66,7 @@ fn request(row: &Row, users: &mut HashMap<Box<[u8]>, u64>, intake: &mut Intake) 
     };
     let (start, end) = (Instant::ZERO + MS * start, Instant::ZERO + MS * end.max(start));
     let ok = row.get(status) == b"OK";
-    intake.launch(
+    intake.add(
         &label,
         Event {
             sent: Some(start),

@@ -1,7 +1,7 @@
 //! goose's request log (`--request-log FILE`), JSON lines or CSV: ms since the run's start.
 //!
-//! Rows with `coordinated_omission_elapsed` above zero are samples that goose made up (its mitigation); nothing was launched.
-//! A row with `update` corrects the verdict on an earlier row and is no launch either.
+//! Rows with `coordinated_omission_elapsed` above zero are synthetic samples of goose's mitigation; no request was sent.
+//! A row with `update` corrects the outcome of an earlier row and is not a request either.
 
 use std::borrow::Cow;
 
@@ -64,7 +64,7 @@ impl LeftOut {
             return;
         }
         let start = Instant::ZERO + MS * line.elapsed;
-        intake.launch(
+        intake.add(
             line.name.as_bytes(),
             Event {
                 sent: Some(start),

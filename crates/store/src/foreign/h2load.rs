@@ -30,7 +30,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         let start = Instant::ZERO + US * whole(row.get(0)).ok_or("its start is not a whole number of us")?;
         let took = US * whole(row.get(2)).ok_or("its duration is not a whole number of us")?;
         let status = whole(row.get(1)).unwrap_or(0) as u16;
-        intake.launch(
+        intake.add(
             b"request",
             Event {
                 sent: Some(start),

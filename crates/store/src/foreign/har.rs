@@ -84,7 +84,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         let status = u16::try_from(entry.response.status).unwrap_or(0);
         let receive = from_f64(entry.timings.receive, Nanos::from_millis(1)).unwrap_or_default();
         let url = entry.request.url.split(['?', '#']).next().unwrap_or_default();
-        intake.launch(
+        intake.add(
             format!("{} {url}", entry.request.method).as_bytes(),
             Event {
                 sent: Some(start),

@@ -1,6 +1,6 @@
 //! hey's CSV (`-o csv`): the offset from the run's start in seconds with four decimals, taken right before the request.
 //!
-//! Only requests that got an answer are in it.
+//! It contains only requests with a response.
 
 use offered_base::Nanos;
 use offered_events::note::Listed;
@@ -35,7 +35,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         let done = start + seconds(total).ok_or("its response time is not a time in seconds")?;
         let parts = [dial, write, delay].map(seconds);
         let status = whole(row.maybe(status)).unwrap_or(0) as u16;
-        intake.launch(
+        intake.add(
             b"request",
             Event {
                 sent: Some(start),

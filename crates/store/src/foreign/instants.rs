@@ -1,6 +1,6 @@
-//! A plain list of send times, one on a line: numbers or dates.
+//! A plain list of send times, one per line: numbers or dates.
 //!
-//! A number's unit is `--unit`, or what its size says: an instant of this century has 10 digits in seconds, 13 in ms, 16 in us
+//! `--unit` gives the unit of numbers. Otherwise their magnitude decides: a time in this century has 10 digits in seconds, 13 in ms, 16 in us
 //! and 19 in ns. Smaller numbers count as seconds.
 
 use offered_base::{Instant, Nanos};
@@ -22,7 +22,7 @@ pub(super) static READER: Reader = Reader {
     read,
 };
 
-/// An instant as a tool may write it, and the step it is written in.
+/// A time in one of the usual notations, and its resolution.
 pub(super) fn instant(text: &[u8], unit: Option<Nanos>) -> Option<(Instant, Nanos)> {
     let text = text.trim_ascii();
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -44,7 +44,7 @@ fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<
         }
         let (at, tick) = instant(row.get(0), options.unit).ok_or("it is neither a number nor a date")?;
         finest = Some(finest.map_or(tick, |finest| finest.min(tick)));
-        intake.launch(b"launch", Event { sent: Some(at), outcome: Outcome::Ok, ..Event::at(at) });
+        intake.add(b"launch", Event { sent: Some(at), outcome: Outcome::Ok, ..Event::at(at) });
         Ok(())
     })?;
     intake.recording.resolution = finest.unwrap_or(Nanos(1));

@@ -1,4 +1,4 @@
-//! What a reader fills while it goes through a file: events, names, and everything that did not fit.
+//! The result of a reader: events, names, and everything it could not read.
 
 use std::borrow::Cow;
 use std::io;
@@ -13,28 +13,28 @@ use crate::event_source::Spool;
 use crate::foreign::rows::{Row, Rows};
 use crate::labels::Labels;
 
-/// Why a row cannot be read.
+/// Why a row is unreadable.
 pub(super) type Bad = Cow<'static, str>;
 
-/// How many unreadable rows are listed; the rest are counted.
+/// Maximum number of listed unreadable rows; further ones are only counted.
 const LISTED: usize = 10;
-/// So many stamps tell the tick of their clock.
+/// Number of timestamps that suffice to detect the resolution of their clock.
 const STAMPS: usize = 100_000;
 
-/// A recording in the making.
+/// A recording while its file is read.
 pub(super) struct Intake {
     name: String,
-    /// But for its events and labels, which come at the end.
+    /// Without events and labels, which are added at the end.
     pub(super) recording: Recording,
     events: Spool,
-    /// The same when they are all there.
+    /// All events, once all rows are read.
     all: Option<Events>,
     labels: Labels,
-    /// The largest of 1 ms, 0.1 ms, ... 1 ns that every sending was a whole number of.
+    /// The largest of 1 ms, 0.1 ms, ... 1 ns of which all send times are multiples.
     pub(super) step: Nanos,
-    /// When the first launches were sent.
+    /// The first send times.
     stamps: Vec<u64>,
-    /// Rows that were understood, whether or not they were launches.
+    /// Number of readable rows, including those that are not requests.
     understood: u64,
 }
 
@@ -63,19 +63,19 @@ impl Intake {
         self.labels.number(name)
     }
 
-    /// The names so far, by number.
+    /// The names, by number.
     pub(super) fn labels(&self) -> &[String] {
         self.labels.names()
     }
 
-    /// Takes a launch of the request named `label`, or an object that one brought.
+    /// Adds a request named `label`, or one of its page objects.
     #[inline]
-    pub(super) fn launch(&mut self, label: &[u8], event: Event) {
+    pub(super) fn add(&mut self, label: &[u8], event: Event) {
         let label = self.label(label);
         self.take(Event { label, ..event });
     }
 
-    /// Takes a launch or an object whose label is known by its number.
+    /// Adds a request or page object whose label number is known.
     #[inline]
     pub(super) fn take(&mut self, event: Event) {
         while event.sent.is_some_and(|sent| sent.0 % self.step.0 != 0) {
@@ -87,12 +87,12 @@ impl Intake {
         self.events.push(event, self.labels.names());
     }
 
-    /// Whether there is any launch.
+    /// Whether there is no request.
     pub(super) fn has_launches(&self) -> bool {
         self.events.extent().launches > 0
     }
 
-    /// All events, to be gone through; when all rows are in.
+    /// All events, when all rows are read.
     pub(super) fn all(&mut self) -> Result<Events, Error> {
         let all = match self.all.take() {
             Some(all) => all,
@@ -102,7 +102,7 @@ impl Intake {
         Ok(all)
     }
 
-    /// Lets `change` change every event, in the order of the file, or say that it is to be left out; when all rows are in.
+    /// Applies `change` to every event, in the order of the file, when all rows are read. `change` may exclude the event.
     pub(super) fn revise(&mut self, mut change: impl FnMut(&mut Event) -> bool) -> Result<(), Error> {
         let all = self.all()?;
         self.all = None;
@@ -116,12 +116,12 @@ impl Intake {
         revised.map_err(|why| self.unkept(&why))
     }
 
-    /// That events which do not fit into memory are nowhere else either.
+    /// The error for events that could not be stored in a temporary file.
     pub(super) fn unkept(&self, why: &io::Error) -> Error {
         Error::content(&self.name, format!("its events cannot be kept meanwhile: {why}"))
     }
 
-    /// Counts a row that cannot be read; `place` is its line, or what else finds it in the file.
+    /// Counts an unreadable row; `place` is its line or another position in the file.
     pub(super) fn bad(&mut self, place: impl std::fmt::Display, why: &str) {
         self.recording.unreadable += 1;
         if self.recording.complaints.len() < LISTED {
@@ -133,19 +133,19 @@ impl Intake {
         self.recording.notes.push(note);
     }
 
-    /// The file ends too early: in the middle of a row, or of the compressed stream around it.
+    /// Notes that the file is truncated: in the middle of a row or of a compressed stream.
     pub(super) fn cut(&mut self) {
         if !self.recording.notes.contains(&Note::Cut) {
             self.note(Note::Cut);
         }
     }
 
-    /// Counts a row that was understood.
+    /// Counts a readable row.
     pub(super) fn understood(&mut self) {
         self.understood += 1;
     }
 
-    /// Takes the first row for a header and finds the columns of these names in it, upper and lower case alike.
+    /// Reads the first row as a header and returns the columns with these names, ignoring case.
     pub(super) fn header<const N: usize>(
         &self,
         rows: &mut Rows,
@@ -156,7 +156,7 @@ impl Intake {
         Ok(names.map(|name| (0..row.len()).find(|&i| row.get(i).trim_ascii().eq_ignore_ascii_case(name.as_bytes()))))
     }
 
-    /// Gives `read` every row that is not blank and takes account of what it cannot read.
+    /// Calls `read` for every row that is not blank, and counts the rows that it cannot read.
     pub(super) fn each_row(
         &mut self,
         rows: &mut Rows,
@@ -178,7 +178,7 @@ impl Intake {
         Ok(())
     }
 
-    /// What is known of the clock: its tick as it is said, else as the stamps show it, where they are another tool's.
+    /// Sets the resolution: as given, or else as detected from the timestamps of another tool's file.
     fn clock(&mut self, said: Option<Nanos>) {
         let written = self.recording.resolution;
         if let Some(said) = said {
@@ -193,7 +193,7 @@ impl Intake {
         }
     }
 
-    /// The recording, unless most of it could not be read; `tick` is that of its clock, where it is said.
+    /// The recording; an error if most rows are unreadable. `tick` is the resolution of its clock, if given.
     pub(super) fn finish(mut self, tick: Option<Nanos>) -> Result<Recording, Error> {
         self.clock(tick);
         let events = self.all()?;

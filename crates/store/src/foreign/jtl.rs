@@ -1,14 +1,14 @@
-//! What JMeter's CSV and XML logs have in common: threads, outcomes, and the two things that only the whole file can tell.
+//! The common part of JMeter's CSV and XML logs: threads, outcomes, and two properties that only the whole file reveals.
 //!
 //! # Start or end?
-//! `sampleresult.timestamp.start` decides whether a stamp is the start or the END of its sample, and the file does not say
-//! which. A thread does one thing at a time, so its samples cannot overlap: END is taken when that reading halves the overlaps
-//! or better. Where neither does (parallel downloads, made-up threads) the file does not tell; JMeter's default is start.
+//! `sampleresult.timestamp.start` decides whether a timestamp is the start or the end of its sample; the file does not contain this setting.
+//! A thread sends one request at a time, so its samples cannot overlap. The reader chooses end if that at least halves the number of
+//! overlaps. If neither reading does (parallel downloads, artificial threads), it chooses start, JMeter's default.
 //!
 //! # Sub-results
-//! A redirect or an embedded resource may appear as a row `label-0` beside its parent `label`, with times inside the
-//! parent's. It is part of the parent's launch, not a launch. A row is taken for a sub-result only when such a parent is its
-//! neighbour in the same thread, so a request that is really named `page-1` stays.
+//! A redirect or an embedded resource may appear as a row `label-0` next to its parent `label`, with times inside the parent's. It belongs to
+//! the parent's request and is not a request itself. A row counts as sub-result only if such a parent is its
+//! neighbour in the same thread, so a request that is really named `page-1` is kept.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,13 +22,13 @@ use super::intake::Intake;
 use crate::error::Error;
 use crate::open::TimestampMeaning;
 
-/// Gives every thread a session: its group in the upper half, its number in the group in the lower.
+/// Maps every thread to a session: its group in the upper half, its number within the group in the lower half.
 ///
 /// `Thread Group 1-17` is thread 17 of `Thread Group 1`; sessions in ascending order are the threads in order of their
 /// numbers, group by group.
 #[derive(Default)]
 pub(super) struct Threads {
-    /// Only these are remembered: there may be a thread for every row.
+    /// The remembered threads; limited, because there may be one per row.
     groups: HashMap<Box<[u8]>, u64>,
 }
 
@@ -50,7 +50,7 @@ impl Threads {
     }
 }
 
-/// JMeter's response code and success as an outcome and a status; JMeter judges by assertions, so success wins.
+/// Converts JMeter's response code and success flag; the flag wins, because assertions set it.
 pub(super) fn outcome(success: bool, code: &[u8]) -> (Outcome, u16) {
     let status = super::number::whole(code).and_then(|code| u16::try_from(code).ok()).unwrap_or(0);
     let names = |exception: &str| memchr::memmem::find(code, exception.as_bytes()).is_some();
@@ -66,12 +66,12 @@ pub(super) fn outcome(success: bool, code: &[u8]) -> (Outcome, u16) {
     (outcome, status)
 }
 
-/// Whether this response message is that of a Transaction Controller, whose row sums up samples that have rows of their own.
+/// Whether this response message is that of a Transaction Controller, which sums up samples that have their own rows.
 pub(super) fn is_controller(message: &[u8]) -> bool {
     message.starts_with(b"Number of samples in transaction")
 }
 
-/// Settles stamps and sub-results when all rows are in, with the stamps read as starts.
+/// Decides about timestamps and sub-results when all rows are read, with timestamps read as starts.
 pub(super) fn settle(intake: &mut Intake, asked: Option<TimestampMeaning>, controllers: u64) -> Result<(), Error> {
     if controllers > 0 {
         intake.note(Note::LeftOut { rows: controllers, being: NoLaunch::Controllers });
@@ -118,12 +118,12 @@ pub(super) fn settle(intake: &mut Intake, asked: Option<TimestampMeaning>, contr
     Ok(())
 }
 
-/// How long the sample took: JMeter writes that beside the stamp, so no sample ends before it begins.
+/// The elapsed time of a sample; never negative, because JMeter records it directly.
 fn elapsed(event: &Event) -> Nanos {
     event.service().unwrap_or_default().positive()
 }
 
-/// The stamp was the end: everything happened one elapsed time earlier.
+/// Shifts all times by the elapsed time: the timestamp was the end.
 fn shift_to_end(event: &mut Event) {
     let (start, elapsed) = (event.intended, elapsed(event));
     let earlier = |at: Instant| at.earlier(elapsed);
@@ -133,7 +133,7 @@ fn shift_to_end(event: &mut Event) {
     event.first_byte = event.first_byte.map(earlier);
 }
 
-/// For every label that looks like a sub-result's, the label of its parent.
+/// For every label that looks like a sub-result: the label of its parent.
 fn parents(labels: &[String]) -> HashMap<u16, u16> {
     let numbers: HashMap<&str, u16> = labels.iter().zip(0..).map(|(name, number)| (name.as_str(), number)).collect();
     let parent = |name: &str| {
@@ -153,14 +153,14 @@ fn parents(labels: &[String]) -> HashMap<u16, u16> {
     parents
 }
 
-/// The samples of so many threads are compared with each other: more than any JMeter has, and a few megabytes.
+/// Maximum number of threads whose samples are compared: more than any JMeter has, and a few megabytes.
 const FOLLOWED: usize = 100_000;
 
-/// Pairs of consecutive samples of one thread, and how many overlap when stamps are starts, and when they are ends.
+/// Pairs of consecutive samples of a thread, and how many overlap if timestamps are starts or ends.
 ///
-/// A thread logs its samples one after another, so the order of the file serves; pairs that go backward (a second run
-/// appended) tell nothing. Timestamps and times are rounded, so an overlap by one tick is none. Where there are more threads than
-/// [`FOLLOWED`], the first of them tell.
+/// A thread logs its samples in order. Pairs that go backwards (an appended second run) are ignored. Times are rounded, so an overlap by one
+/// tick does not count. If there are more threads than [`FOLLOWED`], only the first ones are
+/// compared.
 fn overlaps(events: &Events, parents: &HashMap<u16, u16>, tick: Nanos) -> io::Result<(u64, u64, u64)> {
     let mut last: HashMap<u64, (Instant, Nanos)> = HashMap::new();
     let (mut pairs, mut start, mut end) = (0, 0, 0);
@@ -182,7 +182,7 @@ fn overlaps(events: &Events, parents: &HashMap<u16, u16>, tick: Nanos) -> io::Re
     Ok((pairs, start, end))
 }
 
-/// Rows, a bit for each: a thousand million of them are 125 MB.
+/// A set of rows, one bit each: a thousand million rows take 125 MB.
 #[derive(Default)]
 struct Marked(Vec<u64>);
 
@@ -203,7 +203,7 @@ impl Marked {
     }
 }
 
-/// What of a row tells whether one lies inside the other.
+/// The fields of a row that show whether it lies inside another one.
 #[derive(Clone, Copy)]
 struct Span {
     label: u16,
@@ -213,7 +213,7 @@ struct Span {
 
 /// The rows that lie inside a neighbouring row of their parent's label in the same thread.
 fn sub_results(events: &Events, parents: &HashMap<u16, u16>) -> io::Result<Marked> {
-    // The neighbours of a row in its thread that are no sub-results: the last before it, and the first after it.
+    // The neighbours in the same thread that are not sub-results: the last before the row, and the first after it.
     let mut inside = Marked::default();
     let within = |child: Span, parent: Span| {
         parents[&child.label] == parent.label && child.sent >= parent.sent && child.done <= parent.done

@@ -1,7 +1,7 @@
 //! JMeter's CSV log (JTL), with the header of any version since 2.6 or without one.
 //!
-//! Which columns there are, between which delimiter, and whether there is a header is up to `jmeter.save.saveservice.*`; a
-//! header names them. Without one the position of `success` and the number of columns behind it tell the version.
+//! `jmeter.save.saveservice.*` decides about columns, delimiter and header. A header names the columns. Without one, the position of `success`
+//! and the number of columns after it reveal the version.
 
 use offered_base::{Instant, Nanos};
 use offered_events::csv::unguarded;
@@ -22,7 +22,7 @@ pub(super) static READER: Reader =
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 const MS: Nanos = Nanos::from_millis(1);
 
-/// Where the columns are; `None`: this log does not have it.
+/// The positions of the columns; `None`: not in this log.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Columns {
     stamp: usize,
@@ -40,7 +40,7 @@ struct Columns {
     exact: Option<Exact>,
 }
 
-/// Where `offered export` puts the instants in ns, which JMeter takes for variables of the plan (`sample_variables`).
+/// The columns of `offered export` with times in ns, which JMeter treats as variables of the plan (`sample_variables`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Exact {
     intended: usize,
@@ -48,15 +48,15 @@ struct Exact {
     first_byte: usize,
     done: usize,
     step: usize,
-    /// Of the clock that stamped the launches; older exports do not have it, and theirs is 1 ns.
+    /// The resolution of send times; 1 ns if absent.
     tick: Option<usize>,
-    /// When the run started that the launches are of, since 1970; empty of another tool's file.
+    /// The start of the run, since the Unix epoch; empty for another tool's file.
     start: Option<usize>,
-    /// The outcome's name, of which JMeter's own columns tell less.
+    /// The name of the outcome, which is more precise than JMeter's own columns.
     outcome: Option<usize>,
 }
 
-/// The delimiter and columns that a header line names.
+/// The delimiter and columns according to a header line.
 fn header(line: &[u8]) -> Option<(u8, Columns)> {
     DELIMITERS.into_iter().find_map(|delimiter| {
         let names: Vec<&[u8]> =
@@ -103,7 +103,7 @@ fn headerless(bytes: &[u8]) -> Option<(u8, Columns)> {
         whole(row.get(1))?;
         stamp(row.get(0))?;
         let success = (6..=7).find(|&column| matches!(row.get(column), b"true" | b"false"))?;
-        // What followed `success` when: 2.6 (bytes, Latency), 2.12 with thread counts, 3.0, 3.1 to 4, 5.
+        // The columns after `success`, by version: 2.6 (bytes, Latency), 2.12 with thread counts, 3.0, 3.1 to 4, 5.
         let (bytes, sent_bytes, first_byte) = match row.len() - success - 1 {
             0 => (None, None, None),
             1 => (Some(1), None, None),
@@ -134,7 +134,7 @@ fn headerless(bytes: &[u8]) -> Option<(u8, Columns)> {
     })
 }
 
-/// A stamp and its tick: milliseconds since 1970, or a date.
+/// A timestamp and its resolution: milliseconds since the Unix epoch, or a date.
 #[inline]
 fn stamp(text: &[u8]) -> Option<(Instant, Nanos)> {
     match whole(text) {
@@ -144,7 +144,7 @@ fn stamp(text: &[u8]) -> Option<(Instant, Nanos)> {
 }
 
 fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
-    // The first line is looked at before the rows are split: it names the delimiter.
+    // Inspect the first line before splitting rows: it determines the delimiter.
     let peek = content.fill_buf().map_err(Error::io("read", intake.name().as_ref()))?;
     let named = header(Head { bytes: peek }.line());
     let Some((delimiter, columns)) = named.or_else(|| headerless(peek)) else {
@@ -167,7 +167,7 @@ fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<
     intake.recording.sessions_known = columns.thread.is_some();
     intake.each_row(&mut rows, |intake, row| log.row(row, intake))?;
     if columns.exact.is_some() {
-        // Our own export: its instants are what they say, and its rows are launches.
+        // Our own export: times are exact, and every row is a request.
         let Seen { intent, users, finest, start } = log.seen;
         if let Some(start) = start {
             intake.recording.on_run_clock = true;
@@ -194,18 +194,18 @@ struct Log {
     seen: Seen,
 }
 
-/// What the rows of our own export tell of the recording that it was made of.
+/// What the rows of our own export tell about the exported recording.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     intent: bool,
     users: bool,
-    /// The finest tick.
+    /// The finest resolution.
     finest: Option<Nanos>,
-    /// When the run started, where the first row tells it.
+    /// The start of the run, from the first row.
     start: Option<Instant>,
 }
 
-/// Lays the instants of `event` on the clock of a run that started then.
+/// Converts the times of `event` to the clock of a run with this start.
 fn since(event: &mut Event, start: Instant) {
     let since = |at: &mut Instant| *at = Instant::ZERO + start.until(*at);
     since(&mut event.intended);
@@ -220,7 +220,7 @@ impl Exact {
         let missing = "its intended_ns, sent_ns, done_ns or step is no whole number";
         let (sent, done) = (ns(self.sent).ok_or(missing)?, ns(self.done).ok_or(missing)?);
         event.intended = match row.get(self.intended) {
-            // What was not recorded repeats the sending.
+            // Times that were not recorded repeat the send time.
             b"" => sent,
             _ => ns(self.intended).ok_or(missing)?,
         };
@@ -255,7 +255,7 @@ impl Log {
     fn row(&mut self, row: &Row, intake: &mut Intake) -> Result<(), Bad> {
         let columns = &self.columns;
         let Some((start, tick)) = stamp(row.get(columns.stamp)) else {
-            // Logs that were appended to one another repeat the header.
+            // Concatenated logs repeat the header.
             let repeated = row.get(columns.stamp).eq_ignore_ascii_case(b"timeStamp");
             return if repeated { Ok(()) } else { Err("its time stamp is neither milliseconds nor a date".into()) };
         };
@@ -293,9 +293,9 @@ impl Log {
         if let Some(exact) = &columns.exact {
             exact.refine(row, &mut event, &mut self.seen)?;
             self.seen.users |= !row.maybe(columns.thread).is_empty();
-            intake.launch(unguarded(&label), event);
+            intake.add(unguarded(&label), event);
         } else {
-            intake.launch(&label, event);
+            intake.add(&label, event);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! JMeter's XML log, versions 1.0 (JMeter 1.x) to 1.2; a file that was cut off is read as far as it goes.
+//! JMeter's XML log, versions 1.0 (JMeter 1.x) to 1.2; a truncated file is read as far as possible.
 //!
-//! A sample inside a sample is a redirect or an embedded resource and no launch of its own, unless the outer one is a
-//! Transaction Controller with `Generate parent sample`: then the inner ones are the launches.
+//! A sample inside a sample is a redirect or an embedded resource, not a request of its own. Exception: the outer sample is a
+//! Transaction Controller with `Generate parent sample`; then the inner samples are the requests.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<
     intake.recording.resolution = MS;
     let mut log = Log { threads: Threads::default(), hosts: Labels::default(), controllers: 0, open: Vec::new() };
     let mut xml = quick_xml::Reader::from_reader(content);
-    // The file may be cut, so the end tags are counted here and not checked there.
+    // The file may be truncated, so end tags are counted here instead of checked by the parser.
     xml.config_mut().check_end_names = false;
     let mut buffer = Vec::new();
     let mut ended = false;
@@ -36,7 +36,7 @@ fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<
         buffer.clear();
         let at = xml.buffer_position();
         match xml.read_event_into(&mut buffer) {
-            // The end, or a tag that was cut off: the same, and `ended` tells.
+            // The end, or a truncated tag; `ended` distinguishes them.
             Ok(Xml::Eof) | Err(quick_xml::Error::Syntax(_)) => break,
             Ok(Xml::Start(tag)) => {
                 let kind = log.tag(&tag, at, intake);
@@ -62,7 +62,7 @@ fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<
     settle(intake, options.stamps, log.controllers)
 }
 
-/// What an open tag is.
+/// The type of an open tag.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Launch,
@@ -137,7 +137,7 @@ impl Log {
         if event.outcome != Outcome::Ok {
             event.error = Some(if message.is_empty() { code } else { message }.into());
         }
-        intake.launch(label.as_bytes(), event);
+        intake.add(label.as_bytes(), event);
         Ok(Kind::Launch)
     }
 }

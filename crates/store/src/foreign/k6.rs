@@ -1,14 +1,14 @@
 //! k6's CSV and JSON points (`--out csv=...`, `--out json=...`).
 //!
-//! A request is a run of samples that begins with `http_reqs` and all carry the END of the request. What k6 calls `duration`
-//! is sending + waiting + receiving, counted from when the connection was there; `blocked` is the wait for the connection
+//! A request is a sequence of samples that starts with `http_reqs`; all carry the time of the end of the request. k6's `duration`
+//! is sending + waiting + receiving, without connecting. `blocked` is the wait for the connection
 //! and, in k6's own code (`httpext/tracer.go`), *includes* connecting and TLS. So
 //!
 //! ```text
-//! launch = end - duration - max(blocked, connecting + tls)
+//! sent = end - duration - max(blocked, connecting + tls)
 //! ```
 //!
-//! and subtracting all four would count the handshakes of every new connection twice.
+//! Subtracting all four would count the handshakes of new connections twice.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ const S: Nanos = Nanos::from_secs(1);
 const MS: Nanos = Nanos::from_millis(1);
 const US: Nanos = Nanos::from_micros(1);
 
-/// The samples of one request, as far as they came.
+/// The samples of one request that have been read.
 #[derive(Default)]
 struct Request {
     end: Instant,
@@ -85,7 +85,7 @@ impl Request {
     }
 }
 
-/// The END stamp of a CSV row and its tick; k6 writes whole seconds unless told otherwise.
+/// The timestamp (end) of a CSV row and its resolution; k6 writes whole seconds by default.
 fn stamp(text: &[u8]) -> Option<(Instant, Nanos)> {
     match (whole(text), text.len()) {
         (Some(n), 17..) => Some((Instant(n), Nanos(1))),
@@ -127,7 +127,7 @@ fn read_csv(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
                 ..Request::default()
             });
         } else if let (Some(request), true) = (&mut open, metric.starts_with("http_req_")) {
-            // `http_req_failed` is no time, but every other metric of the family is one in ms.
+            // `http_req_failed` is not a time; all other metrics of the family are times in ms.
             request.set(metric, nanos(row.maybe(value), MS).ok_or("its value is not a time in ms")?);
         }
         Ok(())
@@ -152,7 +152,7 @@ struct Line<'a> {
     data: Data<'a>,
 }
 
-/// Of a definition (`"type":"Metric"`) none of these is there.
+/// All fields are absent in a definition (`"type":"Metric"`).
 #[derive(Deserialize)]
 struct Data<'a> {
     time: Option<&'a str>,
@@ -210,7 +210,7 @@ fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
     if let Some(request) = open {
         intake.take(request.event());
     }
-    // What came from a coarser clock has more digits here, and is no finer for it.
+    // Values from a coarser clock have more digits here, but are not finer.
     intake.recording.resolution = intake.step;
     Ok(())
 }

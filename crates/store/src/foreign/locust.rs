@@ -1,6 +1,6 @@
 //! Locust's request CSV (`locust.contrib.csv_request_logger`): one row per request, stamped in seconds when it was sent.
 //!
-//! Hand-written listeners use the event's own words (`start_time`, `response_time`); these are understood as well.
+//! Hand-written listeners use the field names of the event (`start_time`, `response_time`), which this reader accepts too.
 
 use offered_base::Nanos;
 use offered_events::{Event, Outcome};
@@ -43,7 +43,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         finest = finest.min(tick(row.maybe(start), second));
         let failed = !matches!(row.maybe(exception), b"" | b"None");
         let status = whole(row.maybe(status)).unwrap_or(0) as u16;
-        intake.launch(
+        intake.add(
             [row.maybe(kind), &row.maybe_text(name)].join(&b" "[..]).trim_ascii(),
             Event {
                 sent: Some(at),
@@ -62,7 +62,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         );
         Ok(())
     })?;
-    // A float prints as few digits as it needs: the finest row tells the tick.
+    // Floats are printed with as few digits as possible: the finest row gives the resolution.
     intake.recording.resolution = finest;
     Ok(())
 }

@@ -1,14 +1,14 @@
-//! Numbers and times as text, read from bytes without allocation.
+//! Numbers and times in text, parsed from bytes without allocation.
 //!
-//! Days are those of jiff's calendar. The digits are read here: result files write what its parsers refuse (a zone behind a space,
-//! 24:00:00, JMeter's month before the day), and it must be known how fine a stamp is written.
+//! jiff computes calendar days. The digits are parsed here, because result files contain forms that its parsers refuse (a zone after a
+//! space, 24:00:00, JMeter's month before the day), and because the resolution of a timestamp matters.
 
 use jiff::civil::{self, Date};
 use offered_base::{Instant, Nanos};
 
 const EPOCH: Date = civil::date(1970, 1, 1);
 
-/// Digits only, spaces around them allowed.
+/// Parses digits only; spaces around them are allowed.
 #[inline]
 pub(super) fn whole(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii();
@@ -26,7 +26,7 @@ pub(super) fn whole(text: &[u8]) -> Option<u64> {
     Some(number)
 }
 
-/// The same with a sign before them, or without.
+/// Like [`whole`], with an optional sign.
 pub(super) fn signed(text: &[u8]) -> Option<i64> {
     let digits = text.trim_ascii_start();
     let (negative, digits) = digits.strip_prefix(b"-").map_or((false, digits), |digits| (true, digits));
@@ -34,7 +34,7 @@ pub(super) fn signed(text: &[u8]) -> Option<i64> {
     Some(if negative { -number } else { number })
 }
 
-/// A decimal number of `unit`s as nanoseconds, exact where it is written without an exponent; `None` below zero.
+/// A decimal number of `unit`s in nanoseconds, exact without exponent; `None` if negative.
 pub(super) fn nanos(text: &[u8], unit: Nanos) -> Option<Nanos> {
     let text = text.trim_ascii();
     let (integer, fraction) = match text.iter().position(|&byte| byte == b'.') {
@@ -43,7 +43,7 @@ pub(super) fn nanos(text: &[u8], unit: Nanos) -> Option<Nanos> {
     };
     let plain = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
     if (integer.is_empty() && fraction.is_empty()) || !plain(integer) || !plain(fraction) {
-        // Exponents; and a sign, which no instant or duration has.
+        // Exponents, and a sign, which neither times nor durations have.
         let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
         return from_f64(number, unit);
     }
@@ -56,27 +56,27 @@ pub(super) fn nanos(text: &[u8], unit: Nanos) -> Option<Nanos> {
     u64::try_from(nanos).ok().map(Nanos)
 }
 
-/// The instant so many `unit`s after its clock's origin.
+/// The time that many `unit`s after the origin of the clock.
 pub(super) fn instant(text: &[u8], unit: Nanos) -> Option<Instant> {
     nanos(text, unit).map(|since| Instant::ZERO + since)
 }
 
-/// `number` units; `None` for what is no length of time.
+/// `number` units; `None` if that is not a duration.
 pub(super) fn from_f64(number: f64, unit: Nanos) -> Option<Nanos> {
     let nanos = number * unit.0 as f64;
     (nanos >= 0.0 && nanos < u64::MAX as f64).then_some(Nanos((nanos + 0.5) as u64))
 }
 
-/// The smallest step that a decimal number written like this can show: one unit, or that over ten for every decimal.
+/// The resolution of a decimal number in this notation: one unit, divided by ten for every decimal.
 pub(super) fn tick(text: &[u8], unit: Nanos) -> Nanos {
     let decimals = text.iter().position(|&byte| byte == b'.').map_or(0, |point| text.len() - point - 1);
     Nanos((unit.0 / 10u64.pow(decimals.min(9) as u32)).max(1))
 }
 
-/// A date and time as an instant since 1970, with the step it is written in.
+/// A date and time as a time since the Unix epoch, with its resolution.
 ///
-/// Year first (`2026-11-20T14:47:29.635317206Z`, `2026/11/20 14:47:29,635`) or, as JMeter knows, month first with a short
-/// year (`11/20/26 14:47:29`). Without a zone it counts as UTC, which moves all instants of a file alike.
+/// Year first (`2026-11-20T14:47:29.635317206Z`, `2026/11/20 14:47:29,635`) or, as in JMeter, month first with a short
+/// year (`11/20/26 14:47:29`). Without a zone it counts as UTC, which shifts all times of a file equally.
 pub(super) fn date_time(text: &[u8]) -> Option<(Instant, Nanos)> {
     let mut scan = Scan(text.trim_ascii());
     let (first, digits) = scan.number(4)?;
@@ -93,7 +93,7 @@ pub(super) fn date_time(text: &[u8]) -> Option<(Instant, Nanos)> {
     clock(scan, day_of(year, month, day)?)
 }
 
-/// The rest of a date and time after its date: `14:47:29.635Z`.
+/// The part after the date: `14:47:29.635Z`.
 fn clock(mut scan: Scan, day: u64) -> Option<(Instant, Nanos)> {
     let hour = scan.number(2)?.0;
     scan.one_of(b":")?;
@@ -114,7 +114,7 @@ fn clock(mut scan: Scan, day: u64) -> Option<(Instant, Nanos)> {
     Some((Instant(u64::try_from(at).ok()?), Nanos(tick)))
 }
 
-/// The time of an access log, `01/Aug/1995:02:00:00 -0400`, in whole seconds.
+/// The time in an access log, `01/Aug/1995:02:00:00 -0400`, in whole seconds.
 pub(super) fn log_time(text: &[u8]) -> Option<Instant> {
     const MONTHS: &[u8] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
     let mut scan = Scan(text);
@@ -128,7 +128,7 @@ pub(super) fn log_time(text: &[u8]) -> Option<Instant> {
     clock(scan, day_of(year, month, day)?).map(|(at, _)| at)
 }
 
-/// Seconds from 1 January 1970 to the beginning of this day; `None` for one before, after the year 2499, or in no calendar.
+/// Seconds from 1970-01-01 to the start of this day; `None` for earlier days, after the year 2499, or for an invalid date.
 fn day_of(year: u64, month: u64, day: u64) -> Option<u64> {
     let year = i16::try_from(year).ok().filter(|year| *year < 2500)?;
     let date = Date::new(year, month.try_into().ok()?, day.try_into().ok()?).ok()?;
@@ -151,7 +151,7 @@ impl Scan<'_> {
         letters.contains(first).then(|| self.0 = rest)
     }
 
-    /// Seconds east of Greenwich: `Z`, ` UTC`, `+01:00`, ` -0400`, or nothing; it must be the end of the text.
+    /// Seconds east of Greenwich: `Z`, ` UTC`, `+01:00`, ` -0400`, or nothing; must be the end of the text.
     fn zone(mut self) -> Option<i64> {
         self.0 = self.0.trim_ascii();
         let sign = match self.0 {

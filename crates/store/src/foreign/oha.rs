@@ -1,8 +1,8 @@
-//! oha's CSV (`--output-format csv`): seconds since the run's start, in the order of the starts.
+//! oha's CSV (`--output-format csv`): seconds since the start of the run, in order of starts.
 //!
-//! Only requests that succeeded are in it, and with `--latency-correction` its durations count from before the start, which it
-//! does not tell: the database of `--db-url` does (see `oha_db`). oha's JSON is a summary without send times (its
-//! `printer.rs`) and is refused in words.
+//! It contains only successful requests. With `--latency-correction` durations count from an unknown time before the start;
+//! the database of `--db-url` contains that time (see `oha_db`). oha's JSON is a summary without send times (its
+//! `printer.rs`) and is refused.
 
 use offered_base::Nanos;
 use offered_events::note::Listed;
@@ -30,7 +30,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         let start = instant(row.maybe(start), S).ok_or("its request-start is not a time in seconds")?;
         let done = start + seconds(duration).ok_or("its request-duration is not a time in seconds")?;
         let status = whole(row.maybe(status)).unwrap_or(0) as u16;
-        intake.launch(
+        intake.add(
             b"request",
             Event {
                 sent: Some(start),

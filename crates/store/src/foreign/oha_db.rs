@@ -1,7 +1,7 @@
-//! The database of oha's `--db-url`: seconds since the run's start, and with `--latency-correction` when each was meant.
+//! The database of oha's `--db-url`: seconds since the start of the run, with scheduled times if `--latency-correction` was used.
 //!
-//! Only requests that succeeded are in it. Versions of oha differ in their columns (the later ones have `url` and `run`), so
-//! they are found by name. The file is held in memory while it is read.
+//! It contains only successful requests. Columns differ between versions of oha (later ones have `url` and `run`), so
+//! they are found by name. The reader holds the file in memory.
 
 use offered_base::{Instant, Nanos};
 use offered_events::note::Listed;
@@ -54,7 +54,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
                 _ => &b"request"[..],
             };
             intake.understood();
-            intake.launch(
+            intake.add(
                 label,
                 Event {
                     sent: Some(sent),

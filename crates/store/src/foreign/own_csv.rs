@@ -1,7 +1,7 @@
-//! Our own events as CSV (`offered export --to csv`): every column of every event, instants in ns.
+//! Our own events as CSV (`offered export --format csv`): all columns of all events, times in ns.
 //!
-//! `tick_ns` is the tick of the clock that stamped the launches, `start_ns` when the run started that all instants count from, since
-//! 1970 (0 on a virtual clock). What is empty was not known; without `start_ns` instants are those of another tool's file.
+//! `tick_ns` is the resolution of send times. `start_ns` is the start of the run since the Unix epoch, from which all times count (0 on a
+//! virtual clock). Empty fields are unknown. Without `start_ns` the times are those of another tool's file.
 
 use offered_base::{Instant, Nanos};
 use offered_events::csv::unguarded;
@@ -20,7 +20,7 @@ pub(super) static READER: Reader = Reader {
     read,
 };
 
-/// The columns of a run written as CSV, in their order.
+/// The columns, in order.
 pub const COLUMNS: [&str; 21] = [
     "intended_ns",
     "sent_ns",
@@ -65,7 +65,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         let of_row = whole(fields.text(17)).map_or(Nanos(1), Nanos);
         tick = Some(tick.map_or(of_row, |tick| tick.min(of_row)));
         let label = row.maybe_text(columns[6]);
-        intake.launch(unguarded(&label), event);
+        intake.add(unguarded(&label), event);
         Ok(())
     })?;
     intake.recording.resolution = tick.unwrap_or(Nanos(1));
@@ -73,7 +73,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     Ok(())
 }
 
-/// A row, whose fields are asked for by their places in [`COLUMNS`].
+/// A row, accessed by positions in [`COLUMNS`].
 struct Fields<'a, 'r> {
     row: &'a Row<'r>,
     columns: &'a [Option<usize>; COLUMNS.len()],
@@ -84,7 +84,7 @@ impl Fields<'_, '_> {
         self.row.maybe(self.columns[which])
     }
 
-    /// A number that may be missing, but not be something else.
+    /// A number, or an empty field.
     fn number(&self, which: usize) -> Result<Option<u64>, Bad> {
         match self.text(which) {
             b"" => Ok(None),
@@ -92,7 +92,7 @@ impl Fields<'_, '_> {
         }
     }
 
-    /// The same, in a column of smaller numbers; 0 where it is missing.
+    /// The same for columns of smaller integers; 0 if empty.
     fn small<N: TryFrom<u64>>(&self, which: usize) -> Result<N, Bad> {
         let number = self.number(which)?.unwrap_or(0);
         N::try_from(number).map_err(|_| format!("its {} is too large", COLUMNS[which]).into())

@@ -1,9 +1,9 @@
 //! pgbench's transaction log (`-l`): client, number, time, script, END in s and us, and with `-R` the lag behind the schedule.
 //!
-//! With `-R` the time counts from the *scheduled* start (`processXactStats` in `pgbench.c`), so intent is known:
-//! intended = end - time, sent = intended + lag. Without it sent = end - time. A transaction skipped by `--latency-limit` was
-//! never sent; all that is known of it is when pgbench gave it up, and that stands for when it was meant. A log that we exported
-//! has a time or a lag below zero where a launch left before it was meant.
+//! With `-R` the time counts from the *scheduled* start (`processXactStats` in `pgbench.c`), so scheduled times are known:
+//! intended = end - time, sent = intended + lag. Without `-R`, sent = end - time. A transaction skipped by `--latency-limit` was
+//! not sent; the log only has the time when pgbench skipped it, which is used as its scheduled time. A log exported by
+//! offered has a negative time or lag where a request was sent too early.
 
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome};
@@ -28,7 +28,7 @@ pub(super) static READER: Reader = Reader {
 const S: Nanos = Nanos::from_secs(1);
 const US: Nanos = Nanos::from_micros(1);
 
-/// The instant so many us later, or earlier.
+/// The time this many us later, or earlier if negative.
 fn later(at: Instant, us: i64) -> Instant {
     let by = US * us.unsigned_abs();
     if us < 0 { at.earlier(by) } else { at + by }
@@ -49,18 +49,18 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         let common = Event { session: client, step, ..Event::at(end) };
         if row.get(2) == b"skipped" {
             let error = Some("skipped: already past --latency-limit".into());
-            intake.launch(&label, Event { error, ..common });
+            intake.add(&label, Event { error, ..common });
             return Ok(());
         }
         let Some(time) = signed(row.get(2)) else {
             // A failed transaction (serialization, deadlock) is logged without its time.
             let (outcome, error) = (Outcome::Malformed, Some(crate::labels::text(row.get(2)).into()));
-            intake.launch(&label, Event { sent: Some(end), done: Some(end), outcome, error, ..common });
+            intake.add(&label, Event { sent: Some(end), done: Some(end), outcome, error, ..common });
             return Ok(());
         };
         let intended = later(end, -time);
         intake.recording.intent_known |= lag.is_some();
-        intake.launch(
+        intake.add(
             &label,
             Event {
                 intended,
@@ -72,7 +72,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         );
         Ok(())
     })?;
-    // A log that we exported may be of a run with a coarser clock.
+    // A log exported by offered may come from a run with a coarser clock.
     intake.recording.resolution = intake.step.max(US);
     Ok(())
 }

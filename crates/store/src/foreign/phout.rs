@@ -32,10 +32,10 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         let net = number(10).ok_or("it has fewer than twelve columns")?;
         let status = number(11).ok_or("it has fewer than twelve columns")? as u16;
         finest = finest.min(tick(row.get(0), S));
-        // connect + send + latency: when the answer began.
+        // connect + send + latency: the start of the response.
         let parts = [3, 4, 5].iter().filter_map(|&column| number(column)).sum::<u64>();
         let tag = row.get(1).split(|&byte| byte == b'#').next().unwrap_or_default();
-        intake.launch(
+        intake.add(
             tag,
             Event {
                 sent: Some(start),
@@ -44,7 +44,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
                 bytes_out: number(8).unwrap_or(0),
                 bytes_in: number(9).unwrap_or(0),
                 status,
-                // The network code is the system's errno.
+                // The network code is an errno of the system.
                 outcome: match (net, status) {
                     (0, 400..) => Outcome::HttpError,
                     (0, _) => Outcome::Ok,

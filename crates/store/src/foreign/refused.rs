@@ -1,8 +1,8 @@
-//! Files that hold no send times: why they cannot be judged, and what to ask that tool for instead.
+//! Files without send times: why they cannot be verified, and which file of that tool can.
 
 use super::Head;
 
-/// What gives such a file away, and the line for whoever brought it.
+/// How to detect such a file, and the message for the user.
 struct Refusal {
     is: fn(&Head) -> bool,
     why: &'static str,
@@ -114,7 +114,7 @@ const REFUSALS: [Refusal; 20] = [
     },
 ];
 
-/// Why this file cannot be judged, when it is one of those.
+/// The message for a file without send times; `None` for other files.
 pub(super) fn why(head: &Head) -> Option<&'static str> {
     REFUSALS.iter().find(|refusal| (refusal.is)(head)).map(|refusal| refusal.why)
 }

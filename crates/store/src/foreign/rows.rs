@@ -1,8 +1,8 @@
-//! Rows of a text file, split into fields in place: the one splitter for every table, and fast enough for a gigabyte.
+//! Rows of a text file, split into fields in place, for all tabular formats. Fast enough for gigabytes.
 //!
-//! A field that begins with a quote runs to the closing quote and may hold delimiters and newlines (RFC 4180); a quote
-//! elsewhere is a letter. A quote that is never closed must not swallow the rest of the file: past [`QUOTED`] bytes the row
-//! ends at its first newline and its quotes are letters.
+//! A field that starts with a quote runs to the closing quote and may contain delimiters and newlines (RFC 4180). Elsewhere a quote is an
+//! ordinary character. An unclosed quote must not swallow the rest of the file: after [`QUOTED`] bytes the row
+//! ends at its first newline and its quotes are ordinary characters.
 
 use std::borrow::Cow;
 use std::io;
@@ -11,13 +11,13 @@ use memchr::{memchr, memchr2};
 
 use super::Content;
 
-/// Longest stretch of a quoted row.
+/// Maximum length of a quoted row.
 const QUOTED: usize = 1 << 20;
-/// Longest row; no log has one, but a binary file without newlines does.
+/// Maximum length of a row; only binary files without newlines exceed it.
 const LONGEST: usize = 1 << 26;
 const STEP: usize = 1 << 20;
 
-/// One row; `line` counts from 1, `ended` is false for a last row without a newline.
+/// One row. `line` counts from 1; `ended` is false for a last row without newline.
 pub(super) struct Row<'a> {
     bytes: &'a [u8],
     fields: &'a [Field],
@@ -29,7 +29,7 @@ pub(super) struct Row<'a> {
 struct Field {
     start: usize,
     end: usize,
-    /// Holds doubled quotes.
+    /// Contains doubled quotes.
     doubled: bool,
 }
 
@@ -42,24 +42,24 @@ impl Row<'_> {
         self.bytes.trim_ascii().is_empty()
     }
 
-    /// Field `index` as it stands in the file, without the quotes around it; empty when the row has none.
+    /// Field `index` as in the file, without surrounding quotes; empty if the row is too short.
     #[inline]
     pub(super) fn get(&self, index: usize) -> &[u8] {
         self.fields.get(index).map_or(&[], |field| &self.bytes[field.start..field.end])
     }
 
-    /// Field `index` if there is such a column at all.
+    /// Field `index`; empty if there is no such column.
     #[inline]
     pub(super) fn maybe(&self, index: Option<usize>) -> &[u8] {
         index.map_or(&[], |index| self.get(index))
     }
 
-    /// [`Row::text`] of a field if there is such a column at all.
+    /// [`Row::text`]; empty if there is no such column.
     pub(super) fn maybe_text(&self, index: Option<usize>) -> Cow<'_, [u8]> {
         index.map_or(Cow::Borrowed(&[]), |index| self.text(index))
     }
 
-    /// Field `index` with doubled quotes made single: a name, not a number.
+    /// Field `index` with doubled quotes replaced by single ones; for names, not numbers.
     pub(super) fn text(&self, index: usize) -> Cow<'_, [u8]> {
         let raw = self.get(index);
         if !self.fields.get(index).is_some_and(|field| field.doubled) {
@@ -92,17 +92,17 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Rows with fields between `delimiter`s, which may be quoted.
+    /// Rows with fields separated by `delimiter`, which may be quoted.
     pub(super) fn of_fields(content: Content<'a>, delimiter: u8) -> Self {
         Self::new(content, Some(delimiter), true)
     }
 
-    /// Rows with fields between `delimiter`s, in which a quote is a letter.
+    /// Rows with fields separated by `delimiter`, in which quotes are ordinary characters.
     pub(super) fn of_plain_fields(content: Content<'a>, delimiter: u8) -> Self {
         Self::new(content, Some(delimiter), false)
     }
 
-    /// Rows of one field each: lines.
+    /// Rows with one field: lines.
     pub(super) fn of_lines(content: Content<'a>) -> Self {
         Self::new(content, None, false)
     }
@@ -123,7 +123,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The next row, `None` at the end of the file.
+    /// The next row; `None` at the end of the file.
     pub(super) fn next(&mut self) -> io::Result<Option<Row<'_>>> {
         let mut quotes = self.quotes;
         let size = loop {
@@ -157,7 +157,7 @@ impl<'a> Rows<'a> {
         match self.content.read(&mut self.buffer[self.end..]) {
             Ok(0) => self.at_end = true,
             Ok(read) => self.end += read,
-            // The compressed file around these rows was cut off: what came out of it is still good.
+            // The compressed stream is truncated: use what was decompressed.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => (self.at_end, self.cut) = (true, true),
             Err(error) => return Err(error),
         }
@@ -166,15 +166,15 @@ impl<'a> Rows<'a> {
 }
 
 enum Split {
-    /// A row of so many bytes, its newline included.
+    /// A row of this many bytes, including its newline.
     Row(usize),
-    /// The bytes end before the row does.
+    /// The row is incomplete.
     Open,
-    /// The bytes end inside quotes.
+    /// The row is incomplete, inside quotes.
     Unclosed,
 }
 
-/// Splits the first row of `bytes`; with `last` their end is an end of row.
+/// Splits off the first row of `bytes`; if `last` is true, their end ends the row.
 fn split(bytes: &[u8], delimiter: Option<u8>, quotes: bool, last: bool, fields: &mut Vec<Field>) -> Split {
     fields.clear();
     if bytes.is_empty() {

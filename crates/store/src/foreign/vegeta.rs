@@ -69,7 +69,7 @@ fn read_csv(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
         let error = crate::labels::text(&row.text(5));
         let label = [row.get(9), b" ", row.get(10)].concat();
         let (bytes_out, bytes_in) = (number(3).unwrap_or(0), number(4).unwrap_or(0));
-        intake.launch(&label, Event { bytes_out, bytes_in, ..event(Instant(start), took, status, error.into()) });
+        intake.add(&label, Event { bytes_out, bytes_in, ..event(Instant(start), took, status, error.into()) });
         Ok(())
     })
 }
@@ -101,10 +101,8 @@ fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
         finest = Some(finest.map_or(tick, |finest| finest.min(tick)));
         let label = format!("{} {}", line.method, line.url);
         let (bytes_out, bytes_in) = (line.bytes_out, line.bytes_in);
-        intake.launch(
-            label.as_bytes(),
-            Event { bytes_out, bytes_in, ..event(start, line.latency, line.code, line.error) },
-        );
+        intake
+            .add(label.as_bytes(), Event { bytes_out, bytes_in, ..event(start, line.latency, line.code, line.error) });
         Ok(())
     })?;
     intake.recording.resolution = finest.unwrap_or(Nanos(1));
@@ -162,7 +160,7 @@ fn read_gob(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
                     let label = [&found.method[..], b" ", &found.url].concat();
                     let (bytes_out, bytes_in) = (found.bytes_out, found.bytes_in);
                     let event = event(start, took, found.code, found.error.into());
-                    intake.launch(&label, Event { bytes_out, bytes_in, ..event });
+                    intake.add(&label, Event { bytes_out, bytes_in, ..event });
                     intake.understood();
                 }
                 _ => intake.bad(format!("result {number}"), "it has no time stamp, or a latency below zero"),
