@@ -91,7 +91,7 @@ impl Calibration {
         let text = std::fs::read_to_string(path()?).ok()?;
         // What another version wrote in another shape is no calibration.
         let found: Self = serde_json::from_str(&text).ok()?;
-        (found.machine == machine() && found.cores == offered_observe::processors()).then_some(found)
+        (found.machine == machine() && found.cores == processors()).then_some(found)
     }
 }
 
@@ -141,7 +141,7 @@ pub fn measure(long: Nanos) -> Result<Calibration, Error> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         measured_unix_s: unix_now().0 / 1_000_000_000,
         machine: machine(),
-        cores: offered_observe::processors(),
+        cores: processors(),
         launches,
         highest_rate_per_s: answered / long.as_secs_f64(),
         cpu_us_per_request: done.threads.iter().map(|worker| worker.cpu.as_micros_f64()).sum::<f64>() / answered,

@@ -49,7 +49,7 @@ impl FromStr for Along {
         let field = Field::from(field);
         let start = start.map(|start| {
             let within = |number: &Number| (1e-9..=1e9).contains(&number.value);
-            field.amount(start).filter(within).ok_or_else(wrong)
+            field.load_number(start).filter(within).ok_or_else(wrong)
         });
         Ok(Self { start: start.transpose()?, field })
     }

@@ -12,7 +12,7 @@ use offered_base::{Instant, Nanos};
 use offered_events::{Event, Exchange};
 use offered_run::{Counts, End, Sink};
 use offered_store::{HEARTBEAT_INTERVAL, Error, Recorder, Spool, write_failure};
-use offered_watch::{Feed, Pulse, Scraped, Tally};
+use offered_watch::{PageFeed, Snapshot, MetricsFeed, Tally};
 
 /// Time between two progress updates.
 const PULSE_INTERVAL: Nanos = Nanos::from_secs(1);
@@ -27,17 +27,17 @@ const MAX_QUEUED_BATCHES: usize = 100;
 /// A live display of a run.
 pub trait LiveView: Send {
     /// Shows a progress update.
-    fn show(&mut self, pulse: &Pulse);
+    fn show(&mut self, snapshot: &Snapshot);
 
-    /// Whether it also shows [`Pulse::totals`].
+    /// Whether it also shows [`Snapshot::totals`].
     fn wants_totals(&self) -> bool {
         false
     }
 }
 
-impl LiveView for Scraped {
-    fn show(&mut self, pulse: &Pulse) {
-        Self::show(self, pulse);
+impl LiveView for MetricsFeed {
+    fn show(&mut self, snapshot: &Snapshot) {
+        Self::update(self, snapshot);
     }
 
     fn wants_totals(&self) -> bool {
@@ -45,9 +45,9 @@ impl LiveView for Scraped {
     }
 }
 
-impl LiveView for Feed {
-    fn show(&mut self, pulse: &Pulse) {
-        Self::show(self, pulse);
+impl LiveView for PageFeed {
+    fn show(&mut self, snapshot: &Snapshot) {
+        Self::update(self, snapshot);
     }
 }
 
@@ -237,16 +237,16 @@ fn collect(
         }
         if let Some(now) = clock.get().map(Clock::now).filter(|now| *now >= next) {
             next = now + PULSE_INTERVAL;
-            let mut pulse = monitor.tally.pulse(now, (monitor.counts)(), monitor.stop.load(Relaxed));
-            pulse.unkept = storage.write_error();
-            if let (Some(why), true) = (&pulse.unkept, monitor.stop_on_write_loss) {
+            let mut snapshot = monitor.tally.snapshot(now, (monitor.counts)(), monitor.stop.load(Relaxed));
+            snapshot.write_error = storage.write_error();
+            if let (Some(why), true) = (&snapshot.write_error, monitor.stop_on_write_loss) {
                 (monitor.halt)(why.clone(), End::WriteLoss);
             }
-            pulse.unkept = pulse.unkept.or_else(|| monitor.upload_error.as_ref()?());
-            if let (Some(broken), false) = (&pulse.broken, monitor.stop.load(Relaxed)) {
+            snapshot.write_error = snapshot.write_error.or_else(|| monitor.upload_error.as_ref()?());
+            if let (Some(broken), false) = (&snapshot.failed_threshold, monitor.stop.load(Relaxed)) {
                 (monitor.halt)(broken.clone(), End::Threshold);
             }
-            monitor.views.iter_mut().for_each(|view| view.show(&pulse));
+            monitor.views.iter_mut().for_each(|view| view.show(&snapshot));
             if let Some(beat) = monitor.write_heartbeat.as_mut().filter(|_| now >= beats) {
                 beats = now + HEARTBEAT_INTERVAL;
                 beat((monitor.counts)().in_flight);
@@ -254,8 +254,8 @@ fn collect(
         }
     }
     if let Some(clock) = clock.get() {
-        let mut last = monitor.tally.last(clock.now(), (monitor.counts)());
-        last.unkept = storage.write_error().or_else(|| monitor.upload_error.as_ref()?());
+        let mut last = monitor.tally.final_snapshot(clock.now(), (monitor.counts)());
+        last.write_error = storage.write_error().or_else(|| monitor.upload_error.as_ref()?());
         monitor.views.iter_mut().for_each(|view| view.show(&last));
     }
     collected.collect_failures(&monitor);

@@ -1,4 +1,4 @@
-//! A field of a workload file: its name, and what its values are counted in.
+//! A field of a workload file that is varied, and the units of its values.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,53 +6,53 @@ use std::fmt;
 use offered_base::{Nanos, Rate};
 use serde::{Deserialize, Serialize};
 
-/// A field that varies. It is written as its name.
+/// A field that is varied. In documents it is its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "String", into = "String")]
 #[cfg_attr(feature = "schema", schemars(inline, with = "String"))]
 pub enum Field {
-    /// N of a closed system.
+    /// Number of users N of a closed system.
     Users,
-    /// That of arrivals.
+    /// The arrival rate.
     Rate,
     /// The mean think time.
     Think,
     /// The mean number of requests of a session.
     SessionLength,
-    /// The policy of the server.
+    /// The scheduling discipline of the server.
     Discipline,
-    /// C2 of the work of a request.
+    /// Squared coefficient of variation of the service time.
     Scv,
-    /// What a simulation is brought to; no field of the file.
+    /// The load of a simulation; not a field of the file.
     Load,
-    /// That of all random streams.
+    /// The seed of all random streams.
     Seed,
-    /// Any other by its path, `server.servers`; made by [`Field::from`], which knows the names of those above.
+    /// Any other field, by its path such as `server.servers`. [`Field::from`] recognises the names of the others.
     At(String),
 }
 
-/// What a number is counted in.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A plain number.
     One,
-    /// So many a second.
+    /// Per second.
     PerSecond,
     /// Milliseconds.
     Millis,
 }
 
-/// A value that is a number.
+/// A value with its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number {
-    /// In its unit.
+    /// The value in its unit.
     pub value: f64,
     /// The unit.
     pub unit: Unit,
 }
 
-/// As it is written in a workload file.
+/// As written in a workload file.
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = match self.unit {
@@ -65,7 +65,7 @@ impl fmt::Display for Number {
 }
 
 impl Field {
-    /// Those with a name of their own.
+    /// The fields with a short name.
     const NAMED: [Self; 8] = [
         Self::Users,
         Self::Rate,
@@ -77,7 +77,7 @@ impl Field {
         Self::Seed,
     ];
 
-    /// Its name, short or a path.
+    /// The short name, or the path.
     pub fn name(&self) -> &str {
         match self {
             Self::Users => "users",
@@ -92,12 +92,12 @@ impl Field {
         }
     }
 
-    /// Whether it takes whole numbers only: there are no half users.
+    /// Whether its values are integers.
     pub fn is_whole(&self) -> bool {
         *self == Self::Users
     }
 
-    /// A value of this field as a number, where it is one: `25`, `6000/m`, `5ms`. A bare number is a rate's so many a second.
+    /// Parses a value: `25`, `6000/m`, `5ms`. A rate without unit is per second. `None` if the value is not a number.
     pub fn number(&self, value: &str) -> Option<Number> {
         let number = |value, unit| Number { value, unit };
         let bare =
@@ -107,8 +107,8 @@ impl Field {
         bare().or_else(rate).or_else(time)
     }
 
-    /// The same for what an objective is kept up to: a load, which a time is not.
-    pub(crate) fn amount(&self, value: &str) -> Option<Number> {
+    /// Parses a value that increases with the load: a number or a rate, but not a time.
+    pub(crate) fn load_number(&self, value: &str) -> Option<Number> {
         self.number(value).filter(|number| number.unit != Unit::Millis)
     }
 }
@@ -138,7 +138,7 @@ impl fmt::Display for Field {
     }
 }
 
-/// By name, as documents list them.
+/// Ordered by name, as in documents.
 impl Ord for Field {
     fn cmp(&self, other: &Self) -> Ordering {
         self.name().cmp(other.name())
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_read_as_it_is_written() {
+    fn names_of_fields_round_trip() {
         for field in Field::NAMED {
             assert!(!matches!(Field::from(field.name()), Field::At(_)), "{field}");
             assert_eq!(Field::from(String::from(field.clone())), field);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_numbers_of_one_unit_whichever_way_they_are_written() {
+    fn values_are_converted_to_one_unit() {
         let number = |field: &str, value: &str| Field::from(field).number(value).map(|x| x.to_string());
         for (field, value, says) in [
             ("rate", "50", Some("50/s")),

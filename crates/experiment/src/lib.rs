@@ -1,38 +1,39 @@
-//! Experiments: what the verbs *do*, beneath any command line.
+//! The operations behind the commands: runs, sweeps, capacity searches, simulations, predictions, verification and calibration.
 //!
-//! A [`RunPlan`] is prepared, run and judged; a [`sweep`] makes many of them at the points of a grid, [`capacity`] searches among them,
-//! [`simulated`] answers without a run, [`theory`] says what was to be expected, and [`calibrate`] what this machine can do. On which
-//! [`VerifyOptions`] anybody's recording is judged is said here too, once for all who ask. All is
-//! typed in and typed out; nothing is printed, no flag is known here, and how far it is goes to an [`ProgressObserver`].
+//! A [`RunPlan`] is prepared, executed and verified. A [`sweep`] executes many plans at the points of a grid, and a [`capacity`] search
+//! tries values until it finds the limit. [`simulation`] needs no server, [`prediction`] gives the expected result, and [`calibrate`]
+//! measures what this machine can send. [`VerifyOptions`] verifies recordings, of this program or of others.
+//!
+//! Input and output are types. Nothing is printed, no command line flag is known here, and progress goes to a [`ProgressObserver`].
 //!
 //! ```
 //! use std::sync::Arc;
-//! use offered_experiment::{WorkloadSource, RunPlan};
 //! use offered_base::Share;
-//! use offered_distributions::Law;
+//! use offered_distributions::Distribution;
+//! use offered_experiment::{RunPlan, WorkloadSource};
 //! use offered_run::Load;
 //!
 //! let text = "seed = 1\nduration = \"60s\"\narrivals.open.rate = \"100/s\"\n";
-//! let input = WorkloadSource::new("inline".to_owned(), text.to_owned(), |_| Err("there is no such file".to_owned()));
-//! let workload = input.parse(text)?;
+//! let source = WorkloadSource::new("inline".to_owned(), text.to_owned(), |_| Err("there is no such file".to_owned()));
+//! let workload = source.parse(text)?;
 //! let plan = RunPlan {
 //!     text,
 //!     workload: &workload,
 //!     share: Share::ALL,
-//!     load: Load::Mock(Law::exponential(0.02)?), // nothing is sent; `Load::Target` sends to `target.url`
+//!     load: Load::Mock(Distribution::exponential(0.02)?), // nothing is sent; `Load::Target` sends to `target.url`
 //!     start_at: None,
 //!     run_id: None,
-//!     out: None,
+//!     directory: None,
 //!     name: "the first".to_owned(),
-//!     see_failures: false,
+//!     capture_failures: false,
 //! };
-//! let made = plan.prepare(Arc::default())?.run(Vec::new())?;
-//! assert!(made.summary.is_valid(), "{}", made.verdict.because);
+//! let run = plan.prepare(Arc::default())?.run(Vec::new())?;
+//! assert!(run.summary.is_valid(), "{}", run.verdict.reason);
 //! # Ok::<(), offered_experiment::Error>(())
 //! ```
 //!
 //! # Errors
-//! One enum for the room, [`Error`]; [`Error::is_of_input`] tells a wrong question from a failure to answer it.
+//! All operations return [`Error`]. [`Error::is_of_input`] tells wrong input from later failures.
 
 pub mod calibrate;
 pub mod capacity;

@@ -1,4 +1,4 @@
-//! Where a run is: in a folder, or in a folder of an object store (feature `objects`).
+//! The location of a run: a directory, or a directory of an object store (feature `objects`).
 
 #[cfg(feature = "objects")]
 mod objects;
@@ -18,30 +18,30 @@ use crate::Error;
 use objects::Store;
 pub(crate) use objects::Upload;
 
-/// How URLs of object stores begin.
-const STORES: [&str; 8] = ["s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"];
+/// URL schemes of object stores.
+const SCHEMES: [&str; 8] = ["s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"];
 
-/// What says in an object store whose a run is.
+/// The object that marks the run of a worker in an object store.
 const CLAIM: &str = "claim";
 
-/// What somebody calls a run.
-enum Called<'a> {
-    /// By its path.
+/// A parsed location.
+enum Location<'a> {
+    /// A local path.
     Path(PathBuf),
-    /// By a URL in an object store.
+    /// A URL of an object store.
     Store(&'a str),
 }
 
-impl<'a> Called<'a> {
+impl<'a> Location<'a> {
     fn of(at: &'a Path) -> Result<Self, Error> {
         let Some((scheme, rest)) = at.to_str().and_then(|text| text.split_once(':')) else {
             return Ok(Self::Path(at.to_owned()));
         };
         match scheme.to_ascii_lowercase() {
-            scheme if rest.starts_with("//") && STORES.contains(&&*scheme) => {
+            scheme if rest.starts_with("//") && SCHEMES.contains(&&*scheme) => {
                 Ok(Self::Store(at.to_str().unwrap_or_default()))
             }
-            // Of a file: URL only an absolute path is one; a folder may be called `file:x`.
+            // `file:x` without an absolute path is a local path: a directory may have that name.
             scheme if scheme == "file" && rest.starts_with('/') => {
                 let path = match rest.strip_prefix("//") {
                     None => Some(rest),
@@ -57,51 +57,51 @@ impl<'a> Called<'a> {
     }
 }
 
-/// Whether `at` is a URL of an object store, and no path.
+/// Whether `at` is a URL of an object store rather than a path.
 pub fn is_object_store_url(at: &Path) -> bool {
-    matches!(Called::of(at), Ok(Called::Store(_)))
+    matches!(Location::of(at), Ok(Location::Store(_)))
 }
 
-/// A run, or a result file, that can be read here. What lies in an object store is copied, and the copy taken away when this is dropped.
+/// A run, or a result file, that can be read locally. A run in an object store is copied; dropping the value deletes the copy.
 pub struct LocalRun {
     name: String,
     path: PathBuf,
     store: Option<Store>,
 }
 
-/// What of an object store is copied.
+/// A copy from an object store.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyProgress<'a> {
-    /// The run.
+    /// The URL of the run.
     pub name: &'a str,
-    /// To this folder, which is taken away again.
+    /// The local directory, which is deleted afterwards.
     pub folder: &'a Path,
-    /// So many objects.
+    /// The number of objects.
     pub objects: u64,
-    /// And so many bytes.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
 impl LocalRun {
-    /// What is at this path or URL. Of what lies in an object store all of it is copied, of which `told` is told before it begins.
+    /// Opens a path or URL. A run in an object store is copied completely; `on_copy` is called before the copy starts.
     ///
     /// # Errors
-    /// The store refuses, does not answer or holds no run there; there is no room for it here. Of a path nothing is asked.
-    pub fn of(at: &Path, told: &mut dyn FnMut(CopyProgress)) -> Result<Self, Error> {
-        match Called::of(at)? {
-            Called::Path(path) => Ok(Self::from(&*path)),
-            Called::Store(url) => Ok(Self::in_store(url, Store::whole(url, told)?)),
+    /// The store refuses or does not respond, or has no run there; the local disk is full. Paths are not checked.
+    pub fn open(at: &Path, on_copy: &mut dyn FnMut(CopyProgress)) -> Result<Self, Error> {
+        match Location::of(at)? {
+            Location::Path(path) => Ok(Self::from(&*path)),
+            Location::Store(url) => Ok(Self::in_store(url, Store::whole(url, on_copy)?)),
         }
     }
 
-    /// What is at this path or URL, to be looked at while it grows: of what lies in an object store nothing is here yet but the workload.
+    /// Opens a path or URL of a run that is still being recorded. Of a run in an object store only the workload is copied at first.
     ///
     /// # Errors
-    /// The same.
+    /// Those of [`LocalRun::open`].
     pub fn growing(at: &Path) -> Result<Self, Error> {
-        match Called::of(at)? {
-            Called::Path(path) => Ok(Self::from(&*path)),
-            Called::Store(url) => Ok(Self::in_store(url, Store::begun(url)?)),
+        match Location::of(at)? {
+            Location::Path(path) => Ok(Self::from(&*path)),
+            Location::Store(url) => Ok(Self::in_store(url, Store::begun(url)?)),
         }
     }
 
@@ -109,55 +109,57 @@ impl LocalRun {
         Self { name: url.to_owned(), path: store.path().to_owned(), store: Some(store) }
     }
 
-    /// Copies what has come since, where it is a copy.
+    /// Updates the copy, if it is one.
     pub(crate) fn refresh(&mut self) -> Result<(), Error> {
         self.store.as_mut().map_or(Ok(()), Store::refresh)
     }
 
-    /// What it is called.
+    /// Its path or URL.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it is read.
+    /// The local path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder that is taken away when this is dropped, where it is a copy.
+    /// The directory that is deleted when this value is dropped; `None` if it is no copy.
     pub fn copy(&self) -> Option<&Path> {
         self.store.as_ref().map(Store::copy)
     }
 }
 
 impl From<&Path> for LocalRun {
-    /// What is at this path, which is no URL.
+    /// A run at a path, which is not a URL.
     fn from(path: &Path) -> Self {
         Self { name: path.display().to_string(), path: path.to_owned(), store: None }
     }
 }
 
-/// Whether a run is at this path or URL, or has begun to be.
+/// Whether there is a run at this path or URL, finished or not.
 ///
 /// # Errors
-/// The store refuses, or does not answer.
+/// The store refuses, or does not respond.
 pub fn run_exists(at: &Path) -> Result<bool, Error> {
     let begun = SharedDirectory::at(at)?.place().read(&["workload.toml".to_owned()])?;
     Ok(begun.iter().any(Option::is_some))
 }
 
-/// Copies the run that is in an object store at `url` to the new directory `to`, which has its name when all of it is there; `told` as of [`LocalRun::of`].
+/// Copies the run at `url` in an object store to the new directory `to`, which gets its name when the copy is complete; `on_copy` as in
+/// [`LocalRun::open`].
 ///
 /// # Errors
-/// The store refuses, does not answer or holds no run there; there is no room for it here.
-pub fn fetch_run(url: &Path, to: &Path, told: &mut dyn FnMut(CopyProgress)) -> Result<(), Error> {
-    match Called::of(url)? {
-        Called::Store(url) => Store::fetch(url, to, told),
-        Called::Path(path) => Err(Error::FileUrl { url: path }),
+/// The store refuses or does not respond, or has no run there; the local disk is full.
+pub fn fetch_run(url: &Path, to: &Path, on_copy: &mut dyn FnMut(CopyProgress)) -> Result<(), Error> {
+    match Location::of(url)? {
+        Location::Store(url) => Store::fetch(url, to, on_copy),
+        Location::Path(path) => Err(Error::FileUrl { url: path }),
     }
 }
 
-/// Where the workers of a run meet, or those who make a sweep together, and what they launch is kept.
+/// A directory shared by the workers of a run or a sweep: a directory of a shared file system, or of an object store. The workers
+/// synchronise and store their recordings there.
 pub struct SharedDirectory(Kind);
 
 enum Kind {
@@ -166,19 +168,18 @@ enum Kind {
 }
 
 impl SharedDirectory {
-    /// The one at this path or URL. Before an object store there is a folder of this process among the temporary files, in which a worker
-    /// writes what it launches, and from which that is brought there.
+    /// The shared directory at a path or URL. For an object store a worker records into a temporary local directory, which is uploaded.
     ///
     /// # Errors
-    /// The URL is none, or there is no place for temporary files.
+    /// The URL is invalid, or there is no temporary directory.
     pub fn at(at: &Path) -> Result<Self, Error> {
-        Ok(Self(match Called::of(at)? {
-            Called::Path(path) => Kind::Folder { folder: Directory::new(&path), path },
-            Called::Store(url) => Kind::Store(Store::empty(url)?),
+        Ok(Self(match Location::of(at)? {
+            Location::Path(path) => Kind::Folder { folder: Directory::new(&path), path },
+            Location::Store(url) => Kind::Store(Store::empty(url)?),
         }))
     }
 
-    /// Where workers meet.
+    /// The rendezvous of the workers.
     pub(crate) fn place(&self) -> &dyn Rendezvous {
         match &self.0 {
             Kind::Folder { folder, .. } => folder,
@@ -191,7 +192,7 @@ impl SharedDirectory {
         self.store().is_some()
     }
 
-    /// The object store that it is in; what lies in a folder is here anyway.
+    /// The object store; `None` for a directory.
     fn store(&self) -> Option<&Store> {
         match &self.0 {
             Kind::Folder { .. } => None,
@@ -199,17 +200,17 @@ impl SharedDirectory {
         }
     }
 
-    /// Its path or URL, as all see it.
+    /// Its path or URL, as all workers see it.
     pub fn name(&self) -> String {
         self.place().name()
     }
 
-    /// The folder that is taken away when this is dropped, where it is in an object store.
+    /// The temporary directory that is deleted when this value is dropped; `None` for a directory.
     pub fn copy(&self) -> Option<&Path> {
         self.store().map(Store::copy)
     }
 
-    /// The folder of the run, or of the sweep, on this machine: all of it, or what is here of an object store.
+    /// The local directory of the run or sweep: the shared directory itself, or the local part of an object store.
     pub fn path(&self) -> &Path {
         match &self.0 {
             Kind::Folder { path, .. } => path,
@@ -217,24 +218,24 @@ impl SharedDirectory {
         }
     }
 
-    /// What the directory here at `own` is called where all can see it.
+    /// The path or URL of the local directory `own`, as all workers see it.
     pub(crate) fn display(&self, own: &Path) -> String {
         let in_store = |store: &Store| format!("{}/{}", store.place().name(), self.within(own));
         self.store().map_or_else(|| own.display().to_string(), in_store)
     }
 
-    /// The name of the directory here at `own`, within it.
+    /// The name of the local directory `own` relative to the shared directory.
     fn within(&self, own: &Path) -> String {
         own.strip_prefix(self.path()).unwrap_or(own).to_string_lossy().into_owned()
     }
 
-    /// Looks what those who had this share have said of themselves: it is here then.
+    /// Updates the local copy of the records and heartbeats of this share.
     pub(crate) fn refresh_share(&self, share: Share) -> Result<(), Error> {
         self.store().map_or(Ok(()), |store| store.look(&worker_directory(Path::new(""), share).to_string_lossy()))
     }
 
-    /// Leaves the run's workload where all can see it, and takes `own` for the directory of this worker; whether nobody else has it.
-    /// (Of a folder the one who makes the directory finds out.)
+    /// Publishes the workload of the run, and claims `own` as the directory of this worker. Returns whether no other worker has claimed it. (In
+    /// a directory the conflict shows when `own` is created.)
     pub(crate) fn begin(&self, own: &Path, workload: &str) -> Result<bool, Error> {
         let place = self.place();
         let is_first = place.put_if_absent("workload.toml", workload.as_bytes())?;
@@ -247,53 +248,52 @@ impl SharedDirectory {
                 }
                 Ok(true)
             }
-            // Two who write the same are still two.
+            // The content must differ between workers, so that two claims are never equal.
             Kind::Store(_) => self.claim(own, &format!("# {} {}\n", std::process::id(), offered_io::unix_now().0)),
         }
     }
 
-    /// Takes `own` for the directory of a run, in which it says `by` whom; whether nobody else has it. (Of a folder the one who makes the
-    /// directory finds out.)
+    /// Claims `own` as the directory of a run, with the owner `by`. Returns whether nobody else has claimed it. (In a directory the conflict
+    /// shows when `own` is created.)
     pub(crate) fn claim(&self, own: &Path, by: &str) -> Result<bool, Error> {
         let Some(store) = self.store() else { return Ok(true) };
         Ok(store.place().put_if_absent(&format!("{}/{CLAIM}", self.within(own)), by.as_bytes())?)
     }
 
-    /// Looks what the runs beneath `under` have said of themselves: it is here then.
+    /// Updates the local copy of the records and heartbeats of all runs under `under`.
     pub(crate) fn refresh_runs_under(&self, under: &str) -> Result<(), Error> {
         self.store().map_or(Ok(()), |store| store.said_beneath(under, CLAIM))
     }
 
-    /// Looks what the run whose directory is here at `own` has said of itself.
+    /// Updates the local copy of the record and heartbeat of the run in `own`.
     pub(crate) fn refresh_run(&self, own: &Path) -> Result<(), Error> {
         self.store().map_or(Ok(()), |store| store.said(self.within(own), CLAIM))
     }
 
-    /// Has all here that was launched by the runs beneath `under`, in those of the folders that `wanted` names; `told` is told of what is
-    /// copied for that.
+    /// Copies the recordings of the runs under `under` whose directories `wanted` selects; `on_copy` is called before the copy starts.
     pub(crate) fn fetch_recordings(
         &self,
         under: &str,
         wanted: &dyn Fn(&str) -> bool,
-        told: &mut dyn FnMut(CopyProgress),
+        on_copy: &mut dyn FnMut(CopyProgress),
     ) -> Result<(), Error> {
-        self.store().map_or(Ok(()), |store| store.launched(under, wanted, told))
+        self.store().map_or(Ok(()), |store| store.launched(under, wanted, on_copy))
     }
 
-    /// Leaves the file `name`, which was made anew here, where all can see it.
+    /// Publishes the local file `name` to all workers.
     ///
     /// # Errors
-    /// It cannot be read; the store refused, or did not answer.
+    /// The file cannot be read; the store refuses, or does not respond.
     pub fn publish(&self, name: &str) -> Result<(), Error> {
         self.store().map_or(Ok(()), |store| store.bring(name))
     }
 
-    /// Begins to bring the directory `own` to where all can see it, where it is not there anyway.
+    /// Starts the upload of the directory `own`; `None` for a directory of a shared file system.
     pub(crate) fn upload(&self, own: &Path) -> Result<Option<Upload>, Error> {
         self.store().map(|store| store.upload(&self.within(own), own)).transpose()
     }
 
-    /// Leaves what is here of an object store where it is.
+    /// Keeps the local part of an object store instead of deleting it.
     pub fn keep(self) {
         if let Kind::Store(store) = self.0 {
             store.keep();
@@ -306,15 +306,15 @@ mod tests {
     use super::*;
 
     fn called(text: &str) -> String {
-        match Called::of(Path::new(text)) {
-            Ok(Called::Path(path)) => path.display().to_string(),
-            Ok(Called::Store(url)) => format!("store {url}"),
+        match Location::of(Path::new(text)) {
+            Ok(Location::Path(path)) => path.display().to_string(),
+            Ok(Location::Store(url)) => format!("store {url}"),
             Err(why) => why.to_string(),
         }
     }
 
     #[test]
-    fn a_folder_is_a_path_and_a_file_url_is_one_too() {
+    fn paths_and_file_urls_are_local() {
         for path in ["/shared/run7", "run7", "a:b", "file:run7", "s3:run7"] {
             assert_eq!(called(path), path);
         }
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_of_object_stores_are_told_by_their_scheme() {
+    fn object_stores_are_recognised_by_the_url_scheme() {
         for url in ["s3://bucket/run7", "gs://bucket/run7", "az://container/run7", "S3://bucket/run7"] {
             assert_eq!(called(url), format!("store {url}"));
         }
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     #[cfg(not(feature = "objects"))]
-    fn where_object_stores_are_left_out_that_is_said_with_the_remedy() {
+    fn without_the_feature_object_stores_are_refused_with_a_fix() {
         let why = SharedDirectory::at(Path::new("s3://bucket/run7")).err().unwrap();
         assert!(why.is_of_input() && why.to_string().contains("its feature `objects`"), "{why}");
     }

@@ -1,7 +1,7 @@
-//! What the simpler system models would get wrong: the responses of all three, simulated at the log's load and C2.
+//! The error of simpler system models for a site: response times of all three models, simulated at the load and scv of a log.
 
-use offered_base::{Nanos, Rate, Wrong};
-use offered_distributions::Law;
+use offered_base::{Nanos, Rate, InvalidValue};
+use offered_distributions::Distribution;
 use offered_logs::document::{ModelComparison, ResponseEstimate, ModelResponses};
 use offered_logs::{Findings, ResponseRatios, Recommendation};
 use offered_schedule::{Closed, Opening, Sessions};
@@ -11,21 +11,21 @@ use offered_stats::steady_state::Estimate;
 use offered_workload::{Draft, Server};
 use offered_workload::{Policy, Workload};
 
-/// Answered requests in each simulation.
+/// Completed requests of each simulation.
 const JOBS: u64 = 100_000;
-/// How well the load of the closed system is known, as a fraction of it.
-const WITHIN: f64 = 0.01;
-/// More users are not simulated: a closed system of so many behaves like an open one already.
-const MOST_USERS: f64 = 1000.0;
-/// Assumed of service times where the log does not tell: up to here the cut-offs of the paper's rule are 5 and 10.
+/// Relative tolerance of the load of the closed system.
+const LOAD_TOLERANCE: f64 = 0.01;
+/// Maximum number of simulated users: a larger closed system behaves like an open one.
+const MAX_USERS: f64 = 1000.0;
+/// The scv of service times that is assumed if the log does not have them: up to this value the cut-offs of the paper's rule are 5 and 10.
 const ASSUMED_SCV: f64 = 4.0;
 
 offered_base::named! {
-    /// Under which discipline the server is assumed to work.
+    /// The assumed scheduling discipline of the server.
     pub enum Discipline {
         /// First come, first served.
         Fcfs = "fcfs",
-        /// All at once, each with an equal share (processor sharing).
+        /// Processor sharing: all requests at once, each with an equal share.
         Ps = "ps",
     }
 }
@@ -38,7 +38,7 @@ impl Discipline {
         }
     }
 
-    /// What was simulated under it.
+    /// The result simulated with this discipline.
     pub const fn of(self, simulated: &ModelResponses) -> Option<&ResponseEstimate> {
         match self {
             Self::Fcfs => simulated.fcfs.as_ref(),
@@ -54,17 +54,17 @@ impl Discipline {
 /// says, it takes at most some fifty simulations of 20,000 answers for that, and one of 100,000 for each cell of the table.
 ///
 /// # Errors
-/// Why the site's own model cannot be simulated; that of another is kept in its place.
-pub fn compare(found: &Findings, load: f64, disciplines: &[Discipline]) -> Result<ModelComparison, Wrong> {
+/// The site's own model cannot be simulated. Errors of the other models are part of the result.
+pub fn compare(found: &Findings, load: f64, disciplines: &[Discipline]) -> Result<ModelComparison, InvalidValue> {
     let think = found.think();
     let rate = found.figures.session_starts.rate_per_s * found.figures.requests_per_session.mean;
     let scv = found.figures.scv.unwrap_or(ASSUMED_SCV);
-    let service = law(load / rate, scv)?;
-    let users = (rate * think.mean_s() + load).round().clamp(2.0, MOST_USERS);
-    // `at_load` puts the rates in.
+    let service = distribution(load / rate, scv)?;
+    let users = (rate * think.mean() + load).round().clamp(2.0, MAX_USERS);
+    // `at_load` sets the rate.
     let some = || Rate::from_per_sec(1.0).map(Schedule::poisson);
     let sessions = |model| {
-        Ok::<_, Wrong>(match model {
+        Ok::<_, InvalidValue>(match model {
             System::Open => Sessions::Open(some()?),
             System::PartlyOpen => {
                 let (length, think) = (found.length()?, think.clone());
@@ -76,14 +76,14 @@ pub fn compare(found: &Findings, load: f64, disciplines: &[Discipline]) -> Resul
     let one = |model, discipline: Discipline| {
         let server = Some(Server::new(1, discipline.policy(), service.clone())?);
         let workload = Workload::new(Draft { server, ..Draft::new(sessions(model)?, Nanos::from_secs(3600)) })?;
-        let workload = at_load(&workload, load, WITHIN)?;
+        let workload = at_load(&workload, load, LOAD_TOLERANCE)?;
         let response = simulate(&workload, Stop::Jobs(JOBS), None)?.summary.response;
-        Ok::<_, Wrong>((response.mean, response.p95.estimate()))
+        Ok::<_, InvalidValue>((response.mean, response.p95.estimate()))
     };
     let own = disciplines
         .iter()
         .map(|discipline| Ok((*discipline, one(System::PartlyOpen, *discipline)?)))
-        .collect::<Result<Vec<_>, Wrong>>()?;
+        .collect::<Result<Vec<_>, InvalidValue>>()?;
     let (mut models, mut missing) = (Vec::new(), Vec::new());
     for model in System::ALL {
         let mut simulated = ModelResponses { model, fcfs: None, ps: None };
@@ -110,7 +110,7 @@ pub fn compare(found: &Findings, load: f64, disciplines: &[Discipline]) -> Resul
     })
 }
 
-/// What follows from it for a site with so many requests per session.
+/// The recommended model for a site with this mean number of requests per session.
 pub fn recommendation(others: &ModelComparison, requests_per_session: f64) -> Recommendation {
     let likenesses: Vec<ResponseRatios> = others.models.iter().flat_map(likenesses).collect();
     Recommendation::by(requests_per_session, &likenesses)
@@ -146,12 +146,12 @@ fn file_reader((mean, p95): (Estimate, Estimate), own: (Estimate, Estimate)) -> 
     }
 }
 
-/// A law with this mean and C2.
-fn law(mean: f64, scv: f64) -> Result<Law, Wrong> {
+/// A distribution with this mean and scv.
+fn distribution(mean: f64, scv: f64) -> Result<Distribution, InvalidValue> {
     match scv {
-        1.0 => Law::exponential(mean),
-        more if more > 1.0 => Law::hyperexponential(mean, scv),
-        0.0 => Law::constant(mean),
-        _ => Law::gamma(mean, scv),
+        1.0 => Distribution::exponential(mean),
+        more if more > 1.0 => Distribution::hyperexponential(mean, scv),
+        0.0 => Distribution::constant(mean),
+        _ => Distribution::gamma(mean, scv),
     }
 }

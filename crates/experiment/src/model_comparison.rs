@@ -1,10 +1,10 @@
-//! Open against closed against partly-open at equal load (Schroeder et al. 2006, Figures 2 and 4): by formula where there is one, by
-//! simulation, with its interval and marked as such, where there is none.
+//! Open, closed and partly-open systems at equal load (Schroeder et al. 2006, Figures 2 and 4): by formula, or by simulation where there is
+//! no formula.
 
 use offered_schedule::arrivals::Schedule;
 use offered_schedule::{Closed, Length, Opening, Sessions};
-use offered_base::{Rate, Wrong};
-use offered_distributions::Law;
+use offered_base::{Rate, InvalidValue};
+use offered_distributions::Distribution;
 use offered_workload::Workload;
 use offered_plan::Error as Formula;
 use offered_plan::analytic::{Analysis, analyse};
@@ -15,27 +15,28 @@ use offered_plan::document::solve::population;
 use offered_plan::document::{ComparisonRow, Simulation, finite};
 use crate::{Error, parallel};
 
-/// A row: a name, and the workload whose rate or think time is solved for.
+/// A system model, whose rate or think time is solved for.
 pub struct Model {
     /// `open`, `closed N=100`, `p=0.8`.
     pub name: String,
-    /// With a rate or think time that is still to be found.
+    /// The workload, before its rate or think time is set.
     pub workload: Workload,
 }
 
-/// Open, then closed for every number of users, then partly-open for every stay probability, all with the workload's servers.
+/// The open model, a closed model for every number of users, and a partly-open model for every stay probability, all with the servers of
+/// `base`.
 ///
 /// # Errors
-/// A number of users or a stay probability that there cannot be.
+/// A number of users or a stay probability is out of range.
 pub fn models(base: &Workload, users: &[u64], stays: &[f64]) -> Result<Vec<Model>, Error> {
     let think = match base.sessions() {
         Sessions::Closed(closed) => closed.think().clone(),
         Sessions::PartlyOpen { think, .. } => think.clone(),
-        Sessions::Open(_) | Sessions::Replay(_) => Law::constant(0.0)?,
+        Sessions::Open(_) | Sessions::Replay(_) => Distribution::constant(0.0)?,
     };
-    // The think time of a closed system is solved for, so one of zero gives no form to keep.
-    let form = if think.is_zero() { Law::exponential(1.0)? } else { think.clone() };
-    // Every model asks the same mix, which of flows is what they come to.
+    // The mean think time of a closed system is solved for; a think time of zero has no distribution to scale.
+    let form = if think.is_zero() { Distribution::exponential(1.0)? } else { think.clone() };
+    // Every model has the same request mix; flows are replaced by their shares.
     let base = if base.flows().is_some() { base.clone().with_weights(&base.shares())? } else { base.clone() };
     let model = |name: String, sessions| {
         let workload = base.clone().with_sessions(sessions)?;
@@ -51,7 +52,7 @@ pub fn models(base: &Workload, users: &[u64], stays: &[f64]) -> Result<Vec<Model
     for stay in stays {
         if !(0.0..1.0).contains(stay) {
             let why = format!("a stay probability is 0 or more and below 1, not {stay}; at 1 use closed");
-            return Err(Wrong::new(why).into());
+            return Err(InvalidValue::new(why).into());
         }
         let length = Length::geometric(*stay)?;
         let sessions =
@@ -67,24 +68,24 @@ pub struct Cell<'a> {
     pub model: &'a Model,
     /// The load.
     pub load: f64,
-    /// Its answer.
+    /// Its result.
     pub found: Found,
 }
 
-/// An answer.
+/// A result.
 pub enum Found {
     /// By formula.
     Known(Analysis),
-    /// By simulation, since the first has no numbers.
+    /// By simulation, because the analysis has no numbers.
     Simulated(Analysis, Box<SimulationResult>),
-    /// Not at all, because of this.
+    /// No result; the reason.
     Nothing(String),
 }
 
-/// Every model at every load, on all cores; where there is no formula, by simulating so many `jobs`.
+/// Solves every model at every load, on all processors. Without a formula it simulates `jobs` requests.
 ///
 /// # Errors
-/// A load that no system can have, a workload without a server.
+/// A load is out of range, or the workload has no server.
 pub fn cells<'a>(models: &'a [Model], loads: &[f64], jobs: u64) -> Result<Vec<Cell<'a>>, Error> {
     let asked: Vec<(&Model, f64)> =
         models.iter().flat_map(|model| loads.iter().map(move |load| (model, *load))).collect();
@@ -107,7 +108,7 @@ fn cell(model: &Model, load: f64, jobs: u64) -> Result<Cell<'_>, Error> {
 }
 
 impl Cell<'_> {
-    /// What to doubt of it.
+    /// Warnings of the simulation.
     pub fn warnings(&self) -> &[Doubt] {
         match &self.found {
             Found::Simulated(_, simulated) => &simulated.warnings,
@@ -115,7 +116,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Its row of the document.
+    /// The row of the document.
     pub fn document(&self) -> ComparisonRow {
         let Self { model, load, found } = self;
         let (users, stay) = match model.workload.sessions() {

@@ -1,9 +1,8 @@
-//! A rate that brings a real server to a load: short runs before the run find how much work an answer takes.
+//! Setting the rate for a target load of a real server: short pilot runs measure the processor time per response.
 //!
-//! Of every machine that is scraped the utilisation law is taken, processors at work U = U0 + X S, by the line through the windows of a run
-//! whose rate climbs in four steps. As long as S is not known well, or the last step has not come near half of the load that is asked
-//! for, another such run climbs higher, but never beyond seven tenths of what the line says. The rate is that at which the first machine
-//! has the load.
+//! For every scraped machine the utilisation law, busy processors U = U0 + X S, is fitted to the windows of a run whose rate increases in
+//! four steps. If S is too uncertain, or the last step was below 40 % of the target load, another pilot run goes higher, up to 70 % of the
+//! rate that the fit predicts. The result is the rate at which the first machine reaches the target load.
 //!
 //! Source: Denning and Buzen 1978 (the utilisation law); Schroeder, Wierman and Harchol-Balter 2006, section 4 (systems are compared at
 //! equal load).
@@ -22,93 +21,93 @@ use serde::{Deserialize, Serialize};
 use crate::vary::point;
 use crate::{Error, Field, WorkloadSource, RunPlan, Point};
 
-/// So many runs at most.
-const MOST: u32 = 4;
-/// The steps of the rate in one.
+/// Maximum number of pilot runs.
+const MAX_PILOTS: u32 = 4;
+/// Number of rate steps of a pilot run.
 const STEPS: u32 = 4;
-/// Half the interval of S may be so much of it.
-const KNOWN: f64 = 0.1;
-/// And in the end, when there is no run left, so much.
-const ROUGHLY: f64 = 0.25;
-/// The last step has had so much of the load that is asked for.
-const NEAR: f64 = 0.4;
-/// And goes for so much of it, and so many times as high as the one before, at most.
-const CLIMB: (f64, f64) = (0.7, 10.0);
-/// A machine of which so much was at work tells no line any more.
-const FULL: f64 = 0.95;
+/// Maximum relative half-width of S for which no further pilot run is needed.
+const MAX_HALF_WIDTH: f64 = 0.1;
+/// Maximum relative half-width of S after the last pilot run.
+const MAX_FINAL_HALF_WIDTH: f64 = 0.25;
+/// Minimum load of the last step, relative to the target load.
+const MIN_LAST_STEP: f64 = 0.4;
+/// Load of the last step of the next pilot run relative to the target load, and maximum ratio to the rate before.
+const NEXT_STEP: (f64, f64) = (0.7, 10.0);
+/// Utilisation from which on a machine is saturated and the fit is useless.
+const SATURATED: f64 = 0.95;
 
-/// A load that was asked for, and the rate that follows from it: U = U0 + X S.
+/// A target load, and the rate that follows from U = U0 + X S.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SetLoad {
-    /// rho: processors at work, as a part of those that the machine has.
+    /// Target load rho: busy processors as a share of the processors of the machine.
     pub target_load: f64,
-    /// The machine that has it first.
+    /// The machine that reaches it first.
     pub host: String,
-    /// What counted its work.
+    /// The counter of its processor time.
     pub counter: Counter,
-    /// Its processors.
+    /// The number of its processors.
     pub processors: u64,
-    /// The line that was found before the run.
+    /// The fit of the pilot runs.
     pub line: DemandRegression,
-    /// The rate that follows, of requests or of sessions as the workload has it.
+    /// The resulting rate, of requests or of sessions as in the workload.
     pub rate_per_s: f64,
-    /// What the load of that machine was in the time of the run that was judged; `null` where nobody counted.
+    /// The load of that machine in the window of the run; `null` if not measured.
     pub measured_load: Option<f64>,
 }
 
-/// What is asked for.
+/// Pilot runs for a target load.
 pub struct PilotRuns<'a> {
     /// The workload.
     pub input: &'a WorkloadSource,
-    /// rho.
+    /// The target load rho.
     pub load: f64,
-    /// How long each run takes.
+    /// The duration of each pilot run.
     pub each: Nanos,
-    /// Where the run will be kept: those before it are kept beside, as `OUT-pilot-1` and so on.
+    /// The directory of the run. Pilot runs are recorded next to it, as `OUT-pilot-1` and so on.
     pub out: &'a Path,
 }
 
 impl PilotRuns<'_> {
-    /// The workload with the rate that makes the load; `tell` hears of each run before it begins: the highest rate, and where it is kept.
+    /// The workload with the rate for the target load. `on_pilot` gets the highest rate and the directory of each pilot run before it starts.
     ///
     /// # Errors
-    /// Arrivals that do not come at a constant rate whatever the answers; nothing that is scraped; and why no rate is found.
+    /// The arrivals have no constant rate, nothing is scraped, or no rate is found.
     pub fn run(
         &self,
         stop: &Arc<AtomicBool>,
-        hurry: &Arc<AtomicBool>,
-        tell: &mut dyn FnMut(f64, &Path),
+        abort: &Arc<AtomicBool>,
+        on_pilot: &mut dyn FnMut(f64, &Path),
     ) -> Result<(Point, SetLoad), Error> {
         let none = |why: String| Error::NoRate { load: self.load, reason: why };
         let workload = self.input.parse(&self.input.text)?;
         if !(self.load > 0.0 && self.load < 1.0) {
-            return Err(none("at 1 or more a queue grows without end, and at 0 or less nobody comes".to_owned()));
+            return Err(none("a load must be above 0 and below 1".to_owned()));
         }
         let (path, mut top, answers) = arrivals(&workload).map_err(|why| none(why.to_owned()))?;
         if workload.observe().scrapes.is_empty() {
             return Err(none(
-                "nobody says what the server's processors do; write for example [[observe.scrape]] name = \"server\", \
+                "the processors of the server are not observed; add for example [[observe.scrape]] name = \"server\", \
                              target.url = \"http://server:9100/metrics\", where node_exporter runs"
                     .to_owned(),
             ));
         }
         let mut known: Vec<SetLoad> = Vec::new();
-        for number in 1..=MOST {
+        for number in 1..=MAX_PILOTS {
             let mut name = self.out.as_os_str().to_owned();
             name.push(format!("-pilot-{number}"));
             let out = PathBuf::from(name);
-            tell(top, &out);
-            let side = self.pilot(path, top, &out, stop, hurry)?;
+            on_pilot(top, &out);
+            let side = self.pilot(path, top, &out, stop, abort)?;
             if stop.load(Relaxed) {
-                return Err(none("it was stopped before that".to_owned()));
+                return Err(none("stopped".to_owned()));
             }
             let full =
-                side.hosts.iter().find(|host| host.processors > 0 && busiest(host) > FULL * host.processors as f64);
+                side.hosts.iter().find(|host| host.processors > 0 && busiest(host) > SATURATED * host.processors as f64);
             if let Some(full) = full {
                 let (name, processors) = (&full.name, full.processors);
                 return Err(none(format!(
-                    "at {top:.4}/s all {processors} processors of {name} were at work already; begin with a lower rate"
+                    "at {top:.4}/s all {processors} processors of {name} were busy; start with a lower rate"
                 )));
             }
             for set in side.hosts.iter().filter_map(|host| self.set(host, answers)) {
@@ -116,29 +115,29 @@ impl PilotRuns<'_> {
                 known.push(set);
             }
             let Some(set) = first(&known) else {
-                if number == MOST {
-                    return Err(none(untold(&side)));
+                if number == MAX_PILOTS {
+                    return Err(none(no_fit_reason(&side)));
                 }
-                top *= CLIMB.1;
+                top *= NEXT_STEP.1;
                 continue;
             };
             if set.rate_per_s <= 0.0 {
                 return Err(none(format!(
-                    "{} has {:.3} of {} processors at work when nobody comes",
+                    "{} has {:.3} of {} processors busy without requests",
                     set.host, set.line.idle_processors, set.processors
                 )));
             }
-            let is_known = set.line.demand_high_ms - set.line.demand_ms <= KNOWN * set.line.demand_ms;
-            if is_known && top >= NEAR * set.rate_per_s {
+            let is_known = set.line.demand_high_ms - set.line.demand_ms <= MAX_HALF_WIDTH * set.line.demand_ms;
+            if is_known && top >= MIN_LAST_STEP * set.rate_per_s {
                 break;
             }
-            top = (CLIMB.0 * set.rate_per_s).min(CLIMB.1 * top).max(top);
+            top = (NEXT_STEP.0 * set.rate_per_s).min(NEXT_STEP.1 * top).max(top);
         }
         let set = first(&known).cloned().ok_or_else(|| none("nothing was found".to_owned()))?;
         let DemandRegression { demand_ms: work_ms, demand_low_ms: work_low_ms, demand_high_ms: work_high_ms, .. } = set.line;
-        if work_high_ms - work_ms > ROUGHLY * work_ms {
+        if work_high_ms - work_ms > MAX_FINAL_HALF_WIDTH * work_ms {
             return Err(none(format!(
-                "an answer takes {work_low_ms:.4} to {work_high_ms:.4} ms of {}'s processors, which is all that {MOST} runs tell; let each take longer",
+                "after {MAX_PILOTS} pilot runs the processor time per response of {} is still uncertain ({work_low_ms:.4} to {work_high_ms:.4} ms); use longer pilot runs",
                 set.host
             )));
         }
@@ -146,14 +145,14 @@ impl PilotRuns<'_> {
         Ok((point(self.input, vec![rate])?, set))
     }
 
-    /// One run: the rate climbs to `top`.
+    /// One pilot run, whose rate increases to `top`.
     fn pilot(
         &self,
         path: &str,
         top: f64,
         out: &Path,
         stop: &Arc<AtomicBool>,
-        hurry: &Arc<AtomicBool>,
+        abort: &Arc<AtomicBool>,
     ) -> Result<ServerSide, Error> {
         let each = format!("{}ns", self.each.0 / u64::from(STEPS));
         let step = |step: u32| format!("[\"{}/s\", \"{each}\"]", top * f64::from(step) / f64::from(STEPS));
@@ -169,21 +168,21 @@ impl PilotRuns<'_> {
             ],
         )?;
         let plan = RunPlan { name: out.display().to_string(), ..RunPlan::for_point(&point, Some(out)) };
-        let made = plan.prepare(stop.clone())?.aborted_by(hurry.clone()).run(Vec::new())?.require_complete()?;
+        let made = plan.prepare(stop.clone())?.aborted_by(abort.clone()).run(Vec::new())?.require_complete()?;
         let none = |why: String| Error::NoRate { load: self.load, reason: why };
-        // Whatever its processors do, no more of it helps.
+        // An overloaded server gives no useful fit.
         let fell_behind = made.summary.stability.is_some_and(|keeps_up| keeps_up.state == StabilityState::Overloaded);
         if fell_behind || !made.summary.succeeded() {
             return Err(none(format!(
-                "at {top:.4}/s it did not keep up, or answered nothing well; {} has it",
+                "at {top:.4}/s the server was overloaded, or no request succeeded; see the run in {}",
                 out.display()
             )));
         }
-        let unheard = || none(format!("nothing was heard of the server; {} has why", out.display()));
+        let unheard = || none(format!("no samples of the server; see the run in {}", out.display()));
         made.verdict.server_side.ok_or_else(unheard)
     }
 
-    /// The rate at which this machine has the load, if its line is known; `answers` are those of one arrival.
+    /// The rate at which this machine reaches the load, if it has a fit. `answers`: responses per arrival.
     fn set(&self, host: &Host, answers: f64) -> Option<SetLoad> {
         let law = host.utilisation_law.as_ref().filter(|_| host.processors > 0)?;
         let line = law.regression?;
@@ -201,15 +200,15 @@ impl PilotRuns<'_> {
 }
 
 impl SetLoad {
-    /// With what was measured in the run itself.
+    /// Adds the load measured in the run.
     pub(crate) fn measured_in(self, side: Option<&ServerSide>) -> Self {
         let host = side.and_then(|side| side.hosts.iter().find(|host| host.name == self.host));
         let law = host.and_then(|host| host.utilisation_law.as_ref()).filter(|law| law.counter == self.counter);
         Self { measured_load: law.map(|law| law.busy_processors / self.processors as f64), ..self }
     }
 
-    /// In a sentence.
-    pub fn in_words(&self) -> String {
+    /// The result in one sentence.
+    pub fn text(&self) -> String {
         let Self { target_load, host, counter, processors, line, rate_per_s, measured_load } = self;
         let measured = measured_load.map_or("not measured".to_owned(), |measured| format!("{measured:.3} measured"));
         format!(
@@ -222,42 +221,42 @@ impl SetLoad {
     }
 }
 
-/// Where the rate of arrivals stands in the workload, what it is, and how many answers an arrival has.
+/// The path of the arrival rate in the workload, the rate, and the mean number of responses per arrival.
 fn arrivals(workload: &Workload) -> Result<(&'static str, f64, f64), &'static str> {
     let (path, schedule, answers) = match workload.sessions() {
         Sessions::Open(schedule) => ("arrivals.open.rate", schedule, 1.0),
         Sessions::PartlyOpen { schedule, length, .. } => ("arrivals.partly_open.rate", schedule, length.mean()),
         Sessions::Closed(_) => {
             return Err(
-                "the load of closed users is the server's to give, who are as many as they are; ask for open or partly-open load",
+                "the rate of a closed system depends on the server; use an open or partly-open workload",
             );
         }
-        Sessions::Replay(_) => return Err("a trace has the load it was recorded with; change replay's speed instead"),
+        Sessions::Replay(_) => return Err("a replayed trace has a fixed load; change the speed of the replay instead"),
     };
     let rate = schedule
         .rate()
         .as_constant()
-        .ok_or("the rate must be constant; write the one to begin with, for example rate = \"10/s\"")?;
+        .ok_or("the rate must be constant; write the first rate to try, for example rate = \"10/s\"")?;
     Ok((path, rate.per_sec(), answers))
 }
 
-/// Of the machines, the one that has the load first.
+/// The machine that reaches the load at the lowest rate.
 fn first(known: &[SetLoad]) -> Option<&SetLoad> {
     known.iter().min_by(|one, other| one.rate_per_s.total_cmp(&other.rate_per_s))
 }
 
-/// The most processors that were at work in a window.
+/// The maximum number of busy processors in a window.
 fn busiest(host: &Host) -> f64 {
     host.utilisation_law.iter().flat_map(|law| &law.windows).map(|[_, at_work]| *at_work).fold(0.0, f64::max)
 }
 
-/// Why no machine has a line.
-fn untold(side: &ServerSide) -> String {
+/// Why no machine has a fit.
+fn no_fit_reason(side: &ServerSide) -> String {
     let of = |host: &Host| {
         let why = match &host.utilisation_law {
-            _ if host.processors == 0 => "its processors are not among its numbers".to_owned(),
+            _ if host.processors == 0 => "its number of processors is unknown".to_owned(),
             Some(law) => law.no_regression_reason.clone().unwrap_or_default(),
-            None => "it did not last".to_owned(),
+            None => "the run was too short".to_owned(),
         };
         format!("{}: {why}", host.name)
     };

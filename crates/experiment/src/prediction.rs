@@ -1,4 +1,4 @@
-//! What theory says of a run: the formula and the simulation of its workload, and how many people its launches stand for.
+//! Predictions for a run: by formula, by simulation, and the number of web users with the same request rate.
 
 use offered_plan::analytic::{Analysis, analyse};
 use offered_plan::web_users::Traffic;
@@ -9,73 +9,73 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Think times Z' of people between pages, in seconds.
+/// Think times Z' of web users, in seconds.
 const THINKS: [f64; 7] = [5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0];
-/// So many people are asked about.
-const PEOPLE: f64 = 10_000.0;
-/// A steady workload is simulated for so many requests, whatever the length of the run: a second or so.
+/// The number of web users for which a rate is computed.
+const WEB_USERS: f64 = 10_000.0;
+/// Number of requests of a simulation of a steady workload, whatever the duration of the run. It takes about a second.
 const JOBS: u64 = 200_000;
 
-/// What no load can make better.
+/// The limits of a server, whatever the load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerLimits {
-    /// Requests per second with all servers busy.
+    /// Requests per second when all servers are busy.
     pub capacity_per_s: f64,
-    /// The mean time in service, without any queue.
+    /// Mean service time, without queueing.
     pub service_ms: f64,
 }
 
-/// What theory says of the responses.
+/// A prediction of the response times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prediction {
-    /// Where it comes from.
-    pub by: PredictionMethod,
-    /// The model's name.
+    /// Formula or simulation.
+    pub method: PredictionMethod,
+    /// The name of the model.
     pub model: String,
-    /// What it rests on.
+    /// The source of the formula, or the size of the simulation.
     pub source: String,
-    /// The mean response; `None` where there is no answer, and `source` says why.
+    /// Mean response time; `None` if there is no prediction; then `source` gives the reason.
     pub mean_ms: Option<f64>,
-    /// The 95 % interval of the mean; of a simulation.
+    /// 95 % confidence interval of the mean of a simulation.
     pub interval_ms: Option<(f64, f64)>,
-    /// Fractions and the responses that they are at most.
+    /// Pairs of a fraction and the response time at that percentile.
     pub percentiles_ms: Vec<[f64; 2]>,
-    /// Answers per second.
+    /// Completed requests per second.
     pub throughput_per_s: Option<f64>,
-    /// Requests at the server.
+    /// Mean number of requests in the system.
     pub in_system: Option<f64>,
 }
 
 offered_base::named! {
-    /// Where a prediction comes from.
+    /// How a prediction was made.
     pub enum PredictionMethod {
-        /// The arithmetic of queues.
+        /// A formula of queueing theory.
         Formula = "formula",
-        /// The workload on a virtual clock.
+        /// A simulation of the workload.
         Simulation = "simulation",
     }
 }
 
-/// How many people with this think time the run's launches stand for: N' = lambda (R + Z').
+/// The number of web users with this think time that have the request rate of the run: N' = lambda (R + Z').
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WebUsers {
-    /// Z'.
+    /// Think time Z'.
     pub think_s: f64,
-    /// N'.
+    /// Number of web users N'.
     pub web_users: f64,
-    /// The rate that ten thousand such people would make, were the responses the same.
+    /// The request rate of 10,000 such users, at the same response times.
     pub rate_of_10000_per_s: f64,
-    /// That rate as a multiple of the run's.
-    pub times_this_run: f64,
+    /// That rate as a multiple of the rate of the run.
+    pub multiple_of_run: f64,
 }
 
-/// What is predicted of a run of `workload`, where it models its server; of a `simulated` run by the formula only.
+/// The predictions for a run of `workload`, if it models its server; for a `simulated` run only by formula.
 ///
 /// # Errors
-/// A workload that no formula takes.
+/// The formulas do not accept the workload.
 pub fn predictions(workload: &Workload, simulated: bool) -> Result<Vec<Prediction>, Error> {
     if workload.server().is_none() && workload.stations().is_empty() {
         return Ok(Vec::new());
@@ -89,7 +89,7 @@ pub fn predictions(workload: &Workload, simulated: bool) -> Result<Vec<Predictio
     Ok(predictions)
 }
 
-/// What no load can make better of a single server; `None` where everybody has a server of his own.
+/// The limits of a single server; `None` if every request has its own server.
 pub fn server_limits(workload: &Workload) -> Option<ServerLimits> {
     let server = workload.server().filter(|server| server.discipline() != Policy::Infinite)?;
     let works = workload.works();
@@ -99,11 +99,11 @@ pub fn server_limits(workload: &Workload) -> Option<ServerLimits> {
 }
 
 fn of_formula(answer: Analysis) -> Prediction {
-    // Nothing measured can be laid beside an infinite mean; the assumption says why it is infinite.
+    // An infinite mean cannot be compared with a measurement; the assumption gives the reason.
     let known = answer.steady_state.as_ref().filter(|known| known.response.is_finite());
     let percentiles = known.and_then(|known| known.percentiles);
     Prediction {
-        by: PredictionMethod::Formula,
+        method: PredictionMethod::Formula,
         model: answer.model.clone(),
         source: known.map_or_else(|| answer.assumption.clone(), |known| format!("{}, {}", known.method, known.source)),
         mean_ms: known.map(|known| known.response * 1e3),
@@ -116,10 +116,10 @@ fn of_formula(answer: Analysis) -> Prediction {
     }
 }
 
-/// A workload that cannot be simulated says why; that is no reason to have no report.
+/// The prediction by simulation. An error becomes the source of an empty prediction, so that the report is complete.
 fn of_simulation(workload: &Workload, stop: Stop) -> Prediction {
     let nothing = Prediction {
-        by: PredictionMethod::Simulation,
+        method: PredictionMethod::Simulation,
         model: "none".to_owned(),
         source: String::new(),
         mean_ms: None,
@@ -147,10 +147,10 @@ fn of_simulation(workload: &Workload, stop: Stop) -> Prediction {
     }
 }
 
-/// How many people the launches of a run stand for, where its rate and response are known and Little's law applies.
+/// The number of web users with the request rate of a run, if its rate and response time are known and Little's law applies.
 ///
 /// # Errors
-/// A rate or a response that no arithmetic takes.
+/// The rate or the response time is out of range.
 pub fn web_users(queue: &Queue) -> Result<Vec<WebUsers>, Error> {
     let (Some(rate), Some(response_ms), Some(_)) = (queue.rate_per_s, queue.response_ms, queue.concurrency) else {
         return Ok(Vec::new());
@@ -158,8 +158,8 @@ pub fn web_users(queue: &Queue) -> Result<Vec<WebUsers>, Error> {
     let traffic = Traffic::new(rate, response_ms / 1e3, 1, 1)?;
     let row = |think_s: f64| {
         let web_users = traffic.web_users(think_s)?;
-        let times_this_run = PEOPLE / web_users;
-        Ok(WebUsers { think_s, web_users, rate_of_10000_per_s: rate * times_this_run, times_this_run })
+        let multiple_of_run = WEB_USERS / web_users;
+        Ok(WebUsers { think_s, web_users, rate_of_10000_per_s: rate * multiple_of_run, multiple_of_run })
     };
     THINKS.into_iter().map(row).collect()
 }

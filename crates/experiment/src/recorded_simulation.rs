@@ -1,4 +1,4 @@
-//! A simulation that leaves a run directory behind, as a real run does.
+//! Recording a simulation into a run directory.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -15,17 +15,18 @@ use crate::Error;
 use crate::document::simulate::Outcome as Summary;
 use crate::redact::redact;
 
-/// Simulates `workload`, which `text` says but for its load, and writes every launch as an event to the new directory `out`.
+/// Simulates `workload`, and writes every request as an event to the new run directory `out`. `text` is the text of the workload, without
+/// changes for `load`.
 ///
 /// # Errors
-/// `out` cannot be made or written to, and what the simulator refuses; in all cases nothing of ours is left at `out`.
+/// `out` cannot be created or written, or the workload cannot be simulated. `out` is removed after an error.
 pub fn simulate_into(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, out: &Path) -> Result<SimulationResult, Error> {
     let writer = Writer::create(out, &redact(text), workload.labels()).map_err(Error::CreateRun)?;
-    let mut tape = Tape { writer, batch: Vec::new(), failed: None };
-    let answer = match simulate(workload, stop, Some(&mut tape)) {
+    let mut events = EventWriter { writer, batch: Vec::new(), failed: None };
+    let answer = match simulate(workload, stop, Some(&mut events)) {
         Ok(answer) => answer,
         Err(wrong) => {
-            tape.writer.remove();
+            events.writer.remove();
             return Err(wrong.into());
         }
     };
@@ -36,12 +37,12 @@ pub fn simulate_into(text: &str, workload: &Workload, load: Option<f64>, stop: S
         notes: answer.warnings.iter().map(|doubt| Note::Simulation { doubt: *doubt }).collect(),
         ..RunRecord::new(RunKind::Simulation, until)
     };
-    tape.finish(&record.with(Summary::new(&[], &answer), ()))?;
+    events.finish(&record.with(Summary::new(&[], &answer), ()))?;
     Ok(answer)
 }
 
-/// Writes events as they come, some thousands at a time.
-struct Tape {
+/// Writes events in batches.
+struct EventWriter {
     writer: Writer,
     batch: Vec<Event>,
     failed: Option<offered_store::Error>,
@@ -49,7 +50,7 @@ struct Tape {
 
 const BATCH: usize = 10_000;
 
-impl Tape {
+impl EventWriter {
     fn push(&mut self, launch: Launch, class: u16, done: Instant, outcome: Outcome) -> ControlFlow<()> {
         self.batch.push(event(launch, class, done, outcome));
         if self.batch.len() < BATCH {
@@ -70,7 +71,7 @@ impl Tape {
     }
 }
 
-/// A launch that the server was given when it was meant to be.
+/// The event of a request that was sent at its scheduled time.
 fn event(launch: Launch, class: u16, done: Instant, outcome: Outcome) -> Event {
     let answered = outcome == Outcome::Ok;
     Event {
@@ -86,11 +87,11 @@ fn event(launch: Launch, class: u16, done: Instant, outcome: Outcome) -> Event {
     }
 }
 
-/// Every launch of a simulation, in memory.
+/// Collects the events of a simulation in memory.
 #[derive(Default)]
-pub(crate) struct Memory(pub(crate) Vec<Event>);
+pub(crate) struct EventCollector(pub(crate) Vec<Event>);
 
-impl SimulationObserver for Memory {
+impl SimulationObserver for EventCollector {
     fn arrived(&mut self, _: Instant) {}
 
     fn rejected(&mut self, launch: Launch, class: u16, _: After) {
@@ -107,11 +108,11 @@ impl SimulationObserver for Memory {
     }
 }
 
-impl SimulationObserver for Tape {
+impl SimulationObserver for EventWriter {
     fn arrived(&mut self, _: Instant) {}
 
     fn rejected(&mut self, launch: Launch, class: u16, _: After) {
-        // A failure is kept, and stops the simulation at the next completion.
+        // A write error is kept and stops the simulation at the next completion.
         let _ = self.push(launch, class, launch.intended, Outcome::Refused);
     }
 

@@ -13,7 +13,7 @@ use std::sync::mpsc::Receiver;
 
 use offered_base::{Instant, Nanos, Share};
 use offered_events::recording::End;
-use offered_events::{Exchange, Offset, Recording, RunId};
+use offered_events::{Exchange, ClockOffset, Recording, RunId};
 use offered_io::{WallClock, raise_file_limit};
 use offered_observe::compare_clocks_before;
 use offered_rendezvous::ClockRole;
@@ -107,7 +107,7 @@ struct Membership {
     /// When this worker starts sending; later than zero if it replaces a lost worker.
     resume_at: Instant,
     /// The offset of its clock from that of worker 1 before the run.
-    offset_before: Option<Offset>,
+    offset_before: Option<ClockOffset>,
     /// Compares the clocks after the run.
     clock_role: ClockRole,
 }
@@ -158,7 +158,7 @@ impl FinishedRun {
 
     /// Whether neither an error nor a threshold stopped the run, and at least one request succeeded.
     fn completed(&self) -> bool {
-        let failed = self.stats.halted.as_ref().is_some_and(|halted| matches!(halted.end, End::Error | End::Threshold));
+        let failed = self.stats.halted.as_ref().is_some_and(|halted| matches!(halted.end, End::Failed | End::Threshold));
         !failed && self.summary.succeeded()
     }
 }
@@ -264,7 +264,7 @@ impl PreparedRun<'_> {
 
     /// The offset of this machine's clock from that of worker 1, by which the run starts. `None` for worker 1, for a run of one worker, and
     /// if worker 1 did not respond; then the clocks are assumed to be equal.
-    pub fn clock_offset(&self) -> Option<Offset> {
+    pub fn clock_offset(&self) -> Option<ClockOffset> {
         self.membership.as_ref().and_then(|membership| membership.offset_before)
     }
 }

@@ -10,7 +10,7 @@ use offered_events::Event;
 use offered_workload::Workload;
 use offered_run::Counts;
 use offered_store::{RunFollower, WorkerState, WorkerStatus};
-use offered_watch::{At, Pulse, Tally, Worker};
+use offered_watch::{WorkerPhase, Snapshot, Tally, LiveWorker};
 
 use crate::Error;
 use crate::workload_source::{BadLineHandler, WorkloadSource};
@@ -52,10 +52,10 @@ impl Told {
     }
 
     /// With so many under way.
-    fn pulse(&mut self, now: Instant, in_flight: u64, is_over: bool) -> Pulse {
+    fn snapshot(&mut self, now: Instant, in_flight: u64, is_over: bool) -> Snapshot {
         let launched = self.launched + in_flight;
         let counts = Counts { requests: launched, unsent: self.unsent, in_flight, ..Counts::default() };
-        if is_over { self.tally.last(now, counts) } else { self.tally.pulse(now, counts, false) }
+        if is_over { self.tally.final_snapshot(now, counts) } else { self.tally.snapshot(now, counts, false) }
     }
 }
 
@@ -82,9 +82,9 @@ impl RunWatcher {
         })
     }
 
-    /// Has the figures of all with [`Pulse::totals`]; to be asked before the first of them.
-    pub fn keep_totals(&mut self) {
-        self.whole.tally.keep_totals();
+    /// Has the figures of all with [`Snapshot::totals`]; to be asked before the first of them.
+    pub fn enable_totals(&mut self) {
+        self.whole.tally.enable_totals();
     }
 
     /// Where it is.
@@ -102,7 +102,7 @@ impl RunWatcher {
     ///
     /// # Errors
     /// The directory can no longer be read.
-    pub fn pulse(&mut self) -> Result<Pulse, Error> {
+    pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
         let Self { run, following, held, .. } = self;
         run.refresh()?;
         following.refresh(&mut |share, events| held.extend(events.iter().map(|event| (share, event.clone()))))?;
@@ -119,7 +119,7 @@ impl RunWatcher {
         self.feed(until);
         let under_way = workers.iter().map(|worker| worker.in_flight).sum();
         let rows = self.rows(&workers);
-        Ok(Pulse { workers: rows, ..self.whole.pulse(self.now, under_way, is_over) })
+        Ok(Snapshot { workers: rows, ..self.whole.snapshot(self.now, under_way, is_over) })
     }
 
     /// Takes up what ended until then.
@@ -140,38 +140,38 @@ impl RunWatcher {
     }
 
     /// A row for each worker, of each share the one that took it up last; nothing of a run of one.
-    fn rows(&mut self, workers: &[WorkerStatus]) -> Vec<Worker> {
+    fn rows(&mut self, workers: &[WorkerStatus]) -> Vec<LiveWorker> {
         let Some(parts) = workers.first().map(|worker| worker.share.parts()).filter(|parts| *parts > 1) else {
             return Vec::new();
         };
         let row = |number: u64| {
             let share = format!("{}/{parts}", number + 1);
             let Some(worker) = workers.iter().rev().find(|worker| worker.share.index() == number) else {
-                return Worker { name: share, ..Worker::default() };
+                return LiveWorker { name: share, ..LiveWorker::default() };
             };
             let again = if worker.attempt > 1 { " again" } else { "" };
             let host = worker.host.as_ref().map_or_else(String::new, |host| format!(" on {host}"));
             let told = self.each.entry(number).or_insert_with(|| Told::new(&self.workload, worker.share.fraction()));
-            let pulse = told.pulse(self.now, worker.in_flight, worker.is_over());
-            Worker {
+            let snapshot = told.snapshot(self.now, worker.in_flight, worker.is_over());
+            LiveWorker {
                 name: format!("{share}{again}{host}"),
-                at: match worker.state {
-                    WorkerState::Running => At::Work,
-                    WorkerState::Silent(_) => At::Silent,
-                    WorkerState::Ended => At::End,
-                    WorkerState::Lost => At::Gone,
+                state: match worker.state {
+                    WorkerState::Running => WorkerPhase::Running,
+                    WorkerState::Silent(_) => WorkerPhase::Silent,
+                    WorkerState::Ended => WorkerPhase::Ended,
+                    WorkerState::Lost => WorkerPhase::Lost,
                 },
                 silent_s: match worker.state {
                     WorkerState::Silent(silence) => Some(silence.as_secs_f64()),
                     _ => None,
                 },
-                launched: pulse.launched,
-                unsent: pulse.unsent,
-                in_flight: pulse.in_flight,
-                errors: pulse.errors().map(|(_, n)| n).sum(),
-                sent_per_s: pulse.recent.sent_per_s,
-                response_ms: pulse.recent.response_ms,
-                lateness_us: pulse.recent.lateness_us,
+                requests: snapshot.requests,
+                unsent: snapshot.unsent,
+                in_flight: snapshot.in_flight,
+                errors: snapshot.errors().map(|(_, n)| n).sum(),
+                sent_rate_per_s: snapshot.recent.sent_rate_per_s,
+                response: snapshot.recent.response,
+                lateness: snapshot.recent.lateness,
             }
         };
         (0..parts).map(row).collect()
@@ -252,13 +252,13 @@ mod tests {
         let _one = at_work(folder.path(), "1/3", secs(9), 9, 10);
         let _other = at_work(folder.path(), "2/3", secs(8), 8, 10);
         let mut watching = opened(folder.path());
-        let pulse = watching.pulse().unwrap();
-        assert_eq!(pulse.time_s, 5.0);
+        let snapshot = watching.snapshot().unwrap();
+        assert_eq!(snapshot.time_s, 5.0);
         let shown = secs(5).earlier(Nanos::from_millis(10));
         let both = ["1/3", "2/3"].map(|share| meant(Instant(shown.0 + 1), share.parse().unwrap()));
-        assert_eq!((pulse.launched, pulse.in_flight), (both[0] + both[1] + 4, 4));
-        assert_eq!(pulse.statuses, [(200, both[0] + both[1])].into(), "each once");
-        let rows: Vec<_> = pulse.workers.iter().map(|row| (row.name.as_str(), row.words(), row.launched)).collect();
+        assert_eq!((snapshot.requests, snapshot.in_flight), (both[0] + both[1] + 4, 4));
+        assert_eq!(snapshot.statuses, [(200, both[0] + both[1])].into(), "each once");
+        let rows: Vec<_> = snapshot.workers.iter().map(|row| (row.name.as_str(), row.state_text(), row.requests)).collect();
         assert_eq!(
             rows,
             [
@@ -267,8 +267,8 @@ mod tests {
                 ("3/3", "not begun".to_owned(), 0)
             ]
         );
-        let again = watching.pulse().unwrap();
-        assert_eq!((again.launched, again.time_s), (pulse.launched, 5.0), "nothing twice");
+        let again = watching.snapshot().unwrap();
+        assert_eq!((again.requests, again.time_s), (snapshot.requests, 5.0), "nothing twice");
     }
 
     #[test]
@@ -276,10 +276,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let _one = at_work(folder.path(), "1/2", Instant::from_secs(14), 14, 15);
         let _other = at_work(folder.path(), "2/2", Instant::from_secs(3), 3, 15);
-        let pulse = opened(folder.path()).pulse().unwrap();
-        assert_eq!(pulse.time_s, 11.0);
-        assert_eq!(pulse.workers[1].words(), "HEARTBEAT_TIMEOUT for 12 s");
-        assert!(pulse.workers[1].silent_s.is_some_and(|s| s >= 12.0) && pulse.phase != offered_watch::Phase::Ended);
+        let snapshot = opened(folder.path()).snapshot().unwrap();
+        assert_eq!(snapshot.time_s, 11.0);
+        assert_eq!(snapshot.workers[1].state_text(), "SILENT for 12 s");
+        assert!(snapshot.workers[1].silent_s.is_some_and(|s| s >= 12.0) && snapshot.phase != offered_watch::Phase::Ended);
     }
 
     #[test]
@@ -290,10 +290,10 @@ mod tests {
             let share = share.parse().unwrap();
             writer.finish(&RunRecord { share, ..RunRecord::new(RunKind::Run, EndCondition::Duration) }).unwrap();
         }
-        let pulse = opened(folder.path()).pulse().unwrap();
-        assert_eq!((pulse.launched, pulse.in_flight), (meant(Instant::MAX, Share::ALL), 0));
-        assert_eq!(pulse.phase, offered_watch::Phase::Ended);
-        assert!(pulse.workers.iter().all(|row| row.words() == "ended"));
+        let snapshot = opened(folder.path()).snapshot().unwrap();
+        assert_eq!((snapshot.requests, snapshot.in_flight), (meant(Instant::MAX, Share::ALL), 0));
+        assert_eq!(snapshot.phase, offered_watch::Phase::Ended);
+        assert!(snapshot.workers.iter().all(|row| row.state_text() == "finished"));
     }
 
     #[test]
@@ -301,9 +301,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let _alone = at_work(folder.path(), "1/1", Instant::from_secs(6), 7, 8);
         let mut watching = RunWatcher::open((*worker_directory(folder.path(), Share::ALL)).into(), |_, _| ()).unwrap();
-        let pulse = watching.pulse().unwrap();
-        assert_eq!((pulse.time_s, pulse.workers.len()), (4.0, 0));
-        assert!(pulse.launched > 300, "{}", pulse.launched);
+        let snapshot = watching.snapshot().unwrap();
+        assert_eq!((snapshot.time_s, snapshot.workers.len()), (4.0, 0));
+        assert!(snapshot.requests > 300, "{}", snapshot.requests);
         assert!(matches!(RunWatcher::open(folder.path().into(), |_, _| ()), Err(Error::NoRun { .. })));
     }
 }

@@ -1,9 +1,9 @@
-//! A simulation of one point: brought to its load, and run on the virtual clock.
+//! Simulating one point of a grid, at its load.
 
 use std::path::Path;
 
 use offered_schedule::Sessions;
-use offered_base::Wrong;
+use offered_base::InvalidValue;
 use offered_workload::Workload;
 use offered_plan::analytic::{self, System};
 use offered_simulate::load::{DEFAULT_TOLERANCE, at_load};
@@ -12,29 +12,29 @@ use offered_simulate::{SimulationResult, Stop, simulate};
 use crate::recorded_simulation::simulate_into;
 use crate::{Error, Point};
 
-/// What the modelled server of `point` makes of its workload, at `load` unless the point has one of its own.
+/// Simulates `point`, at `load` unless the point has its own load.
 ///
 /// # Errors
-/// What the simulator refuses.
+/// The workload cannot be simulated.
 pub fn simulate_point(point: &Point, load: Option<f64>, stop: Stop) -> Result<SimulationResult, Error> {
-    let answer = at(point, load).and_then(|workload| simulate(&workload, stop, None));
+    let answer = workload_at_load(point, load).and_then(|workload| simulate(&workload, stop, None));
     answer.map_err(|wrong| Error::at(point.name())(wrong.into()))
 }
 
-/// The same, every launch of it being kept as an event in the new directory `out`.
+/// Simulates `point`, and records every request as an event in the new run directory `out`.
 ///
 /// # Errors
-/// `out` cannot be made or written to, and what the simulator refuses.
+/// `out` cannot be created or written, or the workload cannot be simulated.
 pub fn simulate_point_into(point: &Point, load: Option<f64>, stop: Stop, out: &Path) -> Result<SimulationResult, Error> {
-    simulate_into(&point.text, &at(point, load)?, load, stop, out)
+    simulate_into(&point.text, &workload_at_load(point, load)?, load, stop, out)
 }
 
-/// The workload of a point, at the load it asks for: with the think time that a formula says of closed users, where there is one.
-fn at(point: &Point, load: Option<f64>) -> Result<Workload, Wrong> {
+/// The workload of a point at its load. The think time of closed users comes from a formula, if there is one.
+fn workload_at_load(point: &Point, load: Option<f64>) -> Result<Workload, InvalidValue> {
     let workload = &point.workload;
     let Some(load) = point.load.or(load) else { return Ok(workload.clone()) };
     let by_flows = workload.flows().is_some_and(|flows| flows.thinks());
-    match (workload.sessions(), answer_at(workload, load)) {
+    match (workload.sessions(), system_at_load(workload, load)) {
         (Sessions::Closed(closed), Some(System::Closed { think, .. })) if closed.mean_think() > 0.0 && !by_flows => {
             workload.clone().with_sessions(Sessions::Closed(closed.with_mean_think(think)?))
         }
@@ -42,8 +42,8 @@ fn at(point: &Point, load: Option<f64>) -> Result<Workload, Wrong> {
     }
 }
 
-/// The system that has this load, where a formula knows.
-fn answer_at(workload: &Workload, load: f64) -> Option<System> {
+/// The system with this load, if there is a formula.
+fn system_at_load(workload: &Workload, load: f64) -> Option<System> {
     let answer = analytic::analyse(workload, Some(load)).ok()?;
     answer.steady_state.and(answer.system)
 }

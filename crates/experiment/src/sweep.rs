@@ -1,12 +1,12 @@
-//! A sweep: a workload at every point of a grid, each in a run directory of its own, and the curve through them.
+//! A sweep: a workload at every point of a grid, each in its own run directory, and the limits of an objective.
 
 mod cell;
 mod limits;
 mod order;
 
 pub use crate::figures::{Figures, Histogram, Interval, Lateness, Times};
-pub use cell::Measured;
-pub use limits::Kept;
+pub use cell::MeasuredCell;
+pub use limits::ObjectiveLimit;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -28,90 +28,90 @@ use crate::run::{self, RunPlan};
 use crate::{CopyProgress, Error, Field, WorkloadSource, SharedDirectory, Progress, ProgressObserver, VariedField, points, simulate_into};
 use cell::Cell;
 
-/// A sweep to be made, or to be gone on with.
+/// A sweep to start or to continue.
 pub struct Sweep<'a> {
     /// The workload.
     pub input: &'a WorkloadSource,
-    /// Fields and their values; the curve is laid along the first.
+    /// Fields and their values; objective limits are along the first.
     pub varied: &'a [VariedField],
-    /// Its directory, maybe in an object store: a run directory per cell, and `sweep.json`. Finished cells that are there are kept.
+    /// The directory of the sweep: a run directory per cell, and `sweep.json`. Finished cells in it are not repeated.
     pub at: &'a SharedDirectory,
     /// Whether cells are simulated rather than run.
     pub simulated: bool,
-    /// Up to which value of the first field is this kept?
+    /// The objective whose limit along the first field is computed.
     pub objective: Option<&'a Objective>,
-    /// Whether cells are visited in a random order, drawn from the workload's seed.
+    /// Whether cells are executed in a random order, drawn from the seed of the workload.
     pub shuffled: bool,
-    /// Which of the cells are made here, in the order in which they are visited; others make the rest in the same place.
+    /// The share of the cells that this process executes; other workers execute the others in the same directory.
     pub share: Share,
 }
 
-/// What has become of a sweep.
+/// The outcome of a sweep.
 pub enum SweepOutcome {
-    /// All its cells are there.
-    Whole(Box<Swept>),
-    /// This share is there, and so many cells of others are not.
-    Part {
-        /// So many.
+    /// All cells are finished.
+    Complete(Box<CompleteSweep>),
+    /// The cells of this share are finished, some of other workers are not.
+    Incomplete {
+        /// The number of missing cells.
         missing: usize,
     },
 }
 
-/// A sweep that was made.
-pub struct Swept {
-    /// Its cells, in the order of the grid.
-    pub cells: Vec<Measured>,
-    /// Up to where the objective is kept, for every combination of the other fields.
-    pub kept: Vec<Kept>,
-    /// All of it, as it stands in `sweep.json`.
+/// A complete sweep.
+pub struct CompleteSweep {
+    /// The cells, in the order of the grid.
+    pub cells: Vec<MeasuredCell>,
+    /// The limits of the objective, one per combination of the other fields.
+    pub limits: Vec<ObjectiveLimit>,
+    /// The document in `sweep.json`.
     pub document: Document,
 }
 
-impl Swept {
-    /// Whether every cell may be believed.
+impl CompleteSweep {
+    /// Whether no cell is invalid.
     pub fn is_valid(&self) -> bool {
         self.cells.iter().all(|cell| cell.figures.is_valid())
     }
 }
 
 impl Sweep<'_> {
-    /// Makes what is not there yet of its share, and reads all of it where all is there; `stop`, once set, ends it before its time.
+    /// Executes the missing cells of its share, and reads all cells if they are complete. Setting `stop` ends it early.
     ///
     /// # Errors
-    /// A field that cannot take its values, a directory that holds something else, and what a run or a simulation refuses.
+    /// A field cannot have a value, the directory holds something else, or a run or simulation fails.
     pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn ProgressObserver) -> Result<SweepOutcome, Error> {
         if self.varied.iter().any(|vary| vary.field == Field::Load) {
             return Err(Error::LoadVaries);
         }
         let (points, out) = (points(self.input, self.varied)?, self.at.path());
         let mut cells: Vec<Cell> = points.into_iter().map(|point| Cell::new(point, out)).collect();
-        apart(&cells)?;
+        check_directories_differ(&cells)?;
         let steps = self.objective.map(|_| limits::steps(&self.varied[0])).transpose()?;
         let seed = self.input.parse(&self.input.text)?.seed();
         begin(self.at, self.input, self.share)?;
         self.at.refresh_runs_under(CELLS)?;
-        no_others(self.at, &cells)?;
+        check_no_other_cells(self.at, &cells)?;
         self.visit(&mut cells, seed, stop, observer)?;
         self.at.refresh_runs_under(CELLS)?;
         if let missing @ 1.. = cells.iter_mut().map(Cell::is_there).filter(|is_there| !is_there).count() {
-            return Ok(SweepOutcome::Part { missing });
+            return Ok(SweepOutcome::Incomplete { missing });
         }
         let wanted: HashSet<String> = cells.iter().map(Cell::name).collect();
         let told = &mut |copied: CopyProgress| observer.on_progress(Progress::CopyProgress(copied));
         self.at.fetch_recordings(CELLS, &|name| wanted.contains(name), told)?;
         let cells = cells.into_iter().map(|cell| cell.measured(self.objective)).collect::<Result<Vec<_>, _>>()?;
-        let kept = match (self.objective, steps) {
-            (Some(objective), Some(steps)) => limits::kept(objective, &self.varied[0].field, &steps, &cells),
+        let limits = match (self.objective, steps) {
+            (Some(objective), Some(steps)) => limits::objective_limits(objective, &self.varied[0].field, &steps, &cells),
             _ => Vec::new(),
         };
-        let document = self.document(&cells, &kept);
+        let document = self.document(&cells, &limits);
         let json = serde_json::to_string_pretty(&document).expect("numbers and texts are JSON");
         replace(&out.join("sweep.json"), |path| fs::write(path, json + "\n").map_err(Error::file("write", path)))?;
         self.at.publish("sweep.json")?;
-        Ok(SweepOutcome::Whole(Box::new(Swept { cells, kept, document })))
+        Ok(SweepOutcome::Complete(Box::new(CompleteSweep { cells, limits, document })))
     }
 
-    fn document(&self, cells: &[Measured], kept: &[Kept]) -> Document {
+    fn document(&self, cells: &[MeasuredCell], limits: &[ObjectiveLimit]) -> Document {
         Document {
             schema: Schema::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -121,11 +121,11 @@ impl Sweep<'_> {
             fields: self.varied.to_vec(),
             cells: cells.iter().map(Into::into).collect(),
             objective: self.objective.map(ToString::to_string),
-            kept: kept.iter().map(Into::into).collect(),
+            limits: limits.iter().map(Into::into).collect(),
         }
     }
 
-    /// Runs what is not finished yet.
+    /// Executes the cells that are not finished.
     fn visit(
         &self,
         cells: &mut [Cell],
@@ -142,7 +142,7 @@ impl Sweep<'_> {
             }
         }
         let duration = |todo: &[usize]| {
-            // Where a cell has only a number of launches, nobody knows.
+            // The duration is unknown if a number of requests ends a cell.
             let mut lasting = todo.iter().map(|place| cells[*place].point.workload.time_limit());
             lasting.try_fold(Nanos::ZERO, |sum, one| Some(sum + one?)).filter(|_| !self.simulated)
         };
@@ -168,7 +168,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// One cell, into its directory.
+    /// Executes one cell into its directory.
     fn make(&self, cell: &Cell, left: usize, stop: &Arc<AtomicBool>, observer: &mut dyn ProgressObserver) -> Result<(), Error> {
         let point = &cell.point;
         let of_cell = |error| Error::at(point.name())(error);
@@ -186,7 +186,7 @@ impl Sweep<'_> {
                 !stopped || halted.as_ref().is_some_and(|halted| halted.end == End::Threshold)
             });
             if !is_whole {
-                // Half a cell is none.
+                // A cell that was stopped is discarded.
                 upload.into_iter().for_each(Upload::remove);
                 made?;
                 fs::remove_dir_all(&cell.path).map_err(Error::file("remove", &cell.path))?;
@@ -199,10 +199,10 @@ impl Sweep<'_> {
     }
 }
 
-/// The folder of the cells, in that of the sweep.
+/// The directory of the cells, inside that of the sweep.
 const CELLS: &str = "cells";
 
-/// Makes the directory, or finds that it holds this very sweep. Of several workers any may be the first.
+/// Creates the directory of the sweep, or checks that it holds the same sweep. With several workers any of them may be the first.
 fn begin(at: &SharedDirectory, input: &WorkloadSource, share: Share) -> Result<(), Error> {
     let another = || Error::AnotherSweep { path: at.name().into(), given: input.name.clone() };
     if at.is_in_store() {
@@ -219,7 +219,7 @@ fn begin(at: &SharedDirectory, input: &WorkloadSource, share: Share) -> Result<(
     }
     match fs::read_to_string(&own) {
         Ok(text) if text == redact(&input.text) => Ok(()),
-        // Whoever mends a workload that could not even begin means this sweep; of several workers nobody knows what the others mean.
+        // Without finished cells a corrected workload replaces the old one. With several workers that would change the sweep of the others.
         Ok(_) if alone && finished(out).next().is_none() => {
             let cells = out.join(CELLS);
             if cells.exists() {
@@ -232,17 +232,17 @@ fn begin(at: &SharedDirectory, input: &WorkloadSource, share: Share) -> Result<(
     }
 }
 
-/// Whether there is nothing in this directory but what a worker of a sweep makes first.
+/// Whether the directory holds nothing except what a worker creates first.
 fn holds_nothing(out: &Path) -> bool {
     let own = |name: &str| name == CELLS || name.starts_with(".workload.toml");
     fs::read_dir(out)
         .is_ok_and(|mut listed| listed.all(|entry| entry.is_ok_and(|entry| own(&entry.file_name().to_string_lossy()))))
 }
 
-/// Writes a file anew, whole at once: others may read it, or write the same, meanwhile.
+/// Replaces a file atomically: other processes may read or write it at the same time.
 ///
 /// # Errors
-/// Those of `write`, or the file cannot take its name.
+/// Those of `write`, or the file cannot be renamed.
 pub fn replace<E: From<Error>>(path: &Path, write: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let new = path.with_file_name(format!(".{name}.{}", std::process::id()));
@@ -250,14 +250,14 @@ pub fn replace<E: From<Error>>(path: &Path, write: impl FnOnce(&Path) -> Result<
     fs::rename(&new, path).map_err(|why| Error::file("replace", path)(why).into())
 }
 
-/// The directories of the cells in `out` that have ended.
+/// The directories of finished cells in `out`.
 fn finished(out: &Path) -> impl Iterator<Item = PathBuf> {
     let cells = fs::read_dir(out.join(CELLS)).into_iter().flatten();
     cells.flatten().map(|cell| cell.path()).filter(|cell| cell.join("run.json").exists())
 }
 
-/// Whether all cells that have ended in `at` are among `cells`: the tables written anew would leave others out.
-fn no_others(at: &SharedDirectory, cells: &[Cell]) -> Result<(), Error> {
+/// Refuses finished cells in `at` that are not among `cells`: new tables would not show them.
+fn check_no_other_cells(at: &SharedDirectory, cells: &[Cell]) -> Result<(), Error> {
     let ours: HashSet<PathBuf> = cells.iter().flat_map(Cell::attempts).map(|(_, path)| path).collect();
     let mut others: Vec<PathBuf> = finished(at.path()).filter(|cell| !ours.contains(cell)).collect();
     others.sort();
@@ -265,8 +265,8 @@ fn no_others(at: &SharedDirectory, cells: &[Cell]) -> Result<(), Error> {
     Err(Error::OtherValues { path: at.name().into(), first: first.to_string_lossy().into_owned(), n: others.len() })
 }
 
-/// Values that differ in what no file name may hold would share a directory.
-fn apart(cells: &[Cell]) -> Result<(), Error> {
+/// Refuses cells whose values differ only in characters that are replaced in file names.
+fn check_directories_differ(cells: &[Cell]) -> Result<(), Error> {
     let mut seen = HashMap::new();
     for cell in cells {
         if let Some(other) = seen.insert(&cell.path, cell) {
@@ -281,8 +281,8 @@ fn apart(cells: &[Cell]) -> Result<(), Error> {
     Ok(())
 }
 
-impl From<&Measured> for Told {
-    fn from(cell: &Measured) -> Self {
+impl From<&MeasuredCell> for Told {
+    fn from(cell: &MeasuredCell) -> Self {
         Self {
             values: cell.point.values.iter().cloned().collect(),
             directory: cell.directory.clone(),
@@ -293,9 +293,9 @@ impl From<&Measured> for Told {
     }
 }
 
-impl From<&Kept> for Limit {
-    fn from(kept: &Kept) -> Self {
-        let Kept { fixed, field, value, low, high, note } = kept.clone();
+impl From<&ObjectiveLimit> for Limit {
+    fn from(limit: &ObjectiveLimit) -> Self {
+        let ObjectiveLimit { fixed, field, value, low, high, note } = limit.clone();
         Self { fixed: fixed.into_iter().collect(), field, value, low, high, note }
     }
 }
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_of_which_nothing_has_ended_may_begin_with_a_mended_workload() {
+    fn a_sweep_without_finished_cells_may_change_its_workload() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("sweep");
         let begin = |input: &WorkloadSource, share| begin(&SharedDirectory::at(&out).unwrap(), input, share);
@@ -322,11 +322,11 @@ mod tests {
         fs::write(cell.join("run.json"), "{}").unwrap();
         begin(&input("mended"), Share::ALL).unwrap();
         let why = begin(&input("third"), Share::ALL).unwrap_err().to_string();
-        assert!(why.contains("was begun with another workload") && cell.exists(), "{why}");
+        assert!(why.contains("was started with another workload") && cell.exists(), "{why}");
     }
 
     #[test]
-    fn of_several_workers_any_may_begin_and_none_takes_the_place_of_another_workload() {
+    fn any_worker_may_start_a_sweep_but_not_change_its_workload() {
         let folder = tempfile::tempdir().unwrap();
         let (out, share) = (folder.path().join("sweep"), "2/3".parse().unwrap());
         let begin = |input: &WorkloadSource, share| begin(&SharedDirectory::at(&out).unwrap(), input, share);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_make_the_cells_of_a_sweep_together() {
+    fn workers_share_the_cells_of_a_sweep() {
         let folder = tempfile::tempdir().unwrap();
         let (together, alone) = (folder.path().join("together"), folder.path().join("alone"));
         let text = "seed = 7\nduration = \"60s\"\nskip_first = \"1s\"\narrivals.open.rate = \"1/s\"\n\
@@ -355,20 +355,20 @@ mod tests {
             sweep.run(&Arc::default(), &mut ()).unwrap()
         };
         let missing = |made| match made {
-            SweepOutcome::Part { missing } => missing,
-            SweepOutcome::Whole(_) => 0,
+            SweepOutcome::Incomplete { missing } => missing,
+            SweepOutcome::Complete(_) => 0,
         };
         assert_eq!(missing(make(&together, "2/3")), 3);
         assert_eq!(missing(make(&together, "1/3")), 1);
         assert!(!together.join("sweep.json").exists());
-        let SweepOutcome::Whole(whole) = make(&together, "3/3") else { panic!("all are there") };
-        let SweepOutcome::Whole(by_one) = make(&alone, "1/1") else { panic!("all are there") };
+        let SweepOutcome::Complete(whole) = make(&together, "3/3") else { panic!("all are there") };
+        let SweepOutcome::Complete(by_one) = make(&alone, "1/1") else { panic!("all are there") };
         assert_eq!(serde_json::to_value(&whole.document).unwrap(), serde_json::to_value(&by_one.document).unwrap());
         assert_eq!(missing(make(&together, "1/3")), 0, "anybody reads it");
     }
 
     #[test]
-    fn a_sweep_may_grow_and_never_loses_cells() {
+    fn a_sweep_may_gain_but_not_lose_cells() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("sweep");
         let input = input("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n");
@@ -382,20 +382,20 @@ mod tests {
             fs::create_dir_all(&cell.path).unwrap();
             fs::write(cell.path.join("run.json"), "{}").unwrap();
         }
-        assert!(no_others(&at, &cells("rate=1,2,3")).is_ok());
-        let why = no_others(&at, &cells("rate=2,3")).unwrap_err().to_string();
+        assert!(check_no_other_cells(&at, &cells("rate=1,2,3")).is_ok());
+        let why = check_no_other_cells(&at, &cells("rate=2,3")).unwrap_err().to_string();
         assert!(why.contains("1 finished cells of other values (rate=1 among them)"), "{why}");
     }
 
     #[test]
-    fn cells_do_not_share_a_directory() {
+    fn cells_with_the_same_directory_are_refused() {
         let input = input("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"/\"\n");
         let cells = |values: &str| -> Vec<Cell> {
             let points = points(&input, &[values.parse().unwrap()]).unwrap();
             points.into_iter().map(|point| Cell::new(point, Path::new("out"))).collect()
         };
-        assert!(apart(&cells("request.0.get=/a,/b")).is_ok());
-        let why = apart(&cells("request.0.get=/a/b,/a_b")).unwrap_err().to_string();
-        assert!(why.contains("would both be out/cells/request.0.get=_a_b"), "{why}");
+        assert!(check_directories_differ(&cells("request.0.get=/a,/b")).is_ok());
+        let why = check_directories_differ(&cells("request.0.get=/a/b,/a_b")).unwrap_err().to_string();
+        assert!(why.contains("would share the directory out/cells/request.0.get=_a_b"), "{why}");
     }
 }

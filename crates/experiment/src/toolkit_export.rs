@@ -12,17 +12,17 @@ use offered_verify::{Criteria, Sample, SizeStats, Tables, TimeStats, Verdict, sa
 
 use crate::Error;
 
-/// What is written for other programs, and where.
+/// What to write, and where.
 #[derive(Clone, Debug)]
 pub struct ToolkitExport {
-    /// The toolkit's tables and histograms go into this directory.
+    /// The directory for tables and histograms of the toolkit.
     pub tables: Option<PathBuf>,
-    /// The gaps between launches in ms go into this file, one a line in the order of time.
+    /// The file for the gaps between requests in ms, one per line, in order of time.
     pub gaps: Option<PathBuf>,
-    /// The widths of the cells of the histograms in ms, above 0.
-    pub cells: Vec<u64>,
-    /// The most cells of a histogram; what lies above is counted in one line.
-    pub most_cells: usize,
+    /// Bin widths of the histograms in ms, above 0.
+    pub bin_widths_ms: Vec<u64>,
+    /// Maximum number of bins of a histogram; larger values are counted in one overflow line.
+    pub max_bins: usize,
 }
 
 impl ToolkitExport {
@@ -68,7 +68,7 @@ impl ToolkitExport {
             put(&path, &[format!("{title} - {stem}\n").as_bytes(), &content].concat())?;
         }
         for sample in samples {
-            for &cell in &self.cells {
+            for &cell in &self.bin_widths_ms {
                 let gaps = sample.gaps.iter().map(|gap| i64::try_from(*gap).unwrap_or(i64::MAX)).collect();
                 for (suffix, name, values) in [("arr", "Inter-arrival", &gaps), ("rt", "Response", &sample.responses)] {
                     let file = format!("{stem}_{}_{suffix}_{cell:04}.csv", plain(&sample.label));
@@ -81,10 +81,10 @@ impl ToolkitExport {
         Ok(())
     }
 
-    /// Of times in ns, in cells of so many ms; below zero are those of launches that ended before they were meant.
+    /// A histogram of times in ns with bins of `cell` ms. Negative times are of requests that ended before their scheduled time.
     fn histogram(&self, values: &[i64], cell: u64) -> String {
         let known = values.iter().filter_map(|value| u64::try_from(*value).ok());
-        let histogram = Histogram::of(known.clone(), cell * 1_000_000, self.most_cells);
+        let histogram = Histogram::of(known.clone(), cell * 1_000_000, self.max_bins);
         let mut text = "Milliseconds,Count\n".to_owned();
         let negative = values.len() - known.count();
         if negative > 0 {
@@ -104,12 +104,13 @@ fn put(path: &Path, text: &[u8]) -> Result<(), Error> {
     fs::write(path, text).map_err(Error::file("write", path))
 }
 
-/// A label as a part of a file name: everything a file system could dislike becomes `_`.
+/// A label as part of a file name; other characters become `_`.
 fn plain(label: &str) -> String {
     label.chars().map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' }).collect()
 }
 
-/// The toolkit's rows: order statistics whole where the clock is, its dispersion column `cv` or `vmr` (variance / mean).
+/// The rows of the toolkit. Order statistics have no decimals if the timestamps are whole ms. The dispersion column is `cv` or `vmr`
+/// (variance / mean).
 fn times(rows: &[TimeStats], dispersion: &str, whole: bool) -> io::Result<Vec<u8>> {
     let mut head = vec!["label", "n", "tps", "median", "mean", "sdev", dispersion, "p90", "p95", "p99", "min", "max"];
     if rows.last().is_some_and(|row| row.error_percent.is_some()) {

@@ -1,4 +1,4 @@
-//! Fields that vary: the workload file with some changed, once for every combination of values.
+//! Varying fields: a workload file with changed values, once for every combination.
 
 use std::str::FromStr;
 
@@ -8,20 +8,20 @@ use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use crate::{Error, Field, WorkloadSource};
 
-/// A field and the values it takes.
+/// A field and its values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VariedField {
-    /// Its name, short or a path: `rate`, `server.servers`.
+    /// Its short name or path: `rate`, `server.servers`.
     pub field: Field,
-    /// As they are written.
+    /// The values as written.
     pub values: Vec<String>,
 }
 
-/// A range holds at most so many values: each is a run of its own.
-const MOST_VALUES: f64 = 10_000.0;
+/// Maximum number of values of a range: each value is a run.
+const MAX_VALUES: f64 = 10_000.0;
 
-/// `field=a,b,c` or `field=from..to:step`, both ends included.
+/// Parses `field=a,b,c` or `field=from..to:step`; both ends are included.
 impl FromStr for VariedField {
     type Err = Error;
 
@@ -36,12 +36,12 @@ impl FromStr for VariedField {
                 let (from, to, step) = (number(from)?, number(to)?, number(step)?);
                 let steps = (to - from) / step;
                 if !(steps >= 0.0 && steps.is_finite()) {
-                    return Err(wrong(" (the step does not lead from the first value to the last)"));
+                    return Err(wrong(" (the step does not lead from the first to the last value)"));
                 }
-                if steps > MOST_VALUES {
-                    return Err(wrong(&format!(" (these are {:.0} values, more than {MOST_VALUES})", steps + 1.0)));
+                if steps > MAX_VALUES {
+                    return Err(wrong(&format!(" (these are {:.0} values, more than {MAX_VALUES})", steps + 1.0)));
                 }
-                // Rounded, since 0.1 + 2 * 0.1 is not 0.3.
+                // Rounded, because 0.1 + 2 * 0.1 is not 0.3 in floating point.
                 let value = |i: u32| format!("{:.9}", from + f64::from(i) * step);
                 let bare = |text: String| text.trim_end_matches('0').trim_end_matches('.').to_owned();
                 (0..=(steps + 1e-9) as u32).map(|i| bare(value(i))).collect()
@@ -57,29 +57,29 @@ impl FromStr for VariedField {
 
 /// One combination of values.
 pub struct Point {
-    /// Fields and values.
+    /// The fields and their values.
     pub values: Vec<(Field, String)>,
-    /// The file with these values.
+    /// The text of the workload with these values.
     pub text: String,
-    /// The workload it says.
+    /// The parsed workload.
     pub workload: Workload,
-    /// The load, where it varies.
+    /// The load, if it is varied.
     pub load: Option<f64>,
 }
 
 impl Point {
-    /// `load=0.5 discipline=ps`; empty where nothing varies.
+    /// `load=0.5 discipline=ps`; empty if nothing is varied.
     pub fn name(&self) -> String {
         name(&self.values)
     }
 }
 
-/// All combinations, the last field changing fastest.
+/// All combinations; the last field changes fastest.
 ///
 /// # Errors
-/// A field or a value that is there twice, and what [`point`] refuses.
+/// A field or a value is given twice, and the errors of [`point`].
 pub fn points(input: &WorkloadSource, varied: &[VariedField]) -> Result<Vec<Point>, Error> {
-    once_each(varied)?;
+    check_unique(varied)?;
     let mut combinations: Vec<Vec<(Field, String)>> = vec![Vec::new()];
     for VariedField { field, values } in varied {
         let longer = |one: &Vec<(Field, String)>, value: &String| {
@@ -92,8 +92,8 @@ pub fn points(input: &WorkloadSource, varied: &[VariedField]) -> Result<Vec<Poin
     combinations.into_iter().map(|values| point(input, values)).collect()
 }
 
-/// Nothing is asked twice: two cells alike would be one.
-fn once_each(varied: &[VariedField]) -> Result<(), Error> {
+/// Refuses duplicate fields and values: two equal cells would share a directory.
+fn check_unique(varied: &[VariedField]) -> Result<(), Error> {
     for (i, VariedField { field, values }) in varied.iter().enumerate() {
         if varied[..i].iter().any(|before| before.field == *field) {
             return Err(Error::FieldTwice { field: field.clone() });
@@ -108,14 +108,14 @@ fn once_each(varied: &[VariedField]) -> Result<(), Error> {
 /// The workload of `input` with these values.
 ///
 /// # Errors
-/// The workload is none; it has no such field; or with this value it is none.
+/// The workload is invalid, it has no such field, or it is invalid with this value.
 pub fn point(input: &WorkloadSource, values: Vec<(Field, String)>) -> Result<Point, Error> {
     let mut load = None;
     if values.is_empty() {
         let (text, workload) = input.parse_with_files(&input.text)?;
         return Ok(Point { values, text, workload, load });
     }
-    // The file's own mistakes first, with their lines.
+    // Errors of the file itself first, with their line numbers.
     input.parse(&input.text)?;
     let mut document: DocumentMut = input.text.parse().expect("a workload is TOML");
     for (field, value) in &values {
@@ -131,7 +131,7 @@ pub fn point(input: &WorkloadSource, values: Vec<(Field, String)>) -> Result<Poi
     Ok(Point { values, text, workload, load })
 }
 
-/// Changes one field of the file.
+/// Changes one field of the document.
 fn set(document: &mut DocumentMut, field: &Field, value: &str) -> Result<(), String> {
     let number = || value.parse::<f64>().map_err(|_| format!("`{value}` is not a number"));
     match field {
@@ -140,20 +140,20 @@ fn set(document: &mut DocumentMut, field: &Field, value: &str) -> Result<(), Str
             let server = table(document, "server")?;
             let mean = mean_of(server.get("service"))?;
             let scv = number()?;
-            let law = if scv < 1.0 { "gamma" } else { "hyperexponential" };
+            let distribution = if scv < 1.0 { "gamma" } else { "hyperexponential" };
             let mut inner = InlineTable::new();
             inner.insert("mean", Value::from(mean));
             inner.insert("scv", Value::from(scv));
-            put(server, "service", one_key(law, Value::InlineTable(inner)));
+            put(server, "service", one_key(distribution, Value::InlineTable(inner)));
         }
         Field::Users => put(model(document, &["closed"])?, "users", Value::from(number()? as i64)),
         Field::Rate => put(model(document, &["open", "partly_open"])?, "rate", Value::from(rate(value))),
         Field::Think => {
             let sessions = model(document, &["closed", "partly_open"])?;
-            let law = sessions.get("think").and_then(Item::as_table_like).and_then(|law| law.iter().next());
-            let name = match law {
+            let distribution = sessions.get("think").and_then(Item::as_table_like).and_then(|distribution| distribution.iter().next());
+            let name = match distribution {
                 Some((name, item)) if item.is_str() => name.to_owned(),
-                Some((name, _)) => return Err(format!("the think law {name} has more than a mean; sweep its path")),
+                Some((name, _)) => return Err(format!("the think time distribution {name} has more parameters than its mean; vary one of them by its path")),
                 None => "exponential".to_owned(),
             };
             put(sessions, "think", one_key(&name, Value::from(value)));
@@ -173,7 +173,7 @@ fn name(values: &[(Field, String)]) -> String {
     values.iter().map(|(field, value)| format!("{field}={value}")).collect::<Vec<_>>().join(" ")
 }
 
-/// A bare number is so many a second.
+/// Adds `/s` to a number without unit.
 fn rate(value: &str) -> String {
     if value.parse::<f64>().is_ok() { format!("{value}/s") } else { value.to_owned() }
 }
@@ -192,7 +192,7 @@ fn table<'d>(document: &'d mut DocumentMut, key: &str) -> Result<&'d mut dyn Tab
     document.get_mut(key).and_then(Item::as_table_like_mut).ok_or_else(|| format!("the workload has no [{key}]"))
 }
 
-/// The one of `models` that the workload has.
+/// The table of the system model, one of `models`.
 fn model<'d>(document: &'d mut DocumentMut, models: &[&str]) -> Result<&'d mut dyn TableLike, String> {
     let missing = || format!("the workload's arrivals are not {}", models.join(" or "));
     let arrivals = table(document, "arrivals")?;
@@ -200,15 +200,15 @@ fn model<'d>(document: &'d mut DocumentMut, models: &[&str]) -> Result<&'d mut d
     arrivals.get_mut(name).and_then(Item::as_table_like_mut).ok_or_else(missing)
 }
 
-/// The mean of a law as the file writes it, a text such as `"10ms"`.
-fn mean_of(law: Option<&Item>) -> Result<String, String> {
-    let law = law.and_then(Item::as_table_like).and_then(|law| law.iter().next()).map(|(_, inner)| inner);
-    let mean = law.and_then(|inner| inner.as_str().or_else(|| inner.as_table_like()?.get("mean")?.as_str()));
+/// The mean of a distribution as written, such as `"10ms"`.
+fn mean_of(distribution: Option<&Item>) -> Result<String, String> {
+    let distribution = distribution.and_then(Item::as_table_like).and_then(|distribution| distribution.iter().next()).map(|(_, inner)| inner);
+    let mean = distribution.and_then(|inner| inner.as_str().or_else(|| inner.as_table_like()?.get("mean")?.as_str()));
     mean.map(str::to_owned)
-        .ok_or_else(|| "the service law is not given by its mean, so its scv cannot be set".to_owned())
+        .ok_or_else(|| "the service time distribution is not given by its mean, so its scv cannot be set".to_owned())
 }
 
-/// Changes `server.servers`, `request.0.weight` and the like; the last key may be new, the way to it not.
+/// Changes a field by its path, such as `server.servers` or `request.0.weight`. The last key may be new, the others must exist.
 fn at_path(document: &mut DocumentMut, path: &str, value: &str) -> Result<(), String> {
     let mut keys: Vec<&str> = path.split('.').collect();
     let last = keys.pop().unwrap_or_default();
@@ -220,7 +220,7 @@ fn at_path(document: &mut DocumentMut, path: &str, value: &str) -> Result<(), St
         at = if item.is_array_of_tables() {
             let index = keys.next().and_then(|index| index.parse::<usize>().ok());
             let found: Option<&mut Table> = index.and_then(|i| item.as_array_of_tables_mut()?.get_mut(i));
-            found.ok_or_else(|| format!("`{key}` is a list; write {key}.0 for its first"))?
+            found.ok_or_else(|| format!("`{key}` is a list; write {key}.0 for its first entry"))?
         } else {
             item.as_table_like_mut().ok_or_else(missing)?
         };
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_include_both_ends_and_are_round() {
+    fn ranges_include_both_ends_and_are_rounded() {
         let values = |text: &str| text.parse::<VariedField>().unwrap().values;
         assert_eq!(values("load=0.1..0.95:0.05").len(), 18);
         assert_eq!(values("load=0.1..0.4:0.1"), ["0.1", "0.2", "0.3", "0.4"]);
@@ -253,25 +253,25 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_too_many_values_says_how_many_they_are() {
+    fn a_range_with_too_many_values_is_refused() {
         let why = "rate=1..1000000:0.001".parse::<VariedField>().unwrap_err().to_string();
         assert!(why.contains("these are 999999001 values, more than 10000"), "{why}");
     }
 
     #[test]
-    fn nothing_varies_twice() {
+    fn duplicate_fields_and_values_are_refused() {
         let vary = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<VariedField>>();
-        assert!(once_each(&vary(&["rate=1,2", "seed=1,2"])).is_ok());
+        assert!(check_unique(&vary(&["rate=1,2", "seed=1,2"])).is_ok());
         for (texts, why) in
-            [(&["rate=1,2,1"][..], "rate=1 is there twice"), (&["rate=1", "rate=2"], "rate varies twice")]
+            [(&["rate=1,2,1"][..], "rate=1 is given twice"), (&["rate=1", "rate=2"], "rate is varied twice")]
         {
-            let told = once_each(&vary(texts)).unwrap_err().to_string();
+            let told = check_unique(&vary(texts)).unwrap_err().to_string();
             assert!(told.contains(why), "{texts:?}: {told}");
         }
     }
 
     #[test]
-    fn short_names_change_what_they_say() {
+    fn short_names_change_their_fields() {
         let server = "[server]\nservice = { exponential = \"10ms\" }\n";
         let closed = "arrivals.closed = { users = 3 }\n";
         let partly = "arrivals.partly_open = { rate = \"3/s\", stay = 0.5, think = { constant = \"1s\" } }\n";

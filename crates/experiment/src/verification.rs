@@ -1,4 +1,4 @@
-//! Judging what is recorded: on the terms that are given and, of a run of ours, on those of its own workload.
+//! Verifying recordings, by given options and by the workload of the run.
 //!
 //! ```
 //! use std::path::Path;
@@ -11,9 +11,9 @@
 //! # let file = folder.path().join("launches.txt");
 //! # std::fs::write(&file, (0..100).map(|second| format!("{second}\n")).collect::<String>()).unwrap();
 //! // A run directory, or any other tool's file.
-//! let terms = VerifyOptions { meant: Some(ExpectedSource::Pattern(Meant::Constant)), ..VerifyOptions::default() };
-//! let judged = terms.judge(&(*file).into(), &ReadOptions::default(), |_, _| {})?;
-//! assert_eq!(judged.verdict.judgement, Judgement::Holds, "{}", judged.verdict.because);
+//! let terms = VerifyOptions { expected: Some(ExpectedSource::Pattern(Meant::Constant)), ..VerifyOptions::default() };
+//! let verified = terms.verify(&(*file).into(), &ReadOptions::default(), |_, _| {})?;
+//! assert_eq!(verified.verdict.judgement, Judgement::Holds, "{}", verified.verdict.because);
 //! # Ok(())
 //! # }
 //! ```
@@ -35,118 +35,118 @@ use crate::redact::without_location;
 use crate::location::LocalRun;
 use crate::{Error, server_side, twin};
 
-/// How a recording is judged. What is not said is as the run's own workload has it, and without one as in [`Ask::default`].
+/// How a recording is verified. Options that are `None` come from the workload of the run, or else from [`Criteria::default`].
 #[derive(Clone, Debug)]
 pub struct VerifyOptions {
-    /// What was meant.
-    pub meant: Option<ExpectedSource>,
-    /// The rate that was asked for.
+    /// The expected arrivals.
+    pub expected: Option<ExpectedSource>,
+    /// The target rate.
     pub rate: Option<Rate>,
-    /// So much is left out at the beginning.
+    /// Time to exclude at the start.
     pub skip_first: Option<Nanos>,
-    /// So much is left out at the end.
+    /// Time to exclude at the end.
     pub skip_last: Option<Nanos>,
-    /// And only so much is judged of the rest.
+    /// Maximum duration of the window.
     pub take: Option<Nanos>,
-    /// Whether failed launches count.
+    /// Whether failed requests count.
     pub failures: Failures,
-    /// Whether the CoV against the number of threads is wanted.
+    /// Whether the CoV is analysed by number of threads.
     pub by_threads: ThreadAnalysis,
-    /// How far a CoV may be from the one meant and still be as good as equal.
-    pub pattern_tolerance: f64,
-    /// How much of p50, p95 and p99 may be the generator's, as a fraction.
-    pub effect_tolerance: Option<f64>,
-    /// How late the latest hundredth of the launches may be.
-    pub late_tolerance: Nanos,
-    /// From which the spreading of coarse stamps draws.
+    /// Maximum difference between measured and expected CoV.
+    pub cov_tolerance: f64,
+    /// Maximum share of p50, p95 and p99 that the generator may cause, as a fraction.
+    pub generator_error_tolerance: Option<f64>,
+    /// Maximum lateness of 99 % of the requests.
+    pub late_after: Nanos,
+    /// Seed for spreading coarse timestamps.
     pub seed: Option<Seed>,
-    /// Whether the launches are laid beside those of a model.
-    pub with_twin: TwinComparison,
-    /// Samples of the machines that served, beside those that a run keeps; of one run, not of several taken as one.
+    /// Whether the requests are compared with a simulation of the modelled server.
+    pub twin: TwinComparison,
+    /// Sample files of server machines, in addition to those in the run directory. Only for a single run.
     pub hosts: Vec<PathBuf>,
 }
 
-/// Whether a run's launches are laid beside what its workload's modelled server makes of the same.
+/// Whether the requests of a run are compared with a simulation of the server that its workload models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TwinComparison {
-    /// They are not.
+    /// No comparison.
     #[default]
-    No,
-    /// They are.
-    Yes,
-    /// Those of a run on the real clock are, where its workload models its server.
+    Off,
+    /// Compare, or fail.
+    On,
+    /// Compare if the run was measured and its workload models the server.
     IfMeasured,
 }
 
-/// What was meant.
+/// The source of the expected arrivals.
 #[derive(Clone, Debug)]
 pub enum ExpectedSource {
-    /// Launches of this pattern.
+    /// An arrival pattern.
     Pattern(ExpectedArrivals),
-    /// What this workload means.
+    /// A workload.
     Workload(Box<Workload>),
 }
 
-/// Whether the CoV against the number of threads is wanted.
+/// Whether the CoV is analysed by number of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThreadAnalysis {
-    /// It is not.
+    /// No analysis.
     #[default]
-    No,
-    /// It is.
-    Yes,
-    /// It is where launches come from so few users or threads, time and again, that their number is worth a look.
-    IfFew,
+    Off,
+    /// Analyse.
+    On,
+    /// Analyse if the requests come from few users or threads.
+    IfFewSessions,
 }
 
 impl Default for VerifyOptions {
     fn default() -> Self {
-        let Criteria { failures, cov_tolerance: pattern_tolerance, late_after: late_tolerance, .. } = Criteria::default();
+        let Criteria { failures, cov_tolerance, late_after, .. } = Criteria::default();
         Self {
-            meant: None,
+            expected: None,
             rate: None,
             skip_first: None,
             skip_last: None,
             take: None,
             failures,
-            by_threads: ThreadAnalysis::No,
-            pattern_tolerance,
-            effect_tolerance: None,
-            late_tolerance,
+            by_threads: ThreadAnalysis::Off,
+            cov_tolerance,
+            generator_error_tolerance: None,
+            late_after,
             seed: None,
-            with_twin: TwinComparison::No,
+            twin: TwinComparison::Off,
             hosts: Vec::new(),
         }
     }
 }
 
-/// A recording that was judged.
+/// A recording with its verdict.
 pub struct VerifiedRun {
     /// The recording.
     pub recording: Recording,
-    /// What was asked of it.
-    pub ask: Criteria,
-    /// What to believe of it.
+    /// The criteria of the verdict.
+    pub criteria: Criteria,
+    /// The verdict.
     pub verdict: Verdict,
-    /// What the run says of itself, where it is one run of ours.
-    pub own: Option<RecordedRun>,
+    /// Workload and record, if it is a single run directory.
+    pub run: Option<RecordedRun>,
 }
 
-/// What a run of ours says of itself beside its events.
+/// The workload and the record in a run directory.
 pub struct RecordedRun {
-    /// Its workload, as it was kept.
+    /// The recorded (redacted) text of the workload.
     pub text: String,
-    /// What was meant; or why its workload cannot be read again.
+    /// The workload, or why it cannot be parsed.
     pub workload: Result<Workload, Mistake>,
-    /// How it was made; a run that was killed has none.
+    /// The run record; `None` if the run was killed.
     pub record: Option<RunRecord>,
 }
 
 impl RecordedRun {
-    /// Of the run at `path`; `None` where that is no directory of a run.
+    /// Reads the run directory at `path`; `None` if it is not a run directory.
     ///
     /// # Errors
-    /// Its files cannot be read, or its record is none.
+    /// Its files cannot be read, or its record is invalid.
     pub fn read(path: &Path, broken: BadLineHandler) -> Result<Option<Self>, Error> {
         let file = path.join("workload.toml");
         if !file.is_file() {
@@ -158,33 +158,33 @@ impl RecordedRun {
         let workload = Workload::parse(&input.text, &input.name, &|name| read(name).inspect_err(|_| missing.set(true)));
         let workload = workload.map_err(|mut mistake| {
             if missing.get() {
-                mistake.what += "; a run does not keep the files that its workload names: put it beside the run's own, or judge the run by the workload beside which it stands";
+                mistake.what += "; a run directory does not contain the files that its workload names: copy the file into the run directory, or verify with the original workload (--workload)";
             }
             mistake
         });
         Ok(Some(Self { text: input.text, workload, record: RunRecord::read(path).map_err(Error::Read)? }))
     }
 
-    /// Whether it took any certificate for its target's.
+    /// Whether certificates of the target were not verified.
     fn is_insecure(&self) -> bool {
         let target = self.workload.as_ref().ok().and_then(Workload::target);
         target.is_some_and(|target| target.tls().insecure)
     }
 }
 
-/// Runs of one workload, taken together.
-struct Together<'a> {
+/// Runs of the same workload, verified as one.
+struct MergedRuns<'a> {
     workload: &'a Result<Workload, Mistake>,
-    /// How one of them was made.
+    /// The record of one of them.
     record: Option<&'a RunRecord>,
-    /// The part of it that they launched.
+    /// Their total share of the requests.
     fraction: f64,
     /// What ended them.
-    until: EndCondition,
+    end_condition: EndCondition,
 }
 
-impl<'a> Together<'a> {
-    /// `None` where one is no run of ours, or was made of another workload. A killed run was the whole until its duration.
+impl<'a> MergedRuns<'a> {
+    /// `None` if one is not a run directory, or has another workload. A run without record counts as a complete run that ended by duration.
     fn of(runs: &'a [Option<RecordedRun>]) -> Option<Self> {
         let runs = runs.iter().map(Option::as_ref).collect::<Option<Vec<&RecordedRun>>>()?;
         let first = runs.first().filter(|first| runs.iter().all(|run| without_location(&run.text) == without_location(&first.text)))?;
@@ -194,94 +194,94 @@ impl<'a> Together<'a> {
             workload: &first.workload,
             record: runs.iter().find_map(|run| run.record.as_ref()),
             fraction: runs.iter().map(part).sum::<f64>().min(1.0),
-            until: if runs.iter().any(enough) { EndCondition::Responses } else { EndCondition::Duration },
+            end_condition: if runs.iter().any(enough) { EndCondition::Responses } else { EndCondition::Duration },
         })
     }
 }
 
 impl VerifyOptions {
-    /// Judges the run in a directory of ours, or in another tool's file.
+    /// Verifies a run directory, or a result file of another tool.
     ///
     /// # Errors
-    /// It cannot be read; nobody said what was meant, and its own workload can no longer be read.
-    pub fn judge(&self, run: &LocalRun, options: &ReadOptions, broken: BadLineHandler) -> Result<VerifiedRun, Error> {
+    /// It cannot be read; or no expected arrivals are given and its workload cannot be parsed.
+    pub fn verify(&self, run: &LocalRun, options: &ReadOptions, broken: BadLineHandler) -> Result<VerifiedRun, Error> {
         let recording = read(run.path(), options).map_err(Error::Read)?;
-        let own = RecordedRun::read(run.path(), broken)?;
-        let (ask, verdict) = self.verdict(run.name().to_owned(), &recording, slice::from_ref(&own))?;
+        let recorded = RecordedRun::read(run.path(), broken)?;
+        let (criteria, verdict) = self.verdict(run.name().to_owned(), &recording, slice::from_ref(&recorded))?;
         let server_side = server_side::read(
             &self.hosts,
             run.path(),
-            own.as_ref().and_then(|own| own.record.as_ref()),
+            recorded.as_ref().and_then(|recorded| recorded.record.as_ref()),
             &recording,
             &verdict.window,
         )?;
-        Ok(VerifiedRun { recording, ask, verdict: Verdict { server_side, ..verdict }, own })
+        Ok(VerifiedRun { recording, criteria, verdict: Verdict { server_side, ..verdict }, run: recorded })
     }
 
-    /// Judges several as one run of as many generators.
+    /// Verifies several recordings as one run with several generators.
     ///
     /// # Errors
-    /// The same.
-    pub fn judge_merged(&self, runs: &[LocalRun], options: &ReadOptions, broken: BadLineHandler) -> Result<VerifiedRun, Error> {
+    /// Those of [`VerifyOptions::verify`].
+    pub fn verify_merged(&self, runs: &[LocalRun], options: &ReadOptions, broken: BadLineHandler) -> Result<VerifiedRun, Error> {
         let part = |run: &LocalRun| Ok((run.name().to_owned(), read(run.path(), options).map_err(Error::Read)?));
         let parts = runs.iter().map(part).collect::<Result<Vec<_>, Error>>()?;
         let name = parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
         let recording = merge(parts)?;
         let runs = runs.iter().map(|run| RecordedRun::read(run.path(), broken)).collect::<Result<Vec<_>, _>>()?;
-        let (ask, verdict) = self.verdict(name, &recording, &runs)?;
-        Ok(VerifiedRun { recording, ask, verdict, own: None })
+        let (criteria, verdict) = self.verdict(name, &recording, &runs)?;
+        Ok(VerifiedRun { recording, criteria, verdict, run: None })
     }
 
     fn verdict(&self, name: String, recording: &Recording, runs: &[Option<RecordedRun>]) -> Result<(Criteria, Verdict), Error> {
         let by_threads = match self.by_threads {
-            ThreadAnalysis::No => false,
-            ThreadAnalysis::Yes => true,
-            ThreadAnalysis::IfFew => are_few(recording)?,
+            ThreadAnalysis::Off => false,
+            ThreadAnalysis::On => true,
+            ThreadAnalysis::IfFewSessions => has_few_sessions(recording)?,
         };
-        let ask = Criteria { path: name, by_threads, ..self.ask(runs)? };
-        let verdict = verify(recording, &ask)?;
-        let twin = self.twin(recording, &ask, &verdict.window, runs)?;
-        Ok((ask, Verdict { twin, ..verdict }))
+        let criteria = Criteria { path: name, by_threads, ..self.criteria(runs)? };
+        let verdict = verify(recording, &criteria)?;
+        let twin = self.twin(recording, &criteria, &verdict.window, runs)?;
+        Ok((criteria, Verdict { twin, ..verdict }))
     }
 
-    /// What a model makes of the launches of these runs, where that is wanted.
+    /// The comparison with the modelled server, if requested.
     fn twin(
         &self,
         recording: &Recording,
-        ask: &Criteria,
+        criteria: &Criteria,
         window: &Window,
         runs: &[Option<RecordedRun>],
     ) -> Result<Option<Twin>, Error> {
-        if self.with_twin == TwinComparison::No {
+        if self.twin == TwinComparison::Off {
             return Ok(None);
         }
-        let own = Together::of(runs);
-        let record = own.as_ref().and_then(|own| own.record);
-        let given = match (&self.meant, &own) {
+        let merged = MergedRuns::of(runs);
+        let record = merged.as_ref().and_then(|merged| merged.record);
+        let given = match (&self.expected, &merged) {
             (Some(ExpectedSource::Workload(workload)), Some(_)) => Some(&**workload),
-            (_, Some(own)) => Some(own.workload.as_ref().map_err(Mistake::clone)?),
+            (_, Some(merged)) => Some(merged.workload.as_ref().map_err(Mistake::clone)?),
             (_, None) => None,
         };
-        match (self.with_twin, given) {
+        match (self.twin, given) {
             (TwinComparison::IfMeasured, Some(workload)) => twin::compare_measured(workload, record, recording, window),
             (TwinComparison::IfMeasured, None) => Ok(None),
             (_, Some(workload)) => twin::compare(workload, record, recording, window).map(Some),
-            (_, None) => Err(Error::NoTwin { name: ask.path.clone() }),
+            (_, None) => Err(Error::NoTwin { name: criteria.path.clone() }),
         }
     }
 
-    /// What is asked of a recording of these runs; `None` stands for another tool's file.
-    fn ask(&self, runs: &[Option<RecordedRun>]) -> Result<Criteria, Mistake> {
-        let own = Together::of(runs);
-        let given = match (&self.meant, &own) {
-            (Some(ExpectedSource::Pattern(meant)), own) => {
-                // A workload of which only the length is wanted may be one that can no longer be read.
-                let workload = own.as_ref().and_then(|own| Some((own.workload.as_ref().ok()?, own.fraction)));
-                let lasts = workload.and_then(|(workload, fraction)| self.of_workload(workload, fraction).duration);
+    /// The criteria for these runs; `None` is a result file of another tool.
+    fn criteria(&self, runs: &[Option<RecordedRun>]) -> Result<Criteria, Mistake> {
+        let merged = MergedRuns::of(runs);
+        let given = match (&self.expected, &merged) {
+            (Some(ExpectedSource::Pattern(meant)), merged) => {
+                // Only the duration is needed: a workload that cannot be parsed is no error.
+                let workload = merged.as_ref().and_then(|merged| Some((merged.workload.as_ref().ok()?, merged.fraction)));
+                let lasts = workload.and_then(|(workload, fraction)| self.workload_criteria(workload, fraction).duration);
                 Criteria { expected: meant.clone(), duration: lasts, ..Criteria::default() }
             }
-            (Some(ExpectedSource::Workload(workload)), _) => self.of_workload(workload, 1.0),
-            (None, Some(own)) => self.of_workload(own.workload.as_ref().map_err(Mistake::clone)?, own.fraction),
+            (Some(ExpectedSource::Workload(workload)), _) => self.workload_criteria(workload, 1.0),
+            (None, Some(merged)) => self.workload_criteria(merged.workload.as_ref().map_err(Mistake::clone)?, merged.fraction),
             (None, None) => Criteria::default(),
         };
         Ok(Criteria {
@@ -290,19 +290,19 @@ impl VerifyOptions {
             skip_first: self.skip_first.unwrap_or(given.skip_first),
             skip_last: self.skip_last.unwrap_or(given.skip_last),
             take: self.take,
-            duration: given.duration.filter(|_| own.is_none_or(|own| own.until == EndCondition::Duration)),
+            duration: given.duration.filter(|_| merged.is_none_or(|merged| merged.end_condition == EndCondition::Duration)),
             failures: self.failures,
-            cov_tolerance: self.pattern_tolerance,
-            generator_error_tolerance: self.effect_tolerance.unwrap_or(given.generator_error_tolerance),
-            late_after: self.late_tolerance,
+            cov_tolerance: self.cov_tolerance,
+            generator_error_tolerance: self.generator_error_tolerance.unwrap_or(given.generator_error_tolerance),
+            late_after: self.late_after,
             insecure: given.insecure || runs.iter().flatten().any(RecordedRun::is_insecure),
             seed: self.seed.unwrap_or(given.seed),
             ..given
         })
     }
 
-    /// What the workload meant, in its own window or in the one asked for: of a changing rate the mean depends on it.
-    fn of_workload(&self, workload: &Workload, fraction: f64) -> Criteria {
+    /// The criteria of a workload, in the given window or its merged: the mean of a changing rate depends on the window.
+    fn workload_criteria(&self, workload: &Workload, fraction: f64) -> Criteria {
         let skip_first = self.skip_first.unwrap_or(workload.skip_first());
         let skip_last = self.skip_last.unwrap_or(workload.skip_last());
         let taken = self.take.map_or(Nanos::ZERO, |take| workload.duration().saturating_sub(skip_first + take));
@@ -310,8 +310,8 @@ impl VerifyOptions {
     }
 }
 
-/// Whether launches come from so few users or threads, time and again, that their number is worth a look.
-fn are_few(recording: &Recording) -> io::Result<bool> {
+/// Whether there are at most 1,000 sessions with more than two requests each on average: few users or threads.
+fn has_few_sessions(recording: &Recording) -> io::Result<bool> {
     const FEW: usize = 1000;
     if !recording.sessions_known {
         return Ok(false);
@@ -333,8 +333,8 @@ mod tests {
 
     const OPEN: &str = "seed = 3\nduration = \"60s\"\narrivals.open.rate = \"100/s\"\n";
 
-    /// A run of this part of the workload; without a part it was killed.
-    fn own(text: &str, share: Option<&str>) -> RecordedRun {
+    /// A run of this share of the workload; without a share it was killed.
+    fn recorded(text: &str, share: Option<&str>) -> RecordedRun {
         let share = share.map(|share| share.parse().unwrap());
         let record = share.map(|share| RunRecord { share, ..RunRecord::new(RunKind::Run, EndCondition::Duration) });
         let workload = Workload::parse(text, "w.toml", &|_| Err("there is no such file".to_owned()));
@@ -342,24 +342,24 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_one_workload_are_held_to_it_together_and_others_to_nothing() {
-        let half = || Some(own(OPEN, Some("1/2")));
-        let asked = |runs: &[Option<RecordedRun>]| VerifyOptions::default().ask(runs).unwrap();
-        assert_eq!(asked(&[half()]).target_rate_per_s, Some(50.0));
-        assert_eq!(asked(&[half(), half()]).target_rate_per_s, Some(100.0));
-        assert_eq!(asked(&[Some(own(OPEN, None))]).target_rate_per_s, Some(100.0));
-        for other in [Some(own(&OPEN.replace("100", "200"), Some("1/2"))), None] {
-            let ask = asked(&[half(), other]);
-            assert_eq!((ask.target_rate_per_s, ask.duration, ask.seed), (None, None, Seed(1)));
+    fn runs_of_one_workload_are_verified_together() {
+        let half = || Some(recorded(OPEN, Some("1/2")));
+        let criteria = |runs: &[Option<RecordedRun>]| VerifyOptions::default().criteria(runs).unwrap();
+        assert_eq!(criteria(&[half()]).target_rate_per_s, Some(50.0));
+        assert_eq!(criteria(&[half(), half()]).target_rate_per_s, Some(100.0));
+        assert_eq!(criteria(&[Some(recorded(OPEN, None))]).target_rate_per_s, Some(100.0));
+        for other in [Some(recorded(&OPEN.replace("100", "200"), Some("1/2"))), None] {
+            let found = criteria(&[half(), other]);
+            assert_eq!((found.target_rate_per_s, found.duration, found.seed), (None, None, Seed(1)));
         }
     }
 
     #[test]
-    fn a_workload_that_can_no_longer_be_read_is_missed_only_where_it_says_what_was_meant() {
-        let runs = [Some(own("duration = 7", None))];
-        assert!(VerifyOptions::default().ask(&runs).is_err());
-        let terms = VerifyOptions { meant: Some(ExpectedSource::Pattern(ExpectedArrivals::Constant)), ..VerifyOptions::default() };
-        assert_eq!(terms.ask(&runs).unwrap().duration, None);
-        assert_eq!(terms.ask(&[Some(own(OPEN, None))]).unwrap().duration, Some(Nanos::from_secs(60)));
+    fn an_invalid_workload_is_an_error_only_without_an_expected_pattern() {
+        let runs = [Some(recorded("duration = 7", None))];
+        assert!(VerifyOptions::default().criteria(&runs).is_err());
+        let terms = VerifyOptions { expected: Some(ExpectedSource::Pattern(ExpectedArrivals::Constant)), ..VerifyOptions::default() };
+        assert_eq!(terms.criteria(&runs).unwrap().duration, None);
+        assert_eq!(terms.criteria(&[Some(recorded(OPEN, None))]).unwrap().duration, Some(Nanos::from_secs(60)));
     }
 }

@@ -98,7 +98,7 @@ impl Case {
         let counted = run.counted();
         let at = |instant: Instant| Instant::ZERO.until(instant).as_secs_f64();
         let window = Window { start_s: at(counted.start), end_s: at(counted.end), requests: 0, excluded: 0 };
-        twin::of(&self.workload(self.policies[1], SERVICE, seed), None, &recording, &window).unwrap()
+        twin::compare(&self.workload(self.policies[1], SERVICE, seed), None, &recording, &window).unwrap()
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use offered_events::{Offset, WorkerClock};
+use offered_events::{ClockOffset, WorkerClock};
 use offered_io::WallClock;
 use offered_rendezvous::query_clock;
 use offered_store::ObservedHost;
@@ -39,7 +39,7 @@ fn query_all(
     hosts: &mut [ObservedHost],
     wall: WallClock,
     stop: &AtomicBool,
-    on_response: &(dyn Fn(&mut ObservedHost, u64, Offset) + Sync),
+    on_response: &(dyn Fn(&mut ObservedHost, u64, ClockOffset) + Sync),
 ) {
     thread::scope(|scope| {
         for host in hosts {

@@ -203,11 +203,11 @@ impl Target {
         // The values were read somewhere between sending and receiving: the middle is the best estimate.
         let half = Nanos(took.0 / 2);
         let (unix, monotonic) = (unix_now().saturating_sub(half), self.wall.now().saturating_sub(half + self.began));
-        let reason = match (&exchange.why, exchange.answered) {
+        let reason = match (&exchange.reason, exchange.received) {
             (Some(why), _) => why.clone(),
             (None, _) if exchange.outcome != "ok" => format!("{} {}", exchange.outcome, exchange.status),
             (None, None) => "no response".to_owned(),
-            (None, Some(said)) if said.cut => {
+            (None, Some(said)) if said.truncated => {
                 "its response is longer than a megabyte; configure the exporter to return fewer metrics".to_owned()
             }
             (None, Some(said)) => {

@@ -10,7 +10,7 @@ use offered_simulate::load::overloaded;
 use offered_simulate::{Stop, simulate};
 use offered_verify::{Criteria, Check, Validity, Measurements, Verdict, verify};
 
-use crate::recorded_simulation::Memory;
+use crate::recorded_simulation::EventCollector;
 use crate::run::{FinishedRun, RunPlan};
 use crate::{Error, ProgressObserver, Point};
 
@@ -80,11 +80,11 @@ impl Trial {
     /// Simulates a trial.
     pub(super) fn simulated(point: &Point, objective: &Objective) -> Result<Self, Error> {
         let workload = &point.workload;
-        let wrong = |wrong: offered_base::Wrong| Error::at(point.name())(wrong.into());
+        let wrong = |wrong: offered_base::InvalidValue| Error::at(point.name())(wrong.into());
         if overloaded(workload).map_err(wrong)? {
             return Ok(Self::Overloaded);
         }
-        let mut events = Memory::default();
+        let mut events = EventCollector::default();
         simulate(workload, Stop::Duration, Some(&mut events)).map_err(wrong)?;
         let recording = Recording::of_run(events.0, workload.labels());
         let verdict = verify(&recording, &Criteria { path: point.name(), ..Criteria::from_workload(workload, 1.0) })?;

@@ -8,66 +8,66 @@ use serde::{Deserialize, Serialize};
 use crate::figures::{Figures, Interval};
 use crate::{Field, VariedField};
 
-/// A sweep: a workload at every point of a grid, and up to where it keeps its objective.
+/// A sweep: a workload at every point of a grid, and the limits of an objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
-    /// What this document is.
+    /// Name and version of this document.
     pub schema: Schema<Document>,
-    /// Of the program that made it.
+    /// Version of the program.
     pub version: String,
-    /// The workload's name.
+    /// The name of the workload.
     pub workload: String,
-    /// Whether its cells were simulated rather than run.
+    /// Whether the cells were simulated rather than run.
     pub simulated: bool,
-    /// How the cells were visited: `strided` or `shuffled`.
+    /// The order of execution: `strided` or `shuffled`.
     pub order: String,
-    /// What was varied; the first is laid out across.
+    /// The varied fields; tables show the first one as columns.
     pub fields: Vec<VariedField>,
-    /// The points of the grid.
+    /// The cells, one per point of the grid.
     pub cells: Vec<Cell>,
-    /// What was to be kept.
+    /// The objective.
     pub objective: Option<String>,
-    /// Up to which value of the first field it was.
-    pub kept: Vec<Limit>,
+    /// The largest value of the first field that meets the objective, per combination of the other fields.
+    pub limits: Vec<Limit>,
 }
 
 impl document::Document for Document {
     const SCHEMA: &'static str = "offered.sweep/1";
 }
 
-/// A point of the grid, and what it came to.
+/// A cell: a point of the grid and its figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
     /// The value of every field.
     pub values: BTreeMap<Field, String>,
-    /// Its run directory within that of the sweep.
+    /// Its run directory, relative to that of the sweep.
     pub directory: String,
-    /// When it was visited, from 0.
+    /// Its position in the order of execution, from 0.
     pub position: usize,
-    /// What it came to.
+    /// Its figures.
     #[serde(flatten)]
     pub figures: Figures,
-    /// In seconds, per second or as fractions, in the order of the objective.
+    /// The metrics of the objective, in its order: in seconds, per second or as fractions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objective: Vec<Option<Interval>>,
 }
 
-/// Up to which value of the first field the objective is kept, the other fields being fixed.
+/// The largest value of the first field that meets the objective, for one combination of the other fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limit {
-    /// The other fields.
+    /// The other fields and their values.
     pub fixed: BTreeMap<Field, String>,
     /// The first field.
     pub field: Field,
-    /// The value; `None` with a note that says why.
+    /// The value; `null` if outside the values that were tried, see `note`.
     pub value: Option<f64>,
-    /// The lower end of its interval.
+    /// Lower end of its 95 % interval.
     pub low: Option<f64>,
-    /// The upper end.
+    /// Upper end of its 95 % interval.
     pub high: Option<f64>,
-    /// What must be known besides.
+    /// A note, for example why there is no value.
     pub note: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Object stores, of which this program was built without: none can be opened.
+//! A build without object stores: none can be opened.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -10,10 +10,10 @@ use offered_rendezvous::Rendezvous;
 use super::CopyProgress;
 use crate::Error;
 
-/// There is none.
+/// An object store; no value exists.
 pub(super) struct Store(Infallible);
 
-/// Nothing is brought there.
+/// An upload; no value exists.
 pub(crate) struct Upload(Infallible);
 
 impl Store {

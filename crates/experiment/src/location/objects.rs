@@ -1,4 +1,4 @@
-//! Object stores, by the room that knows them.
+//! Object stores, by `offered_rendezvous::objects`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use offered_rendezvous::objects::{Bucket, LocalCopy};
 use super::CopyProgress;
 use crate::Error;
 
-/// The way of a worker's directory into an object store.
+/// The upload of a worker's directory to an object store.
 pub(crate) struct Upload(offered_rendezvous::objects::Upload);
 
-/// A folder of an object store, and the copy of it that is here.
+/// A directory of an object store, and its local copy.
 pub(super) struct Store(LocalCopy);
 
 impl Store {

@@ -8,7 +8,7 @@ use offered_io::{Clock, WallClock, kernel_clock_status, unix_now};
 use offered_events::recording::{Calibrated, Evidence};
 use offered_workload::OnDiskFull;
 use offered_base::{Instant, Nanos, Share};
-use offered_events::{Exchange, Offset, Recording, RunId, WorkerClock};
+use offered_events::{Exchange, ClockOffset, Recording, RunId, WorkerClock};
 use offered_workload::Workload;
 use offered_observe::{Scraper, compare_clocks_after, this_machine};
 use offered_rendezvous::ClockRole;
@@ -147,7 +147,7 @@ impl<'a> PreparedRun<'a> {
         let upload = shared.as_ref().zip(path).map(|(shared, path)| shared.upload(path)).transpose()?.flatten();
         let mut tally = Tally::new(workload, share.fraction());
         if views.iter().any(|view| view.wants_totals()) {
-            tally.keep_totals();
+            tally.enable_totals();
         }
         let monitor = Monitor {
             write_heartbeat,
@@ -294,7 +294,7 @@ impl PersistedRun<'_> {
 }
 
 /// The state of this machine's clock before the run, with its offset from the clock of worker 1.
-fn clock_before(offset: Option<Offset>) -> WorkerClock {
+fn clock_before(offset: Option<ClockOffset>) -> WorkerClock {
     let kernel = kernel_clock_status();
     WorkerClock {
         synchronised: kernel.map(|kernel| kernel.synchronised),
@@ -360,7 +360,7 @@ fn evidence(stats: &RunStats, calibrated: Option<Calibrated>) -> Evidence {
 /// The summary in the run record until the run is verified.
 #[derive(Serialize)]
 struct InterimSummary {
-    requests: u64,
+    total_requests: u64,
     unsent: u64,
     ok: u64,
     failed: u64,
@@ -382,7 +382,7 @@ fn read_back(
         }
         Some(directory) => {
             let Counts { requests, unsent, ok, failed, .. } = counts;
-            let summary = InterimSummary { requests, unsent, ok, failed };
+            let summary = InterimSummary { total_requests: requests, unsent, ok, failed };
             let finished = directory.recorder.clone().finish(&record.clone().with(summary, ()));
             match (read_events(&directory.path), finished) {
                 (read, Ok(None)) => (read?, None),

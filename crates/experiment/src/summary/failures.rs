@@ -92,7 +92,7 @@ mod tests {
         let found = failures(&Recording { events: events.into(), labels, ..Recording::default() }).unwrap();
         let said: Vec<_> =
             found.iter().map(|f| (f.label.as_deref().unwrap(), f.reason.as_deref().unwrap(), f.n)).collect();
-        assert_eq!(said, [("form", "later than is allowed (late = \"skip\")", 2), ("item", "extract csrf2", 1)]);
+        assert_eq!(said, [("form", "later than allowed (late = \"skip\")", 2), ("item", "extract csrf2", 1)]);
     }
 
     #[test]

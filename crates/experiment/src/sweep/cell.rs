@@ -1,4 +1,4 @@
-//! One cell of a sweep: its place on disk, which is a run directory, and what it came to.
+//! One cell of a sweep: its run directory and its result.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,56 +17,56 @@ use crate::redact::{redact, without_location};
 use offered_observe::this_machine;
 use crate::{Error, SharedDirectory, Point};
 
-/// Between the name of a cell and the number of its run, which is not the first; no name of a cell has it.
-const AGAIN: char = '@';
-/// From one look at a cell that another is making to the next.
-const LOOK: Nanos = Nanos::from_millis(500);
+/// Separates the name of a cell from the number of an attempt after the first. Names of cells do not contain it.
+const ATTEMPT_SEPARATOR: char = '@';
+/// Time between two checks of a cell that another worker executes.
+const POLL_INTERVAL: Nanos = Nanos::from_millis(500);
 
 /// A cell, finished or not.
 pub(super) struct Cell {
     pub(super) point: Point,
-    /// Its directory: that of the run which is finished, or else of the one to be made.
+    /// Its directory: of the finished run, or of the next attempt.
     pub(super) path: PathBuf,
-    /// What the directory of its first run is called.
+    /// The directory name of the first attempt.
     first: String,
-    /// When it is visited, from 0.
+    /// Its position in the order of execution, from 0.
     pub(super) position: usize,
 }
 
 /// A finished cell.
-pub struct Measured {
-    /// Its values.
+pub struct MeasuredCell {
+    /// The point of the grid.
     pub point: Point,
-    /// Its directory within that of the sweep.
+    /// Its directory, relative to that of the sweep.
     pub directory: String,
-    /// When it was visited, from 0.
+    /// Its position in the order of execution, from 0.
     pub position: usize,
-    /// What it came to.
+    /// Its figures.
     pub figures: Figures,
-    /// The figures of the objective, in its order.
+    /// The metrics of the objective, in its order.
     pub objective: Vec<Option<Estimate>>,
 }
 
 impl Cell {
-    /// Of a point, in the sweep's directory.
+    /// A cell for a point, in the directory of the sweep.
     pub(super) fn new(point: Point, out: &Path) -> Self {
         let path = out.join(directory(&point));
         let first = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Self { point, path, first, position: 0 }
     }
 
-    /// What its directory is called among those of the cells.
+    /// The name of its directory.
     pub(super) fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Its runs that are there, finished or not, with their numbers from 1. In a folder there is one at most. In an object store what was
-    /// cut off stays where it is, for nobody knows whether who made it will come back and write there: the next is called `rate=50@2`.
+    /// Its existing attempts, finished or not, with their numbers from 1. In a directory there is at most one. In an object store an unfinished
+    /// attempt stays, because its worker may come back and continue to write: the next attempt is `rate=50@2`.
     pub(super) fn attempts(&self) -> Vec<(u32, PathBuf)> {
         let listed = self.path.parent().and_then(|cells| fs::read_dir(cells).ok()).into_iter().flatten().flatten();
         let number = |name: &str| match name.strip_prefix(&self.first)? {
             "" => Some(1),
-            rest => rest.strip_prefix(AGAIN)?.parse().ok(),
+            rest => rest.strip_prefix(ATTEMPT_SEPARATOR)?.parse().ok(),
         };
         let mut attempts: Vec<(u32, PathBuf)> =
             listed.filter_map(|entry| Some((number(entry.file_name().to_str()?)?, entry.path()))).collect();
@@ -74,43 +74,43 @@ impl Cell {
         attempts
     }
 
-    fn take(&mut self, attempt: u32) {
+    fn select(&mut self, attempt: u32) {
         let first = &self.first;
-        self.path.set_file_name(if attempt == 1 { first.clone() } else { format!("{first}{AGAIN}{attempt}") });
+        self.path.set_file_name(if attempt == 1 { first.clone() } else { format!("{first}{ATTEMPT_SEPARATOR}{attempt}") });
     }
 
-    /// Whether a run of it has come to its end, whoever has made it: it is the one whose directory it has then.
+    /// Whether one of its attempts is finished, and selects it.
     pub(super) fn is_there(&mut self) -> bool {
         let ended = self.attempts().into_iter().find(|(_, path)| path.join("run.json").exists());
-        ended.map(|(attempt, _)| self.take(attempt)).is_some()
+        ended.map(|(attempt, _)| self.select(attempt)).is_some()
     }
 
-    /// Whether its run is there and whole; of a run that was cut off nothing is kept. Where several workers make the sweep, a run that was cut
-    /// off is one that has given no sign of life for ten seconds, which are waited for.
+    /// Whether one of its attempts is complete. Interrupted attempts are removed from a directory. With several workers an attempt counts as
+    /// interrupted if its heartbeat is older than ten seconds, for which this function waits.
     pub(super) fn is_finished(&mut self, sweep: &Sweep, stop: &AtomicBool) -> Result<bool, Error> {
         let mut next = 1;
         for (attempt, _) in self.attempts() {
-            self.take(attempt);
-            if self.is_whole(sweep, stop)? {
+            self.select(attempt);
+            if self.is_complete(sweep, stop)? {
                 return Ok(true);
             }
             if sweep.at.is_in_store() {
                 next = attempt + 1;
             }
         }
-        self.take(next);
+        self.select(next);
         Ok(false)
     }
 
-    /// Whether its present directory holds a whole run; a folder that does not is taken away.
-    fn is_whole(&self, sweep: &Sweep, stop: &AtomicBool) -> Result<bool, Error> {
+    /// Whether the selected attempt is complete; an incomplete directory is removed.
+    fn is_complete(&self, sweep: &Sweep, stop: &AtomicBool) -> Result<bool, Error> {
         let refuse = |what| Error::Occupied { path: sweep.at.display(&self.path).into(), content: what };
         let in_store = sweep.at.is_in_store();
         match fs::read_to_string(self.path.join("workload.toml")) {
             Ok(text) if without_location(&text) == without_location(&redact(&self.point.text)) => {}
-            // Who has claimed it has not come to write its workload yet.
+            // The worker that claimed it has not written its workload yet.
             Err(_) if in_store => {}
-            _ if !in_store && self.was_killed_at_birth() => return Ok(false),
+            _ if !in_store && self.was_killed_at_start() => return Ok(false),
             _ => return Err(refuse("another workload")),
         }
         if in_store || sweep.share != Share::ALL {
@@ -123,14 +123,13 @@ impl Cell {
             return Ok(false);
         };
         match (record.kind == RunKind::Simulation, sweep.simulated) {
-            (true, false) => Err(refuse("a simulation, and this sweep is one of runs")),
-            (false, true) => Err(refuse("a run, and this sweep is one of simulations")),
+            (true, false) => Err(refuse("a simulation, but this sweep executes runs")),
+            (false, true) => Err(refuse("a run, but this sweep executes simulations")),
             _ => Ok(true),
         }
     }
 
-    /// Returns once its run has ended, or has given no sign of life for so long that whoever made it is gone; with the next sign somebody
-    /// is making it.
+    /// Returns once its run has ended, or its heartbeat has timed out. A new heartbeat means that another worker executes it: an error.
     fn wait_for_silence(&self, at: &SharedDirectory, stop: &AtomicBool) -> Result<(), Error> {
         let has_ended = || self.path.join("run.json").exists();
         let (clock, first) = (Clock::start(), Heartbeat::read(&self.path));
@@ -139,7 +138,7 @@ impl Cell {
             if stop.load(Relaxed) {
                 return Err(offered_rendezvous::Error::Stopped.into());
             }
-            clock.sleep_until(clock.now() + LOOK);
+            clock.sleep_until(clock.now() + POLL_INTERVAL);
             at.refresh_run(&self.path)?;
             match Heartbeat::read(&self.path) {
                 _ if has_ended() => return Ok(()),
@@ -150,7 +149,7 @@ impl Cell {
         Ok(())
     }
 
-    /// Takes its directory for a run of this process, where others might take it too.
+    /// Claims its directory for this process.
     pub(super) fn claim(&self, at: &SharedDirectory) -> Result<(), Error> {
         let now = unix_now().0;
         let by = Heartbeat {
@@ -170,16 +169,16 @@ impl Cell {
         Error::CellTaken { cell: at.display(&self.path), host }
     }
 
-    /// Whether it holds nothing yet, being of a run that was killed before its workload was written; then it is taken away.
-    fn was_killed_at_birth(&self) -> bool {
-        // A directory with anything else in it is not removed by this.
+    /// Whether the run was killed before its workload was written; then the empty directory is removed.
+    fn was_killed_at_start(&self) -> bool {
+        // This does not remove a directory that contains anything else.
         let _ = fs::remove_file(self.path.join("workload.toml.tmp"));
         let _ = fs::remove_dir(self.path.join("events"));
         fs::remove_dir(&self.path).is_ok()
     }
 
-    /// Reads what it left, so that a kept cell and a fresh one are judged alike.
-    pub(super) fn measured(self, objective: Option<&Objective>) -> Result<Measured, Error> {
+    /// Reads and verifies its recording, whether executed now or earlier.
+    pub(super) fn measured(self, objective: Option<&Objective>) -> Result<MeasuredCell, Error> {
         let recording = read(&self.path, &ReadOptions::default())?;
         let workload = &self.point.workload;
         let verdict = verify(&recording, &Criteria { path: self.point.name(), ..Criteria::from_workload(workload, 1.0) })?;
@@ -188,11 +187,11 @@ impl Cell {
         let asked = objective.map_or(&[][..], Objective::thresholds);
         let objective = asked.iter().map(|threshold| run.estimate(&threshold.metric)).collect::<Result<_, _>>()?;
         let directory = format!("{CELLS}/{}", self.name());
-        Ok(Measured { directory, position: self.position, figures, objective, point: self.point })
+        Ok(MeasuredCell { directory, position: self.position, figures, objective, point: self.point })
     }
 }
 
-/// `cells/users=25,think=5ms`; what a file system might not like is replaced.
+/// `cells/users=25,think=5ms`, with special characters replaced.
 fn directory(point: &Point) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "=.-+%".contains(c) { c } else { '_' };
     let names = point.values.iter().map(|(field, value)| format!("{field}={value}").chars().map(plain).collect());
@@ -207,7 +206,7 @@ mod tests {
     use crate::{WorkloadSource, points};
 
     #[test]
-    fn a_cell_whose_run_was_killed_at_birth_is_made_again_and_nothing_else_is_taken_away() {
+    fn a_cell_killed_at_its_start_is_repeated_and_other_files_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n".to_owned();
         let input = WorkloadSource::new("w.toml".to_owned(), text, |_| Err(String::new()));

@@ -1,45 +1,45 @@
-//! The curve through the cells: up to which value of the first field an objective is kept.
+//! The limit of an objective: the largest value of the first field at which it is met.
 
 use offered_workload::Objective;
 use offered_stats::steady_state::Estimate;
 
-use super::cell::Measured;
+use super::cell::MeasuredCell;
 use crate::{Error, Field, VariedField};
 
-/// Up to which value of `field` the objective is kept, all other fields being `fixed`.
+/// The largest value of `field` at which the objective is met, with all other fields `fixed`.
 ///
-/// Between two neighbouring cells the figure is taken as a straight line. The ends of the interval come from the curves through the
-/// bad and through the good ends of the cells' 95 % intervals. `None`: not within the values tried, as `note` says.
+/// Between two neighbouring cells the metric is interpolated linearly. The ends of the interval come from the curves through the worse and
+/// the better ends of the cells' 95 % intervals. `None`: outside the values that were tried; `note` gives the reason.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct ObjectiveLimit {
     /// The other fields and their values.
     pub fixed: Vec<(Field, String)>,
-    /// The field.
+    /// The first field.
     pub field: Field,
     /// The value.
     pub value: Option<f64>,
-    /// The lower end of its interval.
+    /// Lower end of its 95 % interval.
     pub low: Option<f64>,
-    /// The upper end.
+    /// Upper end of its 95 % interval.
     pub high: Option<f64>,
-    /// What must be known besides.
+    /// A note, for example why there is no value.
     pub note: Option<String>,
 }
 
-/// The values of a field as numbers, each as it stands in the command.
+/// The values of a field, each as text and as a number.
 pub(super) fn steps(vary: &VariedField) -> Result<Vec<(String, f64)>, Error> {
     let number = |value: &String| {
-        let step = vary.field.amount(value).map(|number| (value.clone(), number.value));
+        let step = vary.field.load_number(value).map(|number| (value.clone(), number.value));
         step.ok_or_else(|| Error::NoNumber { field: vary.field.clone(), value: value.clone() })
     };
     vary.values.iter().map(number).collect()
 }
 
-/// The values of the other fields, and the cells that have them.
-type Group<'a> = (&'a [(Field, String)], Vec<&'a Measured>);
+/// Cells with the same values of the other fields.
+type Group<'a> = (&'a [(Field, String)], Vec<&'a MeasuredCell>);
 
-/// One answer for every combination of the other fields, in the order of the cells.
-pub(super) fn kept(objective: &Objective, field: &Field, steps: &[(String, f64)], cells: &[Measured]) -> Vec<Kept> {
+/// One limit per combination of the other fields, in the order of the cells.
+pub(super) fn objective_limits(objective: &Objective, field: &Field, steps: &[(String, f64)], cells: &[MeasuredCell]) -> Vec<ObjectiveLimit> {
     let mut groups: Vec<Group> = Vec::new();
     for cell in cells {
         let fixed = &cell.point.values[1..];
@@ -48,13 +48,13 @@ pub(super) fn kept(objective: &Objective, field: &Field, steps: &[(String, f64)]
             None => groups.push((fixed, vec![cell])),
         }
     }
-    let at = |cell: &Measured| {
+    let at = |cell: &MeasuredCell| {
         let value = &cell.point.values[0].1;
         steps.iter().find(|(text, _)| text == value).expect("a value of the field").1
     };
     let answer = |(fixed, mut group): Group| {
         group.sort_by(|a, b| at(a).total_cmp(&at(b)));
-        let doubted: Vec<&str> = group
+        let invalid: Vec<&str> = group
             .iter()
             .filter(|cell| !cell.figures.is_valid())
             .map(|cell| cell.point.values[0].1.as_str())
@@ -73,15 +73,15 @@ pub(super) fn kept(objective: &Objective, field: &Field, steps: &[(String, f64)]
         let good = curve(|excess, figure| excess(figure.low).min(excess(figure.high)).min(excess(figure.value)));
         let mut notes = Vec::new();
         match value {
-            Crossing::Nowhere => notes.push("nothing to judge".to_owned()),
-            Crossing::Below => notes.push(format!("not even at {}", tried[0])),
-            Crossing::Above => notes.push(format!("even at {}, the largest tried", tried[tried.len() - 1])),
+            Crossing::Nowhere => notes.push("no valid cells".to_owned()),
+            Crossing::Below => notes.push(format!("not met even at {}, the smallest value", tried[0])),
+            Crossing::Above => notes.push(format!("met even at {}, the largest value", tried[tried.len() - 1])),
             Crossing::At(_) => {}
         }
-        if !doubted.is_empty() {
-            notes.push(format!("{field}={} left out: not to be believed", doubted.join(",")));
+        if !invalid.is_empty() {
+            notes.push(format!("{field}={} excluded: invalid", invalid.join(",")));
         }
-        Kept {
+        ObjectiveLimit {
             fixed: fixed.to_vec(),
             field: field.clone(),
             value: whole(field, value),
@@ -93,27 +93,27 @@ pub(super) fn kept(objective: &Objective, field: &Field, steps: &[(String, f64)]
     groups.into_iter().map(answer).collect()
 }
 
-/// How far the worst of the objective's figures is beyond its bound, in units of that bound; a figure that is not there is.
+/// By how much the worst metric of the objective exceeds its bound, in units of that bound; infinite for a missing metric.
 fn excess(objective: &Objective, figures: &[Option<Estimate>], end: fn(&dyn Fn(f64) -> f64, Estimate) -> f64) -> f64 {
     let one = |(threshold, figure): (&offered_workload::Threshold, &Option<Estimate>)| {
         let bound = &threshold.bound;
-        // The excess of nothing over the bound, in size, is the bound.
+        // The excess of zero has the size of the bound.
         let unit = bound.excess(0.0).abs().max(f64::MIN_POSITIVE);
         figure.map_or(f64::INFINITY, |figure| end(&|x| bound.excess(x) / unit, figure))
     };
     objective.thresholds().iter().zip(figures).map(one).fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Where a curve first rises above zero.
+/// Where a curve first exceeds zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Crossing {
-    /// There is no curve.
+    /// There are no points.
     Nowhere,
-    /// Before its first point.
+    /// Before the first point.
     Below,
-    /// After its last.
+    /// After the last point.
     Above,
-    /// LocalRun.
+    /// At this value.
     At(f64),
 }
 
@@ -124,7 +124,7 @@ fn crossing(x: &[f64], excess: &[f64]) -> Crossing {
         Some(0) => Crossing::Below,
         Some(i) => {
             let (from, to) = (excess[i - 1], excess[i]);
-            // With an end nobody knows the line is a step, at the point that is known.
+            // From an infinite excess there is no interpolation: the crossing is at the finite point.
             let share = if from.is_infinite() { 1.0 } else { -from / (to - from) };
             Crossing::At(x[i - 1] + share * (x[i] - x[i - 1]))
         }
