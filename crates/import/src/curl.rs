@@ -290,6 +290,12 @@ impl Reader {
             let rest = rest.skip_bytes(rest.leading_literal().len() - rest.leading_literal().trim_start().len());
             let name = name.to_display().trim().to_owned();
             if rest.is_empty() {
+                if ["accept", "user-agent"].contains(&name.to_ascii_lowercase().as_str()) {
+                    let what = format!(
+                        "-H {name}: removes the header; here the default of the generator is sent, unless you set another value"
+                    );
+                    self.note(line, "", what);
+                }
                 command.without.push(name);
             } else {
                 command.headers.push((name, rest));

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use offered_base::Nanos;
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_workload::script::Body;
 use offered_workload::{Protocol, Reuse};
 
@@ -168,6 +168,7 @@ impl<'d> Reader<'d> {
         let last = self.ends.len().wrapping_sub(1);
         if followed.is_some() && !self.ends.is_empty() {
             self.ends[last].1 = self.ends[last].1.max(entry.end);
+            self.follow_to_other_server(last, entry);
             return;
         }
         if is_embedded(entry)
@@ -195,6 +196,27 @@ impl<'d> Reader<'d> {
         });
         self.ends.push((page, entry.end));
         self.objects.push(HashSet::new());
+    }
+
+    /// If a page was redirected to another server (`x` to `www.x`), its step requests the final URL.
+    fn follow_to_other_server(&mut self, step: usize, entry: &Entry<'d>) {
+        let before = &self.requests[step];
+        if before.server == entry.server || before.request.method != "get" || !self.objects[step].is_empty() {
+            return;
+        }
+        let request = self.request(entry);
+        if request.method != "get" {
+            return;
+        }
+        let before = self.requests[step].server.clone();
+        if self.page_server.is_none() && is_page(entry) || self.page_server.as_ref() == Some(&before) {
+            self.page_server = Some(entry.server.clone());
+        }
+        let what = format!("was redirected to {}; here that URL is requested directly", entry.server.url());
+        let element = self.requests[step].element.clone();
+        self.note(&element, what);
+        self.requests[step].server = entry.server.clone();
+        self.requests[step].request = request;
     }
 
     fn object(&mut self, owner: usize, entry: &Entry) {
@@ -294,7 +316,7 @@ impl<'d> Reader<'d> {
         think_times.sort_by(f64::total_cmp);
         let think = self.think_distribution(&think_times);
         let after = |at: usize| match self.pauses.get(at) {
-            Some(pause) if *pause < MIN_THINK_S => Law::constant(*pause).ok().filter(|law| *law != think),
+            Some(pause) if *pause < MIN_THINK_S => Distribution::constant(*pause).ok().filter(|law| *law != think),
             _ => None,
         };
         let steps = (0..self.requests.len()).map(|at| (at, after(at))).collect();
@@ -337,8 +359,8 @@ impl<'d> Reader<'d> {
     }
 
     /// The distribution of think times, from pauses in ascending order.
-    fn think_distribution(&mut self, think_times: &[f64]) -> Law {
-        let none = || Law::constant(0.0).expect("zero is a constant");
+    fn think_distribution(&mut self, think_times: &[f64]) -> Distribution {
+        let none = || Distribution::constant(0.0).expect("zero is a constant");
         let Some(first) = think_times.first() else {
             self.note("", "the recording has no pause of a second or more; set a think time");
             return none();
@@ -352,13 +374,13 @@ impl<'d> Reader<'d> {
             ),
         );
         if think_times.iter().all(|time| time == first) {
-            return Law::constant(*first).unwrap_or_else(|_| none());
+            return Distribution::constant(*first).unwrap_or_else(|_| none());
         }
         let values = match think_times.len() {
             few if few <= MAX_VALUES => think_times.to_vec(),
             many => (0..MAX_VALUES).map(|at| think_times[(2 * at + 1) * many / (2 * MAX_VALUES)]).collect(),
         };
-        Law::empirical(values).unwrap_or_else(|_| none())
+        Distribution::empirical(values).unwrap_or_else(|_| none())
     }
 }
 

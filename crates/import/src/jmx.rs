@@ -4,6 +4,7 @@
 //! controllers, and its children. [`crate::chain`] moves the wait after the preceding request. Sources: the `JMeter`
 //! 5.6 user manual, "Scoping Rules" and "Component Reference", and `JMeter`'s source code.
 
+mod arguments;
 mod auth;
 mod controller;
 mod functions;
@@ -22,7 +23,7 @@ use std::collections::BTreeMap;
 use offered_workload::{Reuse, Target, Url};
 
 use controller::Scope;
-use group::{GroupKind, Throttle};
+use group::{GroupKind, Load, Throttle};
 use node::Node;
 use sampler::SamplerRequest;
 use variables::Variables;
@@ -31,7 +32,7 @@ use crate::address::{Candidate, TargetChoice, choose_target};
 use crate::chain::{Action, Chain, MAX_STEPS};
 use crate::initial_values;
 use crate::note::Note;
-use crate::plan::{Arrivals, Phase, Plan, Request, unique_name};
+use crate::plan::{Phase, Plan, Request, unique_name};
 use crate::text::Text;
 use crate::{Error, ImportOptions};
 
@@ -268,8 +269,8 @@ impl<'e> Reader<'e, '_> {
                 "runs its thread groups one after another; each is a separate workload: run them in this order",
             );
         }
-        let (arrivals, duration) = self.arrivals(group, &chain, throttle);
-        Ok(Some(self.plan(group, name, url, &chain, arrivals, duration)))
+        let load = self.arrivals(group, &chain, throttle);
+        Ok(Some(self.plan(group, name, url, &chain, load)))
     }
 
     /// Chooses the target and the requests that go to it; notes the others.
@@ -293,8 +294,7 @@ impl<'e> Reader<'e, '_> {
         name: String,
         url: Url,
         chain: &Chain,
-        arrivals: Arrivals,
-        duration: offered_base::Nanos,
+        Load { arrivals, duration, count }: Load,
     ) -> Plan {
         // Equal samplers with the same name become one request.
         let mut requests: Vec<Request> = Vec::new();
@@ -376,7 +376,7 @@ impl<'e> Reader<'e, '_> {
             origin,
             phase,
             duration,
-            count: None,
+            count,
             arrivals,
             target,
             variables,

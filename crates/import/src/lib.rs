@@ -184,12 +184,15 @@ fn read_plans(text: &str, file: &str, options: &ImportOptions) -> Result<Vec<Pla
         Some(_) => {}
         None if first == '<' => return jmx::read(text, file, options),
         None if !['{', '['].contains(&first) => {
-            if let Some(hint) = unsupported::hint(text) {
+            // An OpenAPI description may quote curl commands and scripts of other tools, and a script may contain a
+            // description.
+            let openapi = openapi::starts_with_key(text)
+                || openapi::looks_like(text)
+                    && (!curl::has_unindented_command(text) || openapi::is_description(text, file));
+            if let Some(hint) = unsupported::hint(text).filter(|_| !openapi) {
                 return Err(refused(hint));
             }
-            let openapi = openapi::looks_like(text);
-            // An OpenAPI description may quote curl commands.
-            if (curl::has_unindented_command(text) || !openapi) && curl::has_command(text) {
+            if !openapi && curl::has_command(text) {
                 return curl::read(text, file, options).map(one);
             }
             if !openapi && pgbench::looks_like(text) {

@@ -9,7 +9,7 @@ use offered_workload::script::{Auth, Body, Check, Test};
 
 use crate::address::{MissingValue, Server, default_target, encode_path, form_encode, is_valid_header};
 use crate::body;
-use crate::data::{Data, NOTHING};
+use crate::data::{self, Data, NOTHING};
 use crate::note::Note;
 use crate::plan::{Plan, Request, ValueSource, Variable};
 use crate::request_list::{DefaultArrivals, PlannedRequest, RequestList, Visit};
@@ -30,16 +30,30 @@ const MAX_DEPTH: usize = 8;
 /// Maximum number of values in all generated examples.
 const MAX_VALUES: usize = 200_000;
 
-/// Whether `text`, which is not JSON, contains the key `openapi` or `swagger`.
+/// Whether `text`, which is not JSON, contains a line with the top-level key `openapi` or `swagger`.
 pub(crate) fn looks_like(text: &str) -> bool {
-    let known = |line: &str| {
-        let line = line.trim_start_matches(['"', '\'']);
-        ["openapi", "swagger"].iter().any(|key| {
-            line.strip_prefix(key)
-                .is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with(':'))
-        })
+    text.lines().take(10_000).any(has_key)
+}
+
+/// Whether the first line of `text`, comments and directives of YAML aside, has the key `openapi` or `swagger`.
+pub(crate) fn starts_with_key(text: &str) -> bool {
+    let skipped = |line: &&str| {
+        let line = line.trim();
+        line.is_empty() || line == "---" || line.starts_with(['#', '%'])
     };
-    text.lines().take(10_000).any(known)
+    text.lines().find(|line| !skipped(line)).is_some_and(has_key)
+}
+
+/// Whether the whole `text` is a YAML document with the key `openapi` or `swagger`.
+pub(crate) fn is_description(text: &str, file: &str) -> bool {
+    data::yaml(text, file).is_ok_and(|api| api.get("openapi").is() || api.get("swagger").is())
+}
+
+fn has_key(line: &str) -> bool {
+    let line = line.trim_start_matches(['"', '\'']);
+    ["openapi", "swagger"].iter().any(|key| {
+        line.strip_prefix(key).is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with(':'))
+    })
 }
 
 /// The plan of `api`, the content of `file`.

@@ -13,10 +13,13 @@ mod script;
 
 use std::collections::BTreeMap;
 
-use offered_model::arrivals::Process;
-use offered_model::workload::script::OnFailure;
-use offered_model::workload::{Address, Login, Target, Url, Visitor};
-use offered_model::{Count, Law, Nanos};
+use offered_base::Nanos;
+use offered_distributions::Distribution;
+use offered_schedule::Count;
+use offered_schedule::Visitor;
+use offered_schedule::arrivals::Process;
+use offered_workload::script::OnFailure;
+use offered_workload::{Address, Login, Target, Url};
 
 use crate::delay::Delay;
 use crate::note::Note;
@@ -160,7 +163,7 @@ impl Reader<'_> {
             },
             Some(rate) => {
                 self.note_rate_differences(&options, &first, !single);
-                let think = Law::constant(0.0).expect("zero is a constant");
+                let think = Distribution::constant(0.0).expect("zero is a constant");
                 Arrivals::Open { rate: RateProfile::Constant(rate), process: Process::Poisson, think }
             }
         };
@@ -342,7 +345,7 @@ impl Reader<'_> {
         };
         let wrong = |what: String| self.error_at((options.line.max(1), what));
         if let Some(url) = options.database.as_ref().filter(|name| name.contains("://")) {
-            return url.parse().map_err(|why: offered_model::Wrong| wrong(why.to_string()));
+            return url.parse().map_err(|why: offered_base::InvalidValue| wrong(why.to_string()));
         }
         if options.database.as_ref().is_some_and(|name| name.contains('=')) {
             return Err(wrong(
@@ -360,15 +363,14 @@ impl Reader<'_> {
         }
         let setting = |name: &str, variable: &str| known(variable).map(|value| (name.to_owned(), value));
         let settings = setting("application_name", "PGAPPNAME").into_iter().chain(setting("options", "PGOPTIONS"));
-        let encryption = known("PGSSLMODE").map_or(Ok(offered_model::workload::Encryption::default()), |mode| {
-            mode.parse().map_err(|why: offered_model::Wrong| wrong(why.to_string()))
+        let encryption = known("PGSSLMODE").map_or(Ok(offered_workload::Encryption::default()), |mode| {
+            mode.parse().map_err(|why: offered_base::InvalidValue| wrong(why.to_string()))
         })?;
         let address = match host.starts_with('/') {
             true => Address::Unix(format!("{host}/.s.PGSQL.{port}")),
             false => Address::Tcp { host, port },
         };
-        let secure =
-            matches!(address, Address::Tcp { .. }) && encryption != offered_model::workload::Encryption::Disabled;
+        let secure = matches!(address, Address::Tcp { .. }) && encryption != offered_workload::Encryption::Disabled;
         let login = Login { user, password: None, database, encryption, settings: settings.collect() };
         let url = Url { address, path: "/".to_owned(), secure, login: Some(Box::new(login)) };
         match url.to_string().parse::<Url>() {

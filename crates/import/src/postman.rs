@@ -22,6 +22,9 @@ const MAX_VALUE_DEPTH: usize = 8;
 /// Maximum number of bytes substituted for variables in the whole collection.
 const MAX_SUBSTITUTED_BYTES: usize = 16 << 20;
 
+/// Methods whose bodies Postman does not send by default.
+const BODYLESS_METHODS: [&str; 5] = ["get", "copy", "head", "purge", "unlock"];
+
 /// The plan of `collection`, the content of `file`.
 pub(crate) fn read(collection: &Data, file: &str, options: &ImportOptions) -> Result<Plan, Error> {
     let mut reader = Reader::default();
@@ -34,6 +37,7 @@ pub(crate) fn read(collection: &Data, file: &str, options: &ImportOptions) -> Re
     for (name, value) in options.variables.into_iter().flatten() {
         reader.preset.insert(name.clone(), value.clone());
     }
+    reader.keeps_bodies = keeps_bodies(collection).unwrap_or(false);
     let info = collection.get("info");
     let called = info.get("name").text();
     reader.scripts(collection, "the collection");
@@ -57,6 +61,12 @@ struct Reader<'d> {
     values: HashMap<&'d str, String>,
     /// Variables set by the user, which override those of the collection.
     preset: HashMap<String, String>,
+    /// Whether a variable set by the user was substituted.
+    used_preset: bool,
+    /// The first server whose name contains a variable set by the user.
+    preset_server: Option<Server>,
+    /// Whether GET requests and the like keep their bodies (`protocolProfileBehavior` of the collection).
+    keeps_bodies: bool,
     /// Workload variables for names without a value, with their names in the collection.
     undefined: HashMap<String, String>,
     substituted_bytes: usize,
@@ -135,7 +145,11 @@ impl<'d> Reader<'d> {
             called => called.to_owned(),
         };
         self.headers(said.get("header"), &element, &mut request);
-        request.body = self.body(said.get("body"), &element, &mut request.headers).unwrap_or_default();
+        let prunes =
+            BODYLESS_METHODS.contains(&request.method.as_str()) && !keeps_bodies(item).unwrap_or(self.keeps_bodies);
+        if !prunes {
+            request.body = self.body(said.get("body"), &element, &mut request.headers).unwrap_or_default();
+        }
         match login {
             Some(Login::Auth(auth)) => request.auth = Some(auth),
             Some(Login::Header(key, value)) => {
@@ -153,7 +167,7 @@ impl<'d> Reader<'d> {
     fn url(&mut self, url: &'d Data, element: &str) -> Option<(Server, Text)> {
         let raw = match url {
             Data::Text(raw) => raw.clone(),
-            url if !url.get("raw").text().is_empty() => url.get("raw").text().to_owned(),
+            url if !url.get("raw").text().is_empty() => enabled_query(url),
             url => {
                 let joined = |part: &Data, by: &str| match part {
                     Data::List(parts) => parts.iter().map(Data::plain).collect::<Vec<_>>().join(by),
@@ -197,10 +211,16 @@ impl<'d> Reader<'d> {
             .map(|(at, part)| if at == 0 { part.to_owned() } else { segment(part) })
             .collect();
         let whole = self.resolve(&format!("{scheme}{}{query}", path.join("/")), element);
+        self.used_preset = false;
+        self.resolve(&path[0], element);
         let lack = |name: &str| {
             self.undefined.get(name).map(|wanted| MissingValue { is_property: false, name: wanted.clone() })
         };
-        Server::parse_text(&whole, lack)
+        let (server, path) = Server::parse_text(&whole, lack)?;
+        if self.used_preset && self.preset_server.is_none() {
+            self.preset_server = Some(server.clone());
+        }
+        Some((server, path))
     }
 
     fn headers(&mut self, said: &'d Data, element: &str, request: &mut Request) {
@@ -240,6 +260,7 @@ impl<'d> Reader<'d> {
                     "xml" => kind(headers, "application/xml"),
                     "html" => kind(headers, "text/html"),
                     "javascript" => kind(headers, "application/javascript"),
+                    _ if !said.get("raw").text().is_empty() => kind(headers, "text/plain"),
                     _ => {}
                 }
                 Some(self.resolve(said.get("raw").text(), element))
@@ -394,6 +415,7 @@ impl<'d> Reader<'d> {
             if wanted.contains(['{', '\n']) || wanted.is_empty() || wanted.len() > 200 {
                 resolved.push_str(whole);
             } else if let Some(value) = self.preset.get(wanted).or_else(|| self.values.get(wanted)).cloned() {
+                self.used_preset |= self.preset.contains_key(wanted);
                 self.substituted_bytes += value.len() + 1;
                 if depth == 0 || self.substituted_bytes > MAX_SUBSTITUTED_BYTES {
                     resolved.push_str(whole);
@@ -442,11 +464,38 @@ impl<'d> Reader<'d> {
             keep_flows: self.visits.len() > 1,
             visits: self.visits,
             requests: self.requests,
-            preferred_server: None,
+            preferred_server: self.preset_server,
             target: default_target().with_cookies(true).with_redirects(REDIRECTS),
             variables: self.variables,
             arrivals_default: DefaultArrivals::OnePerSecond,
             notes: self.notes,
         }
     }
+}
+
+/// Whether an element keeps the bodies of requests such as GET; `None` if it does not say.
+fn keeps_bodies(element: &Data) -> Option<bool> {
+    match element.at(&["protocolProfileBehavior", "disableBodyPruning"]) {
+        Data::Bool(keeps) => Some(*keeps),
+        _ => None,
+    }
+}
+
+/// The raw URL. If some query parameters are disabled, its query is replaced by the enabled ones.
+fn enabled_query(url: &Data) -> String {
+    let raw = url.get("raw").text();
+    let query = url.get("query").list();
+    if !query.iter().any(|pair| pair.get("disabled").yes()) {
+        return raw.to_owned();
+    }
+    let enabled: Vec<String> = query
+        .iter()
+        .filter(|pair| !pair.get("disabled").yes())
+        .map(|pair| match pair.get("value") {
+            Data::Null => pair.get("key").plain(),
+            value => format!("{}={}", pair.get("key").plain(), value.plain()),
+        })
+        .collect();
+    let base = raw.split(['?', '#']).next().unwrap_or_default();
+    if enabled.is_empty() { base.to_owned() } else { format!("{base}?{}", enabled.join("&")) }
 }

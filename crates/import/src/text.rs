@@ -73,6 +73,14 @@ impl Text {
         })
     }
 
+    /// The literal parts, in order.
+    pub(crate) fn literal_parts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Literal(literal) => Some(literal.as_str()),
+            Piece::Variable(_) => None,
+        })
+    }
+
     /// The literal text; `None` if there are variables.
     pub fn as_literal(&self) -> Option<&str> {
         match self.0.as_slice() {

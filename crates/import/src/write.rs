@@ -4,11 +4,15 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use offered_model::arrivals::{Batch, Profile as Rates};
-use offered_model::flow::{self, Branches, Flows};
-use offered_model::workload::script::{self, Draw, Feeder, Objects, Order, Per, When};
-use offered_model::workload::{self, Closed, Draft, Length, Opening, Sessions, Start};
-use offered_model::{Law, Nanos, Rate, Schedule, Workload, Wrong};
+use offered_base::{Nanos, Rate, InvalidValue};
+use offered_distributions::Distribution;
+use offered_schedule::Schedule;
+use offered_schedule::arrivals::{Batch, Profile as Rates};
+use offered_schedule::flow::{self, Branches, Flows};
+use offered_schedule::{Closed, Length, Opening, Sessions, Start};
+use offered_workload::Draft;
+use offered_workload::Workload;
+use offered_workload::script::{self, Draw, Feeder, Objects, Order, Per, When};
 
 use crate::note::Note;
 use crate::plan::{Arrivals, Plan, RateProfile, Request, ValueSource, Variable};
@@ -25,8 +29,8 @@ impl Plan {
     ///
     /// # Errors
     /// The plan contains something that a workload cannot express.
-    pub fn workload(&self) -> Result<Workload, Wrong> {
-        let requests: Vec<workload::Request> = self
+    pub fn workload(&self) -> Result<Workload, InvalidValue> {
+        let requests: Vec<offered_workload::Request> = self
             .requests
             .iter()
             .map(|request| self::request(request, self.flows.is_empty()))
@@ -50,7 +54,7 @@ impl Plan {
     ///
     /// # Errors
     /// The plan contains something that a workload cannot express.
-    pub fn text(&self, file: &str) -> Result<String, Wrong> {
+    pub fn text(&self, file: &str) -> Result<String, InvalidValue> {
         let mut text = format!("# Written by `offered import` from {}: {}.\n", one_line(file), one_line(&self.origin));
         if let Some(remark) = self.remark {
             let _ = writeln!(text, "# {remark}");
@@ -103,7 +107,7 @@ impl Plan {
         kinds.into_iter().map(line_of).collect()
     }
 
-    fn sessions(&self) -> Result<Sessions, Wrong> {
+    fn sessions(&self) -> Result<Sessions, InvalidValue> {
         let flows = if self.flows.is_empty() { None } else { Some(Arc::new(self.chain()?)) };
         match &self.arrivals {
             Arrivals::Closed { users, visits, pace, visitor, ramp, think } => {
@@ -136,12 +140,12 @@ impl Plan {
         }
     }
 
-    fn chain(&self) -> Result<Flows, Wrong> {
+    fn chain(&self) -> Result<Flows, InvalidValue> {
         let numbers: HashMap<&str, u16> = self.requests.iter().map(|request| &*request.name).zip(0u16..).collect();
         let (mut flows, mut steps) = (Vec::new(), Vec::new());
         for (number, flow) in (0u16..).zip(&self.flows) {
             let base = steps.len();
-            let at = |step: usize| u16::try_from(base + step).map_err(|_| Wrong::new("the flows have too many steps"));
+            let at = |step: usize| u16::try_from(base + step).map_err(|_| InvalidValue::new("the flows have too many steps"));
             flows.push(flow::Flow { name: flow.name.clone(), weight: round_weight(flow.weight), start: at(0)? });
             for step in &flow.steps {
                 let to = |(to, weight): &(Option<usize>, f64)| Ok((to.map(at).transpose()?, round_weight(*weight)));
@@ -149,12 +153,12 @@ impl Plan {
                 steps.push(flow::Step {
                     flow: number,
                     name: step.name.clone(),
-                    request: request.ok_or_else(|| Wrong::new(format!("no request is named `{}`", step.request)))?,
+                    request: request.ok_or_else(|| InvalidValue::new(format!("no request is named `{}`", step.request)))?,
                     repeat: u16::try_from(step.repeat).map_err(|_| {
-                        Wrong::new(format!("a request cannot be repeated {} times in a row", step.repeat))
+                        InvalidValue::new(format!("a request cannot be repeated {} times in a row", step.repeat))
                     })?,
                     think: step.think.clone(),
-                    next: Branches::new(step.next.iter().map(to).collect::<Result<Vec<_>, Wrong>>()?),
+                    next: Branches::new(step.next.iter().map(to).collect::<Result<Vec<_>, InvalidValue>>()?),
                 });
             }
         }
@@ -162,7 +166,7 @@ impl Plan {
     }
 }
 
-fn profile(profile: &RateProfile) -> Result<Rates, Wrong> {
+fn profile(profile: &RateProfile) -> Result<Rates, InvalidValue> {
     match profile {
         RateProfile::Constant(rate) => Ok(Rates::constant(Rate::from_per_sec(*rate)?)),
         RateProfile::Ramp(from, to, over) => Rates::ramp(*from, *to, *over),
@@ -170,7 +174,7 @@ fn profile(profile: &RateProfile) -> Result<Rates, Wrong> {
     }
 }
 
-fn variable(Variable { name, value, per }: &Variable) -> Result<script::Variable, Wrong> {
+fn variable(Variable { name, value, per }: &Variable) -> Result<script::Variable, InvalidValue> {
     let unread = || script::Source::Constant(Err(READ_LATER.to_owned()));
     let (source, per, env) = match value {
         ValueSource::Constant(text) => (script::Source::Constant(Ok(text.clone())), Per::Session, None),
@@ -186,14 +190,14 @@ fn variable(Variable { name, value, per }: &Variable) -> Result<script::Variable
             let (low, high) = (*low as f64, *high as f64);
             // Distributions are non-negative, so negative ranges are shifted.
             let shift = low.min(0.0);
-            let law = Law::uniform(low - shift, high - shift)?;
+            let law = Distribution::uniform(low - shift, high - shift)?;
             (script::Source::Random(Draw { law, shift, decimals: 0 }), *per, None)
         }
     };
     Ok(script::Variable { name: name.clone(), source, per, env })
 }
 
-fn request(request: &Request, weighted: bool) -> Result<workload::Request, Wrong> {
+fn request(request: &Request, weighted: bool) -> Result<offered_workload::Request, InvalidValue> {
     let texts = |texts: &[(String, Text)]| texts.iter().map(|(name, text)| (name.clone(), text.template())).collect();
     let objects = (!request.objects.is_empty()).then(|| Objects {
         paths: request.objects.iter().map(Text::template).collect(),
@@ -202,8 +206,8 @@ fn request(request: &Request, weighted: bool) -> Result<workload::Request, Wrong
         may_fail: request.objects_may_fail,
     });
     let asked = match &request.sql {
-        Some(sql) => workload::Request::sql(sql.clone()),
-        None => workload::Request::new(&request.method.to_uppercase(), request.path.template())?,
+        Some(sql) => offered_workload::Request::sql(sql.clone()),
+        None => offered_workload::Request::new(&request.method.to_uppercase(), request.path.template())?,
     };
     Ok(asked
         .named(&request.name)

@@ -1,8 +1,8 @@
 //! Thread groups: users or arrival rates, and durations.
 
 use offered_base::Nanos;
-use offered_schedule::Visit;
 use offered_schedule::arrivals::Process;
+use offered_schedule::{Count, Visit};
 use offered_schedule::{Pace, Visitor};
 
 use super::Reader;
@@ -60,38 +60,59 @@ pub(super) enum Throttle {
     PerThread(Nanos),
 }
 
+/// The load of a group.
+pub(super) struct Load {
+    pub(super) arrivals: Arrivals,
+    /// [`Nanos::MAX`] if only `count` ends the run.
+    pub(super) duration: Nanos,
+    pub(super) count: Option<Count>,
+}
+
 impl Reader<'_, '_> {
-    /// Arrivals and duration of a group.
-    pub(super) fn arrivals(&mut self, node: &Node, chain: &Chain, throttle: Option<Throttle>) -> (Arrivals, Nanos) {
+    /// Arrivals, duration and number of sessions of a group.
+    pub(super) fn arrivals(&mut self, node: &Node, chain: &Chain, throttle: Option<Throttle>) -> Load {
         let think = chain.initial_wait.distribution().0;
-        let (requests, think_s) = chain.means();
-        match kind(node) {
-            Some(GroupKind::Arrivals) => {
-                let (rate, process, length) = self.rates(node);
+        let pace = match (kind(node), throttle) {
+            (Some(GroupKind::Arrivals), _) => {
+                let (rate, process, duration) = self.rates(node);
                 let rate = rate.scaled(chain.nonempty_share);
-                (Arrivals::Open { rate, process, think }, length)
+                return Load { arrivals: Arrivals::Open { rate, process, think }, duration, count: None };
             }
-            _ => {
-                let (users, ramp, length) = self.users(node, requests, think_s);
-                let visits = self.visits(node);
-                // A thread keeps its variables; the cookie manager decides about cookies.
-                let visitor = Visitor::Same;
-                let arrivals = match throttle {
-                    None => Arrivals::Closed { users, visits, pace: None, visitor, ramp, think },
-                    Some(Throttle::PerThread(every)) => {
-                        Arrivals::Closed { users, visits, pace: Some(Pace::Requests(every)), visitor, ramp, think }
-                    }
-                    Some(Throttle::Shared { rate, process }) => {
-                        self.note(
-                            node,
-                            format!("a timer throttles its {users} threads to a rate: translated as open arrivals at that rate, which do not wait for responses"),
-                        );
-                        Arrivals::Open { rate: RateProfile::Constant(rate / requests), process, think }
-                    }
-                };
-                (arrivals, length)
-            }
-        }
+            (_, Some(Throttle::Shared { rate, process })) => return self.throttled(node, chain, rate, process),
+            (_, Some(Throttle::PerThread(every))) => Some(Pace::Requests(every)),
+            (_, None) => None,
+        };
+        let (users, ramp, duration) = self.users(node, Some(chain.means()));
+        // A thread keeps its variables; the cookie manager decides about cookies.
+        let visitor = Visitor::Same;
+        let arrivals = Arrivals::Closed { users, visits: self.visits(node), pace, visitor, ramp, think };
+        Load { arrivals, duration, count: None }
+    }
+
+    /// A group whose threads share a rate in samples per second. Finite loops limit the number of its sessions.
+    fn throttled(&mut self, node: &Node, chain: &Chain, rate: f64, process: Process) -> Load {
+        let visits = self.visits(node);
+        let (users, _, duration) = self.users(node, visits.is_none().then(|| chain.means()));
+        let sessions = visits.map(|visits| {
+            let iterations = users.saturating_mul(u64::from(visits));
+            ((iterations as f64 * chain.nonempty_share).round() as u64).max(1)
+        });
+        let single = chain.weights(self.requests.len()).is_some();
+        let count = sessions.map(|n| if single { Count::Requests(n) } else { Count::Sessions(n) });
+        let limit = match count {
+            Some(Count::Requests(n)) => format!(", {n} requests in all"),
+            Some(Count::Sessions(n)) => format!(", {n} iterations in all"),
+            None => String::new(),
+        };
+        self.note(
+            node,
+            format!("a timer throttles its {users} threads to a rate: translated as open arrivals at that rate, which do not wait for responses{limit}"),
+        );
+        // Without an end there is no fixed number to distribute.
+        let process = if duration == Nanos::MAX && process == Process::FixedCount { Process::Poisson } else { process };
+        let rate = RateProfile::Constant(rate / chain.means().0);
+        let think = chain.initial_wait.distribution().0;
+        Load { arrivals: Arrivals::Open { rate, process, think }, duration, count }
     }
 
     /// Number of iterations after which a thread ends; `None` for no limit.
@@ -110,8 +131,9 @@ impl Reader<'_, '_> {
         (1.0..=f64::from(Visit::MAX)).contains(&rounds).then_some(rounds as u32)
     }
 
-    /// Number of users, ramp and duration. An iteration has `requests` requests and `think_s` seconds of think time.
-    fn users(&mut self, node: &Node, requests: f64, think_s: f64) -> (u64, Nanos, Nanos) {
+    /// Number of users, ramp and duration. `iteration` is the mean number of requests and the mean think time in
+    /// seconds of an iteration, with which the time of finite loops is bounded; `None` if their number ends the run.
+    fn users(&mut self, node: &Node, iteration: Option<(f64, f64)>) -> (u64, Nanos, Nanos) {
         let (users, ramp, length) = match node.class() {
             "ConcurrencyThreadGroup" => {
                 let unit = unit_seconds(node);
@@ -123,15 +145,16 @@ impl Reader<'_, '_> {
             }
             "SteppingThreadGroup" => self.stepping(node),
             "UltimateThreadGroup" => self.ultimate(node),
-            _ => self.standard_group(node, requests, think_s),
+            _ => self.standard_group(node, iteration),
         };
         if users < 1.0 {
             self.note(node, "has no users; one is used");
         }
-        (users.clamp(1.0, 1e8) as u64, nanos(ramp), nanos(length))
+        let duration = if length.is_infinite() { Nanos::MAX } else { nanos(length) };
+        (users.clamp(1.0, 1e8) as u64, nanos(ramp), duration)
     }
 
-    fn standard_group(&mut self, node: &Node, requests: f64, think_s: f64) -> (f64, f64, f64) {
+    fn standard_group(&mut self, node: &Node, iteration: Option<(f64, f64)>) -> (f64, f64, f64) {
         let users = self.number(node, "ThreadGroup.num_threads", 1.0);
         let ramp = self.number(node, "ThreadGroup.ramp_time", 0.0);
         if self.number(node, "ThreadGroup.delay", 0.0) > 0.0 && node.element.text_of("ThreadGroup.scheduler") == "true"
@@ -164,6 +187,7 @@ impl Reader<'_, '_> {
             self.note(node, format!("runs until stopped; here for {}", nanos(DEFAULT_DURATION_S)));
             return (users, ramp, ramp + DEFAULT_DURATION_S);
         }
+        let Some((requests, think_s)) = iteration else { return (users, ramp, f64::INFINITY) };
         let length =
             (ramp + loops.max(1.0) * (think_s + requests * SECONDS_PER_REQUEST)).max(60.0).ceil().min(MAX_SECONDS);
         let rounds = if loops == 1.0 { "one iteration".to_owned() } else { format!("{loops} iterations") };

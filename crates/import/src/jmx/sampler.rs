@@ -5,7 +5,7 @@ use offered_workload::script::{Auth, Body, Check, Extraction, Part};
 
 use super::Reader;
 use super::node::Node;
-use crate::address::{self, MissingValue, Server, encode_path, form_encode, percent_encode};
+use crate::address::{self, MissingValue, Server, encode_path};
 use crate::body;
 use crate::jmx::tree::Element;
 use crate::text::Text;
@@ -151,6 +151,7 @@ impl<'e> Reader<'e, '_> {
         let mut arguments: Vec<&Element> = all
             .filter_map(|element| element.property("HTTPsampler.Arguments"))
             .flat_map(|arguments| arguments.entries("Arguments.arguments"))
+            .filter(|argument| argument.attribute("enabled") != "false")
             .collect();
         if arguments.len() > MAX_ARGUMENTS {
             self.note(node, format!("more than {MAX_ARGUMENTS} arguments; the rest is left out"));
@@ -179,23 +180,12 @@ impl<'e> Reader<'e, '_> {
             }
             return if body.is_empty() { Body::None } else { body::text(&body) };
         }
-        let mut pairs = Vec::new();
-        for argument in arguments {
-            let name = match argument.text_of("Argument.name") {
-                "" => argument.attribute("name"),
-                name => name,
-            };
-            pairs.push(Argument {
-                name: self.resolve(node, name),
-                value: self.resolve(node, argument.text_of("Argument.value")),
-                encoded: argument.text_of("HTTPArgument.always_encode") != "false",
-                equals: argument.text_of("HTTPArgument.use_equals") != "false",
-            });
-        }
+        let arguments = self.arguments(node, &arguments);
         let in_parts = node.element.text_of("HTTPSampler.DO_MULTIPART_POST") == "true";
         if has_body && (in_parts || !files.is_empty()) {
+            let named = arguments.iter().filter(|argument| !argument.has_blank_name());
             let mut parts: Vec<Part> =
-                pairs.iter().map(|pair| body::field(&pair.name.to_display(), &pair.value, None)).collect();
+                named.map(|argument| body::field(&argument.name.to_display(), &argument.value, None)).collect();
             for file in files {
                 let kind = Some(file.text_of("File.mimetype")).filter(|kind| !kind.is_empty());
                 let (path, name) = (file.text_of("File.path"), file.text_of("File.paramname"));
@@ -204,22 +194,19 @@ impl<'e> Reader<'e, '_> {
             }
             return if parts.is_empty() { Body::None } else { Body::Multipart(parts) };
         }
-        if pairs.is_empty() {
-            return Body::None;
+        // Without any name JMeter sends the values as the body, with GET as well.
+        if (has_body || method == "get") && arguments.iter().all(|argument| argument.name.is_empty()) {
+            let mut body = Text::default();
+            arguments.iter().for_each(|argument| body.push(&argument.value_as_body()));
+            return if body.is_empty() { Body::None } else { body::text(&body) };
         }
         if has_body {
-            headers.retain(|(name, value)| !is_form_header(name, value));
-            // A form table of a workload supports neither variables in names nor names without `=`.
-            if pairs.iter().all(Argument::is_plain) && !typed(headers) {
-                return body::form(&pairs.iter().map(Argument::decoded).collect::<Vec<_>>(), headers);
-            }
-            if !typed(headers) {
-                headers.push(("Content-Type".to_owned(), Text::from("application/x-www-form-urlencoded")));
-            }
-            return body::text(&joined(&pairs));
+            return self.form(node, &arguments, headers);
         }
-        path.push_str(if path.literal_contains(|c| c == '?') { "&" } else { "?" });
-        path.push(&joined(&pairs));
+        if let Some(query) = self.query(node, &arguments) {
+            path.push_str(if path.literal_contains(|c| c == '?') { "&" } else { "?" });
+            path.push(&query);
+        }
         Body::None
     }
 
@@ -255,70 +242,4 @@ impl<'e> Reader<'e, '_> {
             headers.push((name, value));
         }
     }
-}
-
-/// One argument.
-struct Argument {
-    name: Text,
-    value: Text,
-    /// Whether it is still to be encoded.
-    encoded: bool,
-    equals: bool,
-}
-
-impl Argument {
-    fn is_plain(&self) -> bool {
-        // What is sent as it stands is only a pair of a table where that sends the same.
-        let same =
-            |text: &Text| self.encoded || text.as_literal().is_some_and(|said| form_encode(&decoded(said)) == said);
-        let named = self.name.as_literal().is_some_and(|name| !name.is_empty());
-        named && same(&self.name) && same(&self.value) && (self.equals || !self.value.is_empty())
-    }
-
-    /// Name and value before they are encoded.
-    fn decoded(&self) -> (String, Text) {
-        let plain = |text: &Text| if self.encoded { text.clone() } else { text.map_literals(decoded) };
-        (plain(&self.name).to_display(), plain(&self.value))
-    }
-}
-
-/// Arguments as a form or a query sends them.
-fn joined(pairs: &[Argument]) -> Text {
-    let mut text = Text::default();
-    for (at, pair) in pairs.iter().enumerate() {
-        let coded =
-            |text: &Text| if pair.encoded { text.map_literals(form_encode) } else { text.map_literals(percent_encode) };
-        text.push_str(if at == 0 { "" } else { "&" });
-        text.push(&coded(&pair.name));
-        if !pair.name.is_empty() && (pair.equals || !pair.value.is_empty()) {
-            text.push_str("=");
-        }
-        text.push(&coded(&pair.value));
-    }
-    text
-}
-
-/// What was encoded for a form; what was not stays.
-fn decoded(said: &str) -> String {
-    let mut bytes = Vec::with_capacity(said.len());
-    let mut rest = said.as_bytes();
-    while let [first, others @ ..] = rest {
-        let two = others.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        match (first, two.and_then(|two| u8::from_str_radix(two, 16).ok())) {
-            (b'%', Some(code)) => {
-                bytes.push(code);
-                rest = &others[2..];
-            }
-            (first, _) => {
-                bytes.push(if *first == b'+' { b' ' } else { *first });
-                rest = others;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| said.to_owned())
-}
-
-fn is_form_header(name: &str, value: &Text) -> bool {
-    name.eq_ignore_ascii_case("content-type")
-        && value.leading_literal().starts_with("application/x-www-form-urlencoded")
 }

@@ -97,9 +97,13 @@ fn variables_used_before_extraction_have_initial_values() {
         format!("<RandomController/><hashTree>{}{}</hashTree>", get("first", &regex), get("then?n=${next}", ""));
     let (plan, _) = one(&threads(1, 0, &either));
     assert_eq!(plan.variables, [Variable::constant("next", "${next}")]);
-    assert!(plan.notes.iter().any(|note| note.message.contains("is used before a response has set it")), "{:?}", plan.notes);
-    // In sequence the variable keeps its initial value if the first response has none, without a note. A user-defined value is the
-    // initial value.
+    assert!(
+        plan.notes.iter().any(|note| note.message.contains("is used before a response has set it")),
+        "{:?}",
+        plan.notes
+    );
+    // In sequence the variable keeps its initial value if the first response has none, without a note. A user-defined
+    // value is the initial value.
     let (plan, _) = one(&threads(1, 0, &[get("first", &regex), get("then?n=${next}", "")].concat()));
     assert_eq!((&plan.variables[..], &plan.notes[..]), (&[Variable::constant("next", "${next}")][..], &[][..]));
     assert_eq!(

@@ -56,13 +56,15 @@ fn recordings_become_pages_with_objects_and_think_times() {
     assert!(plan.target.cookies() && plan.target.redirects() == 20);
     let Arrivals::Closed { users: 1, think, .. } = &plan.arrivals else { panic!("{plan:?}") };
     // From 0.95 s to 5.95 s, and from 8.5 s to 18.5 s.
-    assert_eq!(*think, Law::empirical(vec![5.0, 10.0]).unwrap());
+    assert_eq!(*think, Distribution::empirical(vec![5.0, 10.0]).unwrap());
     let thinks: Vec<_> = plan.flows[0].steps.iter().map(|step| step.think.clone()).collect();
     // The script call started 0.4 s after the style sheet was loaded.
-    assert_eq!(thinks, [Some(Law::constant(0.4).unwrap()), None, None, None]);
+    assert_eq!(thinks, [Some(Distribution::constant(0.4).unwrap()), None, None, None]);
     assert_eq!(workload.requests().len(), 4);
     let noted = noted(&plan);
-    for what in ["cookie is state of the recording browser", "http://ads/", "a WebSocket", "has no response", "2 pauses"] {
+    for what in
+        ["cookie is state of the recording browser", "http://ads/", "a WebSocket", "has no response", "2 pauses"]
+    {
         assert!(noted.contains(what), "{what}: {noted}");
     }
 }
@@ -97,7 +99,10 @@ wget http://other/
     assert_eq!(headers[0], ("X-One", "{{'{'}}a} {{KEY}}".to_owned()));
     assert_eq!(headers[1], ("Empty", String::new()));
     assert_eq!(request(1).path.to_source(), "/search?q=%C3%A4+b&page=2");
-    assert_eq!((request(1).method.as_str(), &request(1).auth), ("get", &Some(Auth::Basic(literal_template("me:secret")))));
+    assert_eq!(
+        (request(1).method.as_str(), &request(1).auth),
+        ("get", &Some(Auth::Basic(literal_template("me:secret"))))
+    );
     assert!(
         matches!(&request(2).body, Body::Multipart(parts) if parts.len() == 2 && parts[0].file.is_some() && parts[0].media_type.as_deref() == Some("image/png"))
     );
@@ -117,7 +122,15 @@ wget http://other/
     let lines: Vec<(usize, &str)> = plan.notes.iter().map(|note| (note.line, note.message.as_str())).collect();
     assert_eq!(
         lines,
-        [(8, "--retry 3: not translated"), (8, "--no-such: not translated"), (9, "is not a curl command; left out")]
+        [
+            (
+                4,
+                "-H Accept: removes the header; here the default of the generator is sent, unless you set another value"
+            ),
+            (8, "--retry 3: not translated"),
+            (8, "--no-such: not translated"),
+            (9, "is not a curl command; left out")
+        ]
     );
 }
 

@@ -8,7 +8,7 @@ fn import_error_as(text: &str, format: Format) -> String {
     let error = read(text, "f", Some(format)).unwrap_err().to_string();
     assert!(!error.contains('\n') && error.len() < 500, "{error}");
     error
-    }
+}
 
 #[test]
 fn xml_entities_are_not_expanded() {
@@ -48,7 +48,8 @@ fn check_depth_of_every_format() {
     assert!(import_error_as(&if_in_if, Format::Pgbench).contains("nested deeper"));
     assert!(import_error_as(&format!("\\set x {}1", "- ".repeat(500)), Format::Pgbench).contains("nested deeper"));
     assert!(
-        import_error_as(&format!("\\set x {}1", "1 + ".repeat(deep)), Format::Pgbench).contains("tokens in one expression")
+        import_error_as(&format!("\\set x {}1", "1 + ".repeat(deep)), Format::Pgbench)
+            .contains("tokens in one expression")
     );
     let indented: String = (0..3000).fold("openapi: 3.0.0\n".to_owned(), |mut text, n| {
         let _ = writeln!(text, "{}a:", " ".repeat(n));

@@ -1,4 +1,5 @@
-//! Checks `tests/import/pgbench.csv`: constructs of scripts and command lines, their meaning in pgbench, and their translation.
+//! Checks `tests/import/pgbench.csv`: constructs of scripts and command lines, their meaning in pgbench, and their
+//! translation.
 
 use std::collections::BTreeMap;
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use offered_workload::script::{Otherwise, Per, Which};
+use offered_schedule::Count;
 use offered_schedule::{Pace, Start};
+use offered_workload::script::{Otherwise, Per, Which};
 
 use super::*;
 
@@ -123,7 +124,10 @@ fn values_per_iteration_are_the_same_in_the_whole_iteration() {
     // Inside a loop JMeter draws a value for each pass.
     let inside = under("LoopController", &[("LoopController.loops", "3")], &content.concat());
     let (plan, _) = one(&threads(2, 0, &inside));
-    assert_eq!(plan.notes.iter().filter(|note| note.message.contains("each time LoopController `x` starts")).count(), 3);
+    assert_eq!(
+        plan.notes.iter().filter(|note| note.message.contains("each time LoopController `x` starts")).count(),
+        3
+    );
     // A function in a user-defined variable is evaluated once.
     let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"id\"><stringProp name=\"Argument.value\">${__Random(1,1000000)}</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
     let (plan, _) = one(&threads(2, 0, &[own.to_owned(), get("a?${id}", ""), get("b?${id}", "")].concat()));
@@ -429,7 +433,11 @@ fn included_files_are_inserted_or_noted() {
     let plan = super::super::read(&text, "f", &given).unwrap().remove(0);
     assert_eq!((paths(&plan), plan.notes()), (vec!["/part".to_owned(), "/own".to_owned()], vec![]));
     let plan = super::super::read(&text.replace("part.jmx", "none.jmx"), "f", &given).unwrap().remove(0);
-    assert!(paths(&plan) == ["/own"] && has(&plan, "`none.jmx`, which could not be read: not there"), "{:?}", plan.notes());
+    assert!(
+        paths(&plan) == ["/own"] && has(&plan, "`none.jmx`, which could not be read: not there"),
+        "{:?}",
+        plan.notes()
+    );
     // A file that includes itself is limited.
     let itself = |_: &str| {
         Ok(fragment.replace(
@@ -453,4 +461,149 @@ fn time_and_redirect_limits_of_curl_are_translated() {
         assert_eq!(plan.target.redirects(), followed, "{most}");
         assert_eq!(has(&plan, "at most 100"), noted, "{most}: {:?}", plan.notes());
     }
+}
+
+/// A sampler with these arguments: name, value, and whether `JMeter` encodes them.
+fn sampler(method: &str, arguments: &[(&str, &str, bool)]) -> String {
+    let argument = |(name, value, encode): &(&str, &str, bool)| {
+        format!(
+            "<elementProp name=\"{name}\" elementType=\"HTTPArgument\"><boolProp name=\"HTTPArgument.always_encode\">{encode}</boolProp>{}{}</elementProp>",
+            text("Argument.name", name),
+            text("Argument.value", &value.replace('&', "&amp;"))
+        )
+    };
+    format!(
+        "<HTTPSamplerProxy testname=\"s\">{}{}<elementProp name=\"HTTPsampler.Arguments\"><collectionProp name=\"Arguments.arguments\">{}</collectionProp></elementProp></HTTPSamplerProxy><hashTree/>",
+        text("HTTPSampler.path", "/one"),
+        text("HTTPSampler.method", method),
+        arguments.iter().map(argument).collect::<String>()
+    )
+}
+
+#[test]
+fn form_fields_without_url_encode_are_decoded_and_encoded_again() {
+    let body = |content: &str| one(&threads(1, 0, content)).0.requests[0].body.clone();
+    assert_eq!(body(&sampler("POST", &[("x", "a&b=c#d", false)])), form(&[("x", Text::from("a&b=c#d"))]));
+    assert_eq!(body(&sampler("POST", &[("x", "a%26b+c", false)])), form(&[("x", Text::from("a&b c"))]));
+    assert_eq!(body(&sampler("POST", &[("x", "a%26b+c", true)])), form(&[("x", Text::from("a%26b+c"))]));
+    // A user-defined variable is known.
+    let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"v\"><stringProp name=\"Argument.value\">1&amp;2</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
+    let content = own.to_owned() + &sampler("POST", &[("x", "${v}", false)]);
+    assert_eq!(body(&content), form(&[("x", Text::from("1&2"))]));
+    // A value from a file is encoded at run time, and the difference is noted.
+    let data = element("CSVDataSet", &[("filename", "d.csv"), ("variableNames", "v")]);
+    let (plan, _) = one(&threads(1, 0, &(data + &sampler("POST", &[("x", "${v}", false)]))));
+    assert_eq!(plan.requests[0].body, form(&[("x", Text::variable("d.v"))]));
+    assert!(has(&plan, "only known at run time"), "{:?}", plan.notes());
+    let (plan, _) = one(&threads(1, 0, &sampler("POST", &[("x", "100%", false)])));
+    assert!(has(&plan, "not valid URL encoding"), "{:?}", plan.notes());
+    // In a query the value is sent unchanged.
+    let (plan, _) = one(&threads(1, 0, &sampler("GET", &[("x", "a&b=c", false)])));
+    assert_eq!((paths(&plan), plan.notes()), (vec!["/one?x=a&b=c".to_owned()], vec![]));
+}
+
+#[test]
+fn repeated_form_fields_encode_values_of_variables() {
+    let data = element("CSVDataSet", &[("filename", "d.csv"), ("variableNames", "v")]);
+    let content = data + &sampler("POST", &[("x", "${v}", true), ("x", "2", true)]);
+    let (plan, _) = one(&threads(1, 0, &content));
+    let Body::Text(text) = &plan.requests[0].body else { panic!("{plan:?}") };
+    assert_eq!(text.to_string(), "x={{d.v}}&x=2", "encoded for the form, not raw");
+}
+
+#[test]
+fn arguments_without_name_are_skipped_or_are_the_body() {
+    let request = |method: &str, arguments: &[(&str, &str, bool)]| {
+        one(&threads(1, 0, &sampler(method, arguments))).0.requests.remove(0)
+    };
+    for method in ["GET", "POST"] {
+        let empty = request(method, &[("", "", true)]);
+        assert_eq!((empty.path.to_source().as_str(), &empty.body), ("/one", &Body::None), "{method}");
+    }
+    assert_eq!(request("GET", &[("", "", true), ("x", "1", true)]).path.to_source(), "/one?x=1");
+    assert_eq!(request("POST", &[("", "", true), ("x", "1", true)]).body, form(&[("x", Text::from("1"))]));
+    assert_eq!(request("POST", &[("", "{\"a\": 1}", false)]).body, body("{\"a\": 1}"));
+}
+
+#[test]
+fn shared_throughput_with_finite_loops_sends_their_number_of_requests() {
+    let timers = [
+        "<ConstantThroughputTimer><doubleProp><name>throughput</name><value>240.0</value></doubleProp><intProp name=\"calcMode\">4</intProp></ConstantThroughputTimer><hashTree/>",
+        "<PreciseThroughputTimer><doubleProp><name>throughput</name><value>240.0</value></doubleProp><intProp name=\"throughputPeriod\">60</intProp></PreciseThroughputTimer><hashTree/>",
+    ];
+    for timer in timers {
+        let load = |loops: &str, content: &str| {
+            let text = rounds(loops, "", &(timer.to_owned() + content));
+            one(&text.replace("num_threads\">3<", "num_threads\">4<"))
+        };
+        let (plan, workload) = load("10", &get("a", ""));
+        assert_eq!((plan.count, plan.duration), (Some(Count::Requests(40)), Nanos::MAX));
+        assert!(workload.to_string().contains("requests = 40") && has(&plan, "40 requests in all"), "{workload}");
+        assert!(!has(&plan, "at the latest"), "{:?}", plan.notes());
+        let (plan, _) = load("10", &(get("a", "") + &get("b", "")));
+        assert_eq!(plan.count, Some(Count::Sessions(40)));
+        let (plan, _) = load("-1", &get("a", ""));
+        assert_eq!(plan.count, None);
+    }
+}
+
+#[test]
+fn files_that_start_as_openapi_are_openapi() {
+    let yaml = "# pets\nopenapi: 3.0.0\ninfo:\n  description: |\n    Try\npaths: {/a: {get: {}}}\nservers: [{url: 'http://own.test'}]\nx-note: >\n  a\n";
+    assert_eq!(read(yaml, "f", None).unwrap()[0].target.url().to_string(), "http://own.test/");
+    // A command at the start of a line makes it invalid YAML, never a load on the host of the command.
+    let broken = format!("{yaml}curl http://third.party/a\n");
+    assert!(read(&broken, "f", None).unwrap_err().to_string().contains("not well-formed YAML"));
+    let quoting = "openapi: 3.0.0\ninfo: {description: \"from 'k6'\"}\npaths: {/a: {get: {}}}\n";
+    assert_eq!(read(quoting, "f", None).unwrap()[0].requests.len(), 1);
+}
+
+#[test]
+fn headers_that_curl_removes_are_noted_if_the_generator_sends_them() {
+    let plan = read("curl -H 'Accept:' -H 'X-A:' http://h/\n", "f", None).unwrap().remove(0);
+    assert_eq!(plan.notes().len(), 1);
+    assert!(has(&plan, "-H Accept: removes the header"), "{:?}", plan.notes());
+}
+
+#[test]
+fn postman_requests_are_those_that_postman_sends() {
+    let collection = |items: &str| format!("{{\"info\": {{\"schema\": \"/collection/v2\"}}, \"item\": [{items}]}}");
+    let item = |request: &str| format!("{{\"name\": \"a\", \"request\": {request}}}");
+    let one = |request: &str| read(&collection(&item(request)), "f", None).unwrap().remove(0).requests.remove(0);
+    let url = "\"url\": {\"raw\": \"http://h/p?a=1&b=2\", \"query\": [{\"key\": \"a\", \"value\": \"1\", \"disabled\": true}, {\"key\": \"b\", \"value\": \"2\"}]}";
+    assert_eq!(one(&format!("{{{url}}}")).path.to_source(), "/p?b=2");
+    let raw = "\"body\": {\"mode\": \"raw\", \"raw\": \"hi\"}";
+    let post = one(&format!("{{\"method\": \"POST\", \"url\": \"http://h/\", {raw}}}"));
+    assert_eq!(post.header("content-type"), Some(&Text::from("text/plain")));
+    assert_eq!(post.body, body("hi"));
+    let pruned = one(&format!("{{\"method\": \"GET\", \"url\": \"http://h/\", {raw}}}"));
+    assert_eq!((&pruned.body, pruned.header("content-type")), (&Body::None, None));
+    let kept = format!(
+        "{{\"name\": \"a\", \"protocolProfileBehavior\": {{\"disableBodyPruning\": true}}, \"request\": {{\"method\": \"GET\", \"url\": \"http://h/\", {raw}}}}}"
+    );
+    assert_eq!(read(&collection(&kept), "f", None).unwrap()[0].requests[0].body, body("hi"));
+    // The host that the user sets is the target.
+    let items = [item("\"http://third.party/hit\""), item("\"{{base}}/login\"")].join(",");
+    let plan = with(&collection(&items), &[("base", "http://mine:81")]).unwrap().remove(0);
+    assert_eq!(plan.target.url().to_string(), "http://mine:81/");
+}
+
+#[test]
+fn recordings_of_redirected_pages_target_the_final_host() {
+    let redirect = recording(&[(0, "http://x.test/", 301, "document")])
+        .replace("\"status\": 301", "\"status\": 301, \"redirectURL\": \"http://www.x.test/\"");
+    let redirect = redirect.split_once("[").unwrap().1.rsplit_once("]").unwrap().0.to_owned();
+    let text = recording(&[
+        (1, "http://www.x.test/", 200, "document"),
+        (2, "http://www.x.test/a.css", 200, "stylesheet"),
+        (5, "http://www.x.test/next", 200, "document"),
+    ])
+    .replace("\"entries\": [", &format!("\"entries\": [{redirect},"));
+    let plan = read(&text, "f", None).unwrap().remove(0);
+    assert_eq!(
+        (plan.target.url().to_string().as_str(), paths(&plan)),
+        ("http://www.x.test/", vec!["/".to_owned(), "/next".to_owned()])
+    );
+    assert_eq!(plan.requests[0].objects, [Text::from("/a.css")]);
+    assert!(has(&plan, "was redirected to http://www.x.test/"), "{:?}", plan.notes());
 }

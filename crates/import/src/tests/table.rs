@@ -1,5 +1,5 @@
-//! Checks `tests/import/jmeter.csv`: all elements and functions of 262 public plans, their meaning in `JMeter`, and their
-//! translation. `tests/foreign` checks that the table is complete.
+//! Checks `tests/import/jmeter.csv`: all elements and functions of 262 public plans, their meaning in `JMeter`, and
+//! their translation. `tests/foreign` checks that the table is complete.
 
 use super::*;
 
@@ -96,9 +96,9 @@ fn every_row_of_the_table_holds() {
         let body = workload.split_once("duration = ").map_or("", |(_, body)| body);
         let holds = match row.how.as_str() {
             "exact" => own.is_empty() && body.contains(&row.shows),
-            "noted" => own
-                .iter()
-                .any(|note| note.message.contains(&row.shows) && !note.message.contains("unknown element")),
+            "noted" => {
+                own.iter().any(|note| note.message.contains(&row.shows) && !note.message.contains("unknown element"))
+            }
             "refused" => refusal.contains(&row.shows),
             _ => false,
         };
