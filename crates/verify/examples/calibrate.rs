@@ -1,18 +1,19 @@
-//! How often the tests of `verify` are wrong: prints the tables of book/src/background/calibration.md.
+//! The error rates of the tests of `verify`: prints the tables of book/src/background/calibration.md.
 //!
-//! `cargo run --release -p offered-verify --example calibrate` takes some minutes; an argument sets the repetitions.
+//! `cargo run --release -p offered-verify --example calibrate` takes several minutes; an argument sets the number of
+//! repetitions.
 
 use std::fmt::Write;
 
 use offered_base::{Instant, Nanos, Purpose, Seed, Stream};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_events::{Event, Outcome, Recording};
 use offered_verify::{Check, Criteria, Validity, verify};
 
-/// Mean gap of all streams, in seconds: about that of the paper's run 1830.
+/// The mean gap of all streams, in seconds: about that of run 1830 of the paper.
 const MEAN: f64 = 0.030;
 
-/// The gap in seconds before launch number so and so.
+/// The gap in seconds before a request, by its number.
 type Gap = dyn Fn(&mut Stream, usize) -> f64;
 
 /// A kind of stream.
@@ -28,14 +29,14 @@ impl Kind {
 }
 
 fn kinds() -> Vec<Kind> {
-    let gamma = |cov: f64| Law::gamma(MEAN, cov * cov).expect("a law");
+    let gamma = |cov: f64| Distribution::gamma(MEAN, cov * cov).expect("a law");
     let (even, bursty) = (gamma(0.9), gamma(1.2));
     vec![
         Kind::new("Poisson", |stream, _| MEAN * stream.exponential()),
         Kind::new("gamma, CoV 0.9", move |stream, _| even.sample(stream)),
         Kind::new("gamma, CoV 1.2", move |stream, _| bursty.sample(stream)),
         Kind::new("uniform gaps", |stream, _| 2.0 * MEAN * stream.uniform()),
-        // Two at a time, a tenth of a millisecond apart, the pairs at random.
+        // Two at a time, 0.1 ms apart, with random pairs.
         Kind::new("batches of 2", |stream, i| if i % 2 == 0 { 2.0 * MEAN * stream.exponential() } else { 1e-4 }),
     ]
 }
@@ -56,7 +57,7 @@ fn recording(kind: &Kind, n: usize, tick: u64, seed: u64) -> Recording {
     }
 }
 
-/// The tests shown, and the heads of their columns.
+/// The tests that are shown, with their column headings.
 const TESTS: [(Check, &str); 8] = [
     (Check::Cov, "CoV"),
     (Check::GammaFit, "gamma fit"),
@@ -68,7 +69,7 @@ const TESTS: [(Check, &str); 8] = [
     (Check::Trend, "trend"),
 ];
 
-/// The percentage of `repetitions` streams that each test rejects at 5 %, then the percentage that the verdict fails.
+/// The percentage of `repetitions` streams that each test rejects at 5 %, then the percentage with an invalid verdict.
 fn rejected(kind: &Kind, n: usize, tick: u64, repetitions: u64) -> Vec<f64> {
     let mut counts = vec![0u64; TESTS.len() + 1];
     for seed in 0..repetitions {
@@ -86,7 +87,7 @@ fn rejected(kind: &Kind, n: usize, tick: u64, repetitions: u64) -> Vec<f64> {
 
 fn main() {
     let repetitions: u64 = std::env::args().nth(1).map_or(2000, |arg| arg.parse().expect("a number of repetitions"));
-    for (tick, title) in [(1, "Exact stamps"), (1_000_000, "Stamps of whole milliseconds")] {
+    for (tick, title) in [(1, "Exact timestamps"), (1_000_000, "Timestamps in whole milliseconds")] {
         let heads: Vec<&str> = TESTS.iter().map(|(_, head)| *head).collect();
         println!("### {title}\n\n| stream | n | {} | verdict |", heads.join(" | "));
         println!("|---|{}", "--:|".repeat(TESTS.len() + 2));

@@ -32,7 +32,7 @@ fn rows(recording: &Recording) -> Vec<Clock> {
             label: of.name.clone(),
             synchronised: clock.synchronised,
             max_error_ms: clock.error_ns.map(|error| error as f64 / 1e6),
-            offset_ms: here.or(clock.before.or(clock.after).map(|offset| ms(offset.ahead_ns))),
+            offset_ms: here.or(clock.before.or(clock.after).map(|offset| ms(offset.offset_ns))),
             drift_ms: here.or(clock.drift_ns().map(ms)),
             offset_uncertainty_ms: here.or(clock.within_ns().map(|within| within as f64 / 1e6)),
         }
@@ -57,14 +57,14 @@ fn order_warning(clocks: &[Clock], mean_gap: f64, criteria: &Criteria) -> Option
 mod tests {
     use offered_base::random::Purpose;
     use offered_base::{Instant, Nanos, Seed};
-    use offered_events::{Event, Offset, WorkerClock};
+    use offered_events::{Event, ClockOffset, WorkerClock};
     use offered_stats::values::Moments;
 
     use super::*;
     use crate::{Validity, verify};
 
-    fn offset(bound_ns: u64) -> Offset {
-        Offset { ahead_ns: -50_000_000, bound_ns, at_unix_ns: 0, answers: 32 }
+    fn offset(bound_ns: u64) -> ClockOffset {
+        ClockOffset { offset_ns: -50_000_000, bound_ns, at_unix_ns: 0, answers: 32 }
     }
 
     /// Two workers that alternate in sending Poisson requests, 1 ms apart on average; the clock of the second is known

@@ -99,7 +99,7 @@ impl<'a> Counts<'a> {
     }
 
     fn add(&mut self, scope: Scope, criteria: &Criteria, first_only: bool, event: &Event) {
-        let (key, counts) = (event.place(), !first_only || event.step == 0);
+        let (key, counts) = (event.key(), !first_only || event.step == 0);
         let (sent, is_meant) = (scope.sent_time(key), scope.is_scheduled_in_window(key));
         if sent.is_some() || is_meant {
             self.keys.add(key);

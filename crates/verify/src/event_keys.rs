@@ -3,7 +3,7 @@
 
 use std::io;
 
-use offered_events::Place;
+use offered_events::EventKey;
 
 use crate::scope::{ScheduledRequest, Scope, SentRequest, in_order};
 
@@ -11,7 +11,7 @@ use crate::scope::{ScheduledRequest, Scope, SentRequest, in_order};
 pub(crate) struct KeyBuffer<'a> {
     scope: Scope<'a>,
     /// All keys, as long as there are at most [`MAX_KEYS`]; `None` beyond.
-    keys: Option<Vec<Place>>,
+    keys: Option<Vec<EventKey>>,
 }
 
 /// Maximum number of keys held in memory: 40 MB.
@@ -30,7 +30,7 @@ impl<'a> KeyBuffer<'a> {
 
     /// Adds the next key.
     #[inline]
-    pub(crate) fn add(&mut self, key: Place) {
+    pub(crate) fn add(&mut self, key: EventKey) {
         if let Some(held) = &mut self.keys {
             held.push(key);
             if held.len() > MAX_KEYS {
@@ -39,7 +39,7 @@ impl<'a> KeyBuffer<'a> {
         }
     }
 
-    fn each(&self, mut see: impl FnMut(Place)) -> io::Result<()> {
+    fn each(&self, mut see: impl FnMut(EventKey)) -> io::Result<()> {
         match &self.keys {
             Some(held) => {
                 held.iter().copied().for_each(see);

@@ -231,9 +231,9 @@ pub fn count_responses(recording: &Recording, edges: &[i64]) -> io::Result<Respo
     let (mut per_window, mut served) = (vec![0u64; windows], vec![vec![0.0; windows]; labels.len()]);
     let (mut service_sum, mut all) = (0.0, 0u64);
     let window = |at: i64| edges.partition_point(|edge| *edge <= at).wrapping_sub(1);
-    recording.events.each_answer(|event| {
+    recording.events.each_response(|event| {
         let (Some(sent), Some(done)) = (event.sent, event.done) else { return };
-        if !event.outcome.is_answer() {
+        if !event.outcome.is_response() {
             return;
         }
         all += 1;

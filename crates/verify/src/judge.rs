@@ -1,6 +1,6 @@
 //! Judging: are the arrivals as specified, and did the generator follow its schedule?
 
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_distributions::superposition::{self, Cycle};
 use offered_events::recording::Evidence;
 use offered_stats::Interval;
@@ -132,7 +132,7 @@ fn check_dispersion(scope: Scope, criteria: &Criteria, seen: &Observed, cycle: &
 }
 
 /// The cycle of a user: a think time plus a measured response time.
-fn cycle(responses: &ResponseSums, think: &Law) -> Cycle {
+fn cycle(responses: &ResponseSums, think: &Distribution) -> Cycle {
     let ResponseSums { n, sum_s: sum, sum_of_squares: squares, .. } = *responses;
     let n = n as f64;
     let mean = sum / f64::max(n, 1.0);
@@ -150,7 +150,7 @@ fn identical_rounds(cycle: &Cycle, users: u64, stream: &Stream) -> f64 {
 }
 
 /// Compares the mean think time with the specified one. The mean of n think times is known to 1.96 sqrt(scv / n).
-fn check_think_time(scope: Scope, criteria: &Criteria, seen: &Observed, think: &Law) -> Option<Finding> {
+fn check_think_time(scope: Scope, criteria: &Criteria, seen: &Observed, think: &Distribution) -> Option<Finding> {
     let ratio = seen.queue.think_ms.filter(|_| think.mean() > 0.0)? / 1e3 / think.mean();
     let error = (think.scv() / seen.stream.gaps() as f64).sqrt();
     Some(check_ratio(Check::ThinkTime, ratio, error, scope, criteria))
@@ -211,7 +211,7 @@ fn check_rate(scope: Scope, criteria: &Criteria, seen: &Observed) -> Option<Find
         None => (stream.rate_per_s()?, stream.corrected_cov?, stream.gaps() as u64),
         Some(_) if !scope.recording.on_run_clock => return None,
         Some((from, to)) => {
-            let last = scope.recording.events.extent().last_meant?;
+            let last = scope.recording.events.extent().last_intended?;
             if last.until(to).as_secs_f64() > MAX_EMPTY_SHARE * from.until(to).as_secs_f64() {
                 // The run was stopped early, or its schedule is empty at the end; the recording does not show which.
                 return None;

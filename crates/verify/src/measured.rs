@@ -37,7 +37,7 @@ impl<'a> Measurements<'a> {
         let judged = Some(judged).filter(|judged| judged.requests > 0);
         let judged = judged.map_or(Instant::MAX, |judged| Instant::from_secs_f64(judged.end_s));
         let stopped = recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
-        let last = recording.events.extent().last_meant.filter(|_| stopped).map(|last| last + Nanos(1));
+        let last = recording.events.extent().last_intended.filter(|_| stopped).map(|last| last + Nanos(1));
         let to = counted.end.min(judged).min(last.unwrap_or(Instant::MAX));
         Self { recording, gaps, pages: Vec::new(), from: counted.start, to: to.max(counted.start) }
     }
@@ -113,7 +113,7 @@ impl<'a> Measurements<'a> {
             Quantity::ThroughputRate => {
                 let mut pairs = [(0.0, self.from.until(self.to).as_secs_f64() / PARTS as f64); PARTS];
                 self.each(label, |event| {
-                    let answered = event.done.filter(|_| event.outcome.is_answer());
+                    let answered = event.done.filter(|_| event.outcome.is_response());
                     if let Some(part) = answered.and_then(|done| self.part(done)) {
                         pairs[part].0 += 1.0;
                     }
@@ -129,7 +129,7 @@ impl<'a> Measurements<'a> {
 
     /// Passes every request of the label, or of all labels, to `see`.
     fn each(&self, label: Option<u16>, mut see: impl FnMut(&Event)) -> io::Result<()> {
-        self.recording.events.each_answer(|event| {
+        self.recording.events.each_response(|event| {
             if label.is_none_or(|label| event.label == label) {
                 see(event);
             }

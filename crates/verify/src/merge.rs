@@ -27,7 +27,7 @@ pub fn merge(parts: Vec<(String, Recording)>) -> io::Result<Recording> {
         merged.nodes.push((name, workers));
         let labels: Vec<u16> = part.labels.into_iter().map(|label| index(&mut merged.labels, label)).collect();
         let (mut most_sessions, mut most_workers) = (0, 0);
-        part.events.each_answer(|event| {
+        part.events.each_response(|event| {
             most_sessions = most_sessions.max(event.session.wrapping_add(1));
             most_workers = most_workers.max(event.worker.wrapping_add(1));
         })?;

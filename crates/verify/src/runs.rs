@@ -93,7 +93,7 @@ impl Rows<'_> {
     /// Passes every sent request to `see`, with its sent time in nanoseconds.
     fn sent(&self, mut see: impl FnMut(u64, &Event)) -> io::Result<()> {
         let mut row = 0;
-        self.recording.events.each_answer(|event| {
+        self.recording.events.each_response(|event| {
             if let Some(sent) = event.sent.filter(|_| self.rows.contains(&row)) {
                 see(sent.0, event);
             }
@@ -129,7 +129,7 @@ fn split_at_clock_jumps(recording: &Recording) -> io::Result<Vec<Range<u64>>> {
         return whole();
     }
     let (mut parts, mut part, mut row) = (Vec::new(), Part::new(0), 0);
-    recording.events.each_answer(|event| {
+    recording.events.each_response(|event| {
         if let Some(sent) = event.sent {
             let end = event.done.unwrap_or(sent);
             let jump = (part.last_sent.saturating_sub(part.first) / 2).max(MIN_JUMP);

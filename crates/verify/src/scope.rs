@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use offered_base::Instant;
-use offered_events::{Event, Outcome, Place, Recording};
+use offered_events::{Event, Outcome, EventKey, Recording};
 use offered_stats::order::{Key, Source, ascending};
 
 use crate::criteria::{Criteria, Failures};
@@ -110,7 +110,7 @@ impl<'a> Scope<'a> {
     pub(crate) fn new(recording: &'a Recording, run: &RunRange, criteria: &Criteria) -> Self {
         let (origin, end, open) = if recording.on_run_clock {
             // A run of `offered` fills its recording.
-            let last = || recording.events.extent().last_meant.map_or(0, |last| last.0.saturating_add(1));
+            let last = || recording.events.extent().last_intended.map_or(0, |last| last.0.saturating_add(1));
             (0, criteria.duration.map_or_else(last, |lasts| lasts.0), 0)
         } else {
             // Both ends are inclusive.
@@ -135,10 +135,10 @@ impl<'a> Scope<'a> {
     }
 
     /// Passes every row of the run to `see`, in the order of the recording, with the columns of
-    /// [`Events::each_answer`](offered_events::Events::each_answer).
+    /// [`Events::each_response`](offered_events::Events::each_response).
     pub(crate) fn each(self, mut see: impl FnMut(&Event)) -> io::Result<()> {
         let mut is_of_rows = self.row_filter();
-        self.recording.events.each_answer(|event| {
+        self.recording.events.each_response(|event| {
             if is_of_rows() {
                 see(event);
             }
@@ -146,9 +146,9 @@ impl<'a> Scope<'a> {
     }
 
     /// Passes the key of every row of the run to `see`.
-    pub(crate) fn each_key(self, mut see: impl FnMut(Place)) -> io::Result<()> {
+    pub(crate) fn each_key(self, mut see: impl FnMut(EventKey)) -> io::Result<()> {
         let mut is_of_rows = self.row_filter();
-        self.recording.events.each_place(|key| {
+        self.recording.events.each_key(|key| {
             if is_of_rows() {
                 see(key);
             }
@@ -167,7 +167,7 @@ impl<'a> Scope<'a> {
 
     /// The sent time of this request, if it is in the window.
     #[inline]
-    pub(crate) fn sent_time(self, key: Place) -> Option<u64> {
+    pub(crate) fn sent_time(self, key: EventKey) -> Option<u64> {
         let sent = key.sent?.0;
         let at = if self.recording.on_run_clock { key.intended.0 } else { sent };
         let counts = self.failures == Failures::Keep || key.outcome == Outcome::Ok;
@@ -176,7 +176,7 @@ impl<'a> Scope<'a> {
 
     /// The same, with the fields for sorting.
     #[inline]
-    pub(crate) fn sent_request(self, key: Place) -> Option<SentRequest> {
+    pub(crate) fn sent_request(self, key: EventKey) -> Option<SentRequest> {
         let sent = self.sent_time(key)?;
         Some(SentRequest { sent, label: key.label, worker: key.worker, first: key.step == 0 })
     }
@@ -184,7 +184,7 @@ impl<'a> Scope<'a> {
     /// Whether this request was scheduled in the window, sent or not. A request for which its session lacked a value
     /// could not be sent and does not count.
     #[inline]
-    pub(crate) fn is_scheduled_in_window(self, key: Place) -> bool {
+    pub(crate) fn is_scheduled_in_window(self, key: EventKey) -> bool {
         (self.from..self.to).contains(&key.intended.0) && key.outcome != Outcome::NoValue
     }
 
@@ -195,13 +195,13 @@ impl<'a> Scope<'a> {
     }
 
     /// Passes every sent request of the window to `see`, in the order of the recording, with its sent time and the
-    /// columns of [`Events::each_answer`](offered_events::Events::each_answer).
+    /// columns of [`Events::each_response`](offered_events::Events::each_response).
     ///
     /// # Errors
     /// The recording cannot be read.
     pub fn each_sent(self, mut see: impl FnMut(u64, &Event)) -> io::Result<()> {
         self.each(|event| {
-            if let Some(sent) = self.sent_time(event.place()) {
+            if let Some(sent) = self.sent_time(event.key()) {
                 see(sent, event);
             }
         })
@@ -213,7 +213,7 @@ impl<'a> Scope<'a> {
     /// The recording cannot be read.
     pub fn each_scheduled(self, mut see: impl FnMut(&Event)) -> io::Result<()> {
         self.each(|event| {
-            if self.is_scheduled_in_window(event.place()) {
+            if self.is_scheduled_in_window(event.key()) {
                 see(event);
             }
         })
@@ -263,7 +263,7 @@ impl<'a> Scope<'a> {
     pub(crate) fn stability_interval(self) -> Option<(Instant, Instant)> {
         // After a run was stopped, the rest of its time is empty.
         let stopped = self.recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
-        let last = self.recording.events.extent().last_meant.map_or(0, |last| last.0.saturating_add(1));
+        let last = self.recording.events.extent().last_intended.map_or(0, |last| last.0.saturating_add(1));
         let to = if stopped { self.to.min(last) } else { self.to };
         (self.from < to).then_some((Instant(self.from), Instant(to)))
     }

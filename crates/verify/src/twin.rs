@@ -205,7 +205,7 @@ impl Twin {
         mut simulated: Vec<SimulatedRequest>,
     ) -> io::Result<Self> {
         let mut run_requests = Vec::new();
-        recording.events.each_answer(|event| {
+        recording.events.each_response(|event| {
             if sampler.includes(event.session, event.step) {
                 run_requests.push(RunRequest::of(event));
             }
@@ -214,7 +214,7 @@ impl Twin {
         simulated.sort_unstable_by_key(|simulated_request| (simulated_request.session, simulated_request.step));
         let at = |seconds: f64| Instant::ZERO + Nanos::from_secs_f64(seconds);
         // After a run was stopped, the rest of its time is empty.
-        let last = recording.events.extent().last_meant.map_or(Instant::ZERO, |last| last + Nanos(1));
+        let last = recording.events.extent().last_intended.map_or(Instant::ZERO, |last| last + Nanos(1));
         let counted = at(window.start_s)..at(window.end_s).min(last);
         let (mut pairs, same_time, unpaired) = pair_requests(&run_requests, simulated, &counted);
         pairs.sort_by_key(|pair| pair.intended);

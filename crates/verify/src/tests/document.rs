@@ -1,7 +1,7 @@
-//! The document of a verdict: what is printed is read as what was printed.
+//! The document of a verdict survives a round trip through JSON.
 
 use offered_base::{Instant, Nanos};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_events::document::Schema;
 use offered_events::{Event, Outcome, Recording};
 use proptest::collection::vec;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::verify;
 use crate::{Criteria, ExpectedArrivals, Failures, Verdict, Verdicts};
 
-/// A launch among few others, of any fate.
+/// A request with any outcome, close to others.
 fn event() -> impl Strategy<Value = Event> {
     let instant = || (0u64..5_000).prop_map(Instant::from_millis);
     let instants = (
@@ -41,7 +41,7 @@ proptest! {
         let known = Recording { intent_known, sessions_known, on_run_clock, ..Recording::default() };
         let recording = Recording { events: events.into(), labels, resolution: Nanos(1), ..known };
         let failures = if drop { Failures::Drop } else { Failures::Keep };
-        let users = ExpectedArrivals::Closed { users: 3, think: Law::constant(0.1).unwrap() };
+        let users = ExpectedArrivals::Closed { users: 3, think: Distribution::constant(0.1).unwrap() };
         let expected = if closed { users } else { ExpectedArrivals::Poisson };
         let verdict = verify(&recording, &Criteria { expected, failures, by_threads, ..Criteria::default() });
         let text = serde_json::to_string(&verdict).unwrap();
