@@ -8,7 +8,7 @@ use std::sync::Arc;
 use offered_io::WallClock;
 use offered_experiment::{SharedDirectory, RunPlan};
 use offered_base::{Nanos, Purpose, Seed};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_events::{Event, Reason};
 use offered_workload::Workload;
 use offered_run::Load;
@@ -32,7 +32,7 @@ tests![
 /// A server that responds at once.
 pub(crate) fn server() -> ServerHandle {
     let policy = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed: Seed(1) }).unwrap();
-    Server::start(Options::new(policy, Law::constant(0.0).unwrap(), Seed(1))).unwrap()
+    Server::start(Options::new(policy, Distribution::constant(0.0).unwrap(), Seed(1))).unwrap()
 }
 
 /// A worker with its rendezvous in `folder`.
@@ -92,7 +92,7 @@ fn several_workers_send_the_requests_of_one_generator() {
         let clock = own.clock.unwrap();
         let (before, after) = (clock.before.expect("worker 1 answered"), clock.after.expect("and stayed"));
         assert!(before.answers > 0 && after.answers > 0);
-        let by_worker_1 = own.started_unix_ns.unwrap().saturating_add_signed(-before.ahead_ns);
+        let by_worker_1 = own.started_unix_ns.unwrap().saturating_add_signed(-before.offset_ns);
         assert_eq!(Some(by_worker_1), first.started_unix_ns, "they began at one instant of one clock");
     }
 
@@ -149,7 +149,7 @@ fn a_worker_with_a_wrong_clock_starts_with_the_others() {
     });
     let clock = other.clock.unwrap();
     for found in [clock.before.unwrap(), clock.after.unwrap()] {
-        assert!(found.ahead_ns.abs_diff(off.0 as i64) <= found.bound_ns, "{found:?}");
+        assert!(found.offset_ns.abs_diff(off.0 as i64) <= found.bound_ns, "{found:?}");
     }
     // By the clock of this machine, which both workers really share.
     let began = other.started_unix_ns.unwrap() - off.0;
@@ -158,7 +158,7 @@ fn a_worker_with_a_wrong_clock_starts_with_the_others() {
 
     let verdict: Value = serde_json::from_str(&stdout(&["verify", "--json"], &together)).unwrap();
     let row = &verdict["clocks"][1];
-    assert!((row["ahead_ms"].as_f64().unwrap() - 50.0).abs() <= row["within_ms"].as_f64().unwrap(), "{row}");
+    assert!((row["offset_ms"].as_f64().unwrap() - 50.0).abs() <= row["offset_uncertainty_ms"].as_f64().unwrap(), "{row}");
     let launches = verdict["source"]["requests"].as_u64().unwrap();
     assert_eq!(launches, alone(folder.path(), &["--open", "300/s", "-d", "1s"]).len() as u64, "all of them");
     server.stop().unwrap();
@@ -239,7 +239,7 @@ fn other_workers_continue_when_one_is_killed() {
     assert!(warnings.contains("worker 2/2: cut: the run was killed before its end"), "{warnings}");
     assert_eq!(meant(&run), pair.undisturbed(), "what it did not launch is known to the nanosecond");
     let events = read(&run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
-    let (gone, made): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.error == Some(Reason::Gone));
+    let (gone, made): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.error == Some(Reason::WorkerLost));
     assert!(!gone.is_empty() && gone.iter().all(|event| event.sent.is_none() && event.session % 2 == 1));
     assert!(made.iter().filter(|event| event.session % 2 == 1).count() as u64 > 50 * second, "what it kept is there");
     pair.server.stop().unwrap();
@@ -270,7 +270,7 @@ fn a_worker_killed_twice_resumes_each_time() {
     let _ = other.end();
     let again = pair.start("2/2");
     let twice = twice.end();
-    assert!(twice.code == Some(2) && twice.stderr.contains("worker 1/2 is there already"), "{twice:?}");
+    assert!(twice.code == Some(2) && twice.stderr.contains("worker 1/2 exists already"), "{twice:?}");
     Pair::until_parts_of(&run.join("worker-2-of-2.2"), 1);
     again.signal(Signal::KILL);
     let _ = again.end();

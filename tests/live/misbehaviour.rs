@@ -33,9 +33,9 @@ fn every_failure_has_its_outcome() {
     let cases = [
         ("/reset", Outcome::Reset, "eset"),
         ("/close", Outcome::Reset, "closed before a response"),
-        ("/early", Outcome::Reset, "closed with 500 bytes of the body to come"),
-        ("/garbage", Outcome::Malformed, "not an HTTP/1 answer; it begins with `"),
-        ("/stall", Outcome::Timeout, "no complete answer within 400ms"),
+        ("/early", Outcome::Reset, "closed with 500 bytes of the body missing"),
+        ("/garbage", Outcome::Malformed, "not an HTTP/1 response; it begins with `"),
+        ("/stall", Outcome::Timeout, "no complete response within 400ms"),
     ];
     std::thread::scope(|scope| {
         for (path, outcome, words) in cases {
@@ -134,7 +134,7 @@ fn limits_leave_unsent_requests_with_a_reason() {
     let mut sent = 0;
     for (limit, words) in [
         (&["--connections", "3"][..], "3 connections busy (connections limit)"),
-        (&["--in-flight", "3"], "3 requests under way (in_flight limit)"),
+        (&["--in-flight", "3"], "3 requests in flight (in_flight limit)"),
         (&["--connections", "4", "--reuse", "fresh"], "4 connections busy (connections limit)"),
         (&["--connections", "5", "--threads", "2"], "connections busy (connections limit)"),
     ] {

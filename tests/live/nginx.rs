@@ -159,7 +159,7 @@ fn stub_status_agrees_with_the_run() -> Tested {
     let verdict: serde_json::Value = serde_json::from_str(&ended(&["verify", run, "--json"]).stdout).unwrap();
     let host = &verdict["server_side"]["hosts"][0];
     let found =
-        host["measures"].as_array().unwrap().iter().find(|measure| measure["of"] == "nginx_http_requests_total");
+        host["measures"].as_array().unwrap().iter().find(|measure| measure["instance"] == "nginx_http_requests_total");
     let rate = found.unwrap_or_else(|| panic!("{host}"))["mean"].as_f64().unwrap();
     assert!(found.unwrap()["resource"] == "series-rate" && rate > 0.0, "{host}");
     assert!(host["samples"].as_u64() > Some(3), "{host}");

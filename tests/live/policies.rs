@@ -43,14 +43,14 @@ fn failing_policy_commands_are_reported_and_their_blocks_excluded() {
     let script = "if [ \"$1\" = fair ]; then echo >> \"$0\"; else echo no such lever >&2; exit 1; fi";
     let file = workload(folder.path(), &served.url, script);
     let made = ended(&["run", &file, "--wait-mode", "sleep", "--output", out.to_str().unwrap()]);
-    assert!(made.stdout.contains("4 of 8 blocks do not count") && made.stdout.contains("no such lever"), "{made:?}");
+    assert!(made.stdout.contains("4 of 8 blocks are excluded") && made.stdout.contains("no such lever"), "{made:?}");
     let verdict = ended(&["verify", out.to_str().unwrap(), "--json"]);
     let verdict: Value = serde_json::from_str(&verdict.stdout).unwrap();
     let [fair, short] = [0, 1].map(|n| &verdict["policies"][n]);
     assert_eq!((&fair["policy"], &fair["blocks"], &short["blocks"]), (&"fair".into(), &4.into(), &0.into()));
-    let total = &fair["requests"].as_array().unwrap().last().unwrap();
+    let total = &fair["rows"].as_array().unwrap().last().unwrap();
     assert!(total["mean_ms"].as_f64().unwrap() > 0.0 && total["mean_low_ms"].is_f64(), "{total}");
-    assert_eq!(short["requests"][0]["mean_ms"], Value::Null);
+    assert_eq!(short["rows"][0]["mean_ms"], Value::Null);
     // Before the start, a failing command is an error: there is nothing to compare.
     let refused = ended(&["run", &workload(folder.path(), &served.url, "echo none >&2; exit 7")]);
     assert!(matches!(refused.code, Some(1 | 2)) && refused.stderr.contains("none ([policies])"), "{refused:?}");

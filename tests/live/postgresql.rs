@@ -307,7 +307,7 @@ fn timeouts_cancel_the_query() -> Tested {
             _ => {
                 assert_eq!(
                     (event.outcome, event.why().as_ref()),
-                    (Outcome::Timeout, "no complete answer within 150ms")
+                    (Outcome::Timeout, "no complete response within 150ms")
                 );
             }
         }
@@ -402,7 +402,7 @@ fn database_statistics_appear_in_the_report() -> Tested {
         serde_json::from_str(&ended(&["verify", run.to_str().unwrap(), "--json"]).stdout).unwrap();
     let mean = |host: usize, of: &str| {
         let host = &verdict["server_side"]["hosts"][host];
-        let found = host["measures"].as_array().unwrap().iter().find(|measure| measure["of"] == of);
+        let found = host["measures"].as_array().unwrap().iter().find(|measure| measure["instance"] == of);
         found.unwrap_or_else(|| panic!("{of} is not in {host}"))["mean"].as_f64().unwrap()
     };
     assert!(mean(0, "xact_commit{datname=\"postgres\"}") > 0.0 && mean(0, "numbackends{datname=\"postgres\"}") >= 6.0);

@@ -105,7 +105,7 @@ fn exporters_are_scraped_during_the_run() {
     let host = |name: &str| side["hosts"].as_array().unwrap().iter().find(|host| host["name"] == name).unwrap();
     let mean = |name: &str, resource: &str, of: &str| {
         let measures = host(name)["measures"].as_array().unwrap();
-        let found = measures.iter().find(|m| m["resource"] == resource && m["of"].as_str().unwrap().starts_with(of));
+        let found = measures.iter().find(|m| m["resource"] == resource && m["instance"].as_str().unwrap().starts_with(of));
         found.unwrap_or_else(|| panic!("{resource} {of} is not in {measures:?}"))["mean"].as_f64().unwrap()
     };
     // Shares do not depend on time. Rates are those of a page that counts requests, five per second if the machine
@@ -116,7 +116,7 @@ fn exporters_are_scraped_during_the_run() {
     assert!((mean("db", "network-out", "eth0") / mean("db", "network-in", "eth0") - 2.0).abs() < 0.01);
     assert!(mean("db", "series-rate", "orders_total{kind=") > 0.0 && mean("db", "series-level", "depth") == 4.0);
     assert!(mean("nginx", "series-rate", "nginx_http_requests_total") > 0.0);
-    assert_eq!(host("db")["clock"]["known_by"], "same-clock");
+    assert_eq!(host("db")["clock"]["source"], "same_clock");
     let said = side["saturation"].as_str().unwrap();
     assert!(said.starts_with("saturated: one processor (cpu0) of db at 0.96; everything else at 0."), "{said}");
     let notes = host("db")["notes"].to_string();

@@ -163,7 +163,7 @@ fn run_and_verify_agree_to_the_last_digit() {
         assert_eq!(run["response_ms"][ours], responses[theirs], "{ours}");
     }
     assert_eq!(run["queue"], verified["queue"]);
-    assert_eq!(run["arrivals"]["sent_cov"], total("launches")["cov"]);
+    assert_eq!(run["arrivals"]["measured_cov"], total("gaps")["cov"]);
     assert_eq!((&verified["window"]["start_s"], &verified["window"]["end_s"]), (&json!(2.0), &json!(57.0)));
     assert_eq!(verified["window"]["requests"], responses["n"]);
 }

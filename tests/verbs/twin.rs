@@ -58,7 +58,7 @@ fn a_simulation_is_its_own_twin_in_every_system() {
                 assert_eq!(known, [Some(1.0); 3], "{system} {flags:?}: {row}");
                 assert!((row["correlation"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{row}");
             }
-            assert_eq!(twin["same_instant"], twin["pairs"]);
+            assert_eq!(twin["same_time"], twin["pairs"]);
             assert!(twin["pairs"].as_u64().unwrap() > 1000, "{twin}");
             // Requests that the simulation left in flight complete here.
             let cut = twin["unpaired"]["failed"].as_u64().unwrap();
@@ -76,7 +76,7 @@ fn two_policies_are_compared_on_the_same_requests() {
     let total = twin["requests"].as_array().unwrap().last().unwrap();
     let number = |key: &str| total[key].as_f64().unwrap();
     // The seed is that of the run, so all requests are the same.
-    assert_eq!((&twin["same_instant"], &twin["model"]), (&twin["pairs"], &Value::from("open, srpt")));
+    assert_eq!((&twin["same_time"], &twin["model"]), (&twin["pairs"], &Value::from("open, srpt")));
     assert!(number("ratio_low") > 1.0 && number("ratio") > number("ratio_low"), "{total}");
     let page = text(&offered(folder.path(), &["verify", "run", "--twin", "--workload", "other.toml"]).stdout);
     assert!(page.contains("Beside its model: open, srpt (ms)") && page.contains("% slower than its model."), "{page}");
