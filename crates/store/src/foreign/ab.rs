@@ -1,6 +1,6 @@
-//! ab's gnuplot file (`ab -g FILE`): sorted by response time, stamped in whole seconds.
+//! ab's gnuplot file (`ab -g FILE`): sorted by response time, with timestamps in whole seconds.
 //!
-//! Requests within a second cannot be told apart; the recording's resolution says so, and whoever judges must heed it.
+//! Send times within a second are indistinguishable; the resolution of the recording is set accordingly, and a verdict must respect it.
 
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Note, Outcome};

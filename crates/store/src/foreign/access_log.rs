@@ -1,7 +1,7 @@
 //! Access logs in the Common or Combined form: host, identity, user, `[time]`, "request", status, bytes.
 //!
-//! The time has whole seconds and is that of the request for Apache but of the end of the answer for nginx; the answer's
-//! duration is not in it. The session is the host.
+//! Times are whole seconds: of the request in Apache, of the end of the response in nginx. The duration of the response is
+//! missing. The session is the host.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ fn parse(line: &[u8]) -> Result<Line<'_>, Bad> {
     let close = open + memchr(b']', &line[open..]).ok_or("its [time] does not end")?;
     let time = log_time(&line[open + 1..close]).ok_or("its [time] is not as in 01/Aug/1995:02:00:00 -0400")?;
     let quote = close + memchr(b'"', &line[close..]).ok_or("it has no \"request\"")? + 1;
-    // A request may hold quotes (escaped or not); the one that ends it is followed by a blank and the status.
+    // A request may hold quotes (escaped or not); the closing one is followed by a space and the status.
     let ends = memchr::memmem::find_iter(&line[quote..], b"\" ").map(|end| quote + end);
     for end in ends {
         let mut rest = line[end + 2..].split(|&byte| byte == b' ');

@@ -1,6 +1,6 @@
-//! Any table: `--start-column`, `--end-column`, `--label-column` and `--unit` say what its columns mean.
+//! Any table, described by `--start-column`, `--end-column`, `--label-column` and `--unit`.
 //!
-//! A column is called by its head or by its number from 1. The first row is a header unless its start is an instant.
+//! A column is given by its header or by its number from 1. The first row is a header unless its start column contains a time.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub(super) static TSV: Reader = Reader {
     read: |content, options, intake| read(content, b'\t', options, intake),
 };
 
-/// Whether it has columns of text, and is no summary that is refused with a better reason.
+/// Whether the file has text columns and is not a known summary, which gets a better error message.
 fn is_table(head: &Head, delimiter: u8) -> bool {
     let is_text = !head.line().iter().any(|&byte| byte.is_ascii_control() && byte != b'\t');
     is_text && head.cells(delimiter).len() > 1 && refused::why(head).is_none()

@@ -1,9 +1,9 @@
-//! Gatling's `simulation.log` since 3.13: big-endian records, told by their first byte.
+//! Gatling's `simulation.log` since 3.13: big-endian records; the first byte is the type.
 //!
 //! The layout is that of Gatling's own writer (`LogFileDataWriter.scala`, unchanged from 3.13 to 3.15): 0 run, 1 request,
 //! 2 user, 3 group, 4 error. Timestamps are ms since the run's start. A string is a length, its bytes and its coding (0 Latin-1,
-//! 1 UTF-16 in the byte order of the machine, taken as little-endian); names are written once under a number and after that
-//! by the number, negated.
+//! 1 UTF-16 in the byte order of the machine, taken as little-endian); names are written once with a number, and later
+//! referenced by the negated number.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -53,7 +53,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
                 intake.cut();
                 return Ok(());
             }
-            // Records have no length of their own: behind a broken one nothing can be found again.
+            // Records have no length field: after a damaged one, the next cannot be found.
             Err(error) => {
                 intake.bad(format_args!("byte {at}"), &error.to_string());
                 intake.cut();
@@ -85,7 +85,7 @@ impl Log<'_> {
         self.take().map(i32::from_be_bytes)
     }
 
-    /// A count or a length, which no honest file makes large.
+    /// A count or a length; large values mean a damaged file.
     fn count(&mut self) -> io::Result<u32> {
         let count = self.int()?;
         u32::try_from(count)
@@ -176,7 +176,7 @@ impl Log<'_> {
         let (from, to) = (self.int()?, self.int()?);
         let ok = self.byte()? != 0;
         let message = self.name()?;
-        // An answer that nobody asked for (a server's push) ends at the smallest number; it is not a launch.
+        // A server push has the smallest number as its end; it is not a request.
         if to == i32::MIN {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! Gatling's `simulation.log` as text: 2.x and 3.0 to 3.12.
 //!
-//! The columns of a REQUEST changed often (scenario and user id came and went, 2.0 has four stamps); what never changed is
-//! that the stamps in ms stand right before OK or KO, and the names right before the stamps.
+//! The columns of a REQUEST differ between versions (with or without scenario and user ID; 2.0 has four timestamps). In all versions the
+//! timestamps in ms directly precede OK or KO, and the names directly precede the timestamps.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -53,7 +53,7 @@ fn request(row: &Row, users: &mut HashMap<Box<[u8]>, u64>, intake: &mut Intake) 
     if name < 2 {
         return Err("it has no name".into());
     }
-    // In front of the name stand the groups; in front of those, where there is one, the user's id (2.0 begins with it).
+    // The groups precede the name; the user ID, if any, precedes the groups (2.0 starts with it).
     let user = row.get(if row.get(2) == b"REQUEST" { 1 } else { name - 2 });
     let session = is_id(user).then(|| {
         let next = users.len() as u64;
@@ -80,7 +80,7 @@ fn request(row: &Row, users: &mut HashMap<Box<[u8]>, u64>, intake: &mut Intake) 
     Ok(())
 }
 
-/// The stamps in front of column `status`: two, or four in 2.0.
+/// The timestamps before column `status`: two, or four in 2.0.
 fn stamps_before(row: &Row, status: usize) -> Vec<u64> {
     let mut stamps: Vec<u64> = (1..status)
         .rev()

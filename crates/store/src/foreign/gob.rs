@@ -1,18 +1,18 @@
-//! A stream of Go's `encoding/gob`, as far as result files need it: structs of numbers, texts, bytes and times.
+//! Decodes streams of Go's `encoding/gob`, as far as result files need it: structs of numbers, strings, bytes and times.
 //!
-//! A stream is messages, each a length and a type's number; a negative number defines that type, a positive one is a value of
-//! it. A value is read by the names of its fields, which is what makes files of other versions readable; what nobody asks for
-//! is skipped by its type. (<https://pkg.go.dev/encoding/gob>, "Encoding Details".)
+//! A stream is a sequence of messages, each with a length and a type number. A negative number defines the type, a positive one is followed by
+//! a value of it. Fields are matched by name, so files of other versions are readable; unknown fields
+//! are skipped by type. (<https://pkg.go.dev/encoding/gob>, "Encoding Details".)
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
 
-/// A message longer than this is not a result of a request.
+/// Maximum length of a message in bytes; results of requests are far shorter.
 const LONGEST: u64 = 1 << 28;
-/// Types in types, deeper than any file of results goes; a type that holds itself ends here.
+/// Maximum nesting depth of types; stops recursive types.
 const MAX_DEPTH: u32 = 16;
 
-/// The types that every stream knows.
+/// Predefined types.
 mod known {
     pub(super) const BOOL: i64 = 1;
     pub(super) const INT: i64 = 2;
@@ -26,13 +26,13 @@ mod known {
 /// A value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value<'a> {
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// A whole number of a type without sign.
+    /// An unsigned integer.
     Uint(u64),
-    /// A text, bytes, or what a type of Go's made of itself (a time).
+    /// A string, bytes, or the binary encoding of a Go type (such as a time).
     Bytes(&'a [u8]),
-    /// Of a kind that is skipped.
+    /// A value of a skipped type.
     Other,
 }
 
@@ -41,11 +41,11 @@ enum Type {
     Array(i64),
     Struct(Vec<(String, i64)>),
     Map(i64, i64),
-    /// Writes itself as bytes.
+    /// Has its own binary encoding.
     Opaque,
 }
 
-/// The structs of a stream, one after another.
+/// Reads the structs of a stream in order.
 #[derive(Default)]
 pub(super) struct Stream {
     types: HashMap<i64, Type>,
@@ -55,10 +55,10 @@ pub(super) struct Stream {
 type Read<T> = Result<T, &'static str>;
 
 impl Stream {
-    /// The next struct, field by field to `field`; `false` at the end of the stream.
+    /// Reads the next struct and passes each field to `field`; returns `false` at the end of the stream.
     ///
     /// # Errors
-    /// `Err(Ok(why))`: what follows is no gob; `Err(Err(..))`: reading failed, or the stream ends inside a message.
+    /// `Err(Ok(reason))`: the data is not a gob; `Err(Err(..))`: reading failed, or the stream ends inside a message.
     pub(super) fn next(
         &mut self,
         content: &mut dyn BufRead,
@@ -88,7 +88,7 @@ impl Stream {
     }
 }
 
-/// The length in front of a message.
+/// Reads the length of a message.
 fn length(content: &mut dyn BufRead) -> io::Result<Option<u64>> {
     let mut bytes = [0; 9];
     content.read_exact(&mut bytes[..1])?;
@@ -100,7 +100,7 @@ fn length(content: &mut dyn BufRead) -> io::Result<Option<u64>> {
     Ok(Bytes(&bytes[..=more]).uint().ok())
 }
 
-/// Bytes of a message that are still to be read.
+/// The unread bytes of a message.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -111,7 +111,7 @@ impl<'a> Bytes<'a> {
         Ok(taken)
     }
 
-    /// Below 128 the byte itself; else minus how many bytes follow, the highest first.
+    /// Below 128: the byte itself. Otherwise: the negated number of following bytes, in big-endian order.
     fn uint(&mut self) -> Read<u64> {
         let first = self.take(1)?[0];
         if first < 128 {
@@ -124,7 +124,7 @@ impl<'a> Bytes<'a> {
         Ok(self.take(count)?.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// The lowest bit says whether the others are to be turned over.
+    /// The lowest bit tells whether the other bits are inverted.
     fn int(&mut self) -> Read<i64> {
         let bits = self.uint()?;
         let number = (bits >> 1) as i64;
@@ -136,7 +136,7 @@ impl<'a> Bytes<'a> {
         self.take(length)
     }
 
-    /// The fields of a struct that are there; each is told by how far it lies behind the one before.
+    /// Reads the present fields of a struct; each has its distance from the previous one.
     fn each_field(&mut self, mut read: impl FnMut(&mut Self, usize) -> Read<()>) -> Read<()> {
         let mut next = 0usize;
         loop {
@@ -180,14 +180,14 @@ impl<'a> Bytes<'a> {
         Ok(Value::Other)
     }
 
-    /// What follows the negative number: a struct of which one field is there, by its place an array, slice, struct, map, or
-    /// one of three ways in which a type writes itself.
+    /// Reads a type definition: a struct with exactly one field present. Its position means array, slice, struct, map, or
+    /// one of three custom encodings.
     fn definition(&mut self) -> Read<Type> {
         let mut defined = None;
         self.each_field(|bytes, kind| {
             let (mut fields, mut ids) = (Vec::new(), [0; 2]);
             bytes.each_field(|bytes, number| match (kind, number) {
-                // Every type's own name and number.
+                // The name and number of the type.
                 (_, 0) => bytes.each_field(|bytes, number| match number {
                     0 => bytes.bytes().map(drop),
                     _ => bytes.int().map(drop),
@@ -213,7 +213,7 @@ impl<'a> Bytes<'a> {
         defined.ok_or("a type is defined by nothing")
     }
 
-    /// A field's name and type.
+    /// Reads the name and type of a field.
     fn field(&mut self) -> Read<(String, i64)> {
         let mut field = (String::new(), 0);
         self.each_field(|bytes, number| {

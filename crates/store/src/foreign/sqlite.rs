@@ -1,7 +1,7 @@
-//! A table of an `SQLite` database, read from its pages.
+//! Reads a table of an `SQLite` database from its pages.
 //!
-//! Just what a closed database of one writer needs: table b-trees and records with their overflow pages. Indexes, views,
-//! write-ahead logs and tables without row numbers are not read.
+//! Supports table b-trees and records with overflow pages, which suffices for a closed database. Does not support indexes, views,
+//! write-ahead logs and tables without row IDs.
 //!
 //! Source: <https://www.sqlite.org/fileformat2.html>, sections 1.3, 1.5, 1.6 and 2.1.
 
@@ -15,7 +15,7 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// As a number, whichever kind it is: `SQLite` stores a real without a fraction as an integer.
+    /// The value as a float: `SQLite` stores a real without a fraction as an integer.
     pub(super) fn number(&self) -> Option<f64> {
         match self {
             Self::Integer(number) => Some(*number as f64),
@@ -33,11 +33,11 @@ pub(super) struct Database<'a> {
     usable: usize,
 }
 
-/// A page number of a b-tree deeper than this is a circle.
+/// Maximum depth of a b-tree; deeper ones are cyclic.
 const DEPTH: u32 = 30;
 
 impl<'a> Database<'a> {
-    /// `None` when it does not begin like one.
+    /// `None` if the header is not that of a database.
     pub(super) fn new(bytes: &'a [u8]) -> Option<Self> {
         let head = bytes.strip_prefix(b"SQLite format 3\0")?;
         let page = match u16::from_be_bytes([*head.first()?, *head.get(1)?]) {
@@ -62,9 +62,9 @@ impl<'a> Database<'a> {
         found
     }
 
-    /// Gives `see` every row of the table that begins on page `root`; `None` when the file is damaged or cut off.
+    /// Passes every row of the table with root page `root` to `visit`; `None` if the file is damaged or truncated.
     pub(super) fn rows(&self, root: u32, visit: &mut dyn FnMut(&[Value])) -> Option<()> {
-        // A whole tree has each page once; more visits than pages are a circle.
+        // A valid tree has each page once; more visits than pages mean a cycle.
         let mut left = self.bytes.len() / self.page + 1;
         self.walk(root, DEPTH, &mut left, visit)
     }
@@ -72,7 +72,7 @@ impl<'a> Database<'a> {
     fn walk(&self, number: u32, depth: u32, left: &mut usize, visit: &mut dyn FnMut(&[Value])) -> Option<()> {
         *left = left.checked_sub(1)?;
         let page = self.page(number)?;
-        // The first page begins with the header of the file.
+        // The first page starts with the header of the file.
         let head = &page[if number == 1 { 100 } else { 0 }..];
         let cells = usize::from(u16_at(head, 3)?);
         let (interior, pointers) = match head.first()? {
@@ -96,7 +96,7 @@ impl<'a> Database<'a> {
         self.bytes.get(from..from + self.page)
     }
 
-    /// A row: its length, its number, and its record, of which a long one goes on in overflow pages.
+    /// Reads a row: length, row ID, and record, which may continue in overflow pages.
     fn row(&self, mut cell: &[u8], visit: &mut dyn FnMut(&[Value])) -> Option<()> {
         let length = usize::try_from(varint(&mut cell)?).ok()?;
         varint(&mut cell)?;
@@ -144,7 +144,7 @@ fn record(bytes: &[u8]) -> Option<Vec<Value<'_>>> {
             8 | 9 => Value::Integer(kind as i64 - 8),
             1..=6 => Value::Integer(signed(value)),
             7 => Value::Real(f64::from_bits(signed(value) as u64)),
-            // Blobs have even kinds; nothing here asks for them.
+            // Blobs have even type codes and are not needed here.
             13.. if kind % 2 == 1 => Value::Text(value),
             _ => Value::Null,
         });

@@ -1,6 +1,6 @@
 //! vegeta's results: its own stream of gobs (`vegeta attack`), or as CSV or JSON (`vegeta encode --to csv|json`).
 //!
-//! The stamp is the moment before sending; what was meant is not recorded.
+//! The timestamp is taken right before sending; scheduled times are not recorded.
 
 use std::borrow::Cow;
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ use super::{Content, Reader};
 use crate::error::Error;
 use crate::open::ReadOptions;
 
-/// stamp ns, status, response ns, bytes out, bytes in, error, body, attack, number, method, URL, headers; no header.
+/// Columns: timestamp in ns, status, response ns, bytes out, bytes in, error, body, attack, number, method, URL, headers; no header.
 pub(super) static CSV: Reader = Reader {
     name: "vegeta-csv",
     sniff: |head| {
@@ -92,7 +92,7 @@ struct Line<'a> {
 }
 
 fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
-    // Timestamps are written without the zeros at their ends: the longest tells the clock.
+    // Timestamps are written without trailing zeros: the longest one reveals the resolution.
     let mut finest: Option<Nanos> = None;
     let mut rows = Rows::of_lines(content);
     intake.each_row(&mut rows, |intake, row| {
@@ -109,7 +109,7 @@ fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
     Ok(())
 }
 
-/// A result as its fields come.
+/// A result, filled field by field.
 #[derive(Default)]
 struct Found {
     stamp: Option<Instant>,
@@ -151,7 +151,7 @@ fn time(bytes: &[u8]) -> Option<Instant> {
 fn read_gob(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     let mut stream = Stream::default();
     for number in 1u64.. {
-        // Go leaves out fields that are zero.
+        // Go omits fields that are zero.
         let mut found = Found { latency: Some(0), ..Found::default() };
         match stream.next(content, |name, value| found.take(name, value)) {
             Ok(false) => break,
@@ -171,7 +171,7 @@ fn read_gob(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
             }
             Err(Err(why)) => return Err(Error::io("read", intake.name().as_ref())(why)),
             Err(Ok(why)) => {
-                // Where a message is broken, nothing tells where the next begins.
+                // After a damaged message, the start of the next one is unknown.
                 intake.bad(format!("result {number}"), why);
                 intake.cut();
                 break;
