@@ -78,7 +78,7 @@ fn the_trace_replays_the_same_requests_at_the_same_times() -> Tested {
     let written = write_trace(&inputs, &options, 1800, &methods, &mut text).unwrap();
     assert_eq!((written.entries, written.sessions, written.other_methods), (30_968, 2989, 1));
     let text = String::from_utf8(text).unwrap();
-    let toml = "duration = \"20s\"\narrivals.replay = { trace = \"t\", speed = 3600, stamps = \"as-recorded\" }";
+    let toml = "duration = \"20s\"\narrivals.replay = { trace = \"t\", speed = 3600, timestamps = \"as-recorded\" }";
     let workload = Workload::parse(toml, "w.toml", &|_| Ok(text.clone().into())).unwrap();
     let (mut agenda, mix) = (workload.agenda(Share::ALL), workload.mix());
     let mut requests: Vec<&str> = Vec::new();

@@ -205,7 +205,7 @@ fn the_work_of_a_trace_is_served_in_the_order_it_was_recorded() {
     let group =
         |i: u32| format!("{0} {1} 0 100ms\n{0} {2} 1 300ms\n{0} {3} 0 200ms\n", 5 * i, 3 * i, 3 * i + 1, 3 * i + 2);
     let trace = format!("offered.trace/1\nGET /a\nGET /b\n{}", (0..700).map(group).collect::<String>());
-    let replay = "seed = 1\nduration = \"1h\"\narrivals.replay = { trace = \"day.trace\", stamps = \"as-recorded\" }\n[server]\n";
+    let replay = "seed = 1\nduration = \"1h\"\narrivals.replay = { trace = \"day.trace\", timestamps = \"as-recorded\" }\n[server]\n";
     let folder = folder(&[("day.trace", &trace), ("w.toml", replay)]);
     let output = offered(folder.path(), &["w.toml", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

@@ -13,7 +13,7 @@ use offered_io::{Clock, Poller, raise_file_limit, thread_cpu_time};
 use offered_schedule::Agenda;
 use offered_schedule::Sessions;
 use offered_workload::Workload;
-use offered_workload::{Policies, Precision, Target};
+use offered_workload::{Policies, WaitMode, Target};
 
 use crate::driver::Driver;
 use crate::halt::{End, Halt, Halted};
@@ -362,9 +362,9 @@ impl Generator {
 
     /// How long before its scheduled time a request is waited for without sleeping.
     fn spin(&self) -> Nanos {
-        match self.workload.generator().precision() {
-            Precision::Spin => SPIN,
-            Precision::Sleep => Nanos::ZERO,
+        match self.workload.generator().wait_mode() {
+            WaitMode::Spin => SPIN,
+            WaitMode::Sleep => Nanos::ZERO,
         }
     }
 

@@ -43,9 +43,9 @@ pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workloa
         return Err(InvalidValue::new("every request has its own server, so no rate produces a load; give a rate"));
     };
     let sessions = match workload.sessions() {
-        Sessions::Open(_) | Sessions::PartlyOpen { .. } if load >= 1.0 && modelled.room().is_none() => {
+        Sessions::Open(_) | Sessions::PartlyOpen { .. } if load >= 1.0 && modelled.capacity().is_none() => {
             return Err(InvalidValue::new(format!(
-                "a load of {load} is impossible: at 1 or more the queue of an open system grows without end; use a load below 1, or limit the server's `room`"
+                "a load of {load} is impossible: at 1 or more the queue of an open system grows without end; use a load below 1, or limit the server's `capacity`"
             )));
         }
         Sessions::Replay(_) => {
@@ -73,7 +73,7 @@ pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workloa
 }
 
 /// Returns whether the queue of `workload` grows without end: an open or partly-open system with load 1 or more and
-/// unlimited room.
+/// unlimited capacity.
 ///
 /// # Errors
 /// The workload cannot be simulated.
@@ -81,7 +81,7 @@ pub fn overloaded(workload: &Workload) -> Result<bool, InvalidValue> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     let load = offered_load(workload, &modelled, &demands);
-    Ok(load.is_some_and(|load| load >= 1.0) && modelled.room().is_none())
+    Ok(load.is_some_and(|load| load >= 1.0) && modelled.capacity().is_none())
 }
 
 fn constant(schedule: &Schedule, per_sec: f64) -> Result<Schedule, InvalidValue> {

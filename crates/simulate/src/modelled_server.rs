@@ -14,7 +14,7 @@ pub struct ModelledServer {
     /// Policy of the first station.
     pub policy: Policy,
     config: ServerConfig,
-    room: Option<u32>,
+    capacity: Option<u32>,
     /// The stations of a network; empty for a single server.
     tour: Vec<(Policy, Specified)>,
 }
@@ -30,7 +30,7 @@ impl ModelledServer {
             Self {
                 policy: server.discipline(),
                 config: config(server.servers()),
-                room: server.room(),
+                capacity: server.capacity(),
                 tour: Vec::new(),
             }
         } else {
@@ -43,15 +43,15 @@ impl ModelledServer {
             let (policy, first) = tour.first().ok_or_else(|| {
                 InvalidValue::new("the workload has no [server] to simulate; add for example `server = { discipline = \"ps\", service = { exponential = \"10ms\" } }`")
             })?;
-            Self { policy: *policy, config: config(first.server().servers()), room: None, tour }
+            Self { policy: *policy, config: config(first.server().servers()), capacity: None, tour }
         };
         modelled.build(Check)?;
         Ok(modelled)
     }
 
     /// Maximum number of requests in the system; `None` means unlimited.
-    pub fn room(&self) -> Option<u32> {
-        self.room
+    pub fn capacity(&self) -> Option<u32> {
+        self.capacity
     }
 
     /// Builds the discipline, empty, and passes it to `visitor` with its concrete type.

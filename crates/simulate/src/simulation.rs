@@ -63,7 +63,7 @@ pub struct SimulationResult {
 /// Simulates `workload` until `stop`. `also` observes every event.
 ///
 /// # Errors
-/// The workload cannot be simulated: it has no server, it is an open system with load 1 or more and unlimited room, or
+/// The workload cannot be simulated: it has no server, it is an open system with load 1 or more and unlimited capacity, or
 /// the run is too short for any statistics.
 pub fn simulate(
     workload: &Workload,
@@ -73,9 +73,9 @@ pub fn simulate(
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     let load = offered_load(workload, &modelled, &demands);
-    if let Some(load) = load.filter(|load| *load >= 1.0 && modelled.room().is_none()) {
+    if let Some(load) = load.filter(|load| *load >= 1.0 && modelled.capacity().is_none()) {
         return Err(InvalidValue::new(format!(
-            "the load is {load:.3}, and at 1 or more the queue of an open system grows without end; lower the rate, add servers, or limit the server's `room`"
+            "the load is {load:.3}, and at 1 or more the queue of an open system grows without end; lower the rate, add servers, or limit the server's `capacity`"
         )));
     }
     let endless = match stop {
@@ -121,7 +121,7 @@ pub fn simulate(
 pub fn simulate_with<S: SimulationObserver>(workload: &Workload, sink: &mut S) -> Result<String, InvalidValue> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
-    modelled.build(Play { workload, demands: &demands, room: modelled.room(), sink })?;
+    modelled.build(Play { workload, demands: &demands, capacity: modelled.capacity(), sink })?;
     Ok(format!("{}, {}", workload.sessions().system().name(), modelled.policy))
 }
 
@@ -129,7 +129,7 @@ pub fn simulate_with<S: SimulationObserver>(workload: &Workload, sink: &mut S) -
 struct Play<'a, S> {
     workload: &'a Workload,
     demands: &'a ServiceDemands,
-    room: Option<u32>,
+    capacity: Option<u32>,
     sink: &'a mut S,
 }
 
@@ -138,7 +138,7 @@ impl<S: SimulationObserver> DisciplineVisitor for Play<'_, S> {
 
     fn visit<D: Discipline + Send + 'static>(self, discipline: D) {
         let mut agenda = self.workload.agenda(Share::ALL);
-        drive(&mut agenda, &mut SimulatedServer::new(discipline, self.room), self.demands, self.sink);
+        drive(&mut agenda, &mut SimulatedServer::new(discipline, self.capacity), self.demands, self.sink);
     }
 }
 
@@ -168,7 +168,7 @@ impl DisciplineVisitor for Run<'_, '_> {
     fn visit<D: Discipline + Send + 'static>(self, discipline: D) -> Self::Output {
         let Self { workload, demands, modelled, stop, mut also } = self;
         let mut agenda = workload.agenda(Share::ALL);
-        let mut served = SimulatedServer::new(discipline, modelled.room());
+        let mut served = SimulatedServer::new(discipline, modelled.capacity());
         let counted = workload.counted();
         let until = match stop {
             Stop::Duration => counted.end,

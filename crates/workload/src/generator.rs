@@ -9,7 +9,7 @@ const MOST_THREADS: u16 = 1024;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Generator {
     pub(super) threads: Option<u16>,
-    pub(super) precision: Precision,
+    pub(super) wait_mode: WaitMode,
     /// In per cent, as it is written.
     pub(super) tolerance: f64,
     pub(super) on_disk_full: OnDiskFull,
@@ -17,8 +17,8 @@ pub struct Generator {
 
 impl Default for Generator {
     fn default() -> Self {
-        let (precision, on_disk_full) = (Precision::Spin, OnDiskFull::Continue);
-        Self { threads: None, precision, tolerance: 100.0 * Self::TOLERANCE, on_disk_full }
+        let (wait_mode, on_disk_full) = (WaitMode::Spin, OnDiskFull::Continue);
+        Self { threads: None, wait_mode, tolerance: 100.0 * Self::TOLERANCE, on_disk_full }
     }
 }
 
@@ -42,8 +42,8 @@ impl Generator {
 
     /// The same, waiting so.
     #[must_use]
-    pub fn with_precision(self, precision: Precision) -> Self {
-        Self { precision, ..self }
+    pub fn with_wait_mode(self, wait_mode: WaitMode) -> Self {
+        Self { wait_mode, ..self }
     }
 
     /// The same with so much of a run's percentiles tolerated as its own doing, in per cent of them.
@@ -70,8 +70,8 @@ impl Generator {
     }
 
     /// How they wait for the next launch.
-    pub fn precision(&self) -> Precision {
-        self.precision
+    pub fn wait_mode(&self) -> WaitMode {
+        self.wait_mode
     }
 
     /// What is done where the disk takes no more of what is recorded.
@@ -98,7 +98,7 @@ offered_base::named! {
 
 offered_base::named! {
     /// How a thread waits for its next launch.
-    pub enum Precision {
+    pub enum WaitMode {
         /// Sleeps to shortly before it, then spins: within microseconds, for processor time.
         Spin = "spin",
         /// Only sleeps: some tens of microseconds late, for almost nothing.

@@ -55,7 +55,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use address::Address;
-pub use generator::{Generator, OnDiskFull, Precision};
+pub use generator::{Generator, OnDiskFull, WaitMode};
 pub use login::{Encryption, Login};
 pub use mix::Mix;
 pub use names::Single;

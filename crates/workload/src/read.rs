@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::check::{Misfit, Place};
-use super::{Draft, Generator, Late, Observe, OnDiskFull, Policies, Precision, Request, Scrape, Sessions, Workload};
+use super::{Draft, Generator, Late, Observe, OnDiskFull, Policies, WaitMode, Request, Scrape, Sessions, Workload};
 use crate::catalogue::Catalogue;
 use crate::template::Template;
 use crate::threshold::Threshold;
@@ -221,9 +221,9 @@ fn thresholds(value: &Value<'_>) -> Result<Vec<Threshold>, Mistake> {
 
 fn generator(value: &Value<'_>) -> Result<Generator, Mistake> {
     let table = value.table(&shape::GENERATOR)?;
-    let precision = table.named("precision")?.unwrap_or(Precision::Spin);
+    let wait_mode = table.named("wait")?.unwrap_or(WaitMode::Spin);
     let on_disk_full = table.named("on_disk_full")?.unwrap_or(OnDiskFull::Continue);
-    let mut generator = Generator::default().with_precision(precision).with_on_disk_full(on_disk_full);
+    let mut generator = Generator::default().with_wait_mode(wait_mode).with_on_disk_full(on_disk_full);
     if let Some(tolerance) = table.get("tolerance") {
         let text = tolerance.text()?;
         let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse().ok());

@@ -10,18 +10,18 @@ pub struct Server {
     pub(super) servers: u32,
     pub(super) discipline: Policy,
     pub(super) service: Distribution,
-    pub(super) room: Option<u32>,
+    pub(super) capacity: Option<u32>,
 }
 
 impl Server {
-    /// So many servers that work by this discipline, with room for any number of requests.
+    /// So many servers that work by this discipline, with capacity for any number of requests.
     ///
     /// # Errors
     /// No servers.
     pub fn new(servers: u32, discipline: Policy, service: Distribution) -> Result<Self, InvalidValue> {
         match servers {
             0 => Err(InvalidValue::new("there must be at least 1 server")),
-            _ => Ok(Self { servers, discipline, service, room: None }),
+            _ => Ok(Self { servers, discipline, service, capacity: None }),
         }
     }
 
@@ -41,8 +41,8 @@ impl Server {
     }
 
     /// Room for so many requests, those being served included; who finds it full is refused. `None`: for any number.
-    pub fn room(&self) -> Option<u32> {
-        self.room
+    pub fn capacity(&self) -> Option<u32> {
+        self.capacity
     }
 }
 
@@ -65,7 +65,7 @@ impl Station {
         self.visits
     }
 
-    /// Who works there; the service law is that of one visit, and there is room for everybody.
+    /// Who works there; the service law is that of one visit, and there is capacity for everybody.
     pub fn server(&self) -> &Server {
         &self.server
     }

@@ -76,7 +76,7 @@ enum Kind {
 }
 
 use crate::script::{AtEnd, OnFailure, Order, Per, Unit, When};
-use crate::{OnDiskFull, Precision, Protocol, Reuse};
+use crate::{OnDiskFull, WaitMode, Protocol, Reuse};
 use offered_schedule::Opening;
 use offered_schedule::{Start, Visitor};
 
@@ -364,7 +364,7 @@ pub(super) static REPLAY: Shape = shape(
             "Each request at its instant (default), each session at its instant, or users who take one session after another.",
         ),
         key(
-            "stamps",
+            "timestamps",
             Choice(&STAMPS),
             "Whether the launches of each second are spread over it. Default: where the log's stamps are whole seconds.",
         ),
@@ -515,7 +515,7 @@ pub(super) static SERVER: Shape = shape(
             Kind::Distribution,
             "The law of the work of a request. Needed, but where all requests bring work of their own.",
         ),
-        key("room", Whole(1, MAX_WHOLE), "At most so many in the system; the others are refused."),
+        key("capacity", Whole(1, MAX_WHOLE), "At most so many in the system; the others are refused."),
     ],
 );
 
@@ -591,7 +591,7 @@ pub(super) static GENERATOR: Shape = shape(
     "The threads that launch.",
     &[
         key("threads", Whole(1, 1024), "Default: as many as the rate needs."),
-        key("precision", Choice(Precision::NAMES), "How a thread waits for the next instant. Default \"spin\"."),
+        key("wait", Choice(WaitMode::NAMES), "How a thread waits for the next instant. Default \"spin\"."),
         key(
             "tolerance",
             Form(r"^\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*%$"),

@@ -18,7 +18,7 @@ use super::script::{
 };
 use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use offered_schedule::{Closed, Opening, Pace, Sessions, Start, Visitor};
-use super::{Call, Descriptors, Draft, Generator, Late, OnDiskFull, Policies, Precision, Protocol, Request, Reuse, Scrape, Server, Sql, Statement, Station, Target, Tls, Workload};
+use super::{Call, Descriptors, Draft, Generator, Late, OnDiskFull, Policies, WaitMode, Protocol, Request, Reuse, Scrape, Server, Sql, Statement, Station, Target, Tls, Workload};
 use offered_schedule::arrivals::Schedule;
 use crate::catalogue::OneOf;
 use offered_schedule::Count;
@@ -197,7 +197,7 @@ pub fn sessions_to_toml(sessions: &Sessions) -> String {
                 let said = Pairs::default().text("trace", replay.trace().file());
                 let said = said.when(replay.speed() != 1.0, |said| said.raw("speed", written_number(replay.speed())));
                 // Whole seconds are spread over unless it is written that they are not.
-                let said = said.when(replay.trace().has_whole_seconds(), |said| said.text("stamps", "as-recorded"));
+                let said = said.when(replay.trace().has_whole_seconds(), |said| said.text("timestamps", "as-recorded"));
                 (
                     "replay",
                     match replay.way() {
@@ -337,7 +337,7 @@ fn credentials(auth: &Auth) -> String {
 }
 
 fn of_server(server: &Server) -> Vec<Pair> {
-    works(Pairs::default(), server).maybe(server.room, |said, room| said.raw("room", room)).0
+    works(Pairs::default(), server).maybe(server.capacity, |said, capacity| said.raw("capacity", capacity)).0
 }
 
 fn of_scrape(scrape: &Scrape) -> Vec<Pair> {
@@ -363,8 +363,8 @@ fn works(said: Pairs, server: &Server) -> Pairs {
 
 fn of_generator(generator: Generator) -> Vec<Pair> {
     let said = Pairs::default().maybe(generator.threads, |said, threads| said.raw("threads", threads));
-    let precision = generator.precision;
-    let said = said.when(precision != Precision::Spin, |said| said.text("precision", precision));
+    let wait_mode = generator.wait_mode;
+    let said = said.when(wait_mode != WaitMode::Spin, |said| said.text("wait", wait_mode));
     let tolerated = generator.tolerance != Generator::default().tolerance;
     let said = said.when(tolerated, |said| said.text("tolerance", format!("{}%", generator.tolerance)));
     let on_disk_full = generator.on_disk_full;

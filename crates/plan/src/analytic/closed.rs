@@ -28,8 +28,8 @@ pub(super) fn solve(
         let known = SteadyState::at(mean, rate, rate * mean, "Little's law", "Little 1961");
         return Ok(Finding::known(model, known, "every request has its own server, so none waits"));
     }
-    if server.room().is_some_and(|room| u64::from(room) < users) {
-        return Ok(Finding::none(model, "limited room in a closed system"));
+    if server.capacity().is_some_and(|capacity| u64::from(capacity) < users) {
+        return Ok(Finding::none(model, "limited capacity in a closed system"));
     }
     let insensitive = discipline == Policy::Ps(None) || (discipline == Policy::Lcfs { preemptive: true } && m == 1);
     let blind = matches!(discipline, Policy::Fcfs | Policy::Lcfs { .. });
@@ -116,7 +116,7 @@ pub(super) fn spread(
     service: &Service,
 ) -> Option<(Option<f64>, RequestStream)> {
     let (m, discipline) = (server.servers(), server.discipline());
-    let is_full = server.room().is_some_and(|room| u64::from(room) < users);
+    let is_full = server.capacity().is_some_and(|capacity| u64::from(capacity) < users);
     if !exponential_think || think == 0.0 || is_full || users > MAX_STREAM_USERS {
         return None;
     }

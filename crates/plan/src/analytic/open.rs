@@ -27,8 +27,8 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
             SteadyState { sdev: Some(own), ..SteadyState::at(mean, rate, rate * mean, "M/G/infinity", "Takacs 1962") };
         return Ok(Finding::known("M/G/infinity", known, "every request has its own server, so none waits"));
     }
-    if let Some(room) = server.room() {
-        return limited(rate, u64::from(room), server, service);
+    if let Some(capacity) = server.capacity() {
+        return limited(rate, u64::from(capacity), server, service);
     }
     below_one(load)?;
     let known = |response: f64, method, source| SteadyState::at(response, rate, load, method, source);
@@ -130,17 +130,17 @@ fn without_mean(model: String, rate: f64, load: f64) -> Finding {
     )
 }
 
-fn limited(rate: f64, room: u64, server: &Server, service: &Service) -> Result<Finding, Error> {
+fn limited(rate: f64, capacity: u64, server: &Server, service: &Service) -> Result<Finding, Error> {
     let m = server.servers();
-    let loss = room == u64::from(m);
+    let loss = capacity == u64::from(m);
     let symmetric = matches!(server.discipline(), Policy::Fcfs | Policy::Lcfs { .. } | Policy::Ps(None));
     if !(service.is_exponential() && symmetric || loss) {
         return Ok(Finding::none(
-            format!("M/G/{m}/{room}"),
-            "limited room with this service distribution and discipline",
+            format!("M/G/{m}/{capacity}"),
+            "limited capacity with this service distribution and discipline",
         ));
     }
-    let answer = finite::solve(m, room, service.mean(), rate)?;
+    let answer = finite::solve(m, capacity, service.mean(), rate)?;
     let known = SteadyState {
         rejected_share: Some(answer.rejected_share),
         ..SteadyState::at(
@@ -151,11 +151,13 @@ fn limited(rate: f64, room: u64, server: &Server, service: &Service) -> Result<F
             "Kleinrock 1975, section 3.6",
         )
     };
-    let model = if loss { format!("M/G/{m}/{m}") } else { format!("M/M/{m}/{room}") };
+    let model = if loss { format!("M/G/{m}/{m}") } else { format!("M/M/{m}/{capacity}") };
     Ok(Finding::known(
         model,
         known,
-        format!("Poisson arrivals; an arrival that finds {room} requests in the system is rejected and not retried"),
+        format!(
+            "Poisson arrivals; an arrival that finds {capacity} requests in the system is rejected and not retried"
+        ),
     ))
 }
 

@@ -30,8 +30,8 @@ pub(super) fn solve(
         let known = SteadyState::at(mean, rate, rate * mean, "product form", SCHROEDER);
         return Ok(Finding::known(model, known, "every request has its own server, so none waits"));
     }
-    if server.room().is_some() {
-        return Ok(Finding::none(model, "limited room in a partly-open system"));
+    if server.capacity().is_some() {
+        return Ok(Finding::none(model, "limited capacity in a partly-open system"));
     }
     crate::error::below_one(load)?;
     let insensitive = discipline == Policy::Ps(None) || (discipline == Policy::Lcfs { preemptive: true } && m == 1);

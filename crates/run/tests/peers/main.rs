@@ -57,7 +57,7 @@ fn run_requests(count: usize, target: &str, request: &str, stop: Option<mpsc::Re
     let duration = 10 * count;
     let text = format!(
         "duration = \"{duration}ms\"\narrivals.open = {{ rate = \"100/s\", process = \"constant\" }}\n\
-         generator = {{ threads = 1, precision = \"sleep\" }}\n\
+         generator = {{ threads = 1, wait = \"sleep\" }}\n\
          [target]\nconnect_timeout = \"20s\"\n{target}\n[[request]]\n{request}\n"
     );
     let workload = Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap_or_else(|why| panic!("{why}"));

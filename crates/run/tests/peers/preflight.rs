@@ -20,7 +20,7 @@ use crate::tls::{config, own};
 fn generator(target: &str) -> Generator {
     let text = format!(
         "duration = \"300ms\"\narrivals.open = {{ rate = \"100/s\", process = \"constant\" }}\n\
-         generator = {{ threads = 1, precision = \"sleep\" }}\n[target]\nconnect_timeout = \"20s\"\n{target}\n"
+         generator = {{ threads = 1, wait = \"sleep\" }}\n[target]\nconnect_timeout = \"20s\"\n{target}\n"
     );
     let workload = Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap_or_else(|why| panic!("{why}"));
     Generator::new(workload, Share::ALL, Load::Target).unwrap_or_else(|why| panic!("{why}"))

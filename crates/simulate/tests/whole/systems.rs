@@ -152,7 +152,7 @@ impl SimulationObserver for LastAnswer<'_> {
 #[test]
 fn limited_room_rejects_as_erlang_computes() {
     // M/M/1/5 at load 1.2: P(full) = (1 - r) r^5 / (1 - r^6).
-    let text = format!("arrivals.open = {{ rate = \"120/s\" }}\n{}room = 5\n", server("fcfs", EXPONENTIAL));
+    let text = format!("arrivals.open = {{ rate = \"120/s\" }}\n{}capacity = 5\n", server("fcfs", EXPONENTIAL));
     let lost = (1.0 - 1.2) * 1.2f64.powi(5) / (1.0 - 1.2f64.powi(6));
     let answer = run(&text, 500_000);
     holds("refused", answer.summary.rejected, lost, 0.02);

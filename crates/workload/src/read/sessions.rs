@@ -89,7 +89,7 @@ impl Reader<'_> {
                 None => Way::Open,
             },
         };
-        if spread(table.get("stamps"), &trace)? {
+        if spread(table.get("timestamps"), &trace)? {
             trace.spread(seed);
         }
         let factor = speed.as_ref().map_or(Ok(1.0), Value::number)?;

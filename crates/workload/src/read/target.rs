@@ -83,8 +83,8 @@ impl Reader<'_> {
     /// A server; where all requests bring work of their own, nothing need be said of it.
     pub(super) fn server(&self, value: &Value<'_>, all_bring_work: bool) -> Result<Server, Mistake> {
         let table = value.table(&shape::SERVER)?;
-        let room = table.get("room").map(|v| small(&v, v.count()?)).transpose()?;
-        Ok(Server { room, ..self.works(&table, all_bring_work)? })
+        let capacity = table.get("capacity").map(|v| small(&v, v.count()?)).transpose()?;
+        Ok(Server { capacity, ..self.works(&table, all_bring_work)? })
     }
 
     /// What a server and a station have in common.
@@ -95,7 +95,7 @@ impl Reader<'_> {
             None if all_bring_work => Distribution::constant(0.0).expect("zero is a constant"),
             _ => self.law(&table.need("service", "{ exponential = \"10ms\" }")?)?,
         };
-        Ok(Server { servers, discipline, service, room: None })
+        Ok(Server { servers, discipline, service, capacity: None })
     }
 
     pub(super) fn stations(&self, root: &Table<'_>) -> Result<Vec<Station>, Mistake> {

@@ -111,8 +111,8 @@ fn launches_of_one_second_are_spread_over_it_unless_told_otherwise() {
         // The mean of 40 uniform instants has a standard deviation of 46 ms.
         assert!((mean - 500.0).abs() < 200.0, "{mean}");
     }
-    assert_eq!(spread, instants("trace = \"seconds.trace\", stamps = \"spread\""), "the seed decides");
-    let kept = instants("trace = \"seconds.trace\", stamps = \"as-recorded\"");
+    assert_eq!(spread, instants("trace = \"seconds.trace\", timestamps = \"spread\""), "the seed decides");
+    let kept = instants("trace = \"seconds.trace\", timestamps = \"as-recorded\"");
     assert_eq!((kept[0], kept[39], kept[40], kept[119]), (0, 0, 1000, 2000));
     // What is written to the millisecond is left alone.
     assert_eq!(instants("trace = \"day.trace\"")[3], 12_500);
@@ -121,8 +121,8 @@ fn launches_of_one_second_are_spread_over_it_unless_told_otherwise() {
 #[test]
 fn what_is_wrong_is_said_with_its_place() {
     for (replay, part) in [
-        ("trace = \"day.trace\", stamps = \"spread\"", "nothing to spread"),
-        ("trace = \"seconds.trace\", stamps = \"sperad\"", "did you mean `spread`"),
+        ("trace = \"day.trace\", timestamps = \"spread\"", "nothing to spread"),
+        ("trace = \"seconds.trace\", timestamps = \"sperad\"", "did you mean `spread`"),
         ("trace = \"none.trace\"", "cannot read `none.trace`"),
         ("trace = \"bad.trace\"", "bad.trace:3: request 1 has not been named yet"),
         ("trace = \"day.trace\", speed = 0", "above zero"),

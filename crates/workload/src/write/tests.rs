@@ -174,8 +174,8 @@ fn replay() -> impl Strategy<Value = String> {
     let trace = select(vec![
         "\"day.trace\"",
         "\"seconds.trace\"",
-        "\"seconds.trace\", stamps = \"spread\"",
-        "\"seconds.trace\", stamps = \"as-recorded\"",
+        "\"seconds.trace\", timestamps = \"spread\"",
+        "\"seconds.trace\", timestamps = \"as-recorded\"",
     ]);
     (trace, 0.1f64..9.0, way)
         .prop_map(|(trace, speed, way)| format!("replay = {{ trace = {trace}, speed = {speed:?}{way} }}"))
@@ -259,9 +259,9 @@ fn served() -> impl Strategy<Value = String> {
     let name = || select(vec!["fcfs", "ps", "ps:16", "rr:10ms", "sejf:0.5", "lcfs-preemptive", "infinite"]);
     prop_oneof![
         Just(String::new()),
-        (1u32..9, name(), law(), prop::option::of(1u32..99)).prop_map(|(m, name, law, room)| {
-            let room = room.map_or(String::new(), |room| format!("room = {room}\n"));
-            format!("\n[server]\nservers = {m}\ndiscipline = \"{name}\"\nservice = {law}\n{room}")
+        (1u32..9, name(), law(), prop::option::of(1u32..99)).prop_map(|(m, name, law, capacity)| {
+            let capacity = capacity.map_or(String::new(), |capacity| format!("capacity = {capacity}\n"));
+            format!("\n[server]\nservers = {m}\ndiscipline = \"{name}\"\nservice = {law}\n{capacity}")
         }),
         (1u32..9, name(), law(), 0.1f64..9.0).prop_map(|(m, name, law, visits)| {
             format!(
@@ -378,7 +378,7 @@ fn general() -> impl Strategy<Value = String> {
         } else {
             ""
         };
-        text += if sleep { "generator = { threads = 3, precision = \"sleep\", tolerance = \"7.5%\" }\n" } else { "" };
+        text += if sleep { "generator = { threads = 3, wait = \"sleep\", tolerance = \"7.5%\" }\n" } else { "" };
         text
     })
 }
