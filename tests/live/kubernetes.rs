@@ -269,7 +269,7 @@ fn killed_and_frozen_pods_are_accounted_for() -> Tested {
         let whole = alone(folder.path(), &shop);
         assert_eq!(meant(&run), whole, "what nobody launched is known to the nanosecond");
         let events = read(&run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
-        let (gone, made): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.error == Some(Reason::Gone));
+        let (gone, made): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.error == Some(Reason::WorkerLost));
         assert!(!gone.is_empty() && gone.iter().all(|event| event.session % 4 == 1), "of worker 2 alone");
         let last = whole.iter().filter(|((session, _), _)| session % 4 == 1).map(|(_, meant)| *meant).max();
         let taken_up = made.iter().filter(|event| event.session % 4 == 1).map(|event| Nanos(event.intended.0)).max();
@@ -455,7 +455,7 @@ fn a_pod_killed_while_waiting_rejoins() -> Tested {
         fs::write(&file, one).unwrap();
         cluster.kubectl(&["apply", "-f", file.to_str().unwrap()]);
         let run = cluster.run("shop");
-        soon(|| run.join("meeting/ready-1.json").exists().then_some(())).expect("the first is ready");
+        soon(|| run.join("rendezvous/ready-1.json").exists().then_some(())).expect("the first is ready");
         kill_process(worker(0), Signal::KILL).unwrap();
         let pods = || cluster.kubectl(&["get", "pods", "-o", "name"]).lines().count();
         soon(|| (pods() == 2).then_some(())).expect("the Job has started it again");
@@ -464,7 +464,7 @@ fn a_pod_killed_while_waiting_rejoins() -> Tested {
         let logs = cluster.kubectl(&["logs", "-l", "app.kubernetes.io/instance=shop", "--prefix"]);
         assert_eq!(meant(&run), alone(folder.path(), &shop), "what nobody launched is known to the nanosecond");
         let events = read(&run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
-        let gone: Vec<_> = events.iter().filter(|event| event.error == Some(Reason::Gone)).collect();
+        let gone: Vec<_> = events.iter().filter(|event| event.error == Some(Reason::WorkerLost)).collect();
         assert!(!gone.is_empty() && gone.iter().all(|event| event.session % 2 == 0), "of the first: {logs}");
         let sent = events.iter().filter(|event| event.sent.is_some()).count();
         assert!(events.iter().any(|event| event.session % 2 == 0 && event.sent.is_some()), "and it takes its part up");

@@ -242,7 +242,7 @@ fn a_killed_worker_leaves_its_parts_and_is_resumed() -> Tested {
     let _ = other.end();
     let again = store.worker("2/2", &load);
     let twice = twice.end();
-    assert!(twice.code == Some(2) && twice.stderr.contains("worker 1/2 is there already"), "{twice:?}");
+    assert!(twice.code == Some(2) && twice.stderr.contains("worker 1/2 exists already"), "{twice:?}");
     let again = well(again);
     assert!(again.stdout.contains("recorded in s3://bucket/runs/7/worker-2-of-2.2"), "{again:?}");
     well(one);
@@ -317,7 +317,7 @@ fn workers_that_cannot_start_get_a_reason() -> Tested {
         assert!(matches!(ended.code, Some(1 | 2)) && ended.stderr.contains("has another workload"), "{ended:?}");
     }
     let late = store.worker("1/2", &["--open", "100/s"]).end();
-    assert!(late.code == Some(1) && late.stderr.contains("was called off"), "{late:?}");
+    assert!(late.code == Some(1) && late.stderr.contains("was cancelled"), "{late:?}");
     assert!(store.is_tidy(), "nothing is left of them");
     store.stop();
     Ok(())
@@ -364,7 +364,7 @@ fn stores_without_conditional_writes_are_refused() {
     ]);
     worker.env("AWS_ACCESS_KEY_ID", "ours").env("AWS_SECRET_ACCESS_KEY", "secret").env("AWS_ENDPOINT_URL", endpoint);
     let ended = Process::start(worker).end();
-    assert!(ended.code == Some(1) && ended.stderr.contains("overwrites what is there"), "{ended:?}");
+    assert!(ended.code == Some(1) && ended.stderr.contains("overwrites existing objects"), "{ended:?}");
     server.stop().unwrap();
 }
 

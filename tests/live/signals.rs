@@ -168,7 +168,7 @@ fn a_run_whose_directory_vanishes_fails_with_one_line() {
     let ended = process.end();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
     let last = ended.stderr.lines().last().unwrap_or_default();
-    assert!(last.starts_with("error: ") && last.contains(" events could not be kept: cannot create"), "{ended:?}");
+    assert!(last.starts_with("error: ") && last.contains(" events could not be written: cannot create"), "{ended:?}");
     assert_eq!(ended.stderr.matches("error: ").count(), 1, "{ended:?}");
 }
 
@@ -203,7 +203,7 @@ fn a_full_disk_is_reported_and_lost_events_are_counted() {
     assert_eq!(kept.notes, [Note::Killed]);
     let missing = told["total_requests"].as_u64().unwrap() - kept.events.launches();
     assert!(missing > 100, "{missing}");
-    let last = format!("error: {missing} events could not be kept: cannot create ");
+    let last = format!("error: {missing} events could not be written: cannot create ");
     assert!(ended.stderr.contains(&last) && ended.stderr.contains("part-0001.parquet.tmp"), "{ended:?}");
     // The server received all of them.
     assert_eq!(told["total_requests"].as_u64(), Some(seen(&folder.path().join("seen.csv")).len() as u64));

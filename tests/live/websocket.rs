@@ -73,12 +73,12 @@ fn timeouts_closes_and_refusals_are_distinguished() -> Tested {
     let drop = ask(&url, "[[request]]\nwebsocket = { send = \"drop\", await = \"said\" }");
     drop.all(Outcome::Reset, "closed by the server (4001 as asked)");
     let hush = ask(&format!("{url}\nresponse_timeout = \"200ms\""), "[[request]]\nwebsocket = { send = \"hush\" }");
-    hush.all(Outcome::Timeout, "nothing of what was awaited");
+    hush.all(Outcome::Timeout, "no expected message");
     let other = ask(
         &format!("{url}\nresponse_timeout = \"200ms\""),
         "[[request]]\nwebsocket = { send = \"x\", await = \"^never$\" }",
     );
-    other.all(Outcome::Timeout, "nothing of what was awaited");
+    other.all(Outcome::Timeout, "no expected message");
     assert!(other.events.iter().all(|event| event.bytes_in > 0));
     let forbidden = ask(&url, "[[request]]\nget = \"/forbidden\"\nwebsocket = { send = \"x\" }");
     assert_eq!(forbidden.count(Outcome::HttpError), forbidden.events.len(), "{}", forbidden.json["outcomes"]);

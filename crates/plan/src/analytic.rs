@@ -81,7 +81,7 @@ pub struct SteadyState {
     pub percentiles: Option<Percentiles>,
     /// Regularity of the request stream of a closed system; `None` where no formula is known.
     pub request_stream: Option<RequestStream>,
-    /// Share of arrivals rejected, 0 to 1; `None` where the room is unlimited.
+    /// Share of arrivals rejected, 0 to 1; `None` where the capacity is unlimited.
     pub rejected_share: Option<f64>,
     /// Metrics of each station of a network; empty for a single station.
     pub stations: Vec<StationMetrics>,

@@ -143,9 +143,9 @@ impl RequestDecoder {
 
     fn head<'a, 'i: 'a>(&'a mut self, input: &mut &'i [u8]) -> Result<Option<Part<'a>>, RequestError> {
         let before = self.partial_head.len();
-        let room = MAX_HEAD - before;
-        let fresh = &input[..input.len().min(room)];
-        let is_full = input.len() >= room;
+        let available = MAX_HEAD - before;
+        let fresh = &input[..input.len().min(available)];
+        let is_full = input.len() >= available;
         let found = if before == 0 {
             let found = parse(fresh)?;
             if found.is_none() {

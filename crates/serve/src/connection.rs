@@ -389,7 +389,7 @@ impl Request {
         is_worth
     }
 
-    /// Responds with 503, since there was no room for its job.
+    /// Responds with 503, since the system was full.
     pub(crate) fn reject(&mut self, now: Instant) {
         self.response = Response::Status(503);
         self.ready(now);

@@ -50,7 +50,7 @@ pub(crate) struct EventLoop {
     routes: Routes,
     files: Option<Files>,
     seed: Seed,
-    room: Option<u32>,
+    capacity: Option<u32>,
     spin: Nanos,
     accounting: Accounting,
     /// Connections with something to write.
@@ -85,7 +85,7 @@ impl EventLoop {
             routes: options.routes,
             files: options.files,
             seed: options.seed,
-            room: options.room,
+            capacity: options.capacity,
             spin: options.spin,
             timestamps: accounting.recorder.is_some().then(ReceiveTimestamps::new),
             accounting,
@@ -264,7 +264,7 @@ impl EventLoop {
         let Some(work) = request.asked else { return self.finish_job(owner, now) };
         let number = self.accounting.summary.jobs;
         self.accounting.summary.jobs += 1;
-        if self.room.is_some_and(|room| self.jobs.len() >= room as usize) {
+        if self.capacity.is_some_and(|capacity| self.jobs.len() >= capacity as usize) {
             request.reject(now);
             return self.writable.push(owner.slot);
         }

@@ -100,7 +100,7 @@ pub struct Options {
     pub discipline: Box<dyn Discipline + Send>,
     /// Maximum number of jobs in the system, including those in service; further jobs get 503 at once. `None`:
     /// unlimited.
-    pub room: Option<u32>,
+    pub capacity: Option<u32>,
     /// Distribution of the work, in seconds, of jobs whose request and path do not determine it.
     pub service: Distribution,
     /// Known paths. A job's class is the index of its request; jobs of unknown paths form the class after the last.
@@ -126,12 +126,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with a free port of 127.0.0.1, unlimited room, a thread that sleeps, and no record.
+    /// Options with a free port of 127.0.0.1, unlimited capacity, a thread that sleeps, and no record.
     pub fn new(discipline: Box<dyn Discipline + Send>, service: Distribution, seed: Seed) -> Self {
         Self {
             listen: "127.0.0.1:0".parse().expect("an address"),
             discipline,
-            room: None,
+            capacity: None,
             service,
             routes: Routes::default(),
             files: None,
@@ -149,7 +149,7 @@ impl Options {
 pub struct Summary {
     /// Requests received completely.
     pub requests: u64,
-    /// Requests that were jobs, including those rejected for lack of room.
+    /// Requests that were jobs, including those rejected because the system was full.
     pub jobs: u64,
     /// Responses sent completely, including those to malformed requests.
     pub completed: u64,

@@ -413,7 +413,7 @@ fn jobs_complete_at_the_disciplines_times_even_if_the_loop_is_late() {
 
 #[test]
 fn requests_without_room_get_503_at_once() {
-    let server = Server::start(Options { room: Some(1), ..options(Fcfs::new(1)) }).unwrap();
+    let server = Server::start(Options { capacity: Some(1), ..options(Fcfs::new(1)) }).unwrap();
     let back = response_to(&server, get("/?work_ms=20") + &get("/") + &last("/status/204"));
     let full = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 24\r\n\r\n503 Service Unavailable\n";
     assert_eq!(back, [OK, full, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"].concat());

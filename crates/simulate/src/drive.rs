@@ -136,17 +136,17 @@ impl<'a> PrefetchedDemands<'a> {
 pub struct SimulatedServer<D> {
     discipline: D,
     /// Maximum number of requests in the system, including those in service.
-    room: usize,
+    capacity: usize,
     /// Requests in the system and their classes. The index is the job's id; entries listed in `free` are stale.
     inside: Vec<(Launch, u16)>,
     free: Vec<usize>,
 }
 
 impl<D: Discipline> SimulatedServer<D> {
-    /// An empty server with room for `room` requests; `None` means unlimited.
-    pub fn new(discipline: D, room: Option<u32>) -> Self {
-        let room = room.map_or(usize::MAX, |room| room as usize);
-        Self { discipline, room, inside: Vec::new(), free: Vec::new() }
+    /// An empty server for at most `capacity` requests; `None` means unlimited.
+    pub fn new(discipline: D, capacity: Option<u32>) -> Self {
+        let capacity = capacity.map_or(usize::MAX, |capacity| capacity as usize);
+        Self { discipline, capacity, inside: Vec::new(), free: Vec::new() }
     }
 
     /// Unfinished requests, with their classes.
@@ -156,14 +156,14 @@ impl<D: Discipline> SimulatedServer<D> {
         self.inside.iter().zip(inside).filter_map(|(launch, inside)| inside.then_some(*launch))
     }
 
-    /// Stores a request and returns its index; `None` when there is no room.
+    /// Stores a request and returns its index; `None` when the system is full.
     #[inline]
     fn admit(&mut self, launch: Launch, class: u16) -> Option<usize> {
         if let Some(place) = self.free.pop() {
             self.inside[place] = (launch, class);
             return Some(place);
         }
-        (self.inside.len() < self.room).then(|| {
+        (self.inside.len() < self.capacity).then(|| {
             self.inside.push((launch, class));
             self.inside.len() - 1
         })
@@ -180,7 +180,7 @@ impl<D: Discipline> SimulatedServer<D> {
 pub trait SimulationObserver {
     /// A request entered the system.
     fn arrived(&mut self, now: Instant);
-    /// A request found no room. `after` says whether its session continues.
+    /// A request was rejected because the system was full. `after` says whether its session continues.
     fn rejected(&mut self, launch: Launch, class: u16, after: After);
     /// A request completed. `after` says whether its session continues. [`ControlFlow::Break`] pauses the simulation,
     /// which can be resumed.

@@ -136,7 +136,7 @@ pub struct Summary {
     pub utilisation: Estimate,
     /// E\[N\], mean number of requests in the system.
     pub in_system: Estimate,
-    /// Share of requests rejected because there was no room, 0 to 1.
+    /// Share of requests rejected because the system was full, 0 to 1.
     pub rejected: Estimate,
     /// Mean (seconds) and C2 of the service demands of completed jobs.
     pub realised_work: (f64, f64),

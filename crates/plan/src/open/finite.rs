@@ -1,4 +1,4 @@
-//! M/M/m/K: Poisson arrivals, exponential service, m servers and room for K requests in total; further arrivals are
+//! M/M/m/K: Poisson arrivals, exponential service, m servers and at most K requests in the system; further arrivals are
 //! rejected.
 //!
 //! Source: Kleinrock 1975, section 3.6. K = m is Erlang's loss system (Erlang B).
@@ -22,26 +22,26 @@ pub struct LossMetrics {
     pub utilisation: f64,
 }
 
-/// Exact solution for `servers` servers and room for `room` requests in total, including those in service. `service` is
+/// Exact solution for `servers` servers and at most `capacity` requests in the system, including those in service. `service` is
 /// in seconds, `rate` in requests per second.
 ///
 /// # Errors
 /// There are no servers, fewer places than servers, or the rate or the service time is not above zero.
-pub fn solve(servers: u32, room: u64, service: f64, rate: f64) -> Result<LossMetrics, Error> {
+pub fn solve(servers: u32, capacity: u64, service: f64, rate: f64) -> Result<LossMetrics, Error> {
     let m = some("the number of servers", u64::from(servers))?;
     positive("the service time", service)?;
     positive("the rate", rate)?;
-    if room < u64::from(servers) {
+    if capacity < u64::from(servers) {
         return Err(Error::Unsupported(format!(
-            "room for {room} requests leaves some of {servers} servers unused; set the room to at least {servers}"
+            "a capacity of {capacity} requests leaves some of {servers} servers unused; set it to at least {servers}"
         )));
     }
-    let p = stationary(room as usize, |_| rate, |n| (n as f64).min(m) / service);
+    let p = stationary(capacity as usize, |_| rate, |n| (n as f64).min(m) / service);
     let in_system: f64 = p.iter().enumerate().map(|(n, p)| n as f64 * p).sum();
     let busy: f64 = p.iter().enumerate().map(|(n, p)| (n as f64).min(m) * p).sum();
     let throughput = busy / service;
     Ok(LossMetrics {
-        rejected_share: p[room as usize],
+        rejected_share: p[capacity as usize],
         throughput,
         response: in_system / throughput,
         in_system,

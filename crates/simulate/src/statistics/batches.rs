@@ -43,7 +43,7 @@ pub(super) struct Batch {
     pub(super) present: f64,
     /// The integral over time of the number of busy servers, in server nanoseconds.
     pub(super) busy: f64,
-    /// Number of requests rejected because there was no room.
+    /// Number of requests rejected because the system was full.
     pub(super) rejected: u64,
     /// Sum of the demands of completed jobs, and of their squares; nanoseconds.
     pub(super) work: f64,
