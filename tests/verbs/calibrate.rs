@@ -22,14 +22,14 @@ fn the_result_is_saved_and_printed() {
     let kept = std::fs::read_to_string(state.path().join("offered/calibration.json")).unwrap();
     assert_eq!(found, serde_json::from_str::<Value>(&kept).unwrap());
     assert_eq!(found["schema"], "offered.calibrate/1");
-    let rows = found["launches"].as_array().unwrap();
+    let rows = found["open_runs"].as_array().unwrap();
     assert_eq!(rows.len(), 6);
     for row in rows {
         let figure = |key: &str| row[key].as_f64().unwrap();
-        assert!(figure("sent_per_s") > 0.0 && figure("lateness_p50_us") <= figure("lateness_p99_us"), "{row}");
+        assert!(figure("sent_rate_per_s") > 0.0 && figure("lateness_p50_us") <= figure("lateness_p99_us"), "{row}");
         assert!(figure("lateness_p99_us") <= figure("lateness_max_us"), "{row}");
     }
-    assert!(found["highest_rate_per_s"].as_f64().unwrap() > 0.0);
+    assert!(found["max_rate_per_s"].as_f64().unwrap() > 0.0);
     assert!(found["cpu_us_per_request"].as_f64().unwrap() > 0.0);
 }
 
@@ -39,9 +39,9 @@ fn warned(machine: &str, rate: f64) -> String {
     let folder = state.path().join("offered");
     std::fs::create_dir(&folder).unwrap();
     let found = json!({
-        "schema": "offered.calibrate/1", "version": "0", "measured_unix_s": 0, "launches": [],
-        "machine": machine, "cores": std::thread::available_parallelism().unwrap(),
-        "highest_rate_per_s": rate, "cpu_us_per_request": 6.0
+        "schema": "offered.calibrate/1", "version": "0", "measured_unix_s": 0, "open_runs": [],
+        "machine": machine, "processors": std::thread::available_parallelism().unwrap(),
+        "max_rate_per_s": rate, "cpu_us_per_request": 6.0
     });
     std::fs::write(folder.join("calibration.json"), found.to_string()).unwrap();
     let args = ["run", "http://127.0.0.1:9/", "--open", "1000/s", "--duration", "2s", "--seed", "1", "--dry-run"];

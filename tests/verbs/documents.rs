@@ -189,10 +189,10 @@ fn sites_and_reports() {
 
 #[test]
 fn calibrations() {
-    let text = "{\n  \"schema\": \"offered.calibrate/1\",\n  \"version\": \"0\", \"measured_unix_s\": 7, \"machine\": \"a\", \"cores\": 2,
-        \"launches\": [{ \"precision\": \"spin\", \"rate_per_s\": 1000, \"sent_per_s\": 999.5, \"lateness_p50_us\": 0.1,
-        \"lateness_p99_us\": 0.3, \"lateness_max_us\": 12.7, \"cpu\": 0.99 }],
-        \"highest_rate_per_s\": 98765.4, \"cpu_us_per_request\": 6.0 }";
+    let text = "{\n  \"schema\": \"offered.calibrate/1\",\n  \"version\": \"0\", \"measured_unix_s\": 7, \"machine\": \"a\", \"processors\": 2,
+        \"open_runs\": [{ \"wait_mode\": \"spin\", \"target_rate_per_s\": 1000, \"sent_rate_per_s\": 999.5, \"lateness_p50_us\": 0.1,
+        \"lateness_p99_us\": 0.3, \"lateness_max_us\": 12.7, \"cpu_share\": 0.99 }],
+        \"max_rate_per_s\": 98765.4, \"cpu_us_per_request\": 6.0 }";
     named::<Calibration>(text);
 }
 

@@ -301,7 +301,9 @@ impl JobSettings {
         };
         let invalid = |name: &str, kind, rule: String| Err(Error::InvalidName { name: name.to_owned(), kind, rule });
         if !is_label(&self.name) || self.name.len() > max_length {
-            let rule = format!("lower-case letters and digits, with - between them, at most {max_length} characters (DNS-1123)");
+            let rule = format!(
+                "lower-case letters and digits, with - between them, at most {max_length} characters (DNS-1123)"
+            );
             return invalid(&self.name, ResourceKind::Job, rule);
         }
         let (claim, credentials) = match &self.rendezvous {
@@ -316,19 +318,27 @@ impl JobSettings {
         ];
         for (name, kind) in named.into_iter().filter_map(|(name, kind)| Some((name?, kind))) {
             if !name.split('.').all(is_label) || name.len() > 253 {
-                let rule = "lower-case letters and digits, with - and . between them, at most 253 characters (DNS-1123)".to_owned();
+                let rule =
+                    "lower-case letters and digits, with - and . between them, at most 253 characters (DNS-1123)"
+                        .to_owned();
                 return invalid(name, kind, rule);
             }
         }
         if self.image.is_empty() || self.image.contains(char::is_whitespace) {
-            return invalid(&self.image, ResourceKind::Image, "one word such as registry.example.com/offered:1".to_owned());
+            return invalid(
+                &self.image,
+                ResourceKind::Image,
+                "one word such as registry.example.com/offered:1".to_owned(),
+            );
         }
         Ok(())
     }
 
     fn deadline_for(&self, workload: &Workload) -> Result<Nanos, Error> {
         match (self.deadline, workload.time_limit()) {
-            (Some(deadline), Some(duration)) if deadline <= duration => Err(Error::DeadlineTooShort { deadline, duration }),
+            (Some(deadline), Some(duration)) if deadline <= duration => {
+                Err(Error::DeadlineTooShort { deadline, duration })
+            }
             (Some(deadline), _) => Ok(deadline),
             (None, Some(duration)) => Ok(self.wait + duration + STARTUP_AND_VERDICT),
             (None, None) => Err(Error::NoDeadline),

@@ -2,9 +2,9 @@
 //!
 //! Nothing is sent: the launches go to a law of response times, on a virtual clock. With `Load::Target` they go to `target.url`.
 
-use offered_experiment::{Error, WorkloadSource, RunPlan};
 use offered_base::Share;
 use offered_distributions::Distribution;
+use offered_experiment::{Error, RunPlan, WorkloadSource};
 use offered_run::Load;
 
 const WORKLOAD: &str = r#"
@@ -16,7 +16,8 @@ target.url = "http://127.0.0.1:8080/"
 "#;
 
 fn main() -> Result<(), Error> {
-    let input = WorkloadSource::new("inline".to_owned(), WORKLOAD.to_owned(), |name| Err(format!("{name} is not beside it")));
+    let input =
+        WorkloadSource::new("inline".to_owned(), WORKLOAD.to_owned(), |name| Err(format!("{name} is not beside it")));
     let workload = input.parse(&input.text)?;
     let plan = RunPlan {
         text: &input.text,

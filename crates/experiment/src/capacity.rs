@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use offered_events::document::Schema;
-use offered_workload::threshold::{Bound, Quantity};
 use offered_schedule::Sessions;
+use offered_workload::threshold::{Bound, Quantity};
 use offered_workload::{Objective, Threshold, Workload};
 
-use crate::document::capacity::{Document, Limit, Point, ObjectiveResult};
+use crate::document::capacity::{Document, Limit, ObjectiveResult, Point};
 use crate::figures::Interval;
-use crate::{Error, Field, WorkloadSource, Progress, Number, ProgressObserver, RunPlan, Unit, point};
+use crate::{Error, Field, Number, Progress, ProgressObserver, RunPlan, Unit, WorkloadSource, point};
 use search::Range;
 use trial::{InvalidTrial, Trial};
 
@@ -99,7 +99,11 @@ impl Search<'_> {
         if !simulated {
             let first = point(self.input, vec![(self.along.field.clone(), start.to_string())])?;
             for shortfall in RunPlan::for_point(&first, None).resource_shortfalls() {
-                observer.on_progress(Progress::ResourceShortfall { name: &first.name(), shortfall: &shortfall, others: 0 });
+                observer.on_progress(Progress::ResourceShortfall {
+                    name: &first.name(),
+                    shortfall: &shortfall,
+                    others: 0,
+                });
             }
         }
         let trial = |point: &crate::Point, observer: &mut dyn ProgressObserver| match self.simulated {
@@ -109,7 +113,13 @@ impl Search<'_> {
         self.search_from(start, workload.seed().0, &trial, observer)
     }
 
-    fn search_from(&self, start: Number, seed: u64, trial: &RunTrial, observer: &mut dyn ProgressObserver) -> Result<Document, Error> {
+    fn search_from(
+        &self,
+        start: Number,
+        seed: u64,
+        trial: &RunTrial,
+        observer: &mut dyn ProgressObserver,
+    ) -> Result<Document, Error> {
         let Along { field, .. } = self.along;
         let mut range = Range::new(self.precision, field.is_whole());
         let (unit, left) = (start.unit, self.trials);
@@ -204,7 +214,12 @@ impl Trials<'_> {
             let point = point(self.search.input, values.to_vec())?;
             match (self.trial)(&point, self.observer)? {
                 Trial::Overloaded => {
-                    self.points.push(Point { value, trials: trials.len(), metrics: Vec::new(), result: ObjectiveResult::Failed });
+                    self.points.push(Point {
+                        value,
+                        trials: trials.len(),
+                        metrics: Vec::new(),
+                        result: ObjectiveResult::Failed,
+                    });
                     return Ok(ValueOutcome::Result(ObjectiveResult::Failed));
                 }
                 // About one verdict in a thousand is wrong: an invalid trial is repeated once.
@@ -245,7 +260,8 @@ mod tests {
             precision: 0.05,
             trials: 100,
         };
-        let trial = |point: &crate::Point, _: &mut dyn ProgressObserver| Ok(trial(point.workload.asked_rate().unwrap()));
+        let trial =
+            |point: &crate::Point, _: &mut dyn ProgressObserver| Ok(trial(point.workload.asked_rate().unwrap()));
         search.search_from(along.start.unwrap(), 1, &trial, &mut ()).unwrap()
     }
 

@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use offered_io::Clock;
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Exchange};
+use offered_io::Clock;
 use offered_run::{Counts, End, Sink};
-use offered_store::{HEARTBEAT_INTERVAL, Error, Recorder, Spool, write_failure};
-use offered_watch::{PageFeed, Snapshot, MetricsFeed, Tally};
+use offered_store::{Error, HEARTBEAT_INTERVAL, Recorder, Spool, write_failure};
+use offered_watch::{MetricsFeed, PageFeed, Snapshot, Tally};
 
 /// Time between two progress updates.
 const PULSE_INTERVAL: Nanos = Nanos::from_secs(1);
@@ -229,7 +229,9 @@ fn collect(
                 match storage {
                     // An error of the recorder is returned when it is finished.
                     EventStorage::Recorder(recorder) => drop(recorder.record(batch)),
-                    EventStorage::Memory(names) => batch.into_iter().for_each(|event| collected.events.push(event, names)),
+                    EventStorage::Memory(names) => {
+                        batch.into_iter().for_each(|event| collected.events.push(event, names))
+                    }
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}

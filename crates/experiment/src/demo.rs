@@ -5,14 +5,14 @@ use std::thread;
 
 use offered_base::{Nanos, Rate, Seed, Share};
 use offered_distributions::Distribution;
-use offered_schedule::{Closed, Length, Opening, Schedule, Sessions};
-use offered_workload::Workload;
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
 use offered_plan::{load, partly_open};
 use offered_run::Load;
+use offered_schedule::{Closed, Length, Opening, Schedule, Sessions};
 use offered_serve::{Options, Server};
 use offered_simulate::policy::{BuildDiscipline, Policy, ServerConfig};
+use offered_workload::Workload;
 
 use crate::document::demo::Model;
 use crate::{Error, FinishedRun, RunPlan, twin};
@@ -112,7 +112,7 @@ impl Case {
         let server = Server::start(Options::new(Policy::Ps(None).boxed(&setting)?, service, seed))?;
         // Each request carries its service time, so that the simulation serves exactly the same work.
         let text = format!(
-            "seed = {}\nduration = \"{}\"\nskip_first = \"{WARM_UP}\"\ngenerator.precision = \"sleep\"\n\
+            "seed = {}\nduration = \"{}\"\nskip_first = \"{WARM_UP}\"\ngenerator.wait = \"sleep\"\n\
              target.url = \"{}\"\narrivals.{arrivals}\n\
              server = {{ discipline = \"ps\", service.exponential = \"{}ms\" }}\n\
              variables.work = {{ work = \"ms\" }}\n[[request]]\nname = \"{name}\"\nget = \"/?work_ms={{{{work}}}}\"\n",

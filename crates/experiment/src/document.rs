@@ -1,6 +1,6 @@
-//! The documents of the verbs: what `--json` prints, as types that are written and read.
+//! The JSON documents of the commands, as types that are written and read.
 //!
-//! Those that are computed as they are printed stand where they are computed: [`crate::Summary`] is `offered.run/1`,
+//! Some documents are defined where they are computed: [`crate::Summary`] is `offered.run/1`,
 //! [`crate::calibrate::Calibration`] is `offered.calibrate/1`, [`offered_verify::Verdict`] is `offered.verify/1`.
 
 pub mod capacity;
@@ -12,18 +12,18 @@ use offered_events::document::Document;
 use offered_store::RunKind;
 use serde::Serialize;
 
-/// The record of a run at a target or of a dry run.
+/// The record of a run or a dry run.
 pub type RunRecord = offered_store::RunRecord<crate::Summary, offered_verify::Verdict>;
 
 /// The record of a simulation.
 pub type SimulationRecord = offered_store::RunRecord<simulate::Outcome, ()>;
 
-/// What is known of a run beside its workload and its events: `run.json` in its directory.
+/// The run record: `run.json` in a run directory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Record {
-    /// Of a run at a target or of a dry run.
+    /// Of a run or a dry run.
     Run(Box<RunRecord>),
     /// Of a simulation.
     Simulation(Box<SimulationRecord>),
@@ -34,10 +34,10 @@ impl Document for Record {
 }
 
 impl Record {
-    /// The record that `text` is.
+    /// Parses a run record.
     ///
     /// # Errors
-    /// It is none.
+    /// `text` is not a run record.
     pub fn read(text: &str) -> Result<Self, serde_json::Error> {
         match serde_json::from_str::<offered_store::RunRecord>(text)?.kind {
             RunKind::Simulation => serde_json::from_str(text).map(Self::Simulation),

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use offered_workload::Mistake;
 use offered_run::Counts;
+use offered_workload::Mistake;
 
 use crate::Field;
 use crate::redact::REDACTED;
@@ -66,7 +66,9 @@ pub enum Error {
         url: PathBuf,
     },
     /// The share of a lost worker cannot be taken over, because its number of requests is unknown.
-    #[error("the worker with this share is lost, and its share cannot be taken over: the run ends after a number of requests")]
+    #[error(
+        "the worker with this share is lost, and its share cannot be taken over: the run ends after a number of requests"
+    )]
     TakeoverOfCountedRun,
     /// There is no run to watch.
     #[error(
@@ -77,7 +79,9 @@ pub enum Error {
         path: PathBuf,
     },
     /// The workload is the redacted copy in a run directory.
-    #[error("this is the redacted copy of a workload in a run directory (its secrets are {REDACTED}); use the original workload file")]
+    #[error(
+        "this is the redacted copy of a workload in a run directory (its secrets are {REDACTED}); use the original workload file"
+    )]
     RedactedWorkload,
     /// No rate brings the server to a load.
     #[error("no rate found for load {load}: {reason}")]
@@ -250,13 +254,17 @@ pub enum Error {
         value: String,
     },
     /// The search has no first value.
-    #[error("the search along `{field}` needs a first value, which the workload does not have; write for example {field}=10")]
+    #[error(
+        "the search along `{field}` needs a first value, which the workload does not have; write for example {field}=10"
+    )]
     NoStart {
         /// The field.
         field: Field,
     },
     /// A text is not a field with the first value of a search.
-    #[error("`{text}` is not a field, or a field with the first value of a search; write for example users or rate=100")]
+    #[error(
+        "`{text}` is not a field, or a field with the first value of a search; write for example users or rate=100"
+    )]
     NotSearchable {
         /// The text.
         text: String,

@@ -2,12 +2,14 @@
 
 use std::io;
 
-use offered_workload::threshold::{Metric, Quantity, Statistic};
 use offered_events::{Event, Outcome, Recording};
-use offered_workload::Workload;
 use offered_stats::steady_state::Estimate;
 use offered_stats::values::Sorted;
-use offered_verify::{ThresholdResult, GeneratorError, Validity, Stability, Measurements, BatchedTimes, Queue, Sessions, Verdict, Warning};
+use offered_verify::{
+    BatchedTimes, GeneratorError, Measurements, Queue, Sessions, Stability, ThresholdResult, Validity, Verdict, Warning,
+};
+use offered_workload::Workload;
+use offered_workload::threshold::{Metric, Quantity, Statistic};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The figures of a cell. Counts are of the whole run; everything else excludes `skip_first` and `skip_last`.
@@ -149,7 +151,11 @@ impl Figures {
                 .map(|((p50, p99), max)| Lateness { p50, p99, max }),
             generator_error: verdict.generator_error.clone(),
             sessions: verdict.sessions,
-            expected_cov: verdict.expected.scheduled_cov.or(verdict.expected.expected_cov).filter(|_| verdict.sessions.is_none()),
+            expected_cov: verdict
+                .expected
+                .scheduled_cov
+                .or(verdict.expected.expected_cov)
+                .filter(|_| verdict.sessions.is_none()),
             measured_cov: of(Quantity::ArrivalsCov, 1.0)?,
             queue: verdict.queue,
             response_histogram: Histogram::of(response.finite()),

@@ -10,8 +10,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use offered_rendezvous::{Directory, Rendezvous};
 use offered_base::Share;
+use offered_rendezvous::{Directory, Rendezvous};
 use offered_store::worker_directory;
 
 use crate::Error;
@@ -331,7 +331,9 @@ mod tests {
         for url in ["s3://bucket/run7", "gs://bucket/run7", "az://container/run7", "S3://bucket/run7"] {
             assert_eq!(called(url), format!("store {url}"));
         }
-        assert!(is_object_store_url(Path::new("s3://bucket/run7")) && !is_object_store_url(Path::new("http://host/run7")));
+        assert!(
+            is_object_store_url(Path::new("s3://bucket/run7")) && !is_object_store_url(Path::new("http://host/run7"))
+        );
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The error of simpler system models for a site: response times of all three models, simulated at the load and scv of a log.
 
-use offered_base::{Nanos, Rate, InvalidValue};
+use offered_base::{InvalidValue, Nanos, Rate};
 use offered_distributions::Distribution;
-use offered_logs::document::{ModelComparison, ResponseEstimate, ModelResponses};
-use offered_logs::{Findings, ResponseRatios, Recommendation};
+use offered_logs::document::{ModelComparison, ModelResponses, ResponseEstimate};
+use offered_logs::{Findings, Recommendation, ResponseRatios};
 use offered_schedule::{Closed, Opening, Sessions};
 use offered_schedule::{Schedule, System};
 use offered_simulate::{Stop, load::at_load, simulate};

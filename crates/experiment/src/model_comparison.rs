@@ -1,19 +1,19 @@
 //! Open, closed and partly-open systems at equal load (Schroeder et al. 2006, Figures 2 and 4): by formula, or by simulation where there is
 //! no formula.
 
-use offered_schedule::arrivals::Schedule;
-use offered_schedule::{Closed, Length, Opening, Sessions};
-use offered_base::{Rate, InvalidValue};
+use offered_base::{InvalidValue, Rate};
 use offered_distributions::Distribution;
-use offered_workload::Workload;
 use offered_plan::Error as Formula;
 use offered_plan::analytic::{Analysis, analyse};
+use offered_schedule::arrivals::Schedule;
+use offered_schedule::{Closed, Length, Opening, Sessions};
 use offered_simulate::load::{DEFAULT_TOLERANCE, at_load};
 use offered_simulate::{Doubt, SimulationResult, Stop, simulate};
+use offered_workload::Workload;
 
+use crate::{Error, parallel};
 use offered_plan::document::solve::population;
 use offered_plan::document::{ComparisonRow, Simulation, finite};
-use crate::{Error, parallel};
 
 /// A system model, whose rate or think time is solved for.
 pub struct Model {
@@ -96,7 +96,8 @@ pub fn cells<'a>(models: &'a [Model], loads: &[f64], jobs: u64) -> Result<Vec<Ce
 fn cell(model: &Model, load: f64, jobs: u64) -> Result<Cell<'_>, Error> {
     let found = match analyse(&model.workload, Some(load)) {
         Ok(answer) if answer.steady_state.is_some() => Found::Known(answer),
-        Ok(answer) => match at_load(&model.workload, load, DEFAULT_TOLERANCE).and_then(|at| simulate(&at, Stop::Jobs(jobs), None))
+        Ok(answer) => match at_load(&model.workload, load, DEFAULT_TOLERANCE)
+            .and_then(|at| simulate(&at, Stop::Jobs(jobs), None))
         {
             Ok(simulated) => Found::Simulated(answer, Box::new(simulated)),
             Err(why) => Found::Nothing(why.to_string()),

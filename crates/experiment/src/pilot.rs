@@ -11,15 +11,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_schedule::Sessions;
 use offered_base::Nanos;
-use offered_workload::Workload;
+use offered_schedule::Sessions;
 use offered_verify::StabilityState;
-use offered_verify::hosts::{Counter, Host, ServerSide, DemandRegression};
+use offered_verify::hosts::{Counter, DemandRegression, Host, ServerSide};
+use offered_workload::Workload;
 use serde::{Deserialize, Serialize};
 
 use crate::vary::point;
-use crate::{Error, Field, WorkloadSource, RunPlan, Point};
+use crate::{Error, Field, Point, RunPlan, WorkloadSource};
 
 /// Maximum number of pilot runs.
 const MAX_PILOTS: u32 = 4;
@@ -102,8 +102,10 @@ impl PilotRuns<'_> {
             if stop.load(Relaxed) {
                 return Err(none("stopped".to_owned()));
             }
-            let full =
-                side.hosts.iter().find(|host| host.processors > 0 && busiest(host) > SATURATED * host.processors as f64);
+            let full = side
+                .hosts
+                .iter()
+                .find(|host| host.processors > 0 && busiest(host) > SATURATED * host.processors as f64);
             if let Some(full) = full {
                 let (name, processors) = (&full.name, full.processors);
                 return Err(none(format!(
@@ -134,7 +136,8 @@ impl PilotRuns<'_> {
             top = (NEXT_STEP.0 * set.rate_per_s).min(NEXT_STEP.1 * top).max(top);
         }
         let set = first(&known).cloned().ok_or_else(|| none("nothing was found".to_owned()))?;
-        let DemandRegression { demand_ms: work_ms, demand_low_ms: work_low_ms, demand_high_ms: work_high_ms, .. } = set.line;
+        let DemandRegression { demand_ms: work_ms, demand_low_ms: work_low_ms, demand_high_ms: work_high_ms, .. } =
+            set.line;
         if work_high_ms - work_ms > MAX_FINAL_HALF_WIDTH * work_ms {
             return Err(none(format!(
                 "after {MAX_PILOTS} pilot runs the processor time per response of {} is still uncertain ({work_low_ms:.4} to {work_high_ms:.4} ms); use longer pilot runs",
@@ -227,9 +230,7 @@ fn arrivals(workload: &Workload) -> Result<(&'static str, f64, f64), &'static st
         Sessions::Open(schedule) => ("arrivals.open.rate", schedule, 1.0),
         Sessions::PartlyOpen { schedule, length, .. } => ("arrivals.partly_open.rate", schedule, length.mean()),
         Sessions::Closed(_) => {
-            return Err(
-                "the rate of a closed system depends on the server; use an open or partly-open workload",
-            );
+            return Err("the rate of a closed system depends on the server; use an open or partly-open workload");
         }
         Sessions::Replay(_) => return Err("a replayed trace has a fixed load; change the speed of the replay instead"),
     };

@@ -3,7 +3,7 @@
 use offered_base::Nanos;
 
 use crate::document::capacity::ObjectiveResult;
-use crate::{ResourceShortfall, CopyProgress, Field, LiveView};
+use crate::{CopyProgress, Field, LiveView, ResourceShortfall};
 
 /// Receives the progress of a sweep or a search. `()` ignores it.
 pub trait ProgressObserver {

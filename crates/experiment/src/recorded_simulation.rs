@@ -6,10 +6,10 @@ use std::path::Path;
 use offered_base::Instant;
 use offered_events::{Event, Note, Outcome};
 use offered_schedule::{After, Launch};
-use offered_workload::Workload;
 use offered_simulate::drive::SimulationObserver;
 use offered_simulate::{Job, SimulationResult, Stop, simulate};
-use offered_store::{RunKind, RunRecord, EndCondition, Writer};
+use offered_store::{EndCondition, RunKind, RunRecord, Writer};
+use offered_workload::Workload;
 
 use crate::Error;
 use crate::document::simulate::Outcome as Summary;
@@ -20,7 +20,13 @@ use crate::redact::redact;
 ///
 /// # Errors
 /// `out` cannot be created or written, or the workload cannot be simulated. `out` is removed after an error.
-pub fn simulate_into(text: &str, workload: &Workload, load: Option<f64>, stop: Stop, out: &Path) -> Result<SimulationResult, Error> {
+pub fn simulate_into(
+    text: &str,
+    workload: &Workload,
+    load: Option<f64>,
+    stop: Stop,
+    out: &Path,
+) -> Result<SimulationResult, Error> {
     let writer = Writer::create(out, &redact(text), workload.labels()).map_err(Error::CreateRun)?;
     let mut events = EventWriter { writer, batch: Vec::new(), failed: None };
     let answer = match simulate(workload, stop, Some(&mut events)) {

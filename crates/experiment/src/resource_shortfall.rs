@@ -2,10 +2,10 @@
 
 use std::mem;
 
-use offered_schedule::Sessions;
-use offered_workload::{Protocol, Reuse};
 use offered_base::Share;
+use offered_schedule::Sessions;
 use offered_workload::Workload;
+use offered_workload::{Protocol, Reuse};
 use rustix::process::{Resource, getrlimit};
 
 use crate::calibrate::Calibration;
@@ -63,15 +63,27 @@ struct Resources {
 
 /// The resources that this machine lacks for `share` of `workload` with this number of threads. A dry run (`is_mock`) needs no rate and no
 /// connections.
-pub(crate) fn resource_shortfalls(workload: &Workload, share: Share, threads: u16, is_mock: bool) -> Vec<ResourceShortfall> {
-    let calibrated = Calibration::kept().map(|found| found.highest_rate_per_s);
-    let resources = Resources { threads, calibrated, files: getrlimit(Resource::Nofile).current, memory: offered_observe::available_memory() };
+pub(crate) fn resource_shortfalls(
+    workload: &Workload,
+    share: Share,
+    threads: u16,
+    is_mock: bool,
+) -> Vec<ResourceShortfall> {
+    let calibrated = Calibration::stored().map(|found| found.max_rate_per_s);
+    let resources = Resources {
+        threads,
+        calibrated,
+        files: getrlimit(Resource::Nofile).current,
+        memory: offered_observe::available_memory(),
+    };
     resources.lacks(workload, share, is_mock)
 }
 
 /// The largest shortfall of each kind among several runs, with the name of its run, and the number of other runs with a shortfall of that
 /// kind.
-pub(crate) fn largest_per_kind<N>(all: impl IntoIterator<Item = (N, ResourceShortfall)>) -> Vec<(N, ResourceShortfall, usize)> {
+pub(crate) fn largest_per_kind<N>(
+    all: impl IntoIterator<Item = (N, ResourceShortfall)>,
+) -> Vec<(N, ResourceShortfall, usize)> {
     let mut largest: Vec<(N, ResourceShortfall, usize)> = Vec::new();
     for (name, one) in all {
         match largest.iter_mut().find(|(_, known, _)| mem::discriminant(known) == mem::discriminant(&one)) {
@@ -114,8 +126,12 @@ impl Resources {
     fn lacks_threads(&self, workload: &Workload, share: Share) -> Option<ResourceShortfall> {
         let target_rate_per_s = workload.most_per_s()? * share.fraction();
         let possible_rate_per_s = self.calibrated.unwrap_or(MAX_THREAD_RATE_PER_S) * f64::from(self.threads);
-        let rate =
-            ResourceShortfall::Rate { target_rate_per_s, possible_rate_per_s, threads: self.threads, calibrated: self.calibrated.is_some() };
+        let rate = ResourceShortfall::Rate {
+            target_rate_per_s,
+            possible_rate_per_s,
+            threads: self.threads,
+            calibrated: self.calibrated.is_some(),
+        };
         (target_rate_per_s > possible_rate_per_s).then_some(rate)
     }
 
@@ -141,11 +157,13 @@ mod tests {
 
     fn lacks(text: &str, resources: &Resources, share: &str, is_mock: bool) -> Vec<ResourceShortfall> {
         let text = format!("duration = \"10s\"\ntarget.url = \"http://127.0.0.1:1/\"\n{text}");
-        let input = crate::WorkloadSource::new("inline".to_owned(), text.clone(), |_| Err("there is no such file".to_owned()));
+        let input =
+            crate::WorkloadSource::new("inline".to_owned(), text.clone(), |_| Err("there is no such file".to_owned()));
         resources.lacks(&input.parse(&text).unwrap(), share.parse().unwrap(), is_mock)
     }
 
-    const RESOURCES: Resources = Resources { threads: 2, calibrated: Some(60_000.0), files: Some(1032), memory: Some(62_000_000) };
+    const RESOURCES: Resources =
+        Resources { threads: 2, calibrated: Some(60_000.0), files: Some(1032), memory: Some(62_000_000) };
 
     #[test]
     fn the_rate_is_compared_with_the_calibration_or_our_highest_measurement() {
@@ -156,7 +174,10 @@ mod tests {
         let at = |text| lacks(text, &RESOURCES, "1/1", false);
         assert_eq!(at("arrivals.open.rate = \"120000/s\""), []);
         assert_eq!(at("arrivals.open.rate = \"120001/s\""), rate(120_001.0, 120_000.0, true));
-        assert!(matches!(at(ramp)[..], [ResourceShortfall::Rate { target_rate_per_s: 149_000.0..=150_000.0, .. }]), "its peak counts");
+        assert!(
+            matches!(at(ramp)[..], [ResourceShortfall::Rate { target_rate_per_s: 149_000.0..=150_000.0, .. }]),
+            "its peak counts"
+        );
         assert_eq!(lacks(ramp, &RESOURCES, "2/2", false), [], "half of it is asked of this machine");
         assert_eq!(lacks(ramp, &RESOURCES, "1/1", true), [], "nobody waits for a dry run");
         assert_eq!(
@@ -194,7 +215,8 @@ mod tests {
     #[test]
     fn users_are_compared_with_the_available_memory() {
         let users = "arrivals.closed = { users = 1000001, think.constant = \"1h\" }";
-        let memory = ResourceShortfall::Memory { users: 1_000_001, needed_bytes: 62_000_062, available_bytes: 62_000_000 };
+        let memory =
+            ResourceShortfall::Memory { users: 1_000_001, needed_bytes: 62_000_062, available_bytes: 62_000_000 };
         assert_eq!(lacks(users, &RESOURCES, "1/1", true), [memory]);
         assert_eq!(lacks(users, &RESOURCES, "1/2", true), []);
         assert_eq!(lacks(users, &Resources { memory: None, ..RESOURCES }, "1/1", true), []);

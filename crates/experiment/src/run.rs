@@ -13,7 +13,7 @@ use std::sync::mpsc::Receiver;
 
 use offered_base::{Instant, Nanos, Share};
 use offered_events::recording::End;
-use offered_events::{Exchange, ClockOffset, Recording, RunId};
+use offered_events::{ClockOffset, Exchange, Recording, RunId};
 use offered_io::{WallClock, raise_file_limit};
 use offered_observe::compare_clocks_before;
 use offered_rendezvous::ClockRole;
@@ -158,7 +158,8 @@ impl FinishedRun {
 
     /// Whether neither an error nor a threshold stopped the run, and at least one request succeeded.
     fn completed(&self) -> bool {
-        let failed = self.stats.halted.as_ref().is_some_and(|halted| matches!(halted.end, End::Failed | End::Threshold));
+        let failed =
+            self.stats.halted.as_ref().is_some_and(|halted| matches!(halted.end, End::Failed | End::Threshold));
         !failed && self.summary.succeeded()
     }
 }

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 
 use offered_base::{Instant, Share};
 use offered_events::Event;
-use offered_workload::Workload;
 use offered_run::Counts;
 use offered_store::{RunFollower, WorkerState, WorkerStatus};
-use offered_watch::{WorkerPhase, Snapshot, Tally, LiveWorker};
+use offered_watch::{LiveWorker, Snapshot, Tally, WorkerPhase};
+use offered_workload::Workload;
 
 use crate::Error;
-use crate::workload_source::{BadLineHandler, WorkloadSource};
 use crate::location::LocalRun;
+use crate::workload_source::{BadLineHandler, WorkloadSource};
 
 /// A run that is watched.
 pub struct RunWatcher {
@@ -190,10 +190,10 @@ fn is_over(workers: &[WorkerStatus]) -> bool {
 mod tests {
     use std::path::Path;
 
-    use offered_io::unix_now;
     use offered_base::Nanos;
     use offered_events::Outcome;
-    use offered_store::{Heartbeat, RunKind, RunRecord, EndCondition, Writer, worker_directory};
+    use offered_io::unix_now;
+    use offered_store::{EndCondition, Heartbeat, RunKind, RunRecord, Writer, worker_directory};
 
     use super::*;
 
@@ -258,7 +258,8 @@ mod tests {
         let both = ["1/3", "2/3"].map(|share| meant(Instant(shown.0 + 1), share.parse().unwrap()));
         assert_eq!((snapshot.requests, snapshot.in_flight), (both[0] + both[1] + 4, 4));
         assert_eq!(snapshot.statuses, [(200, both[0] + both[1])].into(), "each once");
-        let rows: Vec<_> = snapshot.workers.iter().map(|row| (row.name.as_str(), row.state_text(), row.requests)).collect();
+        let rows: Vec<_> =
+            snapshot.workers.iter().map(|row| (row.name.as_str(), row.state_text(), row.requests)).collect();
         assert_eq!(
             rows,
             [
@@ -279,7 +280,9 @@ mod tests {
         let snapshot = opened(folder.path()).snapshot().unwrap();
         assert_eq!(snapshot.time_s, 11.0);
         assert_eq!(snapshot.workers[1].state_text(), "SILENT for 12 s");
-        assert!(snapshot.workers[1].silent_s.is_some_and(|s| s >= 12.0) && snapshot.phase != offered_watch::Phase::Ended);
+        assert!(
+            snapshot.workers[1].silent_s.is_some_and(|s| s >= 12.0) && snapshot.phase != offered_watch::Phase::Ended
+        );
     }
 
     #[test]

@@ -7,7 +7,8 @@ use offered_events::{ClockOffset, Recording, WorkerClock};
 use offered_store::{Heartbeat, RunRecord, Samples, files};
 use offered_verify::Window;
 use offered_verify::hosts::{
-    ScrapeInfo, CounterHistory, Host, HostClock, ClockSource, SampleInfo, ServerSide, count_responses, window_edges, span_edges, work_by_policy,
+    ClockSource, CounterHistory, Host, HostClock, SampleInfo, ScrapeInfo, ServerSide, count_responses, span_edges,
+    window_edges, work_by_policy,
 };
 use offered_verify::policies;
 
@@ -72,7 +73,8 @@ fn host(
     let asked = record.and_then(|record| record.hosts.iter().find(|host| host.token == Some(about.token)));
     let machine = record.and_then(|record| record.machine.as_ref());
     // Scraped samples have timestamps of the machine that scraped.
-    let same_clock = machine.is_some_and(|machine| machine.boot_id.is_some() && machine.boot_id == about.machine.boot_id);
+    let same_clock =
+        machine.is_some_and(|machine| machine.boot_id.is_some() && machine.boot_id == about.machine.boot_id);
     let has_generator = same_clock && about.scrape.as_ref().is_none_or(|scraped| scraped.is_local);
     let mapping = ClockMapping::of(asked.map(|host| host.clock).filter(|_| !same_clock));
     let mut course = CounterHistory::new(window_edges(window, about.interval_ns));
@@ -82,7 +84,9 @@ fn host(
     let mut wall_offset = None;
     samples.scan(&mut |sample| {
         let at = match mapping.clock.source {
-            ClockSource::Measured => mapping.to_generator(i128::from(about.started_unix_ns) + i128::from(sample.monotonic.0)),
+            ClockSource::Measured => {
+                mapping.to_generator(i128::from(about.started_unix_ns) + i128::from(sample.monotonic.0))
+            }
             ClockSource::SameClock | ClockSource::Assumed => {
                 let now = i128::from(sample.unix.0) - i128::from(sample.monotonic.0);
                 let kept = if sample.unix.0 < started { now } else { *wall_offset.get_or_insert(now) };
@@ -97,7 +101,9 @@ fn host(
     let known_by = if same_clock { ClockSource::SameClock } else { mapping.clock.source };
     let within = about.scrape.as_ref().map_or(0, |scraped| scraped.longest_scrape_ns / 2);
     let clock = match known_by {
-        ClockSource::SameClock => HostClock { source: known_by, offset_ms: Some(0.0), offset_uncertainty_ms: Some(within as f64 / 1e6) },
+        ClockSource::SameClock => {
+            HostClock { source: known_by, offset_ms: Some(0.0), offset_uncertainty_ms: Some(within as f64 / 1e6) }
+        }
         _ => mapping.clock,
     };
     let origin = SampleInfo {

@@ -6,8 +6,8 @@ use std::thread;
 
 use offered_base::Share;
 use offered_events::{Event, Exchange, RunId};
+use offered_run::{ExchangeObserver, Generator, Load};
 use offered_workload::Workload;
-use offered_run::{Generator, Load, ExchangeObserver};
 
 use crate::Error;
 
@@ -24,8 +24,10 @@ pub fn trace_sessions(
     show: impl FnMut(Exchange),
 ) -> Result<Vec<Event>, Error> {
     let (observer, exchanges) = ExchangeObserver::all();
-    let generator =
-        Generator::new(workload.clone(), Share::ALL, Load::Target)?.in_run(run).stopped_by(stop).observed_by(observer)?;
+    let generator = Generator::new(workload.clone(), Share::ALL, Load::Target)?
+        .in_run(run)
+        .stopped_by(stop)
+        .observed_by(observer)?;
     generator.preflight()?;
     thread::scope(|scope| {
         let sessions = thread::Builder::new().spawn_scoped(scope, move || generator.walk(sessions));

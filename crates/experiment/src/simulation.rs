@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use offered_schedule::Sessions;
 use offered_base::InvalidValue;
-use offered_workload::Workload;
 use offered_plan::analytic::{self, System};
+use offered_schedule::Sessions;
 use offered_simulate::load::{DEFAULT_TOLERANCE, at_load};
 use offered_simulate::{SimulationResult, Stop, simulate};
+use offered_workload::Workload;
 
 use crate::recorded_simulation::simulate_into;
 use crate::{Error, Point};
@@ -25,7 +25,12 @@ pub fn simulate_point(point: &Point, load: Option<f64>, stop: Stop) -> Result<Si
 ///
 /// # Errors
 /// `out` cannot be created or written, or the workload cannot be simulated.
-pub fn simulate_point_into(point: &Point, load: Option<f64>, stop: Stop, out: &Path) -> Result<SimulationResult, Error> {
+pub fn simulate_point_into(
+    point: &Point,
+    load: Option<f64>,
+    stop: Stop,
+    out: &Path,
+) -> Result<SimulationResult, Error> {
     simulate_into(&point.text, &workload_at_load(point, load)?, load, stop, out)
 }
 

@@ -9,14 +9,17 @@ use std::io;
 use std::ops::Range;
 
 use failures::FailureCounter;
-use offered_events::document::{Document, Schema};
 use offered_base::{Difference, Instant, Share};
+use offered_events::document::{Document, Schema};
 use offered_events::{Outcome, Recording};
-use offered_workload::Workload;
 use offered_run::RunStats;
 use offered_stats::Summary as Numbers;
 use offered_stats::values::Values;
-use offered_verify::{Check, CheckResult, GeneratorError, Measurements, Pages, Pattern, RequestStats, Sessions, Stability, ThresholdResult, Validity, Verdict, Warning};
+use offered_verify::{
+    Check, CheckResult, GeneratorError, Measurements, Pages, Pattern, RequestStats, Sessions, Stability,
+    ThresholdResult, Validity, Verdict, Warning,
+};
+use offered_workload::Workload;
 use serde::{Deserialize, Serialize};
 
 use crate::SetLoad;
@@ -128,7 +131,8 @@ impl Totals {
         let mut totals = Self::default();
         recording.events.each_of_all(|event| {
             totals.failing.add(event);
-            (totals.bytes_in, totals.bytes_out) = (totals.bytes_in + event.bytes_in, totals.bytes_out + event.bytes_out);
+            (totals.bytes_in, totals.bytes_out) =
+                (totals.bytes_in + event.bytes_in, totals.bytes_out + event.bytes_out);
             if event.object > 0 {
                 return;
             }
@@ -252,7 +256,11 @@ impl Summary {
             generator_error: verdict.generator_error.clone(),
             sessions: verdict.sessions,
             arrivals: Arrivals {
-                scheduled_cov: verdict.expected.scheduled_cov.or(verdict.expected.expected_cov).filter(|_| verdict.sessions.is_none()),
+                scheduled_cov: verdict
+                    .expected
+                    .scheduled_cov
+                    .or(verdict.expected.expected_cov)
+                    .filter(|_| verdict.sessions.is_none()),
                 measured_cov: total.map(|t| t.cov),
                 measured_cov_low: total.and_then(|t| t.cov_low),
                 measured_cov_high: total.and_then(|t| t.cov_high),

@@ -14,18 +14,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use offered_events::document::Schema;
 use offered_base::{Nanos, Seed, Share};
-use offered_workload::Objective;
+use offered_events::document::Schema;
 use offered_run::{End, RunStats};
 use offered_simulate::Stop;
+use offered_workload::Objective;
 
-use crate::resource_shortfall::largest_per_kind;
 use crate::document::sweep::{Cell as Told, Document, Limit};
-use crate::redact::redact;
 use crate::location::Upload;
+use crate::redact::redact;
+use crate::resource_shortfall::largest_per_kind;
 use crate::run::{self, RunPlan};
-use crate::{CopyProgress, Error, Field, WorkloadSource, SharedDirectory, Progress, ProgressObserver, VariedField, points, simulate_into};
+use crate::{
+    CopyProgress, Error, Field, Progress, ProgressObserver, SharedDirectory, VariedField, WorkloadSource, points,
+    simulate_into,
+};
 use cell::Cell;
 
 /// A sweep to start or to continue.
@@ -101,7 +104,9 @@ impl Sweep<'_> {
         self.at.fetch_recordings(CELLS, &|name| wanted.contains(name), told)?;
         let cells = cells.into_iter().map(|cell| cell.measured(self.objective)).collect::<Result<Vec<_>, _>>()?;
         let limits = match (self.objective, steps) {
-            (Some(objective), Some(steps)) => limits::objective_limits(objective, &self.varied[0].field, &steps, &cells),
+            (Some(objective), Some(steps)) => {
+                limits::objective_limits(objective, &self.varied[0].field, &steps, &cells)
+            }
             _ => Vec::new(),
         };
         let document = self.document(&cells, &limits);
@@ -153,8 +158,9 @@ impl Sweep<'_> {
         }
         if !self.simulated {
             let asked = todo.iter().map(|place| &cells[*place].point);
-            let shortfalls =
-                asked.flat_map(|point| RunPlan::for_point(point, None).resource_shortfalls().into_iter().map(|one| (point.name(), one)));
+            let shortfalls = asked.flat_map(|point| {
+                RunPlan::for_point(point, None).resource_shortfalls().into_iter().map(|one| (point.name(), one))
+            });
             for (name, shortfall, others) in largest_per_kind(shortfalls) {
                 observer.on_progress(Progress::ResourceShortfall { name: &name, shortfall: &shortfall, others });
             }
@@ -162,14 +168,25 @@ impl Sweep<'_> {
         for (done, place) in todo.iter().enumerate() {
             let (cell, rest) = (&cells[*place], &todo[done..]);
             let name = cell.point.name();
-            observer.on_progress(Progress::Cell { number: done + 1, total: todo.len(), name: &name, duration: duration(rest) });
+            observer.on_progress(Progress::Cell {
+                number: done + 1,
+                total: todo.len(),
+                name: &name,
+                duration: duration(rest),
+            });
             self.make(cell, rest.len(), stop, observer)?;
         }
         Ok(())
     }
 
     /// Executes one cell into its directory.
-    fn make(&self, cell: &Cell, left: usize, stop: &Arc<AtomicBool>, observer: &mut dyn ProgressObserver) -> Result<(), Error> {
+    fn make(
+        &self,
+        cell: &Cell,
+        left: usize,
+        stop: &Arc<AtomicBool>,
+        observer: &mut dyn ProgressObserver,
+    ) -> Result<(), Error> {
         let point = &cell.point;
         let of_cell = |error| Error::at(point.name())(error);
         let upload = if self.simulated {
@@ -182,9 +199,10 @@ impl Sweep<'_> {
             let upload = self.at.upload(&cell.path)?;
             let ready = ready.with_upload_error(upload.as_ref().map(Upload::error));
             let made = ready.run(observer.views()).and_then(run::FinishedRun::require_complete).map_err(of_cell);
-            let is_whole = made.as_ref().is_ok_and(|run::FinishedRun { stats: RunStats { stopped, halted, .. }, .. }| {
-                !stopped || halted.as_ref().is_some_and(|halted| halted.end == End::Threshold)
-            });
+            let is_whole =
+                made.as_ref().is_ok_and(|run::FinishedRun { stats: RunStats { stopped, halted, .. }, .. }| {
+                    !stopped || halted.as_ref().is_some_and(|halted| halted.end == End::Threshold)
+                });
             if !is_whole {
                 // A cell that was stopped is discarded.
                 upload.into_iter().for_each(Upload::remove);

@@ -1,24 +1,24 @@
-//! The twin of a run: its own workload and seed on the virtual clock, answered by the server that the workload models.
+//! The twin of a run: a simulation of the same requests (workload and seed) at the server that the workload models.
 
 use std::ops::ControlFlow;
 
 use offered_base::{Instant, Nanos, Seed};
 use offered_events::Recording;
 use offered_schedule::{After, Launch};
-use offered_workload::Workload;
 use offered_simulate::drive::SimulationObserver;
 use offered_simulate::{Job, simulate_with};
-use offered_store::{RunKind, RunRecord, EndCondition};
-use offered_verify::{SimulatedRequest, PairSampler, Twin, Window};
+use offered_store::{EndCondition, RunKind, RunRecord};
+use offered_verify::{PairSampler, SimulatedRequest, Twin, Window};
+use offered_workload::Workload;
 
 use crate::Error;
 
-/// The launches of a run of `workload`, made as `record` says, beside what the workload's modelled server makes of the same. All
-/// workers of a run are taken to have been there, also those whose launches `recording` does not hold.
+/// Compares the requests of a run of `workload` with a simulation of the same requests. The simulation includes the requests of all
+/// workers, even those that are missing in `recording`.
 ///
 /// # Errors
-/// The workload models no server, or none that can be simulated; the run is a simulation that was brought to a load; the recording
-/// can no longer be read.
+/// The workload models no server that can be simulated, the run is a simulation that was brought to a load, or the recording can no longer be
+/// read.
 pub fn compare(
     workload: &Workload,
     record: Option<&RunRecord>,
@@ -28,26 +28,26 @@ pub fn compare(
     if record.is_some_and(|record| record.load.is_some()) {
         return Err(Error::TwinAtLoad);
     }
-    // What was launched followed from the seed of the run, whoever models the server now.
+    // The requests follow from the seed of the run, even if another workload models the server.
     let seed = record.and_then(|record| record.seed).map_or(workload.seed(), Seed);
     let mut workload = workload.clone().with_seed(seed);
     let launches = recording.events.launches();
     let mut left = u64::MAX;
     if record.is_some_and(|record| record.end_condition == EndCondition::Responses) {
-        // A simulation that ended when it had seen enough, whatever the duration.
+        // A simulation that ended after a number of responses, whatever the duration.
         workload = workload.with_count(None)?.with_duration(Nanos::MAX)?;
         left = launches;
     }
-    let sieve = PairSampler::of(launches);
-    // Those of a recording are numbered as they came.
+    let sampler = PairSampler::of(launches);
+    // Labels of a recording are numbered in order of appearance.
     let number = |name: &String| recording.labels.iter().position(|label| label == name);
     let labels = workload.labels().iter().map(|name| number(name).map_or(u16::MAX, |at| at as u16)).collect();
-    let mut kept = Kept { sieve, left, labels, counterparts: Vec::new() };
-    let model = simulate_with(&workload, &mut kept)?;
-    Ok(Twin::of(recording, window, sieve, model, kept.counterparts)?)
+    let mut observer = Counterparts { sampler, left, labels, counterparts: Vec::new() };
+    let model = simulate_with(&workload, &mut observer)?;
+    Ok(Twin::of(recording, window, sampler, model, observer.counterparts)?)
 }
 
-/// The same of a run on the real clock whose workload models a server that can be simulated; `None` of any other.
+/// [`compare`] for a measured run whose workload models a server that can be simulated; `None` for other runs.
 ///
 /// # Errors
 /// The recording can no longer be read.
@@ -68,35 +68,35 @@ pub fn compare_measured(
     }
 }
 
-/// Keeps what the model makes of the launches that are compared.
-struct Kept {
-    sieve: PairSampler,
-    /// After so many answers it has seen enough.
+/// Collects the simulated requests that are compared.
+struct Counterparts {
+    sampler: PairSampler,
+    /// The number of responses after which the simulation ends.
     left: u64,
-    /// The numbers of the workload's requests among the labels of the recording.
+    /// The index of each request of the workload among the labels of the recording.
     labels: Vec<u16>,
     counterparts: Vec<SimulatedRequest>,
 }
 
-impl Kept {
-    fn keep(&mut self, launch: Launch, label: u16, response: Option<Nanos>) {
+impl Counterparts {
+    fn collect(&mut self, launch: Launch, label: u16, response: Option<Nanos>) {
         let Launch { session, step, intended, .. } = launch;
-        if self.sieve.includes(session, step) {
+        if self.sampler.includes(session, step) {
             let label = self.labels[usize::from(label)];
             self.counterparts.push(SimulatedRequest { session, step, label, intended, response });
         }
     }
 }
 
-impl SimulationObserver for Kept {
+impl SimulationObserver for Counterparts {
     fn arrived(&mut self, _: Instant) {}
 
     fn rejected(&mut self, launch: Launch, class: u16, _: After) {
-        self.keep(launch, class, None);
+        self.collect(launch, class, None);
     }
 
     fn completed(&mut self, now: Instant, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
-        self.keep(launch, job.class, Some(launch.intended.until(now)));
+        self.collect(launch, job.class, Some(launch.intended.until(now)));
         self.left -= 1;
         if self.left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }

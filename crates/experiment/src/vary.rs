@@ -150,10 +150,15 @@ fn set(document: &mut DocumentMut, field: &Field, value: &str) -> Result<(), Str
         Field::Rate => put(model(document, &["open", "partly_open"])?, "rate", Value::from(rate(value))),
         Field::Think => {
             let sessions = model(document, &["closed", "partly_open"])?;
-            let distribution = sessions.get("think").and_then(Item::as_table_like).and_then(|distribution| distribution.iter().next());
+            let distribution =
+                sessions.get("think").and_then(Item::as_table_like).and_then(|distribution| distribution.iter().next());
             let name = match distribution {
                 Some((name, item)) if item.is_str() => name.to_owned(),
-                Some((name, _)) => return Err(format!("the think time distribution {name} has more parameters than its mean; vary one of them by its path")),
+                Some((name, _)) => {
+                    return Err(format!(
+                        "the think time distribution {name} has more parameters than its mean; vary one of them by its path"
+                    ));
+                }
                 None => "exponential".to_owned(),
             };
             put(sessions, "think", one_key(&name, Value::from(value)));
@@ -202,7 +207,10 @@ fn model<'d>(document: &'d mut DocumentMut, models: &[&str]) -> Result<&'d mut d
 
 /// The mean of a distribution as written, such as `"10ms"`.
 fn mean_of(distribution: Option<&Item>) -> Result<String, String> {
-    let distribution = distribution.and_then(Item::as_table_like).and_then(|distribution| distribution.iter().next()).map(|(_, inner)| inner);
+    let distribution = distribution
+        .and_then(Item::as_table_like)
+        .and_then(|distribution| distribution.iter().next())
+        .map(|(_, inner)| inner);
     let mean = distribution.and_then(|inner| inner.as_str().or_else(|| inner.as_table_like()?.get("mean")?.as_str()));
     mean.map(str::to_owned)
         .ok_or_else(|| "the service time distribution is not given by its mean, so its scv cannot be set".to_owned())
@@ -248,7 +256,10 @@ mod tests {
         assert_eq!(values("users=10..30:10"), ["10", "20", "30"]);
         assert_eq!(values("think=1ms, 10ms"), ["1ms", "10ms"]);
         for text in ["load", "=1", "load=", "load=1..0:0.1", "load=0..1:0", "load=a..b:c", "load=1,,2"] {
-            assert!(text.parse::<VariedField>().unwrap_err().to_string().contains("is not a field with its values"), "{text}");
+            assert!(
+                text.parse::<VariedField>().unwrap_err().to_string().contains("is not a field with its values"),
+                "{text}"
+            );
         }
     }
 

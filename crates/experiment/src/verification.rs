@@ -23,16 +23,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::slice;
 
-use offered_workload::Mistake;
 use offered_base::{Nanos, Rate, Seed};
 use offered_events::Recording;
+use offered_store::{EndCondition, ReadOptions, RunRecord, read};
+use offered_verify::{Criteria, ExpectedArrivals, Failures, Twin, Verdict, Window, merge, verify};
+use offered_workload::Mistake;
 use offered_workload::Workload;
-use offered_store::{ReadOptions, RunRecord, EndCondition, read};
-use offered_verify::{Criteria, Failures, ExpectedArrivals, Twin, Verdict, Window, merge, verify};
 
-use crate::workload_source::{BadLineHandler, WorkloadSource, file_reader};
-use crate::redact::without_location;
 use crate::location::LocalRun;
+use crate::redact::without_location;
+use crate::workload_source::{BadLineHandler, WorkloadSource, file_reader};
 use crate::{Error, server_side, twin};
 
 /// How a recording is verified. Options that are `None` come from the workload of the run, or else from [`Criteria::default`].
@@ -187,9 +187,13 @@ impl<'a> MergedRuns<'a> {
     /// `None` if one is not a run directory, or has another workload. A run without record counts as a complete run that ended by duration.
     fn of(runs: &'a [Option<RecordedRun>]) -> Option<Self> {
         let runs = runs.iter().map(Option::as_ref).collect::<Option<Vec<&RecordedRun>>>()?;
-        let first = runs.first().filter(|first| runs.iter().all(|run| without_location(&run.text) == without_location(&first.text)))?;
+        let first = runs
+            .first()
+            .filter(|first| runs.iter().all(|run| without_location(&run.text) == without_location(&first.text)))?;
         let part = |run: &&RecordedRun| run.record.as_ref().map_or(1.0, |record| record.share.fraction());
-        let enough = |run: &&RecordedRun| run.record.as_ref().is_some_and(|record| record.end_condition == EndCondition::Responses);
+        let enough = |run: &&RecordedRun| {
+            run.record.as_ref().is_some_and(|record| record.end_condition == EndCondition::Responses)
+        };
         Some(Self {
             workload: &first.workload,
             record: runs.iter().find_map(|run| run.record.as_ref()),
@@ -222,7 +226,12 @@ impl VerifyOptions {
     ///
     /// # Errors
     /// Those of [`VerifyOptions::verify`].
-    pub fn verify_merged(&self, runs: &[LocalRun], options: &ReadOptions, broken: BadLineHandler) -> Result<VerifiedRun, Error> {
+    pub fn verify_merged(
+        &self,
+        runs: &[LocalRun],
+        options: &ReadOptions,
+        broken: BadLineHandler,
+    ) -> Result<VerifiedRun, Error> {
         let part = |run: &LocalRun| Ok((run.name().to_owned(), read(run.path(), options).map_err(Error::Read)?));
         let parts = runs.iter().map(part).collect::<Result<Vec<_>, Error>>()?;
         let name = parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
@@ -232,7 +241,12 @@ impl VerifyOptions {
         Ok(VerifiedRun { recording, criteria, verdict, run: None })
     }
 
-    fn verdict(&self, name: String, recording: &Recording, runs: &[Option<RecordedRun>]) -> Result<(Criteria, Verdict), Error> {
+    fn verdict(
+        &self,
+        name: String,
+        recording: &Recording,
+        runs: &[Option<RecordedRun>],
+    ) -> Result<(Criteria, Verdict), Error> {
         let by_threads = match self.by_threads {
             ThreadAnalysis::Off => false,
             ThreadAnalysis::On => true,
@@ -276,12 +290,16 @@ impl VerifyOptions {
         let given = match (&self.expected, &merged) {
             (Some(ExpectedSource::Pattern(meant)), merged) => {
                 // Only the duration is needed: a workload that cannot be parsed is no error.
-                let workload = merged.as_ref().and_then(|merged| Some((merged.workload.as_ref().ok()?, merged.fraction)));
-                let lasts = workload.and_then(|(workload, fraction)| self.workload_criteria(workload, fraction).duration);
+                let workload =
+                    merged.as_ref().and_then(|merged| Some((merged.workload.as_ref().ok()?, merged.fraction)));
+                let lasts =
+                    workload.and_then(|(workload, fraction)| self.workload_criteria(workload, fraction).duration);
                 Criteria { expected: meant.clone(), duration: lasts, ..Criteria::default() }
             }
             (Some(ExpectedSource::Workload(workload)), _) => self.workload_criteria(workload, 1.0),
-            (None, Some(merged)) => self.workload_criteria(merged.workload.as_ref().map_err(Mistake::clone)?, merged.fraction),
+            (None, Some(merged)) => {
+                self.workload_criteria(merged.workload.as_ref().map_err(Mistake::clone)?, merged.fraction)
+            }
             (None, None) => Criteria::default(),
         };
         Ok(Criteria {
@@ -290,7 +308,9 @@ impl VerifyOptions {
             skip_first: self.skip_first.unwrap_or(given.skip_first),
             skip_last: self.skip_last.unwrap_or(given.skip_last),
             take: self.take,
-            duration: given.duration.filter(|_| merged.is_none_or(|merged| merged.end_condition == EndCondition::Duration)),
+            duration: given
+                .duration
+                .filter(|_| merged.is_none_or(|merged| merged.end_condition == EndCondition::Duration)),
             failures: self.failures,
             cov_tolerance: self.cov_tolerance,
             generator_error_tolerance: self.generator_error_tolerance.unwrap_or(given.generator_error_tolerance),
@@ -358,7 +378,10 @@ mod tests {
     fn an_invalid_workload_is_an_error_only_without_an_expected_pattern() {
         let runs = [Some(recorded("duration = 7", None))];
         assert!(VerifyOptions::default().criteria(&runs).is_err());
-        let terms = VerifyOptions { expected: Some(ExpectedSource::Pattern(ExpectedArrivals::Constant)), ..VerifyOptions::default() };
+        let terms = VerifyOptions {
+            expected: Some(ExpectedSource::Pattern(ExpectedArrivals::Constant)),
+            ..VerifyOptions::default()
+        };
         assert_eq!(terms.criteria(&runs).unwrap().duration, None);
         assert_eq!(terms.criteria(&[Some(recorded(OPEN, None))]).unwrap().duration, Some(Nanos::from_secs(60)));
     }

@@ -97,7 +97,9 @@ impl Counters {
                 Format::GroupCpu => parse::group_cpu(name, &text, visit),
                 Format::GroupLimit => parse::group_limit(name, &text, visit),
                 Format::GroupIo => parse::group_io(name, &text, visit),
-                Format::Number(metric) => text.trim().parse().into_iter().for_each(|number| visit(name, metric, number)),
+                Format::Number(metric) => {
+                    text.trim().parse().into_iter().for_each(|number| visit(name, metric, number))
+                }
             }
             true
         });

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The system has no `/proc/stat`.
-    #[error("cannot read kernel counters: this system has no /proc (not Linux); run `offered observe` on a Linux server")]
+    #[error(
+        "cannot read kernel counters: this system has no /proc (not Linux); run `offered observe` on a Linux server"
+    )]
     NotLinux,
     /// There is no such process.
     #[error("there is no process {0} on this machine; find the process ID with `pidof NAME`")]

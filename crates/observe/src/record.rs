@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_io::{Clock, WallClock, thread_cpu_time, kernel_clock_status, unix_now};
-use offered_rendezvous::PublicClockServer;
-use offered_events::document::Schema;
 use offered_base::{Instant, Nanos};
-use offered_store::{SamplesMetadata, SampleWriter};
+use offered_events::document::Schema;
+use offered_io::{Clock, WallClock, kernel_clock_status, thread_cpu_time, unix_now};
+use offered_rendezvous::PublicClockServer;
+use offered_store::{SampleWriter, SamplesMetadata};
 
 use crate::{Counters, Error, LostSource, this_machine, ticks_per_s};
 
@@ -51,7 +51,11 @@ impl Recording {
     ///
     /// # Errors
     /// A process or group does not exist, the address is not available, or the file cannot be written.
-    pub fn run(&self, stop: &AtomicBool, on_event: &mut dyn FnMut(RecordingEvent<'_>)) -> Result<SamplesMetadata, Error> {
+    pub fn run(
+        &self,
+        stop: &AtomicBool,
+        on_event: &mut dyn FnMut(RecordingEvent<'_>),
+    ) -> Result<SamplesMetadata, Error> {
         let mut counters = Counters::open(&self.pids, &self.groups)?;
         let wall = WallClock::read();
         let clock_server = self.listen.map(|at| {

@@ -69,7 +69,8 @@ pub struct ScrapeResult {
 
 /// Reads a response and passes its numbers to `visit`. Returns `None` if the response has no numbers at all.
 pub fn read_response(response: &str, filter: &SeriesFilter, visit: SampleVisitor<'_>) -> Option<ScrapeResult> {
-    let mut reader = Reader { filter, visit, result: ScrapeResult::default(), cores: BTreeMap::new(), has_numbers: false };
+    let mut reader =
+        Reader { filter, visit, result: ScrapeResult::default(), cores: BTreeMap::new(), has_numbers: false };
     if response.starts_with("Active connections:") {
         reader.stub_status(response);
     } else if response.starts_with('[') {
@@ -235,10 +236,13 @@ mod tests {
 
     fn read(response: &str, series: &[&str]) -> (Vec<String>, Option<ScrapeResult>) {
         let mut values = Vec::new();
-        let filter =
-            SeriesFilter { series: series.iter().map(ToString::to_string).collect(), counters: vec!["spent".to_owned()] };
-        let result =
-            read_response(response, &filter, &mut |source, metric, value| values.push(format!("{source} {metric} {value}")));
+        let filter = SeriesFilter {
+            series: series.iter().map(ToString::to_string).collect(),
+            counters: vec!["spent".to_owned()],
+        };
+        let result = read_response(response, &filter, &mut |source, metric, value| {
+            values.push(format!("{source} {metric} {value}"))
+        });
         (values, result)
     }
 

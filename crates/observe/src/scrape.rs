@@ -11,13 +11,13 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use offered_io::{Clock, WallClock, unix_now};
-use offered_events::document::Schema;
-use offered_workload::{Address, Observe, Scrape};
 use offered_base::{Instant, Nanos, Share};
+use offered_events::document::Schema;
 use offered_events::{Event, Exchange};
-use offered_run::{Generator, Load, Sink, ExchangeObserver};
-use offered_store::{SamplesMetadata, SampleWriter, ScrapeInfo, files};
+use offered_io::{Clock, WallClock, unix_now};
+use offered_run::{ExchangeObserver, Generator, Load, Sink};
+use offered_store::{SampleWriter, SamplesMetadata, ScrapeInfo, files};
+use offered_workload::{Address, Observe, Scrape};
 
 use crate::{Error, ScrapeResult, SeriesFilter, TICKS_PER_S, read_response, this_machine};
 
@@ -127,7 +127,8 @@ impl Target {
             cpu_ns: 0,
             scrape: None,
         };
-        let info = ScrapeInfo { address: scrape.target().url().to_string(), is_local: is_here, ..ScrapeInfo::default() };
+        let info =
+            ScrapeInfo { address: scrape.target().url().to_string(), is_local: is_here, ..ScrapeInfo::default() };
         let filter = SeriesFilter { series: scrape.series().to_vec(), counters: scrape.counters().to_vec() };
         let (workload, every) = (scrape.workload()?, scrape.every());
         Ok(Self { workload, filter, every, writer, metadata, info, wall, began, ended, first: Some(first) })
@@ -162,7 +163,8 @@ impl Target {
         let generator = generator.aborted_by(stop.clone());
         thread::scope(|scope| {
             let scraping = thread::Builder::new().name("scrape".to_owned());
-            let scraping = scraping.spawn_scoped(scope, move || generator.run(None, || DiscardEvents, |_| ()).map(drop));
+            let scraping =
+                scraping.spawn_scoped(scope, move || generator.run(None, || DiscardEvents, |_| ()).map(drop));
             let scraping = scraping.map_err(offered_run::Error::System)?;
             let received = self.receive(&exchanges, &stop);
             stop.store(true, Relaxed);
@@ -213,7 +215,8 @@ impl Target {
             (None, Some(said)) => {
                 self.writer.at(unix, monotonic).map_err(Error::Write)?;
                 let (body, writer) = (said.body.unwrap_or_default(), &mut self.writer);
-                match read_response(&body, &self.filter, &mut |source, metric, value| writer.put(source, metric, value)) {
+                match read_response(&body, &self.filter, &mut |source, metric, value| writer.put(source, metric, value))
+                {
                     Some(ScrapeResult { counters, excluded, .. }) => {
                         self.metadata.samples += 1;
                         self.info.counters.extend(counters);

@@ -46,7 +46,10 @@ impl Cluster {
             "apiVersion": "batch/v1", "kind": "Job", "name": run.name, "uid": created.metadata.uid,
         }] } });
         let action = format!("change the ConfigMap {}", run.name);
-        self.block_on(&action, self.api::<ConfigMap>().patch(&run.name, &PatchParams::default(), &Patch::Merge(owner)))?;
+        self.block_on(
+            &action,
+            self.api::<ConfigMap>().patch(&run.name, &PatchParams::default(), &Patch::Merge(owner)),
+        )?;
         Ok(run)
     }
 

@@ -65,8 +65,7 @@ impl ClusterRun<'_> {
         let name = self.reader_name();
         let mut running =
             self.cluster.block_on(&format!("run a program in {name}"), pods.exec(&name, program.to_vec(), &params))?;
-        let (Some(stdout), Some(stderr), Some(status)) =
-            (running.stdout(), running.stderr(), running.take_status())
+        let (Some(stdout), Some(stderr), Some(status)) = (running.stdout(), running.stderr(), running.take_status())
         else {
             return Err(Error::Read { reason: "the program has no output".to_owned() });
         };
@@ -130,7 +129,11 @@ fn unpack(from: impl Read, into: &Path, received: &AtomicU64, stop: &AtomicBool)
             // The padding after a file is zeros too: zeros at the end of whole blocks only mark the end.
             let is_whole_blocks = received.load(Relaxed).is_multiple_of(BLOCK);
             let whole = is_whole_blocks && reader.last.len() == END && reader.last.iter().all(|byte| *byte == 0);
-            if whole { Ok(received.load(Relaxed)) } else { Err(UnpackError::Incomplete("the archive has no end".to_owned())) }
+            if whole {
+                Ok(received.load(Relaxed))
+            } else {
+                Err(UnpackError::Incomplete("the archive has no end".to_owned()))
+            }
         }
     }
 }
@@ -194,7 +197,11 @@ mod tests {
         assert_eq!(bytes.ok(), Some(whole.len() as u64));
         assert_eq!(part.unwrap(), [7; 600]);
         for shorter in (0..whole.len()).step_by(256) {
-            assert!(matches!(fetch(&whole[..shorter]).0, Err(UnpackError::Incomplete(_))), "{shorter} of {}", whole.len());
+            assert!(
+                matches!(fetch(&whole[..shorter]).0, Err(UnpackError::Incomplete(_))),
+                "{shorter} of {}",
+                whole.len()
+            );
         }
     }
 

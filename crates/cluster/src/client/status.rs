@@ -86,8 +86,8 @@ impl ClusterRun<'_> {
             let events = cluster.warnings()?;
             blocked = last_warning(&events, name);
             for worker in workers.iter_mut().filter(|worker| starting(worker)) {
-                worker.state =
-                    last_warning(&events, &worker.pod).map_or_else(|| worker.state.clone(), |reason| PodState::Waiting { reason });
+                worker.state = last_warning(&events, &worker.pod)
+                    .map_or_else(|| worker.state.clone(), |reason| PodState::Waiting { reason });
             }
         }
         Ok(RunStatus { workers, blocked, result })
@@ -181,7 +181,8 @@ fn result(job: &Job) -> Option<JobResult> {
     if is("Complete").is_some() {
         return Some(JobResult::Complete);
     }
-    is("Failed").map(|failed| JobResult::Failed { reason: sentence(failed.reason.as_deref(), failed.message.as_deref()) })
+    is("Failed")
+        .map(|failed| JobResult::Failed { reason: sentence(failed.reason.as_deref(), failed.message.as_deref()) })
 }
 
 /// A reason and its message, in one line.

@@ -111,7 +111,10 @@ fn invalid_settings_are_refused() {
         (with(|settings| settings.name = "Shop".to_owned()), "`Shop` is not a valid name for a Job"),
         (with(|settings| settings.name = "a".repeat(62)), "at most 61"),
         (with(|settings| settings.name = "-a".to_owned()), "`-a` is not a valid name for a Job"),
-        (with(|settings| settings.rendezvous = Rendezvous::Claim(String::new())), "`` is not a valid name for a PersistentVolumeClaim"),
+        (
+            with(|settings| settings.rendezvous = Rendezvous::Claim(String::new())),
+            "`` is not a valid name for a PersistentVolumeClaim",
+        ),
         (with(|settings| settings.image = "a b".to_owned()), "`a b` is not a valid name for an image"),
         (refused(&WORKLOAD.replace("seed = 3\n", ""), &settings()), "needs a seed"),
         (refused("seed = 1\nduration = \"1s\"\narrivals.open.rate = \"1/s\"\n", &settings()), "has no [target]"),

@@ -8,8 +8,8 @@ use std::path::{Component, Path};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use offered_experiment::{file_reader, redact};
-use offered_workload::Workload;
 use offered_workload::Descriptors;
+use offered_workload::Workload;
 use serde_json::{Map, Value, json};
 use toml_edit::DocumentMut;
 
@@ -91,8 +91,9 @@ impl WorkloadFiles {
 
     /// `data` of the `ConfigMap`: the files that are UTF-8.
     pub(super) fn texts(&self) -> Map<String, Value> {
-        let text =
-            |(name, content): &(String, Vec<u8>)| Some((key_for(name), Value::from(std::str::from_utf8(content).ok()?)));
+        let text = |(name, content): &(String, Vec<u8>)| {
+            Some((key_for(name), Value::from(std::str::from_utf8(content).ok()?)))
+        };
         self.files.iter().filter_map(text).collect()
     }
 

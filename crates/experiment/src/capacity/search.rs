@@ -15,7 +15,11 @@ pub(super) fn means(trials: &[Vec<f64>]) -> Vec<Estimate> {
     let mean = |place: usize| {
         let values: Vec<f64> = trials.iter().map(|trial| trial[place]).collect();
         let Estimate { value, low, high } = from_trials(&values);
-        Estimate { value, low: value - (value - low) * REPEATED_EVALUATION, high: value + (high - value) * REPEATED_EVALUATION }
+        Estimate {
+            value,
+            low: value - (value - low) * REPEATED_EVALUATION,
+            high: value + (high - value) * REPEATED_EVALUATION,
+        }
     };
     (0..trials.first().map_or(0, Vec::len)).map(mean).collect()
 }
@@ -177,6 +181,10 @@ mod tests {
         assert_eq!(result(&[[0.2, 0.0], [0.21, 0.0], [0.19, 0.0]]), ObjectiveResult::Passed);
         assert_eq!(result(&[[0.24, 0.0], [0.26, 0.0], [0.23, 0.0]]), ObjectiveResult::Undecided);
         assert_eq!(result(&[[0.3, 0.0], [0.31, 0.0], [0.29, 0.0]]), ObjectiveResult::Failed);
-        assert_eq!(result(&[[0.24, 0.02], [0.26, 0.02], [0.23, 0.02]]), ObjectiveResult::Failed, "one broken is enough");
+        assert_eq!(
+            result(&[[0.24, 0.02], [0.26, 0.02], [0.23, 0.02]]),
+            ObjectiveResult::Failed,
+            "one broken is enough"
+        );
     }
 }

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use offered_workload::threshold::Metric;
 use offered_events::{Event, Recording};
-use offered_workload::Objective;
 use offered_simulate::load::overloaded;
 use offered_simulate::{Stop, simulate};
-use offered_verify::{Criteria, Check, Validity, Measurements, Verdict, verify};
+use offered_verify::{Check, Criteria, Measurements, Validity, Verdict, verify};
+use offered_workload::Objective;
+use offered_workload::threshold::Metric;
 
 use crate::recorded_simulation::EventCollector;
 use crate::run::{FinishedRun, RunPlan};
-use crate::{Error, ProgressObserver, Point};
+use crate::{Error, Point, ProgressObserver};
 
 /// The value of an infinite metric: larger than any bound, but finite so that means exist.
 const INFINITE: f64 = 1e9;
@@ -121,8 +121,8 @@ impl Trial {
             let figure = measured.estimate(&threshold.metric)?.map(|figure| figure.value.min(INFINITE));
             figure.ok_or_else(|| Error::at(point.name())(Error::NothingToMeasure(threshold.metric.to_string())))
         });
-        let warning =
-            (verdict.validity == Validity::ValidWithWarnings).then(|| TrialWarning::ValidWithWarnings { reason: verdict.reason.clone() });
+        let warning = (verdict.validity == Validity::ValidWithWarnings)
+            .then(|| TrialWarning::ValidWithWarnings { reason: verdict.reason.clone() });
         let warning = too_short(objective, &measured)?.or(warning);
         Ok(Self::Metrics { metrics: metrics.collect::<Result<_, _>>()?, warning })
     }

@@ -56,12 +56,13 @@ mod tests {
     use offered_run::Load;
 
     use super::*;
-    use crate::{WorkloadSource, RunPlan};
+    use crate::{RunPlan, WorkloadSource};
 
     #[test]
     fn what_is_printed_is_read() {
         let text = "duration = \"2s\"\narrivals.open.rate = \"40/s\"\n";
-        let workload = WorkloadSource::new("w".to_owned(), text.to_owned(), |_| Err(String::new())).parse(text).unwrap();
+        let workload =
+            WorkloadSource::new("w".to_owned(), text.to_owned(), |_| Err(String::new())).parse(text).unwrap();
         let load = Load::Mock(Distribution::exponential(0.02).unwrap());
         let (share, name) = (Share::ALL, "w".to_owned());
         let plan = RunPlan {

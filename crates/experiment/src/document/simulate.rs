@@ -1,5 +1,4 @@
-//! The document `offered.simulate/1`: what `offered simulate --json` prints, and each of its results the summary of a recorded
-//! simulation.
+//! The document `offered.simulate/1`, printed by `offered simulate --json`. Each of its results is also the summary of a recorded simulation.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use super::finite;
 use crate::{Field, Point};
 
-/// Simulations, one for each point of a grid.
+/// Simulations, one per point of a grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
-    /// What this document is.
+    /// Name and version of this document.
     pub schema: Schema<Document>,
     /// In the order of the grid.
     pub results: Vec<Outcome>,
@@ -26,7 +25,7 @@ impl document::Document for Document {
     const SCHEMA: &'static str = "offered.simulate/1";
 }
 
-/// What one simulation came to. Times in seconds; the figures leave the warm-up out.
+/// The result of one simulation. Times are in seconds; the warm-up is excluded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome {
@@ -35,77 +34,77 @@ pub struct Outcome {
     pub varied: BTreeMap<Field, String>,
     /// `open`, `closed` or `partly-open`.
     pub model: String,
-    /// The policy, as it is written.
+    /// The scheduling discipline as written.
     pub discipline: String,
-    /// The offered load, where the workload fixes it: not in a closed system.
+    /// The offered load, if the workload determines it: not in a closed system.
     pub load: Option<f64>,
-    /// The load reached: utilisation, or of a server for everybody the work in progress.
+    /// The load reached: the utilisation, or with a server per request the mean work in progress.
     pub load_reached: f64,
-    /// N of a closed system.
+    /// Number of users N of a closed system.
     pub users: Option<u64>,
-    /// The stay probability of a partly-open one.
+    /// Stay probability of a partly-open system.
     pub stay: Option<f64>,
-    /// C2 of the work of a request; `null` where its variance is infinite.
+    /// Squared coefficient of variation of the service time; `null` if infinite.
     pub scv: Option<f64>,
-    /// The law of work, as it is written: mean and scv alone do not fix it.
+    /// The service time distribution as written.
     pub service: String,
-    /// Completions counted.
+    /// Number of completed requests that were counted.
     pub jobs: u64,
-    /// Completions left out as warm-up.
+    /// Number of completed requests excluded as warm-up.
     pub warm_up_jobs: u64,
-    /// Response times of all completed jobs.
+    /// Response times of all completed requests.
     pub response_s: Percentiles,
-    /// E\[N\]/X by Little's law: the mean response that counts the unfinished too.
+    /// Mean response time by Little's law, E\[N\]/X, which includes unfinished requests.
     pub littles_law_response_s: Mean,
-    /// Response over size.
+    /// Slowdown: response time over service time.
     pub slowdown: Percentiles,
-    /// The same two for each request, where there are several; `null` for one that nobody chose.
+    /// Response time and slowdown per request, if there are several; `null` for a request that did not occur.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Option<Class>>,
-    /// Sessions that ended, where they do so after several requests.
+    /// Sessions that ended, if sessions have several requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionsEnded>,
-    /// X.
+    /// Throughput X.
     pub throughput_per_s: f64,
-    /// The busy part of the servers.
+    /// Utilisation of the servers.
     pub utilisation: f64,
-    /// E\[N\], the mean number in the system.
+    /// E\[N\]: mean number of requests in the system.
     pub in_system: f64,
-    /// The part of all launches that found no room.
+    /// Share of requests that were rejected because the queue was full.
     pub rejected_share: f64,
-    /// Jobs in the system at the end.
+    /// Number of requests in the system at the end.
     pub unfinished: u64,
-    /// The age of the oldest of them.
+    /// Age of the oldest of them.
     pub oldest_unfinished_s: Option<f64>,
     /// Mean think time.
     pub think_s: Option<f64>,
-    /// The 95 % intervals of the figures above.
+    /// 95 % confidence intervals of the figures above.
     pub intervals: Intervals,
-    /// What to doubt, and what to do about it.
+    /// Warnings, each with a fix.
     pub warnings: Vec<String>,
 }
 
-/// The jobs of one request.
+/// The results of one request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Class {
-    /// The request's name.
+    /// The label of the request.
     pub label: String,
     /// Response times.
     pub response_s: Percentiles,
-    /// Response over size.
+    /// Slowdown: response time over service time.
     pub slowdown: Percentiles,
 }
 
-/// Sessions that made their last request.
+/// Sessions that ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionsEnded {
-    /// How many.
+    /// Number of sessions.
     pub count: u64,
-    /// First launch to last answer, thinking included.
+    /// Duration from the first request to the last response, think times included.
     pub duration_s: Percentiles,
-    /// The responses of a session in all.
+    /// Sum of the response times of a session.
     pub response_s: Percentiles,
 }
 
@@ -113,36 +112,36 @@ pub struct SessionsEnded {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Percentiles {
-    /// The mean.
+    /// Mean.
     pub mean: f64,
-    /// The lower end of its 95 % interval; `null` where the run is too short to tell.
+    /// Lower end of its 95 % confidence interval; `null` if the run is too short.
     pub low: Option<f64>,
-    /// The upper end.
+    /// Upper end of that interval.
     pub high: Option<f64>,
-    /// The median.
+    /// Median.
     pub p50: f64,
-    /// The 90 % point.
+    /// 90th percentile.
     pub p90: f64,
-    /// The 95 % point.
+    /// 95th percentile.
     pub p95: f64,
-    /// The 99 % point.
+    /// 99th percentile.
     pub p99: f64,
-    /// The largest.
+    /// Maximum.
     pub max: f64,
-    /// The 95 % intervals of the percentiles.
-    pub intervals: OfPercentiles,
-    /// Of each percentile (`p99`) for whose interval there are too few values: about how many would do.
+    /// 95 % confidence intervals of the percentiles.
+    pub intervals: PercentileIntervals,
+    /// For each percentile (`p99`) with too few values for an interval: the approximate number of values needed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values_needed: BTreeMap<String, u64>,
 }
 
-/// The ends of a 95 % interval, the lower first; `null` where the run is too short to tell.
+/// Lower and upper end of a 95 % confidence interval; `null` if the run is too short.
 pub type Ends = [Option<f64>; 2];
 
-/// The 95 % intervals of percentiles.
+/// 95 % confidence intervals of percentiles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OfPercentiles {
+pub struct PercentileIntervals {
     /// Of the median.
     pub p50: Ends,
     /// Of the 90 % point.
@@ -153,19 +152,19 @@ pub struct OfPercentiles {
     pub p99: Ends,
 }
 
-/// A mean with its 95 % interval.
+/// A mean with its 95 % confidence interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mean {
-    /// The mean.
+    /// Mean.
     pub mean: f64,
-    /// The lower end; `null` where the run is too short to tell.
+    /// Lower end; `null` if the run is too short.
     pub low: Option<f64>,
-    /// The upper end.
+    /// Upper end of that interval.
     pub high: Option<f64>,
 }
 
-/// 95 % intervals.
+/// 95 % confidence intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Intervals {
@@ -196,7 +195,7 @@ impl From<SampleSummary> for Percentiles {
     fn from(spread: SampleSummary) -> Self {
         let SampleSummary { mean, p50, p90, p95, p99, max } = spread;
         let [e50, e90, e95, e99] = [p50, p90, p95, p99].map(|point| ends(point.estimate()));
-        let intervals = OfPercentiles { p50: e50, p90: e90, p95: e95, p99: e99 };
+        let intervals = PercentileIntervals { p50: e50, p90: e90, p95: e95, p99: e99 };
         let needed = |(name, point): (&str, Percentile)| match point.interval {
             Interval::Known(..) => None,
             Interval::NeedsSamples(values) => Some((name.to_owned(), values)),
@@ -210,7 +209,7 @@ impl From<SampleSummary> for Percentiles {
 }
 
 impl Outcome {
-    /// Of this answer, varied so.
+    /// The document of one result at a point of a grid.
     pub fn new(values: &[(Field, String)], answer: &SimulationResult) -> Self {
         let SimulationResult { summary, .. } = answer;
         let class = |(both, label): (&Option<(SampleSummary, SampleSummary)>, &String)| {
@@ -261,7 +260,7 @@ impl Outcome {
 }
 
 impl Document {
-    /// Of these points and their answers.
+    /// The document of all points and their results.
     pub fn new(points: &[Point], answers: &[SimulationResult]) -> Self {
         let results = points.iter().zip(answers).map(|(point, answer)| Outcome::new(&point.values, answer)).collect();
         Self { schema: Schema::new(), results }

@@ -61,7 +61,12 @@ impl Store {
         match self.0 {}
     }
 
-    pub(super) fn launched(&self, _: &str, _: &dyn Fn(&str) -> bool, _: &mut dyn FnMut(CopyProgress)) -> Result<(), Error> {
+    pub(super) fn launched(
+        &self,
+        _: &str,
+        _: &dyn Fn(&str) -> bool,
+        _: &mut dyn FnMut(CopyProgress),
+    ) -> Result<(), Error> {
         match self.0 {}
     }
 

@@ -4,20 +4,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::thread::{self, JoinHandle};
 
-use offered_io::{Clock, WallClock, kernel_clock_status, unix_now};
-use offered_events::recording::{Calibrated, Evidence};
-use offered_workload::OnDiskFull;
 use offered_base::{Instant, Nanos, Share};
-use offered_events::{Exchange, ClockOffset, Recording, RunId, WorkerClock};
-use offered_workload::Workload;
+use offered_events::recording::{Calibrated, Evidence};
+use offered_events::{ClockOffset, Exchange, Recording, RunId, WorkerClock};
+use offered_io::{Clock, WallClock, kernel_clock_status, unix_now};
 use offered_observe::{Scraper, compare_clocks_after, this_machine};
 use offered_rendezvous::ClockRole;
 use offered_run::{Counts, Generator, Load, RunStats, ThreadStats};
-use offered_store::{
-    EndCondition, Heartbeat, ObservedHost, Recorder, RunKind, RunRecord, Spool, Writer, read_events,
-};
+use offered_store::{EndCondition, Heartbeat, ObservedHost, Recorder, RunKind, RunRecord, Spool, Writer, read_events};
 use offered_verify::{Criteria, Verdict, verify};
 use offered_watch::Tally;
+use offered_workload::OnDiskFull;
+use offered_workload::Workload;
 use serde::Serialize;
 
 use super::{FinishedRun, Membership, PendingUpload, PreparedRun, RunPlan};
@@ -206,7 +204,9 @@ impl<'a> StartedRun<'a> {
         let (after, clock_server) = match clock_role {
             ClockRole::None => (None, None),
             ClockRole::Client(client) => (client.query_after_run(&stop), None),
-            ClockRole::Server(server) => (None, thread::Builder::new().spawn(move || server.serve_until_done(&stop)).ok()),
+            ClockRole::Server(server) => {
+                (None, thread::Builder::new().spawn(move || server.serve_until_done(&stop)).ok())
+            }
         };
         compare_clocks_after(&mut context.hosts, context.wall, &AtomicBool::new(false));
         context.clock = context.clock.map(|clock| WorkerClock { after, ..clock });

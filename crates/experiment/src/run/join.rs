@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
-use offered_io::{Clock, unix_now};
-use offered_workload::digest;
 use offered_base::{Instant, Nanos};
 use offered_events::RunId;
+use offered_io::{Clock, unix_now};
 use offered_observe::this_machine;
 use offered_rendezvous::{AgreedStart, JoinOptions, Worker, join, rejoin_running, rejoin_waiting};
 use offered_run::Load;
 use offered_store::{HEARTBEAT_TIMEOUT, Heartbeat, RunRecord, attempt_directories};
+use offered_workload::digest;
 
 use super::{Membership, PreparedRun};
 use crate::Error;
@@ -59,7 +59,8 @@ impl PreparedRun<'_> {
         // Without a target, clock differences do not matter.
         let clock_address = Some(clock_address).filter(|_| self.plan.load == Load::Target);
         let options = JoinOptions { wait, stop: &stop, wall, clock_address };
-        let started = if numbered_by_engine { rejoin_waiting(place, &me, &options) } else { rejoin_running(place, &me, wall) };
+        let started =
+            if numbered_by_engine { rejoin_waiting(place, &me, &options) } else { rejoin_running(place, &me, wall) };
         let (AgreedStart { start, reference_start, offset, clock_role }, resume_at) = if let Some(agreed) = started? {
             self.wait_for_silence(&shared, &me, agreed.start)?;
             let resume_at = Instant::ZERO + (wall.now() + TAKEOVER_TIME).saturating_sub(agreed.start);
@@ -104,9 +105,7 @@ impl PreparedRun<'_> {
         }
         shared.refresh_share(me.share)?;
         match heartbeat() {
-            Some(heartbeat) if Some(&heartbeat) != first.as_ref() => {
-                Err(duplicate_worker(shared, me, heartbeat.host))
-            }
+            Some(heartbeat) if Some(&heartbeat) != first.as_ref() => Err(duplicate_worker(shared, me, heartbeat.host)),
             _ => Ok(()),
         }
     }

@@ -4,18 +4,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use offered_io::{Clock, unix_now};
 use offered_base::{Nanos, Share};
-use offered_workload::Objective;
+use offered_io::{Clock, unix_now};
 use offered_stats::steady_state::Estimate;
-use offered_store::{Heartbeat, RunKind, ReadOptions, RunRecord, HEARTBEAT_TIMEOUT, read};
+use offered_store::{HEARTBEAT_TIMEOUT, Heartbeat, ReadOptions, RunKind, RunRecord, read};
 use offered_verify::{Criteria, Measurements as Run, verify};
+use offered_workload::Objective;
 
 use super::{CELLS, Sweep};
 use crate::figures::Figures;
 use crate::redact::{redact, without_location};
+use crate::{Error, Point, SharedDirectory};
 use offered_observe::this_machine;
-use crate::{Error, SharedDirectory, Point};
 
 /// Separates the name of a cell from the number of an attempt after the first. Names of cells do not contain it.
 const ATTEMPT_SEPARATOR: char = '@';
@@ -76,7 +76,11 @@ impl Cell {
 
     fn select(&mut self, attempt: u32) {
         let first = &self.first;
-        self.path.set_file_name(if attempt == 1 { first.clone() } else { format!("{first}{ATTEMPT_SEPARATOR}{attempt}") });
+        self.path.set_file_name(if attempt == 1 {
+            first.clone()
+        } else {
+            format!("{first}{ATTEMPT_SEPARATOR}{attempt}")
+        });
     }
 
     /// Whether one of its attempts is finished, and selects it.
@@ -181,7 +185,8 @@ impl Cell {
     pub(super) fn measured(self, objective: Option<&Objective>) -> Result<MeasuredCell, Error> {
         let recording = read(&self.path, &ReadOptions::default())?;
         let workload = &self.point.workload;
-        let verdict = verify(&recording, &Criteria { path: self.point.name(), ..Criteria::from_workload(workload, 1.0) })?;
+        let verdict =
+            verify(&recording, &Criteria { path: self.point.name(), ..Criteria::from_workload(workload, 1.0) })?;
         let run = Run::new(&recording, &verdict.gaps, &verdict.window, workload.counted());
         let figures = Figures::of(&run, &recording, workload, &verdict)?;
         let asked = objective.map_or(&[][..], Objective::thresholds);

@@ -1,7 +1,7 @@
 //! The limit of an objective: the largest value of the first field at which it is met.
 
-use offered_workload::Objective;
 use offered_stats::steady_state::Estimate;
+use offered_workload::Objective;
 
 use super::cell::MeasuredCell;
 use crate::{Error, Field, VariedField};
@@ -39,7 +39,12 @@ pub(super) fn steps(vary: &VariedField) -> Result<Vec<(String, f64)>, Error> {
 type Group<'a> = (&'a [(Field, String)], Vec<&'a MeasuredCell>);
 
 /// One limit per combination of the other fields, in the order of the cells.
-pub(super) fn objective_limits(objective: &Objective, field: &Field, steps: &[(String, f64)], cells: &[MeasuredCell]) -> Vec<ObjectiveLimit> {
+pub(super) fn objective_limits(
+    objective: &Objective,
+    field: &Field,
+    steps: &[(String, f64)],
+    cells: &[MeasuredCell],
+) -> Vec<ObjectiveLimit> {
     let mut groups: Vec<Group> = Vec::new();
     for cell in cells {
         let fixed = &cell.point.values[1..];
@@ -54,11 +59,8 @@ pub(super) fn objective_limits(objective: &Objective, field: &Field, steps: &[(S
     };
     let answer = |(fixed, mut group): Group| {
         group.sort_by(|a, b| at(a).total_cmp(&at(b)));
-        let invalid: Vec<&str> = group
-            .iter()
-            .filter(|cell| !cell.figures.is_valid())
-            .map(|cell| cell.point.values[0].1.as_str())
-            .collect();
+        let invalid: Vec<&str> =
+            group.iter().filter(|cell| !cell.figures.is_valid()).map(|cell| cell.point.values[0].1.as_str()).collect();
         let (tried, points): (Vec<f64>, Vec<&[Option<Estimate>]>) = group
             .iter()
             .filter(|cell| cell.figures.is_valid())
