@@ -156,14 +156,14 @@ impl Exceedances {
     /// The ranks of the 95 % confidence interval; `alike` is [`Exceedances::correlation_length`] at a percentile that
     /// is well known.
     ///
-    /// Consecutive values of a queue near saturation are correlated, and the high ones come in a few long clusters. The
-    /// share above the percentile is a mean, so its interval is that of [`from_batches`]: if the true share above is 1
-    /// - p + m, the percentile has rank p + m in this sample (Woodruff 1952). Percentiles by batch would not work,
-    /// because a batch that is short compared with a cluster has no 99th percentile of its own.
+    /// Consecutive values of a queue near saturation are correlated, and the high ones come in a few long clusters.
+    /// The share above the percentile is a mean, so its interval is that of [`from_batches`]: if the true share above
+    /// is `1 - p + m`, the percentile has rank `p + m` in this sample (Woodruff 1952). Percentiles by batch would not
+    /// work, because a batch that is short compared with a cluster has no 99th percentile of its own.
     ///
     /// There is no interval if fewer than ten clusters are on the rarer side, or if it would end beyond the maximum.
-    /// Clusters have about the same length at all percentiles; it is estimated best in the middle, where there are most
-    /// of them.
+    /// Clusters have about the same length at all percentiles; it is estimated best in the middle, where there are
+    /// most of them.
     pub fn interval_ranks(&self, alike: f64) -> PercentileRanks {
         let Self { p, values, .. } = *self;
         let rarer = p.min(1.0 - p);
