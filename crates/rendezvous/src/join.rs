@@ -83,7 +83,7 @@ struct Ready {
     #[serde(default)]
     process: u32,
     #[serde(default)]
-    ready_unix_ns: u64,
+    arrival_unix_ns: u64,
     clock: Option<ClockStatus>,
     /// Where its clock can be queried; only for worker 1.
     clock_server: Option<ClockEndpoint>,
@@ -121,8 +121,8 @@ pub fn join(
     let status = kernel_clock_status()
         .map(|KernelClockStatus { synchronised, error }| ClockStatus { synchronised, error_ns: error.0 });
     let mine = ready(me.share.index() + 1);
-    let (process, ready_unix_ns) = (std::process::id(), wall.now().0);
-    let report = Ready { worker: me.clone(), process, ready_unix_ns, clock: status, clock_server };
+    let (process, arrival_unix_ns) = (std::process::id(), wall.now().0);
+    let report = Ready { worker: me.clone(), process, arrival_unix_ns, clock: status, clock_server };
     if !put_document_if_absent(rendezvous, &mine, &report)? {
         let host = document::<Worker>(rendezvous, &mine)?
             .map_or_else(|| "an unknown machine".to_owned(), |worker| worker.host);

@@ -341,7 +341,7 @@ fn scan_parts(
     Ok(whole)
 }
 
-/// Opens one part read_worker.
+/// Opens one part alone.
 pub(crate) fn read_part(name: &str, part: Bytes) -> Result<Recording, Error> {
     let mut recording = empty_recording();
     let (mut labels, part, mut extent) = (Labels::default(), Part::Bytes(part), Extent::default());

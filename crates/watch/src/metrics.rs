@@ -1,4 +1,4 @@
-//! MetricsServer of a run for Prometheus and compatible systems.
+//! Metrics of a run for Prometheus and compatible systems.
 //!
 //! | path | response |
 //! |---|---|

@@ -21,9 +21,9 @@ pub struct Snapshot {
     pub max_requests: Option<u64>,
     /// The phase of the run.
     pub phase: Phase,
-    /// LiveStats of the last ten seconds.
+    /// Figures of the last ten seconds.
     pub recent: LiveStats,
-    /// LiveStats of the analysed time so far.
+    /// Figures of the analysed time so far.
     pub so_far: LiveStats,
     /// Service times (done - sent) of successful requests in the analysed time: what response times would be without lateness.
     pub service: Option<ResponsePercentiles>,

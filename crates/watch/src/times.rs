@@ -11,7 +11,7 @@ const BINS_PER_DECADE: f64 = 4.0;
 /// The length of the recent past in seconds.
 pub(crate) const RECENT: u64 = 10;
 
-/// Times of events in ns, with three significant digits: response times of successful requests, lateness of all requests. LatenessPercentiles is never
+/// Times of events in ns, with three significant digits: response times of successful requests, lateness of all requests. Lateness is never
 /// negative, because the generator never sends early.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {

@@ -80,7 +80,7 @@ fn without_a_clock_response_the_worker_starts_by_its_own_clock() {
     put_document_if_absent(
         &rendezvous,
         &ready(1),
-        &Ready { worker: worker("1/2"), process: 1, ready_unix_ns: 1, clock: None, clock_server: time },
+        &Ready { worker: worker("1/2"), process: 1, arrival_unix_ns: 1, clock: None, clock_server: time },
     )
     .unwrap();
     let begin = wall.now() + START_LEAD;

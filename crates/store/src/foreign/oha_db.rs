@@ -67,7 +67,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
             );
         })
         .ok_or_else(|| wrong(intake, damaged))?;
-    // Several runs in one file, each with a clock of its own, are told apart by their launches, as in every other file.
+    // Several runs in one file, each with a clock of its own, are separated by their send times, as in every other file.
     intake.recording.intent_known = intended > 0 && intended == row_number && runs.len() == 1;
     if !intake.recording.intent_known {
         intake.revise(|event| {

@@ -1,4 +1,4 @@
-//! MetricsServer as they are scraped, on loopback. (`promtool` and Prometheus read them in `tests/live/metrics.rs`.)
+//! Metrics as they are scraped, on loopback. (`promtool` and Prometheus read them in `tests/live/metrics.rs`.)
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
