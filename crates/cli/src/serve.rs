@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use offered_base::{Nanos, Seed};
-use offered_distributions::Law;
+use offered_distributions::Distribution;
 use offered_serve::{Address, BitRate, Files, Options, Routes, Server, Stopper, Summary};
 use offered_simulate::{BuildDiscipline, Policy, ServerConfig};
 use offered_workload::Server as Modelled;
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     workload: Option<PathBuf>,
     /// Service time: exponential:10ms, constant:2ms, hyperexponential:10ms,8 (mean, scv), ...
     #[arg(long, value_name = "DISTRIBUTION", default_value = "exponential:10ms")]
-    service: Law,
+    service: Distribution,
     /// Scheduling discipline: ps, fcfs, infinite, srpt, and all others of `simulate`
     #[arg(long, value_name = "NAME", default_value = "ps")]
     discipline: Policy,
@@ -60,8 +60,8 @@ Targets: / and any other path (a job), ?work_ms=12.5 (its size), /status/503,
 /bytes/N, /chunked/N, /nolength/N, /delay/50ms, /echo, /continue, /early,
 /garbage, /close, /reset, /stall. With --files, the files are the only targets.
 
-With a workload whose requests have their own work (`service`, or a catalogue) or
-whose discipline serves by class, the server knows the work of each path.
+With a workload whose requests have their own work (`service`, or a catalogue)
+or whose discipline serves by class, the server knows the work of each path.
 
 --listen accepts 127.0.0.1:8080, 127.0.0.1:0 (a free port), [::1]:8080 and
 unix:/tmp/offered.sock.
@@ -96,7 +96,7 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     let options = Options::new(modelled.discipline().boxed(&setting)?, modelled.service().clone(), seed);
     let running = Server::start(Options {
         listen: args.listen,
-        room: modelled.room(),
+        capacity: modelled.capacity(),
         routes,
         files: match (&args.files, args.bandwidth) {
             (Some(folder), Some(rate)) => {
@@ -142,7 +142,7 @@ fn served(path: &Path) -> Result<Served, Failure> {
     let by_path = of_own || (modelled.discipline().by_class() && workload.requests().len() > 1);
     let routes = if by_path { Routes::new(&workload) } else { Ok(Routes::default()) };
     let works = workload.works();
-    let means = (0..workload.requests().len() as u16).filter_map(|label| works.law(label).map(Law::mean));
+    let means = (0..workload.requests().len() as u16).filter_map(|label| works.law(label).map(Distribution::mean));
     Ok(Served {
         modelled,
         seed: workload.seed(),
