@@ -340,7 +340,10 @@ impl Reading {
         let mut seen = HashSet::with_capacity(catalogue.len());
         if let Some(row) = (0..catalogue.len()).find(|row| !seen.insert(catalogue.path(*row as u32))) {
             let path = catalogue.path(row as u32);
-            return Err(InvalidValue::new(format!("{file}:{}: a second `{path}`; each file stands there once", lines[row])));
+            return Err(InvalidValue::new(format!(
+                "{file}:{}: a second `{path}`; each file stands there once",
+                lines[row]
+            )));
         }
         drop(seen);
         for (name, rows, weights) in classes {

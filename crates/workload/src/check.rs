@@ -7,16 +7,16 @@ use std::collections::HashSet;
 use super::policies::SHORTEST;
 use super::request::{check_headers, check_once};
 use super::script::{Auth, Body, Content, Extraction, Find, Source, Test, Variable};
-use offered_schedule::{Opening, Sessions};
 use super::{Address, Call, Draft, Encryption, Policies, Pool, Protocol, Request, Reuse, Target, Tls, Workload, names};
-use offered_schedule::arrivals::Process;
-use offered_schedule::Count;
 use crate::template::{Name, Piece, Template, in_url};
-use offered_schedule::thinking::Thinking;
 use crate::threshold::Threshold;
 use offered_base::time::Nanos;
-use offered_schedule::trace::Way;
 use offered_base::{InvalidValue, nearest};
+use offered_schedule::Count;
+use offered_schedule::arrivals::Process;
+use offered_schedule::thinking::Thinking;
+use offered_schedule::trace::Way;
+use offered_schedule::{Opening, Sessions};
 
 pub(super) use parts::{check_auth, check_extraction, check_objects, check_part, check_test, check_variable};
 
@@ -197,7 +197,9 @@ fn opening(sessions: &Sessions) -> Result<(), InvalidValue> {
         ));
     }
     if schedule.rate().as_constant().is_none() {
-        return Err(InvalidValue::new("start = \"stationary\" goes with a constant rate: what changes is never stationary"));
+        return Err(InvalidValue::new(
+            "start = \"stationary\" goes with a constant rate: what changes is never stationary",
+        ));
     }
     if think.is_zero() || !Thinking::mean(schedule, length, think).is_finite() {
         return Err(InvalidValue::new(
@@ -238,9 +240,9 @@ fn asked(Draft { sessions, requests, .. }: &Draft) -> Result<(), InvalidValue> {
         *request == Request::of_trace(request.method.clone(), path)
     };
     match requests.iter().find(|request| matches!(sessions, Sessions::Replay(_)) && !of_trace(request)) {
-        Some(Request { name, .. }) => {
-            Err(InvalidValue::new(format!("the trace says what is asked; it says no more of `{name}` than method and path")))
-        }
+        Some(Request { name, .. }) => Err(InvalidValue::new(format!(
+            "the trace says what is asked; it says no more of `{name}` than method and path"
+        ))),
         None => Ok(()),
     }
 }

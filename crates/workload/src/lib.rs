@@ -60,29 +60,29 @@ pub use login::{Encryption, Login};
 pub use mix::Mix;
 pub use names::Single;
 pub use observe::{Observe, Scrape};
-pub use policy::Policy;
 pub use policies::{Policies, Turn};
+pub use policy::Policy;
 pub use read::{Files, digest};
 pub use request::{Call, Chat, Request, bytes_of_hex};
 pub use server::{Server, Station};
 pub use shape::schema;
 pub use source::Mistake;
 pub use sql::{Pool, Sql, Statement};
+pub use target::{Descriptors, Identity, Protocol, Proxy, Reuse, Target, Tls};
 pub use template::Template;
 pub use threshold::{Objective, Threshold};
-pub use target::{Descriptors, Identity, Protocol, Proxy, Reuse, Target, Tls};
 pub use url::Url;
-pub use write::sessions_to_toml;
 pub use work::Works;
+pub use write::sessions_to_toml;
 
 use offered_base::InvalidValue;
 use offered_base::Share;
-use offered_schedule::Agenda;
-use offered_schedule::Sessions;
-use offered_schedule::Count;
-use offered_schedule::flow::Flows;
 use offered_base::random::Seed;
 use offered_base::time::{Instant, Nanos};
+use offered_schedule::Agenda;
+use offered_schedule::Count;
+use offered_schedule::Sessions;
+use offered_schedule::flow::Flows;
 use script::Variable;
 
 /// A test as it was meant. Written with [`Display`](std::fmt::Display), it is the text that [`Workload::parse`] reads as the same.

@@ -114,7 +114,9 @@ pub(super) fn parse(rest: &str) -> Result<(Address, Login), InvalidValue> {
             "sslmode" => encryption = Some(value.parse()?),
             "application_name" | "options" => settings.push((key.to_owned(), value)),
             "connect_timeout" => {
-                return Err(InvalidValue::new("connect_timeout is said beside the url: target.connect_timeout = \"5s\""));
+                return Err(InvalidValue::new(
+                    "connect_timeout is said beside the url: target.connect_timeout = \"5s\"",
+                ));
             }
             "sslrootcert" | "sslcert" | "sslkey" => {
                 return Err(InvalidValue::new(format!(

@@ -1,8 +1,8 @@
 //! What is asked, beside a run, of the machines that serve it.
 
-use super::{Call, Draft, Generator, Late, WaitMode, Request, Sessions, Sql, Statement, Target, Workload};
+use super::{Call, Draft, Generator, Late, Request, Sessions, Sql, Statement, Target, WaitMode, Workload};
 use crate::template::Template;
-use offered_base::{Nanos, Rate, InvalidValue};
+use offered_base::{InvalidValue, Nanos, Rate};
 use offered_schedule::Schedule;
 use offered_schedule::arrivals::{Batch, Process, Profile};
 

@@ -128,7 +128,9 @@ impl FromStr for Policy {
             (Some(Self::Size(order)), Some(scv)) if order.known == Knowledge::ByClass => {
                 let scv: f64 = scv.parse().map_err(|_| wrong())?;
                 if !(scv > 0.0 && scv.is_finite()) {
-                    return Err(InvalidValue::new(format!("the noise of {name} must be a number above zero, not {scv}")));
+                    return Err(InvalidValue::new(format!(
+                        "the noise of {name} must be a number above zero, not {scv}"
+                    )));
                 }
                 Ok(Self::Size(Order { known: Knowledge::WithNoise(scv), ..order }))
             }

@@ -1,9 +1,9 @@
 //! Reading a workload file.
 
 mod catalogue;
+mod distribution;
 mod files;
 mod flow;
-mod law;
 mod reach;
 mod script;
 mod sessions;
@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::check::{Misfit, Place};
-use super::{Draft, Generator, Late, Observe, OnDiskFull, Policies, WaitMode, Request, Scrape, Sessions, Workload};
+use super::{Draft, Generator, Late, Observe, OnDiskFull, Policies, Request, Scrape, Sessions, WaitMode, Workload};
 use crate::catalogue::Catalogue;
 use crate::template::Template;
 use crate::threshold::Threshold;

@@ -5,7 +5,7 @@ use super::sql::Sql;
 use super::target::Target;
 use crate::catalogue::OneOf;
 use crate::template::{Format, Piece, Template};
-use offered_base::{Nanos, InvalidValue};
+use offered_base::{InvalidValue, Nanos};
 use offered_distributions::Distribution;
 
 /// What stands for the path of a request that asks for the files of a catalogue, where all of them are meant.
@@ -358,7 +358,9 @@ fn check_header(name: &str, content: &str) -> Result<(), InvalidValue> {
         return Err(InvalidValue::new(format!("the value of header `{name}` has a control character")));
     }
     if ["content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str()) {
-        return Err(InvalidValue::new(format!("the header `{name}` is offered's own: it follows from the body and `reuse`")));
+        return Err(InvalidValue::new(format!(
+            "the header `{name}` is offered's own: it follows from the body and `reuse`"
+        )));
     }
     Ok(())
 }

@@ -145,7 +145,9 @@ impl FromStr for Threshold {
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let sign = outside_braces(text).find(|(_, c)| "<>=".contains(*c)).map(|(at, _)| at);
         let (metric, bound) = text.split_at(sign.ok_or_else(|| {
-            InvalidValue::new(format!("`{text}` has no bound; write for example p99 < 250ms or arrivals.cov = 0.95..1.05"))
+            InvalidValue::new(format!(
+                "`{text}` has no bound; write for example p99 < 250ms or arrivals.cov = 0.95..1.05"
+            ))
         })?);
         Self::new(metric, bound)
     }
@@ -334,7 +336,9 @@ impl Bound {
         let range = text.strip_prefix('=').unwrap_or(text);
         let (low, high) = range.split_once("..").ok_or_else(|| {
             let example = quantity.unit().example();
-            InvalidValue::new(format!("`{text}` is no bound; write < {example}, <=, > or >=, or a range as in 0.95..1.05"))
+            InvalidValue::new(format!(
+                "`{text}` is no bound; write < {example}, <=, > or >=, or a range as in 0.95..1.05"
+            ))
         })?;
         let (low, high) = (limit(low)?, limit(high)?);
         if low.number > high.number {

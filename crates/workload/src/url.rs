@@ -48,7 +48,9 @@ impl FromStr for Url {
 
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong = |why: &str| {
-            InvalidValue::new(format!("`{text}` is not a URL offered can load{why}; write for example http://127.0.0.1:8080/"))
+            InvalidValue::new(format!(
+                "`{text}` is not a URL offered can load{why}; write for example http://127.0.0.1:8080/"
+            ))
         };
         if text.bytes().any(|b| b.is_ascii_control() || b == b' ') {
             return Err(wrong(" (it has a space or control character; write %20 for a space)"));

@@ -17,18 +17,21 @@ use super::script::{
     Sizes, Source, Test, Variable, Wanted, When, Which,
 };
 use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
-use offered_schedule::{Closed, Opening, Pace, Sessions, Start, Visitor};
-use super::{Call, Descriptors, Draft, Generator, Late, OnDiskFull, Policies, WaitMode, Protocol, Request, Reuse, Scrape, Server, Sql, Statement, Station, Target, Tls, Workload};
-use offered_schedule::arrivals::Schedule;
+use super::{
+    Call, Descriptors, Draft, Generator, Late, OnDiskFull, Policies, Protocol, Request, Reuse, Scrape, Server, Sql,
+    Statement, Station, Target, Tls, WaitMode, Workload,
+};
 use crate::catalogue::OneOf;
-use offered_schedule::Count;
-use offered_schedule::flow::{Flows, Step};
-use offered_distributions::Shape;
 use crate::policy::Policy;
 use crate::template::Template;
 use crate::threshold::Threshold;
 use offered_base::time::{Nanos, written_number};
+use offered_distributions::Shape;
+use offered_schedule::Count;
+use offered_schedule::arrivals::Schedule;
+use offered_schedule::flow::{Flows, Step};
 use offered_schedule::trace::Way;
+use offered_schedule::{Closed, Opening, Pace, Sessions, Start, Visitor};
 
 /// The text that [`Workload::parse`] reads as this workload, where the same files stand beside it.
 impl fmt::Display for Workload {
@@ -183,34 +186,34 @@ fn general(draft: &Draft) -> Vec<Pair> {
 /// As it stands under `[arrivals]`: `open = { rate = "100/s" }`.
 pub fn sessions_to_toml(sessions: &Sessions) -> String {
     let (model, said) = match sessions {
-            Sessions::Open(at) => ("open", schedule(at)),
-            Sessions::PartlyOpen { schedule: at, length, think, opening } => {
-                let said = schedule(at).when(length.flows().is_none(), |said| {
-                    let (key, value) = length.written();
-                    said.raw(key, value)
-                });
-                let said = said.when(!think.is_zero(), |said| said.raw("think", think));
-                ("partly_open", said.when(*opening != Opening::Empty, |said| said.text("start", opening)))
-            }
-            Sessions::Closed(closed) => ("closed", users(Pairs::default(), closed)),
-            Sessions::Replay(replay) => {
-                let said = Pairs::default().text("trace", replay.trace().file());
-                let said = said.when(replay.speed() != 1.0, |said| said.raw("speed", written_number(replay.speed())));
-                // Whole seconds are spread over unless it is written that they are not.
-                let said = said.when(replay.trace().has_whole_seconds(), |said| said.text("timestamps", "as-recorded"));
-                (
-                    "replay",
-                    match replay.way() {
-                        Way::Open => said,
-                        Way::Sessions { think } => {
-                            said.text("as", "sessions").maybe(think.as_ref(), |said, law| said.raw("think", law))
-                        }
-                        Way::Closed(closed) => users(said.text("as", "closed"), closed),
-                    },
-                )
-            }
-        };
-        format!("{model} = {}", said.table())
+        Sessions::Open(at) => ("open", schedule(at)),
+        Sessions::PartlyOpen { schedule: at, length, think, opening } => {
+            let said = schedule(at).when(length.flows().is_none(), |said| {
+                let (key, value) = length.written();
+                said.raw(key, value)
+            });
+            let said = said.when(!think.is_zero(), |said| said.raw("think", think));
+            ("partly_open", said.when(*opening != Opening::Empty, |said| said.text("start", opening)))
+        }
+        Sessions::Closed(closed) => ("closed", users(Pairs::default(), closed)),
+        Sessions::Replay(replay) => {
+            let said = Pairs::default().text("trace", replay.trace().file());
+            let said = said.when(replay.speed() != 1.0, |said| said.raw("speed", written_number(replay.speed())));
+            // Whole seconds are spread over unless it is written that they are not.
+            let said = said.when(replay.trace().has_whole_seconds(), |said| said.text("timestamps", "as-recorded"));
+            (
+                "replay",
+                match replay.way() {
+                    Way::Open => said,
+                    Way::Sessions { think } => {
+                        said.text("as", "sessions").maybe(think.as_ref(), |said, law| said.raw("think", law))
+                    }
+                    Way::Closed(closed) => users(said.text("as", "closed"), closed),
+                },
+            )
+        }
+    };
+    format!("{model} = {}", said.table())
 }
 
 fn bound(threshold: &Threshold) -> String {

@@ -93,7 +93,9 @@ pub(crate) fn check_test(test: &Test) -> Result<(), InvalidValue> {
                 return Ok(());
             }
             let said = statuses((*low, *high));
-            Err(InvalidValue::new(format!("`{said}` is no status; they go from 100 to 999, such as 200, \"2xx\" or 200..299")))
+            Err(InvalidValue::new(format!(
+                "`{said}` is no status; they go from 100 to 999, such as 200, \"2xx\" or 200..299"
+            )))
         }),
         Test::Text(Find::Body, Wanted::There) => Err(InvalidValue::new("what must it be? add is, contains or matches")),
         Test::Size(Sizes { least, most }) | Test::Rows(Sizes { least, most }) if least > most => {

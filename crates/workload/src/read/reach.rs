@@ -10,7 +10,7 @@ use crate::shape;
 use crate::source::{Mistake, Table, Value};
 use crate::template::Template;
 use crate::{Address, Call, Chat, Descriptors, Identity, Protocol, Proxy, Tls, Url, bytes_of_hex};
-use offered_base::{Nanos, InvalidValue};
+use offered_base::{InvalidValue, Nanos};
 
 /// `tls`, `proxy` and `protocol` of a `[target]`, with files in `folder`.
 pub(super) fn reach(table: &Table<'_>, folder: &Path) -> Result<(Tls, Option<Proxy>, Protocol), Mistake> {
@@ -105,7 +105,9 @@ impl FromStr for Proxy {
 
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong = |why: &str| {
-            InvalidValue::new(format!("{why}; write for example http://127.0.0.1:3128 or http://user:password@host:3128"))
+            InvalidValue::new(format!(
+                "{why}; write for example http://127.0.0.1:3128 or http://user:password@host:3128"
+            ))
         };
         let rest = text.strip_prefix("http://").ok_or_else(|| wrong("a proxy's URL begins with http://"))?;
         // A password may hold any character but those that end it.

@@ -105,7 +105,9 @@ impl Reader<'_> {
     }
 
     pub(super) fn think(&self, table: &Table<'_>) -> Result<Distribution, Mistake> {
-        table.get("think").map_or_else(|| Ok(Distribution::constant(0.0).expect("zero is a constant")), |value| self.law(&value))
+        table
+            .get("think")
+            .map_or_else(|| Ok(Distribution::constant(0.0).expect("zero is a constant")), |value| self.law(&value))
     }
 
     pub(super) fn schedule(&self, table: &Table<'_>) -> Result<Schedule, Mistake> {

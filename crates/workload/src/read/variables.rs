@@ -135,7 +135,9 @@ fn draw(table: &Table<'_>, value: &Value<'_>) -> Result<Draw, Mistake> {
 fn numbers(text: &str) -> Result<(Distribution, f64), InvalidValue> {
     let laws = ["uniform", "constant", "exponential", "gamma", "lognormal", "weibull", "pareto", "hyperexponential"];
     let wrong = |why: &str| {
-        InvalidValue::new(format!("`{text}` is not a law of numbers{why}; write for example uniform:1..100 or exponential:5"))
+        InvalidValue::new(format!(
+            "`{text}` is not a law of numbers{why}; write for example uniform:1..100 or exponential:5"
+        ))
     };
     let (name, rest) = text.split_once(':').ok_or_else(|| wrong(""))?;
     let given: Vec<f64> = rest

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Key, Kind, LAWS, Shape, THRESHOLD, WORKLOAD};
+use super::{DISTRIBUTIONS, Key, Kind, Shape, THRESHOLD, WORKLOAD};
 use crate::Policy;
 
 /// A number as durations and rates have it.
@@ -22,7 +22,7 @@ pub fn schema() -> Value {
         "time": form(&format!("^{}$", time()), "A duration, such as \"500ms\", \"10s\", \"1m30s\" or \"1h\"."),
         "rate": form(&format!("^{}$", rate()), "A rate, such as \"100/s\", \"6000/m\" or \"0.5/s\"."),
         "rate_or_zero": form(&format!("^{}$", rate()), "A rate, such as \"100/s\", or \"0/s\"."),
-        "law": table(&LAWS),
+        "distribution": table(&DISTRIBUTIONS),
         "discipline": discipline(),
         "thresholds": thresholds(),
     });
@@ -75,7 +75,7 @@ fn value(kind: &Kind) -> Value {
         Kind::Time => json!({ "$ref": "#/$defs/time" }),
         Kind::Rate => json!({ "$ref": "#/$defs/rate" }),
         Kind::RateOrZero => json!({ "$ref": "#/$defs/rate_or_zero" }),
-        Kind::Distribution => json!({ "$ref": "#/$defs/law" }),
+        Kind::Distribution => json!({ "$ref": "#/$defs/distribution" }),
         Kind::Discipline => json!({ "$ref": "#/$defs/discipline" }),
         Kind::Thresholds => json!({ "$ref": "#/$defs/thresholds" }),
         Kind::Text | Kind::Template | Kind::File => json!({ "type": "string" }),
@@ -85,7 +85,7 @@ fn value(kind: &Kind) -> Value {
         Kind::Number(_) => json!({ "type": "number" }),
         Kind::Whole(least, u64::MAX) => json!({ "type": "integer", "minimum": least }),
         Kind::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
-        Kind::Truth => json!({ "type": "boolean" }),
+        Kind::Boolean => json!({ "type": "boolean" }),
         Kind::Only(truth) => json!({ "const": truth }),
         Kind::Table(shape) => table(shape),
         Kind::List(item) => json!({ "type": "array", "items": value(item) }),

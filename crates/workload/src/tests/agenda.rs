@@ -2,8 +2,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::*;
-use offered_schedule::After;
 use crate::Workload;
+use offered_schedule::After;
 use proptest::prelude::*;
 
 fn workload(text: &str) -> Workload {
@@ -187,8 +187,7 @@ fn a_visit_that_is_broken_off_is_over() {
     let flow = "target.url = \"http://h/\"\nrequest = [{ get = \"/a\" }, { get = \"/b\" }]\n[[flow]]\nname = \"f\"\n\
                 [[flow.step]]\nrequest = \"/a\"\n[[flow.step]]\nrequest = \"/b\"\n";
     let after = |arrivals: &str| {
-        let mut agenda =
-            workload(&format!("duration = \"10s\"\narrivals.{arrivals}\n{flow}")).agenda(Share::ALL);
+        let mut agenda = workload(&format!("duration = \"10s\"\narrivals.{arrivals}\n{flow}")).agenda(Share::ALL);
         let first = agenda.due(Instant::from_secs(9)).unwrap();
         let after = agenda.broken_off(first, first.intended + Nanos::from_millis(1));
         (after, first, agenda.due(Instant::from_secs(9)))
@@ -240,8 +239,8 @@ fn users_who_make_so_many_visits_leave_after_them() {
         assert_eq!(launched.iter().filter(|(launch, _)| launch.visit.begins()).count(), 7 * 3);
     }
     // A visit that is broken off is one of them.
-    let mut agenda = workload(&format!("duration = \"1h\"\narrivals.closed = {{ users = 1, visits = 2 }}\n{walk}")).agenda(Share::ALL,
-    );
+    let mut agenda = workload(&format!("duration = \"1h\"\narrivals.closed = {{ users = 1, visits = 2 }}\n{walk}"))
+        .agenda(Share::ALL);
     let first = agenda.due(Instant::ZERO).unwrap();
     assert_eq!(agenda.broken_off(first, Instant(5)), After::Returns);
     let second = agenda.due(Instant(5)).unwrap();

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use offered_schedule::flow::{Flow, Step, Branches};
 use crate::Workload;
 use offered_base::Share;
 use offered_schedule::Launch;
+use offered_schedule::flow::{Branches, Flow, Step};
 
 const SHOP: &str = r#"
 duration = "1000s"

@@ -23,7 +23,7 @@ impl Reader<'_> {
                 Err(_) => "expected a law as a table; write for example { exponential = \"5s\" }".to_owned(),
             }));
         }
-        let table = value.table(&shape::LAWS)?;
+        let table = value.table(&shape::DISTRIBUTIONS)?;
         let (kind, inner) = table.the_one("{ exponential = \"5s\" }")?;
         let mean_and = |other: &str, shape: &'static Shape| -> Result<(f64, f64, Table<'_>), Mistake> {
             let table = inner.table(shape)?;
@@ -49,7 +49,9 @@ impl Reader<'_> {
                 let (mean, scv, table) = mean_and("scv", &shape::LOGNORMAL)?;
                 within(inner.checked(Distribution::lognormal(mean, scv))?, &table)?
             }
-            "weibull" => mean_and("shape", &shape::WEIBULL).map(|(mean, shape, _)| Distribution::weibull(mean, shape))?,
+            "weibull" => {
+                mean_and("shape", &shape::WEIBULL).map(|(mean, shape, _)| Distribution::weibull(mean, shape))?
+            }
             "hyperexponential" => {
                 let (mean, scv, table) = mean_and("scv", &shape::HYPEREXPONENTIAL)?;
                 let law = match table.get("p") {

@@ -1,0 +1,236 @@
+//! Keys of `[arrivals]` and `[[flow]]`.
+
+use super::Kind::{self, Any, Choice, File, List, Named, Number, Pair, Rate, RateOrZero, Text, Time, Whole};
+use super::{Key, MAX_WHOLE, PATTERNS, STAMPS, Shape, WAYS, key, shape};
+use offered_schedule::{Opening, Start, Visitor};
+
+pub(crate) static ARRIVALS: Shape = shape(
+    "The system model.",
+    &[
+        key("open", Kind::Table(&OPEN), "Open: requests arrive independently of responses."),
+        key(
+            "closed",
+            Kind::Table(&CLOSED),
+            "Closed: a fixed number of users; each waits for its response, thinks, and sends again.",
+        ),
+        key(
+            "partly_open",
+            Kind::Table(&PARTLY_OPEN),
+            "Partly open: sessions arrive, send requests one after another, and leave.",
+        ),
+        key("replay", Kind::Table(&REPLAY), "Replay of a recorded trace."),
+    ],
+)
+.one_of(&["open", "closed", "partly_open", "replay"]);
+
+static RATES: [Kind; 2] = [Rate, Kind::Table(&PROFILE)];
+const RATE: Key = key("rate", Any(&RATES), "Arrival rate of sessions (open: of requests), or a rate profile.");
+static PATTERN: [Kind; 2] = [Choice(&PATTERNS), Kind::Table(&PROCESSES)];
+const PROCESS: Key = key(
+    "process",
+    Any(&PATTERN),
+    "Arrival process. Default \"poisson\". \"poisson-fixed-count\": n sorted uniforms, which some tools call Poisson.",
+);
+static SIZES: [Kind; 2] = [Whole(1, MAX_WHOLE), Kind::Table(&BATCHES)];
+const BATCH: Key = key(
+    "batch",
+    Any(&SIZES),
+    "Batch size: number of sessions that arrive together, or { geometric = 2.5 }. The rate counts sessions. Default 1.",
+);
+const THINK: Key = key(
+    "think",
+    Kind::Distribution,
+    "Think time: distribution of the time from a response to the session's next request. Default 0s.",
+);
+const USERS: Key = key("users", Whole(1, u64::MAX), "Number of users.");
+const RAMP: Key = key("ramp", Time, "Duration in which the users start one after another. Default 0s.");
+const START: Key = key(
+    "start",
+    Choice(Start::NAMES),
+    "First action of users: the rest of a think time (default; stationary), a whole think time, or a request.",
+);
+const OPENING: Key = key(
+    "start",
+    Choice(Opening::NAMES),
+    "Initial state: no sessions (default), or the stationary number of thinking sessions.",
+);
+pub(crate) static OPEN: Shape =
+    shape("Open: requests arrive independently of responses.", &[RATE, PROCESS, BATCH]).needs(&["rate"]);
+
+pub(crate) static CLOSED: Shape = shape(
+    "Closed: a fixed number of users; each waits for its response, thinks, and sends again.",
+    &[
+        USERS,
+        THINK,
+        RAMP,
+        START,
+        key(
+            "visits",
+            Whole(1, MAX_WHOLE),
+            "Visits of each user before it leaves: passes through the flows (without flows: requests). Default: unlimited.",
+        ),
+        key(
+            "every",
+            Any(&[Time, Kind::Table(&EVERY)]),
+            "Pacing: minimum time between the starts of visits, or { request = \"10s\" } between requests. Default: none.",
+        ),
+        key(
+            "visitor",
+            Choice(Visitor::NAMES),
+            "After the end of a flow the user continues as a new visitor without state (default) or as the same.",
+        ),
+    ],
+)
+.needs(&["users"]);
+
+pub(crate) static EVERY: Shape = shape(
+    "Pacing: the user waits for the rest of the interval.",
+    &[
+        key("visit", Time, "Minimum time between the starts of two visits."),
+        key("request", Time, "Minimum time between two requests."),
+    ],
+)
+.one_of(&["visit", "request"]);
+
+pub(crate) static PARTLY_OPEN: Shape = shape(
+    "Partly open: sessions arrive, send requests one after another, and leave.",
+    &[
+        RATE,
+        PROCESS,
+        BATCH,
+        key("stay", Number(0.0), "Probability, below 1, that a session continues after a response."),
+        key("length", Kind::Table(&LENGTH), "Instead of stay: distribution of the number of requests of a session."),
+        THINK,
+        OPENING,
+    ],
+)
+.needs(&["rate"]);
+
+pub(crate) static LENGTH: Shape = shape(
+    "Number of requests of a session.",
+    &[
+        key("fixed", Whole(1, MAX_WHOLE), "The same number for every session."),
+        key("mean", Number(1.0), "Geometric distribution with this mean."),
+        key("empirical", List(&Whole(1, MAX_WHOLE)), "Empirical: each value is equally likely."),
+    ],
+)
+.one_of(&["fixed", "mean", "empirical"]);
+
+pub(crate) static BATCHES: Shape =
+    shape("A random batch size.", &[key("geometric", Number(1.0), "Geometric distribution with this mean.")])
+        .needs(&["geometric"]);
+
+pub(crate) static PROFILE: Shape = shape(
+    "A rate that changes over time.",
+    &[
+        key(
+            "ramp",
+            Pair(&RateOrZero, &RateOrZero),
+            "Linear ramp from the first rate to the second, over the time `over`.",
+        ),
+        key("over", Time, "With ramp: its duration."),
+        key(
+            "steps",
+            List(&Pair(&RateOrZero, &Time)),
+            "Steps of a rate and its duration: [[\"10/s\", \"1m\"], [\"50/s\", \"2m\"]].",
+        ),
+        key("sine", Kind::Table(&SINE), "Sine wave."),
+        key(
+            "counts",
+            Any(&[List(&Number(0.0)), File]),
+            "Number of sessions per interval: a list, or a file with one number per line.",
+        ),
+        key("interval", Time, "With counts: the length of an interval."),
+    ],
+)
+.one_of(&["ramp", "steps", "sine", "counts"]);
+
+pub(crate) static SINE: Shape = shape(
+    "mean + amplitude sin(2 pi t / period).",
+    &[
+        key("mean", RateOrZero, "The mean rate."),
+        key("amplitude", RateOrZero, "The amplitude."),
+        key("period", Time, "The period."),
+    ],
+)
+.needs(&["mean", "amplitude", "period"]);
+
+pub(crate) static PROCESSES: Shape = shape(
+    "An arrival process with parameters.",
+    &[
+        key("gamma", Number(0.0), "Independent gamma-distributed gaps with this CoV."),
+        key(
+            "renewal",
+            Kind::Distribution,
+            "Renewal process: independent gaps with this distribution, scaled to the rate.",
+        ),
+        key("mmpp", Kind::Table(&MMPP), "Markov-modulated Poisson process."),
+    ],
+)
+.one_of(&["gamma", "renewal", "mmpp"]);
+
+pub(crate) static MMPP: Shape = shape(
+    "A Markov-modulated Poisson process, scaled so that the long-run rate is `rate`.",
+    &[
+        key("factors", List(&Number(0.0)), "Rate factor of each state."),
+        key("sojourns", List(&Time), "Mean sojourn time in each state (exponential)."),
+    ],
+)
+.needs(&["factors", "sojourns"]);
+
+pub(crate) static REPLAY: Shape = shape(
+    "Replay of a recorded trace.",
+    &[
+        key("trace", File, "Trace file, written by `offered logs`."),
+        key("speed", Number(0.0), "Speed factor: 2 replays twice as fast. Default 1."),
+        key(
+            "as",
+            Choice(&WAYS),
+            "Replay requests at their times (default), sessions at their start times, or sessions by closed users one after another.",
+        ),
+        key(
+            "timestamps",
+            Choice(&STAMPS),
+            "Spread the requests of each second over it, or replay timestamps as recorded. Default: spread if all timestamps are whole seconds.",
+        ),
+        key("think", Kind::Distribution, "With sessions: replaces the recorded think times. With closed: the think time."),
+        USERS,
+        RAMP,
+        START,
+    ],
+)
+.needs(&["trace"]);
+
+pub(crate) static FLOW: Shape = shape(
+    "A sequence of requests of a session.",
+    &[
+        key("name", Text, "Unique name."),
+        key("weight", Number(0.0), "Relative frequency among the flows. Default 1."),
+        key("step", List(&Kind::Table(&STEP)), "The steps."),
+        key(
+            "matrix",
+            Named(&Named(&Number(0.0))),
+            "Instead of steps: transition probabilities from each request to the next or to `leave`; each row sums to 1.",
+        ),
+        key("start", Text, "First step. Default: the first in the file; required with matrix."),
+    ],
+)
+.needs(&["name"])
+.one_of(&["step", "matrix"]);
+
+pub(crate) static STEP: Shape = shape(
+    "A step of a flow.",
+    &[
+        key("request", Text, "Name of a [[request]]."),
+        key("name", Text, "Name of the step. Default: the request's name."),
+        key("think", Kind::Distribution, "Think time after the request. Default: the think time of [arrivals]."),
+        key("repeat", Whole(1, 65_535), "Number of repetitions. Default 1."),
+        key("stay", Number(0.0), "Probability that the session continues after this step. Default 1."),
+        key(
+            "next",
+            Named(&Number(0.0)),
+            "Next steps with weights, such as { look = 3, leave = 1 }. Default: the next step in the file.",
+        ),
+    ],
+)
+.needs(&["request"]);

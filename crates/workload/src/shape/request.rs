@@ -1,0 +1,201 @@
+//! Keys of `[[request]]` and `[variables]`.
+
+use super::Kind::{self, Any, Boolean, Choice, File, Form, List, Named, Number, Only, Template, Text, Time, Whole};
+use super::target::{AUTH, HEADERS};
+use super::{ANY_FOUND, Key, MAX_WHOLE, Shape, key, shape};
+use crate::script::{AtEnd, OnFailure, Order, Per, Unit, When};
+
+/// Requests.
+pub(crate) static REQUEST: Shape = shape(
+    "A request.",
+    &[
+        key("name", Text, "Name in results. Default: the path without its query."),
+        key("method", Text, "HTTP method; requires path. Shorter: get = \"/path\", post = ..."),
+        key("path", Template, "With method: the path."),
+        key(
+            "catalogue",
+            File,
+            "CSV file of many paths, one drawn for each request: columns path, weight, service and class. Makes one request per class.",
+        ),
+        key("grpc", Form("^[\\w.]+/\\w+$"), "gRPC call as service/method; the body is the message in JSON."),
+        key("websocket", Kind::Table(&WEBSOCKET), "A message on a WebSocket connection."),
+        key("weight", Number(0.0), "Relative frequency. Default 1."),
+        HEADERS,
+        key(
+            "service",
+            Kind::Distribution,
+            "Distribution of its service demand at the modelled server. Default: server.service.",
+        ),
+        key("body", Template, "The body."),
+        key("body_file", File, "File with the body, a template."),
+        key("raw", Boolean, "With body_file: send it unchanged, not as a template. Default false."),
+        key("form", Named(&Template), "URL-encoded form, such as { a = \"1\" }."),
+        key("multipart", List(&Kind::Table(&PART)), "Parts of a multipart form."),
+        key("auth", Any(&[Kind::Table(&AUTH), Only(false)]), "Overrides target.auth; false: none."),
+        key(
+            "extract",
+            List(&Kind::Table(&EXTRACT)),
+            "Values to extract from the response for later requests of the session.",
+        ),
+        key(
+            "check",
+            List(&Kind::Table(&CHECK)),
+            "Checks of the response; the first failure makes the outcome check_failed.",
+        ),
+        key(
+            "on_failure",
+            Choice(OnFailure::NAMES),
+            "If the outcome is not ok: continue (default), end the session, or stop the run with exit code 99.",
+        ),
+        key("objects", List(&Template), "Paths of embedded objects to fetch, as a browser does."),
+        key("connections", Whole(1, 64), "Maximum number of connections for objects. Default 6."),
+        key(
+            "objects_when",
+            Choice(When::NAMES),
+            "Fetch objects after a successful response (default), or while it arrives.",
+        ),
+        key("objects_may_fail", Boolean, "The request is ok even if an object fails. Default false."),
+        key("get", Template, "Path; the key is the method."),
+        key("post", Template, "Path; the key is the method."),
+        key("put", Template, "Path; the key is the method."),
+        key("delete", Template, "Path; the key is the method."),
+        key("head", Template, "Path; the key is the method."),
+        key("patch", Template, "Path; the key is the method."),
+        key("options", Template, "Path; the key is the method."),
+        key("sql", Text, "Database: a statement, prepared on every connection before the run."),
+        key("transaction", List(&STATEMENTS), "Database: statements of one transaction."),
+        PARAMETERS,
+        key("class", Text, "Database: name of the pool in target.pools. Catalogue: only paths of this class."),
+    ],
+);
+
+static STATEMENTS: Kind = Any(&[Text, Kind::Table(&STATEMENT)]);
+static PARAMETER: Kind = Any(&[Template, Number(f64::NEG_INFINITY), Boolean, Kind::Table(&NULL)]);
+const PARAMETERS: Key = key("parameters", List(&PARAMETER), "Values of $1, $2, ... in the statement.");
+
+pub(crate) static STATEMENT: Shape =
+    shape("A statement of a transaction.", &[key("sql", Text, "The statement."), PARAMETERS]).needs(&["sql"]);
+
+pub(crate) static NULL: Shape = shape("A NULL parameter.", &[key("null", Only(true), "NULL.")]).needs(&["null"]);
+
+pub(crate) static WEBSOCKET: Shape = shape(
+    "A message on a WebSocket connection.",
+    &[
+        key("send", Template, "Text message to send. Default: none."),
+        key("send_hex", Template, "Binary message to send, in hexadecimal, such as 01 ff."),
+        key("await", Template, "Regular expression of the expected message. Default: the next message."),
+        key("count", Whole(1, u32::MAX as u64), "Number of expected messages. Default 1."),
+        key(
+            "listen",
+            Time,
+            "Listen for this long, or until count messages have arrived. Default: no time limit but response_timeout.",
+        ),
+    ],
+);
+
+pub(crate) static PART: Shape = shape(
+    "A part of a multipart form.",
+    &[
+        key("name", Text, "Name of the field."),
+        key("value", Template, "Text value."),
+        key("file", File, "File to upload."),
+        key("type", Text, "Media type, such as image/png."),
+        key("raw", Boolean, "Send the file unchanged, not as a template. Default true."),
+    ],
+)
+.needs(&["name"])
+.one_of(&["value", "file"]);
+
+const JSON: Key = key("json", Text, "JSONPath (RFC 9535), such as $.token.");
+const REGEX: Key = key("regex", Text, "Regular expression.");
+const GROUP: Key = key("group", Whole(0, MAX_WHOLE), "With regex: number of the group. Default 1.");
+const HEADER: Key = key("header", Text, "Header name.");
+const CSS: Key = key("css", Text, "CSS selector, such as input[name=csrf].");
+const COLUMN: Key = key("column", Text, "Database: column name.");
+const ATTRIBUTE: Key = key("attribute", Text, "With css: attribute name. Default: the text of the element.");
+
+pub(crate) static EXTRACT: Shape = shape(
+    "A value to extract from a response.",
+    &[
+        key("name", Form("^\\w+$"), "Name of the variable in templates."),
+        JSON,
+        REGEX,
+        GROUP,
+        HEADER,
+        CSS,
+        ATTRIBUTE,
+        COLUMN,
+        key("nth", Any(&[Whole(1, MAX_WHOLE), Choice(&ANY_FOUND)]), "Number of the match, or \"random\". Default 1."),
+        key("default", Text, "Value if nothing matches."),
+        key("keep", Boolean, "If nothing matches, keep the previous value."),
+    ],
+)
+.needs(&["name"])
+.one_of(&["json", "regex", "header", "css", "column"]);
+
+pub(crate) static CHECK: Shape = shape(
+    "A check of a response.",
+    &[
+        key("name", Text, "Name in results. Default: the check itself."),
+        GROUP,
+        ATTRIBUTE,
+        key("is", Template, "Expected value."),
+        key("contains", Template, "Expected substring."),
+        key("matches", Text, "Expected regular expression."),
+        key("status", Any(&[STATUS, List(&STATUS)]), "200, [200, 302], \"2xx\" or \"200..299\"."),
+        HEADER,
+        key("body", Only(true), "Check the decoded body; with is, contains or matches."),
+        JSON,
+        REGEX,
+        CSS,
+        COLUMN,
+        key(
+            "size",
+            Any(&[Text, Whole(0, u64::MAX)]),
+            "Body size in bytes, before decoding: \"< 100000\" or \"100..2000\".",
+        ),
+        key("rows", Any(&[Text, Whole(0, u64::MAX)]), "Database: number of rows returned or changed, 1 or \">= 1\"."),
+        key("sha256", Form("^[0-9A-Fa-f]{64}$"), "SHA-256 of the decoded body."),
+    ],
+)
+.one_of(&["status", "header", "body", "json", "regex", "css", "column", "size", "rows", "sha256"]);
+
+const STATUS: Kind = Any(&[Whole(100, 999), Form("^([1-9]xx|[1-9]\\d\\d(\\.\\.[1-9]\\d\\d)?)$")]);
+
+/// A variable: a constant, or the source of its values.
+pub(crate) static VARIABLE: Kind = Any(&[Text, Number(f64::NEG_INFINITY), Boolean, List(&ITEM), Kind::Table(&VALUES)]);
+static ITEM: Kind = Any(&[Text, Number(f64::NEG_INFINITY), Boolean]);
+
+pub(crate) static VALUES: Shape = shape(
+    "Source of the values of a variable.",
+    &[
+        key("env", Text, "Environment variable; an error before the run if it is not set."),
+        key(
+            "file",
+            Form("^.+\\.([cC][sS][vV]|[jJ][sS][oO][nN][lL])(\\.gz)?$"),
+            "File with rows: .csv or .jsonl, also .gz.",
+        ),
+        key("uuid", Only(true), "A random UUID."),
+        key("sequence", Whole(0, u64::MAX), "Consecutive numbers from this one, over the whole run."),
+        key(
+            "random",
+            Form("^\\s*[a-z]+\\s*:.+$"),
+            "Distribution of plain numbers: uniform:1..100, exponential:5, lognormal:20,2.",
+        ),
+        key(
+            "work",
+            Choice(Unit::NAMES),
+            "Service demand of the request at the modelled [server], in ms or s, as a simulation draws it.",
+        ),
+        key("per", Choice(Per::NAMES), "Scope of a value. Default: session; for sequence and work: request."),
+        key("order", Choice(Order::NAMES), "With file: order of rows. Default sequential: session n takes row n."),
+        key(
+            "at_end",
+            Choice(AtEnd::NAMES),
+            "With file, after the last row: start again (default), stop the run, or stop it with exit code 1.",
+        ),
+        key("columns", List(&Text), "With file: names of the columns. Default: the first row."),
+        key("decimals", Whole(0, 9), "With random: number of decimals. Default 0."),
+    ],
+)
+.one_of(&["env", "file", "uuid", "sequence", "random", "work"]);

@@ -1,0 +1,113 @@
+//! Keys of `[target]`, `[server]` and `[[station]]`.
+
+use super::Kind::{
+    self, Any, Boolean, Choice, Discipline, File, Form, List, Named, Number, Only, Template, Text, Time, Whole,
+};
+use super::{Key, MAX_WHOLE, Shape, key, shape};
+use crate::{Protocol, Reuse, Target};
+
+pub(super) const HEADERS: Key =
+    key("headers", Named(&Template), "Headers by name, such as { Accept = \"text/html\" }.");
+
+pub(crate) static TARGET: Shape = shape(
+    "The server under test.",
+    &[
+        key(
+            "url",
+            Form(r"^(https?://\S+|unix:\S+|postgres(ql)?://\S+)$"),
+            "http://host:port/path, https://host/path, unix:/run/app.sock:/path or postgres://user@host/database.",
+        ),
+        key(
+            "reuse",
+            Choice(Reuse::NAMES),
+            "Connection reuse: any free connection (default), one per session, or a new one per request.",
+        ),
+        key(
+            "connections",
+            Whole(1, MAX_WHOLE),
+            "Maximum number of connections; a request that finds none is not sent. For a database: exact number, opened before the run; requests wait for one.",
+        ),
+        key("in_flight", Whole(1, MAX_WHOLE), "Maximum number of requests in flight; further requests are not sent."),
+        key("connect_timeout", Time, "Time limit for opening a connection. Default 5s."),
+        key("response_timeout", Time, "Time limit from sending to the last byte of the response. Default 30s."),
+        key("resolve_every", Time, "Interval of DNS lookups. Default: once per run."),
+        key(
+            "sources",
+            List(&Text),
+            "Source addresses of connections, used in turn; ranges as \"127.0.1.1-127.0.1.9\".",
+        ),
+        HEADERS,
+        key("auth", Any(&[Kind::Table(&AUTH), Only(false)]), "Credentials. Default: none."),
+        key("cookies", Boolean, "Keep cookies per session. Default false."),
+        key("redirects", Whole(0, Target::MOST_REDIRECTS as u64), "Maximum number of redirects to follow. Default 0: a 3xx is the response."),
+        key("resend", Boolean, "HTTP/2: resend requests that the server reports as not processed. Default true."),
+        key("tls", Kind::Table(&TLS), "TLS settings, for https."),
+        key("proxy", Form("^http://\\S+$"), "HTTP proxy, as http://user:password@host:3128."),
+        key("protocol", Choice(Protocol::NAMES), "HTTP/1.1 (default), HTTP/2, or negotiated by ALPN (https only)."),
+        key("descriptors", File, "gRPC: descriptor set written by protoc with --include_imports."),
+        key("reflection", Boolean, "gRPC: get descriptors by server reflection before the run. Default false."),
+        key(
+            "pools",
+            Named(&Whole(1, MAX_WHOLE)),
+            "Database: connection pools instead of connections, such as { short = 20, long = 5 }, selected by a request's class.",
+        ),
+        key("on_connect", List(&Text), "Database: SQL that each connection runs first."),
+        key(
+            "hook",
+            List(&Text),
+            "Database: command and arguments to run for each new connection before its first request.",
+        ),
+    ],
+)
+.needs(&["url"]);
+
+pub(crate) static TLS: Shape = shape(
+    "TLS settings.",
+    &[
+        key("insecure", Boolean, "Accept any certificate; every output says so. Default false."),
+        key("roots", File, "PEM file of trusted root certificates, instead of the system's."),
+        key("certificate", File, "PEM file of the client certificate."),
+        key("key", File, "PEM file of the client key."),
+        key("server_name", Text, "Server name for SNI and certificate verification. Default: the url's host."),
+        key("resume", Boolean, "Resume TLS sessions. Default false."),
+    ],
+);
+
+pub(crate) static AUTH: Shape = shape(
+    "Credentials.",
+    &[key("basic", Template, "\"user:password\"."), key("bearer", Template, "Bearer token, such as \"{{token}}\".")],
+)
+.one_of(&["basic", "bearer"]);
+
+const SERVERS: Key = key("servers", Whole(1, MAX_WHOLE), "Number of servers. Default 1.");
+const DISCIPLINE: Key = key("discipline", Discipline, "Scheduling discipline. Default \"fcfs\".");
+
+pub(crate) static SERVER: Shape = shape(
+    "The modelled server.",
+    &[
+        SERVERS,
+        DISCIPLINE,
+        key(
+            "service",
+            Kind::Distribution,
+            "Distribution of the service demand of a request. Required unless every request has its own.",
+        ),
+        key(
+            "capacity",
+            Whole(1, MAX_WHOLE),
+            "Maximum number of requests in the system; further requests are rejected. Default: unlimited.",
+        ),
+    ],
+);
+
+pub(crate) static STATION: Shape = shape(
+    "A station of a queueing network.",
+    &[
+        key("name", Text, "Unique name."),
+        key("visits", Number(0.0), "Mean number of visits of a request (visit ratio). Default 1."),
+        SERVERS,
+        DISCIPLINE,
+        key("service", Kind::Distribution, "Distribution of the service demand of one visit."),
+    ],
+)
+.needs(&["name", "service"]);
