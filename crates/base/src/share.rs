@@ -88,8 +88,9 @@ impl FromStr for Share {
     type Err = InvalidValue;
 
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
-        let wrong =
-            || InvalidValue::new(format!("`{text}` is not a share; write for example 2/8 for the second of eight workers"));
+        let wrong = || {
+            InvalidValue::new(format!("`{text}` is not a share; write for example 2/8 for the second of eight workers"))
+        };
         let (index, count) = text.split_once('/').ok_or_else(wrong)?;
         let (index, count): (u64, u64) = (index.parse().map_err(|_| wrong())?, count.parse().map_err(|_| wrong())?);
         Self::new(index.checked_sub(1).ok_or_else(wrong)?, count).map_err(|_| wrong())

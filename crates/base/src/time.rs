@@ -315,7 +315,9 @@ impl FromStr for Rate {
         };
         let (digits, places) = decimal(number.trim()).ok_or_else(wrong)?;
         if digits == 0 {
-            return Err(InvalidValue::new(format!("the rate `{text}` is zero; it must be above zero, for example 100/s")));
+            return Err(InvalidValue::new(format!(
+                "the rate `{text}` is zero; it must be above zero, for example 100/s"
+            )));
         }
         let per_nanos = 10u64.checked_pow(places).and_then(|p| p.checked_mul(per.0)).ok_or_else(wrong)?;
         Self::new(digits, Nanos(per_nanos))

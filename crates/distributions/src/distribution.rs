@@ -1,10 +1,10 @@
-//! Laws: the probability distributions of think times, gaps, sizes and session lengths.
+//! Distributions: the probability distributions of think times, gaps, sizes and session lengths.
 //!
 //! A [`Distribution`] is checked once, when it is made; after that it samples, and knows its own mean, squared coefficient of
 //! variation and distribution function. Values of times are in seconds.
 //!
-//! # Two laws named after Poisson
-//! `poisson` as a law is a Poisson *count of milliseconds*, what JMeter's Poisson Random Timer draws: its CoV is
+//! # Two distributions named after Poisson
+//! `poisson` as a distribution is a Poisson *count of milliseconds*, what JMeter's Poisson Random Timer draws: its CoV is
 //! 1/sqrt(mean in ms), so it is nearly constant. It has nothing to do with a Poisson *process*, whose gaps are
 //! `exponential`.
 
@@ -31,7 +31,7 @@ use offered_base::InvalidValue;
 #[derive(Clone, Debug)]
 pub struct Distribution(Shape, Given);
 
-/// What a law was made of, where that is not what its shape holds; so it can be written, and scaled, without a loss.
+/// What a distribution was made of, where that is not what its shape holds; so it can be written, and scaled, without a loss.
 #[derive(Clone, Copy, Debug)]
 enum Given {
     /// The parameters of its shape, as they are.
@@ -62,14 +62,14 @@ enum Given {
     },
 }
 
-/// Laws are alike whose shapes are.
+/// Distributions are alike whose shapes are.
 impl PartialEq for Distribution {
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
 }
 
-/// The form of a law with its parameters, for those who solve formulas rather than sample. Times are in seconds.
+/// The form of a distribution with its parameters, for those who solve formulas rather than sample. Times are in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
     /// Always this value.
@@ -115,7 +115,7 @@ pub enum Shape {
         /// The tail index, above 1 (at or below 1 there is no mean).
         shape: f64,
     },
-    /// A Pareto law cut off at `max`.
+    /// A Pareto distribution cut off at `max`.
     BoundedPareto {
         /// The smallest value.
         min: f64,
@@ -128,16 +128,16 @@ pub enum Shape {
     Poisson(f64),
     /// One of the recorded values, each as likely or by weight.
     Empirical(Empirical),
-    /// Another law without its values outside of two ends.
+    /// Another distribution without its values outside of two ends.
     Within(Arc<Within>),
 }
 
-/// Numbers of a law lie between 1 / `LARGEST` and this, so that their cubes are numbers too.
+/// Numbers of a distribution lie between 1 / `LARGEST` and this, so that their cubes are numbers too.
 const LARGEST: f64 = 1e30;
-/// Squared coefficients of variation lie between 1 / `WIDEST` and this: beyond, the parts of a law differ by more than a
+/// Squared coefficients of variation lie between 1 / `WIDEST` and this: beyond, the parts of a distribution differ by more than a
 /// double can tell, and what is drawn has no longer the mean that was asked for.
 const WIDEST: f64 = 1e9;
-/// Weibull laws of a smaller shape have moments beyond all numbers; larger shapes are constants.
+/// Weibull distributions of a smaller shape have moments beyond all numbers; larger shapes are constants.
 const WEIBULL_SHAPES: std::ops::RangeInclusive<f64> = 0.01..=1e6;
 /// Tail indices beyond are constants.
 const STEEPEST: f64 = 1e9;
@@ -181,7 +181,9 @@ impl Distribution {
     /// `low` negative, or not below `high`.
     pub fn uniform(low: f64, high: f64) -> Result<Self, InvalidValue> {
         if !(low.is_finite() && high.is_finite() && low >= 0.0 && low < high) {
-            return Err(InvalidValue::new(format!("a uniform law needs 0 <= low < high, not {low} and {high}")));
+            return Err(InvalidValue::new(format!(
+                "a uniform distribution needs 0 <= low < high, not {low} and {high}"
+            )));
         }
         Ok(Self(Shape::Uniform(low, positive("the upper end", high)?), Given::Shape))
     }
@@ -209,7 +211,7 @@ impl Distribution {
     /// No stages, or a mean that is not above zero.
     pub fn erlang(stages: u32, mean: f64) -> Result<Self, InvalidValue> {
         if stages == 0 {
-            return Err(InvalidValue::new("an erlang law needs at least one stage"));
+            return Err(InvalidValue::new("an erlang distribution needs at least one stage"));
         }
         let shape = f64::from(stages);
         let scale = positive("the mean", mean)? / shape;
@@ -218,7 +220,7 @@ impl Distribution {
 
     /// Two-phase hyperexponential with this mean and scv and *balanced means* (p1 m1 = p2 m2; Allen 1990).
     ///
-    /// Mean and scv alone do not fix such a law; see [`Distribution::hyperexponential_with`] for the third parameter.
+    /// Mean and scv alone do not fix such a distribution; see [`Distribution::hyperexponential_with`] for the third parameter.
     ///
     /// # Errors
     /// A mean that is not above zero, or an scv below 1 or above 1e9.
@@ -226,7 +228,7 @@ impl Distribution {
         let mean = positive("the mean", mean)?;
         if !(scv.is_finite() && scv >= 1.0) {
             return Err(InvalidValue::new(format!(
-                "a hyperexponential law needs scv >= 1, not {scv}; use gamma or erlang below 1"
+                "a hyperexponential distribution needs scv >= 1, not {scv}; use gamma or erlang below 1"
             )));
         }
         let scv = positive_scv(scv)?;
@@ -286,7 +288,7 @@ impl Distribution {
         let min = positive("the smallest value", min)?;
         if !(shape.is_finite() && shape > 1.0) {
             return Err(InvalidValue::new(format!(
-                "a pareto law needs shape > 1 to have a mean, not {shape}; bounded_pareto takes any shape"
+                "a pareto distribution needs shape > 1 to have a mean, not {shape}; bounded_pareto takes any shape"
             )));
         }
         Ok(Self(Shape::Pareto { min, shape: between("the shape", shape, 1.0, STEEPEST)? }, Given::Shape))
@@ -300,7 +302,9 @@ impl Distribution {
         let (min, shape) = (positive("the smallest value", min)?, positive("the shape", shape)?);
         let shape = between("the shape", shape, 1.0 / STEEPEST, STEEPEST)?;
         if !(max.is_finite() && max / min > 1.0) {
-            return Err(InvalidValue::new(format!("a bounded_pareto law needs min < max, not {min} and {max}")));
+            return Err(InvalidValue::new(format!(
+                "a bounded_pareto distribution needs min < max, not {min} and {max}"
+            )));
         }
         let max = positive("the largest value", max)?;
         Ok(Self(Shape::BoundedPareto { min, max, shape }, Given::Shape))
@@ -315,7 +319,7 @@ impl Distribution {
         Ok(Self(Shape::Poisson(mean * 1e3), Given::Poisson { mean }))
     }
 
-    /// The law of `factor` times a value of this one (a Poisson count of milliseconds stays one, with that mean).
+    /// The distribution of `factor` times a value of this one (a Poisson count of milliseconds stays one, with that mean).
     ///
     /// # Errors
     /// A factor that is not above zero, or that leads beyond what numbers can hold.
@@ -335,7 +339,7 @@ impl Distribution {
             (_, Shape::BoundedPareto { min, max, shape }) => Self::bounded_pareto(min * by, max * by, *shape),
             (_, Shape::Within(within)) => {
                 let (low, high) = within.ends();
-                within.law().scaled(by)?.within(low * by, high * by)
+                within.distribution().scaled(by)?.within(low * by, high * by)
             }
             (_, Shape::Empirical(e)) => e.scaled(by),
             (Given::Shape, _) => Self::exponential(self.mean() * by),
@@ -370,7 +374,7 @@ impl Distribution {
         }
     }
 
-    /// The second moment, E[X^2]; infinite for a Pareto law of shape 2 or below.
+    /// The second moment, E[X^2]; infinite for a Pareto distribution of shape 2 or below.
     pub fn second_moment(&self) -> f64 {
         match &self.0 {
             Shape::Constant(value) => value * value,
@@ -448,7 +452,7 @@ impl Distribution {
     }
 }
 
-/// E[X^k] of a bounded Pareto law; any real `shape`, zero and negative ones included (they arise as size-biased laws).
+/// E[X^k] of a bounded Pareto distribution; any real `shape`, zero and negative ones included (they arise as size-biased distributions).
 fn bounded_pareto_moment(min: f64, max: f64, shape: f64, k: f64) -> f64 {
     let reach = max / min;
     libm::pow(min, k) * power_integral(reach, k - shape - 1.0) / power_integral(reach, -shape - 1.0)
@@ -460,7 +464,7 @@ fn power_integral(high: f64, e: f64) -> f64 {
     if n == 0.0 { log } else { libm::expm1(n * log) / n }
 }
 
-/// E[X^k] of a Weibull law; by logarithms where its gamma function is beyond numbers.
+/// E[X^k] of a Weibull distribution; by logarithms where its gamma function is beyond numbers.
 fn weibull_moment(shape: f64, scale: f64, k: f64) -> f64 {
     let n = 1.0 + k / shape;
     if n < 100.0 { libm::pow(scale, k) * libm::tgamma(n) } else { libm::exp(k * libm::log(scale) + libm::lgamma(n)) }

@@ -14,7 +14,7 @@ use offered_base::InvalidValue;
 ///
 /// With G(t) = the integral from t of P(X > u) du / `E[X]`, a random instant waits min over the users for the next launch, so
 /// `E[D^2] / (2 E[D])` = integral of G(t)^N dt and `CoV^2 = 2 (N / E[X])` * that - 1. Closed forms: sqrt((2N-1)/(2N+1)) for
-/// uniform(0, 2Z), sqrt((N-1)/(N+1)) for a constant, 1 for an exponential law.
+/// uniform(0, 2Z), sqrt((N-1)/(N+1)) for a constant, 1 for an exponential distribution.
 ///
 /// # Errors
 /// No users, or an interval that is always zero.
@@ -23,7 +23,9 @@ pub fn cov(interval: &Distribution, users: u64) -> Result<f64, InvalidValue> {
         return Err(InvalidValue::new("the number of users must be a number above zero, not 0"));
     }
     if interval.is_zero() {
-        return Err(InvalidValue::new("users who neither think nor wait have no gaps; give them a think time above zero"));
+        return Err(InvalidValue::new(
+            "users who neither think nor wait have no gaps; give them a think time above zero",
+        ));
     }
     if users == 1 {
         return Ok(libm::sqrt(interval.scv()));
@@ -62,7 +64,7 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// Of intervals with this law.
+    /// Of intervals with this distribution.
     pub fn of(interval: &Distribution) -> Self {
         let (mean, second) = (interval.mean(), interval.second_moment());
         let third = interval.third_moment() - 3.0 * mean * second + 2.0 * mean.powi(3);
@@ -89,9 +91,9 @@ mod tests {
     fn covs_are_those_of_the_closed_forms() {
         for n in [1u64, 2, 5, 20, 200] {
             let letter = n as f64;
-            let near = |law: Distribution, expected: f64| {
-                let ours = cov(&law, n).unwrap();
-                assert!((ours - expected).abs() < 1e-9, "{n} users of {law}: {ours} against {expected}");
+            let near = |distribution: Distribution, expected: f64| {
+                let ours = cov(&distribution, n).unwrap();
+                assert!((ours - expected).abs() < 1e-9, "{n} users of {distribution}: {ours} against {expected}");
             };
             near(Distribution::uniform(0.0, 2.0).unwrap(), libm::sqrt((2.0 * letter - 1.0) / (2.0 * letter + 1.0)));
             near(Distribution::constant(3.0).unwrap(), libm::sqrt((letter - 1.0) / (letter + 1.0)));
@@ -113,26 +115,32 @@ mod tests {
     #[test]
     fn dispersions_are_those_of_counted_renewals() {
         use offered_base::{Purpose, Seed};
-        for law in [Distribution::uniform(0.0, 2.0).unwrap(), Distribution::exponential(1.0).unwrap(), Distribution::gamma(1.0, 2.0).unwrap()] {
+        for distribution in [
+            Distribution::uniform(0.0, 2.0).unwrap(),
+            Distribution::exponential(1.0).unwrap(),
+            Distribution::gamma(1.0, 2.0).unwrap(),
+        ] {
             for window in [4.0, 10.0] {
                 let counts: Vec<f64> = (0..40_000)
                     .map(|user| {
                         let mut stream = Seed(1).at(Purpose::Think, user, 0);
-                        let (mut at, mut count) = (law.sample_residual(&mut stream), 0.0);
+                        let (mut at, mut count) = (distribution.sample_residual(&mut stream), 0.0);
                         while at < window {
                             count += 1.0;
-                            at += law.sample(&mut stream);
+                            at += distribution.sample(&mut stream);
                         }
                         count
                     })
                     .collect();
                 let variance = counts.iter().map(|n| (n - window).powi(2)).sum::<f64>() / counts.len() as f64;
                 // A variance of 40,000 counts is known to 1 %; four standard errors.
-                let expected = Cycle::of(&law).dispersion(window);
-                assert!((variance / window / expected - 1.0).abs() < 0.05, "{law} {window}: {expected}");
+                let expected = Cycle::of(&distribution).dispersion(window);
+                assert!((variance / window / expected - 1.0).abs() < 0.05, "{distribution} {window}: {expected}");
             }
         }
-        assert!((Cycle::of(&Distribution::uniform(0.0, 2.0).unwrap()).dispersion(f64::INFINITY) - 1.0 / 3.0).abs() < 1e-12);
+        assert!(
+            (Cycle::of(&Distribution::uniform(0.0, 2.0).unwrap()).dispersion(f64::INFINITY) - 1.0 / 3.0).abs() < 1e-12
+        );
         assert!((Cycle::of(&Distribution::exponential(3.0).unwrap()).dispersion(5.0) - 1.0).abs() < 1e-12);
     }
 

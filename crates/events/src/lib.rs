@@ -12,12 +12,12 @@ mod source;
 mod sqlstate;
 mod worker_clock;
 
-pub use event::{Event, Outcome, EventKey};
-pub use exchange::{Exchange, Message, FailedCheck};
+pub use event::{Event, EventKey, Outcome};
+pub use exchange::{Exchange, FailedCheck, Message};
 pub use note::Note;
 pub use reason::Reason;
 pub use recording::Recording;
 pub use run_id::RunId;
-pub use source::{Columns, EventSource, Extent, Events};
+pub use source::{Columns, EventSource, Events, Extent};
 pub use sqlstate::SqlState;
-pub use worker_clock::{WorkerClock, ClockOffset, ClockCorrection};
+pub use worker_clock::{ClockCorrection, ClockOffset, WorkerClock};

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use offered_base::{Nanos, Share, InvalidValue};
+use offered_base::{InvalidValue, Nanos, Share};
 
 /// So long it may be: it stands in names of accounts.
 const LONGEST: usize = 64;

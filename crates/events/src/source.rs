@@ -126,7 +126,8 @@ impl Events {
     /// # Errors
     /// Those of [`Events::each`].
     pub fn each_response(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
-        self.source.scan(Columns::Response, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
+        self.source
+            .scan(Columns::Response, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
     }
 
     /// Gives `see` the place of every launch, in the order in which they were recorded; where events are kept in columns, no other is read.

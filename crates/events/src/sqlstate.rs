@@ -72,7 +72,8 @@ impl FromStr for SqlState {
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let code = text.as_bytes().try_into().ok();
         let code = code.filter(|code: &[u8; 5]| code.iter().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase()));
-        code.map(Self).ok_or_else(|| InvalidValue::new(format!("`{text}` is no SQLSTATE: five digits and capital letters")))
+        code.map(Self)
+            .ok_or_else(|| InvalidValue::new(format!("`{text}` is no SQLSTATE: five digits and capital letters")))
     }
 }
 

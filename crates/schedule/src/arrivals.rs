@@ -96,7 +96,7 @@ impl Process {
             Self::Poisson => return None,
             Self::Constant => "\"constant\"".to_owned(),
             Self::FixedCount => "\"poisson-fixed-count\"".to_owned(),
-            Self::Renewal(law) => format!("{{ renewal = {law} }}"),
+            Self::Renewal(distribution) => format!("{{ renewal = {distribution} }}"),
             Self::Modulated(Modulation { given, sojourns, .. }) => {
                 let factors: Vec<String> = given.iter().map(|factor| written_number(*factor)).collect();
                 let sojourns: Vec<String> =
@@ -217,7 +217,7 @@ enum Pattern {
     Poisson,
     Constant { next: u64 },
     FixedCount { left: u64, total: f64 },
-    Renewal { law: Distribution, begun: bool },
+    Renewal { distribution: Distribution, begun: bool },
     Modulated { modulation: Modulation, state: usize, until: Instant },
 }
 
@@ -231,7 +231,7 @@ impl Arrivals {
                 let total = schedule.rate.cumulative(end) / schedule.batch.mean();
                 Pattern::FixedCount { left: libm::round(total) as u64, total }
             }
-            Process::Renewal(law) => Pattern::Renewal { law: law.clone(), begun: false },
+            Process::Renewal(distribution) => Pattern::Renewal { distribution: distribution.clone(), begun: false },
             Process::Modulated(modulation) => {
                 let states = modulation.sojourns.len();
                 // Start in a state with its long-run probability; an exponential sojourn is its own residual.
@@ -324,10 +324,14 @@ impl Arrivals {
                 *left -= 1;
                 (*total - self.count) * share
             }
-            Pattern::Renewal { law, begun } => {
-                let gap = if *begun { law.sample(&mut self.gaps) } else { law.sample_residual(&mut self.gaps) };
+            Pattern::Renewal { distribution, begun } => {
+                let gap = if *begun {
+                    distribution.sample(&mut self.gaps)
+                } else {
+                    distribution.sample_residual(&mut self.gaps)
+                };
                 *begun = true;
-                gap / law.mean()
+                gap / distribution.mean()
             }
             Pattern::Modulated { modulation, state, until } => {
                 let mut work = self.gaps.exponential();

@@ -56,7 +56,7 @@ impl Pace {
 }
 
 impl Closed {
-    /// N users who think by this law after each answer (the papers' Z). They start in mid-thought and all together, and choose
+    /// N users who think by this distribution after each answer (the papers' Z). They start in mid-thought and all together, and choose
     /// each request by weight.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Closed {
         Self { flows: Some(flows), ..self }
     }
 
-    /// The same users with this mean think time, in seconds: every think law stretched alike.
+    /// The same users with this mean think time, in seconds: every think distribution stretched alike.
     ///
     /// # Errors
     /// A mean that is not above zero, or users who do not think at all.

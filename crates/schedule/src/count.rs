@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-
 /// How much is launched at most. What comes first ends the launches: this, or the workload's duration.
 ///
 /// Where the workload alone says who comes when (open, partly-open by sessions, a replay), the schedule ends after so many. Elsewhere

@@ -191,7 +191,9 @@ impl Flows {
             flows.first.push(flows.places.len() as u16);
             flows.places.extend(std::iter::repeat_n(number, usize::from(step.repeat)));
             if flows.places.len() > usize::from(u16::MAX) {
-                return Err(InvalidValue::new("the flows have more than 65535 requests, repeats included; repeat less"));
+                return Err(InvalidValue::new(
+                    "the flows have more than 65535 requests, repeats included; repeat less",
+                ));
             }
         }
         let runs = visits::of(&flows.entry, &flows.steps).map_err(|endless| {
@@ -235,13 +237,13 @@ impl Flows {
         shares
     }
 
-    /// The mean think time after a request, seconds, where `otherwise` is the law of steps without one of their own.
+    /// The mean think time after a request, seconds, where `otherwise` is the distribution of steps without one of their own.
     pub fn mean_think(&self, otherwise: &Distribution) -> f64 {
         let thought = |(step, visits): (&Step, &f64)| visits * step.think.as_ref().unwrap_or(otherwise).mean();
         self.steps.iter().zip(&self.visits).map(thought).sum::<f64>() / self.mean()
     }
 
-    /// Whether some step has a think law of its own.
+    /// Whether some step has a think distribution of its own.
     pub fn thinks(&self) -> bool {
         self.steps.iter().any(|step| step.think.is_some())
     }
@@ -286,7 +288,7 @@ impl Flows {
         Some(self.first[usize::from(to)])
     }
 
-    /// How long `session` thinks at `place`, before its request `step`, where `otherwise` is the law of steps without one.
+    /// How long `session` thinks at `place`, before its request `step`, where `otherwise` is the distribution of steps without one.
     pub fn think(&self, otherwise: &Distribution, seed: Seed, session: u64, step: u32, place: u16) -> Nanos {
         self.step(place).think.as_ref().unwrap_or(otherwise).think(seed, session, step)
     }

@@ -90,14 +90,14 @@ impl Trace {
         !self.work.is_empty()
     }
 
-    /// The law of the work of what is asked for by each of so many requests, where the trace says it: each entry as likely. (Of a request
+    /// The distribution of the work of what is asked for by each of so many requests, where the trace says it: each entry as likely. (Of a request
     /// that nobody asks for: none.)
-    pub fn laws(&self, requests: usize) -> Vec<Option<Distribution>> {
+    pub fn distributions(&self, requests: usize) -> Vec<Option<Distribution>> {
         let mut work = vec![Vec::new(); requests];
         for (request, brought) in self.requests.iter().zip(&self.work) {
             work[usize::from(*request)].push((1.0, brought.as_secs_f64()));
         }
-        // Times in whole nanoseconds are numbers that a law takes.
+        // Times in whole nanoseconds are numbers that a distribution takes.
         work.into_iter().map(|values| Distribution::weighted(values).ok()).collect()
     }
 
@@ -256,7 +256,7 @@ pub enum Way {
     /// Every session at the instant of its first entry; its next follows when the one before has completed and a think time
     /// has passed: a partly-open system.
     Sessions {
-        /// The law of think times; `None`: the recorded time between the two entries.
+        /// The distribution of think times; `None`: the recorded time between the two entries.
         think: Option<Distribution>,
     },
     /// The sequence of requests only: user u of N asks for entries u, u + N, u + 2N, ... and leaves at the end of the trace.
@@ -393,7 +393,7 @@ impl Replay {
                 let now = self.entry(session, step)?;
                 Some(self.scaled(self.trace.instants[now].until(self.trace.instants[next])))
             }
-            Way::Sessions { think: Some(law) } => Some(law.think(seed, session, step + 1)),
+            Way::Sessions { think: Some(distribution) } => Some(distribution.think(seed, session, step + 1)),
             Way::Closed(closed) => Some(closed.think().think(seed, session, step + 1)),
         }
     }

@@ -47,8 +47,8 @@ struct Class {
     weight: f64,
     rows: Vec<u32>,
     chances: Chances,
-    /// The law of their work, where the catalogue says it.
-    law: Option<Distribution>,
+    /// The distribution of their work, where the catalogue says it.
+    distribution: Option<Distribution>,
 }
 
 /// An alias table: place i is taken with its chance, or else another in its stead. Empty where all are as likely.
@@ -183,9 +183,9 @@ impl OneOf {
         self.class
     }
 
-    /// The law of their work, by how often each is asked for, where the catalogue says it.
-    pub fn law(&self) -> Option<&Distribution> {
-        self.own().law.as_ref()
+    /// The distribution of their work, by how often each is asked for, where the catalogue says it.
+    pub fn distribution(&self) -> Option<&Distribution> {
+        self.own().distribution.as_ref()
     }
 
     /// The file that step `step` of `session` asks for.
@@ -354,12 +354,12 @@ impl Reading {
                     "{file}: no file of {what} has a weight above zero that can be summed"
                 )));
             }
-            let law = catalogue.says_work().then(|| {
+            let distribution = catalogue.says_work().then(|| {
                 let seconds = |row: &u32| catalogue.work[*row as usize].as_secs_f64();
                 Distribution::weighted(weights.iter().copied().zip(rows.iter().map(seconds)).collect())
             });
-            let law = law.transpose().map_err(|why| InvalidValue::new(format!("{file}: {why}")))?;
-            catalogue.classes.push(Class { name, weight, chances: Chances::new(&weights), rows, law });
+            let distribution = distribution.transpose().map_err(|why| InvalidValue::new(format!("{file}: {why}")))?;
+            catalogue.classes.push(Class { name, weight, chances: Chances::new(&weights), rows, distribution });
         }
         Ok(catalogue)
     }

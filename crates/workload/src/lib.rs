@@ -341,14 +341,14 @@ impl Workload {
         self.flows().map_or_else(by_weight, |flows| flows.shares(self.0.requests.len()))
     }
 
-    /// The mean think time after a request, seconds; `None` where sessions do not think by a law.
+    /// The mean think time after a request, seconds; `None` where sessions do not think by a distribution.
     pub fn mean_think(&self) -> Option<f64> {
-        let law = match &self.0.sessions {
+        let distribution = match &self.0.sessions {
             Sessions::Closed(closed) => return Some(closed.mean_think()),
             Sessions::PartlyOpen { think, .. } => think,
             _ => return None,
         };
-        Some(self.flows().map_or_else(|| law.mean(), |flows| flows.mean_think(law)))
+        Some(self.flows().map_or_else(|| distribution.mean(), |flows| flows.mean_think(distribution)))
     }
 
     /// The launches per second meant, over the whole run, where the workload alone says so: not for a closed system, whose

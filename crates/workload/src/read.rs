@@ -32,7 +32,7 @@ use offered_base::random::Seed;
 use offered_base::time::Nanos;
 use offered_schedule::Count;
 
-/// What reads the files a workload names (samples of an empirical law, counts of a profile, data, bodies): from the name in the
+/// What reads the files a workload names (samples of an empirical distribution, counts of a profile, data, bodies): from the name in the
 /// workload to what is in it, or why not.
 pub type Files<'f> = &'f dyn Fn(&str) -> Result<Vec<u8>, String>;
 

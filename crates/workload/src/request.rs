@@ -72,7 +72,7 @@ impl Request {
     /// One that asks for the files of a catalogue, named after their class, or where they have none after the catalogue.
     pub(super) fn of_files(method: String, one_of: OneOf) -> Self {
         let name = one_of.class().unwrap_or(one_of.catalogue().file()).to_owned();
-        let service = one_of.law().cloned();
+        let service = one_of.distribution().cloned();
         Self { name, service, one_of: Some(one_of), ..Self::of(method, Template::literal(ANY_FILE)) }
     }
 
@@ -214,7 +214,7 @@ impl Request {
         self.objects.as_ref()
     }
 
-    /// The law of its service demand on the modelled server, where it has its own.
+    /// The distribution of its service demand on the modelled server, where it has its own.
     pub fn service(&self) -> Option<&Distribution> {
         self.service.as_ref()
     }

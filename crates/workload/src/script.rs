@@ -32,7 +32,7 @@ pub enum Source {
     Uuid,
     /// This number, the next, and so on over the whole run.
     Sequence(u64),
-    /// Numbers drawn from a law.
+    /// Numbers drawn from a distribution.
     Random(Draw),
     /// The work that the launch brings to the modelled server, in this unit: the very number that a simulation draws for it.
     Work(Unit),
@@ -155,30 +155,30 @@ impl Rows {
     }
 }
 
-/// Numbers drawn from a law, as texts.
+/// Numbers drawn from a distribution, as texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draw {
-    /// The law, of plain numbers.
-    pub law: Distribution,
-    /// What is added to what it draws: a law draws nothing below zero.
+    /// The distribution, of plain numbers.
+    pub distribution: Distribution,
+    /// What is added to what it draws: a distribution draws nothing below zero.
     pub shift: f64,
     /// How many digits stand after the point, at most 9.
     pub decimals: u8,
 }
 
 impl Draw {
-    /// The text drawn for variable number `variable`. Of a uniform law every number that can be written with the decimals, both
+    /// The text drawn for variable number `variable`. Of a uniform distribution every number that can be written with the decimals, both
     /// ends included, is as likely.
     pub fn text(&self, seed: Seed, variable: u16, session: u64, step: u32) -> String {
         let mut stream = data(seed, variable, session, step);
         let decimals = usize::from(self.decimals);
-        let number = match *self.law.shape() {
+        let number = match *self.distribution.shape() {
             Shape::Uniform(low, high) => {
                 let unit = 1.0 / 10u64.pow(u32::from(self.decimals)) as f64;
                 let numbers = ((high - low) / unit).round() as u64 + 1;
                 low + unit * stream.below(numbers) as f64
             }
-            _ => self.law.sample(&mut stream),
+            _ => self.distribution.sample(&mut stream),
         };
         format!("{:.decimals$}", number + self.shift)
     }

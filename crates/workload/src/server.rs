@@ -35,7 +35,7 @@ impl Server {
         self.discipline
     }
 
-    /// The law of service demands (the papers' S), in seconds.
+    /// The distribution of service demands (the papers' S), in seconds.
     pub fn service(&self) -> &Distribution {
         &self.service
     }
@@ -65,7 +65,7 @@ impl Station {
         self.visits
     }
 
-    /// Who works there; the service law is that of one visit, and there is capacity for everybody.
+    /// Who works there; the service distribution is that of one visit, and there is capacity for everybody.
     pub fn server(&self) -> &Server {
         &self.server
     }

@@ -500,7 +500,7 @@ fn the_files_of_a_catalogue_are_a_request_for_each_class() {
     }
     assert_eq!(read(&all.to_string()), all, "{all}");
     let alone = parse("[[request]]\ncatalogue = \"plain.csv\"\nservice = { constant = \"3ms\" }").unwrap();
-    assert_eq!((alone.labels(), works.law(0)), (vec!["plain.csv".to_owned()], None));
+    assert_eq!((alone.labels(), works.distribution(0)), (vec!["plain.csv".to_owned()], None));
     assert_eq!(alone.works().of(1, 0, 0), Some(Nanos::from_millis(3)));
     for (requests, line, words) in [
         ("catalogue = \"none.csv\"", 5, "cannot read `none.csv`: no such file"),
@@ -558,20 +558,20 @@ proptest! {
     #[test]
     fn a_printed_law_is_read_as_itself(mean in 1u64..10_000_000, scv in 1.0f64..50.0, shape in 1.1f64..9.0) {
         let mean = mean as f64 / 1e6;
-        let laws = [
+        let distributions = [
             Distribution::constant(mean).unwrap(), Distribution::exponential(mean).unwrap(), Distribution::uniform(mean, mean * 2.0).unwrap(),
             Distribution::gamma(mean, scv).unwrap(), Distribution::hyperexponential(mean, scv).unwrap(), Distribution::lognormal(mean, scv).unwrap(),
             Distribution::weibull(mean, shape).unwrap(), Distribution::pareto(mean, shape).unwrap(),
             Distribution::bounded_pareto(mean, mean * 100.0, shape).unwrap(), Distribution::poisson_millis(mean).unwrap(),
             Distribution::empirical(vec![mean, 2.0 * mean]).unwrap(),
         ];
-        for law in laws {
-            let workload = parse(&format!("duration = \"1s\"\narrivals.closed = {{ users = 1, think = {law} }}")).unwrap();
+        for distribution in distributions {
+            let workload = parse(&format!("duration = \"1s\"\narrivals.closed = {{ users = 1, think = {distribution} }}")).unwrap();
             let Sessions::Closed(closed) = workload.0.sessions else { unreachable!() };
             // Times are printed in whole nanoseconds.
-            prop_assert!((closed.think().mean() / law.mean() - 1.0).abs() < 1e-3, "{law}");
-            prop_assert!((closed.think().scv() - law.scv()).abs() <= 1e-6 * law.scv() || !law.scv().is_finite(), "{law}");
-            prop_assert_eq!(std::mem::discriminant(closed.think().shape()), std::mem::discriminant(law.shape()));
+            prop_assert!((closed.think().mean() / distribution.mean() - 1.0).abs() < 1e-3, "{distribution}");
+            prop_assert!((closed.think().scv() - distribution.scv()).abs() <= 1e-6 * distribution.scv() || !distribution.scv().is_finite(), "{distribution}");
+            prop_assert_eq!(std::mem::discriminant(closed.think().shape()), std::mem::discriminant(distribution.shape()));
         }
     }
 }
@@ -762,8 +762,9 @@ const CHANGES: [Change; 24] = [
         draft.variables.push(rows(order, [AtEnd::Repeat, AtEnd::Stop, AtEnd::Error][n as usize % 3]));
     },
     |draft, n| {
-        let law = Distribution::uniform(0.0, n as f64 / 7.0).unwrap();
-        let source = script::Source::Random(Draw { law, shift: -((n % 10) as f64) / 10.0, decimals: (n % 11) as u8 });
+        let distribution = Distribution::uniform(0.0, n as f64 / 7.0).unwrap();
+        let source =
+            script::Source::Random(Draw { distribution, shift: -((n % 10) as f64) / 10.0, decimals: (n % 11) as u8 });
         draft.variables.push(Variable { source, ..constant("drawn", Per::Session) });
     },
     |draft, _| draft.variables.clear(),

@@ -17,22 +17,22 @@ pub struct Works {
 /// Where the work of a request comes from.
 #[derive(Clone, Debug)]
 enum Work {
-    /// It is drawn from this law.
+    /// It is drawn from this distribution.
     Distribution(Distribution),
-    /// It is that of the file which is asked for; the law is that of all of them.
+    /// It is that of the file which is asked for; the distribution is that of all of them.
     File(OneOf, Distribution),
-    /// It is that of the entry of a trace; the law is that of all entries which ask for this.
+    /// It is that of the entry of a trace; the distribution is that of all entries which ask for this.
     Entry(Replay, Distribution),
 }
 
 impl Workload {
-    /// Whether some of its requests bring work of their own, and not what the law of their server says.
+    /// Whether some of its requests bring work of their own, and not what the distribution of their server says.
     pub fn brings_work(&self) -> bool {
         self.requests().iter().any(|request| request.service.is_some())
             || matches!(self.sessions(), Sessions::Replay(replay) if replay.trace().says_work())
     }
 
-    /// The work of its launches: each by what its request (or its entry in a trace) says, else by the law of its server, or of the first of its stations (that of
+    /// The work of its launches: each by what its request (or its entry in a trace) says, else by the distribution of its server, or of the first of its stations (that of
     /// the others is drawn there).
     pub fn works(&self) -> Works {
         let first = self.stations().first().map(Station::server);
@@ -40,15 +40,15 @@ impl Workload {
         if let Sessions::Replay(replay) = self.sessions()
             && replay.trace().says_work()
         {
-            let laws = replay.trace().laws(self.requests().len()).into_iter();
+            let distributions = replay.trace().distributions(self.requests().len()).into_iter();
             // Nobody asks for what has none.
             let none = || Distribution::constant(0.0).expect("zero is a constant");
             let work = |own: Option<Distribution>| Some(Work::Entry(replay.clone(), own.unwrap_or_else(none)));
-            return Works { seed: self.seed(), requests: laws.map(work).collect() };
+            return Works { seed: self.seed(), requests: distributions.map(work).collect() };
         }
         let work = |request: &Request| match (&request.one_of, &request.service) {
-            (Some(one_of), Some(law)) if one_of.catalogue().says_work() => {
-                Some(Work::File(one_of.clone(), law.clone()))
+            (Some(one_of), Some(distribution)) if one_of.catalogue().says_work() => {
+                Some(Work::File(one_of.clone(), distribution.clone()))
             }
             (_, own) => own.as_ref().or(server).cloned().map(Work::Distribution),
         };
@@ -57,17 +57,19 @@ impl Workload {
 }
 
 impl Works {
-    /// The law of the work of request `label`, where it is known.
-    pub fn law(&self, label: u16) -> Option<&Distribution> {
+    /// The distribution of the work of request `label`, where it is known.
+    pub fn distribution(&self, label: u16) -> Option<&Distribution> {
         match self.requests[usize::from(label)].as_ref()? {
-            Work::Distribution(law) | Work::File(_, law) | Work::Entry(_, law) => Some(law),
+            Work::Distribution(distribution) | Work::File(_, distribution) | Work::Entry(_, distribution) => {
+                Some(distribution)
+            }
         }
     }
 
-    /// The law that work is drawn from, where all requests are one.
-    pub fn only_law(&self) -> Option<&Distribution> {
+    /// The distribution that work is drawn from, where all requests are one.
+    pub fn only_distribution(&self) -> Option<&Distribution> {
         match &self.requests[..] {
-            [Some(Work::Distribution(law))] => Some(law),
+            [Some(Work::Distribution(distribution))] => Some(distribution),
             _ => None,
         }
     }
@@ -76,7 +78,9 @@ impl Works {
     #[inline]
     pub fn of(&self, session: u64, step: u32, label: u16) -> Option<Nanos> {
         match self.requests[usize::from(label)].as_ref()? {
-            Work::Distribution(law) => Some(Nanos::from_secs_f64(law.draw(self.seed, Purpose::Size, session, step))),
+            Work::Distribution(distribution) => {
+                Some(Nanos::from_secs_f64(distribution.draw(self.seed, Purpose::Size, session, step)))
+            }
             Work::File(one_of, _) => one_of.drawn(self.seed, session, step).work,
             Work::Entry(replay, _) => replay.work(session, step),
         }

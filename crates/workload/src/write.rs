@@ -1,7 +1,7 @@
 //! Writing a workload: the text that is read as the same workload.
 //!
 //! Every key is written that says something other than its default, and templates as they stood in the file, so that neither
-//! variables nor secrets of the environment appear in their place. What a law, a count or a list came from a file for is
+//! variables nor secrets of the environment appear in their place. What a distribution, a count or a list came from a file for is
 //! written as its numbers; data, bodies and traces keep the names of their files.
 
 use std::fmt::{self, Write};
@@ -205,9 +205,9 @@ pub fn sessions_to_toml(sessions: &Sessions) -> String {
                 "replay",
                 match replay.way() {
                     Way::Open => said,
-                    Way::Sessions { think } => {
-                        said.text("as", "sessions").maybe(think.as_ref(), |said, law| said.raw("think", law))
-                    }
+                    Way::Sessions { think } => said
+                        .text("as", "sessions")
+                        .maybe(think.as_ref(), |said, distribution| said.raw("think", distribution)),
                     Way::Closed(closed) => users(said.text("as", "closed"), closed),
                 },
             )
@@ -396,16 +396,16 @@ fn rows(said: Pairs, feeder: &Feeder) -> Pairs {
 }
 
 fn drawn(said: Pairs, draw: &Draw) -> Pairs {
-    let law = match *draw.law.shape() {
+    let distribution = match *draw.distribution.shape() {
         Shape::Uniform(_, width) if draw.shift < 0.0 => {
             // The number that is read as this width, which rounding may have put beside the sum.
             let high = width + draw.shift;
             let read = [high, high.next_up(), high.next_down()].into_iter().find(|high| high - draw.shift == width);
             Some(format!("uniform:{}..{}", draw.shift, read.unwrap_or(high)))
         }
-        _ => draw.law.of_numbers(),
+        _ => draw.distribution.of_numbers(),
     };
-    said.maybe(law, |said, law| said.text("random", law))
+    said.maybe(distribution, |said, distribution| said.text("random", distribution))
         .when(draw.decimals > 0, |said| said.raw("decimals", draw.decimals))
 }
 
@@ -461,7 +461,7 @@ fn of_request(request: &Request) -> Vec<Pair> {
     });
     let own = request.service.as_ref();
     let own = own.filter(|_| !request.one_of.as_ref().is_some_and(|one_of| one_of.catalogue().says_work()));
-    said.maybe(own, |said, law| said.raw("service", law)).0
+    said.maybe(own, |said, distribution| said.raw("service", distribution)).0
 }
 
 fn in_sql(said: Pairs, sql: &Sql) -> Pairs {
@@ -614,7 +614,7 @@ fn of_flows(text: &mut String, flows: &Flows, requests: &[Request]) {
             let said = Pairs::default().text("request", request);
             let said = said.when(step.name != *request, |said| said.text("name", &step.name));
             let said = said.when(step.repeat != 1, |said| said.raw("repeat", step.repeat));
-            let said = said.maybe(step.think.as_ref(), |said, law| said.raw("think", law));
+            let said = said.maybe(step.think.as_ref(), |said, distribution| said.raw("think", distribution));
             let next = steps.iter().map(|(next, _)| *next).find(|next| *next == place + 1);
             let said = said.when(!step.next.leads_only_to(next), |said| {
                 let way = |(to, weight): (Option<u16>, f64)| {

@@ -1,8 +1,8 @@
-//! The empirical law: one of the values that were recorded, each as likely, or by weight.
+//! The empirical distribution: one of the values that were recorded, each as likely, or by weight.
 
 use std::sync::Arc;
 
-use super::{Given, Distribution, Shape, positive};
+use super::{Distribution, Given, Shape, positive};
 use offered_base::InvalidValue;
 use offered_base::random::Stream;
 
@@ -52,11 +52,11 @@ impl Distribution {
 
 fn check(values: impl Iterator<Item = f64> + Clone) -> Result<(), InvalidValue> {
     if let Some(bad) = values.clone().find(|v| !(v.is_finite() && *v >= 0.0)) {
-        return Err(InvalidValue::new(format!("an empirical law takes numbers of zero or more, not {bad}")));
+        return Err(InvalidValue::new(format!("an empirical distribution takes numbers of zero or more, not {bad}")));
     }
     match values.max_by(f64::total_cmp).filter(|largest| *largest > 0.0) {
         Some(largest) => positive("the largest value", largest).map(drop),
-        None => Err(InvalidValue::new("an empirical law needs at least one value above zero")),
+        None => Err(InvalidValue::new("an empirical distribution needs at least one value above zero")),
     }
 }
 

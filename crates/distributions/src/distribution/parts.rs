@@ -1,4 +1,4 @@
-//! Parts of a law: its tail, what its moments owe to small values, and its atoms.
+//! Parts of a distribution: its tail, what its moments owe to small values, and its atoms.
 
 use super::incomplete::{lower_gamma, upper_gamma};
 use super::{Distribution, Shape, bounded_pareto_moment, power_integral, weibull_moment};
@@ -77,7 +77,7 @@ impl Distribution {
         ((mean - self.partial_moment(1, t) - t * self.tail(t)) / mean).max(0.0)
     }
 
-    /// E[X^3]; infinite for a Pareto law of shape 3 or below.
+    /// E[X^3]; infinite for a Pareto distribution of shape 3 or below.
     pub fn third_moment(&self) -> f64 {
         match self.shape() {
             Shape::Constant(value) => value.powi(3),
@@ -96,7 +96,7 @@ impl Distribution {
         }
     }
 
-    /// The values of a law that has only some, ascending, each after its probability; `None` for a law with a density.
+    /// The values of a distribution that has only some, ascending, each after its probability; `None` for a distribution with a density.
     pub fn atoms(&self) -> Option<Vec<(f64, f64)>> {
         match self.shape() {
             Shape::Constant(value) => Some(vec![(1.0, *value)]),

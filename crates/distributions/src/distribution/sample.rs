@@ -1,4 +1,4 @@
-//! Drawing from a law.
+//! Drawing from a distribution.
 
 use super::{Distribution, Shape, bounded_pareto_quantile};
 use offered_base::random::{Purpose, Seed, Stream};
@@ -56,11 +56,11 @@ impl Distribution {
         }
     }
 
-    /// What is left of a time of this law when an outsider looks at a random moment (the equilibrium residual life).
+    /// What is left of a time of this distribution when an outsider looks at a random moment (the equilibrium residual life).
     ///
     /// Its density is (1 - cdf(x)) / mean. A closed user whose first launch waits this long is in mid-thought when the run
     /// starts, so N users make a stationary stream from the first instant instead of a bunch. Drawn as a uniform share of a
-    /// *length-biased* value, which has a closed form for every law here.
+    /// *length-biased* value, which has a closed form for every distribution here.
     pub fn sample_residual(&self, stream: &mut Stream) -> f64 {
         stream.uniform() * self.length_biased(stream)
     }
@@ -85,7 +85,7 @@ impl Distribution {
             }
             Shape::Poisson(millis) => (1.0 + poisson(*millis, stream)) / 1e3,
             Shape::Empirical(e) => e.length_biased(stream),
-            Shape::Within(within) => within.first(|law| law.length_biased(stream)),
+            Shape::Within(within) => within.first(|distribution| distribution.length_biased(stream)),
         }
     }
 }

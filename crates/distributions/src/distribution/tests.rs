@@ -37,17 +37,21 @@ fn moments_and_distribution_functions_agree_with_scipy() {
     let rows = oracle["rows"].as_array().unwrap();
     assert!(rows.len() >= 19);
     for row in rows {
-        let name = row["law"].as_str().unwrap();
-        let law: Distribution = name.parse().unwrap();
-        assert!(close(law.mean(), row["mean"].as_f64().unwrap(), 1e-10), "{name} mean {}", law.mean());
-        assert!(close(law.scv(), row["scv"].as_f64().unwrap(), 1e-8), "{name} scv {}", law.scv());
+        let name = row["distribution"].as_str().unwrap();
+        let distribution: Distribution = name.parse().unwrap();
+        assert!(
+            close(distribution.mean(), row["mean"].as_f64().unwrap(), 1e-10),
+            "{name} mean {}",
+            distribution.mean()
+        );
+        assert!(close(distribution.scv(), row["scv"].as_f64().unwrap(), 1e-8), "{name} scv {}", distribution.scv());
         for point in row["cdf"].as_array().unwrap() {
             let (x, f) = (point[0].as_f64().unwrap(), point[1].as_f64().unwrap());
-            assert!(close(law.cdf(x), f, 1e-8), "{name} cdf({x}) = {} not {f}", law.cdf(x));
+            assert!(close(distribution.cdf(x), f, 1e-8), "{name} cdf({x}) = {} not {f}", distribution.cdf(x));
         }
         for point in row["quantiles"].as_array().unwrap() {
             let (u, x) = (point[0].as_f64().unwrap(), point[1].as_f64().unwrap());
-            let ours = law.quantile(u).unwrap();
+            let ours = distribution.quantile(u).unwrap();
             assert!(close(ours, x, 1e-7), "{name} quantile({u}) = {ours} not {x}");
         }
     }
@@ -57,11 +61,11 @@ fn moments_and_distribution_functions_agree_with_scipy() {
 fn samples_follow_the_distribution_function() {
     // Kolmogorov distance of 20,000 samples; 1.95/sqrt(n) is exceeded by chance once in a thousand.
     for name in ALL.into_iter().filter(|name| !name.starts_with("constant") && !name.starts_with("poisson")) {
-        let law: Distribution = name.parse().unwrap();
+        let distribution: Distribution = name.parse().unwrap();
         let mut stream = Seed(7).stream(Purpose::Think);
-        let mut sample: Vec<f64> = (0..20_000).map(|_| law.sample(&mut stream)).collect();
+        let mut sample: Vec<f64> = (0..20_000).map(|_| distribution.sample(&mut stream)).collect();
         sample.sort_by(f64::total_cmp);
-        let distance = kolmogorov(&sample, |x| law.cdf(x));
+        let distance = kolmogorov(&sample, |x| distribution.cdf(x));
         assert!(distance < 1.95 / 20_000f64.sqrt(), "{name}: distance {distance}");
     }
 }
@@ -69,17 +73,27 @@ fn samples_follow_the_distribution_function() {
 #[test]
 fn poisson_counts_follow_their_law() {
     for name in ["poisson:3ms", "poisson:9.99ms", "poisson:10ms", "poisson:300ms"] {
-        let law: Distribution = name.parse().unwrap();
+        let distribution: Distribution = name.parse().unwrap();
         let mut stream = Seed(8).stream(Purpose::Think);
-        let sample: Vec<f64> = (0..50_000).map(|_| law.sample(&mut stream)).collect();
+        let sample: Vec<f64> = (0..50_000).map(|_| distribution.sample(&mut stream)).collect();
         let mean = sample.iter().sum::<f64>() / 5e4;
         let variance = sample.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 5e4;
-        assert!((mean / law.mean() - 1.0).abs() < 5.0 * (law.scv() / 5e4).sqrt(), "{name} mean {mean}");
-        assert!((variance / (law.scv() * law.mean().powi(2)) - 1.0).abs() < 0.05, "{name} variance {variance}");
+        assert!(
+            (mean / distribution.mean() - 1.0).abs() < 5.0 * (distribution.scv() / 5e4).sqrt(),
+            "{name} mean {mean}"
+        );
+        assert!(
+            (variance / (distribution.scv() * distribution.mean().powi(2)) - 1.0).abs() < 0.05,
+            "{name} variance {variance}"
+        );
         for k in [0.5, 1.0, 1.5] {
-            let x = law.mean() * k;
+            let x = distribution.mean() * k;
             let share = sample.iter().filter(|v| **v <= x + 1e-9).count() as f64 / 5e4;
-            assert!((share - law.cdf(x)).abs() < 0.01, "{name}: {share} of samples up to {x}, not {}", law.cdf(x));
+            assert!(
+                (share - distribution.cdf(x)).abs() < 0.01,
+                "{name}: {share} of samples up to {x}, not {}",
+                distribution.cdf(x)
+            );
         }
     }
 }
@@ -89,15 +103,15 @@ fn a_residual_has_the_integrated_tail_as_its_law() {
     // Mean of the residual is E[X^2] / (2 E[X]); its density at x is (1 - cdf(x)) / mean, checked through the distribution
     // function by the trapezium rule.
     for name in ALL.into_iter().filter(|name| !name.starts_with("poisson")) {
-        let law: Distribution = name.parse().unwrap();
+        let distribution: Distribution = name.parse().unwrap();
         let mut stream = Seed(9).stream(Purpose::Start);
-        let mut sample: Vec<f64> = (0..20_000).map(|_| law.sample_residual(&mut stream)).collect();
+        let mut sample: Vec<f64> = (0..20_000).map(|_| distribution.sample_residual(&mut stream)).collect();
         sample.sort_by(f64::total_cmp);
         for index in [2_000, 10_000, 18_000] {
             let x = sample[index];
             let steps = 20_000;
-            let tail = |i: usize| 1.0 - law.cdf(x * (i as f64 + 0.5) / f64::from(steps));
-            let expected = (0..steps as usize).map(tail).sum::<f64>() * x / f64::from(steps) / law.mean();
+            let tail = |i: usize| 1.0 - distribution.cdf(x * (i as f64 + 0.5) / f64::from(steps));
+            let expected = (0..steps as usize).map(tail).sum::<f64>() * x / f64::from(steps) / distribution.mean();
             assert!(
                 (index as f64 / 2e4 - expected).abs() < 0.014,
                 "{name}: share {} at {x}, not {expected}",
@@ -110,18 +124,18 @@ fn a_residual_has_the_integrated_tail_as_its_law() {
 #[test]
 fn the_third_parameter_keeps_mean_and_scv() {
     for p in [0.9, 0.99, 0.999] {
-        let law = Distribution::hyperexponential_with(0.01, 8.0, p).unwrap();
-        assert!(close(law.mean(), 0.01, 1e-12) && close(law.scv(), 8.0, 1e-10), "{law}");
+        let distribution = Distribution::hyperexponential_with(0.01, 8.0, p).unwrap();
+        assert!(close(distribution.mean(), 0.01, 1e-12) && close(distribution.scv(), 8.0, 1e-10), "{distribution}");
     }
     assert!(Distribution::hyperexponential_with(0.01, 8.0, 0.7).is_err());
 }
 
 #[test]
 fn an_empirical_law_returns_its_values() {
-    let law = Distribution::empirical(vec![3.0, 1.0, 2.0, 2.0]).unwrap();
-    assert_eq!((law.mean(), law.cdf(2.0), law.quantile(0.9)), (2.0, 0.75, Some(3.0)));
+    let distribution = Distribution::empirical(vec![3.0, 1.0, 2.0, 2.0]).unwrap();
+    assert_eq!((distribution.mean(), distribution.cdf(2.0), distribution.quantile(0.9)), (2.0, 0.75, Some(3.0)));
     let mut stream = Seed(1).stream(Purpose::Size);
-    let twos = (0..10_000).filter(|_| law.sample(&mut stream) == 2.0).count();
+    let twos = (0..10_000).filter(|_| distribution.sample(&mut stream) == 2.0).count();
     assert!((4_700..5_300).contains(&twos), "{twos}");
 }
 
@@ -160,12 +174,15 @@ fn kolmogorov(sorted: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
 #[test]
 fn a_scaled_law_is_the_same_law_in_another_unit() {
     for name in ALL.into_iter().chain(["empirical"]) {
-        let law = name.parse().unwrap_or_else(|_| Distribution::empirical(vec![1.0, 2.0, 6.0]).unwrap());
-        let scaled = law.scaled(3.0).unwrap();
-        assert!(close(scaled.mean(), 3.0 * law.mean(), 1e-12), "{name}: {}", scaled.mean());
+        let distribution = name.parse().unwrap_or_else(|_| Distribution::empirical(vec![1.0, 2.0, 6.0]).unwrap());
+        let scaled = distribution.scaled(3.0).unwrap();
+        assert!(close(scaled.mean(), 3.0 * distribution.mean(), 1e-12), "{name}: {}", scaled.mean());
         if !name.starts_with("poisson") {
-            assert!((scaled.scv() - law.scv()).abs() < 1e-9, "{name}: {}", scaled.scv());
-            assert!((scaled.cdf(3.0 * law.mean()) - law.cdf(law.mean())).abs() < 1e-9, "{name}");
+            assert!((scaled.scv() - distribution.scv()).abs() < 1e-9, "{name}: {}", scaled.scv());
+            assert!(
+                (scaled.cdf(3.0 * distribution.mean()) - distribution.cdf(distribution.mean())).abs() < 1e-9,
+                "{name}"
+            );
         }
     }
     assert!(Distribution::exponential(1.0).unwrap().scaled(0.0).is_err());
@@ -176,8 +193,8 @@ fn decades(from: f64, to: f64) -> impl Strategy<Value = f64> {
     (from..=to).prop_map(|power| 10f64.powf(power))
 }
 
-/// Laws of every kind over the whole range of their parameters.
-fn laws() -> impl Strategy<Value = Distribution> {
+/// Distributions of every kind over the whole range of their parameters.
+fn distributions() -> impl Strategy<Value = Distribution> {
     let (mean, scv) = (|| decades(-30.0, 30.0), || decades(-9.0, 9.0));
     let tail = || decades(-9.0, 9.0);
     let made = prop_oneof![
@@ -195,80 +212,91 @@ fn laws() -> impl Strategy<Value = Distribution> {
         (mean(), scv()).prop_map(|(mean, scv)| Distribution::lognormal(mean, scv)),
         (mean(), decades(-2.0, 6.0)).prop_map(|(mean, shape)| Distribution::weibull(mean, shape)),
         (mean(), tail()).prop_map(|(min, above)| Distribution::pareto(min, (1.0 + above).min(1e9))),
-        (mean(), mean(), tail()).prop_map(|(min, more, shape)| Distribution::bounded_pareto(min, (min + more).min(1e30), shape)),
+        (mean(), mean(), tail()).prop_map(|(min, more, shape)| Distribution::bounded_pareto(
+            min,
+            (min + more).min(1e30),
+            shape
+        )),
         decades(-30.0, 3.0).prop_map(Distribution::poisson_millis),
         (decades(-9.0, 9.0), decades(0.0, 3.0), decades(-3.0, 0.0), decades(0.0, 3.0), any::<bool>()).prop_map(
             |(mean, scv, low, high, phases)| {
-                let law = if phases { Distribution::hyperexponential(mean, scv) } else { Distribution::lognormal(mean, scv) };
-                law?.within(low * mean, high * mean)
+                let distribution =
+                    if phases { Distribution::hyperexponential(mean, scv) } else { Distribution::lognormal(mean, scv) };
+                distribution?.within(low * mean, high * mean)
             },
         ),
         proptest::collection::vec(prop_oneof![Just(0.0), mean()], 1..30).prop_map(Distribution::empirical),
     ];
-    // Some of these ranges touch what a law refuses (a bounded Pareto law without width); what can be made is looked at.
-    made.prop_filter_map("laws that can be made", Result::ok)
+    // Some of these ranges touch what a distribution refuses (a bounded Pareto distribution without width); what can be made is looked at.
+    made.prop_filter_map("distributions that can be made", Result::ok)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// A Weibull law of shape 2 used to end the program: the incomplete gamma function was asked about infinity.
+    /// A Weibull distribution of shape 2 used to end the program: the incomplete gamma function was asked about infinity.
     #[test]
-    fn every_law_knows_itself_over_the_whole_range_of_its_parameters(law in laws(), at in decades(-40.0, 40.0), u in 0.0..1.0f64, seed: u64) {
-        let moments = [law.mean(), law.second_moment(), law.third_moment()];
-        prop_assert!(moments[0].is_finite() && moments.iter().all(|moment| *moment >= 0.0), "{law:?}: {moments:?}");
-        prop_assert!(law.scv() >= 0.0, "{law:?}: scv {}", law.scv());
+    fn every_law_knows_itself_over_the_whole_range_of_its_parameters(distribution in distributions(), at in decades(-40.0, 40.0), u in 0.0..1.0f64, seed: u64) {
+        let moments = [distribution.mean(), distribution.second_moment(), distribution.third_moment()];
+        prop_assert!(moments[0].is_finite() && moments.iter().all(|moment| *moment >= 0.0), "{distribution:?}: {moments:?}");
+        prop_assert!(distribution.scv() >= 0.0, "{distribution:?}: scv {}", distribution.scv());
         let least = moments[0] * moments[0];
-        prop_assert!(moments[1] >= least * (1.0 - 1e-6), "{law:?}: E[X^2] {} below E[X]^2 {least}", moments[1]);
+        prop_assert!(moments[1] >= least * (1.0 - 1e-6), "{distribution:?}: E[X^2] {} below E[X]^2 {least}", moments[1]);
         let mut before = [0.0; 3];
-        for x in [0.0, at / 1e6, at, law.mean() / 2.0, law.mean(), law.mean() * 2.0, 1e60, f64::MAX, f64::INFINITY] {
-            let (cdf, tail) = (law.cdf(x), law.tail(x));
-            prop_assert!((0.0..=1.0).contains(&cdf) && (0.0..=1.0).contains(&tail), "{law:?} at {x}: {cdf} and {tail}");
-            prop_assert!((cdf + tail - 1.0).abs() < 1e-7, "{law:?} at {x}: {cdf} and {tail} are not all");
-            let parts = [law.partial_moment(1, x), law.partial_moment(2, x)];
+        for x in [0.0, at / 1e6, at, distribution.mean() / 2.0, distribution.mean(), distribution.mean() * 2.0, 1e60, f64::MAX, f64::INFINITY] {
+            let (cdf, tail) = (distribution.cdf(x), distribution.tail(x));
+            prop_assert!((0.0..=1.0).contains(&cdf) && (0.0..=1.0).contains(&tail), "{distribution:?} at {x}: {cdf} and {tail}");
+            prop_assert!((cdf + tail - 1.0).abs() < 1e-7, "{distribution:?} at {x}: {cdf} and {tail} are not all");
+            let parts = [distribution.partial_moment(1, x), distribution.partial_moment(2, x)];
             for (part, whole) in parts.iter().zip(moments) {
-                prop_assert!(*part >= 0.0 && *part <= whole * (1.0 + 1e-6), "{law:?} at {x}: {part} of {whole}");
+                prop_assert!(*part >= 0.0 && *part <= whole * (1.0 + 1e-6), "{distribution:?} at {x}: {part} of {whole}");
             }
-            if !law.is_zero() && x < f64::INFINITY {
-                let left = law.residual_tail(x);
-                prop_assert!((0.0..=1.0 + 1e-6).contains(&left), "{law:?} at {x}: residual {left}");
+            if !distribution.is_zero() && x < f64::INFINITY {
+                let left = distribution.residual_tail(x);
+                prop_assert!((0.0..=1.0 + 1e-6).contains(&left), "{distribution:?} at {x}: residual {left}");
             }
-            if x == law.mean() / 2.0 || x == law.mean() || x == law.mean() * 2.0 {
-                prop_assert!(cdf >= before[0] - 1e-9 && parts[0] >= before[1] * (1.0 - 1e-6) && parts[1] >= before[2] * (1.0 - 1e-6), "{law:?} falls at {x}");
+            if x == distribution.mean() / 2.0 || x == distribution.mean() || x == distribution.mean() * 2.0 {
+                prop_assert!(cdf >= before[0] - 1e-9 && parts[0] >= before[1] * (1.0 - 1e-6) && parts[1] >= before[2] * (1.0 - 1e-6), "{distribution:?} falls at {x}");
                 before = [cdf, parts[0], parts[1]];
             }
         }
-        if let Some(x) = law.quantile(u) {
-            prop_assert!(x >= 0.0, "{law:?}: quantile({u}) = {x}");
-            // Where the law has no atoms its distribution function leads back, as far as doubles tell narrow laws apart.
+        if let Some(x) = distribution.quantile(u) {
+            prop_assert!(x >= 0.0, "{distribution:?}: quantile({u}) = {x}");
+            // Where the distribution has no atoms its distribution function leads back, as far as doubles tell narrow distributions apart.
             // What is nearer to zero than any double is zero.
-            let near = [x * (1.0 - 1e-6), (x * (1.0 + 1e-6)).max(f64::MIN_POSITIVE)].map(|x| law.cdf(x));
-            prop_assert!(near[0] - 1e-6 <= u && u <= near[1] + 1e-6 || law.atoms().is_some(), "{law:?}: cdf({x}) = {near:?}, not {u}");
+            let near = [x * (1.0 - 1e-6), (x * (1.0 + 1e-6)).max(f64::MIN_POSITIVE)].map(|x| distribution.cdf(x));
+            prop_assert!(near[0] - 1e-6 <= u && u <= near[1] + 1e-6 || distribution.atoms().is_some(), "{distribution:?}: cdf({x}) = {near:?}, not {u}");
         }
         let mut stream = Seed(seed).stream(Purpose::Size);
-        prop_assert!(law.sample(&mut stream) >= 0.0 && law.sample_residual(&mut stream) >= 0.0, "{law:?}");
+        prop_assert!(distribution.sample(&mut stream) >= 0.0 && distribution.sample_residual(&mut stream) >= 0.0, "{distribution:?}");
         // Whatever was drawn is an instant.
-        let _ = offered_base::Nanos::from_secs_f64(law.draw(Seed(seed), Purpose::Think, 1, 2));
+        let _ = offered_base::Nanos::from_secs_f64(distribution.draw(Seed(seed), Purpose::Think, 1, 2));
     }
 }
 
 #[test]
 fn a_law_within_bounds_has_no_value_outside_of_them_and_knows_what_is_left() {
     for name in ["hyperexponential:3s,8,10ms,50s", "lognormal:3s,8,10ms,9s"] {
-        let law: Distribution = name.parse().unwrap();
-        let Shape::Within(within) = law.shape() else { panic!("{law}") };
+        let distribution: Distribution = name.parse().unwrap();
+        let Shape::Within(within) = distribution.shape() else { panic!("{distribution}") };
         let (low, high) = within.ends();
         let mut stream = Seed(4).stream(Purpose::Size);
         let (mut sum, mut squares) = (0.0, 0.0);
         for _ in 0..100_000 {
-            let (value, rest) = (law.sample(&mut stream), law.sample_residual(&mut stream));
+            let (value, rest) = (distribution.sample(&mut stream), distribution.sample_residual(&mut stream));
             assert!((low..=high).contains(&value) && rest <= high, "{name}: {value}, {rest}");
             (sum, squares) = (sum + value, squares + value * value);
         }
         let (mean, second) = (sum / 1e5, squares / 1e5);
-        assert!(close(mean, law.mean(), 0.02) && close(second, law.second_moment(), 0.05), "{name}: {mean}, {second}");
-        assert!(law.mean() < within.law().mean() && law.scv() < within.law().scv(), "{name}: what is cut off was long");
-        assert_eq!((law.cdf(low), law.cdf(high), law.tail(high)), (0.0, 1.0, 0.0));
+        assert!(
+            close(mean, distribution.mean(), 0.02) && close(second, distribution.second_moment(), 0.05),
+            "{name}: {mean}, {second}"
+        );
+        assert!(
+            distribution.mean() < within.distribution().mean() && distribution.scv() < within.distribution().scv(),
+            "{name}: what is cut off was long"
+        );
+        assert_eq!((distribution.cdf(low), distribution.cdf(high), distribution.tail(high)), (0.0, 1.0, 0.0));
     }
     let why = Distribution::lognormal(3.0, 8.0).unwrap().within(3600.0, 7200.0).unwrap_err().to_string();
     assert!(why.contains("it takes 1 % of each"), "{why}");

@@ -1,14 +1,14 @@
-//! Laws as text: the short form of the command line (`exponential:5s`) and the form of the workload file
+//! Distributions as text: the short form of the command line (`exponential:5s`) and the form of the workload file
 //! (`{ exponential = "5s" }`).
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Given, Distribution, Shape};
+use super::{Distribution, Given, Shape};
 use offered_base::InvalidValue;
 use offered_base::time::{seconds, written_number as number, written_seconds};
 
-/// The names of all laws, for error messages.
+/// The names of all distributions, for error messages.
 pub const NAMES: [&str; 12] = [
     "constant",
     "uniform",
@@ -24,7 +24,7 @@ pub const NAMES: [&str; 12] = [
     "empirical",
 ];
 
-/// The form of the workload file, an inline TOML table, which is read as the same law.
+/// The form of the workload file, an inline TOML table, which is read as the same distribution.
 impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = |secs: f64| format!("\"{}\"", written_seconds(secs));
@@ -73,7 +73,7 @@ impl fmt::Display for Distribution {
                 write!(f, "{{ empirical = [{}] }}", values.join(", "))
             }
             Shape::Within(within) => {
-                let (text, (low, high)) = (within.law().to_string(), within.ends());
+                let (text, (low, high)) = (within.distribution().to_string(), within.ends());
                 let open = text.strip_suffix(" } }").unwrap_or(&text);
                 write!(f, "{open}, within = [{}, {}] }} }}", time(low), time(high))
             }
@@ -83,8 +83,8 @@ impl fmt::Display for Distribution {
 }
 
 impl Distribution {
-    /// The short form of a law of plain numbers, as `random` of a variable takes it: `uniform:1..6`, `lognormal:20,2`; `None`:
-    /// it takes no such law.
+    /// The short form of a distribution of plain numbers, as `random` of a variable takes it: `uniform:1..6`, `lognormal:20,2`; `None`:
+    /// it takes no such distribution.
     pub fn of_numbers(&self) -> Option<String> {
         Some(match (self.1, self.shape()) {
             (Given::Gamma { mean, scv }, _) => format!("gamma:{mean},{scv}"),
@@ -110,7 +110,7 @@ impl FromStr for Distribution {
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong = |why: &str| {
             InvalidValue::new(format!(
-                "`{text}` is not a law{why}; write for example exponential:5s, uniform:0s,12.5s, constant:2s or gamma:5s,0.5"
+                "`{text}` is not a distribution{why}; write for example exponential:5s, uniform:0s,12.5s, constant:2s or gamma:5s,0.5"
             ))
         };
         let (name, rest) = text.split_once(':').ok_or_else(|| wrong(""))?;
@@ -127,8 +127,8 @@ impl FromStr for Distribution {
                 Self::erlang(stages, time(0)?)
             }
             (_, 4) if matches!(name.trim(), "hyperexponential" | "lognormal") => {
-                let law: Self = format!("{name}:{},{}", parts[0], parts[1]).parse()?;
-                law.within(time(2)?, time(3)?)
+                let distribution: Self = format!("{name}:{},{}", parts[0], parts[1]).parse()?;
+                distribution.within(time(2)?, time(3)?)
             }
             ("gamma", 2) => Self::gamma(time(0)?, number(1)?),
             ("hyperexponential", 2) => Self::hyperexponential(time(0)?, number(1)?),

@@ -98,7 +98,7 @@ fn each_pattern_has_its_cov_and_its_dispersion() {
     check("poisson", Process::Poisson, Batch::Single, 1.0, 1.0);
     check("constant", Process::Constant, Batch::Single, 0.0, 0.0);
     check("fixed count", Process::FixedCount, Batch::Single, 1.0, 1.0);
-    // A renewal process: CoV of its law, and the dispersion of counts tends to CoV^2.
+    // A renewal process: CoV of its distribution, and the dispersion of counts tends to CoV^2.
     check("gamma 1.5", Process::Renewal(gamma), Batch::Single, 1.5, 2.25);
     // Batches of b: dispersion b; gaps are zero b-1 times of b, so E[D^2] = 2 b / rate^2 and CoV^2 = 2 b - 1.
     check("batches of 5", Process::Poisson, Batch::Fixed(5), 3.0, 5.0);

@@ -32,18 +32,21 @@ fn each_file_is_asked_for_by_its_weight_within_its_class() {
 fn the_law_of_a_class_is_that_of_what_is_asked_for() {
     let all = catalogue("path,weight,service\n/a,3,10ms\n/b,1,50ms\n/never,0,9s\n");
     let [one_of] = OneOf::each(&all).collect::<Vec<_>>().try_into().unwrap();
-    let law = one_of.law().unwrap();
-    assert_eq!(law.mean(), 0.02);
-    assert!((law.second_moment() - (0.75 * 1e-4 + 0.25 * 25e-4)).abs() < 1e-12);
-    assert_eq!(law.atoms().unwrap(), [(0.75, 0.01), (0.25, 0.05)]);
-    assert_eq!((law.cdf(0.01), law.quantile(0.74), law.quantile(0.76)), (0.75, Some(0.01), Some(0.05)));
-    assert!(law.scaled(2.0).unwrap().mean() == 0.04);
+    let distribution = one_of.distribution().unwrap();
+    assert_eq!(distribution.mean(), 0.02);
+    assert!((distribution.second_moment() - (0.75 * 1e-4 + 0.25 * 25e-4)).abs() < 1e-12);
+    assert_eq!(distribution.atoms().unwrap(), [(0.75, 0.01), (0.25, 0.05)]);
+    assert_eq!(
+        (distribution.cdf(0.01), distribution.quantile(0.74), distribution.quantile(0.76)),
+        (0.75, Some(0.01), Some(0.05))
+    );
+    assert!(distribution.scaled(2.0).unwrap().mean() == 0.04);
     let mean = (0..100_000).map(|n| one_of.drawn(Seed(1), n, 0).work.unwrap().as_secs_f64()).sum::<f64>() / 1e5;
-    assert!((mean / law.mean() - 1.0).abs() < 0.02, "{mean}");
+    assert!((mean / distribution.mean() - 1.0).abs() < 0.02, "{mean}");
     // One size is a constant, which theory knows best; that may be none at all.
     for (service, mean) in [("5ms", 0.005), ("0s", 0.0)] {
         let all = catalogue(&format!("path,service\n/a,{service}\n/b,{service}\n"));
-        assert_eq!(OneOf::each(&all).next().unwrap().law(), Some(&Distribution::constant(mean).unwrap()));
+        assert_eq!(OneOf::each(&all).next().unwrap().distribution(), Some(&Distribution::constant(mean).unwrap()));
     }
 }
 
@@ -73,7 +76,7 @@ fn a_million_files_are_read_and_drawn_from() {
     }
     let all = catalogue(&text);
     let small = OneOf::each(&all).next().unwrap();
-    // Zipf's law: the first of n has a share of 1 / H(n).
+    // Zipf's distribution: the first of n has a share of 1 / H(n).
     let first = shares(&small, 20_000)["/files/0.bin"];
     assert!((first - 1.0 / (500_001f64.ln() + 0.577)).abs() < 0.01, "{first}");
     assert_eq!((all.len(), Index::new(&all).find("/files/999999.bin").unwrap().0), (1_000_000, 1));

@@ -41,11 +41,11 @@ fn check_feeder(Feeder { file, order, at_end, columns, .. }: &Feeder) -> Result<
     Ok(())
 }
 
-fn check_draw(Draw { law, shift, decimals }: &Draw) -> Result<(), InvalidValue> {
-    // Only a uniform law may begin below zero; it is kept from zero on, and moved.
-    let moved = *shift < 0.0 && shift.is_finite() && matches!(law.shape(), Shape::Uniform(0.0, _));
-    if law.of_numbers().is_none() || (*shift != 0.0 && !moved) {
-        return Err(InvalidValue::new("is drawn from a law that is none of plain numbers"));
+fn check_draw(Draw { distribution, shift, decimals }: &Draw) -> Result<(), InvalidValue> {
+    // Only a uniform distribution may begin below zero; it is kept from zero on, and moved.
+    let moved = *shift < 0.0 && shift.is_finite() && matches!(distribution.shape(), Shape::Uniform(0.0, _));
+    if distribution.of_numbers().is_none() || (*shift != 0.0 && !moved) {
+        return Err(InvalidValue::new("is drawn from a distribution that is none of plain numbers"));
     }
     if *decimals > 9 {
         return Err(InvalidValue::new(format!("{decimals} digits after the point are too many; write up to 9")));

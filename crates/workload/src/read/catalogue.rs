@@ -20,10 +20,9 @@ impl Reader<'_> {
                 .mistake("stands beside catalogue, whose paths are asked for; another method is method = \"HEAD\""));
         }
         let catalogue = self.catalogue(&value)?;
-        if let (Some(law), true) = (table.get("service"), catalogue.says_work()) {
-            return Err(
-                law.mistake(format!("{} says how much work each file is; take one of them out", catalogue.file()))
-            );
+        if let (Some(distribution), true) = (table.get("service"), catalogue.says_work()) {
+            return Err(distribution
+                .mistake(format!("{} says how much work each file is; take one of them out", catalogue.file())));
         }
         let weight = table.get("weight").map_or(Ok(1.0), |value| value.weight())?;
         let chosen = chosen(&table, &catalogue)?;

@@ -1,4 +1,4 @@
-//! Reading laws, and the numbers and files they are made of.
+//! Reading distributions, and the numbers and files they are made of.
 
 use super::{Reader, small};
 use crate::shape::{self, Shape};
@@ -8,19 +8,19 @@ use offered_base::time::Nanos;
 use offered_distributions::Distribution;
 
 impl Reader<'_> {
-    /// A law of times: a table with one key, the law's name. (A bare duration would hide which law is meant.)
-    pub(super) fn law(&self, value: &Value<'_>) -> Result<Distribution, Mistake> {
+    /// A distribution of times: a table with one key, the distribution's name. (A bare duration would hide which distribution is meant.)
+    pub(super) fn distribution(&self, value: &Value<'_>) -> Result<Distribution, Mistake> {
         if value.is_text() {
             let text = value.text()?;
             return Err(value.mistake(match text.parse::<Distribution>() {
-                Ok(law) => format!("expected a law as a table; write {law}"),
+                Ok(distribution) => format!("expected a distribution as a table; write {distribution}"),
                 Err(_) if text.parse::<Nanos>().is_ok() => {
                     format!(
-                        "`{text}` does not say its law; write {{ constant = \"{text}\" }} for always so long, or \
+                        "`{text}` does not say its distribution; write {{ constant = \"{text}\" }} for always so long, or \
                          {{ exponential = \"{text}\" }} for so long in the mean"
                     )
                 }
-                Err(_) => "expected a law as a table; write for example { exponential = \"5s\" }".to_owned(),
+                Err(_) => "expected a distribution as a table; write for example { exponential = \"5s\" }".to_owned(),
             }));
         }
         let table = value.table(&shape::DISTRIBUTIONS)?;
@@ -31,7 +31,7 @@ impl Reader<'_> {
             let second = table.need(other, "2.0")?.number()?;
             Ok((mean, second, table))
         };
-        let law = match kind {
+        let distribution = match kind {
             "constant" => Distribution::constant(inner.seconds()?),
             "exponential" => Distribution::exponential(inner.seconds()?),
             "poisson" => Distribution::poisson_millis(inner.seconds()?),
@@ -54,11 +54,11 @@ impl Reader<'_> {
             }
             "hyperexponential" => {
                 let (mean, scv, table) = mean_and("scv", &shape::HYPEREXPONENTIAL)?;
-                let law = match table.get("p") {
+                let distribution = match table.get("p") {
                     Some(p) => Distribution::hyperexponential_with(mean, scv, p.number()?),
                     None => Distribution::hyperexponential(mean, scv),
                 };
-                within(inner.checked(law)?, &table)?
+                within(inner.checked(distribution)?, &table)?
             }
             "pareto" => {
                 let table = inner.table(&shape::PARETO)?;
@@ -72,7 +72,7 @@ impl Reader<'_> {
             _ if inner.is_text() => Distribution::empirical(self.numbers(&inner)?),
             _ => Distribution::empirical(inner.list()?.iter().map(Value::seconds).collect::<Result<Vec<_>, _>>()?),
         };
-        inner.checked(law)
+        inner.checked(distribution)
     }
 
     /// The numbers of a list, or of the file a text names (one per line; `#` starts a comment).
@@ -94,9 +94,9 @@ impl Reader<'_> {
     }
 }
 
-/// `law`, within the bounds that `table` names, where it does.
-fn within(law: Distribution, table: &Table<'_>) -> Result<Result<Distribution, InvalidValue>, Mistake> {
-    let Some(bounds) = table.get("within") else { return Ok(Ok(law)) };
+/// `distribution`, within the bounds that `table` names, where it does.
+fn within(distribution: Distribution, table: &Table<'_>) -> Result<Result<Distribution, InvalidValue>, Mistake> {
+    let Some(bounds) = table.get("within") else { return Ok(Ok(distribution)) };
     let [low, high] = bounds.pair("two durations, such as [\"10ms\", \"50s\"]")?;
-    Ok(law.within(low.seconds()?, high.seconds()?))
+    Ok(distribution.within(low.seconds()?, high.seconds()?))
 }

@@ -70,7 +70,7 @@ impl Reader<'_> {
                 repeat @ 1..=65_535 => Ok(repeat as u16),
                 repeat => Err(v.mistake(format!("{repeat} times in a row are too many; write a number up to 65535"))),
             })?;
-            let think = table.get("think").map(|law| self.law(&law)).transpose()?;
+            let think = table.get("think").map(|distribution| self.distribution(&distribution)).transpose()?;
             ways.push((stay, table.get("next")));
             push(steps, base, item, Step { flow, name, request: asked, repeat, think, next: Branches::new([]) })?;
         }

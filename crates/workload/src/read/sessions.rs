@@ -83,7 +83,9 @@ impl Reader<'_> {
         }
         let way = match way {
             "closed" => Way::Closed(self.users(&table)?),
-            "sessions" => Way::Sessions { think: table.get("think").map(|law| self.law(&law)).transpose()? },
+            "sessions" => Way::Sessions {
+                think: table.get("think").map(|distribution| self.distribution(&distribution)).transpose()?,
+            },
             _ => match table.get("think") {
                 Some(think) => return Err(think.mistake("an open replay does not think; write as = \"sessions\"")),
                 None => Way::Open,
@@ -105,9 +107,10 @@ impl Reader<'_> {
     }
 
     pub(super) fn think(&self, table: &Table<'_>) -> Result<Distribution, Mistake> {
-        table
-            .get("think")
-            .map_or_else(|| Ok(Distribution::constant(0.0).expect("zero is a constant")), |value| self.law(&value))
+        table.get("think").map_or_else(
+            || Ok(Distribution::constant(0.0).expect("zero is a constant")),
+            |value| self.distribution(&value),
+        )
     }
 
     pub(super) fn schedule(&self, table: &Table<'_>) -> Result<Schedule, Mistake> {
@@ -170,11 +173,11 @@ impl Reader<'_> {
                 ))),
             },
             "renewal" => {
-                let law = self.law(&inner)?;
-                if law.mean() == 0.0 {
+                let distribution = self.distribution(&inner)?;
+                if distribution.mean() == 0.0 {
                     return Err(inner.mistake("gaps of zero have no rate; write process = \"poisson\" with a batch"));
                 }
-                Ok(Process::Renewal(law))
+                Ok(Process::Renewal(distribution))
             }
             _ => {
                 let mmpp = inner.table(&shape::MMPP)?;

@@ -89,7 +89,7 @@ impl Reader<'_> {
             extract: script::extractions(table)?,
             checks: script::checks(table)?,
             on_failure: script::on_failure(table)?,
-            service: table.get("service").map(|law| self.law(&law)).transpose()?,
+            service: table.get("service").map(|distribution| self.distribution(&distribution)).transpose()?,
             ..asked
         }))
     }

@@ -93,7 +93,7 @@ impl Reader<'_> {
         let discipline = table.get("discipline").map_or(Ok(Policy::Fcfs), |v| v.checked(v.text()?.parse()))?;
         let service = match table.get("service") {
             None if all_bring_work => Distribution::constant(0.0).expect("zero is a constant"),
-            _ => self.law(&table.need("service", "{ exponential = \"10ms\" }")?)?,
+            _ => self.distribution(&table.need("service", "{ exponential = \"10ms\" }")?)?,
         };
         Ok(Server { servers, discipline, service, capacity: None })
     }
@@ -180,7 +180,7 @@ impl Reader<'_> {
             checks: script::checks(table)?,
             on_failure: script::on_failure(table)?,
             objects: script::objects(table)?,
-            service: table.get("service").map(|v| self.law(&v)).transpose()?.or(request.service),
+            service: table.get("service").map(|v| self.distribution(&v)).transpose()?.or(request.service),
             ..request
         })
     }

@@ -127,16 +127,17 @@ fn json_lines(text: &str, columns: Option<Vec<String>>) -> Result<Rows, String> 
 fn draw(table: &Table<'_>, value: &Value<'_>) -> Result<Draw, Mistake> {
     // What does not fit here is more than the check lets pass.
     let decimals = table.get("decimals").map_or(Ok(0), |value| Ok(u8::try_from(value.whole()?).unwrap_or(u8::MAX)))?;
-    let (law, shift) = value.checked(numbers(value.text()?))?;
-    Ok(Draw { law, shift, decimals })
+    let (distribution, shift) = value.checked(numbers(value.text()?))?;
+    Ok(Draw { distribution, shift, decimals })
 }
 
-/// A law of plain numbers: `uniform:1..100`, `exponential:5`, `lognormal:20,2`; and what is added to it.
+/// A distribution of plain numbers: `uniform:1..100`, `exponential:5`, `lognormal:20,2`; and what is added to it.
 fn numbers(text: &str) -> Result<(Distribution, f64), InvalidValue> {
-    let laws = ["uniform", "constant", "exponential", "gamma", "lognormal", "weibull", "pareto", "hyperexponential"];
+    let distributions =
+        ["uniform", "constant", "exponential", "gamma", "lognormal", "weibull", "pareto", "hyperexponential"];
     let wrong = |why: &str| {
         InvalidValue::new(format!(
-            "`{text}` is not a law of numbers{why}; write for example uniform:1..100 or exponential:5"
+            "`{text}` is not a distribution of numbers{why}; write for example uniform:1..100 or exponential:5"
         ))
     };
     let (name, rest) = text.split_once(':').ok_or_else(|| wrong(""))?;
@@ -145,7 +146,7 @@ fn numbers(text: &str) -> Result<(Distribution, f64), InvalidValue> {
         .flat_map(|part| part.split(".."))
         .map(|number| number.trim().parse().map_err(|_| wrong(&format!(" (`{number}` is not a number)"))))
         .collect::<Result<_, _>>()?;
-    let law = match (name.trim(), &given[..]) {
+    let distribution = match (name.trim(), &given[..]) {
         ("uniform", [low, high]) if *low < 0.0 => return Ok((Distribution::uniform(0.0, high - low)?, *low)),
         ("uniform", [low, high]) => Distribution::uniform(*low, *high),
         ("constant", [value]) => Distribution::constant(*value),
@@ -155,8 +156,8 @@ fn numbers(text: &str) -> Result<(Distribution, f64), InvalidValue> {
         ("hyperexponential", [mean, scv]) => Distribution::hyperexponential(*mean, *scv),
         ("weibull", [mean, shape]) => Distribution::weibull(*mean, *shape),
         ("pareto", [min, shape]) => Distribution::pareto(*min, *shape),
-        (known, _) if laws.contains(&known) => Err(wrong(&format!(" (`{known}` takes other values)"))),
-        (unknown, _) => Err(wrong(&nearest(unknown, &laws))),
+        (known, _) if distributions.contains(&known) => Err(wrong(&format!(" (`{known}` takes other values)"))),
+        (unknown, _) => Err(wrong(&nearest(unknown, &distributions))),
     };
-    Ok((law?, 0.0))
+    Ok((distribution?, 0.0))
 }

@@ -165,8 +165,8 @@ fn entries_may_bring_their_work() {
         });
         assert_eq!(brought, [10, 30, 50, 10]);
         // What is asked for twice at one length is a constant; of what nobody asks for nothing is expected.
-        assert_eq!(works.law(0), Some(&Distribution::constant(0.01).unwrap()));
-        assert_eq!(works.law(1).map(Distribution::mean), Some(0.04));
+        assert_eq!(works.distribution(0), Some(&Distribution::constant(0.01).unwrap()));
+        assert_eq!(works.distribution(1).map(Distribution::mean), Some(0.04));
         assert_eq!(workload.shares(), [0.5, 0.5, 0.0]);
         assert!(workload.brings_work());
     }

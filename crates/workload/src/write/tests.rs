@@ -48,7 +48,7 @@ fn per_second() -> impl Strategy<Value = String> {
         .prop_map(|(n, part, unit)| format!("{n}.{part:06}/{unit}"))
 }
 
-fn law() -> impl Strategy<Value = String> {
+fn distribution() -> impl Strategy<Value = String> {
     let pair = |name: &'static str, key: &'static str, numbers: std::ops::Range<f64>| {
         (time(), numbers).prop_map(move |(mean, n)| format!("{{ {name} = {{ mean = \"{mean}\", {key} = {n:?} }} }}"))
     };
@@ -105,7 +105,7 @@ fn schedule() -> impl Strategy<Value = String> {
     let process = prop_oneof![
         select(vec!["\"poisson\"", "\"constant\"", "\"poisson-fixed-count\""]).prop_map(str::to_owned),
         (0.1f64..4.0).prop_map(|cov| format!("{{ gamma = {cov:?} }}")),
-        law().prop_map(|law| format!("{{ renewal = {law} }}")),
+        distribution().prop_map(|distribution| format!("{{ renewal = {distribution} }}")),
         (0.1f64..4.0, 0.1f64..4.0, nanos()).prop_map(|(a, b, t)| {
             format!("{{ mmpp = {{ factors = [{a:?}, {b:?}], sojourns = [\"{t}\", \"2s\"] }} }}")
         }),
@@ -123,7 +123,7 @@ fn users() -> impl Strategy<Value = String> {
     let visits = (1u32..9).prop_map(|n| n.to_string());
     (
         1u32..1_000_000,
-        maybe("think", law()),
+        maybe("think", distribution()),
         maybe("ramp", quoted(nanos())),
         maybe("start", start),
         maybe("visits", visits),
@@ -139,7 +139,7 @@ fn users() -> impl Strategy<Value = String> {
 fn walking() -> impl Strategy<Value = String> {
     prop_oneof![
         users().prop_map(|users| format!("closed = {{ {users} }}")),
-        (schedule(), maybe("think", law())).prop_map(|(at, think)| format!("partly_open = {{ {at}{think} }}")),
+        (schedule(), maybe("think", distribution())).prop_map(|(at, think)| format!("partly_open = {{ {at}{think} }}")),
     ]
 }
 
@@ -153,7 +153,7 @@ fn alone() -> impl Strategy<Value = String> {
     prop_oneof![
         schedule().prop_map(|at| format!("open = {{ {at} }}")),
         users().prop_map(|users| format!("closed = {{ {users} }}")),
-        (schedule(), length.clone(), maybe("think", law()))
+        (schedule(), length.clone(), maybe("think", distribution()))
             .prop_map(|(at, n, think)| format!("partly_open = {{ {at}, {n}{think} }}")),
         (1u32..1_000_000, length).prop_map(|(rate, n)| {
             format!("partly_open = {{ rate = \"{rate}/s\", {n}, think.exponential = \"7s\", start = \"stationary\" }}")
@@ -164,7 +164,7 @@ fn alone() -> impl Strategy<Value = String> {
 fn replay() -> impl Strategy<Value = String> {
     let way = prop_oneof![
         Just(String::new()),
-        maybe("think", law()).prop_map(|think| format!(", as = \"sessions\"{think}")),
+        maybe("think", distribution()).prop_map(|think| format!(", as = \"sessions\"{think}")),
         users().prop_map(|users| {
             let of_trace = users.split(", visits").next().and_then(|users| users.split(", every").next());
             let of_trace = of_trace.and_then(|users| users.split(", visitor").next());
@@ -259,14 +259,14 @@ fn served() -> impl Strategy<Value = String> {
     let name = || select(vec!["fcfs", "ps", "ps:16", "rr:10ms", "sejf:0.5", "lcfs-preemptive", "infinite"]);
     prop_oneof![
         Just(String::new()),
-        (1u32..9, name(), law(), prop::option::of(1u32..99)).prop_map(|(m, name, law, capacity)| {
+        (1u32..9, name(), distribution(), prop::option::of(1u32..99)).prop_map(|(m, name, distribution, capacity)| {
             let capacity = capacity.map_or(String::new(), |capacity| format!("capacity = {capacity}\n"));
-            format!("\n[server]\nservers = {m}\ndiscipline = \"{name}\"\nservice = {law}\n{capacity}")
+            format!("\n[server]\nservers = {m}\ndiscipline = \"{name}\"\nservice = {distribution}\n{capacity}")
         }),
-        (1u32..9, name(), law(), 0.1f64..9.0).prop_map(|(m, name, law, visits)| {
+        (1u32..9, name(), distribution(), 0.1f64..9.0).prop_map(|(m, name, distribution, visits)| {
             format!(
-                "\n[[station]]\nname = \"web\"\nservice = {law}\n[[station]]\nname = \"d b\"\nservers = {m}\n\
-                 discipline = \"{name}\"\nservice = {law}\nvisits = {visits:?}\n"
+                "\n[[station]]\nname = \"web\"\nservice = {distribution}\n[[station]]\nname = \"d b\"\nservers = {m}\n\
+                 discipline = \"{name}\"\nservice = {distribution}\nvisits = {visits:?}\n"
             )
         }),
     ]
