@@ -76,7 +76,7 @@ impl LocalCopy {
     /// # Errors
     /// Same as [`LocalCopy::fetch_all`].
     pub fn follow(bucket: Bucket) -> Result<Self, Error> {
-        let copy = Self::new(bucket)?;
+        let copy = Self::empty(bucket)?;
         if !copy.bucket.wait(copy.fetch(files::WORKLOAD))? {
             return Err(Error::NoRun { url: copy.bucket.url().to_owned() });
         }
@@ -104,7 +104,7 @@ impl LocalCopy {
     ///
     /// # Errors
     /// The store refused or did not respond, or the disk is full.
-    pub fn said(&self, folders: &[String], claim: &str) -> Result<(), Error> {
+    pub fn fetch_status(&self, folders: &[String], claim: &str) -> Result<(), Error> {
         let said = async |directory: &String| {
             let of = |name: &str| format!("{directory}/{name}");
             let here = |name: &str| self.root.join(of(name));
@@ -165,7 +165,7 @@ impl LocalCopy {
     ///
     /// # Errors
     /// The store refused, or did not respond.
-    pub fn folders(&self, under: &str) -> Result<Vec<String>, Error> {
+    pub fn list_folders(&self, under: &str) -> Result<Vec<String>, Error> {
         self.bucket.folders(Some(under))
     }
 
@@ -173,7 +173,7 @@ impl LocalCopy {
     ///
     /// # Errors
     /// The temporary directory cannot be created.
-    pub fn new(bucket: Bucket) -> Result<Self, Error> {
+    pub fn empty(bucket: Bucket) -> Result<Self, Error> {
         Self::new_in(&std::env::temp_dir(), bucket)
     }
 
@@ -196,12 +196,12 @@ impl LocalCopy {
     }
 
     /// The temporary directory that is removed on drop.
-    pub fn directory(&self) -> &Path {
+    pub fn temporary_directory(&self) -> &Path {
         self.directory.path()
     }
 
     /// Keeps the local copy and returns its path.
-    pub fn keep(self) -> PathBuf {
+    pub fn into_path(self) -> PathBuf {
         let _ = self.directory.keep();
         self.root
     }

@@ -64,7 +64,7 @@ impl Upload {
     }
 
     /// Returns a function that returns the current upload error, `None` while uploads succeed. It may be called from any thread.
-    pub fn error(&self) -> impl Fn() -> Option<String> + Send + use<> {
+    pub fn last_error(&self) -> impl Fn() -> Option<String> + Send + use<> {
         let error = Arc::clone(&self.error);
         move || error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -77,7 +77,7 @@ impl Upload {
     pub fn finish(self, abort: &Arc<AtomicBool>, on_error: &mut dyn FnMut(&str)) -> Result<(), Error> {
         // If the thread has panicked, joining it reports that.
         let _ = self.messages.send(Message::End { abort: Arc::clone(abort) });
-        let (error, mut reported) = (self.error(), false);
+        let (error, mut reported) = (self.last_error(), false);
         while !self.thread.is_finished() {
             if let (Some(why), false) = (error(), reported) {
                 on_error(&why);
