@@ -33,7 +33,7 @@ pub fn preview(workload: &Workload, run: &RunId, most: usize) -> Result<Vec<Exch
             request: request.name().to_owned(),
             session: launch.session,
             step: launch.step,
-            asked: Some(sent_text(&request_text, &redactor, MAX_BODY_BYTES_SHOWN)),
+            sent: Some(sent_text(&request_text, &redactor, MAX_BODY_BYTES_SHOWN)),
             ..Exchange::default()
         })
     });
@@ -49,7 +49,7 @@ mod tests {
         let users = b"name,pin\nann smith,12345\n";
         let workload = Workload::parse(&text, "w", &|_| Ok(users.to_vec())).unwrap_or_else(|reason| panic!("{reason}"));
         let requests =
-            preview(&workload, &"r7".parse().unwrap(), 2).unwrap().into_iter().map(|exchange| exchange.asked.unwrap());
+            preview(&workload, &"r7".parse().unwrap(), 2).unwrap().into_iter().map(|exchange| exchange.sent.unwrap());
         requests.map(|request| (request.head.join("|"), request.body)).collect()
     }
 

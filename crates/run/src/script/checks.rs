@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use offered_base::Nanos;
 use offered_events::FailedCheck;
 use offered_workload::digest;
 use offered_workload::script::{self, Otherwise, Sizes, Which};
@@ -139,7 +140,10 @@ impl Check {
                     Expected::Contains(text) => {
                         render(text).is_some_and(|wanted| texts.any(|found| found.contains(&wanted)))
                     }
-                    Expected::Matches(expression) => texts.any(|found| expression.is_match(found.as_bytes())),
+                    Expected::Matches(expression) => texts.any(|found| {
+                        let found = found.as_bytes();
+                        response.has_time_to_search(expression, found) && expression.is_match(found)
+                    }),
                 }
             }
         }
@@ -196,8 +200,9 @@ impl Script {
     /// Evaluates the response to request `label`: stores extracted values in `state` and runs the checks.
     ///
     /// # Errors
-    /// The name of the first check that failed, or of the first extraction that found nothing; or why the response
-    /// could not be examined completely, for example because `out_of_time` returned true.
+    /// The name of the first check that failed, or of the first extraction that found nothing; or the name of the check
+    /// or extraction that could not examine the response completely, and why, for example because `time_left`
+    /// returned zero.
     pub(crate) fn evaluate(
         &self,
         label: u16,
@@ -205,22 +210,24 @@ impl Script {
         status: u16,
         reply: &Response,
         state: &mut SessionState,
-        out_of_time: &dyn Fn() -> bool,
+        time_left: &dyn Fn() -> Nanos,
     ) -> Result<(), String> {
         let request = &self.requests[usize::from(label)];
-        let response = ParsedResponse::new(status, reply, out_of_time);
-        let mut failed = None;
+        let response = ParsedResponse::new(status, reply, time_left);
+        let (mut failed, mut incomplete) = (None, None);
+        let incomplete_in = |name: &str| response.incomplete().map(|reason| format!("{name}: {reason}"));
         // Extraction comes first, because checks may use the extracted values.
         for extraction in &request.extract {
-            let mut texts = extraction.locator.texts(&response);
+            let texts = || extraction.locator.texts(&response);
             let found = match extraction.which {
-                Which::Nth(nth) => texts.nth(nth as usize - 1),
+                Which::Nth(nth) => texts().nth(nth as usize - 1),
                 Which::Random => {
-                    let mut all: Vec<_> = texts.collect();
-                    let any = |n| self.values.pick(extraction.slot, context, n);
-                    (!all.is_empty()).then(|| all.swap_remove(any(all.len())))
+                    // All texts together may be larger than the response by far.
+                    let all = texts().count();
+                    (all > 0).then(|| texts().nth(self.values.pick(extraction.slot, context, all))).flatten()
                 }
             };
+            incomplete = incomplete.or_else(|| incomplete_in(&extraction.check()));
             let value = match (found, &extraction.otherwise) {
                 (Some(found), _) => Some(found.into_owned()),
                 (None, Otherwise::Keeps) => continue,
@@ -233,14 +240,21 @@ impl Script {
             state.set(extraction.slot, value);
         }
         let render = |text: &Text| self.values.plain(text, context, Some(state)).ok();
-        let failed_check =
-            request.checks.iter().find(|check| !check.passes(&response, render)).map(|check| check.name.clone());
+        let mut failed_check = None;
+        for check in &request.checks {
+            let passes = incomplete.is_none() && check.passes(&response, render);
+            incomplete = incomplete.or_else(|| incomplete_in(&check.name));
+            if !passes {
+                failed_check = Some(check.name.clone());
+                break;
+            }
+        }
+        if let Some(reason) = incomplete {
+            return Err(reason);
+        }
         if request.reads_body
             && let Err(reason) = response.body()
         {
-            return Err(reason.to_owned());
-        }
-        if let Some(reason) = response.incomplete() {
             return Err(reason.to_owned());
         }
         failed_check.or(failed).map_or(Ok(()), Err)
@@ -259,7 +273,7 @@ impl Script {
         let request = &self.requests[usize::from(label)];
         let value = |extraction: &Extraction| state.and_then(|state| state.value(extraction.slot)).map(str::to_owned);
         let extracted = request.extract.iter().map(|extraction| (extraction.name.clone(), value(extraction))).collect();
-        let response = ParsedResponse::new(status, reply, &|| false);
+        let response = ParsedResponse::new(status, reply, &|| Nanos::MAX);
         let render = |text: &Text| self.values.plain(text, context, state).ok();
         let failed = failed.and_then(|name| {
             let failed_check =
@@ -275,7 +289,7 @@ impl Script {
 
     /// The body of a response, decompressed if possible.
     pub(crate) fn decoded_body(reply: &Response) -> Cow<'_, [u8]> {
-        let response = ParsedResponse::new(0, reply, &|| false);
+        let response = ParsedResponse::new(0, reply, &|| Nanos::MAX);
         response.body().map_or(Cow::Borrowed(&*reply.body), |body| Cow::Owned(body.to_vec()))
     }
 

@@ -6,23 +6,33 @@ use std::io::Read;
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
 /// Maximum size of a decompressed body. A few compressed bytes can expand to gigabytes.
-const MAX_BODY: u64 = 16 * 1024 * 1024;
+const MAX_BODY: usize = 16 * 1024 * 1024;
+/// Maximum number of codings, as in curl.
+const MAX_CODINGS: usize = 5;
+/// The time limit is checked after this many decompressed bytes.
+const PIECE: u64 = 256 * 1024;
 
 /// Undoes the content codings of `body` (`Content-Encoding`; the last was applied last).
 ///
 /// # Errors
-/// An unknown coding, invalid data, or more than 16 MB.
-pub(super) fn decoded<'a>(body: &'a [u8], codings: &str) -> Result<Cow<'a, [u8]>, String> {
+/// An unknown coding, more than five codings, invalid data, more than 16 MB, or `has_time` returned false.
+pub(super) fn decoded<'a>(body: &'a [u8], codings: &str, has_time: &dyn Fn() -> bool) -> Result<Cow<'a, [u8]>, String> {
     let mut body = Cow::Borrowed(body);
     let codings: Vec<&str> = codings.split(',').map(str::trim).filter(|coding| !coding.is_empty()).collect();
+    if codings.len() > MAX_CODINGS {
+        return Err(format!("the response has {} content codings; at most {MAX_CODINGS} are undone", codings.len()));
+    }
+    let all = |coding: &str, decoder: &mut dyn Read| all(coding, decoder, has_time);
     for coding in codings.into_iter().rev() {
         body = match coding.to_ascii_lowercase().as_str() {
             "identity" => continue,
-            "gzip" | "x-gzip" => all(coding, MultiGzDecoder::new(&*body))?,
+            "gzip" | "x-gzip" => all(coding, &mut MultiGzDecoder::new(&*body))?,
             // `deflate` means zlib (RFC 9110, section 8.4.1.2), but some servers send raw deflate.
-            "deflate" => all(coding, ZlibDecoder::new(&*body)).or_else(|_| all(coding, DeflateDecoder::new(&*body)))?,
-            "br" => all(coding, brotli_decompressor::Decompressor::new(&*body, 4096))?,
-            "zstd" => all(coding, zstd::Decoder::with_buffer(&*body).map_err(|reason| reason.to_string())?)?,
+            "deflate" => {
+                all(coding, &mut ZlibDecoder::new(&*body)).or_else(|_| all(coding, &mut DeflateDecoder::new(&*body)))?
+            }
+            "br" => all(coding, &mut brotli_decompressor::Decompressor::new(&*body, 4096))?,
+            "zstd" => all(coding, &mut zstd::Decoder::with_buffer(&*body).map_err(|reason| reason.to_string())?)?,
             _ => {
                 return Err(format!(
                     "the response has the unknown content coding `{coding}`; known are gzip, deflate, br and zstd"
@@ -34,12 +44,18 @@ pub(super) fn decoded<'a>(body: &'a [u8], codings: &str) -> Result<Cow<'a, [u8]>
     Ok(body)
 }
 
-fn all(coding: &str, mut decoder: impl Read) -> Result<Vec<u8>, String> {
+fn all(coding: &str, decoder: &mut dyn Read, has_time: &dyn Fn() -> bool) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    match decoder.by_ref().take(MAX_BODY + 1).read_to_end(&mut bytes) {
-        Ok(_) if bytes.len() as u64 > MAX_BODY => Err(format!("the {coding} response decompresses to more than 16 MB")),
-        Ok(_) => Ok(bytes),
-        Err(_) => Err(format!("the response is not valid {coding}")),
+    loop {
+        match decoder.take(PIECE).read_to_end(&mut bytes) {
+            Ok(_) if bytes.len() > MAX_BODY => {
+                return Err(format!("the {coding} response decompresses to more than 16 MB"));
+            }
+            Ok(0) => return Ok(bytes),
+            Ok(_) if !has_time() => return Err("the response took too long to decompress".to_owned()),
+            Ok(_) => {}
+            Err(_) => return Err(format!("the response is not valid {coding}")),
+        }
     }
 }
 
@@ -47,6 +63,10 @@ fn all(coding: &str, mut decoder: impl Read) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
     use std::io::Write;
+
+    fn decoded_all<'a>(body: &'a [u8], codings: &str) -> Result<Cow<'a, [u8]>, String> {
+        decoded(body, codings, &|| true)
+    }
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
@@ -74,11 +94,13 @@ mod tests {
             (gzip(&zstd), "zstd, gzip"),
             (brotli.clone(), "br"),
         ] {
-            assert_eq!(decoded(&coded, coding).unwrap(), text, "{coding}");
+            assert_eq!(decoded_all(&coded, coding).unwrap(), text, "{coding}");
         }
-        assert!(decoded(&brotli[..9], "br").unwrap_err().contains("is not"));
-        assert!(decoded(text, "gzip").unwrap_err().contains("is not"));
-        assert!(decoded(text, "lzma").unwrap_err().contains("unknown content coding"));
+        assert!(decoded_all(&brotli[..9], "br").unwrap_err().contains("is not"));
+        assert!(decoded_all(text, "gzip").unwrap_err().contains("is not"));
+        assert!(decoded_all(text, &["gzip"; 6].join(",")).unwrap_err().contains("6 content codings"));
+        assert!(decoded(&gzip(text), "gzip", &|| false).unwrap_err().contains("too long"));
+        assert!(decoded_all(text, "lzma").unwrap_err().contains("unknown content coding"));
     }
 
     #[test]
@@ -87,8 +109,8 @@ mod tests {
         bomb = gzip(&bomb);
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         for _ in 0..8 {
-            encoder.write_all(&decoded(&bomb, "gzip").unwrap()).unwrap();
+            encoder.write_all(&decoded_all(&bomb, "gzip").unwrap()).unwrap();
         }
-        assert!(decoded(&encoder.finish().unwrap(), "gzip").unwrap_err().contains("16 MB"));
+        assert!(decoded_all(&encoder.finish().unwrap(), "gzip").unwrap_err().contains("16 MB"));
     }
 }

@@ -5,27 +5,32 @@ mod html;
 #[cfg(not(feature = "html"))]
 #[path = "locator/no_html.rs"]
 mod html;
+mod json;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
+use offered_base::Nanos;
 use offered_workload::script;
 use regex::bytes::Regex;
-use serde_json::Value;
-use serde_json_path::JsonPath;
 
 use self::html::{CssQuery, HtmlDocument};
+use self::json::{JsonDocument, JsonQuery};
 use super::decode::decoded;
 use crate::message::Response;
 
-const OUT_OF_TIME: &str = "the response took too long to evaluate (more than 250 ms)";
+/// Texts up to this size are searched without a trial. Larger ones are tried in pieces of this size.
+const MAX_UNTRIED_BYTES: usize = 128 * 1024;
+const TRIED_PIECE_BYTES: usize = 16 * 1024;
+
+const OUT_OF_TIME: &str = "the response took too long to evaluate (at most 250 ms)";
 
 /// A part of a response.
 #[derive(Debug)]
 pub(super) enum Locator {
     Body,
     Header(String),
-    Json(JsonPath),
+    Json(JsonQuery),
     Regex(Regex, usize),
     Css(CssQuery),
 }
@@ -34,19 +39,19 @@ pub(super) enum Locator {
 pub(super) struct ParsedResponse<'a> {
     pub(super) status: u16,
     pub(super) reply: &'a Response,
-    /// Returns true once the time limit is over.
-    out_of_time: &'a dyn Fn() -> bool,
+    /// Returns the time left for the evaluation.
+    time_left: &'a dyn Fn() -> Nanos,
     body: OnceCell<Result<Cow<'a, [u8]>, String>>,
-    json: OnceCell<Option<Value>>,
+    json: JsonDocument,
     html: HtmlDocument,
     /// The first reason why the response was not examined completely.
     incomplete: OnceCell<&'static str>,
 }
 
 impl<'a> ParsedResponse<'a> {
-    pub(super) fn new(status: u16, reply: &'a Response, out_of_time: &'a dyn Fn() -> bool) -> Self {
-        let (body, json, html) = (OnceCell::new(), OnceCell::new(), HtmlDocument::default());
-        Self { status, reply, out_of_time, body, json, html, incomplete: OnceCell::new() }
+    pub(super) fn new(status: u16, reply: &'a Response, time_left: &'a dyn Fn() -> Nanos) -> Self {
+        let (body, json, html) = (OnceCell::new(), JsonDocument::default(), HtmlDocument::default());
+        Self { status, reply, time_left, body, json, html, incomplete: OnceCell::new() }
     }
 
     /// Why the response was not examined completely; `None` if it was.
@@ -56,11 +61,29 @@ impl<'a> ParsedResponse<'a> {
 
     /// Whether time is left. If not, nothing further is examined.
     fn has_time(&self) -> bool {
-        let has_time = self.incomplete.get().is_none() && !(self.out_of_time)();
+        self.has_more_than(Nanos::ZERO)
+    }
+
+    /// Whether more time than `needed` is left. If not, nothing further is examined.
+    fn has_more_than(&self, needed: Nanos) -> bool {
+        let has_time = self.incomplete.get().is_none() && (self.time_left)() > needed;
         if !has_time {
             let _ = self.incomplete.set(OUT_OF_TIME);
         }
         has_time
+    }
+
+    /// Whether there is time to search `text` for `expression`. A search cannot be interrupted, and some expressions
+    /// need a microsecond for each byte of some texts. So a large text is searched in pieces first, to see what that
+    /// costs.
+    pub(super) fn has_time_to_search(&self, expression: &Regex, text: &[u8]) -> bool {
+        let start = (self.time_left)();
+        self.has_time()
+            && (text.len() <= MAX_UNTRIED_BYTES
+                || text.chunks(TRIED_PIECE_BYTES).all(|piece| {
+                    let _ = expression.is_match(piece);
+                    self.has_more_than(Nanos(start.0 / 2))
+                }))
     }
 
     /// The values of a header. Names are compared without regard to case.
@@ -80,13 +103,9 @@ impl<'a> ParsedResponse<'a> {
                     .to_owned());
             }
             let codings: Vec<_> = self.headers("content-encoding").collect();
-            decoded(&self.reply.body, &codings.join(","))
+            decoded(&self.reply.body, &codings.join(","), &|| self.has_time())
         });
         body.as_deref().map_err(String::as_str)
-    }
-
-    fn json(&self) -> Option<&Value> {
-        self.json.get_or_init(|| serde_json::from_slice(self.body().ok()?).ok()).as_ref()
     }
 }
 
@@ -99,17 +118,8 @@ impl Locator {
         Ok(match find {
             script::Find::Body => Self::Body,
             script::Find::Header(name) => Self::Header(name.clone()),
-            script::Find::Json(path) => Self::Json(JsonPath::parse(path).map_err(|reason| {
-                format!(
-                    "`{path}` is not a valid JSONPath ({}); an example is $.items[0].id",
-                    one_line(&reason.to_string())
-                )
-            })?),
-            script::Find::Column(name) => {
-                let name = name.replace('\\', "\\\\").replace('\'', "\\'");
-                let path = format!("$[?@['{name}'] != null]['{name}']");
-                Self::Json(JsonPath::parse(&path).map_err(|_| format!("`{name}` is not a valid column name"))?)
-            }
+            script::Find::Json(path) => Self::Json(JsonQuery::new(path)?),
+            script::Find::Column(name) => Self::Json(JsonQuery::column(name)),
             script::Find::Regex { pattern, group } => {
                 let (expression, group) = (regex(pattern)?, *group as usize);
                 if group >= expression.captures_len() {
@@ -129,18 +139,16 @@ impl Locator {
 
     /// The texts found in this response, in order.
     pub(super) fn texts<'h>(&'h self, response: &'h ParsedResponse<'_>) -> Box<dyn Iterator<Item = Cow<'h, str>> + 'h> {
+        if self.reads_body() && !response.has_time() {
+            return Box::new(std::iter::empty());
+        }
         match self {
             Self::Body => Box::new(response.body().ok().map(String::from_utf8_lossy).into_iter()),
             Self::Header(name) => Box::new(response.headers(name)),
-            Self::Json(path) => {
-                let found = response.json().map(|json| path.query(json).all()).unwrap_or_default();
-                Box::new(found.into_iter().map(|value| match value {
-                    Value::String(text) => Cow::Borrowed(text.as_str()),
-                    other => Cow::Owned(other.to_string()),
-                }))
-            }
+            Self::Json(query) => query.texts(response),
             Self::Regex(expression, group) => {
-                let found = expression.captures_iter(response.body().unwrap_or_default());
+                let body = response.body().ok().filter(|body| response.has_time_to_search(expression, body));
+                let found = expression.captures_iter(body.unwrap_or_default());
                 Box::new(
                     found
                         .take_while(|_| response.has_time())

@@ -82,7 +82,7 @@ fn a_value_that_would_break_the_request_is_rejected() {
     let mut state = SessionState::default();
     let missing = script.request(1, AT, Some(&state), Instant::ZERO).unwrap_err();
     assert_eq!(missing, MissingValue::Value("{{t}} has no value (nothing was extracted)".to_owned()));
-    script.evaluate(0, AT, 200, &response(&[], b"x\r\nHost: evil"), &mut state, &|| false).unwrap();
+    script.evaluate(0, AT, 200, &response(&[], b"x\r\nHost: evil"), &mut state, &|| Nanos::MAX).unwrap();
     let missing = script.request(1, AT, Some(&state), Instant::ZERO).unwrap_err();
     assert!(
         matches!(&missing, MissingValue::Value(reason) if reason.contains("X has a control character")),
@@ -202,7 +202,7 @@ fn now_has_formats_and_is_the_same_within_a_text() {
 
 /// Evaluates a response to request 0: the failed check, and the path of a request that uses the extracted `t`.
 fn evaluate(settings: &str, status: u16, response: &Response) -> (Result<(), String>, String) {
-    evaluate_within(settings, status, response, &|| false)
+    evaluate_within(settings, status, response, &|| Nanos::MAX)
 }
 
 /// The same with a time limit.
@@ -210,7 +210,7 @@ fn evaluate_within(
     settings: &str,
     status: u16,
     response: &Response,
-    is_over: &dyn Fn() -> bool,
+    time_left: &dyn Fn() -> Nanos,
 ) -> (Result<(), String>, String) {
     let text = format!(
         "[[request]]\nname = \"a\"\nget = \"/\"\n{settings}\n[[request]]\nname = \"b\"\nget = \"/{{{{t}}}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\""
@@ -218,7 +218,7 @@ fn evaluate_within(
     let text = if settings.contains("\"t\"") { text } else { format!("{text}\n[variables]\nt = \"-\"") };
     let script = script(&text).unwrap_or_else(|reason| panic!("{reason}"));
     let mut state = SessionState::default();
-    let result = script.evaluate(0, AT, status, response, &mut state, is_over);
+    let result = script.evaluate(0, AT, status, response, &mut state, time_left);
     let rendered = script.request(1, AT, Some(&state), Instant::ZERO);
     (result, rendered.map_or_else(|missing| format!("{missing:?}"), |request| request.path))
 }
@@ -233,7 +233,7 @@ fn random_matches_are_uniform_and_missing_ones_may_be_kept() {
         let at = RequestContext { session, ..AT };
         let mut state = SessionState::default();
         let mut rendered = |body: &[u8]| {
-            assert_eq!(script.evaluate(0, at, 200, &response(&[], body), &mut state, &|| false), Ok(()));
+            assert_eq!(script.evaluate(0, at, 200, &response(&[], body), &mut state, &|| Nanos::MAX), Ok(()));
             script.request(0, at, Some(&state), Instant::ZERO).unwrap().path
         };
         assert_eq!(rendered(b"none"), "/first");
@@ -255,11 +255,52 @@ fn html_is_limited_in_depth_and_time() {
     let flat = response(&[], format!("{}<p id=x>", "<div></div><br>".repeat(50_000)).as_bytes());
     assert_eq!(evaluate(check, 200, &flat).0, Ok(()), "long is not deep");
     assert!(evaluate(check, 200, &page(100_000)).0.unwrap_err().contains("deeper than 512"));
-    assert!(evaluate_within(check, 200, &flat, &|| true).0.unwrap_err().contains("too long to evaluate"));
+    assert!(evaluate_within(check, 200, &flat, &|| Nanos::ZERO).0.unwrap_err().contains("too long to evaluate"));
     let looks = std::cell::Cell::new(0);
-    let soon = || looks.replace(looks.get() + 1) > 200;
+    let soon = || Nanos(u64::from(looks.replace(looks.get() + 1) <= 200));
     assert!(evaluate_within(check, 200, &flat, &soon).0.unwrap_err().contains("too long to evaluate"), "in the middle");
     assert!(looks.get() < 300, "and then no more");
+}
+
+/// A body of 16 MB: `part` between `start` and `end`.
+fn body_of_16_mb(start: &str, part: &str, end: &str) -> Response {
+    let repeated = part.repeat(((16 << 20) - start.len() - end.len()) / part.len());
+    response(&[], format!("{start}{repeated}{end}").as_bytes())
+}
+
+#[test]
+fn large_responses_are_examined_within_bounds_or_the_reason_names_the_check() {
+    let maps = body_of_16_mb("[", "{\"\":0},", "0]");
+    let arrays = body_of_16_mb("[", "[],", "0]");
+    let deep = body_of_16_mb("[", &format!("{}1{},", "[".repeat(100), "]".repeat(100)), "0]");
+    let tokens = body_of_16_mb("{\"list\":[", "{\"id\":1,\"name\":\"abcdefgh\"},", "0],\"token\":\"t\"}");
+    let html = body_of_16_mb("", "<p class=a>x</p>", "");
+    let text = body_of_16_mb("", "abcdefgh ", "");
+    let no_bytes = body_of_16_mb("", "a", "\u{e4}");
+    let letters = body_of_16_mb("", "\u{e4}\u{20000}", "");
+    let memory = "would need more than 64 MB of memory";
+    let late = "took too long to evaluate";
+    for (settings, response, reasons) in [
+        ("check = [{ json = \"$.token\" }]", &maps, &["json $.token", late] as &[&str]),
+        ("check = [{ json = \"$.token\" }]", &tokens, &[late]),
+        ("check = [{ json = \"$.list[*].id\", is = \"1\" }]", &tokens, &[memory, late]),
+        ("check = [{ name = \"n\", json = \"$..a[3]\" }]", &maps, &["n: ", memory, late]),
+        ("check = [{ name = \"n\", json = \"$..a[3]\" }]", &arrays, &["n: ", memory, late]),
+        ("check = [{ name = \"n\", json = \"$..[?@..a]\" }]", &deep, &["n: ", memory, late]),
+        ("extract = [{ name = \"t\", json = \"$..*\", nth = \"random\" }]", &deep, &["extract t: ", memory, late]),
+        ("check = [{ status = 200 }, { name = \"n\", css = \"p + p > b\" }]", &html, &["n: ", late]),
+        ("extract = [{ name = \"t\", css = \"*\", nth = \"random\" }]", &html, &["extract t: ", late]),
+        ("extract = [{ name = \"t\", regex = '\\w+', nth = \"random\" }]", &text, &["extract t: ", late]),
+        ("check = [{ name = \"n\", regex = '(?:a|b).*?\\d|h' }]", &text, &[late]),
+        ("check = [{ name = \"n\", regex = '(\\w+@)+\\w' }]", &no_bytes, &["n"]),
+        ("check = [{ name = \"n\", regex = '(?i)(\\w{1,50}@){3}\\w' }]", &letters, &["n: ", late]),
+    ] {
+        let clock = offered_io::Clock::start();
+        let time_left = || clock.now().until(Instant::ZERO + Nanos::from_millis(200));
+        let result = evaluate_within(settings, 200, response, &time_left).0;
+        let ok = result.as_ref().map_or_else(|reason| reasons.iter().any(|part| reason.contains(part)), |()| true);
+        assert!(ok && (reasons.first() != Some(&"n: ") || result.is_err()), "{settings}: {result:?}");
+    }
 }
 
 #[test]
@@ -421,7 +462,7 @@ proptest! {
     fn an_extracted_value_cannot_break_the_request_line(value in "\\PC{0,40}") {
         let script = script("[variables]\nv = \"x\"\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"v\", regex = \"(?s).*\" }]\n[[request]]\nname = \"b\"\nget = \"/p/{{v}}?q={{v}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
         let mut state = SessionState::default();
-        let _ = script.evaluate(0, AT, 200, &response(&[], value.as_bytes()), &mut state, &|| false);
+        let _ = script.evaluate(0, AT, 200, &response(&[], value.as_bytes()), &mut state, &|| Nanos::MAX);
         let path = script.request(1, AT, Some(&state), Instant::ZERO).unwrap().path;
         prop_assert!(path.starts_with("/p/") && path.bytes().all(|b| b > b' ' && b < 0x7f), "{path}");
     }

@@ -22,8 +22,11 @@ use crate::message::{OutgoingRequest, Response};
 use crate::observer::ExchangeObserver;
 use crate::script::{MissingValue, RequestContext, Script, SessionState};
 
-/// Maximum time for evaluating one response. The thread sends nothing meanwhile.
-const EVALUATION_TIMEOUT: Nanos = Nanos::from_millis(250);
+/// Maximum time for evaluating one response. The thread sends nothing meanwhile. The remainder to the promised 250 ms is
+/// for the last step, which may not be interruptible.
+const EVALUATION_TIMEOUT: Nanos = Nanos::from_millis(220);
+/// After this time for completions, the rest waits until the requests that are due are sent.
+const COMPLETIONS_TIMEOUT: Nanos = Nanos::from_millis(10);
 
 /// The sessions of one thread, over a protocol client.
 pub(crate) struct Scripted<C> {
@@ -116,17 +119,24 @@ impl<C: ProtocolClient> Scripted<C> {
         new_event.saturating_sub(1)
     }
 
-    /// Processes all completions, and those that follow from them at once.
-    fn process_completions(&mut self, events: &mut Vec<Event>) {
+    /// Processes completions, and those that follow from them at once. Those left at `deadline` are processed in the next
+    /// iteration.
+    fn process_completions(&mut self, deadline: Instant, events: &mut Vec<Event>) {
         while !self.completions.is_empty() {
-            for completions in std::mem::take(&mut self.completions) {
-                match completions {
+            let mut completions = std::mem::take(&mut self.completions).into_iter();
+            while let Some(completion) = completions.next() {
+                match completion {
                     Completion::FirstByte { session, object: 0 } => self.on_first_byte(session, events),
                     Completion::FirstByte { .. } => {}
                     Completion::Done(event, response) if event.object == 0 => {
                         self.on_response(event, response.as_deref(), events);
                     }
                     Completion::Done(event, response) => self.on_object(event, response.as_deref(), events),
+                }
+                if completions.len() > 0 && self.client.now() > deadline {
+                    let new = std::mem::take(&mut self.completions);
+                    self.completions = completions.chain(new).collect();
+                    return;
                 }
             }
         }
@@ -155,7 +165,7 @@ impl<C: ProtocolClient> Scripted<C> {
                 self.script.store_cookies(&page.outgoing.path, response, state, now);
             }
             let (script, status, client) = (&self.script, page.request.status, &self.client);
-            let is_over = || client.now() > now + EVALUATION_TIMEOUT;
+            let time_left = || client.now().until(now + EVALUATION_TIMEOUT);
             let next = match script.redirects {
                 0 => Ok(None),
                 _ => script.redirect(&page.outgoing, status, response, Some(state), now),
@@ -174,7 +184,7 @@ impl<C: ProtocolClient> Scripted<C> {
                     self.client.begin(&next.0, next.1, &mut self.completions);
                     return;
                 }
-                Ok(None) => match script.evaluate(page.label, page.context, status, response, state, &is_over) {
+                Ok(None) => match script.evaluate(page.label, page.context, status, response, state, &time_left) {
                     Ok(()) if script.checks_status(page.label) => page.request.outcome = Outcome::Ok,
                     Ok(()) => {}
                     // The error message of the server is recorded nowhere else, unlike an HTTP status.
@@ -263,8 +273,10 @@ impl<C: ProtocolClient> Client<Vec<Event>> for Scripted<C> {
     }
 
     fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>) {
+        let deadline = if self.completions.is_empty() { deadline } else { self.client.now() };
         self.client.wait(deadline, &mut self.completions);
-        self.process_completions(events);
+        let deadline = self.client.now() + COMPLETIONS_TIMEOUT;
+        self.process_completions(deadline, events);
     }
 
     fn close_session(&mut self, session: u64) {
@@ -276,7 +288,7 @@ impl<C: ProtocolClient> Client<Vec<Event>> for Scripted<C> {
         self.client.cancel_all(&mut self.completions);
         // Do not fetch the remaining objects.
         self.pages.values_mut().for_each(|page| page.next = u16::MAX);
-        self.process_completions(events);
+        self.process_completions(Instant::MAX, events);
     }
 
     fn in_flight_since(&mut self, instant: Instant) -> Option<Event> {
@@ -342,12 +354,16 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
             free_lanes: free_lanes & !1,
             fetching: HashMap::new(),
         };
+        let postponed = !self.completions.is_empty();
         let sent = self.client.begin(&page.outgoing, event, &mut self.completions);
         self.pages.insert(launch.session, Page { sent, ..page });
         let (pages, step) = (&self.pages, launch.step.into());
         self.sent
             .push(sent, launch.session as usize, step, pages.len(), |session, step| is_current(pages, session, step));
-        self.process_completions(events);
+        // What follows from earlier responses must not delay the other requests that are due.
+        if !postponed {
+            self.process_completions(sent + COMPLETIONS_TIMEOUT, events);
+        }
         sent
     }
 

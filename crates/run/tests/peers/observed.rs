@@ -69,20 +69,20 @@ fn http1_exchanges_are_observed_without_secrets() {
         names,
         [("in", 0, 0, 200), ("gone", 0, 0, 302), ("gone", 1, 0, 200), ("gone", 1, 1, 200), ("wrong", 0, 0, 200)]
     );
-    let asked = exchanges[0].asked.as_ref().unwrap();
+    let asked = exchanges[0].sent.as_ref().unwrap();
     assert_eq!(asked.head[0], "POST /in?p=*** HTTP/1.1");
     for line in ["X-Pass: ***", "Authorization: Basic ***", "Content-Length: 13"] {
         assert!(asked.head.iter().any(|said| said == line), "{line}: {asked:?}");
     }
     assert_eq!((asked.body.as_deref(), asked.bytes), (Some("p=***"), 13));
-    let answered = exchanges[0].answered.as_ref().unwrap();
+    let answered = exchanges[0].received.as_ref().unwrap();
     assert_eq!(answered.head[0], "Set-Cookie: sid=***; Path=/");
     assert!(answered.body.as_deref().unwrap().contains("Authorization: Basic ***\r\n"), "{answered:?}");
     assert!(exchanges[0].extracted[0].1.as_deref().unwrap().starts_with("offered/"), "{:?}", exchanges[0].extracted);
-    assert!(exchanges[2].asked.as_ref().unwrap().head.contains(&"Cookie: sid=***".to_owned()), "{:?}", exchanges[2]);
+    assert!(exchanges[2].sent.as_ref().unwrap().head.contains(&"Cookie: sid=***".to_owned()), "{:?}", exchanges[2]);
     let failed = exchanges[4].failed.as_ref().unwrap();
     assert_eq!((exchanges[4].outcome.as_str(), failed.check.as_str()), (Outcome::CheckFailed.name(), "status = 404"));
-    assert_eq!((failed.wanted.as_str(), failed.found.as_deref()), ("the status is 404", Some("200")));
+    assert_eq!((failed.expected.as_str(), failed.found.as_deref()), ("the status is 404", Some("200")));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn grpc_and_websocket_exchanges_are_observed() {
         "[target]\nurl = \"http://{address}\"\nprotocol = \"h2\"\ndescriptors = {file:?}\n\
          [[request]]\ngrpc = \"shop.Desk/Order\"\nbody = '{{\"name\": \"tea\"}}'\n"
     ));
-    let (asked, answered) = (exchanges[0].asked.as_ref().unwrap(), exchanges[0].answered.as_ref().unwrap());
+    let (asked, answered) = (exchanges[0].sent.as_ref().unwrap(), exchanges[0].received.as_ref().unwrap());
     assert!(asked.head.contains(&":path: /shop.Desk/Order".to_owned()), "{asked:?}");
     assert_eq!(
         (asked.body.as_deref(), answered.body.as_deref()),
@@ -108,7 +108,7 @@ fn grpc_and_websocket_exchanges_are_observed() {
          [[request]]\nname = \"two\"\nwebsocket = {{ send = \"ho\" }}\n",
         chat(echo)
     ));
-    let bodies: Vec<_> = exchanges.iter().map(|e| (e.asked.as_ref().unwrap(), e.answered.as_ref().unwrap())).collect();
+    let bodies: Vec<_> = exchanges.iter().map(|e| (e.sent.as_ref().unwrap(), e.received.as_ref().unwrap())).collect();
     assert_eq!(bodies[0].0.head[0], "GET / HTTP/1.1");
     assert_eq!((bodies[0].0.body.as_deref(), bodies[0].1.body.as_deref()), (Some("hi"), Some("hi")));
     assert!(bodies[1].0.head.is_empty(), "{:?}", bodies[1]);

@@ -257,7 +257,7 @@ fn a_connection_is_reused_only_after_its_cancellation() {
     let events = run(&target(address, 1, "100ms"), REQUEST);
     assert_eq!(*cancelled.lock().unwrap(), [[1_u32.to_be_bytes(), 7_u32.to_be_bytes()].concat()]);
     assert_eq!(events[0].outcome, Outcome::Timeout);
-    assert_eq!(events[0].why(), "no complete answer within 100ms");
+    assert_eq!(events[0].why(), "no complete response within 100ms");
     // The requests after it waited for the one connection, successfully or not, and it was used again.
     for event in &events[1..] {
         let in_vain = event.outcome == Outcome::Timeout && event.why() == "no connection was free within 100ms";

@@ -134,7 +134,7 @@ fn a_session_sends_a_close_frame_however_it_ends() {
     let other = CHAT.replace("^hi", "^ho");
     let events = run_requests(10, &format!("url = \"http://{address}\"\nresponse_timeout = \"100ms\""), &other, None);
     assert!(events.iter().all(|event| event.outcome == Outcome::Timeout), "{events:?}");
-    normal(&told, 10, "nothing of what was awaited");
+    normal(&told, 10, "no expected message");
     // At the end of the run the client closes the sessions of users that never end, and does not wait forever for a
     // peer that does not respond.
     let (address, told) = server();

@@ -16,6 +16,10 @@ const MAX_DEPTH: usize = 512;
 const PARSE_BYTES: usize = 4096;
 const NODES_PER_TIME_CHECK: usize = 64;
 
+/// Maximum number of nodes, which is about 64 MB.
+const MAX_NODES: usize = 400_000;
+
+const TOO_MANY: &str = "the HTML has more than 400,000 nodes";
 const TOO_DEEP: &str = "the HTML is nested deeper than 512 elements";
 
 /// The parsed document, on first use; `None` inside if it cannot be parsed.
@@ -47,6 +51,9 @@ fn parsed(mut text: &str, response: &ParsedResponse<'_>) -> Option<Html> {
         if depth > MAX_DEPTH {
             let _ = response.incomplete.set(TOO_DEEP);
             return None;
+        }
+        if html.tree.values().len() > MAX_NODES {
+            let _ = response.incomplete.set(TOO_MANY);
         }
         if !response.has_time() {
             return None;
@@ -81,6 +88,8 @@ impl CssQuery {
         let nodes = nodes.take_while(|(nth, _)| nth % NODES_PER_TIME_CHECK != 0 || response.has_time());
         let elements = nodes.filter_map(|(_, node)| ElementRef::wrap(node));
         let chosen = elements.filter(|element| self.selector.matches(element));
+        // The text of an element may be the whole document.
+        let chosen = chosen.take_while(|_| response.has_time());
         Box::new(chosen.filter_map(|element| match &self.attribute {
             Some(attribute) => element.value().attr(attribute).map(Cow::Borrowed),
             None => Some(Cow::Owned(element.text().collect::<String>().trim().to_owned())),

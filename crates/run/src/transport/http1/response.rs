@@ -177,7 +177,7 @@ impl ResponseReader {
             State::Done | State::ToTheEnd => return Ok(()),
             State::Head if self.partial.is_empty() => Reason::words("closed before a response"),
             State::Head => Reason::words("closed within the response head"),
-            State::Length(left) => Reason::Missing(left),
+            State::Length(left) => Reason::TruncatedBody(left),
             State::Chunked(_) => Reason::words("closed within a chunked body"),
         })
     }
@@ -469,7 +469,7 @@ mod tests {
         assert_eq!(ended("HTTP/1.1 2"), "closed within the response head");
         assert_eq!(
             ended("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"),
-            "closed with 4 bytes of the body to come"
+            "closed with 4 bytes of the body missing"
         );
         assert!(ended("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe").contains("chunked"));
         assert_eq!(ended("HTTP/1.1 200 OK\r\n\r\nanything"), "");

@@ -1,6 +1,6 @@
 //! Converts an exchange to the form that an observer receives.
 
-use offered_events::{Event, Exchange, Outcome, Said};
+use offered_events::{Event, Exchange, Message, Outcome};
 use offered_workload::secret::is_secret;
 
 use crate::message::{OutgoingRequest, Response};
@@ -55,15 +55,15 @@ impl ObservedExchange<'_> {
             redirects,
             outcome: event.outcome.name().to_owned(),
             status: event.status,
-            why: reason.map(redact),
+            reason: reason.map(redact),
             service_ms: event.service().map(|service| service.as_secs_f64() * 1e3),
             reused: event.reused,
-            asked: request_text.map(|request_text| sent_text(&request_text, &redactor, observer.shown_bytes())),
-            answered: response.map(|response| {
+            sent: request_text.map(|request_text| sent_text(&request_text, &redactor, observer.shown_bytes())),
+            received: response.map(|response| {
                 let whole = Script::decoded_body(response);
                 let (body, cut) = text(&whole, &redactor, observer.shown_bytes());
                 let head = response_head.unwrap_or_default().iter().map(|line| redactor.redact_line(line)).collect();
-                Said { head, body, bytes: response.size, cut: cut || !response.is_complete() }
+                Message { head, body, bytes: response.size, truncated: cut || !response.is_complete() }
             }),
             extracted: extracted
                 .into_iter()
@@ -72,9 +72,9 @@ impl ObservedExchange<'_> {
                     (name, value)
                 })
                 .collect(),
-            failed: failed.map(|failed| offered_events::Failed {
+            failed: failed.map(|failed| offered_events::FailedCheck {
                 check: failed.check,
-                wanted: redact(failed.wanted),
+                expected: redact(failed.expected),
                 found: failed.found.map(redact),
             }),
         });
@@ -88,10 +88,10 @@ pub(crate) fn learn_secrets(redactor: &mut Redactor, request_text: &RequestText)
 }
 
 /// The text of a request, without secrets.
-pub(crate) fn sent_text(request_text: &RequestText, redactor: &Redactor, most: usize) -> Said {
+pub(crate) fn sent_text(request_text: &RequestText, redactor: &Redactor, most: usize) -> Message {
     let (body, cut) = text(&request_text.body, redactor, most);
     let head = request_text.head.iter().map(|line| redactor.redact_line(line)).collect();
-    Said { head, body, bytes: request_text.body.len() as u64, cut }
+    Message { head, body, bytes: request_text.body.len() as u64, truncated: cut }
 }
 
 /// The first `most` bytes as a text without secrets, and whether there are more. `None` if the body is binary.

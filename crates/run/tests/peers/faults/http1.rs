@@ -101,7 +101,7 @@ fn ends_of_connections() -> Vec<Case> {
 
 /// Invalid or nearly invalid status lines.
 fn status_lines() -> Vec<Case> {
-    let not_http = || malformed("not an HTTP/1 answer; it begins with `");
+    let not_http = || malformed("not an HTTP/1 response; it begins with `");
     vec![
         case("HTTP/0.9", [say("<html>hello</html>\n")], not_http()),
         case("HTTP/2", [say(b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64")], not_http()),
@@ -137,7 +137,7 @@ fn status_lines() -> Vec<Case> {
 
 /// Heads with invalid lines, or too many.
 fn heads() -> Vec<Case> {
-    let not_http = || malformed("not an HTTP/1 answer; it begins with `HTTP/1.1 200");
+    let not_http = || malformed("not an HTTP/1 response; it begins with `HTTP/1.1 200");
     let large = || malformed("more than 300 KB of headers");
     let wide = format!("X: {}\r\nContent-Length: 0\r\n", "a".repeat(300 << 10));
     let many = format!("{}Content-Length: 0\r\n", "X: 1\r\n".repeat(6000));
@@ -164,7 +164,7 @@ fn heads() -> Vec<Case> {
         case("lines without end", [say("HTTP/1.1 200 OK\r\n"), flood("X-Another: header\r\n")], malformed("")),
         case("interim responses without end", [flood("HTTP/1.1 100 Continue\r\n\r\n")], large()),
         case("empty lines without end", [flood("\r\n")], large()),
-        case("no HTTP, without end", [flood("SSH-2.0-OpenSSH_9.2\r\n")], malformed("not an HTTP/1 answer")),
+        case("no HTTP, without end", [flood("SSH-2.0-OpenSSH_9.2\r\n")], malformed("not an HTTP/1 response")),
     ]
 }
 
