@@ -180,6 +180,6 @@ fn other_files_are_refused_with_one_line_and_exit_code_2() {
     let (_, stderr) = text(&output);
     assert_eq!(
         (output.status.code(), stderr.as_str()),
-        (Some(2), "error: large.jmx is larger than 64 MiB; no plan is\n")
+        (Some(2), "error: large.jmx is larger than 64 MiB, the limit for test plans\n")
     );
 }

@@ -144,7 +144,7 @@ pub(crate) fn choose_target<'c>(
     let chosen = preferred.filter(|preferred| counts.contains_key(preferred)).or(most).cloned().unwrap_or_default();
     let mut notes = Vec::new();
     let included = candidates.map(|candidate| {
-        let (included, what) = match candidate.server {
+        let (included, message) = match candidate.server {
             Server::Unspecified if chosen == Server::Unspecified => {
                 (true, format!("has no server; the target is set to {DEFAULT_URL}"))
             }
@@ -160,7 +160,7 @@ pub(crate) fn choose_target<'c>(
             }
             _ => (false, "has no server; left out except for its wait".to_owned()),
         };
-        notes.push(Note { line: candidate.line, element: candidate.element.to_owned(), message: what });
+        notes.push(Note { line: candidate.line, element: candidate.element.to_owned(), message });
         included
     });
     let included = included.collect();

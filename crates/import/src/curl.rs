@@ -48,7 +48,7 @@ fn is_curl(word: &str) -> bool {
 
 /// The plan of `text`, the content of `file`.
 pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Plan, Error> {
-    let at = |line, what: &str| Error::Line { file: file.to_owned(), line, message: what.to_owned() };
+    let at = |line, message: &str| Error::Line { file: file.to_owned(), line, message: message.to_owned() };
     let commands = shell::commands(text).map_err(|line| at(line, "unclosed quote; the command is truncated"))?;
     if commands.iter().map(|command| command.words.len()).sum::<usize>() > MAX_WORDS {
         return Err(at(1, &format!("more than {MAX_WORDS} words")));
@@ -59,7 +59,7 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Pl
         reader.preset.push(name.clone());
     }
     for command in commands {
-        reader.command(command).map_err(|(line, what)| at(line, &what))?;
+        reader.command(command).map_err(|(line, message)| at(line, &message))?;
     }
     if reader.requests.is_empty() {
         return Err(at(1, "no curl command with an HTTP URL"));
@@ -120,8 +120,8 @@ struct Reader {
 }
 
 impl Reader {
-    fn note(&mut self, line: usize, element: &str, what: impl Into<String>) {
-        self.notes.push(Note { line, element: element.to_owned(), message: what.into() });
+    fn note(&mut self, line: usize, element: &str, message: impl Into<String>) {
+        self.notes.push(Note { line, element: element.to_owned(), message: message.into() });
     }
 
     fn command(&mut self, command: Command) -> LineResult {
@@ -151,8 +151,8 @@ impl Reader {
         let mut options = CommandOptions { line: first.line, ..CommandOptions::default() };
         while let Some(word) = words.next() {
             if word.is_substituted {
-                let what = format!("`{}` contains the output of a command; sent unchanged", word.text.to_display());
-                self.note(word.line, "", what);
+                let message = format!("`{}` contains the output of a command; sent unchanged", word.text.to_display());
+                self.note(word.line, "", message);
             }
             let begins = word.text.leading_literal();
             if word.as_literal() == "--next" || word.as_literal() == "-:" {
@@ -270,11 +270,11 @@ impl Reader {
             "--http1.1" | "--basic" => {}
             _ if options::affects_only_output(option) => {}
             _ => {
-                let what = match takes_value(option) {
+                let message = match takes_value(option) {
                     true => format!("{written} {shown}: not translated"),
                     false => format!("{written}: not translated"),
                 };
-                self.note(line, "", what);
+                self.note(line, "", message);
             }
         }
         Ok(())
@@ -291,16 +291,16 @@ impl Reader {
             let name = name.to_display().trim().to_owned();
             if rest.is_empty() {
                 if ["accept", "user-agent"].contains(&name.to_ascii_lowercase().as_str()) {
-                    let what = format!(
+                    let message = format!(
                         "-H {name}: removes the header; here the default of the generator is sent, unless you set another value"
                     );
-                    self.note(line, "", what);
+                    self.note(line, "", message);
                 }
                 command.without.push(name);
             } else {
                 command.headers.push((name, rest));
             }
-        } else if let Some(name) = value.as_literal().and_then(|said| said.strip_suffix(';')) {
+        } else if let Some(name) = value.as_literal().and_then(|value| value.strip_suffix(';')) {
             command.headers.push((name.to_owned(), Text::default()));
         } else {
             self.note(line, "", format!("-H {}: not a valid header; left out", value.to_display()));
@@ -312,8 +312,8 @@ impl Reader {
         let begins = value.leading_literal();
         let (name, content) = match begins.find(['=', '@']) {
             Some(at) if begins[at..].starts_with('@') => {
-                let what = format!("--data-urlencode {}: sends an encoded file; left out", value.to_display());
-                self.note(line, "", what);
+                let message = format!("--data-urlencode {}: sends an encoded file; left out", value.to_display());
+                self.note(line, "", message);
                 return;
             }
             Some(at) => (begins[..at].to_owned(), value.skip_bytes(at + 1)),
@@ -334,9 +334,9 @@ impl Reader {
         let begins = content.leading_literal();
         if special && begins.starts_with('<') {
             let file = content.to_display();
-            let what =
+            let message =
                 format!("-F {name}={file}: takes the value of the field from a file; left out; write the value itself");
-            self.note(line, "", what);
+            self.note(line, "", message);
             return;
         }
         if special && begins.starts_with('@') {
@@ -351,7 +351,8 @@ impl Reader {
                 }
             }
             command.parts.push(body::upload(&name, file, media_type));
-        } else if special && let Some((value, kind)) = content.as_literal().and_then(|said| said.split_once(";type=")) {
+        } else if special && let Some((value, kind)) = content.as_literal().and_then(|value| value.split_once(";type="))
+        {
             command.parts.push(body::field(&name, &Text::from(value), Some(kind)));
         } else {
             command.parts.push(body::field(&name, &content, None));
@@ -359,24 +360,24 @@ impl Reader {
     }
 
     /// Handles `--max-redirs`; a negative number means no limit.
-    fn max_redirects(&mut self, line: usize, written: &str, said: &str) {
-        let most = match said.parse::<i64>() {
-            Ok(0..) => said.parse::<u32>().unwrap_or(u32::MAX),
+    fn max_redirects(&mut self, line: usize, written: &str, value: &str) {
+        let most = match value.parse::<i64>() {
+            Ok(0..) => value.parse::<u32>().unwrap_or(u32::MAX),
             Ok(_) => u32::MAX,
             Err(_) => return,
         };
         if most > Target::MOST_REDIRECTS {
-            let what = format!("{written} {said}: at most {} redirects are followed", Target::MOST_REDIRECTS);
-            self.note(line, "", what);
+            let message = format!("{written} {value}: at most {} redirects are followed", Target::MOST_REDIRECTS);
+            self.note(line, "", message);
         }
         self.max_redirects = Some(most.min(Target::MOST_REDIRECTS));
     }
 
-    fn proxy(&mut self, line: usize, said: &str) {
-        let url = if said.contains("://") { said.to_owned() } else { format!("http://{said}") };
+    fn proxy(&mut self, line: usize, value: &str) {
+        let url = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
         match url.trim_end_matches('/').parse() {
             Ok(proxy) => self.proxy = Some(proxy),
-            Err(_) => self.note(line, "", format!("-x {said}: unsupported kind of proxy; left out")),
+            Err(_) => self.note(line, "", format!("-x {value}: unsupported kind of proxy; left out")),
         }
     }
 

@@ -132,14 +132,14 @@ fn quoted(text: &str) -> String {
 /// Parses `text`, the content of `file`, as JSON.
 pub(crate) fn json(text: &str, file: &str) -> Result<Data, Error> {
     let wrong = |error: serde_json::Error| {
-        let what = if error.is_eof() {
+        let message = if error.is_eof() {
             "the file ends inside its JSON; it is truncated".to_owned()
         } else {
-            let said = error.to_string();
-            let said = said.split(" at line ").next().unwrap_or_default();
-            format!("not well-formed JSON: {said}")
+            let text = error.to_string();
+            let text = text.split(" at line ").next().unwrap_or_default();
+            format!("not well-formed JSON: {text}")
         };
-        Error::Line { file: file.to_owned(), line: error.line().max(1), message: what }
+        Error::Line { file: file.to_owned(), line: error.line().max(1), message }
     };
     let left = Cell::new(MAX_VALUES);
     let mut reader = serde_json::Deserializer::from_str(text);
@@ -151,8 +151,8 @@ pub(crate) fn json(text: &str, file: &str) -> Result<Data, Error> {
 /// Parses `text`, the content of `file`, as YAML.
 pub(crate) fn yaml(text: &str, file: &str) -> Result<Data, Error> {
     if text.len() > MAX_YAML_BYTES {
-        let what = format!("YAML larger than {} MiB; convert the file to JSON", MAX_YAML_BYTES >> 20);
-        return Err(Error::File { file: file.to_owned(), message: what });
+        let message = format!("YAML larger than {} MiB; convert the file to JSON", MAX_YAML_BYTES >> 20);
+        return Err(Error::File { file: file.to_owned(), message });
     }
     let left = Cell::new(MAX_VALUES);
     let budget = serde_saphyr::budget! {
@@ -172,9 +172,9 @@ pub(crate) fn yaml(text: &str, file: &str) -> Result<Data, Error> {
     })
     .map_err(|error| {
         let line = error.location().map_or(1, |location| location.line() as usize);
-        let said = error.to_string();
-        let what = format!("not well-formed YAML: {}", said.lines().next().unwrap_or_default());
-        Error::Line { file: file.to_owned(), line: line.max(1), message: what }
+        let text = error.to_string();
+        let message = format!("not well-formed YAML: {}", text.lines().next().unwrap_or_default());
+        Error::Line { file: file.to_owned(), line: line.max(1), message }
     })
 }
 

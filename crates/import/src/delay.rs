@@ -9,7 +9,7 @@ use offered_distributions::Distribution;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub(crate) struct Delay {
     constant: f64,
-    law: Option<Distribution>,
+    distribution: Option<Distribution>,
     approximate: bool,
 }
 
@@ -19,9 +19,9 @@ impl Delay {
         Self { constant: if secs.is_finite() { secs.max(0.0) } else { 0.0 }, ..Self::default() }
     }
 
-    /// Drawn from `law`.
-    pub(crate) fn from_distribution(law: Distribution) -> Self {
-        Self { law: Some(law), ..Self::default() }
+    /// Drawn from `distribution`.
+    pub(crate) fn from_distribution(distribution: Distribution) -> Self {
+        Self { distribution: Some(distribution), ..Self::default() }
     }
 
     /// The absolute value of a normal variable with this mean and standard deviation, as `JMeter` draws it,
@@ -58,7 +58,7 @@ impl Delay {
         let mean = libm::round(mean * 1e6) / 1e6;
         let scv = libm::round(variance / (mean * mean) * 1e6) / 1e6;
         match Distribution::gamma(mean, scv) {
-            Ok(law) => Self { law: Some(law), approximate: true, constant: 0.0 },
+            Ok(distribution) => Self { distribution: Some(distribution), approximate: true, constant: 0.0 },
             Err(_) => Self::constant(mean),
         }
     }
@@ -67,12 +67,14 @@ impl Delay {
     pub(crate) fn plus(&self, other: &Self) -> Self {
         let constant = self.constant + other.constant;
         let approximate = self.approximate || other.approximate;
-        match (&self.law, &other.law) {
+        match (&self.distribution, &other.distribution) {
             (Some(_), Some(_)) => {
                 let sum = Self::from_moments(self.mean() + other.mean(), self.variance() + other.variance());
                 Self { approximate: true, ..sum }
             }
-            (law, None) | (None, law) => Self { constant, law: law.clone(), approximate },
+            (distribution, None) | (None, distribution) => {
+                Self { constant, distribution: distribution.clone(), approximate }
+            }
         }
     }
 
@@ -83,25 +85,35 @@ impl Delay {
 
     /// Mean in seconds.
     pub(crate) fn mean(&self) -> f64 {
-        self.constant + self.law.as_ref().map_or(0.0, Distribution::mean)
+        self.constant + self.distribution.as_ref().map_or(0.0, Distribution::mean)
     }
 
     fn variance(&self) -> f64 {
-        self.law.as_ref().map_or(0.0, |law| law.scv() * law.mean() * law.mean())
+        self.distribution
+            .as_ref()
+            .map_or(0.0, |distribution| distribution.scv() * distribution.mean() * distribution.mean())
     }
 
     /// The distribution, and whether it is an approximation.
     pub(crate) fn distribution(&self) -> (Distribution, bool) {
         let zero = || Distribution::constant(0.0).expect("zero is a constant");
-        let Some(law) = &self.law else { return (Distribution::constant(self.constant).unwrap_or_else(|_| zero()), false) };
+        let Some(distribution) = &self.distribution else {
+            return (Distribution::constant(self.constant).unwrap_or_else(|_| zero()), false);
+        };
         if self.constant == 0.0 {
-            return (law.clone(), self.approximate);
+            return (distribution.clone(), self.approximate);
         }
-        if let offered_distributions::Shape::Uniform(low, high) = law.shape() {
-            return (Distribution::uniform(low + self.constant, high + self.constant).unwrap_or_else(|_| zero()), false);
+        if let offered_distributions::Shape::Uniform(low, high) = distribution.shape() {
+            return (
+                Distribution::uniform(low + self.constant, high + self.constant).unwrap_or_else(|_| zero()),
+                false,
+            );
         }
         let approximate = Self::from_moments(self.mean(), self.variance());
-        (approximate.law.unwrap_or_else(|| Distribution::constant(self.mean()).unwrap_or_else(|_| zero())), true)
+        (
+            approximate.distribution.unwrap_or_else(|| Distribution::constant(self.mean()).unwrap_or_else(|_| zero())),
+            true,
+        )
     }
 }
 
@@ -112,7 +124,10 @@ mod tests {
     #[test]
     fn sums_of_constant_and_uniform_are_exact() {
         let uniform = Delay::from_distribution(Distribution::uniform(0.0, 10.0).unwrap());
-        assert_eq!(uniform.plus(&Delay::constant(2.0)).distribution(), (Distribution::uniform(2.0, 12.0).unwrap(), false));
+        assert_eq!(
+            uniform.plus(&Delay::constant(2.0)).distribution(),
+            (Distribution::uniform(2.0, 12.0).unwrap(), false)
+        );
         let poisson = Delay::from_distribution(Distribution::poisson_millis(0.1).unwrap());
         assert_eq!(poisson.distribution(), (Distribution::poisson_millis(0.1).unwrap(), false));
     }
@@ -120,18 +135,24 @@ mod tests {
     #[test]
     fn other_sums_keep_mean_and_variance() {
         let poisson = Delay::from_distribution(Distribution::poisson_millis(0.1).unwrap()).plus(&Delay::constant(0.3));
-        let (law, approximate) = poisson.distribution();
-        assert!(approximate && (law.mean() - 0.4).abs() < 1e-9, "{law}");
-        assert!((law.scv() - 1e-4 / 0.16).abs() < 1e-6, "{law}");
+        let (distribution, approximate) = poisson.distribution();
+        assert!(approximate && (distribution.mean() - 0.4).abs() < 1e-9, "{distribution}");
+        assert!((distribution.scv() - 1e-4 / 0.16).abs() < 1e-6, "{distribution}");
         let two = Delay::from_distribution(Distribution::uniform(0.0, 6.0).unwrap());
-        let (law, _) = two.plus(&two).distribution();
-        assert!((law.mean() - 6.0).abs() < 1e-9 && (law.scv() - 6.0 / 36.0).abs() < 1e-5, "{law}");
+        let (distribution, _) = two.plus(&two).distribution();
+        assert!(
+            (distribution.mean() - 6.0).abs() < 1e-9 && (distribution.scv() - 6.0 / 36.0).abs() < 1e-5,
+            "{distribution}"
+        );
     }
 
     #[test]
     fn folded_normal_far_from_zero_has_the_moments_of_the_normal() {
-        let (law, approximate) = Delay::folded_normal(5.0, 0.5).distribution();
-        assert!(approximate && (law.mean() - 5.0).abs() < 1e-6 && (law.scv() - 0.01).abs() < 1e-6, "{law}");
+        let (distribution, approximate) = Delay::folded_normal(5.0, 0.5).distribution();
+        assert!(
+            approximate && (distribution.mean() - 5.0).abs() < 1e-6 && (distribution.scv() - 0.01).abs() < 1e-6,
+            "{distribution}"
+        );
         let (half, _) = Delay::folded_normal(0.0, 1.0).distribution();
         assert!((half.mean() - (2.0 / std::f64::consts::PI).sqrt()).abs() < 1e-6, "{half}");
     }

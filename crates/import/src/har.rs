@@ -53,7 +53,7 @@ struct Entry<'d> {
 
 /// The plan of `har`, the content of `file`.
 pub(crate) fn read(har: &Data, file: &str, options: &ImportOptions) -> Result<Plan, Error> {
-    let refused = |what: String| Error::File { file: file.to_owned(), message: what };
+    let refused = |message: String| Error::File { file: file.to_owned(), message };
     let all = har.at(&["log", "entries"]).list();
     if all.is_empty() {
         return Err(refused(
@@ -97,8 +97,8 @@ struct Reader<'d> {
 }
 
 impl<'d> Reader<'d> {
-    fn note(&mut self, element: &str, what: impl Into<String>) {
-        self.notes.push(Note { line: 0, element: element.to_owned(), message: what.into() });
+    fn note(&mut self, element: &str, message: impl Into<String>) {
+        self.notes.push(Note { line: 0, element: element.to_owned(), message: message.into() });
     }
 
     /// Reads an entry; `None` if it is not a request that a server has answered.
@@ -110,18 +110,18 @@ impl<'d> Reader<'d> {
         if url.is_empty() {
             return Err(format!("entry {} has no request.url; is the file a recording (HAR)?", at + 1));
         }
-        let said = data.get("startedDateTime").text();
-        let start: Timestamp = said.parse().map_err(|_| {
-            format!("entry {}: startedDateTime `{said}` is not a time such as 2024-05-01T10:00:00Z", at + 1)
+        let started = data.get("startedDateTime").text();
+        let start: Timestamp = started.parse().map_err(|_| {
+            format!("entry {}: startedDateTime `{started}` is not a time such as 2024-05-01T10:00:00Z", at + 1)
         })?;
         let start = start.as_nanosecond() as f64 / 1e9;
         let took = data.get("time").number().unwrap_or(0.0).clamp(0.0, 1e9) / 1e3;
         let Some((server, path)) = Server::parse(url) else {
-            let what = match url.split(':').next() {
+            let message = match url.split(':').next() {
                 Some("ws" | "wss") => "a WebSocket; left out",
                 _ => "is not an HTTP request; left out",
             };
-            self.note(&element, what);
+            self.note(&element, message);
             return Ok(None);
         };
         let left_out = match (method, response.get("status").number()) {
@@ -212,9 +212,9 @@ impl<'d> Reader<'d> {
         if self.page_server.is_none() && is_page(entry) || self.page_server.as_ref() == Some(&before) {
             self.page_server = Some(entry.server.clone());
         }
-        let what = format!("was redirected to {}; here that URL is requested directly", entry.server.url());
+        let message = format!("was redirected to {}; here that URL is requested directly", entry.server.url());
         let element = self.requests[step].element.clone();
-        self.note(&element, what);
+        self.note(&element, message);
         self.requests[step].server = entry.server.clone();
         self.requests[step].request = request;
     }
@@ -222,8 +222,8 @@ impl<'d> Reader<'d> {
     fn object(&mut self, owner: usize, entry: &Entry) {
         self.ends[owner].1 = self.ends[owner].1.max(entry.end);
         if entry.server != self.requests[owner].server {
-            let what = format!("an embedded object from another server, {}; left out", entry.server.url());
-            self.note(&entry.element, what);
+            let message = format!("an embedded object from another server, {}; left out", entry.server.url());
+            self.note(&entry.element, message);
             return;
         }
         let full = self.objects[owner].len() == MAX_OBJECTS;
@@ -235,10 +235,10 @@ impl<'d> Reader<'d> {
             let status = entry.response.get("status").number().unwrap_or(0.0);
             if status >= 400.0 {
                 request.objects_may_fail = true;
-                let what = format!(
+                let message = format!(
                     "an embedded object with status {status}; fetched, but its failure does not fail the page (objects_may_fail)"
                 );
-                self.note(&entry.element, what);
+                self.note(&entry.element, message);
             }
         }
     }
@@ -345,16 +345,17 @@ impl<'d> Reader<'d> {
         let over = self.pauses.iter().filter(|pause| **pause > self.max_pause_s).count();
         let shown = |secs: f64| Nanos::from_secs_f64(secs);
         if over > 0 {
-            let what = format!("{over} pauses were longer than {} and were shortened to it", shown(self.max_pause_s));
-            self.note("", what);
+            let pauses = if over == 1 { "1 pause was".to_owned() } else { format!("{over} pauses were") };
+            let message = format!("{pauses} longer than {} and shortened to it", shown(self.max_pause_s));
+            self.note("", message);
             let most = self.max_pause_s;
             self.pauses.iter_mut().for_each(|pause| *pause = pause.min(most));
         } else if longest > LONG_PAUSE_S {
-            let what = format!(
+            let message = format!(
                 "the longest pause is {}; with few users nothing is sent in that time; shorten pauses with --cap-think",
                 shown(longest)
             );
-            self.note("", what);
+            self.note("", message);
         }
     }
 

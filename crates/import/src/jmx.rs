@@ -66,7 +66,7 @@ struct Reader<'e, 'g> {
 /// Reads the plans in `text`, the content of `file`: one for each thread group.
 pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Vec<Plan>, Error> {
     let mut tree = tree::read(text, file)?;
-    let refused = |what: &str| Error::File { file: file.to_owned(), message: what.to_owned() };
+    let refused = |message: &str| Error::File { file: file.to_owned(), message: message.to_owned() };
     if tree.tag != "jmeterTestPlan" {
         return Err(refused(&format!("the root element is <{}>; expected <jmeterTestPlan>", tree.tag)));
     }
@@ -136,7 +136,7 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
 
 /// Notes on properties and variables that the user may want to set.
 fn outside_notes(variables: &Variables) -> Vec<Note> {
-    let note = |what: String| Note { line: 0, element: String::new(), message: what };
+    let note = |message: String| Note { line: 0, element: String::new(), message };
     let mut notes = Vec::new();
     if !variables.undefined_properties.is_empty() {
         let each: Vec<String> =
@@ -159,14 +159,14 @@ fn count<'e>(node: &Node<'e>, kinds: &mut BTreeMap<&'e str, usize>) {
     node.children.iter().for_each(|child| count(child, kinds));
 }
 
-fn note(node: &Node, what: String) -> Note {
+fn note(node: &Node, message: String) -> Note {
     let name = if node.name().is_empty() { String::new() } else { format!(" `{}`", node.name()) };
-    Note { line: node.element.line, element: format!("{}{name}", node.class()), message: what }
+    Note { line: node.element.line, element: format!("{}{name}", node.class()), message }
 }
 
 impl<'e> Reader<'e, '_> {
-    fn note(&mut self, node: &Node, what: impl Into<String>) {
-        self.notes.push(note(node, what.into()));
+    fn note(&mut self, node: &Node, message: impl Into<String>) {
+        self.notes.push(note(node, message.into()));
     }
 
     /// Substitutes the variables in `text` of `node`; notes variables without a value.
@@ -180,15 +180,15 @@ impl<'e> Reader<'e, '_> {
 
     /// Reads a numeric property; `otherwise` if it is missing or not a number.
     fn number(&mut self, node: &Node, property: &str, otherwise: f64) -> f64 {
-        let said = node.element.text_of(property).trim();
-        if said.is_empty() {
+        let text = node.element.text_of(property).trim();
+        if text.is_empty() {
             return otherwise;
         }
-        let resolved = self.variables.resolve(said).0.to_display();
+        let resolved = self.variables.resolve(text).0.to_display();
         match resolved.trim().parse::<f64>() {
             Ok(number) if number.is_finite() => number,
             _ => {
-                self.note(node, format!("`{property}` is `{said}`, which is not a number; {otherwise} is used"));
+                self.note(node, format!("`{property}` is `{text}`, which is not a number; {otherwise} is used"));
                 otherwise
             }
         }
@@ -288,19 +288,12 @@ impl<'e> Reader<'e, '_> {
         Ok((url, included))
     }
 
-    fn plan(
-        mut self,
-        group: &Node,
-        name: String,
-        url: Url,
-        chain: &Chain,
-        Load { arrivals, duration, count }: Load,
-    ) -> Plan {
-        // Equal samplers with the same name become one request.
+    /// The requests of the samplers `used`, and the name of each sampler's request. Equal samplers with the same name become one
+    /// request.
+    fn distinct_requests(&self, used: &[usize]) -> (Vec<Request>, Vec<String>) {
         let mut requests: Vec<Request> = Vec::new();
         let mut names: Vec<String> = vec![String::new(); self.requests.len()];
-        let used = chain.requests();
-        for at in &used {
+        for at in used {
             let sampler = &self.requests[*at];
             let wanted = if sampler.name.is_empty() { sampler.path.to_display() } else { sampler.name.clone() };
             let request = Request {
@@ -324,6 +317,19 @@ impl<'e> Reader<'e, '_> {
             names[*at].clone_from(&name);
             requests.push(Request { name, ..request });
         }
+        (requests, names)
+    }
+
+    fn plan(
+        mut self,
+        group: &Node,
+        name: String,
+        url: Url,
+        chain: &Chain,
+        Load { arrivals, duration, count }: Load,
+    ) -> Plan {
+        let used = chain.requests();
+        let (mut requests, names) = self.distinct_requests(&used);
         let flows = match chain.weights(self.requests.len()) {
             Some(weights) => {
                 for request in &mut requests {

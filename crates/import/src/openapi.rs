@@ -58,7 +58,7 @@ fn has_key(line: &str) -> bool {
 
 /// The plan of `api`, the content of `file`.
 pub(crate) fn read<'d>(api: &'d Data, file: &str, options: &ImportOptions<'d>) -> Result<Plan, Error> {
-    let refused = |what: String| Error::File { file: file.to_owned(), message: what };
+    let refused = |message: String| Error::File { file: file.to_owned(), message };
     let mut reader = Reader {
         api,
         options: *options,
@@ -85,12 +85,12 @@ pub(crate) fn read<'d>(api: &'d Data, file: &str, options: &ImportOptions<'d>) -
             reader.operation(path, method, item, operation);
         }
     }
-    for (part, what) in [
+    for (part, message) in [
         ("webhooks", "requests that the server sends to others; left out"),
         ("x-webhooks", "requests that the server sends to others; left out"),
     ] {
         if api.get(part).is() {
-            reader.note(part, what);
+            reader.note(part, message);
         }
     }
     if reader.requests.is_empty() {
@@ -115,8 +115,8 @@ struct Reader<'d> {
 }
 
 impl<'d> Reader<'d> {
-    fn note(&mut self, element: &str, what: impl Into<String>) {
-        self.notes.push(Note { line: 0, element: element.to_owned(), message: what.into() });
+    fn note(&mut self, element: &str, message: impl Into<String>) {
+        self.notes.push(Note { line: 0, element: element.to_owned(), message: message.into() });
     }
 
     /// Resolves references within the file; [`NOTHING`] if the target is in another file or the references are

@@ -91,12 +91,12 @@ struct Reader<'g> {
 }
 
 impl Reader<'_> {
-    fn error_at(&self, (line, what): LineError) -> Error {
-        Error::Line { file: self.file.to_owned(), line, message: what }
+    fn error_at(&self, (line, message): LineError) -> Error {
+        Error::Line { file: self.file.to_owned(), line, message }
     }
 
-    fn note(&mut self, line: usize, element: impl Into<String>, what: impl Into<String>) {
-        self.notes.push(Note { line, element: element.into(), message: what.into() });
+    fn note(&mut self, line: usize, element: impl Into<String>, message: impl Into<String>) {
+        self.notes.push(Note { line, element: element.into(), message: message.into() });
     }
 
     fn read(mut self, text: &str) -> Result<Plan, Error> {
@@ -126,13 +126,13 @@ impl Reader<'_> {
         let first = first.clone();
         let idle = |path: &PathRequests| !asks(path) && (counted || !path.initial_wait.is_zero());
         if paths.iter().any(|(.., path)| idle(path)) {
-            let what = "a path through a script sends no statement, which pgbench counts as a transaction or waits for; a workload cannot express that";
-            return Err(self.error_at((options.line.max(1), what.to_owned())));
+            let message = "a path through a script sends no statement, which pgbench counts as a transaction or waits for; a workload cannot express that";
+            return Err(self.error_at((options.line.max(1), message.to_owned())));
         }
         paths.retain(|(.., path)| asks(path));
         if paths.iter().any(|(.., path)| path.initial_wait != first) {
-            let what = "scripts or paths with different waits before their first statement cannot be translated";
-            return Err(self.error_at((options.line.max(1), what.to_owned())));
+            let message = "scripts or paths with different waits before their first statement cannot be translated";
+            return Err(self.error_at((options.line.max(1), message.to_owned())));
         }
         let single = paths.iter().all(|(.., path)| path.steps.len() == 1 && path.steps[0].1.is_zero());
         let usual = if options.rate.is_some() { Delay::default() } else { first.clone() };
@@ -211,13 +211,13 @@ impl Reader<'_> {
                     paths.push((title.clone(), weight, path));
                 }
             }
-            for (line, element, what) in requests.notes.drain(..) {
+            for (line, element, message) in requests.notes.drain(..) {
                 let element = match (file.is_empty(), element.is_empty()) {
                     (true, _) => element,
                     (false, true) => format!("of {file}"),
                     (false, false) => format!("of {file} {element}"),
                 };
-                self.note(if script.is_built_in { 0 } else { line }, element, what);
+                self.note(if script.is_built_in { 0 } else { line }, element, message);
             }
         }
         Ok((requests, paths))
@@ -242,16 +242,16 @@ impl Reader<'_> {
             if options.initialize {
                 self.note(line, "pgbench -i", "creates tables and generates no load; run it first");
             } else if let Some(first) = found.replace(options) {
-                let what = format!(
+                let message = format!(
                     "a second pgbench command; a workload is translated from one command, and the first is in line {}",
                     first.line
                 );
-                return Err(self.error_at((line, what)));
+                return Err(self.error_at((line, message)));
             }
         }
         found.ok_or_else(|| {
-            let what = "no pgbench command that generates load; -i only creates tables";
-            self.error_at((1, what.to_owned()))
+            let message = "no pgbench command that generates load; -i only creates tables";
+            self.error_at((1, message.to_owned()))
         })
     }
 
@@ -285,7 +285,8 @@ impl Reader<'_> {
         for script in &options.scripts {
             let of = |at| self.script_error(script, is_command, at);
             let (script, text, title) = if script.is_built_in {
-                let (name, text) = built_in::script(&script.name).map_err(|what| self.error_at((script.line, what)))?;
+                let (name, text) =
+                    built_in::script(&script.name).map_err(|message| self.error_at((script.line, message)))?;
                 (Script { name: name.to_owned(), ..script.clone() }, text.to_owned(), name.to_owned())
             } else if is_command {
                 let included = self.options.read_include.filter(|_| script.name != "-");
@@ -307,7 +308,7 @@ impl Reader<'_> {
         let simple_protocol = options.mode == Mode::Simple;
         let outside = Outside { known: &known, preset: &preset, assigned: &assigned, simple_protocol };
         if read.iter().any(|(script, ..)| script.is_built_in) {
-            let what = match options.scale.is_some() {
+            let message = match options.scale.is_some() {
                 true => {
                     "for built-in scripts pgbench takes the scale from the rows of pgbench_branches; here from the option"
                 }
@@ -316,7 +317,7 @@ impl Reader<'_> {
                 }
             };
             if !known.get("scale").is_some_and(|scale| matches!(scale, Expression::Text(_))) {
-                self.note(options.line, "-s", what);
+                self.note(options.line, "-s", message);
             }
         }
         let script_paths = |(script, title, commands): (Script, String, Vec<script::Command>)| {
@@ -343,7 +344,7 @@ impl Reader<'_> {
             kind: ParameterKind::Variable,
             name: name.to_owned(),
         };
-        let wrong = |what: String| self.error_at((options.line.max(1), what));
+        let wrong = |message: String| self.error_at((options.line.max(1), message));
         if let Some(url) = options.database.as_ref().filter(|name| name.contains("://")) {
             return url.parse().map_err(|why: offered_base::InvalidValue| wrong(why.to_string()));
         }
@@ -390,30 +391,30 @@ impl Reader<'_> {
             Mode::Extended => Some(("-M extended", "statements are parsed each time; here they are prepared once")),
             Mode::Prepared => None,
         };
-        if let Some((element, what)) = anew {
-            self.note(line, element, what);
+        if let Some((element, message)) = anew {
+            self.note(line, element, message);
         }
         if is_command && !options.no_vacuum {
-            let what = "without -n pgbench truncates pgbench_history and vacuums pgbench_branches and pgbench_tellers before the run; here nothing is done";
-            self.note(line, "-n", what);
+            let message = "without -n pgbench truncates pgbench_history and vacuums pgbench_branches and pgbench_tellers before the run; here nothing is done";
+            self.note(line, "-n", message);
         }
         if !options.continue_on_error {
-            let what = "an SQL error other than a serialization failure or deadlock ends a pgbench client; here that request fails and the next one starts";
-            self.note(line, "", what);
+            let message = "an SQL error other than a serialization failure or deadlock ends a pgbench client; here that request fails and the next one starts";
+            self.note(line, "", message);
         }
         if let Some(stateful) = requests.stateful.first().filter(|_| clients > 1 || options.rate.is_some()) {
-            let what = "changes the state of its connection, which a pgbench client has to itself; here connections are shared by all users";
-            self.note(stateful.0, stateful.1.clone(), what);
+            let message = "changes the state of its connection, which a pgbench client has to itself; here connections are shared by all users";
+            self.note(stateful.0, stateful.1.clone(), message);
         }
-        for (line, element, what) in options.ignored.clone() {
-            self.note(line, element, what);
+        for (line, element, message) in options.ignored.clone() {
+            self.note(line, element, message);
         }
     }
 
     /// Notes differences with a rate (`-R`).
     fn note_rate_differences(&mut self, options: &Options, first: &Delay, many: bool) {
-        let mut note = |what: &str| {
-            self.notes.push(Note { line: options.line, element: "-R".to_owned(), message: what.to_owned() })
+        let mut note = |message: &str| {
+            self.notes.push(Note { line: options.line, element: "-R".to_owned(), message: message.to_owned() })
         };
         if options.threads.is_some_and(|threads| threads > 1) {
             note(

@@ -49,8 +49,8 @@ pub(crate) fn read(collection: &Data, file: &str, options: &ImportOptions) -> Re
         0,
     );
     if reader.requests.is_empty() {
-        let what = "the Postman collection contains no HTTP request".to_owned();
-        return Err(Error::File { file: file.to_owned(), message: what });
+        let message = "the Postman collection contains no HTTP request".to_owned();
+        return Err(Error::File { file: file.to_owned(), message });
     }
     reader.into_request_list().into_plan(file)
 }
@@ -88,8 +88,8 @@ enum Login {
 }
 
 impl<'d> Reader<'d> {
-    fn note(&mut self, element: &str, what: impl Into<String>) {
-        self.notes.push(Note { line: 0, element: element.to_owned(), message: what.into() });
+    fn note(&mut self, element: &str, message: impl Into<String>) {
+        self.notes.push(Note { line: 0, element: element.to_owned(), message: message.into() });
     }
 
     /// Adds a flow for the requests of a folder, and further flows for its subfolders.
@@ -122,20 +122,20 @@ impl<'d> Reader<'d> {
     fn item(&mut self, item: &'d Data, folder: &str, auth: Option<&Login>) {
         let element = format!("request `{} / {}`", folder, item.get("name").text());
         self.scripts(item, &element);
-        let said = item.get("request");
+        let source = item.get("request");
         // A request may be a plain URL.
-        let url = if said.text().is_empty() { said.get("url") } else { said };
+        let url = if source.text().is_empty() { source.get("url") } else { source };
         let Some((server, mut path)) = self.url(url, &element) else {
             self.note(&element, "is not an HTTP request; left out");
             return;
         };
-        let login = self.auth(said.get("auth"), &element).unwrap_or_else(|| auth.cloned());
+        let login = self.auth(source.get("auth"), &element).unwrap_or_else(|| auth.cloned());
         if let Some(Login::Query(key, value)) = &login {
             path.push_str(if path.literal_contains(|c| c == '?') { "&" } else { "?" });
             path.push_str(&format!("{}=", form_encode(key)));
             path.push(&value.map_literals(form_encode));
         }
-        let method = match said.get("method").text() {
+        let method = match source.get("method").text() {
             "" => "get",
             method => method,
         };
@@ -144,11 +144,11 @@ impl<'d> Reader<'d> {
             "" => default_name(&request),
             called => called.to_owned(),
         };
-        self.headers(said.get("header"), &element, &mut request);
+        self.headers(source.get("header"), &element, &mut request);
         let prunes =
             BODYLESS_METHODS.contains(&request.method.as_str()) && !keeps_bodies(item).unwrap_or(self.keeps_bodies);
         if !prunes {
-            request.body = self.body(said.get("body"), &element, &mut request.headers).unwrap_or_default();
+            request.body = self.body(source.get("body"), &element, &mut request.headers).unwrap_or_default();
         }
         match login {
             Some(Login::Auth(auth)) => request.auth = Some(auth),
@@ -223,13 +223,13 @@ impl<'d> Reader<'d> {
         Some((server, path))
     }
 
-    fn headers(&mut self, said: &'d Data, element: &str, request: &mut Request) {
+    fn headers(&mut self, source: &'d Data, element: &str, request: &mut Request) {
         let mut pairs: Vec<(String, String)> = Vec::new();
-        for line in said.text().lines() {
+        for line in source.text().lines() {
             let (name, value) = line.split_once(':').unwrap_or((line, ""));
             pairs.push((name.trim().to_owned(), value.trim().to_owned()));
         }
-        for pair in said.list().iter().filter(|pair| !pair.get("disabled").yes()) {
+        for pair in source.list().iter().filter(|pair| !pair.get("disabled").yes()) {
             pairs.push((pair.get("key").plain(), pair.get("value").plain()));
         }
         for (name, value) in pairs {
@@ -243,8 +243,8 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn body(&mut self, said: &'d Data, element: &str, headers: &mut Vec<(String, Text)>) -> Option<Body> {
-        if said.get("disabled").yes() {
+    fn body(&mut self, source: &'d Data, element: &str, headers: &mut Vec<(String, Text)>) -> Option<Body> {
+        if source.get("disabled").yes() {
             return None;
         }
         let kind = |headers: &mut Vec<(String, Text)>, kind: &str| {
@@ -252,30 +252,30 @@ impl<'d> Reader<'d> {
                 headers.push(("Content-Type".to_owned(), Text::from(kind)));
             }
         };
-        match said.get("mode").text() {
+        match source.get("mode").text() {
             "" => None,
             "raw" => {
-                match said.at(&["options", "raw", "language"]).text() {
+                match source.at(&["options", "raw", "language"]).text() {
                     "json" => kind(headers, "application/json"),
                     "xml" => kind(headers, "application/xml"),
                     "html" => kind(headers, "text/html"),
                     "javascript" => kind(headers, "application/javascript"),
-                    _ if !said.get("raw").text().is_empty() => kind(headers, "text/plain"),
+                    _ if !source.get("raw").text().is_empty() => kind(headers, "text/plain"),
                     _ => {}
                 }
-                Some(self.resolve(said.get("raw").text(), element))
+                Some(self.resolve(source.get("raw").text(), element))
                     .filter(|text| !text.is_empty())
                     .map(|text| body::text(&text))
             }
             "urlencoded" => {
-                let pairs = self.pairs(said.get("urlencoded").list(), element);
+                let pairs = self.pairs(source.get("urlencoded").list(), element);
                 headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
                 Some(body::form(&pairs, headers))
             }
             "formdata" => {
                 headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
                 let mut parts = Vec::new();
-                for field in said.get("formdata").list().iter().filter(|field| !field.get("disabled").yes()) {
+                for field in source.get("formdata").list().iter().filter(|field| !field.get("disabled").yes()) {
                     let name = self.resolve(&field.get("key").plain(), element).to_display();
                     let kind = Some(field.get("contentType").text()).filter(|kind| !kind.is_empty());
                     let src = field.get("src");
@@ -294,7 +294,7 @@ impl<'d> Reader<'d> {
             }
             "file" => {
                 let file =
-                    [said.at(&["file", "src"]), said.get("file")].into_iter().find(|file| !file.text().is_empty());
+                    [source.at(&["file", "src"]), source.get("file")].into_iter().find(|file| !file.text().is_empty());
                 if file.is_none() {
                     self.note(element, "sends a file without a name; left out");
                 }
@@ -302,7 +302,7 @@ impl<'d> Reader<'d> {
             }
             "graphql" => {
                 kind(headers, "application/json");
-                let graphql = said.get("graphql");
+                let graphql = source.get("graphql");
                 let mut text = Text::from("{\"query\": ");
                 text.push(&self.resolve(&Data::Text(graphql.get("query").text().to_owned()).json(), element));
                 let variables = match graphql.get("variables") {
@@ -334,9 +334,9 @@ impl<'d> Reader<'d> {
     }
 
     /// Authentication of an element; `None` if it is inherited.
-    fn auth(&mut self, said: &'d Data, element: &str) -> AuthSetting {
-        let kind = said.get("type").text();
-        let inside = said.get(kind);
+    fn auth(&mut self, source: &'d Data, element: &str) -> AuthSetting {
+        let kind = source.get("type").text();
+        let inside = source.get(kind);
         // A list of key-value pairs in 2.1, a map in 2.0.
         let value = |key: &str| match inside {
             Data::List(pairs) => pairs
@@ -440,7 +440,7 @@ impl<'d> Reader<'d> {
             "$guid" | "$randomUUID" => ValueSource::Uuid,
             "$randomInt" => ValueSource::UniformInteger(0, 1000),
             _ => {
-                let what = match wanted.strip_prefix('$') {
+                let message = match wanted.strip_prefix('$') {
                     Some(_) => format!(
                         "`{{{{{wanted}}}}}` is a random value of Postman; replace the constant in its [variables] entry"
                     ),
@@ -448,7 +448,7 @@ impl<'d> Reader<'d> {
                         "`{{{{{wanted}}}}}` has no value in the collection (an environment or a script sets it); set it under [variables] or extract it from a response"
                     ),
                 };
-                self.note(element, what);
+                self.note(element, message);
                 self.undefined.insert(name.clone(), wanted.to_owned());
                 ValueSource::Constant(wanted.trim_start_matches('$').to_owned())
             }

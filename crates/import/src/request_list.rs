@@ -64,7 +64,7 @@ impl RequestList {
     /// # Errors
     /// There are too many requests or none, or the host of a request is unknown.
     pub(crate) fn into_plan(mut self, file: &str) -> Result<Plan, Error> {
-        let refused = |what: String| Error::File { file: file.to_owned(), message: what };
+        let refused = |message: String| Error::File { file: file.to_owned(), message };
         if self.requests.len() > MAX_REQUESTS {
             return Err(refused(format!(
                 "{} requests; a workload can have at most {MAX_REQUESTS}",
@@ -74,8 +74,8 @@ impl RequestList {
         for planned in &mut self.requests {
             let method = &mut planned.request.method;
             if method.is_empty() || !method.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') {
-                let what = format!("`{method}` is not a valid HTTP method; replaced by get");
-                self.notes.push(Note { line: planned.line, element: planned.element.clone(), message: what });
+                let message = format!("`{method}` is not a valid HTTP method; replaced by get");
+                self.notes.push(Note { line: planned.line, element: planned.element.clone(), message });
                 "get".clone_into(method);
             }
         }

@@ -10,7 +10,7 @@ mod wrk2;
 
 use std::fmt;
 
-use offered_base::{Nanos, InvalidValue};
+use offered_base::{InvalidValue, Nanos};
 use offered_distributions::Distribution;
 use offered_schedule::{Closed, Sessions};
 use offered_workload::Template;
@@ -94,30 +94,30 @@ impl Emulation {
     ///
     /// # Errors
     /// The tool does not support the target.
-    pub fn script(&self, tool: Tool, law: ThinkShape) -> Result<String, Error> {
+    pub fn script(&self, tool: Tool, think: ThinkShape) -> Result<String, Error> {
         if let Address::Unix(socket) = &self.url.address {
             return Err(Error::UnixSocket { tool, socket: socket.clone() });
         }
         Ok(match tool {
-            Tool::Jmeter => jmeter::script(self, law),
-            Tool::K6 => k6::script(self, law),
-            Tool::Locust => locust::script(self, law),
-            Tool::Gatling => gatling::script(self, law),
+            Tool::Jmeter => jmeter::script(self, think),
+            Tool::K6 => k6::script(self, think),
+            Tool::Locust => locust::script(self, think),
+            Tool::Gatling => gatling::script(self, think),
             Tool::Wrk2 => wrk2::script(self),
         })
     }
 
-    /// `asked` with these users in the place of its own, who think by `law`.
+    /// The workload `original` with these users and think times.
     ///
     /// # Errors
     /// The ramp leaves nothing of the duration, or the workload is invalid otherwise.
-    pub fn workload(&self, asked: &Workload, law: Distribution) -> Result<Workload, InvalidValue> {
+    pub fn workload(&self, original: &Workload, think: Distribution) -> Result<Workload, InvalidValue> {
         Workload::new(Draft {
-            sessions: Sessions::Closed(Closed::new(self.users, law)?.with_ramp(self.ramp)),
+            sessions: Sessions::Closed(Closed::new(self.users, think)?.with_ramp(self.ramp)),
             duration: self.duration,
             skip_first: self.ramp * 2,
             skip_last: Nanos::ZERO,
-            ..asked.clone().into_draft()
+            ..original.clone().into_draft()
         })
     }
 
@@ -125,8 +125,8 @@ impl Emulation {
     ///
     /// # Errors
     /// As for [`workload`](Self::workload).
-    pub fn workload_text(&self, asked: &Workload, law: Distribution) -> Result<String, InvalidValue> {
-        let workload = self.workload(asked, law)?;
+    pub fn workload_text(&self, original: &Workload, think: Distribution) -> Result<String, InvalidValue> {
+        let workload = self.workload(original, think)?;
         Ok(format!("# {}.\n# Twice the ramp is excluded from the statistics.\n{workload}", self.summary()))
     }
 

@@ -15,7 +15,7 @@ pub(crate) fn hint(text: &str) -> Option<String> {
         .iter()
         .find(|(_, alternatives)| alternatives.iter().any(|marks| marks.iter().all(|mark| head.contains(mark))))?;
     Some(format!(
-        "is a {tool} script; scripts are programs and cannot be translated; how to write it as a workload: book/src/guides/from-scripts.md#{}",
+        "is a script for {tool}; scripts are programs and cannot be translated; how to write it as a workload: book/src/guides/from-scripts.md#{}",
         tool.to_lowercase()
     ))
 }

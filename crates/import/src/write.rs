@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use offered_base::{Nanos, Rate, InvalidValue};
+use offered_base::{InvalidValue, Nanos, Rate};
 use offered_distributions::Distribution;
 use offered_schedule::Schedule;
 use offered_schedule::arrivals::{Batch, Profile as Rates};
@@ -80,7 +80,7 @@ impl Plan {
             });
             kinds[number].1.insert((*line, element));
         }
-        let line_of = |(what, places): (&str, BTreeSet<(usize, &str)>)| {
+        let line_of = |(message, places): (&str, BTreeSet<(usize, &str)>)| {
             let place = |(line, element): &(usize, &str)| match (*line, element.is_empty()) {
                 (0, _) => (*element).to_owned(),
                 (line, true) => format!("line {line}"),
@@ -102,7 +102,7 @@ impl Plan {
             }
             named.retain(|name| !name.is_empty());
             let places = if named.is_empty() { String::new() } else { named.join(", ") + ": " };
-            one_line(&format!("{places}{what}"))
+            one_line(&format!("{places}{message}"))
         };
         kinds.into_iter().map(line_of).collect()
     }
@@ -145,7 +145,9 @@ impl Plan {
         let (mut flows, mut steps) = (Vec::new(), Vec::new());
         for (number, flow) in (0u16..).zip(&self.flows) {
             let base = steps.len();
-            let at = |step: usize| u16::try_from(base + step).map_err(|_| InvalidValue::new("the flows have too many steps"));
+            let at = |step: usize| {
+                u16::try_from(base + step).map_err(|_| InvalidValue::new("the flows have too many steps"))
+            };
             flows.push(flow::Flow { name: flow.name.clone(), weight: round_weight(flow.weight), start: at(0)? });
             for step in &flow.steps {
                 let to = |(to, weight): &(Option<usize>, f64)| Ok((to.map(at).transpose()?, round_weight(*weight)));
@@ -153,7 +155,8 @@ impl Plan {
                 steps.push(flow::Step {
                     flow: number,
                     name: step.name.clone(),
-                    request: request.ok_or_else(|| InvalidValue::new(format!("no request is named `{}`", step.request)))?,
+                    request: request
+                        .ok_or_else(|| InvalidValue::new(format!("no request is named `{}`", step.request)))?,
                     repeat: u16::try_from(step.repeat).map_err(|_| {
                         InvalidValue::new(format!("a request cannot be repeated {} times in a row", step.repeat))
                     })?,
@@ -191,7 +194,7 @@ fn variable(Variable { name, value, per }: &Variable) -> Result<script::Variable
             // Distributions are non-negative, so negative ranges are shifted.
             let shift = low.min(0.0);
             let law = Distribution::uniform(low - shift, high - shift)?;
-            (script::Source::Random(Draw { law, shift, decimals: 0 }), *per, None)
+            (script::Source::Random(Draw { distribution: law, shift, decimals: 0 }), *per, None)
         }
     };
     Ok(script::Variable { name: name.clone(), source, per, env })
@@ -223,7 +226,7 @@ fn request(request: &Request, weighted: bool) -> Result<offered_workload::Reques
 
 /// Rounds a weight to nine significant digits.
 fn round_weight(weight: f64) -> f64 {
-    format!("{weight:.8e}").parse().expect("what was printed is a number")
+    format!("{weight:.8e}").parse().expect("a formatted number can be parsed")
 }
 
 /// Replaces control characters by blanks and limits the length to 1,000 characters.

@@ -135,7 +135,9 @@ impl std::str::FromStr for Extensions {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = |name: &str| {
-            offered_base::InvalidValue::new(format!("invalid file extension `{name}`; expected a list such as gif,jpg,css"))
+            offered_base::InvalidValue::new(format!(
+                "invalid file extension `{name}`; expected a list such as gif,jpg,css"
+            ))
         };
         let names = text.split(',').map(|name| name.trim().trim_start_matches('.'));
         let mut packed =

@@ -99,8 +99,9 @@ fn best_fit(bins: &[Bin], mean: f64, tick: f64) -> Option<(Distribution, f64)> {
             ((bin.mean - half).max(0.0), bin.mean + half, bin.count as f64)
         })
         .collect();
-    let likelihood =
-        |law: &Distribution| -> f64 { intervals.iter().map(|(a, b, n)| n * (law.cdf(*b) - law.cdf(*a)).max(1e-300).ln()).sum() };
+    let likelihood = |law: &Distribution| -> f64 {
+        intervals.iter().map(|(a, b, n)| n * (law.cdf(*b) - law.cdf(*a)).max(1e-300).ln()).sum()
+    };
     let families: [(Family, f64, f64); 4] = [
         (Distribution::gamma, 0.01, 1000.0),
         (Distribution::lognormal, 0.01, 1000.0),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use offered_base::{Nanos, InvalidValue};
+use offered_base::{InvalidValue, Nanos};
 use offered_distributions::Distribution;
 use offered_schedule::arrivals::{Batch, Process, Profile};
 use offered_schedule::{Closed, Length, Opening, Sessions};

@@ -184,16 +184,20 @@ impl<'e> Reader<'e, '_> {
                     return always.then_some(Action::Sequence(actions));
                 }
                 let seconds = node.element.text_of("RunTime.seconds");
-                let said = condition.iter().map(|name| node.element.text_of(name)).find(|text| !text.is_empty());
-                let said = said.map_or_else(String::new, |said| format!(" (`{said}`)"));
+                let value_text = condition.iter().map(|name| node.element.text_of(name)).find(|text| !text.is_empty());
+                let value_text = value_text.map_or_else(String::new, |value_text| format!(" (`{value_text}`)"));
                 self.note(
                     node,
                     match class {
-                        "IfController" => format!("runs its children only if a condition holds{said}; here always"),
-                        "WhileController" => format!("repeats its children while a condition holds{said}; here once"),
+                        "IfController" => {
+                            format!("runs its children only if a condition holds{value_text}; here always")
+                        }
+                        "WhileController" => {
+                            format!("repeats its children while a condition holds{value_text}; here once")
+                        }
                         "RunTime" => format!("repeats its children for {seconds} s; here once"),
                         "ForeachController" => {
-                            format!("repeats its children for each value of a list{said}; here once")
+                            format!("repeats its children for each value of a list{value_text}; here once")
                         }
                         _ => format!("{}; here its children run once", untranslated::describe(node)),
                     },
@@ -206,14 +210,14 @@ impl<'e> Reader<'e, '_> {
     /// Evaluates the condition of an if controller; `None` if it depends on run-time values.
     fn constant_condition(&mut self, node: &Node<'e>) -> Option<bool> {
         let condition = node.element.text_of("IfController.condition").trim();
-        let (said, unknown) = self.variables.resolve(condition);
-        let said = said.as_literal().filter(|_| unknown.is_empty())?.trim().to_owned();
+        let (value_text, unknown) = self.variables.resolve(condition);
+        let value_text = value_text.as_literal().filter(|_| unknown.is_empty())?.trim().to_owned();
         let whole = node.element.text_of("IfController.useExpression") == "true";
         // For JMeter, everything but `true` is false.
         if whole {
-            Some(said.eq_ignore_ascii_case("true"))
+            Some(value_text.eq_ignore_ascii_case("true"))
         } else {
-            functions::evaluate_expression(&said)?.parse().ok()
+            functions::evaluate_expression(&value_text)?.parse().ok()
         }
     }
 
@@ -244,8 +248,8 @@ impl<'e> Reader<'e, '_> {
         }
         let percent = self.number(node, "ThroughputController.percentThroughput", 100.0).clamp(0.0, 100.0);
         if percent == 0.0 {
-            let said = node.element.text_of("ThroughputController.percentThroughput");
-            self.note(node, format!("its share of the iterations, `{said}`, is 0 %; its children never run"));
+            let value_text = node.element.text_of("ThroughputController.percentThroughput");
+            self.note(node, format!("its share of the iterations, `{value_text}`, is 0 %; its children never run"));
             return Action::Sequence(Vec::new());
         }
         self.note(node, "runs its children in evenly spaced iterations; here at random with the same frequency");
@@ -254,8 +258,10 @@ impl<'e> Reader<'e, '_> {
 
     /// Translates a switch controller, which selects a child by index or name.
     fn switch_controller(&mut self, node: &Node<'e>, actions: Vec<Action>) -> Option<Action> {
-        let said = node.element.text_of("SwitchController.value");
-        if let Some(shares) = said.strip_prefix(WEIGHTED_CHOICE).and_then(|said| said.strip_suffix(")}")) {
+        let value_text = node.element.text_of("SwitchController.value");
+        if let Some(shares) =
+            value_text.strip_prefix(WEIGHTED_CHOICE).and_then(|value_text| value_text.strip_suffix(")}"))
+        {
             let mut upto = 0.0;
             let mut weights: Vec<f64> = Vec::new();
             for share in shares.split("r < ").filter_map(|part| part.split(' ').next()?.parse::<f64>().ok()) {
@@ -269,7 +275,7 @@ impl<'e> Reader<'e, '_> {
         let equally =
             |actions: Vec<Action>| Some(Action::Choice(actions.into_iter().map(|action| (1.0, action)).collect()));
         if children.len() != actions.len() {
-            self.note(node, format!("selects a child by `{said}`; here one is chosen at random"));
+            self.note(node, format!("selects a child by `{value_text}`; here one is chosen at random"));
             return equally(actions);
         }
         let number = |value: &str| {
@@ -277,7 +283,7 @@ impl<'e> Reader<'e, '_> {
             // An index out of range selects the first child.
             digits.then(|| value.parse().ok().filter(|at| *at < children.len()).unwrap_or(0))
         };
-        let (value, unknown) = self.variables.resolve(said.trim());
+        let (value, unknown) = self.variables.resolve(value_text.trim());
         if let Some(value) = value.as_literal().filter(|_| unknown.is_empty()).map(str::trim) {
             let named = |wanted: &str| children.iter().position(|child| child.name() == wanted);
             let otherwise = || children.iter().position(|child| child.name().eq_ignore_ascii_case("default"));
@@ -288,7 +294,9 @@ impl<'e> Reader<'e, '_> {
         if let Some((low, high)) = self.variables.integer_range(&value) {
             self.note(
                 node,
-                format!("selects a child by `{said}`; here an independent random number is drawn with the same range"),
+                format!(
+                    "selects a child by `{value_text}`; here an independent random number is drawn with the same range"
+                ),
             );
             let mut weights = vec![0.0; actions.len()];
             let last = actions.len() as i64 - 1;
@@ -298,7 +306,7 @@ impl<'e> Reader<'e, '_> {
             weights[0] += (high - low.max(last + 1) + 1).max(0) as f64;
             return Some(Action::Choice(weights.into_iter().zip(actions).collect()));
         }
-        self.note(node, format!("selects a child by `{said}`; here one is chosen at random"));
+        self.note(node, format!("selects a child by `{value_text}`; here one is chosen at random"));
         equally(actions)
     }
 

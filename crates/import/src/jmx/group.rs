@@ -201,8 +201,8 @@ impl Reader<'_, '_> {
     /// Number of iterations of a thread; negative for infinite.
     pub(super) fn loops_of(&mut self, node: &Node) -> f64 {
         let Some(main) = node.element.property("ThreadGroup.main_controller") else { return 1.0 };
-        let said = self.resolve(node, main.text_of("LoopController.loops")).to_display();
-        said.trim().parse().unwrap_or(1.0)
+        let text = self.resolve(node, main.text_of("LoopController.loops")).to_display();
+        text.trim().parse().unwrap_or(1.0)
     }
 
     fn stepping(&mut self, node: &Node) -> (f64, f64, f64) {

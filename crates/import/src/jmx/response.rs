@@ -33,17 +33,7 @@ impl<'e> Reader<'e, '_> {
                     "true" => header_pattern(&regex)?,
                     _ => return None,
                 };
-                self.extraction(
-                    node,
-                    property("RegexExtractor.refname"),
-                    find,
-                    [
-                        property("RegexExtractor.match_number"),
-                        property("RegexExtractor.default"),
-                        property("RegexExtractor.default_empty_value"),
-                    ],
-                )
-                .map(|one| vec![one])
+                self.single_extraction(node, "RegexExtractor", find)
             }
             "BoundaryExtractor" => {
                 if !["", "false"].contains(&property("BoundaryExtractor.useHeaders")) {
@@ -57,61 +47,49 @@ impl<'e> Reader<'e, '_> {
                 let inside =
                     if right.is_empty() { "(.*)".to_owned() } else { format!("(.*?){}", regex::escape(&right)) };
                 let find = Find::Regex { pattern: format!("(?s){}{inside}", regex::escape(&left)), group: 1 };
-                self.extraction(
-                    node,
-                    property("BoundaryExtractor.refname"),
-                    find,
-                    [
-                        property("BoundaryExtractor.match_number"),
-                        property("BoundaryExtractor.default"),
-                        property("BoundaryExtractor.default_empty_value"),
-                    ],
-                )
-                .map(|one| vec![one])
+                self.single_extraction(node, "BoundaryExtractor", find)
             }
             "HtmlExtractor" => {
                 let selector = self.literal(node, property("HtmlExtractor.expr"))?;
                 let attribute =
                     Some(property("HtmlExtractor.attribute").trim().to_owned()).filter(|name| !name.is_empty());
-                self.extraction(
-                    node,
-                    property("HtmlExtractor.refname"),
-                    Find::Css { selector, attribute },
-                    [
-                        property("HtmlExtractor.match_number"),
-                        property("HtmlExtractor.default"),
-                        property("HtmlExtractor.default_empty_value"),
-                    ],
-                )
-                .map(|one| vec![one])
+                self.single_extraction(node, "HtmlExtractor", Find::Css { selector, attribute })
             }
-            "JSONPostProcessor" => {
-                let parts = |name: &str| -> Vec<String> {
-                    property(name).split(';').map(|part| part.trim().to_owned()).collect()
-                };
-                let (names, paths) =
-                    (parts("JSONPostProcessor.referenceNames"), parts("JSONPostProcessor.jsonPathExprs"));
-                let (numbers, defaults) =
-                    (parts("JSONPostProcessor.match_numbers"), parts("JSONPostProcessor.defaultValues"));
-                if names.len() != paths.len() {
-                    return None;
-                }
-                let number = |at: usize| match numbers.get(at).map(String::as_str) {
-                    // JMeter needs either no match numbers or one for each name.
-                    None | Some("") if numbers.iter().any(|number| !number.is_empty()) => None,
-                    number => Some(number.unwrap_or("").to_owned()),
-                };
-                let mut all = Vec::new();
-                for (here, (name, path)) in names.iter().zip(&paths).enumerate() {
-                    let path = json_path(&self.literal(node, path)?)?;
-                    // Unlike other extractors it always sets the default value, even an empty one.
-                    let default = defaults.get(here).cloned().unwrap_or_default();
-                    all.push(self.extraction(node, name, Find::Json(path), [&number(here)?, &default, "true"])?);
-                }
-                Some(all)
-            }
+            "JSONPostProcessor" => self.json_extractions(node),
             _ => None,
         }
+    }
+
+    /// The extraction of an extractor of one variable; `class` is the prefix of its properties.
+    fn single_extraction(&mut self, node: &Node<'e>, class: &str, find: Find) -> Option<Vec<Extraction>> {
+        let property = |name: &str| node.element.text_of(&format!("{class}.{name}"));
+        let settings = ["match_number", "default", "default_empty_value"].map(property);
+        self.extraction(node, property("refname"), find, settings).map(|one| vec![one])
+    }
+
+    /// The extractions of a JSON extractor, which may set several variables.
+    fn json_extractions(&mut self, node: &Node<'e>) -> Option<Vec<Extraction>> {
+        let property = |name: &str| node.element.text_of(name);
+        let parts =
+            |name: &str| -> Vec<String> { property(name).split(';').map(|part| part.trim().to_owned()).collect() };
+        let (names, paths) = (parts("JSONPostProcessor.referenceNames"), parts("JSONPostProcessor.jsonPathExprs"));
+        let (numbers, defaults) = (parts("JSONPostProcessor.match_numbers"), parts("JSONPostProcessor.defaultValues"));
+        if names.len() != paths.len() {
+            return None;
+        }
+        let number = |at: usize| match numbers.get(at).map(String::as_str) {
+            // JMeter needs either no match numbers or one for each name.
+            None | Some("") if numbers.iter().any(|number| !number.is_empty()) => None,
+            number => Some(number.unwrap_or("").to_owned()),
+        };
+        let mut all = Vec::new();
+        for (here, (name, path)) in names.iter().zip(&paths).enumerate() {
+            let path = json_path(&self.literal(node, path)?)?;
+            // Unlike other extractors it always sets the default value, even an empty one.
+            let default = defaults.get(here).cloned().unwrap_or_default();
+            all.push(self.extraction(node, name, Find::Json(path), [&number(here)?, &default, "true"])?);
+        }
+        Some(all)
     }
 
     /// Resolves a text; `None` if it contains run-time variables.
@@ -158,12 +136,12 @@ impl<'e> Reader<'e, '_> {
                 if valued && property("ISREGEX") == "true" {
                     return None;
                 }
-                let wanted = if valued {
+                let patterns = if valued {
                     Wanted::Is(literal_template(&self.literal(node, property("EXPECTED_VALUE"))?))
                 } else {
                     Wanted::There
                 };
-                vec![Test::Text(Find::Json(path), wanted)]
+                vec![Test::Text(Find::Json(path), patterns)]
             }
             "SizeAssertion" => {
                 let sign = match property("SizeAssertion.operator") {
@@ -201,18 +179,18 @@ impl<'e> Reader<'e, '_> {
         const NOT: u32 = 4;
         const OR: u32 = 32;
         let kind: u32 = node.element.text_of("Assertion.test_type").trim().parse().unwrap_or(CONTAINS);
-        let mut wanted = Vec::new();
+        let mut patterns = Vec::new();
         // JMeter writes the misspelt name.
         let entries = ["Asserion.test_strings", "Assertion.test_strings"].map(|name| node.element.entries(name));
         for entry in entries.iter().flat_map(|entries| entries.iter()) {
-            wanted.push(self.literal(node, &entry.text)?);
+            patterns.push(self.literal(node, &entry.text)?);
         }
-        if kind & NOT != 0 || wanted.is_empty() {
+        if kind & NOT != 0 || patterns.is_empty() {
             return None;
         }
-        let or = kind & OR != 0 && wanted.len() > 1;
+        let or = kind & OR != 0 && patterns.len() > 1;
         let ignores = node.element.text_of("Assertion.assume_success") == "true";
-        let mut tests = Self::tests_of_field(node, wanted, kind & !OR, or)?;
+        let mut tests = Self::tests_of_field(node, patterns, kind & !OR, or)?;
         if ignores && !tests.iter().any(|test| matches!(test, Test::Status(_))) {
             // Statuses from 400 on are not failures either.
             tests.push(Test::Status(vec![(100, 999)]));
@@ -226,40 +204,40 @@ impl<'e> Reader<'e, '_> {
     }
 
     /// The tests of a response assertion of this `kind`; with `or` one matching pattern is enough.
-    fn tests_of_field(node: &Node<'e>, wanted: Vec<String>, kind: u32, or: bool) -> Option<Vec<Test>> {
+    fn tests_of_field(node: &Node<'e>, patterns: Vec<String>, kind: u32, or: bool) -> Option<Vec<Test>> {
         const MATCH: u32 = 1;
         const EQUALS: u32 = 8;
         const SUBSTRING: u32 = 16;
         match node.element.text_of("Assertion.test_field").trim() {
             "Assertion.response_code" => {
-                let ranges: Vec<(u16, u16)> = wanted.iter().map(|code| status_range(code)).collect::<Option<_>>()?;
+                let ranges: Vec<(u16, u16)> = patterns.iter().map(|code| status_range(code)).collect::<Option<_>>()?;
                 (or || ranges.len() == 1).then(|| vec![Test::Status(ranges)])
             }
             "" | "Assertion.response_data" => {
-                let regex = |wanted: &String| match kind {
-                    MATCH => supported_regex(&format!("^(?:{wanted})$")),
-                    EQUALS => Some(format!("^(?s:{})$", regex::escape(wanted))),
-                    SUBSTRING => Some(regex::escape(wanted)),
-                    _ => supported_regex(wanted),
+                let regex = |patterns: &String| match kind {
+                    MATCH => supported_regex(&format!("^(?:{patterns})$")),
+                    EQUALS => Some(format!("^(?s:{})$", regex::escape(patterns))),
+                    SUBSTRING => Some(regex::escape(patterns)),
+                    _ => supported_regex(patterns),
                 };
                 if or {
-                    let all: Vec<String> = wanted.iter().map(regex).collect::<Option<_>>()?;
+                    let all: Vec<String> = patterns.iter().map(regex).collect::<Option<_>>()?;
                     let any = all.iter().map(|one| format!("(?:{one})")).collect::<Vec<_>>().join("|");
                     return Some(vec![Test::Text(Find::Body, Wanted::Matches(any))]);
                 }
-                wanted
+                patterns
                     .iter()
-                    .map(|wanted| match kind {
-                        SUBSTRING => Some(Wanted::Contains(literal_template(wanted))),
-                        _ => regex(wanted).map(Wanted::Matches),
+                    .map(|patterns| match kind {
+                        SUBSTRING => Some(Wanted::Contains(literal_template(patterns))),
+                        _ => regex(patterns).map(Wanted::Matches),
                     })
-                    .map(|wanted| Some(Test::Text(Find::Body, wanted?)))
+                    .map(|patterns| Some(Test::Text(Find::Body, patterns?)))
                     .collect()
             }
-            "Assertion.response_headers" if !or && kind == SUBSTRING => wanted
+            "Assertion.response_headers" if !or && kind == SUBSTRING => patterns
                 .iter()
-                .map(|wanted| {
-                    let (name, value) = wanted.split_once(':')?;
+                .map(|patterns| {
+                    let (name, value) = patterns.split_once(':')?;
                     let token = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
                     token.then(|| {
                         Test::Text(Find::Header(name.to_owned()), Wanted::Contains(literal_template(value.trim())))
@@ -284,12 +262,12 @@ fn literal_template(text: &str) -> Template {
 }
 
 /// Parses a status or a class of statuses; returns the lowest and the highest status.
-fn status_range(said: &str) -> Option<(u16, u16)> {
-    let said = said.trim().trim_start_matches('^').trim_end_matches('$');
-    if said.len() == 3 && said.bytes().all(|b| b.is_ascii_digit()) {
-        return said.parse().ok().filter(|code| (100..1000).contains(code)).map(|code| (code, code));
+fn status_range(text: &str) -> Option<(u16, u16)> {
+    let text = text.trim().trim_start_matches('^').trim_end_matches('$');
+    if text.len() == 3 && text.bytes().all(|b| b.is_ascii_digit()) {
+        return text.parse().ok().filter(|code| (100..1000).contains(code)).map(|code| (code, code));
     }
-    let (first, rest) = said.split_at_checked(1)?;
+    let (first, rest) = text.split_at_checked(1)?;
     let any = ["..", "\\d\\d", "\\d{2}", "[0-9][0-9]", "[0-9]{2}", "xx", ".*", "\\d+"].contains(&rest);
     let class: u16 = first.parse().ok().filter(|class| any && (1..=5).contains(class))?;
     Some((class * 100, class * 100 + 99))

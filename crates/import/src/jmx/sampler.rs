@@ -59,8 +59,8 @@ impl<'e> Reader<'e, '_> {
         let element = node.element;
         let mut text = |name: &str| {
             let own = std::iter::once(&element).chain(defaults.requests.iter().rev());
-            let said = own.map(|element| element.text_of(name)).find(|text| !text.trim().is_empty());
-            self.resolve(node, said.unwrap_or("").trim())
+            let value = own.map(|element| element.text_of(name)).find(|text| !text.trim().is_empty());
+            self.resolve(node, value.unwrap_or("").trim())
         };
         let (mut path, method) = (text("HTTPSampler.path"), text("HTTPSampler.method").to_display().to_lowercase());
         let (connect, response) =
@@ -115,8 +115,8 @@ impl<'e> Reader<'e, '_> {
         let mut texts = [Text::default(), Text::default(), Text::default()];
         for (text, name) in texts.iter_mut().zip(["HTTPSampler.protocol", "HTTPSampler.domain", "HTTPSampler.port"]) {
             let own = std::iter::once(&node.element).chain(defaults.requests.iter().rev());
-            let said = own.map(|element| element.text_of(name)).find(|text| !text.trim().is_empty());
-            let (resolved, _) = self.variables.resolve(said.unwrap_or("").trim());
+            let value = own.map(|element| element.text_of(name)).find(|text| !text.trim().is_empty());
+            let (resolved, _) = self.variables.resolve(value.unwrap_or("").trim());
             let property = self.variables.properties_without_default.first().filter(|_| name != "HTTPSampler.protocol");
             if let Some(name) = property {
                 return Server::Unresolved(MissingValue { is_property: true, name: name.clone() });

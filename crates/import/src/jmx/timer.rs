@@ -18,7 +18,8 @@ impl Reader<'_, '_> {
             "UniformRandomTimer" => {
                 let (offset, range) =
                     (self.millis(node, "ConstantTimer.delay"), self.millis(node, "RandomTimer.range"));
-                let uniform = Distribution::uniform(0.0, range).map_or_else(|_| Delay::default(), Delay::from_distribution);
+                let uniform =
+                    Distribution::uniform(0.0, range).map_or_else(|_| Delay::default(), Delay::from_distribution);
                 uniform.plus(&Delay::constant(offset))
             }
             "GaussianRandomTimer" => {
@@ -33,7 +34,8 @@ impl Reader<'_, '_> {
                 let (offset, mean) = (self.millis(node, "ConstantTimer.delay"), self.millis(node, "RandomTimer.range"));
                 // JMeter rounds the mean to whole milliseconds.
                 let mean = (mean * 1e3).round() / 1e3;
-                let poisson = Distribution::poisson_millis(mean).map_or_else(|_| Delay::default(), Delay::from_distribution);
+                let poisson =
+                    Distribution::poisson_millis(mean).map_or_else(|_| Delay::default(), Delay::from_distribution);
                 self.note(
                     node,
                     "translated as JMeter implements it: the delay is a Poisson *count* of milliseconds, nearly constant, and does not make arrivals Poisson; for Poisson arrivals use exponential",

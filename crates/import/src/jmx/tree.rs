@@ -57,7 +57,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Element, Error> {
     let mut count = 0;
     loop {
         let line = lines.at(xml.buffer_position() as usize);
-        let wrong = |what: String| Error::Line { file: file.to_owned(), line, message: what };
+        let wrong = |message: String| Error::Line { file: file.to_owned(), line, message };
         let event = match xml.read_event() {
             // The parser reports a truncated tag as a syntax error; treat it as the end of the file.
             Err(quick_xml::Error::Syntax(_)) => Event::Eof,
@@ -100,14 +100,14 @@ pub(super) fn read(text: &str, file: &str) -> Result<Element, Error> {
             }
             Event::DocType(_) => return Err(wrong("a document type declaration (DTD) is not allowed".to_owned())),
             Event::Eof => {
-                let what = match open.last() {
+                let message = match open.last() {
                     Some(inner) => format!(
                         "the file ends inside <{}>, which starts at line {}; it is truncated",
                         inner.tag, inner.line
                     ),
                     None => "no element found; expected <jmeterTestPlan>".to_owned(),
                 };
-                return Err(wrong(what));
+                return Err(wrong(message));
             }
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
         }

@@ -140,20 +140,20 @@ impl<'g> Variables<'g> {
         numbered.find(|name| !taken.contains(name.as_str())).expect("some number is free")
     }
 
-    fn note(&mut self, node: &Node, what: String) {
-        self.notes.push(super::note(node, what));
+    fn note(&mut self, node: &Node, message: String) {
+        self.notes.push(super::note(node, message));
     }
 
     /// Translates a CSV data set; returns whether it defines variables.
     fn csv_data_set(&mut self, node: &Node, per: Per) -> bool {
-        let said = |name: &str| node.element.text_of(name).trim();
-        let yes = |name: &str| said(name) == "true";
-        let (whole, _) = self.resolve(said("filename"));
+        let property = |name: &str| node.element.text_of(name).trim();
+        let yes = |name: &str| property(name) == "true";
+        let (whole, _) = self.resolve(property("filename"));
         let path = whole.to_display();
         let file = path.rsplit(['/', '\\']).next().unwrap_or(&path);
         let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
         let names: Vec<&str> =
-            said("variableNames").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+            property("variableNames").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         if names.is_empty() || path.is_empty() {
             self.note(node, format!("reads `{path}`, whose first line names the variables; define it under [variables] as {{ file = \"{path}\" }}, and use {{name.column}}"));
             return false;
@@ -172,10 +172,10 @@ impl<'g> Variables<'g> {
         if !known {
             self.note(node, format!("reads `{file}`; offered needs the extension .csv: rename the file to {path}"));
         }
-        if !["", ","].contains(&said("delimiter")) {
+        if !["", ","].contains(&property("delimiter")) {
             self.note(
                 node,
-                format!("uses the separator `{}`; offered needs commas: convert the file", said("delimiter")),
+                format!("uses the separator `{}`; offered needs commas: convert the file", property("delimiter")),
             );
         }
         let head = yes("ignoreFirstLine");
@@ -188,11 +188,11 @@ impl<'g> Variables<'g> {
                 ),
             );
         }
-        if said("shareMode") == "shareMode.thread" {
+        if property("shareMode") == "shareMode.thread" {
             self.note(node, "each thread reads the file from its start; here all users share its rows".to_owned());
         }
-        let last = said("recycle") == "false";
-        if last && said("stopThread") != "true" {
+        let last = property("recycle") == "false";
+        if last && property("stopThread") != "true" {
             self.note(node, "continues with <EOF> after the last row; here the run stops".to_owned());
         }
         let value = ValueSource::File {
@@ -206,25 +206,25 @@ impl<'g> Variables<'g> {
 
     /// Notes a random CSV data set (`BlazeMeter` plugin).
     fn random_csv_data_set(&mut self, node: &Node) -> bool {
-        let said = |name: &str| node.element.text_of(name).trim();
-        let each = if said("independentListPerThread") == "true" { "for each thread " } else { "" };
-        let what = format!(
+        let property = |name: &str| node.element.text_of(name).trim();
+        let each = if property("independentListPerThread") == "true" { "for each thread " } else { "" };
+        let message = format!(
             "reads the rows {each}of `{}` in random order; define it under [variables] as {{ file = ..., order = \"random\" }}, which draws rows with replacement",
-            said("filename")
+            property("filename")
         );
-        self.note(node, what);
+        self.note(node, message);
         false
     }
 
     /// Translates a counter; returns whether it defines a variable that changes per iteration.
     fn counter(&mut self, node: &Node) -> bool {
-        let said = |name: &str| node.element.text_of(name).trim();
-        let name = said("CounterConfig.name");
+        let property = |name: &str| node.element.text_of(name).trim();
+        let name = property("CounterConfig.name");
         if name.is_empty() {
             return false;
         }
         let mut number =
-            |name: &str| self.resolve(said(name)).0.as_literal().and_then(|said| said.trim().parse::<i64>().ok());
+            |name: &str| self.resolve(property(name)).0.as_literal().and_then(|text| text.trim().parse::<i64>().ok());
         let (start, step) = (number("CounterConfig.start").unwrap_or(0), number("CounterConfig.incr").unwrap_or(0));
         if step == 0 {
             // Invalid numbers count as 0.
@@ -236,18 +236,21 @@ impl<'g> Variables<'g> {
             self.note(node, format!("counts `{name}` from {start}; sequences cannot start below 0"));
             return false;
         };
-        if step != 1 || said("CounterConfig.per_user") == "true" {
-            let whose = if said("CounterConfig.per_user") == "true" { " for each user" } else { "" };
+        if step != 1 || property("CounterConfig.per_user") == "true" {
+            let whose = if property("CounterConfig.per_user") == "true" { " for each user" } else { "" };
             self.note(
                 node,
                 format!("counts `{name}` in steps of {step}{whose}; here in steps of 1, shared by all users"),
             );
         }
-        if !said("CounterConfig.end").is_empty() {
-            self.note(node, format!("starts again after {}; here it continues", said("CounterConfig.end")));
+        if !property("CounterConfig.end").is_empty() {
+            self.note(node, format!("starts again after {}; here it continues", property("CounterConfig.end")));
         }
-        if !said("CounterConfig.format").is_empty() {
-            self.note(node, format!("formats the number as {}; here it is unformatted", said("CounterConfig.format")));
+        if !property("CounterConfig.format").is_empty() {
+            self.note(
+                node,
+                format!("formats the number as {}; here it is unformatted", property("CounterConfig.format")),
+            );
         }
         self.define(name, ValueSource::Sequence(from), Per::Visit);
         true
@@ -255,20 +258,20 @@ impl<'g> Variables<'g> {
 
     /// Translates a random variable; returns whether it changes per iteration.
     fn random_variable(&mut self, node: &Node) -> bool {
-        let said = |name: &str| node.element.text_of(name).trim();
-        let name = said("variableName");
+        let property = |name: &str| node.element.text_of(name).trim();
+        let name = property("variableName");
         let mut bound =
-            |name: &str| self.resolve(said(name)).0.as_literal().and_then(|bound| bound.trim().parse::<i64>().ok());
+            |name: &str| self.resolve(property(name)).0.as_literal().and_then(|bound| bound.trim().parse::<i64>().ok());
         let (low, high) = (bound("minimumValue").unwrap_or(0), bound("maximumValue").unwrap_or(0));
         if name.is_empty() || low < 0 || high < low {
             self.note(node, format!("draws the variable `{name}` from {low} to {high}; not translated"));
             return false;
         }
-        if !said("outputFormat").is_empty() {
-            self.note(node, format!("formats the number as {}; here it is unformatted", said("outputFormat")));
+        if !property("outputFormat").is_empty() {
+            self.note(node, format!("formats the number as {}; here it is unformatted", property("outputFormat")));
         }
-        if !said("randomSeed").is_empty() {
-            let what = if said("perThread") == "true" {
+        if !property("randomSeed").is_empty() {
+            let message = if property("perThread") == "true" {
                 "every thread draws the same numbers"
             } else {
                 "every run draws the same numbers"
@@ -276,7 +279,7 @@ impl<'g> Variables<'g> {
             self.note(
                 node,
                 format!(
-                    "has its own seed, so {what}; here the workload's seed is used and users draw different numbers"
+                    "has its own seed, so {message}; here the workload's seed is used and users draw different numbers"
                 ),
             );
         }
@@ -372,8 +375,8 @@ impl<'g> Variables<'g> {
         if depth > 0 && wanted.contains("${") {
             let (mut resolved, mut unknown) = (Text::default(), Vec::new());
             self.substitute(wanted, depth - 1, evaluation, &mut resolved, &mut unknown);
-            if let Some(said) = resolved.as_literal().filter(|_| unknown.is_empty()) {
-                return said.to_owned();
+            if let Some(text) = resolved.as_literal().filter(|_| unknown.is_empty()) {
+                return text.to_owned();
             }
         }
         wanted.to_owned()
@@ -385,7 +388,7 @@ impl<'g> Variables<'g> {
             return Some(given.clone());
         }
         let (function, arguments) = parse_call(name)?;
-        let argument = |at: usize| arguments.get(at).map(|said| said.trim());
+        let argument = |at: usize| arguments.get(at).map(|text| text.trim());
         let (called, value, per) = match function {
             // Thread numbers start at 1.
             "__threadNum" => ("thread".to_owned(), ValueSource::Sequence(1), Per::Session),
@@ -439,8 +442,8 @@ impl<'g> Variables<'g> {
     /// The missing value, if a workload variable is only a placeholder for a name without a value.
     pub(super) fn missing_value(&self, name: &str) -> Option<MissingValue> {
         let variable = self.definitions.iter().find(|variable| variable.name == name)?;
-        let ValueSource::Constant(said) = &variable.value else { return None };
-        let wanted = said.strip_prefix("${").and_then(|said| said.strip_suffix('}'))?;
+        let ValueSource::Constant(text) = &variable.value else { return None };
+        let wanted = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'))?;
         Some(MissingValue { is_property: false, name: wanted.to_owned() })
     }
 
@@ -457,7 +460,7 @@ impl<'g> Variables<'g> {
     fn draw_once(&mut self, whole: &str, value: &ValueSource) -> Text {
         // A stream that no variable of the workload uses: their numbers are smaller.
         let mut stream = data(Seed(self.drawn_once.len() as u64), u16::MAX, 0, 0);
-        let said = match value {
+        let text = match value {
             ValueSource::UniformInteger(low, high) => (low + stream.below((high - low) as u64 + 1) as i64).to_string(),
             _ => {
                 let mut part = || stream.below(1 << 16);
@@ -466,8 +469,8 @@ impl<'g> Variables<'g> {
                 format!("{a:04x}{b:04x}-{c:04x}-4{d:03x}-{e:04x}-{f:04x}{g:04x}{h:04x}")
             }
         };
-        let said = self.drawn_once.entry(whole.to_owned()).or_insert(said).clone();
-        Text::from(said)
+        let text = self.drawn_once.entry(whole.to_owned()).or_insert(text).clone();
+        Text::from(text)
     }
 
     /// Defines a generated variable for the call `whole`; equal calls share it.
@@ -484,7 +487,7 @@ impl<'g> Variables<'g> {
     /// The value of a function that is known before the run.
     fn static_value(&mut self, name: &str) -> Option<String> {
         let (function, arguments) = parse_call(name)?;
-        let argument = |at: usize| arguments.get(at).map(|said| said.trim().to_owned());
+        let argument = |at: usize| arguments.get(at).map(|text| text.trim().to_owned());
         match function {
             "__P" | "__property" => {
                 let wanted = argument(0)?;

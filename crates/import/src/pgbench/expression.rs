@@ -348,8 +348,8 @@ mod tests {
             ("hash(1)", "`hash` is not supported"),
             (&"(".repeat(1000), "nested deeper"),
         ] {
-            let told = value(text).unwrap_err();
-            assert!(told.contains(why), "{text}: {told}");
+            let error = value(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
         }
     }
 }

@@ -219,8 +219,8 @@ impl Options {
             "port" => self.port = Some(value),
             "username" => self.user = Some(value),
             "latency-limit" => {
-                let what = "counts slow transactions separately and, with -R, skips those that start too late; use [thresholds]";
-                self.ignored.push((line, format!("-L {value}"), what));
+                let message = "counts slow transactions separately and, with -R, skips those that start too late; use [thresholds]";
+                self.ignored.push((line, format!("-L {value}"), message));
             }
             "max-tries" if value != "1" => {
                 self.ignored.push((
@@ -256,8 +256,8 @@ impl Options {
             }
             "continue-on-error" => self.continue_on_error = true,
             "exit-on-abort" => {
-                let what = "ends the run at the first error; set on_failure = \"stop\"";
-                self.ignored.push((line, "--exit-on-abort".to_owned(), what));
+                let message = "ends the run at the first error; set on_failure = \"stop\"";
+                self.ignored.push((line, "--exit-on-abort".to_owned(), message));
             }
             "initialize" => self.initialize = true,
             "connect" => {

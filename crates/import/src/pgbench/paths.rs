@@ -54,7 +54,7 @@ impl ScriptStatement {
     /// The statement's text without values.
     pub(super) fn literal_text(&self) -> String {
         let said = |part: &Part| match part {
-            Part::Literal(said) => said.clone(),
+            Part::Literal(literal) => literal.clone(),
             Part::Value(..) => " ".to_owned(),
         };
         self.parts.iter().map(said).collect()
@@ -231,11 +231,11 @@ impl ScriptPath {
         for step in &mut self.steps {
             match step {
                 Step::Pause(line, time, _) => *time = time.simplified(&only).map_err(|why| (*line, why))?,
-                Step::Statement(asked) => {
-                    for part in &mut asked.parts {
+                Step::Statement(statement) => {
+                    for part in &mut statement.parts {
                         if let Part::Value(name, value) = part {
                             *value =
-                                value.simplified(&only).map_err(|why| (asked.line, format!("`:{name}`: {why}")))?;
+                                value.simplified(&only).map_err(|why| (statement.line, format!("`:{name}`: {why}")))?;
                         }
                     }
                 }
@@ -271,7 +271,7 @@ impl ScriptPath {
         let has = self.known.contains_key(name);
         let later = self.steps.iter().enumerate().skip(since).rev();
         let found = later.filter_map(|(at, step)| match step {
-            Step::Statement(asked) => Some((at, asked.line, asked.column(name)?.to_owned())),
+            Step::Statement(statement) => Some((at, statement.line, statement.column(name)?.to_owned())),
             Step::Pause(..) => None,
         });
         let Some((at, line, column)) = found.into_iter().next() else { return Ok(None) };
@@ -282,12 +282,12 @@ impl ScriptPath {
         }
         // An earlier value of that name may still be in use.
         let before = self.steps.iter().filter_map(|step| match step {
-            Step::Statement(asked) => Some(asked.takes.iter().filter(|(_, taken, _)| taken == name).count()),
+            Step::Statement(statement) => Some(statement.takes.iter().filter(|(_, taken, _)| taken == name).count()),
             Step::Pause(..) => None,
         });
         let number = before.sum::<usize>();
-        if let Step::Statement(asked) = &mut self.steps[at] {
-            asked.takes.push((column, name.to_owned(), number));
+        if let Step::Statement(statement) = &mut self.steps[at] {
+            statement.takes.push((column, name.to_owned(), number));
         }
         let taken = Expression::Extracted(name.to_owned(), number);
         self.known.insert(name.to_owned(), taken.clone());
@@ -435,7 +435,7 @@ impl ScriptPath {
             at += bytes;
         }
         parts.push(Part::Literal(said));
-        parts.retain(|part| !matches!(part, Part::Literal(said) if said.is_empty()));
+        parts.retain(|part| !matches!(part, Part::Literal(literal) if literal.is_empty()));
         if let Some(prefix) = gset {
             // This result may override variables that earlier results have set.
             let answers = &mut self.answers;

@@ -51,7 +51,7 @@ pub(super) struct Requests {
 /// An open transaction block.
 struct Block {
     line: usize,
-    asked: Vec<ScriptStatement>,
+    sources: Vec<ScriptStatement>,
     statements: Vec<Statement>,
     extract: Vec<Extraction>,
 }
@@ -68,8 +68,8 @@ impl Requests {
         Self { simple_protocol, ..Self::default() }
     }
 
-    fn note(&mut self, line: usize, element: &str, what: String) {
-        let note = (line, element.to_owned(), what);
+    fn note(&mut self, line: usize, element: &str, message: String) {
+        let note = (line, element.to_owned(), message);
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
@@ -80,7 +80,7 @@ impl Requests {
         let draws: Vec<Option<VariableOrigin>> =
             (0..way.draws.len()).map(|draw| draw_origin(&way.draws, draw)).collect();
         let mut walk = PathRequests { initial_wait: Delay::default(), steps: Vec::new() };
-        let mut asked: Vec<Request> = Vec::new();
+        let mut requests: Vec<Request> = Vec::new();
         let mut pauses: Vec<Delay> = Vec::new();
         let mut block: Option<Block> = None;
         for step in &way.steps {
@@ -105,7 +105,7 @@ impl Requests {
                 }
                 (TransactionEffect::Begins, none) => {
                     let line = ask.line;
-                    *none = Some(Block { line, asked: Vec::new(), statements: Vec::new(), extract: Vec::new() });
+                    *none = Some(Block { line, sources: Vec::new(), statements: Vec::new(), extract: Vec::new() });
                 }
                 (TransactionEffect::Ends, _) => {
                     let Some(open) = block.take() else {
@@ -118,21 +118,26 @@ impl Requests {
                         ));
                     }
                     let sql = Sql { statements: open.statements, is_transaction: true, class: None };
-                    asked.push(Request { sql: Some(sql), extract: open.extract, ..Request::default() });
+                    requests.push(Request { sql: Some(sql), extract: open.extract, ..Request::default() });
                     pauses.push(Delay::default());
                 }
                 (TransactionEffect::Plain, Some(open)) => {
                     let statement = self.statement(ask, &draws)?;
                     self.check_in_transaction(ask, open)?;
                     open.statements.push(statement);
-                    open.asked.push(ask.clone());
+                    open.sources.push(ask.clone());
                 }
                 (TransactionEffect::Plain, None) => {
                     let statement = self.statement(ask, &draws)?;
                     let sql = Sql { statements: vec![statement], is_transaction: false, class: None };
                     let one = Check { name: "rows = 1".to_owned(), test: Test::Rows(Sizes { least: 1, most: 1 }) };
                     let check = ask.gset.is_some().then_some(one).into_iter().collect();
-                    asked.push(Request { sql: Some(sql), extract: self.extractions(ask), check, ..Request::default() });
+                    requests.push(Request {
+                        sql: Some(sql),
+                        extract: self.extractions(ask),
+                        check,
+                        ..Request::default()
+                    });
                     pauses.push(Delay::default());
                     self.note_session_state(ask);
                 }
@@ -141,8 +146,8 @@ impl Requests {
         if let Some(open) = block {
             return Err((open.line, "the transaction that starts here does not end in this script".to_owned()));
         }
-        let alone = asked.len() == 1;
-        for (request, pause) in asked.into_iter().zip(pauses) {
+        let alone = requests.len() == 1;
+        for (request, pause) in requests.into_iter().zip(pauses) {
             let wanted = if alone { title.to_owned() } else { title_of(&request) };
             walk.steps.push((self.find_or_add(&wanted, request), pause));
         }
@@ -164,9 +169,13 @@ impl Requests {
     }
 
     /// A statement with its parameters.
-    fn statement(&mut self, asked: &ScriptStatement, draws: &[Option<VariableOrigin>]) -> Result<Statement, LineError> {
+    fn statement(
+        &mut self,
+        source: &ScriptStatement,
+        draws: &[Option<VariableOrigin>],
+    ) -> Result<Statement, LineError> {
         let (mut text, mut parameters) = (String::new(), Vec::new());
-        for part in &asked.parts {
+        for part in &source.parts {
             let (name, value) = match part {
                 Part::Literal(said) => {
                     text.push_str(said);
@@ -189,16 +198,16 @@ impl Requests {
                 continue;
             }
             let written = self
-                .sql_of(asked.line, value, draws, &mut parameters)
-                .map_err(|why| (asked.line, format!("`:{name}`: {why}")))?;
+                .sql_of(source.line, value, draws, &mut parameters)
+                .map_err(|why| (source.line, format!("`:{name}`: {why}")))?;
             if matches!(value, Expression::Call(..)) {
-                let what =
+                let message =
                     "is computed by the database as a bigint; pgbench computes it and sends the result".to_owned();
-                self.note(asked.line, &format!("`:{name}`"), what);
+                self.note(source.line, &format!("`:{name}`"), message);
             }
             if self.simple_protocol && matches!(value, Expression::Extracted(..)) {
-                let what = "is inline text with -M simple; here it is a parameter whose type the server infers";
-                self.note(asked.line, &format!("`:{name}`"), what.to_owned());
+                let message = "is inline text with -M simple; here it is a parameter whose type the server infers";
+                self.note(source.line, &format!("`:{name}`"), message.to_owned());
             }
             text.push_str(&written);
         }
@@ -233,8 +242,8 @@ impl Requests {
                     VariableOrigin::Draw(_, low, high, _) if small(*low, *high) => "::int",
                     VariableOrigin::Draw(_, low, high, _) => {
                         if small(*low, *low) || small(*high, *high) {
-                            let what = "is always a bigint; in pgbench small values are int literals";
-                            self.note(line, "", what.to_owned());
+                            let message = "is always a bigint; in pgbench small values are int literals";
+                            self.note(line, "", message.to_owned());
                         }
                         "::bigint"
                     }
@@ -269,51 +278,55 @@ impl Requests {
         }
     }
 
-    fn extractions(&mut self, asked: &ScriptStatement) -> Vec<Extraction> {
+    fn extractions(&mut self, source: &ScriptStatement) -> Vec<Extraction> {
         let taken = |(column, name, number): &(String, String, usize)| Extraction {
             name: self.named(VariableOrigin::Extracted(name.clone(), *number)),
             find: Find::Column(column.clone()),
             which: Which::Nth(1),
             otherwise: Otherwise::Fails,
         };
-        asked.takes.iter().map(taken).collect()
+        source.takes.iter().map(taken).collect()
     }
 
     /// Checks a statement inside a transaction, whose results are only available at the end of the transaction.
-    fn check_in_transaction(&mut self, asked: &ScriptStatement, open: &mut Block) -> Result<(), LineError> {
+    fn check_in_transaction(&mut self, source: &ScriptStatement, open: &mut Block) -> Result<(), LineError> {
         let uses = |name: &str| {
-            asked
+            source
                 .parts
                 .iter()
                 .any(|part| matches!(part, Part::Value(_, Expression::Extracted(taken, _)) if taken == name))
         };
-        let early = open.asked.iter().flat_map(|before| &before.takes).find(|(_, name, _)| uses(name));
+        let early = open.sources.iter().flat_map(|before| &before.takes).find(|(_, name, _)| uses(name));
         if let Some((_, name, _)) = early {
-            let what = format!(
+            let message = format!(
                 "`:{name}` is a result of the same transaction; here a transaction is one request whose results are available at its end"
             );
-            return Err((asked.line, what));
+            return Err((source.line, message));
         }
-        if asked.gset.is_some() {
-            let what = "pgbench ends a client if \\gset does not get exactly one row; inside a transaction this is not checked here";
-            self.note(asked.line, "\\gset", what.to_owned());
+        if source.gset.is_some() {
+            let message = "pgbench ends a client if \\gset does not get exactly one row; inside a transaction this is not checked here";
+            self.note(source.line, "\\gset", message.to_owned());
         }
-        for (column, name, _) in open.asked.iter().chain([asked]).flat_map(|asked| &asked.takes) {
-            let having =
-                open.asked.iter().chain([asked]).filter(|asked| may_have_column(&asked.literal_text(), column)).count();
+        for (column, name, _) in open.sources.iter().chain([source]).flat_map(|source| &source.takes) {
+            let having = open
+                .sources
+                .iter()
+                .chain([source])
+                .filter(|source| may_have_column(&source.literal_text(), column))
+                .count();
             if having > 1 {
-                let what = format!(
+                let message = format!(
                     "`:{name}`: two statements of the transaction may return a column `{column}`; use different names"
                 );
-                return Err((asked.line, what));
+                return Err((source.line, message));
             }
         }
-        open.extract.extend(self.extractions(asked));
+        open.extract.extend(self.extractions(source));
         Ok(())
     }
 
-    fn note_session_state(&mut self, asked: &ScriptStatement) {
-        let said = words(&asked.literal_text());
+    fn note_session_state(&mut self, source: &ScriptStatement) {
+        let said = words(&source.literal_text());
         let first = said.first().map_or("", String::as_str);
         let keeps = [
             "set",
@@ -331,13 +344,13 @@ impl Requests {
         let knows = ["temp", "temporary", "currval", "lastval", "set_config"];
         let locks = |word: &String| word.starts_with("pg_") && word.contains("advisory_lock");
         if keeps.contains(&first) || said.iter().any(|word| knows.contains(&word.as_str()) || locks(word)) {
-            self.stateful.push((asked.line, format!("`{}`", said.join(" ").chars().take(60).collect::<String>())));
+            self.stateful.push((source.line, format!("`{}`", said.join(" ").chars().take(60).collect::<String>())));
         }
     }
 
     fn pause(&mut self, line: usize, time: &Expression, unit: u32, way: &ScriptPath) -> Result<Delay, LineError> {
         let secs = |number: i64| number as f64 * f64::from(unit) / 1e6;
-        let wrong = |what: &str| (line, format!("\\sleep: {what}"));
+        let wrong = |message: &str| (line, format!("\\sleep: {message}"));
         match time {
             Expression::Value(value) => {
                 value.integer().map(|number| Delay::constant(secs(number))).map_err(|why| wrong(&why))
@@ -349,9 +362,9 @@ impl Requests {
             Expression::Draw(draw) => {
                 let often = way.steps.iter().map(|step| match step {
                     Step::Pause(_, time, _) => usize::from(time.draws().contains(draw)),
-                    Step::Statement(asked) => {
+                    Step::Statement(source) => {
                         let uses = |part: &&Part| matches!(part, Part::Value(_, value) if value.draws().contains(draw));
-                        asked.parts.iter().filter(uses).count()
+                        source.parts.iter().filter(uses).count()
                     }
                 });
                 if often.sum::<usize>() > 1 || way.conditioned_draws.contains(draw) {
@@ -379,12 +392,12 @@ impl Requests {
 
     /// All random variables that the requests use.
     pub(super) fn variables(&self, per: Per) -> Vec<Variable> {
-        let asked = |name: &str| {
+        let source = |name: &str| {
             let statements = self.all.iter().filter_map(|request| request.sql.as_ref());
             statements.flat_map(Sql::templates).flat_map(Template::names).any(|other| *other.variable == *name)
         };
         let drawn = |(origin, name): &(VariableOrigin, String)| match origin {
-            VariableOrigin::Draw(_, low, high, _) if asked(name) => {
+            VariableOrigin::Draw(_, low, high, _) if source(name) => {
                 Some(Variable { name: name.clone(), value: plan::ValueSource::UniformInteger(*low, *high), per })
             }
             _ => None,
@@ -438,10 +451,10 @@ fn words(statement: &str) -> Vec<String> {
 ///
 /// # Errors
 /// The statement is not supported in workloads.
-fn transaction_effect(asked: &ScriptStatement) -> Result<TransactionEffect, LineError> {
-    let words = words(&asked.literal_text());
+fn transaction_effect(source: &ScriptStatement) -> Result<TransactionEffect, LineError> {
+    let words = words(&source.literal_text());
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let wrong = |what: &str| Err((asked.line, what.to_owned()));
+    let wrong = |message: &str| Err((source.line, message.to_owned()));
     match words.as_slice() {
         ["begin"] | ["begin", "work" | "transaction"] | ["start", "transaction"] => Ok(TransactionEffect::Begins),
         ["commit" | "end"] | ["commit" | "end", "work" | "transaction"] => Ok(TransactionEffect::Ends),

@@ -6,8 +6,8 @@ use offered_workload::Template;
 use super::{Emulation, ThinkShape, fill_placeholders};
 
 /// The emulation as a Java simulation: N users are injected over the ramp and repeat think time and request.
-pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
-    let think = match law {
+pub(super) fn script(emulation: &Emulation, shape: ThinkShape) -> String {
+    let think = match shape {
         ThinkShape::Uniform => "2 * Z * random.nextDouble()",
         ThinkShape::Exponential => "-Z * Math.log(1 - random.nextDouble())",
         ThinkShape::Constant => "Z",

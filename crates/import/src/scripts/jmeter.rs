@@ -8,7 +8,7 @@ use offered_workload::{Address, Request};
 use super::{Emulation, ThinkShape, fill_placeholders};
 
 /// The emulation as a .jmx test plan. The timer applies before each sampler, so users think before every request.
-pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
+pub(super) fn script(emulation: &Emulation, shape: ThinkShape) -> String {
     let Address::Tcp { host, port } = &emulation.url.address else { unreachable!("checked by the caller") };
     let mut samplers = String::new();
     for request in &emulation.requests {
@@ -65,13 +65,13 @@ pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
         users = emulation.users,
         ramp = emulation.ramp.as_secs_f64().round(),
         duration = emulation.duration.as_secs_f64().ceil(),
-        timer = timer(emulation, law),
+        timer = timer(emulation, shape),
     )
 }
 
-fn timer(emulation: &Emulation, law: ThinkShape) -> String {
+fn timer(emulation: &Emulation, shape: ThinkShape) -> String {
     let mean = emulation.think * 1e3;
-    match law {
+    match shape {
         ThinkShape::Uniform => format!(
             r#"        <UniformRandomTimer guiclass="UniformRandomTimerGui" testclass="UniformRandomTimer" testname="think 0 to 2Z">
           <stringProp name="ConstantTimer.delay">0</stringProp>

@@ -3,8 +3,8 @@
 use super::{Emulation, ThinkShape};
 
 /// The emulation as a JavaScript module: VUs repeat think time and request.
-pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
-    let think = match law {
+pub(super) fn script(emulation: &Emulation, shape: ThinkShape) -> String {
+    let think = match shape {
         ThinkShape::Uniform => "2 * Z * Math.random()",
         ThinkShape::Exponential => "-Z * Math.log(1 - Math.random())",
         ThinkShape::Constant => "Z",

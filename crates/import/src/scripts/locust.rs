@@ -3,8 +3,8 @@
 use super::{Emulation, ThinkShape};
 
 /// The emulation as Python: users repeat request and think time.
-pub(super) fn script(emulation: &Emulation, law: ThinkShape) -> String {
-    let think = match law {
+pub(super) fn script(emulation: &Emulation, shape: ThinkShape) -> String {
+    let think = match shape {
         ThinkShape::Uniform => "random.uniform(0, 2 * Z)",
         ThinkShape::Exponential => "random.expovariate(1 / Z)",
         ThinkShape::Constant => "Z",

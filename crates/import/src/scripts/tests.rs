@@ -3,7 +3,7 @@ use crate::{Arrivals, ImportOptions, read};
 
 const TOOLS: [Tool; 5] = [Tool::Jmeter, Tool::K6, Tool::Locust, Tool::Gatling, Tool::Wrk2];
 
-fn asked(url: &str) -> Workload {
+fn workload(url: &str) -> Workload {
     let text = format!(
         "duration = \"10s\"\narrivals.open = {{ rate = \"1/s\" }}\ntarget = {{ url = \"{url}\", response_timeout = \"5s\" }}\n\
          variables.shop = \"north\"\n\
@@ -14,7 +14,7 @@ fn asked(url: &str) -> Workload {
 }
 
 fn shop(url: &str) -> Emulation {
-    let workload = asked(url);
+    let workload = workload(url);
     Emulation {
         url: workload.target().unwrap().url().clone(),
         requests: workload.requests().to_vec(),
@@ -29,12 +29,12 @@ fn shop(url: &str) -> Emulation {
 
 #[test]
 fn jmeter_scripts_can_be_imported_again() {
-    for (law, think) in [
+    for (shape, think) in [
         (ThinkShape::Uniform, Distribution::uniform(0.0, 12.6).unwrap()),
         (ThinkShape::Exponential, Distribution::exponential(6.3).unwrap()),
         (ThinkShape::Constant, Distribution::constant(6.3).unwrap()),
     ] {
-        let script = shop("http://h:81/").script(Tool::Jmeter, law).unwrap();
+        let script = shop("http://h:81/").script(Tool::Jmeter, shape).unwrap();
         let plan = read(&script, "plan.jmx", &ImportOptions::default()).unwrap().remove(0);
         let Arrivals::Closed { users, ramp, think: drawn, visits: None, pace: None, .. } = &plan.arrivals else {
             panic!("{:?}", plan.arrivals)
@@ -50,15 +50,15 @@ fn jmeter_scripts_can_be_imported_again() {
 
 #[test]
 fn workload_text_parses_to_the_workload() {
-    let law = Distribution::exponential(6.3).unwrap();
-    let (emulation, asked) = (shop("http://h:81/"), asked("http://h:81/"));
-    let text = emulation.workload_text(&asked, law.clone()).unwrap();
+    let shape = Distribution::exponential(6.3).unwrap();
+    let (emulation, original) = (shop("http://h:81/"), workload("http://h:81/"));
+    let text = emulation.workload_text(&original, shape.clone()).unwrap();
     let workload = Workload::parse(&text, "w.toml", &|_| Err("no file".to_owned())).unwrap();
-    assert_eq!(workload, emulation.workload(&asked, law.clone()).unwrap());
+    assert_eq!(workload, emulation.workload(&original, shape.clone()).unwrap());
     let Sessions::Closed(closed) = &workload.sessions() else { panic!("closed") };
-    assert_eq!((closed.users(), closed.think(), closed.ramp()), (200, &law, Nanos::from_secs(7)));
+    assert_eq!((closed.users(), closed.think(), closed.ramp()), (200, &shape, Nanos::from_secs(7)));
     // Target and requests are unchanged.
-    assert_eq!((workload.requests(), workload.target()), (asked.requests(), asked.target()));
+    assert_eq!((workload.requests(), workload.target()), (original.requests(), original.target()));
 }
 
 #[test]

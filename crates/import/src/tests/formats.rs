@@ -288,10 +288,10 @@ fn each_postman_folder_becomes_a_flow() {
 fn formats_are_detected_by_content() {
     let refusal = |text: &str| read(text, "f", None).unwrap_err().to_string();
     for (text, says) in [
-        ("import http from 'k6/http';", "is a k6 script"),
+        ("import http from 'k6/http';", "is a script for k6"),
         ("from locust import HttpUser", "from-scripts.md#locust"),
-        ("import io.gatling.core.Predef._", "is a Gatling script"),
-        ("config:\n  target: x\nscenarios:\n  - flow: []", "is a Artillery script"),
+        ("import io.gatling.core.Predef._", "is a script for Gatling"),
+        ("config:\n  target: x\nscenarios:\n  - flow: []", "is a script for Artillery"),
         ("{\"swagger\": \"2.0\"}", "is Swagger 2.0"),
         ("swagger: '2.0'", "is Swagger 2.0"),
         ("openapi: 2.9.0", "is OpenAPI 2.9.0"),

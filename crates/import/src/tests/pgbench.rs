@@ -106,8 +106,8 @@ fn scripts_and_commands_are_detected_by_content() {
         assert!(plan[0].requests.iter().all(|request| request.sql.is_some()), "{text}");
     }
     for text in ["select a plan", "Selected works; volume two", "begin at the beginning", "\\documentclass{article}"] {
-        let told = super::super::read(text, "x", &given).unwrap_err().to_string();
-        assert!(told.contains("unknown file format"), "{text}: {told}");
+        let error = super::super::read(text, "x", &given).unwrap_err().to_string();
+        assert!(error.contains("unknown file format"), "{text}: {error}");
     }
 }
 
@@ -136,11 +136,11 @@ fn errors_name_their_position() {
         ("\npgbench -h h -U me\npgbench -h h -U me -S\n", "load.sh:3: a second pgbench command"),
         ("pgbench -h 'h", "unclosed quote"),
     ] {
-        let told = refused(
+        let error = refused(
             command,
             &[("bad.sql", "select 1;\n\\set x 1 +"), ("empty.sql", "-- nothing"), ("a.sql", "select 1")],
         );
-        assert!(told.contains(why), "{command}: {told}");
+        assert!(error.contains(why), "{command}: {error}");
     }
     let url = |command: &str| import_command(command, &[]).unwrap().target.url().to_string();
     assert_eq!(url("PGPORT=7 pgbench -h /run/pg -U me"), "postgres://me@/me?host=/run/pg&port=7");

@@ -267,12 +267,12 @@ fn throughput_timer_is_a_pace_per_thread_or_a_shared_rate() {
         );
         one(&threads(50, 0, &(timer + &get("a", "") + &get("b", ""))))
     };
-    let told = |kind: &str, mode: &str| group("60.0", &format!("<{kind} name=\"calcMode\">{mode}</{kind}>"));
+    let result = |kind: &str, mode: &str| group("60.0", &format!("<{kind} name=\"calcMode\">{mode}</{kind}>"));
     for (plan, workload) in [
         group("60.0", ""),
-        told("intProp", "0"),
-        told("stringProp", "calcMode.1"),
-        told("stringProp", "this thread only"),
+        result("intProp", "0"),
+        result("stringProp", "calcMode.1"),
+        result("stringProp", "this thread only"),
     ] {
         // Samples of a thread are one second apart; the first one is sent at once.
         let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload}") };
@@ -286,8 +286,12 @@ fn throughput_timer_is_a_pace_per_thread_or_a_shared_rate() {
     assert_eq!(closed.pace(), Some(Pace::Requests(Nanos::from_millis(857))));
     let rate = |(_, workload): (_, Workload)| workload.asked_rate().unwrap().round() as u32;
     assert_eq!(
-        [told("intProp", "1"), told("stringProp", "calcMode.2"), told("stringProp", "all active threads (shared)")]
-            .map(rate),
+        [
+            result("intProp", "1"),
+            result("stringProp", "calcMode.2"),
+            result("stringProp", "all active threads (shared)")
+        ]
+        .map(rate),
         [1, 1, 1]
     );
 }
@@ -331,7 +335,7 @@ fn recordings_target_the_host_of_their_page() {
     let capped = ImportOptions { max_pause: Some(Nanos::from_secs(30)), ..ImportOptions::default() };
     let plan = super::super::read(&har, "f", &capped).unwrap().remove(0);
     let Arrivals::Closed { think, .. } = &plan.arrivals else { panic!("{plan:?}") };
-    assert!(think.mean() < 31.0 && has(&plan, "1 pauses were longer than 30s"), "{:?}", plan.notes());
+    assert!(think.mean() < 31.0 && has(&plan, "1 pause was longer than 30s"), "{:?}", plan.notes());
 }
 
 #[test]

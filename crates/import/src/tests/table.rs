@@ -80,14 +80,14 @@ fn every_row_of_the_table_holds() {
     for row in table() {
         let text = plan_with(&row);
         let class = row.name.rsplit('.').next().unwrap();
-        let told = match read(&text, "plan.jmx", None) {
+        let result = match read(&text, "plan.jmx", None) {
             Err(error) => (String::new(), Vec::new(), error.to_string()),
             Ok(plans) => {
                 let notes = plans[0].notes.clone();
                 (plans[0].text("plan.jmx").unwrap(), notes, String::new())
             }
         };
-        let (workload, notes, refusal) = told;
+        let (workload, notes, refusal) = result;
         let own = |note: &&Note| match row.kind.as_str() {
             "function" => note.message.contains(&row.name) || note.message.contains(&row.shows),
             _ => note.element == format!("{class} `it`"),

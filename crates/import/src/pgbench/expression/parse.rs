@@ -177,10 +177,10 @@ impl Parser {
         }
     }
 
-    fn lacks(&self, what: &str) -> String {
+    fn lacks(&self, expected: &str) -> String {
         match self.peek() {
-            Some(token) => format!("expected {what} before `{token}`"),
-            None => format!("expected {what} at the end"),
+            Some(token) => format!("expected {expected} before `{token}`"),
+            None => format!("expected {expected} at the end"),
         }
     }
 
@@ -224,7 +224,7 @@ impl Parser {
     fn is(&mut self) -> Result<Expression, String> {
         let left = self.compared()?;
         let null = Expression::Value(Value::Null);
-        let (not, what) = match self.next_if(&["is", "isnull", "notnull"]) {
+        let (not, operand) = match self.next_if(&["is", "isnull", "notnull"]) {
             None => return Ok(left),
             Some("isnull") => (false, null),
             Some("notnull") => (true, null),
@@ -240,7 +240,7 @@ impl Parser {
                 }
             }
         };
-        let is = Expression::Call("is", vec![left, what]);
+        let is = Expression::Call("is", vec![left, operand]);
         Ok(if not { Expression::Call("not", vec![is]) } else { is })
     }
 
