@@ -30,27 +30,27 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let found = measure(if args.quick { Nanos::from_millis(500) } else { Nanos::from_secs(8) })?;
-    let path = found.keep()?;
+    let path = found.store()?;
     if args.json {
         json(&found);
         return Ok(Exit::Done);
     }
     let mut table = Table::new(["wait mode", "target/s", "sent/s", "lateness p50 us", "p99 us", "max us", "CPU %"]);
-    for row in &found.launches {
+    for row in &found.open_runs {
         table.row([
-            row.precision.clone(),
-            row.rate_per_s.to_string(),
-            format!("{:.0}", row.sent_per_s),
+            row.wait_mode.clone(),
+            row.target_rate_per_s.to_string(),
+            format!("{:.0}", row.sent_rate_per_s),
             format!("{:.1}", row.lateness_p50_us),
             format!("{:.1}", row.lateness_p99_us),
             format!("{:.0}", row.lateness_max_us),
-            format!("{:.0}", row.cpu * 100.0),
+            format!("{:.0}", row.cpu_share * 100.0),
         ]);
     }
     out!("{table}");
     out!(
         "At full speed one thread sends {:.0} requests/s over {CONNECTIONS} connections, {:.2} us of CPU time each.",
-        found.highest_rate_per_s,
+        found.max_rate_per_s,
         found.cpu_us_per_request
     );
     out!("Saved in {}; `offered run` warns above half of that rate.", path.display());

@@ -27,8 +27,8 @@ Examples:
   offered capacity w.toml --vary users --slo 'p90 < 31ms' --simulate
   offered capacity w.toml --vary rate=500 --slo 'p99 < 1s' --precision 2%
 
-Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 the generator, not the
-server, was the limit.";
+Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 the generator, not
+the server, was the limit.";
 
 /// Search for the largest rate or number of users that meets an objective
 #[derive(clap::Args)]

@@ -50,13 +50,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         report::write(file, &report::page(&Report::new(runs.collect::<Result<_, _>>()?))?)?;
         status!("wrote {}", file.display());
     }
-    let believable = models.iter().all(|model| model.run.believable());
+    let valid = models.iter().all(|model| model.run.is_valid());
     if args.json {
         json(&Demo { schema: Schema::new(), load: LOAD, service_ms: SERVICE * 1e3, models });
     } else {
         print(&models);
     }
-    Ok(if believable { Exit::Done } else { Exit::Invalid })
+    Ok(if valid { Exit::Done } else { Exit::Invalid })
 }
 
 fn print(models: &[Model]) {
@@ -71,7 +71,7 @@ fn print(models: &[Model]) {
         let interval = ratio_low.zip(*ratio_high).map(|(low, high)| format!(" ({low:.2} to {high:.2})"));
         table.row([
             model.clone(),
-            digits(run.offered_rate_per_s, 0),
+            digits(run.sent_rate_per_s, 0),
             digits(run.response_ms.as_ref().map(|response| response.mean), 2),
             digits(*simulated_ms, 2),
             digits(*ratio, 2) + &interval.unwrap_or_default(),

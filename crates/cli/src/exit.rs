@@ -60,6 +60,12 @@ impl From<offered_base::InvalidValue> for Failure {
     }
 }
 
+impl From<offered_observe::Error> for Failure {
+    fn from(error: offered_observe::Error) -> Self {
+        if error.is_of_input() { Self::input(error) } else { Self::stopped(error) }
+    }
+}
+
 /// Adds the flags that help: the library knows none.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -71,7 +77,9 @@ impl From<Error> for Failure {
             Error::NoStart { field } => {
                 format!("the search along `{field}` needs a start, for example --vary {field}=100")
             }
-            Error::Occupied { path, what } => format!("{} already contains {what}; choose another -o", path.display()),
+            Error::Occupied { path, content } => {
+                format!("{} already contains {content}; choose another -o", path.display())
+            }
             Error::OtherValues { path, first, n } => format!(
                 "{} contains {n} finished cells of other values (for example {first}); add their values to --vary, or choose \
                  another -o",
@@ -120,7 +128,7 @@ impl Exit {
             _ if !made.summary.succeeded() && made.summary.unsent < made.summary.total_requests => Self::Failed,
             true if made.passed() => Self::Done,
             true if !made.is_undecided() => Self::Failed,
-            _ => Self::Doubtful,
+            _ => Self::Invalid,
         }
     }
 }

@@ -17,20 +17,20 @@ use crate::output::{json, out, status};
 
 const EXAMPLES: &str = "\
 Examples:
-  offered import plan.jmx                          print the workload
-  offered import plan.jmx -o shop.toml             then: offered run shop.toml --dry-run
+  offered import plan.jmx                        print the workload
+  offered import plan.jmx -o shop.toml
   offered import plan.jmx --group Buyers -o buyers.toml
-  offered import plan.jmx -o 'shop-{group}.toml'   one workload per thread group
-  offered import plan.jmx --property users=50      as jmeter -Jusers=50
-  offered import visit.har                         a browser's recording
-  offered import api.yaml -o api.toml              a sketch from an OpenAPI document
-  offered import shop.postman_collection.json      one flow per folder
-  pbpaste | offered import -                       curl commands from the clipboard
-  offered import load.sh                           a pgbench command with its scripts
+  offered import plan.jmx -o 'shop-{group}.toml' one workload per thread group
+  offered import plan.jmx --property users=50    as jmeter -Jusers=50
+  offered import visit.har                       a browser's recording
+  offered import api.yaml -o api.toml            a sketch from OpenAPI
+  offered import shop.postman_collection.json    one flow per folder
+  pbpaste | offered import -                     curl commands (clipboard)
+  offered import load.sh                         a pgbench command
   offered import bank.sql --set PGHOST=127.0.0.1 --set PGUSER=me
 
-The content of a file decides its format, not its name. Comments at the top of the
-workload list what was not translated, with the line in the source.
+The content of a file decides its format, not its name. Comments at the top of
+the workload list what was not translated, with the line in the source.
 
 Exit codes: 0 done; 1 could not write; 2 wrong input.";
 

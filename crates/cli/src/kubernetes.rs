@@ -36,8 +36,8 @@ A run in a bucket can be read from anywhere: offered verify s3://bucket/run7
 The Secret with the credentials of the bucket:
   kubectl create secret generic aws --from-literal=AWS_ACCESS_KEY_ID=...
 
-Exit codes: 0 done; 1 could not continue; 2 wrong input; with --run also 3 the run
-is invalid and 99 a threshold failed.";
+Exit codes: 0 done; 1 could not continue; 2 wrong input; with --run also 3 the
+run is invalid and 99 a threshold failed.";
 
 /// Print Kubernetes manifests that run a workload with many workers, or run them
 #[derive(clap::Args)]
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     /// Service account of the workers [default: the namespace's]
     #[arg(long, value_name = "NAME")]
     service_account: Option<String>,
-    /// Name of the Job and the run's directory [default: the workload file, with --run and the time]
+    /// Name of the Job and of the run's directory [default: the workload file]
     #[arg(long)]
     name: Option<String>,
     /// Container image with `offered`, built from the Dockerfile
@@ -145,7 +145,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         deadline: args.deadline,
     };
     let manifests = settings.manifests(&args.workload).map_err(refusal)?;
-    manifests.warnings.iter().for_each(|doubt| status!("warning: {}", of_doubt(doubt)));
+    manifests.warnings.iter().for_each(|doubt| status!("warning: {}", warning_text(doubt)));
     if let Some(wanted) = wanted(&manifests, &settings.secret) {
         status!("note: {wanted}");
     }
@@ -212,8 +212,8 @@ fn refusal(error: Error) -> Failure {
     Failure::input(format!("{flag}{error}"))
 }
 
-fn of_doubt(warning: &Warning) -> String {
-    match doubt {
+fn warning_text(warning: &Warning) -> String {
+    match warning {
         Warning::LoopbackTarget { url } => {
             format!("{url} is the worker's own pod; use the address of a Service as target")
         }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use comparison::Discipline;
-use offered_base::{Nanos, Wrong};
+use offered_base::{InvalidValue, Nanos};
 use offered_experiment::log_models;
 use offered_logs::document::{LogAnalysis, Messages, ModelComparison};
 use offered_logs::{
@@ -30,7 +30,7 @@ Examples:
   offered logs 'logs/access.log*' --pages-only --no-robots --status 2xx,3xx
   offered logs access.log --session-timeout auto --json
   A log format of nginx
-    offered logs access.log --input-format '$remote_addr [$time_iso8601] \"$request\"'
+    offered logs a.log --input-format '$remote_addr [$time_iso8601] \"$request\"'
   A workload that behaves like the site
     offered logs access.log --workload site.toml
   The recorded requests, for [arrivals] replay = { trace = \"day.trace\" }
@@ -38,8 +38,8 @@ Examples:
   Jobs of a parallel machine, with their work
     offered logs machine.swf.gz --trace jobs.trace
 
-Formats: common, combined, vhost, squid, w3c, cloudfront, elb, haproxy, envoy, s3,
-uwsgi, json, swf, worldcup.
+Formats: common, combined, vhost, squid, w3c, cloudfront, elb, haproxy, envoy,
+s3, uwsgi, json, swf, worldcup.
 
 Exit codes: 0 done; 1 could not continue; 2 wrong input.";
 
@@ -248,7 +248,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// Simulates the three system models; shows a status line on a terminal.
-fn compared(args: &Args, found: &Findings) -> Result<ModelComparison, Wrong> {
+fn compared(args: &Args, found: &Findings) -> Result<ModelComparison, InvalidValue> {
     let shown = !args.quiet && std::io::stderr().is_terminal();
     if shown {
         status!(no newline: "comparing the three system models (skip with --no-compare) ...");

@@ -18,7 +18,7 @@ static COPIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 pub(crate) fn here(at: &Path) -> Result<LocalRun, Failure> {
     // Signals are handled from the first copy on.
     let mut registered = Ok(());
-    let here = LocalRun::of(at, &mut |copied| {
+    let here = LocalRun::open(at, &mut |copied| {
         status!("{}", messages::copied(&copied));
         registered = delete_on_signal(copied.folder);
     })?;

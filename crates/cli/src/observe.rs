@@ -22,7 +22,8 @@ Examples:
   The same, and answer clock queries of the run
     offered observe -o db.parquet --listen 0.0.0.0:7799
   One service, one process
-    offered observe -o web.parquet --cgroup /sys/fs/cgroup/system.slice/nginx.service
+    offered observe -o web.parquet \\
+      --cgroup /sys/fs/cgroup/system.slice/db.service
     offered observe -o db.parquet --pid 4242 --interval 1s -d 10m
   Then show it in the report of the run
     offered report runs/1 --host db.parquet -o report.html

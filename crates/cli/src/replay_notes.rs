@@ -10,12 +10,12 @@ pub(crate) fn note(workload: &Workload) {
     if replay.trace().is_spread() {
         status!(
             "note: the trace has timestamps in whole seconds; the requests of a second are spread over it \
-             (stamps = \"as-recorded\" sends them together)"
+             (timestamps = \"as-recorded\" sends them together)"
         );
     } else if replay.trace().has_whole_seconds() {
         status!(
             "note: the trace has timestamps in whole seconds; the requests of a second are sent together \
-             (stamps = \"as-recorded\"), burstier than they were"
+             (timestamps = \"as-recorded\"), burstier than they were"
         );
     }
 }

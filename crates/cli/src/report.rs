@@ -26,7 +26,8 @@ Examples:
     offered report runs/25 runs/50 runs/75 -o all.html
   The curves of a sweep; a web site from its logs
     offered report sweeps/1 -o curves.html
-    offered logs access.log --json > site.json && offered report site.json -o s.html
+    offered logs access.log --json > site.json
+    offered report site.json -o site.html
   Every chart as an SVG file; every number as JSON
     offered report runs/1 --svg charts
     offered report runs/1 --json
@@ -153,8 +154,8 @@ pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
 /// The run in a file or directory, with its verdict.
 fn of_file(args: &Args, path: &Path, here: &LocalRun) -> Result<Run, Failure> {
     let terms = args.window.of(VerifyOptions {
-        by_threads: ThreadAnalysis::IfFew,
-        with_twin: TwinComparison::IfMeasured,
+        by_threads: ThreadAnalysis::IfFewSessions,
+        twin: TwinComparison::IfMeasured,
         hosts: args.hosts.host.clone(),
         ..args.expected.terms()?
     });

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_base::time::span;
 use offered_base::{Nanos, Share};
-use offered_distributions::Law;
-use offered_events::{Offset, RunId};
+use offered_distributions::Distribution;
+use offered_events::{ClockOffset, RunId};
 use offered_experiment::{FinishedRun, LiveView, PilotRuns, PreparedRun, RunPlan, SharedDirectory};
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
@@ -35,7 +35,7 @@ Examples:
   Open: 1000 requests/s for 10 s, whatever the server does
     offered run http://127.0.0.1:8080/ --open 1000/s --duration 10s
   Open, burstier than Poisson, recorded in a directory
-    offered run http://127.0.0.1:8080/ --open 200/s --arrivals gamma:1.5 -o runs/1
+    offered run http://127.0.0.1:8080/ --open 50/s --arrivals gamma:1.5 -o runs/1
   Closed: 200 users who wait for the response and think
     offered run http://127.0.0.1:8080/ --closed 200 --think exponential:5s
   Closed: each user starts every 10 s if its previous response has arrived
@@ -112,7 +112,7 @@ pub(crate) struct Args {
     /// Run ID: {{run}} in the workload, and part of every uuid [default: a new one]
     #[arg(long, value_name = "ID")]
     run_id: Option<RunId>,
-    /// Shared directory or bucket URL (s3://, gs://, az://) where workers start together and record
+    /// Shared directory or URL (s3://, gs://, az://) where workers start together and record
     #[arg(long, value_name = "DIR|URL", conflicts_with_all = ["output", "start_at", "once"])]
     rendezvous: Option<PathBuf>,
     /// Number of workers, if neither --share nor the cluster's environment gives it
@@ -128,7 +128,7 @@ pub(crate) struct Args {
     once: once::OnceFlags,
     /// Send nothing: simulate on a virtual clock, with response times from this distribution
     #[arg(long, value_name = "DISTRIBUTION", num_args = 0..=1, default_missing_value = "constant:10ms")]
-    dry_run: Option<Law>,
+    dry_run: Option<Distribution>,
     /// Serve a live page; its link is printed on stderr [default address: 127.0.0.1, a free port]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0", conflicts_with = "dry_run", value_parser = live_page::address)]
     ui: Option<SocketAddr>,
@@ -264,8 +264,8 @@ fn finish(quiet: bool, made: &mut FinishedRun, abort: &Arc<AtomicBool>) -> Resul
         return Ok(Exit::WriteLoss);
     }
     match &made.stats.halted {
-        Some(Halted { why, end: End::Error }) => Err(Failure::stopped(why)),
-        Some(Halted { why, end: End::WriteLoss }) => {
+        Some(Halted { reason: why, end: End::Error }) => Err(Failure::stopped(why)),
+        Some(Halted { reason: why, end: End::WriteLoss }) => {
             status!("error: stopped (on_disk_full): {}", sanitized(why));
             Ok(Exit::WriteLoss)
         }
@@ -347,15 +347,15 @@ fn waiting(quiet: bool, share: Share, missing: &[u64]) {
 }
 
 /// A note about a clock that differs from worker 1's, or could not be compared.
-fn clock_note(share: Share, ahead: Option<Offset>) -> Option<String> {
+fn clock_note(share: Share, ahead: Option<ClockOffset>) -> Option<String> {
     match ahead {
         None if share.index() == 0 => None,
         None => Some(
             "worker 1 does not answer clock queries (UDP); this machine's clock is assumed to be correct".to_owned(),
         ),
-        Some(Offset { ahead_ns, bound_ns, .. }) if ahead_ns.unsigned_abs() > bound_ns => {
+        Some(ClockOffset { offset_ns, bound_ns, .. }) if offset_ns.unsigned_abs() > bound_ns => {
             let (apart, side) =
-                (span(ahead_ns.unsigned_abs() as f64), if ahead_ns > 0 { "ahead of" } else { "behind" });
+                (span(offset_ns.unsigned_abs() as f64), if offset_ns > 0 { "ahead of" } else { "behind" });
             let bound = span(bound_ns as f64);
             Some(format!(
                 "this machine's clock is {apart} {side} worker 1's (± {bound}); the run starts by worker 1's clock"

@@ -142,7 +142,8 @@ fn served(path: &Path) -> Result<Served, Failure> {
     let by_path = of_own || (modelled.discipline().by_class() && workload.requests().len() > 1);
     let routes = if by_path { Routes::new(&workload) } else { Ok(Routes::default()) };
     let works = workload.works();
-    let means = (0..workload.requests().len() as u16).filter_map(|label| works.law(label).map(Distribution::mean));
+    let means =
+        (0..workload.requests().len() as u16).filter_map(|label| works.distribution(label).map(Distribution::mean));
     Ok(Served {
         modelled,
         seed: workload.seed(),

@@ -52,14 +52,14 @@ pub(crate) struct Args {
 }
 
 const AFTER: &str = "\
-Fields to vary: load, discipline, scv, users, think, session_length, rate, or any
-other by its path in the file (server.servers, request.0.weight).
-Values: a list (fcfs,ps,srpt) or a range with a step (0.1..0.95:0.05).
+Fields to vary: load, discipline, scv, users, think, session_length, rate, or
+any other by its path in the file (server.servers, request.0.weight). Values: a
+list (fcfs,ps,srpt) or a range with a step (0.1..0.95:0.05).
 
-Disciplines: fcfs, lcfs, lcfs-preemptive, ps, ps:16 (at most 16 in service), srpt,
-sjf, psjf, ljf, pljf, sejf, pesjf, lejf, peljf (by the mean of the class; sejf:0.5
-by a size estimate with noise of scv 0.5), priority, priority-preemptive, fb,
-rr:10ms, infinite.
+Disciplines: fcfs, lcfs, lcfs-preemptive, ps, ps:16 (at most 16 in service),
+srpt, sjf, psjf, ljf, pljf, sejf, pesjf, lejf, peljf (by the mean of the class;
+sejf:0.5 by a size estimate with noise of scv 0.5), priority,
+priority-preemptive, fb, rr:10ms, infinite.
 
 Service times can come from a Standard Workload Format log:
 service = { empirical = \"log.swf.gz\" }

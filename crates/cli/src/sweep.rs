@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use offered_base::Share;
-use offered_experiment::sweep::{Measured, Sweep, SweepOutcome, replace};
+use offered_experiment::sweep::{MeasuredCell, Sweep, SweepOutcome, replace};
 use offered_experiment::{SharedDirectory, VariedField};
 use offered_workload::Objective;
 
@@ -39,7 +39,8 @@ Examples:
   Each rate three times
     offered sweep w.toml --vary rate=50,100 --vary seed=1,2,3 -o sweeps/5
   Worker 2 of 8 runs every eighth cell
-    offered sweep w.toml --vary users=25..500:25 --rendezvous /shared/6 --share 2/8
+    offered sweep w.toml --vary users=25..500:25 --rendezvous /shared/6 \\
+      --share 2/8
 
 Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 a cell is invalid.";
 
@@ -109,14 +110,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         object_store::delete_on_signal(copy)?;
     }
     let swept = match sweep.run(&stop, &mut Stderr { quiet: args.quiet }) {
-        Ok(SweepOutcome::Whole(swept)) => swept,
+        Ok(SweepOutcome::Complete(swept)) => swept,
         Err(why) => {
             if why.leaves_recording() {
                 at.keep();
             }
             return Err(why.into());
         }
-        Ok(SweepOutcome::Part { missing }) => {
+        Ok(SweepOutcome::Incomplete { missing }) => {
             let (s, are) = if missing == 1 { ("", "is") } else { ("s", "are") };
             status!("worker {share} has finished its cells; {missing} cell{s} of other workers {are} not finished");
             return Ok(Exit::Done);
@@ -126,14 +127,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.json {
         json(&swept.document);
     } else {
-        out!(no newline: "{}", table::page(&swept.cells, args.slo.as_ref(), &swept.kept));
+        out!(no newline: "{}", table::page(&swept.cells, args.slo.as_ref(), &swept.limits));
         out!("\nrecorded in {}", at.name());
     }
     Ok(if swept.is_valid() { Exit::Done } else { Exit::Invalid })
 }
 
 /// Writes cells.csv and cells.parquet, replacing earlier ones.
-fn write(at: &SharedDirectory, cells: &[Measured]) -> Result<(), Failure> {
+fn write(at: &SharedDirectory, cells: &[MeasuredCell]) -> Result<(), Failure> {
     let (columns, out) = (table::columns(cells), at.path());
     replace(&out.join("cells.csv"), |path| csv::write(path, &columns))?;
     replace(&out.join("cells.parquet"), |path| offered_store::write_table(path, &columns).map_err(Failure::stopped))?;

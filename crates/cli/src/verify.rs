@@ -115,7 +115,7 @@ impl WindowFlags {
             skip_last: self.skip_last,
             take: self.take,
             failures: if self.failures == "drop" { Failures::Drop } else { Failures::Keep },
-            by_threads: if self.by_threads { ThreadAnalysis::Yes } else { terms.by_threads },
+            by_threads: if self.by_threads { ThreadAnalysis::On } else { terms.by_threads },
             ..terms
         }
     }
@@ -162,7 +162,7 @@ fn each(args: &Args) -> Result<Vec<Verdict>, Failure> {
     let terms = args.terms()?;
     let verdict = |path: &PathBuf| {
         let options = args.source.options(path)?;
-        args.write_files(terms.judge(&object_store::run(path)?, &options, input_file::broken)?)
+        args.write_files(terms.verify(&object_store::run(path)?, &options, input_file::broken)?)
     };
     args.files.iter().map(verdict).collect()
 }
@@ -172,25 +172,25 @@ fn merged(args: &Args) -> Result<Verdict, Failure> {
     args.files.iter().try_for_each(|path| args.source.options(path).map(drop))?;
     let options = args.source.options(&args.files[0])?;
     let runs = args.files.iter().map(|path| object_store::run(path)).collect::<Result<Vec<_>, _>>()?;
-    args.write_files(args.terms()?.judge_merged(&runs, &options, input_file::broken)?)
+    args.write_files(args.terms()?.verify_merged(&runs, &options, input_file::broken)?)
 }
 
 impl Args {
     fn terms(&self) -> Result<VerifyOptions, Failure> {
         let terms = self.window.of(self.expected.terms()?);
-        let strict = self.strict && terms.effect_tolerance.is_none();
+        let strict = self.strict && terms.generator_error_tolerance.is_none();
         Ok(VerifyOptions {
-            effect_tolerance: if strict { Some(0.0) } else { terms.effect_tolerance },
-            with_twin: if self.twin { TwinComparison::Yes } else { TwinComparison::No },
+            generator_error_tolerance: if strict { Some(0.0) } else { terms.generator_error_tolerance },
+            twin: if self.twin { TwinComparison::On } else { TwinComparison::Off },
             hosts: self.hosts.host.clone(),
             ..terms
         })
     }
 
     /// Writes the additional files (`--csv`, `--gaps`) and returns the verdict.
-    fn write_files(&self, VerifiedRun { recording, ask, verdict, .. }: VerifiedRun) -> Result<Verdict, Failure> {
+    fn write_files(&self, VerifiedRun { recording, criteria, verdict, .. }: VerifiedRun) -> Result<Verdict, Failure> {
         self.window.check(&verdict)?;
-        self.files_out.toolkit().write(&recording, &ask, &verdict)?;
+        self.files_out.toolkit().write(&recording, &criteria, &verdict)?;
         Ok(verdict)
     }
 }

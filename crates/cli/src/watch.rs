@@ -8,7 +8,7 @@ use offered_experiment::{LiveView, LocalRun, RunWatcher, ThreadAnalysis, VerifyO
 use offered_io::Clock;
 use offered_report::{Report, Run};
 use offered_store::ReadOptions;
-use offered_watch::{Page, Phase, Pulse};
+use offered_watch::{LivePage, Phase, Snapshot};
 
 use crate::exit::{Exit, Failure};
 use crate::output::out;
@@ -57,18 +57,18 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut views = views(args.quiet);
     views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn LiveView>));
     if let Some(metrics) = &metrics {
-        watching.keep_totals();
+        watching.enable_totals();
         views.push(Box::new(metrics.feed()));
     }
     let clock = Clock::start();
     let last = loop {
         let looked = clock.now();
-        let pulse = watching.pulse()?;
+        let snapshot = watching.snapshot()?;
         for view in &mut views {
-            view.show(&pulse);
+            view.show(&snapshot);
         }
-        if pulse.phase == Phase::Ended {
-            break pulse;
+        if snapshot.phase == Phase::Ended {
+            break snapshot;
         }
         clock.sleep_until(looked + INTERVAL);
     };
@@ -83,10 +83,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// The last lines about a run that has ended.
-fn summary(last: &Pulse, args: &Args) -> String {
-    let Pulse { launched, unsent, time_s, .. } = last;
+fn summary(last: &Snapshot, args: &Args) -> String {
+    let Snapshot { requests: launched, unsent, time_s, .. } = last;
     let workers: String =
-        last.workers.iter().map(|worker| format!("  {}: {}\n", worker.name, worker.words())).collect();
+        last.workers.iter().map(|worker| format!("  {}: {}\n", worker.name, worker.state_text())).collect();
     let run = args.run.display();
     format!(
         "the run has ended after {time_s:.0} s: {launched} requests, {unsent} of them not sent\n{workers}next: offered verify {run}"
@@ -94,8 +94,8 @@ fn summary(last: &Pulse, args: &Args) -> String {
 }
 
 /// Replaces the live page by the report of the run.
-fn end(page: Page, run: &LocalRun) -> Result<(), Failure> {
-    let terms = VerifyOptions { by_threads: ThreadAnalysis::IfFew, ..VerifyOptions::default() };
+fn end(page: LivePage, run: &LocalRun) -> Result<(), Failure> {
+    let terms = VerifyOptions { by_threads: ThreadAnalysis::IfFewSessions, ..VerifyOptions::default() };
     let run = Run::judged(run, &ReadOptions::default(), &terms, input_file::broken)?;
     page.end(report::page(&Report::new(vec![run]))?);
     Ok(())

@@ -113,7 +113,7 @@ pub enum Style {
     /// A second measured quantity.
     Second,
     /// Scheduled values.
-    Meant,
+    Scheduled,
     /// Theoretical values.
     Theory,
     /// Failures.
@@ -121,7 +121,7 @@ pub enum Style {
     /// One of several similar series, by its number.
     Nth(usize),
     /// Published values of the series with this number: open circles.
-    Printed(usize),
+    Published(usize),
 }
 
 /// The data of a series. Coordinates are in the units of the axes, before any logarithm.

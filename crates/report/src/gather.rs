@@ -26,9 +26,9 @@ impl Run {
         terms: &VerifyOptions,
         broken: BadLineHandler,
     ) -> Result<Self, Error> {
-        let VerifiedRun { recording, ask, verdict, own } = terms.judge(at, options, broken)?;
-        let chart_data = ChartData::of(&recording, &ask, &verdict.window)?;
-        let mut run = Self::new(ask.path, verdict, chart_data);
+        let VerifiedRun { recording, criteria, verdict, run: own } = terms.verify(at, options, broken)?;
+        let chart_data = ChartData::of(&recording, &criteria, &verdict.window)?;
+        let mut run = Self::new(criteria.path, verdict, chart_data);
         run.test_setup.started_at = first_request(&recording);
         if let Some(RecordedRun { workload, record, .. }) = own {
             let workload = workload?;

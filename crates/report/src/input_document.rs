@@ -7,7 +7,7 @@ use std::path::Path;
 use offered_events::document::{Document as _, schema};
 use offered_experiment::Error;
 use offered_experiment::document::sweep::Document as Sweep;
-use offered_logs::document::Document as Site;
+use offered_logs::document::LogAnalysis as Site;
 
 /// A JSON document other than a run.
 pub enum InputDocument {

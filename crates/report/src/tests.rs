@@ -133,6 +133,7 @@ fn failures_come_first() {
         value: Some(0.3),
         result,
         possible_range: None,
+        not_checked_reason: None,
     };
     let mut run = run("r", 20.0);
     assert_eq!(run.verdict.validity, Validity::Valid, "{}", run.verdict.reason);

@@ -271,8 +271,8 @@ fn beside(out: &Path) -> PathBuf {
 
 /// Verifies the fetched run, prints the verdict and its thresholds.
 fn verify_run(out: &Path) -> Result<Exit, Failure> {
-    let VerifiedRun { recording, verdict, own, .. } =
-        VerifyOptions::default().judge(&object_store::here(out)?, &ReadOptions::default(), input_file::broken)?;
+    let VerifiedRun { recording, verdict, run: own, .. } =
+        VerifyOptions::default().verify(&object_store::here(out)?, &ReadOptions::default(), input_file::broken)?;
     out!(no newline: "{}", Text { verdict: &verdict, details: false });
     let thresholds = match own {
         Some(RecordedRun { workload, .. }) => {

@@ -33,7 +33,7 @@ impl FromStr for Class {
             name: name.to_owned(),
             users: users(population)?,
             think: time(think)?,
-            demands: demands.split(',').map(duration).collect::<Result<_, _>>()?,
+            demands: demands.split(',').map(time).collect::<Result<_, _>>()?,
         }))
     }
 }

@@ -267,7 +267,8 @@ impl OutputFile<'_> {
             let url = self.args.url.clone().ok_or_else(|| {
                 Failure::input("no target: add --url http://127.0.0.1:8080/, or a workload file with a [target]")
             })?;
-            let users = Sessions::Closed(Closed::new(self.emulation.users, Distribution::constant(self.emulation.think)?)?);
+            let users =
+                Sessions::Closed(Closed::new(self.emulation.users, Distribution::constant(self.emulation.think)?)?);
             return Ok(Workload::new(Draft {
                 requests: vec![Request::get(&url.path)],
                 target: Some(Target::new(url)),

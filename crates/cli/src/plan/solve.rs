@@ -93,7 +93,7 @@ fn print(analysis: &Analysis) {
         }
         line("in system Q", number(metrics.in_system));
         line("utilisation U", number(metrics.utilisation));
-        if let Some(of) = metrics.requests {
+        if let Some(of) = metrics.request_stream {
             let [cov, lag, dispersion] = [of.cov, of.lag1, of.dispersion].map(number);
             line("requests", format!("CoV {cov} of gaps, {lag} lag-1 correlation, {dispersion} dispersion of counts"));
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use offered_events::{Exchange, Said};
+use offered_events::{Exchange, Message};
 
 use crate::table::sanitized;
 use offered_report::format::number;
@@ -41,13 +41,13 @@ impl fmt::Display for ExchangeText<'_> {
             write!(f, ", {} ms{}", number(service), if e.reused { "" } else { " with a new connection" })?;
         }
         writeln!(f)?;
-        if let Some(why) = &e.why {
+        if let Some(why) = &e.reason {
             writeln!(f, "   reason: {}", sanitized(why))?;
         }
-        if let Some(asked) = &e.asked {
+        if let Some(asked) = &e.sent {
             self.write_message(f, '>', asked)?;
         }
-        if let Some(answered) = &e.answered {
+        if let Some(answered) = &e.received {
             self.write_message(f, '<', answered)?;
         }
         for (name, value) in &e.extracted {
@@ -63,7 +63,7 @@ impl fmt::Display for ExchangeText<'_> {
                 f,
                 "   check failed: {}\n      expected: {}\n      found:    {found}",
                 sanitized(&failed.check),
-                sanitized(&failed.wanted)
+                sanitized(&failed.expected)
             )?;
         }
         Ok(())
@@ -71,7 +71,7 @@ impl fmt::Display for ExchangeText<'_> {
 }
 
 impl ExchangeText<'_> {
-    fn write_message(&self, f: &mut fmt::Formatter<'_>, side: char, message: &Said) -> fmt::Result {
+    fn write_message(&self, f: &mut fmt::Formatter<'_>, side: char, message: &Message) -> fmt::Result {
         let lines = |most: usize| if self.whole { usize::MAX } else { most };
         for line in message.head.iter().take(lines(HEAD)) {
             writeln!(f, "{side} {}", self.line(line))?;
@@ -86,7 +86,7 @@ impl ExchangeText<'_> {
                 writeln!(f, "{side}")?;
                 // Long lines are broken, so that a document without line breaks is visible.
                 let wrapped = body.lines().flat_map(wrapped);
-                let mut left_out = message.cut;
+                let mut left_out = message.truncated;
                 for (number, line) in wrapped.enumerate() {
                     if number >= lines(BODY) {
                         left_out = true;
@@ -124,7 +124,7 @@ fn wrapped(line: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_events::Failed;
+    use offered_events::FailedCheck;
 
     fn exchange() -> Exchange {
         Exchange {
@@ -132,19 +132,19 @@ mod tests {
             step: 1,
             outcome: "check_failed".to_owned(),
             status: 200,
-            why: Some("signed in".to_owned()),
+            reason: Some("signed in".to_owned()),
             service_ms: Some(1.5),
-            asked: Some(Said { head: vec!["GET / HTTP/1.1".to_owned()], ..Said::default() }),
-            answered: Some(Said {
+            sent: Some(Message { head: vec!["GET / HTTP/1.1".to_owned()], ..Message::default() }),
+            received: Some(Message {
                 head: (0..20).map(|n| format!("X-{n}: a")).collect(),
                 body: Some(format!("{}\n{}\u{1b}[31m", "x".repeat(200), "line\n".repeat(30))),
                 bytes: 9000,
-                cut: true,
+                truncated: true,
             }),
             extracted: vec![("token".to_owned(), Some("t\u{7}".to_owned())), ("id".to_owned(), None)],
-            failed: Some(Failed {
+            failed: Some(FailedCheck {
                 check: "signed in".to_owned(),
-                wanted: "the body contains `hi`".to_owned(),
+                expected: "the body contains `hi`".to_owned(),
                 found: None,
             }),
             ..Exchange::default()

@@ -126,7 +126,7 @@ impl WorkloadFlags {
         }
         self.edit(&mut document, file.is_some(), shared)?;
         let input = self.input(document.to_string());
-        input.located(&input.text).map_err(|mistake| {
+        input.parse_with_files(&input.text).map_err(|mistake| {
             // Edits move lines: report a mistake in the file at its own line.
             let own =
                 given.as_ref().and_then(|given| Workload::parse(given, &self.target, &input_file::beside(file)).err());

@@ -8,7 +8,7 @@ use offered_base::Share;
 use offered_experiment::FinishedRun;
 use offered_report::format::number;
 use offered_schedule::Sessions;
-use offered_watch::Page;
+use offered_watch::LivePage;
 use offered_workload::Workload;
 
 use super::text::model;
@@ -37,9 +37,9 @@ pub(crate) fn serve(
     workload: &Workload,
     share: Share,
     stop: Option<Arc<AtomicBool>>,
-) -> Result<Page, Failure> {
+) -> Result<LivePage, Failure> {
     let (about, can_stop) = (description(workload, share), stop.is_some());
-    let page = Page::serve(address, about, stop).map_err(|error| {
+    let page = LivePage::serve(address, about, stop).map_err(|error| {
         Failure::input(format!("cannot serve the live page at {address}: {error}; choose another --ui"))
     })?;
     if !address.ip().is_loopback() {
@@ -53,7 +53,7 @@ pub(crate) fn serve(
 }
 
 /// Replaces the live page by the report. An error is only a warning: the result is already printed.
-pub(crate) fn end(page: Page, made: &FinishedRun, workload: &Workload) {
+pub(crate) fn end(page: LivePage, made: &FinishedRun, workload: &Workload) {
     match super::report_of(made, workload).and_then(|report| report::page(&report)) {
         Ok(report) => page.end(report),
         Err(Failure::Input(why) | Failure::Stopped(why)) => {

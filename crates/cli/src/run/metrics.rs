@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use offered_watch::Metrics;
+use offered_watch::MetricsServer;
 
 use super::live_page;
 use crate::exit::Failure;
@@ -18,8 +18,8 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Serves the metrics and prints their URL.
-pub(crate) fn serve(address: SocketAddr) -> Result<Metrics, Failure> {
-    let metrics = Metrics::serve(address).map_err(|error| {
+pub(crate) fn serve(address: SocketAddr) -> Result<MetricsServer, Failure> {
+    let metrics = MetricsServer::serve(address).map_err(|error| {
         Failure::input(format!("cannot serve metrics at {address}: {error}; choose another --metrics"))
     })?;
     if !address.ip().is_loopback() {
@@ -30,14 +30,14 @@ pub(crate) fn serve(address: SocketAddr) -> Result<Metrics, Failure> {
 }
 
 /// Ends serving. If there were scrapes, waits for the last one while `wanted` is true.
-pub(crate) fn end(metrics: Metrics, quiet: bool, wanted: impl Fn() -> bool) {
-    if !metrics.was_asked() {
+pub(crate) fn end(metrics: MetricsServer, quiet: bool, wanted: impl Fn() -> bool) {
+    if !metrics.was_scraped() {
         return metrics.end();
     }
     if !quiet {
         status!("note: waiting up to 15 s for the next scrape of the metrics");
     }
-    if !metrics.end_asked(wanted) && !quiet {
+    if !metrics.end_after_last_scrape(wanted) && !quiet {
         status!("note: the final metrics were not scraped");
     }
 }

@@ -6,8 +6,8 @@ use std::io::{Write, stderr};
 use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use offered_experiment::LiveView;
-use offered_verify::{CheckResult, Validity};
-use offered_watch::{At, Bar, Figures, Phase, Pulse, Response, Worker};
+use offered_verify::Validity;
+use offered_watch::{HistogramBin, LiveStats, LiveWorker, Phase, ResponsePercentiles, Snapshot, WorkerPhase};
 
 use crate::table::{Table, clipped, sanitized};
 use offered_report::format::{number, optional};
@@ -31,54 +31,55 @@ impl Block {
 }
 
 impl LiveView for Block {
-    fn show(&mut self, pulse: &Pulse) {
-        if pulse.phase == Phase::Ended {
+    fn show(&mut self, snapshot: &Snapshot) {
+        if snapshot.phase == Phase::Ended {
             self.bar.finish_and_clear();
             return;
         }
         self.bar.set_length(1000);
-        self.bar.set_position((pulse.progress() * 1e3) as u64);
-        let of = pulse.duration_s.map_or_else(String::new, |duration| format!(" of {} s", number(duration)));
-        self.bar.set_prefix(format!("{:.0} s{of}", pulse.time_s));
+        self.bar.set_position((snapshot.progress() * 1e3) as u64);
+        let of = snapshot.duration_s.map_or_else(String::new, |duration| format!(" of {} s", number(duration)));
+        self.bar.set_prefix(format!("{:.0} s{of}", snapshot.time_s));
         // One line for the bar and one for the cursor.
         let (rows, columns) = console::Term::stderr().size();
-        self.bar.set_message(block(pulse, usize::from(rows).saturating_sub(2), usize::from(columns)));
+        self.bar.set_message(block(snapshot, usize::from(rows).saturating_sub(2), usize::from(columns)));
     }
 }
 
 /// The lines under the bar, at most `rows`.
-fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
-    let validity = format!("{} so far", pulse.validity.name().to_uppercase());
-    let reason = fit(pulse.reason.clone(), columns.saturating_sub(validity.len() + 2));
-    let validity = match pulse.validity {
+fn block(snapshot: &Snapshot, rows: usize, columns: usize) -> String {
+    let validity = format!("{} so far", snapshot.validity.name().to_uppercase());
+    let reason = fit(snapshot.reason.clone(), columns.saturating_sub(validity.len() + 2));
+    let validity = match snapshot.validity {
         Validity::Valid => style(validity).green(),
         Validity::Invalid => style(validity).red(),
         Validity::ValidWithWarnings => style(validity).yellow(),
         Validity::NotChecked => style(validity),
     };
-    let overloaded = pulse.growth.filter(|growth| growth.outrun).map_or_else(String::new, |growth| {
+    let overloaded = snapshot.growth.filter(|growth| growth.overloaded).map_or_else(String::new, |growth| {
         let text = "OVERLOADED";
-        let details = format!(": {}, backlog grows {}/s", flow(&pulse.recent), number(growth.per_s));
+        let details = format!(": {}, backlog grows {}/s", flow(&snapshot.recent), number(growth.per_s));
         let details = fit(details, columns.saturating_sub(text.len()));
         format!("{}{details}\n", style(text).red().for_stderr())
     });
-    let Pulse { launched, in_flight, unsent, .. } = pulse;
-    let most = pulse.most.map_or_else(String::new, |most| format!(" of {most}"));
-    let counts = format!("sent {launched}{most}, in flight {in_flight}, not sent {unsent}; errors: {}", errors(pulse));
+    let Snapshot { requests, in_flight, unsent, .. } = snapshot;
+    let most = snapshot.max_requests.map_or_else(String::new, |most| format!(" of {most}"));
+    let counts =
+        format!("requests {requests}{most}, in flight {in_flight}, not sent {unsent}; errors: {}", errors(snapshot));
     let unkept =
-        unkept(pulse).map_or_else(String::new, |text| format!("{}\n", style(fit(text, columns)).red().for_stderr()));
+        unkept(snapshot).map_or_else(String::new, |text| format!("{}\n", style(fit(text, columns)).red().for_stderr()));
     let mut block = format!(
         "{}\n\n{}{}\n{}\n{}: {reason}\n{overloaded}{unkept}",
-        fit(phase(pulse), columns),
-        figures(pulse),
+        fit(phase(snapshot), columns),
+        figures(snapshot),
         fit(counts, columns),
-        cov(pulse),
+        cov(snapshot),
         validity.for_stderr()
     );
     let mut left = rows.saturating_sub(block.lines().count());
     let parts: [&dyn Fn(usize) -> String; 4] =
-        [&|left| workers(pulse, left), &|_| thresholds(pulse), &|left| requests(pulse, left), &|left| {
-            bars(pulse, left, columns)
+        [&|left| workers(snapshot, left), &|_| thresholds(snapshot), &|left| request_table(snapshot, left), &|left| {
+            bars(snapshot, left, columns)
         }];
     for part in parts {
         // A part is separated by a blank line, or omitted if it does not fit.
@@ -95,14 +96,14 @@ fn block(pulse: &Pulse, rows: usize, columns: usize) -> String {
 }
 
 /// The phase of the run, and why it stops.
-fn phase(pulse: &Pulse) -> String {
-    let why = pulse.broken.as_ref().map_or_else(String::new, |broken| format!(": {broken}"));
-    format!("{}{why}", pulse.phase.words())
+fn phase(snapshot: &Snapshot) -> String {
+    let why = snapshot.failed_threshold.as_ref().map_or_else(String::new, |broken| format!(": {broken}"));
+    format!("{}{why}", snapshot.phase.text())
 }
 
 /// That events cannot be written at present, and why.
-fn unkept(pulse: &Pulse) -> Option<String> {
-    pulse.unkept.as_ref().map(|error| format!("NOT RECORDED, retrying every second: {error}"))
+fn unkept(snapshot: &Snapshot) -> Option<String> {
+    snapshot.write_error.as_ref().map(|error| format!("NOT RECORDED, retrying every second: {error}"))
 }
 
 /// Cuts a line to `columns`: a wrapped line could not be erased.
@@ -114,11 +115,13 @@ fn fit(line: String, columns: usize) -> String {
 }
 
 /// Rates and times of the last seconds and of the whole measured time.
-fn figures(pulse: &Pulse) -> Table {
+fn figures(snapshot: &Snapshot) -> Table {
     let heads = ["", "target/s", "sent/s", "completed/s", "p50 ms", "p95 ms", "p99 ms", "lateness p99 us"];
     let mut table = Table::new(heads);
-    let without = Figures { response_ms: pulse.without_lateness_ms, ..Figures::default() };
-    for (name, figures) in [("last 10 s", &pulse.recent), ("so far", &pulse.so_far), ("without lateness", &without)] {
+    let without = LiveStats { response: snapshot.service, ..LiveStats::default() };
+    for (name, figures) in
+        [("last 10 s", &snapshot.recent), ("so far", &snapshot.so_far), ("without lateness", &without)]
+    {
         let [target, sent, completed, p50, p95, p99, late] = numbers(figures);
         table.row([name.to_owned(), target, sent, completed, p50, p95, p99, late]);
     }
@@ -126,91 +129,96 @@ fn figures(pulse: &Pulse) -> Table {
 }
 
 /// Target, sent and completed rate, response percentiles, p99 of lateness.
-fn numbers(figures: &Figures) -> [String; 7] {
-    let Figures { asked_per_s, sent_per_s, answered_per_s, response_ms: r, lateness_us: late } = figures;
+fn numbers(figures: &LiveStats) -> [String; 7] {
+    let LiveStats { target_rate_per_s, sent_rate_per_s, completed_rate_per_s, response: r, lateness: late } = figures;
     let r = r.as_ref();
     let all = [
-        *asked_per_s,
-        *sent_per_s,
-        *answered_per_s,
-        r.map(|r| r.p50),
-        r.map(|r| r.p95),
-        r.map(|r| r.p99),
-        late.as_ref().map(|late| late.p99),
+        *target_rate_per_s,
+        *sent_rate_per_s,
+        *completed_rate_per_s,
+        r.map(|r| r.p50_ms),
+        r.map(|r| r.p95_ms),
+        r.map(|r| r.p99_ms),
+        late.as_ref().map(|late| late.p99_us),
     ];
     all.map(optional)
 }
 
 /// `target 150/s, completed 92/s`.
-fn flow(figures: &Figures) -> String {
-    let completed = optional(figures.answered_per_s);
-    let target = figures.asked_per_s.map_or_else(String::new, |target| format!("target {}/s, ", number(target)));
+fn flow(figures: &LiveStats) -> String {
+    let completed = optional(figures.completed_rate_per_s);
+    let target = figures.target_rate_per_s.map_or_else(String::new, |target| format!("target {}/s, ", number(target)));
     format!("{target}completed {completed}/s")
 }
 
 /// A row per worker, as many as fit, those with problems first.
-fn workers(pulse: &Pulse, room: usize) -> String {
-    let mut rows: Vec<&Worker> = pulse.workers.iter().collect();
+fn workers(snapshot: &Snapshot, room: usize) -> String {
+    let mut rows: Vec<&LiveWorker> = snapshot.workers.iter().collect();
     rows.sort_by_key(|worker| !has_problem(worker));
     let mut table =
         Table::new(["worker", "", "requests", "not sent", "errors", "sent/s", "p50 ms", "p99 ms", "lateness p99 us"]);
     for worker in rows.iter().take(room.saturating_sub(2)) {
-        let [launched, unsent, errors] = [worker.launched, worker.unsent, worker.errors].map(|n| n.to_string());
-        let response = |of: fn(Response) -> f64| optional(worker.response_ms.map(of));
-        let late = optional(worker.lateness_us.map(|late| late.p99));
-        let (p50, p99) = (response(|r| r.p50), response(|r| r.p99));
-        let sent = optional(worker.sent_per_s);
-        table.row([clipped(&worker.name), worker.words(), launched, unsent, errors, sent, p50, p99, late]);
+        let [launched, unsent, errors] = [worker.requests, worker.unsent, worker.errors].map(|n| n.to_string());
+        let response = |of: fn(ResponsePercentiles) -> f64| optional(worker.response.map(of));
+        let late = optional(worker.lateness.map(|late| late.p99_us));
+        let (p50, p99) = (response(|r| r.p50_ms), response(|r| r.p99_ms));
+        let sent = optional(worker.sent_rate_per_s);
+        table.row([clipped(&worker.name), worker.state_text(), launched, unsent, errors, sent, p50, p99, late]);
     }
     if rows.is_empty() || room < 3 { String::new() } else { table.to_string() }
 }
 
 /// Whether the worker is silent or lost.
-fn has_problem(worker: &Worker) -> bool {
-    matches!(worker.at, At::Silent | At::Gone)
+fn has_problem(worker: &LiveWorker) -> bool {
+    matches!(worker.state, WorkerPhase::Silent | WorkerPhase::Lost)
 }
 
 /// The thresholds so far.
-fn thresholds(pulse: &Pulse) -> String {
+fn thresholds(snapshot: &Snapshot) -> String {
     let mut table = Table::new(["threshold", "so far", ""]);
-    for checked in &pulse.thresholds {
+    for checked in &snapshot.thresholds {
         table.row([clipped(&checked.threshold.to_string()), checked.value_text(), checked.result.name().to_owned()]);
     }
-    if pulse.thresholds.is_empty() { String::new() } else { table.to_string() }
+    if snapshot.thresholds.is_empty() { String::new() } else { table.to_string() }
 }
 
 /// A row per request, the most frequent first, as many as fit; empty for a single request.
-fn requests(pulse: &Pulse, room: usize) -> String {
-    let rows = pulse.requests.len().min(room.saturating_sub(2));
-    let Some((total, each)) = pulse.requests.split_last().filter(|_| rows > 1) else { return String::new() };
+fn request_table(snapshot: &Snapshot, room: usize) -> String {
+    let rows = snapshot.by_request.len().min(room.saturating_sub(2));
+    let Some((total, each)) = snapshot.by_request.split_last().filter(|_| rows > 1) else { return String::new() };
     let mut table = Table::new(["request", "ok", "failed", "p50 ms", "p95 ms", "p99 ms", "max ms"]);
     for request in each.iter().take(rows - 1).chain([total]) {
-        let [p50, p95, p99, max] = [|r: Response| r.p50, |r: Response| r.p95, |r: Response| r.p99, |r: Response| r.max]
-            .map(|of| optional(request.response_ms.map(of)));
+        let [p50, p95, p99, max] = [
+            request.response.map(|r| r.p50_ms),
+            request.response.map(|r| r.p95_ms),
+            request.response.map(|r| r.p99_ms),
+            request.response.map(|r| r.max_ms),
+        ]
+        .map(optional);
         table.row([clipped(&request.name), request.ok.to_string(), request.failed.to_string(), p50, p95, p99, max]);
     }
     table.to_string()
 }
 
 /// A histogram of the response times of the last seconds; neighbouring bins are joined to fit.
-fn bars(pulse: &Pulse, room: usize, columns: usize) -> String {
+fn bars(snapshot: &Snapshot, room: usize, columns: usize) -> String {
     // The blank line above and the heading.
     let lines = room.saturating_sub(2);
     if lines < 3 {
         return String::new();
     }
-    let together = pulse.bars.len().div_ceil(lines).max(1);
-    let bar = |bars: &[Bar]| Bar {
+    let together = snapshot.response_histogram.len().div_ceil(lines).max(1);
+    let bar = |bars: &[HistogramBin]| HistogramBin {
         from_ms: bars[0].from_ms,
         to_ms: bars[bars.len() - 1].to_ms,
-        n: bars.iter().map(|bar| bar.n).sum(),
+        count: bars.iter().map(|bar| bar.count).sum(),
     };
-    let bars: Vec<Bar> = pulse.bars.chunks(together).map(bar).collect();
-    let most = bars.iter().map(|bar| bar.n).max().unwrap_or(0);
+    let bars: Vec<HistogramBin> = snapshot.response_histogram.chunks(together).map(bar).collect();
+    let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0);
     let widest = columns.saturating_sub(28).min(60);
-    let line = |bar: &Bar| {
-        let width = (bar.n * widest as u64).div_ceil(most.max(1)) as usize;
-        format!("{:>8} ms {:>8}  {}\n", number(bar.to_ms), bar.n, "#".repeat(width))
+    let line = |bar: &HistogramBin| {
+        let width = (bar.count * widest as u64).div_ceil(most.max(1)) as usize;
+        format!("{:>8} ms {:>8}  {}\n", number(bar.to_ms), bar.count, "#".repeat(width))
     };
     match most {
         0 => String::new(),
@@ -218,19 +226,20 @@ fn bars(pulse: &Pulse, room: usize, columns: usize) -> String {
     }
 }
 
-fn errors(pulse: &Pulse) -> String {
-    let kinds: Vec<String> = pulse.errors().map(|(outcome, n)| format!("{n} {}", outcome.name())).collect();
+fn errors(snapshot: &Snapshot) -> String {
+    let kinds: Vec<String> = snapshot.errors().map(|(outcome, n)| format!("{n} {}", outcome.name())).collect();
     if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") }
 }
 
-fn cov(pulse: &Pulse) -> String {
+fn cov(snapshot: &Snapshot) -> String {
     let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), |number| format!("{number:.3}"));
-    let Pulse { cov, cov_low, cov_high, meant_cov, .. } = pulse;
-    if cov.is_none() {
+    let Snapshot { measured_cov, measured_cov_low, measured_cov_high, scheduled_cov, .. } = snapshot;
+    if measured_cov.is_none() {
         return "CoV of the gaps: too few requests".to_owned();
     }
-    let [cov, low, high, meant] = [cov, cov_low, cov_high, meant_cov].map(|n| number(*n));
-    format!("CoV of the gaps {cov} (95 %: {low} to {high}), expected {meant}")
+    let [cov, low, high, scheduled] =
+        [measured_cov, measured_cov_low, measured_cov_high, scheduled_cov].map(|n| number(*n));
+    format!("CoV of the gaps {cov} (95 %: {low} to {high}), scheduled {scheduled}")
 }
 
 /// A line every ten seconds, and a warning when events can no longer be written.
@@ -241,33 +250,33 @@ pub(crate) struct Lines {
 }
 
 impl LiveView for Lines {
-    fn show(&mut self, pulse: &Pulse) {
+    fn show(&mut self, snapshot: &Snapshot) {
         self.shown += 1;
-        if let Some(unkept) = unkept(pulse).filter(|_| !self.unkept) {
+        if let Some(unkept) = unkept(snapshot).filter(|_| !self.unkept) {
             let _ = writeln!(stderr(), "warning: {}", sanitized(&unkept));
         }
-        self.unkept = pulse.unkept.is_some();
-        if self.shown.is_multiple_of(10) && pulse.phase != Phase::Ended {
+        self.unkept = snapshot.write_error.is_some();
+        if self.shown.is_multiple_of(10) && snapshot.phase != Phase::Ended {
             // Ignore errors: stderr may be closed.
-            let _ = writeln!(stderr(), "{}", line(pulse));
+            let _ = writeln!(stderr(), "{}", line(snapshot));
         }
     }
 }
 
-fn line(pulse: &Pulse) -> String {
-    let [target, sent, completed, p50, p95, p99, late] = numbers(&pulse.recent);
-    let overloaded = if pulse.growth.is_some_and(|growth| growth.outrun) { ", overloaded" } else { "" };
-    let problems = pulse.workers.iter().filter(|worker| has_problem(worker));
-    let problems: String = problems.map(|worker| format!("; worker {} {}", worker.name, worker.words())).collect();
+fn line(snapshot: &Snapshot) -> String {
+    let [target, sent, completed, p50, p95, p99, late] = numbers(&snapshot.recent);
+    let overloaded = if snapshot.growth.is_some_and(|growth| growth.overloaded) { ", overloaded" } else { "" };
+    let problems = snapshot.workers.iter().filter(|worker| has_problem(worker));
+    let problems: String = problems.map(|worker| format!("; worker {} {}", worker.name, worker.state_text())).collect();
     format!(
         "{:.0} s: target {target}/s, sent {sent}/s, completed {completed}/s, in flight {}, response p50 {p50} p95 {p95} p99 {p99} ms, \
          lateness p99 {late} us, CoV {}, not sent {}, errors: {}; {} so far{overloaded}{problems}",
-        pulse.time_s,
-        pulse.in_flight,
-        pulse.cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.3}")),
-        pulse.unsent,
-        errors(pulse),
-        pulse.validity.name()
+        snapshot.time_s,
+        snapshot.in_flight,
+        snapshot.measured_cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.3}")),
+        snapshot.unsent,
+        errors(snapshot),
+        snapshot.validity.name()
     )
 }
 
@@ -276,49 +285,55 @@ mod tests {
     use super::*;
     use offered_events::Outcome;
     use offered_verify::{Pattern, ThresholdResult};
-    use offered_watch::{Growth, Lateness, Request};
+    use offered_watch::{Growth, LatenessPercentiles, LiveRequest};
 
     /// Long values everywhere.
-    fn pulse() -> Pulse {
-        let figures = Figures {
-            asked_per_s: Some(100_000.0),
-            sent_per_s: Some(99_873.2),
-            answered_per_s: Some(61_873.2),
-            response_ms: Some(Response { p50: 1234.5, p95: 12_345.6, p99: 30_000.1, max: 31_000.7 }),
-            lateness_us: Some(Lateness { p50: 12_345.0, p99: 1_234_567.0 }),
+    fn snapshot() -> Snapshot {
+        let figures = LiveStats {
+            target_rate_per_s: Some(100_000.0),
+            sent_rate_per_s: Some(99_873.2),
+            completed_rate_per_s: Some(61_873.2),
+            response: Some(ResponsePercentiles {
+                p50_ms: 1234.5,
+                p95_ms: 12_345.6,
+                p99_ms: 30_000.1,
+                max_ms: 31_000.7,
+            }),
+            lateness: Some(LatenessPercentiles { p50_us: 12_345.0, p99_us: 1_234_567.0 }),
         };
-        let request = |name: &str, ok| Request { name: name.into(), ok, failed: 7, response_ms: figures.response_ms };
-        Pulse {
+        let request = |name: &str, ok| LiveRequest { name: name.into(), ok, failed: 7, response: figures.response };
+        Snapshot {
             time_s: 12.004,
             duration_s: Some(1500.0),
-            most: None,
+            max_requests: None,
             phase: Phase::Draining,
             recent: figures,
-            so_far: Figures::default(),
-            without_lateness_ms: Some(Response { p50: 1222.2, p95: 12_222.2, p99: 28_765.4, max: 29_000.3 }),
-            launched: 123_456_789,
+            so_far: LiveStats::default(),
+            service: Some(ResponsePercentiles { p50_ms: 1222.2, p95_ms: 12_222.2, p99_ms: 28_765.4, max_ms: 29_000.3 }),
+            requests: 123_456_789,
             unsent: 12,
             in_flight: 1234,
-            requests: (0..20).map(|i| request(&format!("a request with a long name {i}"), 1_000_000 - i)).collect(),
+            by_request: (0..20).map(|i| request(&format!("a request with a long name {i}"), 1_000_000 - i)).collect(),
             workers: Vec::new(),
-            bars: (0u32..9)
-                .map(|i| Bar { from_ms: f64::from(i), to_ms: f64::from(i + 1), n: u64::from(i) * 1000 })
+            response_histogram: (0u32..9)
+                .map(|i| HistogramBin { from_ms: f64::from(i), to_ms: f64::from(i + 1), count: u64::from(i) * 1000 })
                 .collect(),
             thresholds: vec![ThresholdResult {
                 threshold: "p99 < 250ms".parse().unwrap(),
                 value: Some(30.0001),
                 result: CheckResult::Failed,
                 possible_range: None,
+                not_checked_reason: None,
             }],
-            broken: None,
-            unkept: None,
-            growth: Some(Growth { per_s: 38_000.0, outrun: true }),
+            failed_threshold: None,
+            write_error: None,
+            growth: Some(Growth { per_s: 38_000.0, overloaded: true }),
             outcomes: [(Outcome::Ok, 5), (Outcome::Timeout, 17), (Outcome::Unsent, 12)].into(),
             statuses: [(200, 5)].into(),
-            cov: Some(1.0034),
-            cov_low: Some(0.99),
-            cov_high: Some(1.02),
-            meant_cov: None,
+            measured_cov: Some(1.0034),
+            measured_cov_low: Some(0.99),
+            measured_cov_high: Some(1.02),
+            scheduled_cov: None,
             pattern: Pattern::Poisson,
             validity: Validity::Invalid,
             reason:
@@ -330,12 +345,12 @@ mod tests {
 
     #[test]
     fn the_block_fits_a_terminal_of_80_by_24() {
-        let large = block(&pulse(), 48, 200);
+        let large = block(&snapshot(), 48, 200);
         assert!(large.contains("a request with a long...   999999") && large.contains("#####"), "{large}");
         assert!(large.lines().count() <= 48);
         // The bar with the longest text.
         let bar = TEMPLATE.replace("{bar:14}", &"=".repeat(14)).replace("{prefix}", "86400 s of 86400 s");
-        assert!(bar.replace("{msg}", Phase::Draining.words()).len() < 80, "{bar}");
+        assert!(bar.replace("{msg}", Phase::Draining.text()).len() < 80, "{bar}");
         let kinds = [
             Outcome::Timeout,
             Outcome::Refused,
@@ -345,19 +360,19 @@ mod tests {
             Outcome::CheckFailed,
             Outcome::Unprocessed,
         ];
-        let failing = Pulse { outcomes: kinds.map(|kind| (kind, 100_000)).into(), ..pulse() };
+        let failing = Snapshot { outcomes: kinds.map(|kind| (kind, 100_000)).into(), ..snapshot() };
         let errors = block(&failing, 22, 80);
         assert!(errors.lines().all(|line| line.chars().count() <= 80), "{errors}");
-        let full = Pulse { unkept: Some("cannot write runs/1: No space left on device".into()), ..pulse() };
+        let full = Snapshot { write_error: Some("cannot write runs/1: No space left on device".into()), ..snapshot() };
         let message = "NOT RECORDED, retrying every second: cannot write runs/1: No space left on device\n";
         assert!(block(&full, 22, 80).contains(message), "{}", block(&full, 22, 80));
-        let block = block(&pulse(), 22, 80);
+        let block = block(&snapshot(), 22, 80);
         let wide: Vec<&str> = block.lines().filter(|line| line.chars().count() > 80).collect();
         assert!(wide.is_empty() && block.lines().count() <= 22, "{block}");
         for part in [
             "all launched, waiting",
             "in flight 1234, not sent 12; errors: 17 timeout",
-            "CoV of the gaps 1.003 (95 %: 0.990 to 1.020), expected -",
+            "CoV of the gaps 1.003 (95 %: 0.990 to 1.020), scheduled -",
             "INVALID so far: one request",
             "last 10 s      100000   99873      61873",
             "so far              -       -          -",
@@ -368,7 +383,7 @@ mod tests {
             assert!(block.contains(part), "{part}: {block}");
         }
         // Without requests and thresholds, the histogram fits, with joined bins.
-        let plain = Pulse { requests: Vec::new(), thresholds: Vec::new(), growth: None, ..pulse() };
+        let plain = Snapshot { by_request: Vec::new(), thresholds: Vec::new(), growth: None, ..snapshot() };
         let drawn = super::block(&plain, 17, 80);
         assert_eq!(drawn.lines().count(), 16, "{drawn}");
         let drawn: Vec<&str> =
@@ -381,7 +396,7 @@ mod tests {
     #[test]
     fn a_line_says_the_same() {
         assert_eq!(
-            line(&pulse()),
+            line(&snapshot()),
             "12 s: target 100000/s, sent 99873/s, completed 61873/s, in flight 1234, response p50 1234 p95 12346 p99 30000 ms, \
              lateness p99 1234567 us, CoV 1.003, not sent 12, errors: 17 timeout; invalid so far, overloaded"
         );

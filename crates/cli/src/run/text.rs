@@ -5,10 +5,11 @@ use std::fmt;
 
 use offered_events::RunId;
 use offered_experiment::{Millis, Summary};
+use offered_report::format::number;
 use offered_run::{End, Halted};
 use offered_schedule::Count;
 use offered_schedule::Sessions;
-use offered_verify::{CheckResult, NotCheckedReason, RequestStats, Stability, StabilityState, Validity, Verdict};
+use offered_verify::{RequestStats, StabilityState, Verdict};
 use offered_workload::Workload;
 
 use crate::messages;
@@ -58,7 +59,7 @@ impl fmt::Display for Text<'_> {
             wrapped(f, "warning: ", &warning.message, WIDTH)?;
             wrapped(f, "fix:     ", &messages::fix(warning), WIDTH)?;
         }
-        if let Some(out) = &s.out {
+        if let Some(out) = &s.directory {
             writeln!(f, "\nsaved       {out}        next: offered report {out} -o report.html")?;
         }
         Ok(())
@@ -70,17 +71,17 @@ impl Text<'_> {
     fn verdict_lines(&self) -> VerdictLines {
         let (s, mut lines) = (self.summary, VerdictLines::default());
         if !s.succeeded() {
-            lines.add("FAILED", format!("all {} requests failed{}", s.launched, self.most_frequent_failure()));
+            lines.add("FAILED", format!("all {} requests failed{}", s.total_requests, self.most_frequent_failure()));
         }
         lines.validity(s.validity, &self.verdict.reason, &s.warnings);
-        if let Some(Halted { why, end: End::Threshold }) = self.halted {
+        if let Some(Halted { reason: why, end: End::Threshold }) = self.halted {
             lines.add("STOPPED", format!("by a threshold: {why}"));
         }
         if let Some(failures) = s.requests.last().and_then(messages::failures).filter(|_| s.succeeded()) {
             lines.add("FAILURES", format!("{failures}{}", self.most_frequent_failure()));
         }
         lines.thresholds(&s.thresholds, s.is_valid());
-        lines.stability(s.stability.as_ref(), s.asked_rate_per_s);
+        lines.stability(s.stability.as_ref(), s.target_rate_per_s);
         lines
     }
 
@@ -88,7 +89,7 @@ impl Text<'_> {
     fn most_frequent_failure(&self) -> String {
         let mut kinds: BTreeMap<_, u64> = BTreeMap::new();
         for failure in &self.summary.failures {
-            *kinds.entry((&failure.outcome, failure.status, &failure.why)).or_default() += failure.n;
+            *kinds.entry((&failure.outcome, failure.status, &failure.reason)).or_default() += failure.n;
         }
         let all: u64 = kinds.values().sum();
         let Some(((outcome, status, why), n)) = kinds.into_iter().max_by_key(|(_, n)| *n) else { return String::new() };
@@ -105,14 +106,14 @@ impl Text<'_> {
     fn load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
         if let Some(set) = &s.set_load {
-            writeln!(f, "  set load   {}", set.in_words())?;
+            writeln!(f, "  set load   {}", set.text())?;
         }
         let model = model(self.workload);
         let target =
-            s.asked_rate_per_s.map_or_else(|| closed_target(self.workload), |rate| format!("{}/s", number(rate)));
+            s.target_rate_per_s.map_or_else(|| closed_target(self.workload), |rate| format!("{}/s", number(rate)));
         // Sent and completed rates of the same seconds.
-        let sent = s.stability.map(|keeps_up| keeps_up.sent_rate_per_s).or(s.offered_rate_per_s);
-        let (sent, completed) = (rate(sent), rate(s.answered_rate_per_s));
+        let sent = s.stability.map(|stability| stability.sent_rate_per_s).or(s.sent_rate_per_s);
+        let (sent, completed) = (rate(sent), rate(s.completed_rate_per_s));
         let ok = self.ok_and_failed_rates().unwrap_or_default();
         let run = self.run.map_or(String::new(), |run| format!(", run id {run}"));
         writeln!(
@@ -125,7 +126,7 @@ impl Text<'_> {
             Some(Count::Requests(n)) => format!("; at most {n} in all"),
             Some(Count::Sessions(n)) => format!("; at most {n} sessions in all"),
         };
-        writeln!(f, "  requests   {}, of them {} not sent{most}", s.launched, s.unsent)
+        writeln!(f, "  requests   {}, of them {} not sent{most}", s.total_requests, s.unsent)
     }
 
     /// Rates of successful and failed requests; `None` if none failed.
@@ -171,8 +172,8 @@ impl Text<'_> {
                 a.pattern.name(),
                 cov(a.scheduled_cov),
                 cov(a.measured_cov),
-                cov(a.cov_low),
-                cov(a.cov_high)
+                cov(a.measured_cov_low),
+                cov(a.measured_cov_high)
             )?,
             Some(of) => {
                 writeln!(
@@ -186,7 +187,7 @@ impl Text<'_> {
                     cov(of.cov_low),
                     cov(of.cov_high)
                 )?;
-                let (target, sent) = (rate(s.asked_rate_per_s), rate(s.offered_rate_per_s));
+                let (target, sent) = (rate(s.target_rate_per_s), rate(s.sent_rate_per_s));
                 writeln!(f, "  requests   target {target}, sent {sent}; CoV measured {}", cov(a.measured_cov))?;
             }
         }
@@ -216,7 +217,7 @@ impl Text<'_> {
             ("  response", &s.response_ms),
             ("  service", &s.service_ms),
             ("  handshake", &s.handshake_ms),
-            ("  connection wait", &s.waited_ms),
+            ("  connection wait", &s.connection_wait_ms),
         ] {
             if let Some(Millis { mean, sdev, p50, p90, p95, p99, p999, max, .. }) = times {
                 let numbers = [mean, sdev, p50, p90, p95, p99, p999, max].map(|n| number(*n));
@@ -243,7 +244,7 @@ impl Text<'_> {
         for failure in s.failures.iter().take(FAILURES) {
             let label = failure.label.as_deref().map_or(String::new(), |label| format!("{}: ", sanitized(label)));
             let status = failure.status.map_or(String::new(), |status| format!(" {status}"));
-            let why = failure.why.as_deref().map_or(String::new(), |error| format!(", {}", sanitized(error)));
+            let why = failure.reason.as_deref().map_or(String::new(), |error| format!(", {}", sanitized(error)));
             writeln!(f, "{:>10}   {label}{}{status}{why}", failure.n, failure.outcome)?;
         }
         let more: u64 = s.failures.iter().skip(FAILURES).map(|failure| failure.n).sum();
@@ -283,7 +284,7 @@ impl Text<'_> {
         let q = &self.summary.queue;
         let (Some(rate), Some(response), Some(concurrency)) = (q.rate_per_s, q.response_ms, q.concurrency) else {
             let overloaded =
-                self.summary.stability.is_some_and(|keeps_up| keeps_up.state == StabilityState::Overloaded);
+                self.summary.stability.is_some_and(|stability| stability.state == StabilityState::Overloaded);
             let why = if overloaded { "the system is overloaded" } else { "too few completed requests" };
             return writeln!(f, "  Little     Q = lambda R does not apply: {why}");
         };

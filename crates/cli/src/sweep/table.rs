@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use offered_experiment::sweep::{Figures, Interval, Kept, Measured};
+use offered_experiment::sweep::{Figures, Interval, MeasuredCell, ObjectiveLimit};
 use offered_store::{Cells, Column};
 use offered_verify::NotCheckedReason;
 use offered_workload::Objective;
@@ -19,7 +19,7 @@ fn cell(interval: Option<&Interval>) -> String {
 }
 
 /// A row per cell, and the largest values that meet the objective.
-pub(super) fn page(cells: &[Measured], objective: Option<&Objective>, kept: &[Kept]) -> String {
+pub(super) fn page(cells: &[MeasuredCell], objective: Option<&Objective>, kept: &[ObjectiveLimit]) -> String {
     let mut table = Table::new([
         "cell",
         "completed/s",
@@ -34,17 +34,17 @@ pub(super) fn page(cells: &[Measured], objective: Option<&Objective>, kept: &[Ke
         "stability",
         "validity",
     ]);
-    for Measured { point, figures: f, .. } in cells {
+    for MeasuredCell { point, figures: f, .. } in cells {
         let response = f.response_ms.as_ref();
         table.row([
             point.name(),
-            cell(f.throughput_per_s.as_ref()),
+            cell(f.completed_rate_per_s.as_ref()),
             cell(response.map(|r| &r.mean)),
             optional(response.map(|r| r.p50.value)),
             cell(response.map(|r| &r.p90)),
             cell(response.map(|r| &r.p99)),
             optional(f.errors_percent.map(|e| e.value)),
-            optional(f.arrivals_cov.map(|c| c.value)),
+            optional(f.measured_cov.map(|c| c.value)),
             optional(f.queue.rort),
             optional(f.lateness_us.map(|late| late.p99)),
             // A closed system cannot be overloaded.
@@ -58,7 +58,7 @@ pub(super) fn page(cells: &[Measured], objective: Option<&Objective>, kept: &[Ke
     if let (Some(objective), Some(first)) = (objective, kept.first()) {
         let _ = writeln!(page, "\n{objective} is met up to");
         let mut table = Table::new(["", first.field.name(), "95 %", ""]);
-        for Kept { fixed, value, low, high, note, .. } in kept {
+        for ObjectiveLimit { fixed, value, low, high, note, .. } in kept {
             let fixed: Vec<String> = fixed.iter().map(|(field, value)| format!("{field}={value}")).collect();
             let end = |end: &Option<f64>| end.map_or_else(|| "?".to_owned(), number);
             table.row([
@@ -74,13 +74,13 @@ pub(super) fn page(cells: &[Measured], objective: Option<&Objective>, kept: &[Ke
 }
 
 /// A row per cell, the varied fields first.
-pub(super) fn columns(cells: &[Measured]) -> Vec<Column> {
+pub(super) fn columns(cells: &[MeasuredCell]) -> Vec<Column> {
     let fields = cells[0].point.values.iter().enumerate().map(|(place, (field, _))| Column {
         name: format!("varied_{field}"),
         cells: Cells::Texts(cells.iter().map(|cell| Some(cell.point.values[place].1.clone())).collect()),
     });
     let column = |name: &str, cells| Column { name: name.to_owned(), cells };
-    let text = |name: &str, of: &dyn Fn(&Measured) -> String| {
+    let text = |name: &str, of: &dyn Fn(&MeasuredCell) -> String| {
         column(name, Cells::Texts(cells.iter().map(|cell| Some(of(cell))).collect()))
     };
     let number = |name: &str, of: &dyn Fn(&Figures) -> Option<f64>| {
@@ -94,7 +94,7 @@ pub(super) fn columns(cells: &[Measured]) -> Vec<Column> {
         ]
     };
     let figures = [
-        with_ends("throughput", "per_s", &|f| f.throughput_per_s),
+        with_ends("completed_rate", "per_s", &|f| f.completed_rate_per_s),
         with_ends("response_mean", "ms", &|f| Some(f.response_ms.as_ref()?.mean)),
         with_ends("response_p50", "ms", &|f| Some(f.response_ms.as_ref()?.p50)),
         with_ends("response_p90", "ms", &|f| Some(f.response_ms.as_ref()?.p90)),
@@ -106,7 +106,7 @@ pub(super) fn columns(cells: &[Measured]) -> Vec<Column> {
     let rest = [
         column("responses", Cells::Counts(counts)),
         number("sent_rate_per_s", &|f| f.sent_rate_per_s),
-        number("arrivals_cov", &|f| Some(f.arrivals_cov?.value)),
+        number("measured_cov", &|f| Some(f.measured_cov?.value)),
         number("rort", &|f| f.queue.rort),
         number("lateness_p99_us", &|f| Some(f.lateness_us?.p99)),
         text("stability", &|cell| {

@@ -46,11 +46,11 @@ impl ExpectedFlags {
         };
         let pattern = || Ok(self.expected.clone().map(Meant::Pattern));
         Ok(VerifyOptions {
-            meant: self.workload.as_ref().map(workload).map_or_else(pattern, |workload| workload.map(Some))?,
+            expected: self.workload.as_ref().map(workload).map_or_else(pattern, |workload| workload.map(Some))?,
             rate: self.rate,
-            pattern_tolerance: self.pattern_tolerance,
-            effect_tolerance: self.tolerance.map(Percent::fraction),
-            late_tolerance: self.late_after,
+            cov_tolerance: self.pattern_tolerance,
+            generator_error_tolerance: self.tolerance.map(Percent::fraction),
+            late_after: self.late_after,
             seed: self.seed.map(Seed),
             ..VerifyOptions::default()
         })

@@ -36,6 +36,11 @@ impl Files {
     /// The files, as the library writes them.
     pub(crate) fn toolkit(&self) -> ToolkitExport {
         let Self { csv, bin_widths, max_bins, gaps } = self;
-        ToolkitExport { tables: csv.clone(), gaps: gaps.clone(), cells: bin_widths.clone(), most_cells: *max_bins }
+        ToolkitExport {
+            tables: csv.clone(),
+            gaps: gaps.clone(),
+            bin_widths_ms: bin_widths.clone(),
+            max_bins: *max_bins,
+        }
     }
 }

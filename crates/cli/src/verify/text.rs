@@ -2,9 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use offered_verify::{
-    Clock, Finding, PairedStats, SizeStats, Stability, StabilityState, ThreadStats, TimeStats, Validity, Verdict,
-};
+use offered_verify::{Clock, Finding, PairedStats, SizeStats, ThreadStats, TimeStats, Validity, Verdict};
 
 use crate::messages;
 use crate::table::{Table, clipped, wrapped};

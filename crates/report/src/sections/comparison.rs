@@ -2,7 +2,7 @@
 
 use offered_experiment::prediction::{PredictionMethod, ServerLimits};
 use offered_schedule::System;
-use offered_verify::CheckResult;
+use offered_verify::{CheckResult, StabilityState};
 
 use crate::chart::{Axis, Chart, Scale, Series, Shape, Style};
 use crate::chart_data::{ConfidenceInterval, TimeDistribution};
@@ -69,7 +69,7 @@ fn unknown(report: &Report) -> impl Iterator<Item = String> {
 
 /// The mean response time by formula; `None` without one.
 fn formula(run: &Run) -> Option<f64> {
-    run.predictions.iter().find(|prediction| prediction.by == PredictionMethod::Formula)?.mean_ms
+    run.predictions.iter().find(|prediction| prediction.method == PredictionMethod::Formula)?.mean_ms
 }
 
 /// The result of all thresholds of a run together.
@@ -162,7 +162,7 @@ fn loads(runs: &[Run]) -> Table {
 
 fn percentiles(runs: &[Run]) -> Chart {
     let curve = |(i, run): (usize, &Run)| {
-        Some(Series::new(run.name.clone(), Style::Nth(i), Shape::Line(response(run)?.curve.clone())))
+        Some(Series::new(run.name.clone(), Style::Nth(i), Shape::Line(response(run)?.percentile_curve.clone())))
     };
     Chart {
         id: "percentiles-of-all".into(),

@@ -1,6 +1,6 @@
 //! Recorded failures with request and response.
 
-use offered_events::{Exchange, Said};
+use offered_events::{Exchange, Message};
 
 use crate::document::{Block, Cell, Section, Table};
 use crate::report::Run;
@@ -12,19 +12,19 @@ const CHARACTERS: usize = 400;
 pub(super) fn section(run: &Run) -> Option<Section> {
     let exchanges = &run.failed_exchanges;
     let row = |exchange: &Exchange| {
-        let Exchange { request, session, step, outcome, status, why, asked, answered, failed, .. } = exchange;
+        let Exchange { request, session, step, outcome, status, reason, sent, received, failed, .. } = exchange;
         let status = if *status > 0 { format!(" {status}") } else { String::new() };
-        let why = why.as_ref().map_or_else(String::new, |error| format!(": {error}"));
+        let why = reason.as_ref().map_or_else(String::new, |error| format!(": {error}"));
         let text = |text: Option<String>| text.map_or(Cell::Empty, Cell::Text);
-        let wanted = failed.as_ref().map(|failed| clipped(&failed.wanted));
+        let wanted = failed.as_ref().map(|failed| clipped(&failed.expected));
         let found = failed.as_ref().map(|failed| failed.found.as_deref().map_or_else(|| "nothing".to_owned(), clipped));
         vec![
             Cell::Text(format!("{request} (session {session}, step {step})")),
             Cell::Text(format!("{outcome}{status}{why}")),
-            text(answered.as_ref().map(side)),
+            text(received.as_ref().map(side)),
             text(wanted),
             text(found),
-            text(asked.as_ref().map(side)),
+            text(sent.as_ref().map(side)),
         ]
     };
     let caption = match exchanges.len().saturating_sub(SHOWN) {
@@ -47,7 +47,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
 }
 
 /// The head and the start of the body of a request or response.
-fn side(message: &Said) -> String {
+fn side(message: &Message) -> String {
     let body = message.body.as_deref().unwrap_or("(no text)");
     clipped(&format!("{} {}", message.head.join("; "), if message.bytes > 0 { body } else { "" }))
 }
@@ -62,7 +62,7 @@ fn clipped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_events::{Failed, Recording};
+    use offered_events::{FailedCheck, Recording};
     use offered_verify::{Criteria, verify};
 
     #[test]
@@ -70,16 +70,20 @@ mod tests {
         let verdict = verify(&Recording::default(), &Criteria::default()).unwrap();
         let mut run = Run::new("r".to_owned(), verdict, None);
         assert!(section(&run).is_none());
-        let message =
-            Said { head: vec!["GET / HTTP/1.1".to_owned()], body: Some("x".repeat(4000)), bytes: 4000, cut: false };
-        let failed = Failed { check: "c".to_owned(), wanted: "the body contains `hi`".to_owned(), found: None };
+        let message = Message {
+            head: vec!["GET / HTTP/1.1".to_owned()],
+            body: Some("x".repeat(4000)),
+            bytes: 4000,
+            truncated: false,
+        };
+        let failed = FailedCheck { check: "c".to_owned(), expected: "the body contains `hi`".to_owned(), found: None };
         let exchange = Exchange {
             request: "page".to_owned(),
             outcome: "check_failed".to_owned(),
             status: 200,
-            why: Some("c".to_owned()),
-            asked: Some(message.clone()),
-            answered: Some(message),
+            reason: Some("c".to_owned()),
+            sent: Some(message.clone()),
+            received: Some(message),
             failed: Some(failed),
             ..Exchange::default()
         };

@@ -31,7 +31,7 @@ pub(super) fn by_request(run: &Run) -> Option<Table> {
             failure.n.into(),
             failure.outcome.as_str().into(),
             failure.status.map(u64::from).into(),
-            failure.why.as_ref().into(),
+            failure.reason.as_ref().into(),
         ]
     };
     (!failures.is_empty()).then(|| Table {

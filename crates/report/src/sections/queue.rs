@@ -96,7 +96,7 @@ fn predicted(run: &Run) -> Table {
     };
     let row = |prediction: &Prediction| {
         let interval = prediction.interval_ms.map_or(Cell::Empty, |(low, high)| Cell::Interval(low, high));
-        let mut cells = vec![Cell::from(prediction.by.name()), prediction.mean_ms.into(), interval];
+        let mut cells = vec![Cell::from(prediction.method.name()), prediction.mean_ms.into(), interval];
         cells.extend([0.5, 0.9, 0.95, 0.99].map(|p| Cell::from(at(prediction, p))));
         cells.extend([prediction.in_system.into(), prediction.throughput_per_s.into()]);
         cells.push(Cell::from(format!("{}: {}", prediction.model, prediction.source)));
@@ -124,7 +124,7 @@ fn agreement(run: &Run) -> Option<String> {
     let prediction = run.predictions.iter().find(|prediction| prediction.mean_ms.is_some())?;
     let mean = prediction.mean_ms?;
     let (low, high) = prediction.interval_ms.unwrap_or((mean, mean));
-    let by = prediction.by.name();
+    let by = prediction.method.name();
     Some(if high < ends.low || low > ends.high {
         format!(
             "The {by} is outside the measured interval: the server differs from its model, or the load from the specified one."
@@ -142,13 +142,13 @@ fn ten_thousand(rows: &[WebUsers]) -> Option<String> {
         number(row.web_users.round()),
         number(row.think_s),
         number(row.rate_of_10000_per_s),
-        number(row.times_this_run)
+        number(row.multiple_of_run)
     ))
 }
 
 fn web_users(rows: &[WebUsers]) -> Table {
     let row = |row: &WebUsers| {
-        [row.think_s, row.web_users, row.rate_of_10000_per_s, row.times_this_run].map(Cell::from).to_vec()
+        [row.think_s, row.web_users, row.rate_of_10000_per_s, row.multiple_of_run].map(Cell::from).to_vec()
     };
     Table {
         caption: "Web users N' = λ (R + Z') (Table 4 of Brady and Gunther)".into(),

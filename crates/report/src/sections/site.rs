@@ -9,10 +9,10 @@ use crate::document::{Block, Cell, Section, Table};
 pub(super) fn section(site: &Site, number: usize) -> Section {
     let recommendation = &site.recommendation;
     let mut blocks = vec![Block::Paragraph(format!("Recommended system model: {}.", recommendation.model.name()))];
-    blocks.extend(recommendation.reason.iter().map(|error| Block::Paragraph(error.clone())));
+    blocks.extend(recommendation.reasons.iter().map(|reason| Block::Paragraph(reason.clone())));
     blocks.extend(site.warnings.iter().map(|doubt| Block::Paragraph(format!("Warning: {doubt}"))));
     blocks.push(Block::Table(figures(site)));
-    blocks.extend(charts(site).into_iter().filter_map(Chart::some).map(Block::Chart));
+    blocks.extend(charts(site).into_iter().filter_map(Chart::non_empty).map(Block::Chart));
     Section {
         id: format!("site-{number}"),
         level: 2,

@@ -21,7 +21,7 @@ pub(super) fn section(sweep: &Sweep, number: usize) -> Section {
     if let Some(objective) = &sweep.objective {
         blocks.push(Block::Table(kept(sweep, objective)));
     }
-    blocks.extend(charts(sweep).into_iter().filter_map(Chart::some).map(Block::Chart));
+    blocks.extend(charts(sweep).into_iter().filter_map(Chart::non_empty).map(Block::Chart));
     blocks.push(Block::Table(cells(sweep)));
     let how = if sweep.simulated { "simulated" } else { "run" };
     Section {
@@ -234,7 +234,7 @@ fn cells(sweep: &Sweep) -> Table {
 }
 
 fn kept(sweep: &Sweep, objective: &str) -> Table {
-    let rows = sweep.kept.iter().map(|kept| {
+    let rows = sweep.limits.iter().map(|kept| {
         vec![
             Cell::from(names(&kept.fixed)),
             kept.value.into(),

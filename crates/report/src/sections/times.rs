@@ -53,7 +53,7 @@ fn percentiles(run: &Run, response: &TimeDistribution, service: Option<&TimeDist
     series.extend(predicted.enumerate().map(|(i, prediction)| {
         let ink = if i == 0 { Style::Theory } else { Style::Scheduled };
         Series::new(
-            format!("{} ({})", prediction.by.name(), prediction.model),
+            format!("{} ({})", prediction.method.name(), prediction.model),
             ink,
             Shape::Points(prediction.percentiles_ms.clone()),
         )

@@ -58,7 +58,7 @@ fn failed(run: &Run) -> Option<Banner> {
     };
     let kinds = run.chart_data.iter().flat_map(|chart_data| &chart_data.failures);
     let most_frequent = kinds.max_by_key(|failure| failure.n).map_or_else(String::new, |failure| {
-        let Failure { label, outcome, status, why, n } = failure;
+        let Failure { label, outcome, status, reason: why, n } = failure;
         let label = label.as_ref().map_or_else(String::new, |label| format!("{label}: "));
         let status = status.map_or_else(String::new, |status| format!(" {status}"));
         let why = why.as_ref().map_or_else(String::new, |error| format!(", {error}"));
