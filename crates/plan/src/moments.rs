@@ -145,7 +145,7 @@ fn density(distribution: &Distribution, x: f64) -> f64 {
         Shape::BoundedPareto { min, max, shape } => {
             shape / x * libm::pow(min / x, *shape) / -libm::expm1(-shape * libm::log(max / min))
         }
-        Shape::Within(within) => density(within.law(), x) / within.inside(),
+        Shape::Within(within) => density(within.distribution(), x) / within.inside(),
         Shape::Constant(_) | Shape::Poisson(_) | Shape::Empirical(_) => 0.0,
     }
 }

@@ -32,7 +32,7 @@ impl ServiceDemands {
     pub fn new(workload: &Workload) -> Result<Self, InvalidValue> {
         let works = workload.works();
         let distributions = (0u16..).zip(workload.requests()).map(|(label, request)| {
-            works.law(label).cloned().ok_or_else(|| {
+            works.distribution(label).cloned().ok_or_else(|| {
                 InvalidValue::new(format!(
                     "the request {} has no service time distribution; add for example `server.service = {{ exponential = \"10ms\" }}`",
                     request.name()
@@ -115,7 +115,7 @@ impl<'a> PrefetchedDemands<'a> {
         let mut place = session.wrapping_sub(self.first);
         if place >= PREFETCH {
             let in_order = session == self.last.wrapping_add(1);
-            let Some(distribution) = self.demands.works.only_law() else { return self.demands.of(launch) };
+            let Some(distribution) = self.demands.works.only_distribution() else { return self.demands.of(launch) };
             self.last = session;
             if !in_order {
                 return self.demands.of(launch);
