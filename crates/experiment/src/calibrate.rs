@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use offered_base::{Nanos, Rate, Seed, Share};
 use offered_distributions::Distribution;
 use offered_events::document::{Document, Schema};
-use offered_events::recording::Calibrated;
+use offered_events::recording::CalibratedRate;
 use offered_events::{Event, Outcome};
 use offered_io::unix_now;
 use offered_run::{Generator, Load, RunStats};
@@ -97,9 +97,9 @@ impl Calibration {
 
 /// The target rate and the calibrated rate of this number of threads; `None` without a calibration, or if the rate depends on the server
 /// alone.
-pub(crate) fn compared(workload: &Workload, share: Share, threads: u16) -> Option<Calibrated> {
+pub(crate) fn compared(workload: &Workload, share: Share, threads: u16) -> Option<CalibratedRate> {
     let asked_per_s = asked(workload)? * share.fraction();
-    Some(Calibrated { asked_per_s, sustained_per_s: Calibration::stored()?.max_rate_per_s * f64::from(threads) })
+    Some(CalibratedRate { target_rate_per_s: asked_per_s, sustained_rate_per_s: Calibration::stored()?.max_rate_per_s * f64::from(threads) })
 }
 
 /// The target rate; for a closed system the rate at zero response time. `None` if the rate depends on the server alone.

@@ -340,6 +340,6 @@ mod tests {
     #[cfg(not(feature = "objects"))]
     fn without_the_feature_object_stores_are_refused_with_a_fix() {
         let why = SharedDirectory::at(Path::new("s3://bucket/run7")).err().unwrap();
-        assert!(why.is_of_input() && why.to_string().contains("its feature `objects`"), "{why}");
+        assert!(why.is_of_input() && why.to_string().contains("the feature `objects`"), "{why}");
     }
 }

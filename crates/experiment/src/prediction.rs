@@ -93,7 +93,7 @@ pub fn predictions(workload: &Workload, simulated: bool) -> Result<Vec<Predictio
 pub fn server_limits(workload: &Workload) -> Option<ServerLimits> {
     let server = workload.server().filter(|server| server.discipline() != Policy::Infinite)?;
     let works = workload.works();
-    let law = |label: u16| works.law(label).unwrap_or(server.service());
+    let law = |label: u16| works.distribution(label).unwrap_or(server.service());
     let mean: f64 = (0u16..).zip(workload.shares()).map(|(label, share)| share * law(label).mean()).sum();
     Some(ServerLimits { capacity_per_s: f64::from(server.servers()) / mean, service_ms: mean * 1e3 })
 }

@@ -40,7 +40,7 @@ pub fn simulate_into(
     let record = RunRecord {
         seed: Some(workload.seed().0),
         load,
-        notes: answer.warnings.iter().map(|doubt| Note::Simulation { doubt: *doubt }).collect(),
+        notes: answer.warnings.iter().map(|doubt| Note::Simulation { warning: *doubt }).collect(),
         ..RunRecord::new(RunKind::Simulation, until)
     };
     events.finish(&record.with(Summary::new(&[], &answer), ()))?;

@@ -159,7 +159,7 @@ impl FinishedRun {
     /// Whether neither an error nor a threshold stopped the run, and at least one request succeeded.
     fn completed(&self) -> bool {
         let failed =
-            self.stats.halted.as_ref().is_some_and(|halted| matches!(halted.end, End::Failed | End::Threshold));
+            self.stats.halted.as_ref().is_some_and(|halted| matches!(halted.end, End::RequestFailed | End::Threshold));
         !failed && self.summary.succeeded()
     }
 }

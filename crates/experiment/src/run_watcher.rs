@@ -1,7 +1,7 @@
-//! RunWatcher a run that others make: the live figures of all its workers, from what they keep in its directory.
+//! Watching a run of other processes: live figures of all its workers, from the run directory.
 //!
-//! Nobody sends anything: each worker closes a part every second and gives a sign of life every two. What is shown is the run as it
-//! was some three seconds ago, for until then everything is there; percentiles come from all events, never from averages.
+//! Workers send nothing to the watcher. Each worker closes a part every second and writes a heartbeat every two seconds. The display is
+//! about three seconds behind, because until then all events are complete. Percentiles come from all events, never from averages.
 
 use std::collections::BTreeMap;
 
@@ -16,22 +16,22 @@ use crate::Error;
 use crate::location::LocalRun;
 use crate::workload_source::{BadLineHandler, WorkloadSource};
 
-/// A run that is watched.
+/// Watches a run.
 pub struct RunWatcher {
     run: LocalRun,
     workload: Workload,
     following: RunFollower,
-    /// Of all of it.
+    /// The figures of the whole run.
     whole: Told,
-    /// Of each share.
+    /// The figures per share.
     each: BTreeMap<u64, Told>,
-    /// What ended later than is shown, with its share.
+    /// Events that ended later than the displayed time, with their share.
     held: Vec<(Share, Event)>,
-    /// What is shown now.
+    /// The displayed time of the run.
     now: Instant,
 }
 
-/// Figures, and how many launches they are of.
+/// A tally, and the number of its requests.
 struct Told {
     tally: Tally,
     launched: u64,
@@ -51,7 +51,7 @@ impl Told {
         self.tally.add(std::slice::from_ref(event));
     }
 
-    /// With so many under way.
+    /// The snapshot with this number of requests in flight.
     fn snapshot(&mut self, now: Instant, in_flight: u64, is_over: bool) -> Snapshot {
         let launched = self.launched + in_flight;
         let counts = Counts { requests: launched, unsent: self.unsent, in_flight, ..Counts::default() };
@@ -60,10 +60,10 @@ impl Told {
 }
 
 impl RunWatcher {
-    /// The run in the directory `run`: that of one worker, or that in which many meet.
+    /// Opens the run in a run directory, or in the rendezvous directory of many workers.
     ///
     /// # Errors
-    /// There is none, or its workload cannot be read.
+    /// There is no run, or its workload cannot be read.
     pub fn open(run: LocalRun, broken: BadLineHandler) -> Result<Self, Error> {
         let file = run.path().join("workload.toml");
         if !file.is_file() {
@@ -87,12 +87,12 @@ impl RunWatcher {
         self.whole.tally.enable_totals();
     }
 
-    /// Where it is.
+    /// The run.
     pub fn run(&self) -> &LocalRun {
         &self.run
     }
 
-    /// What the run means to launch.
+    /// The workload of the run.
     pub fn workload(&self) -> &Workload {
         &self.workload
     }
@@ -107,7 +107,7 @@ impl RunWatcher {
         run.refresh()?;
         following.refresh(&mut |share, events| held.extend(events.iter().map(|event| (share, event.clone()))))?;
         let workers = self.following.workers().to_vec();
-        // Nobody waits for one that is frozen.
+        // The display does not wait for silent workers.
         let at_work = workers.iter().filter(|worker| worker.state == WorkerState::Running);
         let known = at_work.map(|worker| worker.until).min();
         let is_over = is_over(&workers);
@@ -122,7 +122,7 @@ impl RunWatcher {
         Ok(Snapshot { workers: rows, ..self.whole.snapshot(self.now, under_way, is_over) })
     }
 
-    /// Takes up what ended until then.
+    /// Adds the events that ended until then.
     fn feed(&mut self, until: Instant) {
         let ended = |event: &Event| event.done.unwrap_or(event.intended);
         let held = std::mem::take(&mut self.held).into_iter();
@@ -135,11 +135,11 @@ impl RunWatcher {
             let own = || Told::new(&self.workload, share.fraction());
             self.each.entry(share.index()).or_insert_with(own).add(event);
         }
-        // Of a run that is over time ends with its last answer.
+        // The time of a finished run ends with its last response.
         self.now = self.now.max(if until == Instant::MAX { last } else { until });
     }
 
-    /// A row for each worker, of each share the one that took it up last; nothing of a run of one.
+    /// One row per share, for the last worker that had it; empty for a run with one worker.
     fn rows(&mut self, workers: &[WorkerStatus]) -> Vec<LiveWorker> {
         let Some(parts) = workers.first().map(|worker| worker.share.parts()).filter(|parts| *parts > 1) else {
             return Vec::new();
@@ -178,10 +178,10 @@ impl RunWatcher {
     }
 }
 
-/// Whether nobody is at work, or will be.
+/// Whether all workers have ended.
 fn is_over(workers: &[WorkerStatus]) -> bool {
     let Some(parts) = workers.first().map(|worker| worker.share.parts()) else { return false };
-    // Of a share that was taken up again who had it before is over.
+    // Only the last worker of a share counts.
     let last = |number| workers.iter().rev().find(|worker| worker.share.index() == number);
     (0..parts).all(|number| last(number).is_some_and(WorkerStatus::is_over))
 }
@@ -237,7 +237,7 @@ mod tests {
         RunWatcher::open(run.into(), |_, _| ()).unwrap()
     }
 
-    /// So many launches are meant before then.
+    /// The number of requests scheduled before this time.
     fn meant(before: Instant, share: Share) -> u64 {
         let workload = Workload::parse(TEXT, "w", &|_| Err(String::new())).unwrap();
         let mut agenda = workload.agenda(share);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_workers_kept_by_then_is_shown_as_one_and_no_later() {
+    fn events_of_all_workers_are_shown_up_to_the_same_time() {
         let folder = tempfile::tempdir().unwrap();
         let secs = Instant::from_secs;
         // One said 9 s ago that it was there, the other 8 s: of what came after 5 s not everything is known.
@@ -265,7 +265,7 @@ mod tests {
             [
                 ("1/3 on rack-1", "running".to_owned(), both[0] + 2),
                 ("2/3 on rack-2", "running".to_owned(), both[1] + 2),
-                ("3/3", "not begun".to_owned(), 0)
+                ("3/3", "not started".to_owned(), 0)
             ]
         );
         let again = watching.snapshot().unwrap();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_worker_is_named_and_the_figures_go_on_without_it() {
+    fn the_display_continues_without_a_silent_worker() {
         let folder = tempfile::tempdir().unwrap();
         let _one = at_work(folder.path(), "1/2", Instant::from_secs(14), 14, 15);
         let _other = at_work(folder.path(), "2/2", Instant::from_secs(3), 3, 15);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_with_the_last_worker_and_then_everything_is_there() {
+    fn the_run_ends_with_its_last_worker() {
         let folder = tempfile::tempdir().unwrap();
         for share in ["1/2", "2/2"] {
             let writer = at_work(folder.path(), share, Instant::MAX, 20, 21);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_one_is_watched_in_its_own_directory() {
+    fn a_run_with_one_worker_is_watched_in_its_directory() {
         let folder = tempfile::tempdir().unwrap();
         let _alone = at_work(folder.path(), "1/1", Instant::from_secs(6), 7, 8);
         let mut watching = RunWatcher::open((*worker_directory(folder.path(), Share::ALL)).into(), |_, _| ()).unwrap();

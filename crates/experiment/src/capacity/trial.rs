@@ -101,7 +101,7 @@ impl Trial {
         let made = RunPlan::for_point(point, None).prepare(stop.clone())?.run(observer.views())?;
         let FinishedRun { summary, verdict, recording, stats, .. } = made;
         if let Some(halted) = stats.halted {
-            return Err(Error::Halted(halted.why));
+            return Err(Error::Halted(halted.reason));
         }
         if stats.stopped {
             return Err(Error::Stopped);

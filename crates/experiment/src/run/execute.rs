@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::{self, JoinHandle};
 
 use offered_base::{Instant, Nanos, Share};
-use offered_events::recording::{Calibrated, Evidence};
+use offered_events::recording::{CalibratedRate, Evidence};
 use offered_events::{ClockOffset, Exchange, Recording, RunId, WorkerClock};
 use offered_io::{Clock, WallClock, kernel_clock_status, unix_now};
 use offered_observe::{Scraper, compare_clocks_after, this_machine};
@@ -346,7 +346,7 @@ fn verdict(
 }
 
 /// What is known about the generator in addition to its events.
-fn evidence(stats: &RunStats, calibrated: Option<Calibrated>) -> Evidence {
+fn evidence(stats: &RunStats, calibrated: Option<CalibratedRate>) -> Evidence {
     Evidence {
         busy: stats.threads.iter().map(ThreadStats::busy_share).collect(),
         cpu_s: stats.threads.iter().map(|thread| thread.cpu.as_secs_f64()).sum(),
