@@ -311,7 +311,7 @@ impl<'d> Reader<'d> {
                 }
                 "cookie" => cookies.push(format!("{name}={}", value.plain())),
                 other => {
-                    self.note(element, format!("the parameter `{name}` has the unknown location `{other}`; left out"))
+                    self.note(element, format!("the parameter `{name}` has the unknown location `{other}`; left out"));
                 }
             }
         }

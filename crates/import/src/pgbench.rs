@@ -414,7 +414,7 @@ impl Reader<'_> {
     /// Notes differences with a rate (`-R`).
     fn note_rate_differences(&mut self, options: &Options, first: &Delay, many: bool) {
         let mut note = |message: &str| {
-            self.notes.push(Note { line: options.line, element: "-R".to_owned(), message: message.to_owned() })
+            self.notes.push(Note { line: options.line, element: "-R".to_owned(), message: message.to_owned() });
         };
         if options.threads.is_some_and(|threads| threads > 1) {
             note(

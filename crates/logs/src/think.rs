@@ -131,7 +131,7 @@ fn best_fit(bins: &[Bin], mean: f64, tick: f64) -> Option<(Distribution, f64)> {
     Some((best.1, distance))
 }
 
-/// Where a function with one peak between `low` and `high` has it, by golden_section_maximum sections, to 1e-4.
+/// Position of the maximum of a unimodal function between `low` and `high`, by golden-section search to 1e-4.
 fn golden_section_maximum(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let share = (5f64.sqrt() - 1.0) / 2.0;
     let (mut a, mut b) = (high - share * (high - low), low + share * (high - low));

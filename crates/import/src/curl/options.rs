@@ -254,7 +254,7 @@ pub(super) fn long_name(option: &str) -> &str {
     }
 }
 
-/// Whether `option`, a long_name name or a letter, takes a value.
+/// Whether `option`, a long name or a letter, takes a value.
 pub(super) fn takes_value(option: &str) -> bool {
     WITH_VALUE.contains(&long_name(option))
 }

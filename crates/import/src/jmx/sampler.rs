@@ -197,7 +197,9 @@ impl<'e> Reader<'e, '_> {
         // Without any name JMeter sends the values as the body, with GET as well.
         if (has_body || method == "get") && arguments.iter().all(|argument| argument.name.is_empty()) {
             let mut body = Text::default();
-            arguments.iter().for_each(|argument| body.push(&argument.value_as_body()));
+            for argument in &arguments {
+                body.push(&argument.value_as_body());
+            }
             return if body.is_empty() { Body::None } else { body::text(&body) };
         }
         if has_body {

@@ -59,7 +59,7 @@ fn with(text: &str, pairs: &[(&str, &str)]) -> Result<Vec<Plan>, Error> {
 fn requests_only_go_to_the_host_of_their_own_url() {
     let unnamed = |text: &str, kind: ParameterKind, name: &str| match with(text, &[]) {
         Err(Error::UnresolvedHost { kind: found, name: wanted, .. }) => {
-            assert_eq!((found, wanted.as_str()), (kind, name))
+            assert_eq!((found, wanted.as_str()), (kind, name));
         }
         other => panic!("{other:?}"),
     };
@@ -596,7 +596,7 @@ fn postman_requests_are_those_that_postman_sends() {
 fn recordings_of_redirected_pages_target_the_final_host() {
     let redirect = recording(&[(0, "http://x.test/", 301, "document")])
         .replace("\"status\": 301", "\"status\": 301, \"redirectURL\": \"http://www.x.test/\"");
-    let redirect = redirect.split_once("[").unwrap().1.rsplit_once("]").unwrap().0.to_owned();
+    let redirect = redirect.split_once('[').unwrap().1.rsplit_once(']').unwrap().0.to_owned();
     let text = recording(&[
         (1, "http://www.x.test/", 200, "document"),
         (2, "http://www.x.test/a.css", 200, "stylesheet"),
