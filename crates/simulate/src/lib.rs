@@ -35,6 +35,6 @@ mod warnings;
 
 pub use discipline::{Discipline, Job};
 pub use modelled_server::ModelledServer;
-pub use offered_events::note::SimulationDoubt as Doubt;
+pub use offered_events::note::SimulationWarning;
 pub use policy::{BuildDiscipline, Policy, ServerConfig};
 pub use simulation::{SimulationResult, Stop, simulate, simulate_with};

@@ -5,7 +5,7 @@ use offered_schedule::Sessions;
 use offered_stats::steady_state::Estimate;
 use offered_workload::Workload;
 
-use crate::Doubt;
+use crate::SimulationWarning;
 use crate::discipline::Discipline;
 use crate::drive::{ServiceDemands, SimulatedServer, SimulationObserver, Tee, drive};
 use crate::modelled_server::ModelledServer;
@@ -57,7 +57,7 @@ pub struct SimulationResult {
     /// Ages of unfinished jobs, seconds: of the oldest, and the mean. `None` where no job is unfinished.
     pub ages: Option<(f64, f64)>,
     /// Warnings about the result, each with its fix.
-    pub warnings: Vec<Doubt>,
+    pub warnings: Vec<SimulationWarning>,
 }
 
 /// Simulates `workload` until `stop`. `also` observes every event.

@@ -6,7 +6,7 @@
 
 use offered_base::Seed;
 use offered_simulate::statistics::Interval;
-use offered_simulate::{Doubt, Stop, simulate};
+use offered_simulate::{SimulationWarning, Stop, simulate};
 use offered_workload::Workload;
 
 /// A system with E[S] = 10 ms: its name, workload, jobs per run, and exact mean response in milliseconds.
@@ -67,7 +67,9 @@ fn intervals_of_the_mean_cover_the_true_mean() {
             let mean = answer.summary.response.mean;
             held += u64::from(mean.low * 1e3 <= truth && truth <= mean.high * 1e3);
             width += 100.0 * mean.relative() / runs as f64;
-            warned += u64::from(answer.warnings.iter().any(|doubt| matches!(doubt, Doubt::Alike { .. })));
+            warned += u64::from(
+                answer.warnings.iter().any(|warning| matches!(warning, SimulationWarning::CorrelatedBatches { .. })),
+            );
         }
         println!("{name:45} {held:>5} {width:>6.1} % {warned:>8}");
         // With correct intervals, fewer than 7 of 10 hold with probability 0.001, and fewer than 90 of 100 with

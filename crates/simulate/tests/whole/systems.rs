@@ -9,7 +9,7 @@ use offered_base::{Instant, Nanos};
 use offered_schedule::{After, Launch};
 use offered_simulate::drive::SimulationObserver;
 use offered_simulate::load::{DEFAULT_TOLERANCE, at_load};
-use offered_simulate::{Doubt, Job, SimulationResult, Stop, simulate};
+use offered_simulate::{Job, SimulationResult, SimulationWarning, Stop, simulate};
 use offered_stats::steady_state::Estimate;
 use offered_workload::Workload;
 
@@ -49,7 +49,7 @@ fn open_queue_agrees_with_pollaczek_khinchine() {
         // Under FCFS the mean slowdown of tiny requests does not exist; that is the only warning.
         let tiny = service == EXPONENTIAL;
         assert!(
-            answer.warnings.iter().all(|doubt| tiny && matches!(doubt, Doubt::FewMakeTheMean { .. })),
+            answer.warnings.iter().all(|warning| tiny && matches!(warning, SimulationWarning::SlowdownOutliers { .. })),
             "{:?}",
             answer.warnings
         );
@@ -190,7 +190,11 @@ fn littles_law_response_includes_unfinished_jobs() {
     assert!(answer.summary.response.mean.high < 0.9, "{:?}", answer.summary.response.mean);
     assert_eq!(answer.summary.unfinished, 99);
     assert!(answer.ages.unwrap().0 > 1.0);
-    assert!(answer.warnings.iter().any(|doubt| matches!(doubt, Doubt::Unfinished { .. })), "{:?}", answer.warnings);
+    assert!(
+        answer.warnings.iter().any(|warning| matches!(warning, SimulationWarning::Unfinished { .. })),
+        "{:?}",
+        answer.warnings
+    );
 }
 
 /// Records all completions.
@@ -267,12 +271,12 @@ fn skip_last_is_excluded() {
 #[test]
 fn a_mean_slowdown_that_does_not_exist_gives_a_warning() {
     let open = "arrivals.open = { rate = \"80/s\" }\n";
-    let doubted = |policy: &str| {
+    let has_warning = |policy: &str| {
         let answer = run(&format!("{open}{}", server(policy, EXPONENTIAL)), 300_000);
-        answer.warnings.iter().any(|doubt| matches!(doubt, Doubt::FewMakeTheMean { .. }))
+        answer.warnings.iter().any(|warning| matches!(warning, SimulationWarning::SlowdownOutliers { .. }))
     };
     // The mean slowdown of PS is 1/(1 - load) at every size.
-    assert!(doubted("fcfs") && !doubted("ps"));
+    assert!(has_warning("fcfs") && !has_warning("ps"));
 }
 
 #[test]
