@@ -19,10 +19,10 @@ use offered_events::{Event, Outcome};
 use offered_io::Clock;
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
-use offered_plan::partly_open::Sessions;
+use offered_plan::partly_open::SessionStream;
 use offered_run::{Generator, Load};
-use offered_serve::{Options, Running, Server};
-use offered_simulate::policy::{Make, Setting};
+use offered_serve::{Options, Server, ServerHandle};
+use offered_simulate::policy::{BuildDiscipline, ServerConfig};
 use offered_stats::exponential::kolmogorov_distance;
 use offered_stats::steady_state::from_batches;
 use offered_stats::summary::{gaps, quantile};
@@ -38,13 +38,13 @@ fn main() {
 }
 
 /// Starts the reference server in this process.
-fn server(policy: &str, service: &Distribution) -> Running {
+fn server(policy: &str, service: &Distribution) -> ServerHandle {
     let class_means = vec![Nanos::from_secs_f64(service.mean())];
     let policy: offered_simulate::Policy = policy.parse().expect("a policy");
-    let discipline = policy.boxed(&Setting { servers: 1, class_means, seed: Seed(1) }).expect("a discipline");
+    let discipline = policy.boxed(&ServerConfig { servers: 1, class_means, seed: Seed(1) }).expect("a discipline");
     Server::start(Options {
         spin: Nanos::MAX, // a sleeping server would add its own wake-up time of about 40 us to the arrivals
-        keep_arrivals: true,
+        collect_arrivals: true,
         ..Options::new(discipline, service.clone(), Seed(1))
     })
     .expect("a free port")
@@ -209,7 +209,7 @@ fn against_theory() {
     let arrivals = format!("closed = {{ users = 20, think.exponential = \"{think}s\" }}");
     compare("fcfs", &format!("closed, N 20, Z {think} s"), &arrivals, theory);
     let (rate, stay) = (28.0, 0.8);
-    let theory = Sessions::new(rate, stay).and_then(|s| s.product_form(1, SERVICE)).expect("a stable queue");
+    let theory = SessionStream::new(rate, stay).and_then(|s| s.product_form(1, SERVICE)).expect("a stable queue");
     let arrivals = format!("partly_open = {{ rate = \"{rate}/s\", stay = {stay}, think.exponential = \"1s\" }}");
     compare("ps", &format!("partly-open, {rate}/s, stay {stay}"), &arrivals, theory);
 }

@@ -46,7 +46,7 @@ pub(crate) fn catalogues(bytes: &[u8]) {
         let file = one_of.drawn(Seed(u64::from(*kind)), 7, 3);
         let (class, found) = index.find(file.path).expect("what is drawn is listed");
         assert_eq!((class, found.path, found.work), (one_of.number(), file.path, file.work));
-        assert!(one_of.law().is_none_or(|law| law.mean() >= 0.0 && law.second_moment().is_finite()));
+        assert!(one_of.distribution().is_none_or(|law| law.mean() >= 0.0 && law.second_moment().is_finite()));
     }
 }
 
