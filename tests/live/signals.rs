@@ -136,7 +136,7 @@ fn a_killed_run_is_readable_and_marked_as_incomplete() {
     let mut agenda = workload.agenda(offered_base::Share::ALL);
     let meant = std::iter::from_fn(|| agenda.due(last)).count() as u64;
     let lacking = recording.notes.iter().find_map(|note| match note {
-        Note::NotRecorded { requests: requests: launches, start_s: start_s: from_s, .. } => Some((*launches, *from_s)),
+        Note::NotRecorded { requests: launches, start_s: from_s, .. } => Some((*launches, *from_s)),
         _ => None,
     });
     let (lacking, from_s) = lacking.unwrap_or((0, f64::INFINITY));

@@ -1,64 +1,64 @@
-//! The event: what became of one launch, sent or not.
+//! The event: the record of one request, sent or not.
 //!
-//! Every launch of a run is exactly one [`Event`], the ones never sent included. Three times can be taken from it and each
-//! has its own name, because a plain "latency" hides the difference that load tests are about:
+//! Every scheduled request of a run is exactly one [`Event`], including requests that were not sent. An event has three durations
+//! with different names, because "latency" is ambiguous in load tests:
 //!
-//! * `response` = done - intended: what a person who wanted to arrive then would have waited,
-//! * `service` = done - sent: what the server (and the network) took,
-//! * `lateness` = sent - intended: what the generator did wrong.
+//! * `response` = response time, done - intended: includes the delay of the generator,
+//! * `service` = service time, done - sent: time of server and network,
+//! * `lateness` = sent - intended: delay of the generator.
 
 use std::borrow::Cow;
 
 use crate::reason::Reason;
 use offered_base::time::{Difference, Instant, Nanos};
 
-/// What became of one launch.
+/// The record of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When it was meant to be launched, since the start of the run.
+    /// Scheduled time, since the start of the run.
     pub intended: Instant,
-    /// When the generator acted: it wrote the request's first byte or, where it had to open a connection for it, called
-    /// `connect`, or, where all connections of its pool were busy, put it into their queue. `None`: never sent, see `error`.
+    /// When the request was sent: its first byte written, or `connect` called for a new connection, or the request put into the
+    /// queue of a full connection pool. `None`: not sent, see `error`.
     pub sent: Option<Instant>,
-    /// How long the TLS handshake took on the connection opened for this launch; `None` where none was made.
+    /// Duration of the TLS handshake on a connection opened for this request; `None` without one.
     pub handshake: Option<Nanos>,
-    /// How long the request waited, once launched, for a connection of a pool that is as large as it may be: a part of `service`,
-    /// like the handshake. `None`: it is not of a protocol with such pools, or was not sent.
+    /// Waiting time for a connection of a full pool, part of `service` like the handshake. `None`: the protocol has no such pools,
+    /// or the request was not sent.
     pub waited: Option<Nanos>,
-    /// When the first byte of the answer was read.
+    /// When the first byte of the response was read.
     pub first_byte: Option<Instant>,
-    /// When the last byte of the answer was read, or the attempt was given up. `None`: never sent.
+    /// When the last byte of the response was read or the request failed. `None`: not sent.
     pub done: Option<Instant>,
-    /// The session (a user of a closed system, a visit of a partly-open one, the arrival itself in an open one).
+    /// Number of the session: the user of a closed system, the session of a partly-open one, the arrival of an open one.
     pub session: u64,
-    /// Which request of its session, from 0.
+    /// Number of the request in its session, from 0.
     pub step: u32,
-    /// Which of the objects that its request brings with it, from 1; 0: the request itself. Objects are no launches, and are
-    /// recorded before the launch that they belong to.
+    /// Number of the embedded object, from 1; 0 is the request itself. Objects are not counted as requests. They are recorded before
+    /// their request.
     pub object: u16,
-    /// Which request of the workload, an index into its `[[request]]` list (or a foreign file's list of labels).
+    /// Index of the request in [`Recording::labels`](crate::Recording::labels).
     pub label: u16,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The HTTP status, 0 where there was none.
+    /// HTTP status; 0 without one.
     pub status: u16,
     /// Bytes written.
     pub bytes_out: u64,
     /// Bytes read.
     pub bytes_in: u64,
-    /// Rows that the answer had, or that it says were changed, where it is a database's; else 0.
+    /// Rows that a database returned or changed; otherwise 0.
     pub rows: u64,
-    /// The worker (thread) that launched it, counted over the whole run.
+    /// Number of the thread that sent it, over the whole run.
     pub worker: u16,
-    /// The worker's serial number of the connection used.
+    /// Serial number of the connection on this thread.
     pub connection: u32,
-    /// Whether that connection had carried a request before.
+    /// Whether the connection had been used before.
     pub reused: bool,
-    /// Why it failed or was not sent; `None` when it went well.
+    /// Why the request failed or was not sent; `None` if it succeeded.
     pub error: Option<Reason>,
 }
 
-/// What the place of a launch among others follows from.
+/// The fields that order a request among others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventKey {
     /// [`Event::intended`].
@@ -76,14 +76,14 @@ pub struct EventKey {
 }
 
 impl Event {
-    /// What its place among others follows from.
+    /// The fields that order it among others.
     #[inline]
     pub fn key(&self) -> EventKey {
         let Self { intended, sent, step, label, worker, outcome, .. } = *self;
         EventKey { intended, sent, step, label, worker, outcome }
     }
 
-    /// An event at `intended` of which nothing more is known yet.
+    /// An unsent event with this scheduled time and no other data.
     pub fn at(intended: Instant) -> Self {
         Self {
             intended,
@@ -108,70 +108,69 @@ impl Event {
         }
     }
 
-    /// done - intended.
+    /// Response time: done - intended. `None`: not sent.
     pub fn response(&self) -> Option<Difference> {
         Some(self.done? - self.intended)
     }
 
-    /// done - sent.
+    /// Service time: done - sent. `None`: not sent.
     pub fn service(&self) -> Option<Difference> {
         Some(self.done? - self.sent?)
     }
 
-    /// Why it failed or was not sent, in words; empty when it went well.
+    /// Why the request failed or was not sent, as text; empty if it succeeded.
     pub fn why(&self) -> Cow<'_, str> {
         self.error.as_ref().map(Reason::text).unwrap_or_default()
     }
 
-    /// sent - intended; negative where it was sent too early.
+    /// Lateness: sent - intended; negative if sent early. `None`: not sent.
     pub fn lateness(&self) -> Option<Difference> {
         Some(self.sent? - self.intended)
     }
 }
 
 offered_base::named! {
-    /// How a launch ended.
+    /// The outcome of a request.
     #[derive(Hash, PartialOrd, Ord)]
     #[repr(u8)]
     pub enum Outcome {
-        /// A complete answer, status below 400.
+        /// A complete response with a status below 400.
         Ok = "ok",
-        /// A complete answer, status 400 or above.
+        /// A complete response with a status of 400 or above.
         HttpError = "http_error",
-        /// No connection, or no complete answer, within its time limit.
+        /// No connection or no complete response within the time limit.
         Timeout = "timeout",
-        /// The connection was refused (or, at a modelled server, there was no room).
+        /// The connection was refused, or a modelled server was full.
         Refused = "refused",
-        /// The connection broke before the answer was complete.
+        /// The connection was lost before the response was complete.
         Reset = "reset",
-        /// The answer was not HTTP, or contradicted itself.
+        /// The response violates its protocol.
         Malformed = "malformed",
-        /// The name could not be resolved.
+        /// The host name could not be resolved.
         Dns = "dns",
-        /// Never sent; `error` says why.
+        /// Not sent; `error` has the reason.
         Unsent = "unsent",
-        /// Sent, but the run was stopped before the answer was complete.
+        /// Sent, but the run was stopped before the response was complete.
         Cut = "cut",
-        /// The TLS handshake failed: a certificate that does not hold, no protocol in common.
+        /// The TLS handshake failed.
         Tls = "tls",
-        /// A complete answer of gRPC with a status other than OK, which `error` names.
+        /// A complete gRPC response with a status other than OK; `error` names it.
         GrpcError = "grpc_error",
-        /// A complete answer that was not what the workload says it must be; `error` is the name of the check.
+        /// A complete response that failed a check; `error` names the check.
         CheckFailed = "check_failed",
-        /// Never sent, because an earlier answer of its session did not bring what it is made of: a failure of the session, not of
-        /// the generator.
+        /// Not sent because an earlier response of the session lacked a value that the request needs. Not a failure of the generator.
         NoValue = "no_value",
-        /// Sent, and not processed: the server said so, and the request may be sent again (RFC 9113, sections 6.8 and 8.7).
+        /// Sent, but the server reports that it was not processed, so that it may be sent again (RFC 9113, sections 6.8 and 8.7).
         Unprocessed = "unprocessed",
-        /// A complete answer of a database that is an error, whose SQLSTATE `error` names.
+        /// An error of a database; `error` has the SQLSTATE.
         SqlError = "sql_error",
-        /// A complete and good answer, of which an object that it brings did not come; `error` names the first of them.
+        /// A successful response with a failed embedded object; `error` names the first.
         ObjectFailed = "object_failed",
     }
 }
 
 impl Outcome {
-    /// Whether it is a complete answer, good or bad.
+    /// Whether there was a complete response, successful or not.
     pub const fn is_response(self) -> bool {
         matches!(
             self,

@@ -1,66 +1,66 @@
-//! An exchange as somebody saw it: what was said, what came back, and what was made of it.
+//! Exchanges: a request with its response, in full, for debugging.
 //!
-//! Events tell when and how; an exchange tells what. Of a run only a few are kept, those that failed. What must stay secret is
-//! blanked before an exchange is made; texts are otherwise those of the other side, and to be escaped where they are shown.
+//! Only exchanges of failed requests are recorded, a few per kind. Secrets are redacted before an exchange is created. Other texts are
+//! those of the server and must be escaped for display.
 
 use serde::{Deserialize, Serialize};
 
-/// One request and what came of it.
+/// A request and its response.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Exchange {
-    /// The request's name.
+    /// Name of the request.
     pub request: String,
-    /// Its session.
+    /// Number of the session.
     pub session: u64,
-    /// Which request of that, from 0.
+    /// Number of the request in its session, from 0.
     pub step: u32,
-    /// Which of the objects that the request brings with it, from 1; 0: the request itself.
+    /// Number of the embedded object, from 1; 0 is the request itself.
     pub object: u16,
-    /// How many redirects of the request came before.
+    /// Number of redirects that were followed before this exchange.
     pub redirects: u32,
-    /// How it ended, the name of an [`Outcome`](crate::Outcome).
+    /// Name of the [`Outcome`](crate::Outcome).
     pub outcome: String,
-    /// The HTTP status, 0 where there was none.
+    /// HTTP status; 0 without one.
     pub status: u16,
-    /// Why it failed or was not sent, in words.
+    /// Why the request failed or was not sent.
     pub reason: Option<String>,
-    /// From the sending to the last byte of the answer, milliseconds.
+    /// Time from sending to the last byte of the response, milliseconds.
     pub service_ms: Option<f64>,
-    /// Whether its connection had carried a request before.
+    /// Whether the connection had been used before.
     pub reused: bool,
-    /// What was sent; `None`: nothing was.
+    /// The request as sent; `None` if it was not sent.
     pub sent: Option<Message>,
-    /// What came back; `None`: no whole answer did.
+    /// The response; `None` without a complete one.
     pub received: Option<Message>,
-    /// What was taken out of the answer; a value that was not found is `None`.
+    /// Extracted values by name; `None` if nothing matched.
     pub extracted: Vec<(String, Option<String>)>,
-    /// The check that the answer did not stand up to.
+    /// The failed check.
     pub failed: Option<FailedCheck>,
 }
 
-/// One side of an exchange.
+/// A request or response message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Message {
-    /// The lines before the body.
+    /// Lines before the body.
     pub head: Vec<String>,
-    /// The body, unpacked, as far as it was kept; `None` where it is no text.
+    /// Start of the decoded body; `None` if it is not text.
     pub body: Option<String>,
-    /// How many bytes the body had on the wire.
+    /// Size of the body on the wire, bytes.
     pub bytes: u64,
-    /// Whether the body goes on behind what was kept.
+    /// Whether `body` is truncated.
     pub truncated: bool,
 }
 
-/// A check that failed, or an extraction that found nothing.
+/// A failed check, or an extraction without a match.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedCheck {
-    /// Its name.
+    /// Name of the check.
     pub check: String,
-    /// What it looks at and wants there, in words.
+    /// What the check expects, as text.
     pub expected: String,
-    /// What stood there; `None`: nothing.
+    /// What the response contains instead; `None`: nothing.
     pub found: Option<String>,
 }

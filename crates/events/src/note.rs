@@ -1,4 +1,4 @@
-//! What must be known of a recording besides its events.
+//! Notes about a recording: what a reader of its events must know.
 
 use std::fmt;
 
@@ -6,146 +6,140 @@ use serde::{Deserialize, Serialize};
 
 use offered_base::time::span;
 
-/// What must be known of a recording besides its events, by its kind and with its numbers.
+/// A fact about a recording that its events do not show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Note {
-    /// The file ends in the middle of a row, or of the compressed stream around it.
-    Cut,
-    /// The run has no record: it was killed before its end.
+    /// The file ends in the middle of a row, or of the compressed stream.
+    Truncated,
+    /// The run was killed before its end: it has no record.
     Killed,
-    /// Launches of the schedule that no event tells of, though one tells of a later launch. Of launches that follow from answers nothing is
-    /// known beforehand; they are not counted.
+    /// Scheduled requests without an event, although a later request has one. Requests whose schedule depends on responses are not counted.
     NotRecorded {
-        /// How many.
-        launches: u64,
-        /// When the first and the last of them were meant, from the run's start.
-        from_s: f64,
-        /// See `from_s`.
-        to_s: f64,
+        /// Number of requests.
+        requests: u64,
+        /// Scheduled time of the first, from the start of the run.
+        start_s: f64,
+        /// Scheduled time of the last, from the start of the run.
+        end_s: f64,
     },
-    /// The run counted other launches than its parts hold.
-    OtherCount {
-        /// So many it counted.
-        counted: u64,
-        /// So many there are.
+    /// The parts of the run do not contain the number of requests that its record states.
+    CountMismatch {
+        /// Number in the record.
+        expected: u64,
+        /// Number in the parts.
         found: u64,
     },
     /// Parts of the run cannot be read.
     PartsMissing {
-        /// How many.
+        /// Number of unreadable parts.
         missing: u64,
-        /// Of how many.
-        of: u64,
+        /// Number of parts.
+        total: u64,
     },
-    /// The clock that stamped another tool's launches ticks more slowly than its stamps are written.
-    Tick {
-        /// Its tick.
+    /// The clock of another tool is coarser than the unit of its timestamps.
+    CoarseClock {
+        /// Tick of the clock.
         tick_ms: f64,
-        /// The unit of the stamps.
-        written_ms: f64,
+        /// Unit of the timestamps.
+        unit_ms: f64,
     },
-    /// There are more names of requests than are told apart.
-    ManyNames {
-        /// So many are.
-        told_apart: u64,
-        /// What the rest is called.
-        rest: String,
+    /// There are more request names than can be distinguished.
+    TooManyNames {
+        /// Number of names that are distinguished.
+        limit: u64,
+        /// Name for all others.
+        other: String,
     },
-    /// The tool lists only some requests; the launches of the others are missing.
-    Listed {
-        /// The tool.
+    /// The tool lists only some of its requests.
+    OnlyListed {
+        /// Name of the tool.
         tool: String,
-        /// Which.
-        only: Listed,
+        /// The requests that it lists.
+        listed: Listed,
     },
-    /// Stamps are whole seconds.
+    /// Timestamps are whole seconds.
     WholeSeconds {
-        /// Of which tool, or kind of file.
-        of: String,
+        /// Name of the tool or file format.
+        format: String,
     },
-    /// Rows that are no launches were left out.
-    LeftOut {
-        /// How many.
+    /// Rows that are not requests were excluded.
+    Excluded {
+        /// Number of rows.
         rows: u64,
-        /// What they are.
-        being: NoLaunch,
+        /// Kind of the rows.
+        row_kind: RowKind,
     },
-    /// It is several, each by its own clock.
+    /// Several recordings were merged, each by its own clock.
     Merged {
-        /// How many.
+        /// Number of recordings.
         recordings: usize,
-        /// Within this time they began.
-        began_within_ms: f64,
-        /// The share of the time in which all were at work, in per cent.
-        together_percent: f64,
+        /// Time between the first and the last start.
+        start_spread_ms: f64,
+        /// Share of the whole time in which all recordings overlap.
+        overlap_percent: f64,
     },
-    /// Something that must be known of one worker of the run.
-    OfWorker {
-        /// Which, `3/8`.
+    /// A note about one worker of the run.
+    Worker {
+        /// The worker, for example `3/8`.
         worker: String,
-        /// What.
+        /// The note.
         note: Box<Note>,
     },
-    /// A worker of the run has left nothing.
-    NotHere {
-        /// Which, `3/8`.
+    /// A worker of the run recorded nothing.
+    WorkerMissing {
+        /// The worker, for example `3/8`.
         worker: String,
     },
-    /// Launches whose worker was gone: they are in its part of the schedule, and count as not sent.
-    Gone {
-        /// How many.
-        launches: u64,
-        /// Whether there would have been others, which follow from answers that never came.
-        further: bool,
+    /// Requests of a lost worker. They are in its part of the schedule and count as not sent.
+    WorkerLost {
+        /// Number of requests.
+        requests: u64,
+        /// Whether sessions would have sent more requests, which depend on responses and are unknown.
+        more_unknown: bool,
     },
-    /// A worker that is at work.
+    /// The worker is still running.
     Running,
-    /// A worker that should be at work, and gives no sign of life.
+    /// The worker should be running but its heartbeat has stopped.
     Silent {
-        /// For so long.
-        for_s: f64,
+        /// Time since the last heartbeat.
+        silence_s: f64,
     },
-    /// Its workers were on several machines, each with its own clock.
-    Clocks {
-        /// How many.
+    /// The workers ran on several machines, each with its own clock.
+    SeveralClocks {
+        /// Number of machines.
         machines: usize,
     },
-    /// What is to be doubted of the simulation that it is.
+    /// A warning about the simulation that produced the recording.
     Simulation {
-        /// The doubt.
-        doubt: SimulationDoubt,
-    },
-    /// What a record of an older version says.
-    Words {
-        /// In words.
-        words: String,
+        /// The warning.
+        warning: SimulationWarning,
     },
 }
 
-/// Which requests a tool lists.
+/// The requests that a tool lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub enum Listed {
-    /// Those that succeeded.
+    /// Successful requests.
     Succeeded,
-    /// Those that got an answer.
+    /// Requests with a response.
     Answered,
 }
 
-/// Rows that are no launches.
+/// Kinds of rows that are not requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum NoLaunch {
-    /// `JMeter`'s Transaction Controllers.
+#[serde(rename_all = "snake_case")]
+pub enum RowKind {
+    /// Transaction Controllers of `JMeter`.
     Controllers,
-    /// Its sub-results.
+    /// Sub-results of `JMeter`.
     SubResults,
-    /// Samples that goose made up against coordinated omission.
-    MadeUp,
+    /// Samples that goose adds as a correction for coordinated omission.
+    Corrected,
     /// Corrections of earlier rows.
     Updates,
 }
@@ -153,149 +147,145 @@ pub enum NoLaunch {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cut => f.write_str("cut: the file ends in the middle of a row"),
+            Self::Truncated => f.write_str("truncated: the file ends in the middle of a row"),
             Self::Killed => {
-                f.write_str("cut: the run was killed before its end (no run.json); up to 2 s of events are lost")
+                f.write_str("truncated: the run was killed before its end (no run.json); up to 2 s of events are lost")
             }
-            Self::NotRecorded { launches, from_s, to_s } => write!(
+            Self::NotRecorded { requests, start_s, end_s } => write!(
                 f,
-                "{launches} launches that the schedule has between {from_s:.3} s and {to_s:.3} s are not recorded; whether they were sent \
-                 is not known"
+                "{requests} scheduled requests between {start_s:.3} s and {end_s:.3} s were not recorded; whether they were sent is unknown"
             ),
-            Self::OtherCount { counted, found } => write!(
+            Self::CountMismatch { expected, found } => write!(
                 f,
-                "the run counted {counted} launches, and its parts hold {found}: parts were taken away or added"
+                "run.json states {expected} requests, but the parts contain {found}: parts were removed or added"
             ),
-            Self::PartsMissing { missing, of } => write!(f, "{missing} of {of} parts cannot be read"),
-            Self::ManyNames { told_apart, rest } => {
-                write!(f, "more than {told_apart} distinct labels; the rest are counted as `{rest}`")
+            Self::PartsMissing { missing, total } => write!(f, "{missing} of {total} parts cannot be read"),
+            Self::TooManyNames { limit, other } => {
+                write!(f, "more than {limit} distinct request names; the others are counted as `{other}`")
             }
-            Self::Listed { tool, only } => {
-                let which = match only {
+            Self::OnlyListed { tool, listed } => {
+                let which = match listed {
                     Listed::Succeeded => "succeeded",
-                    Listed::Answered => "got an answer",
+                    Listed::Answered => "got a response",
                 };
-                write!(f, "{tool} lists only requests that {which}: the launches of the others are missing")
+                write!(f, "{tool} lists only requests that {which}; the others are missing")
             }
-            Self::Tick { tick_ms, written_ms } => write!(
+            Self::CoarseClock { tick_ms, unit_ms } => write!(
                 f,
-                "stamps are written to {written_ms} ms and stand on a grid of {tick_ms} ms, which is taken for the tick of their clock: how \
-                 launches lie within one cannot be seen"
+                "timestamps are in units of {unit_ms} ms but multiples of {tick_ms} ms, probably the tick of the clock; arrivals within a tick \
+                 cannot be distinguished"
             ),
-            Self::WholeSeconds { of } => {
-                write!(f, "{of} stamps whole seconds: how launches lie within a second cannot be seen")
+            Self::WholeSeconds { format } => {
+                write!(f, "{format} has timestamps in whole seconds; arrivals within a second cannot be distinguished")
             }
-            Self::LeftOut { rows, being } => match being {
-                NoLaunch::Controllers => {
-                    write!(f, "{rows} rows of Transaction Controllers are not launches and are left out")
+            Self::Excluded { rows, row_kind } => match row_kind {
+                RowKind::Controllers => write!(f, "{rows} rows of Transaction Controllers are not requests; excluded"),
+                RowKind::SubResults => {
+                    write!(f, "{rows} sub-results (`label-0` inside `label`) are not requests; excluded")
                 }
-                NoLaunch::SubResults => {
-                    write!(f, "{rows} sub-results (`label-0` inside `label`) are not launches and are left out")
+                RowKind::Corrected => {
+                    write!(f, "{rows} rows are samples that goose added to correct coordinated omission; excluded")
                 }
-                NoLaunch::MadeUp => {
-                    write!(f, "{rows} rows are samples that goose made up against coordinated omission; left out")
-                }
-                NoLaunch::Updates => write!(f, "{rows} rows correct earlier ones (`update`); left out"),
+                RowKind::Updates => write!(f, "{rows} rows correct earlier rows (`update`); excluded"),
             },
-            Self::Merged { recordings, began_within_ms, together_percent } => write!(
+            Self::Merged { recordings, start_spread_ms, overlap_percent } => write!(
                 f,
-                "{recordings} recordings merged by their own clocks, whose agreement is not known: they began within {}, and all \
-                 were at work {together_percent:.0} % of the time",
-                span(began_within_ms * 1e6)
+                "{recordings} recordings merged by their own clocks, whose offsets are unknown: they started within {} and all \
+                 overlap for {overlap_percent:.0} % of the time",
+                span(start_spread_ms * 1e6)
             ),
-            Self::OfWorker { worker, note } => write!(f, "worker {worker}: {note}"),
-            Self::NotHere { worker } => write!(f, "worker {worker} is not here: it launched nothing"),
-            Self::Gone { launches, further } => {
-                write!(f, "{launches} launches of its part are not sent, for it was gone")?;
-                let more = "; what sessions that had begun would have asked further is not known";
-                f.write_str(if *further { more } else { "" })
+            Self::Worker { worker, note } => write!(f, "worker {worker}: {note}"),
+            Self::WorkerMissing { worker } => write!(f, "worker {worker} is missing: it sent nothing"),
+            Self::WorkerLost { requests, more_unknown } => {
+                write!(f, "{requests} requests of its part were not sent because the worker was lost")?;
+                let more = "; how many more its sessions would have sent is unknown";
+                f.write_str(if *more_unknown { more } else { "" })
             }
-            Self::Running => f.write_str("it is still running; this is what it has kept so far"),
-            Self::Silent { for_s } => {
-                write!(f, "it has given no sign of life for {}: it is frozen, or dead", span(for_s * 1e9))
+            Self::Running => f.write_str("the run is still in progress; these are its events so far"),
+            Self::Silent { silence_s } => {
+                write!(f, "no heartbeat for {}: the worker is frozen or dead", span(silence_s * 1e9))
             }
-            Self::Clocks { machines } => write!(
+            Self::SeveralClocks { machines } => write!(
                 f,
-                "launches are placed by the clocks of {machines} machines, whose agreement is not known: two that are closer than it \
-                 have no order"
+                "requests are ordered by the clocks of {machines} machines, whose offsets are unknown; the order of requests closer than \
+                 these offsets is unknown"
             ),
-            Self::Simulation { doubt } => f.write_str(&doubt.words()),
-            Self::Words { words } => f.write_str(words),
+            Self::Simulation { warning } => f.write_str(&warning.message()),
         }
     }
 }
 
-/// What to doubt of a simulation, with its numbers.
+/// A warning about a simulation result.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum SimulationDoubt {
-    /// Little's law does not hold within the run, which it must.
-    NotLittle,
-    /// The run has no part that is no beginning.
-    Unsettled,
-    /// Neighbouring parts are alike.
-    Alike {
-        /// So many independent parts the run is worth.
-        independent: f64,
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SimulationWarning {
+    /// Little's law does not hold within the run: a bug of the simulator.
+    LittlesLaw,
+    /// No warm-up period was found after which the run is stationary.
+    WarmUpNotConverged,
+    /// Batches are correlated.
+    CorrelatedBatches {
+        /// Number of independent batches that the run corresponds to.
+        effective_batches: f64,
     },
-    /// The mean response is not known well enough.
+    /// The confidence interval of the mean response time is wide.
     Imprecise {
-        /// The half-width of its interval, as a fraction of it.
-        relative: f64,
+        /// Half-width of the interval, as a fraction of the mean.
+        relative_half_width: f64,
     },
-    /// A few requests make the mean slowdown.
-    FewMakeTheMean {
-        /// The mean slowdown.
+    /// A few requests dominate the mean slowdown.
+    SlowdownOutliers {
+        /// Mean slowdown.
         mean: f64,
-        /// The largest.
+        /// Largest slowdown.
         max: f64,
     },
-    /// The largest sizes of the law were not drawn.
-    SizesMissing {
-        /// C2 of those drawn.
-        drawn: f64,
-        /// And of the law.
-        of_law: f64,
+    /// The largest service demands of the distribution did not occur.
+    LargeSizesMissing {
+        /// Scv (C2) of the realised demands.
+        realised_scv: f64,
+        /// Scv (C2) of the distribution.
+        distribution_scv: f64,
     },
-    /// The discipline leaves jobs unfinished, so that those that end tell too little.
+    /// The discipline leaves jobs unfinished, so that completed jobs are not representative.
     Unfinished {
-        /// Mean response of completed jobs, seconds.
+        /// Mean response time of completed jobs, seconds.
         completed_s: f64,
         /// E\[N\]/X, seconds.
-        by_little_s: f64,
-        /// How many are unfinished, how old the oldest is and they are on average, seconds.
-        left: Option<(u64, f64, f64)>,
+        littles_law_s: f64,
+        /// Number of unfinished jobs, age of the oldest and mean age, seconds.
+        unfinished: Option<(u64, f64, f64)>,
     },
 }
 
-impl SimulationDoubt {
-    /// What is doubted, and what to do about it.
-    pub fn words(&self) -> String {
+impl SimulationWarning {
+    /// The warning and its fix, as text.
+    pub fn message(&self) -> String {
         match self {
-            Self::NotLittle => {
+            Self::LittlesLaw => {
                 "Little's law does not hold: this is a bug of offered, please report it with the workload".to_owned()
             }
-            Self::Unsettled => "the first half of the run still looks like a beginning; simulate longer".to_owned(),
-            Self::Alike { independent } => format!(
-                "neighbouring parts of the run are alike, all of it is worth {independent:.0} independent ones, so the intervals may be too narrow; simulate longer"
+            Self::WarmUpNotConverged => "the first half of the run is not stationary; simulate longer".to_owned(),
+            Self::CorrelatedBatches { effective_batches } => format!(
+                "batches are correlated and correspond to only {effective_batches:.0} independent ones, so intervals may be too narrow; simulate longer"
             ),
-            Self::Imprecise { relative } => format!(
-                "the mean response is known to {:.1} % only; simulate longer, or until it is known well enough",
-                100.0 * relative
+            Self::Imprecise { relative_half_width } => format!(
+                "the mean response time is known only to {:.1} %; simulate longer, or until a precision is reached",
+                100.0 * relative_half_width
             ),
-            Self::FewMakeTheMean { mean, max } => format!(
-                "the mean slowdown, {mean:.1}, is made by a few tiny requests that had to wait (the worst {max:.0}); take its percentiles"
+            Self::SlowdownOutliers { mean, max } => format!(
+                "a few tiny requests that had to wait dominate the mean slowdown of {mean:.1} (largest {max:.0}); use its percentiles"
             ),
-            Self::SizesMissing { drawn, of_law } => format!(
-                "the sizes drawn have C2 {drawn:.3}, the law has {of_law:.3}: its largest sizes have not come yet; simulate longer"
+            Self::LargeSizesMissing { realised_scv, distribution_scv } => format!(
+                "realised service demands have C2 {realised_scv:.3}, their distribution {distribution_scv:.3}: the largest demands did not occur; simulate longer"
             ),
-            Self::Unfinished { completed_s, by_little_s, left } => {
-                let ages = left.map_or_else(String::new, |(jobs, oldest, mean)| {
-                    format!(" ({jobs} jobs are unfinished, {mean:.3} s old on average, the oldest {oldest:.3} s)")
+            Self::Unfinished { completed_s, littles_law_s, unfinished } => {
+                let ages = unfinished.map_or_else(String::new, |(jobs, oldest, mean)| {
+                    format!(" ({jobs} jobs are unfinished, mean age {mean:.3} s, oldest {oldest:.3} s)")
                 });
                 format!(
-                    "completed jobs took {completed_s:.4} s on average, but E[N]/X is {by_little_s:.4} s: the discipline leaves some jobs unfinished{ages}; believe E[N]/X"
+                    "completed jobs took {completed_s:.4} s on average, but E[N]/X is {littles_law_s:.4} s: the discipline leaves some jobs unfinished{ages}; use E[N]/X"
                 )
             }
         }

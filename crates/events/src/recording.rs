@@ -1,4 +1,4 @@
-//! A recording: the events of one run with what must be known to read them, whichever tool made it.
+//! A recording: the events of one run, of this or another tool, and their metadata.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,89 +8,89 @@ use crate::source::Events;
 use crate::worker_clock::WorkerClock;
 use offered_base::time::Nanos;
 
-/// What one run left behind, ours or another tool's.
+/// The events and metadata of one run.
 ///
-/// Events are in the order of the file, not of time. Instants are nanoseconds on the recording's own clock (since the run's
-/// start for ours, since the Unix epoch for most files), so only differences mean anything.
+/// Events are in the order of the file, not of time. Instants are nanoseconds on the recording's own clock, since the start of the
+/// run for `offered` and since the Unix epoch for most other files. Only differences of instants are comparable.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// One per launch, and what launches brought with them.
+    /// One event per request, and those of embedded objects.
     pub events: Events,
-    /// The names that [`Event::label`] points into.
+    /// Request names, indexed by [`Event::label`].
     pub labels: Vec<String>,
-    /// What kind of file it was: `run`, `jtl-csv`, `k6-json`, ...
+    /// File format: `run`, `jtl-csv`, `k6-json`, ...
     pub format: String,
-    /// The tick of the launch stamps: 1 ns for ours, 1 ms for JMeter's.
+    /// Resolution of timestamps: 1 ns for `offered`, 1 ms for JMeter.
     pub resolution: Nanos,
-    /// Whether `intended` was recorded; otherwise it repeats `sent`.
+    /// Whether `intended` was recorded. If not, it equals `sent`.
     pub intent_known: bool,
-    /// Whether instants count from the start of a run of ours, so that its workload says which of them are judged.
+    /// Whether instants count from the start of a run of `offered`, so that `skip_first` and `skip_last` of its workload apply.
     pub on_run_clock: bool,
-    /// What the generator was seen to do besides; of runs of ours that have ended.
+    /// Measurements of the generator. `None` for other tools and for runs that have not ended.
     pub generator: Option<Evidence>,
-    /// Whether `session` tells the user, thread or connection that launched.
+    /// Whether `session` identifies the user, thread or connection.
     pub sessions_known: bool,
-    /// Of a recording merged from several: the name of each, and the number of its first [`Event::worker`]; ascending.
+    /// Merged recordings: name and first [`Event::worker`] of each, ascending.
     pub nodes: Vec<(String, u16)>,
-    /// Of a run of many workers: the clock of each, in the order of its nodes.
+    /// Clocks of the workers, in the order of `nodes`.
     pub clocks: Vec<NodeClock>,
-    /// For files whose stamps may mean the start or the end of a sample: which was taken, and on what evidence.
+    /// For files whose timestamps may mean the start or the end of a sample: the meaning that was chosen, and why.
     pub stamps: Option<String>,
-    /// How many rows could not be read.
+    /// Number of unreadable rows.
     pub unreadable: u64,
-    /// The first of them, as `file:line: why`.
+    /// The first unreadable rows, as `file:line: reason`.
     pub complaints: Vec<String>,
-    /// What the reader must know besides.
+    /// Notes for the reader.
     pub notes: Vec<Note>,
 }
 
-/// The clock of a node.
+/// The clock of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeClock {
-    /// The node.
+    /// Name of the worker.
     pub name: String,
-    /// Whether it is the clock that the others are laid beside.
+    /// Whether it is the reference clock.
     pub is_first: bool,
-    /// What is known of it.
+    /// Offset and synchronisation.
     pub clock: WorkerClock,
 }
 
-/// What a generator was seen to do that no event shows.
+/// Measurements of the generator that events do not contain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
-    /// Per launching thread: the share of its time in which it neither slept nor spun, 0 to 1.
+    /// Utilisation of each thread: share of time, 0 to 1, in which it neither slept nor spun.
     pub busy: Vec<f64>,
-    /// Processor time of all of them, spinning included.
+    /// CPU time of all threads, spinning included.
     pub cpu_s: f64,
-    /// Whether the run was stopped before its time.
+    /// Whether the run was stopped early.
     pub stopped: bool,
-    /// Why, if it stopped itself.
+    /// Why the run stopped itself, if it did.
     pub halted: Option<Halted>,
-    /// What was asked of it, and what this machine was found to sustain, where that was ever measured.
-    pub calibrated: Option<Calibrated>,
-    /// Of policies that took turns: each turn that began, in the order of time.
+    /// Target rate and calibrated maximum rate. `None` if the machine was never calibrated.
+    pub calibrated: Option<CalibratedRate>,
+    /// Blocks of alternating policies that started, in order of time.
     #[serde(default)]
     pub blocks: Vec<Block>,
 }
 
-/// A policy's turn within a run, in ns since the start.
+/// A block of a policy within a run. Times are in ns since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Block {
     /// The policy.
     pub policy: String,
-    /// When it was to be put in place.
+    /// Scheduled start.
     pub begins_ns: u64,
-    /// From when on launches count for it.
+    /// Start of the time that counts.
     pub settled_ns: u64,
-    /// When it was over.
+    /// End.
     pub ends_ns: u64,
-    /// When the command began that puts it in place; 0: before the start.
+    /// Start of the command that applies the policy; 0 means before the start of the run.
     pub began_ns: u64,
-    /// When that had ended.
+    /// End of the command.
     pub ended_ns: u64,
-    /// What it said, where it failed.
+    /// Error of the command, if it failed.
     pub failed: Option<String>,
 }
 
@@ -98,53 +98,53 @@ pub struct Block {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Halted {
-    /// In words.
-    pub why: String,
-    /// How that is to be taken.
+    /// The reason, as text.
+    pub reason: String,
+    /// The kind of reason.
     pub end: End,
 }
 
-/// How the end of a run that stopped itself is to be taken.
+/// The kind of reason why a run stopped itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// As the workload says: its data are used up.
-    Meant,
-    /// Something did not go well that had to.
-    Failed,
-    /// A threshold was broken that a run must not break.
+    /// The rows of a data file are used up and the workload says `at_end = "stop"`.
+    DataUsedUp,
+    /// A request with `on_failure = "stop"` failed.
+    RequestFailed,
+    /// A threshold with `stop` failed.
     Threshold,
-    /// Data that should have been enough were not.
+    /// The rows of a data file are used up and the workload says that this is an error.
     Error,
-    /// Events could not be written, and the workload says to stop then.
+    /// Events could not be written and the workload says `on_disk_full = "stop"`.
     WriteLoss,
 }
 
-/// Launches per second, asked for and possible.
+/// Target rate and calibrated maximum rate of the generator.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Calibrated {
-    /// Asked of the generator.
-    pub asked_per_s: f64,
-    /// Found possible with as many threads, against a server that answers at once.
-    pub sustained_per_s: f64,
+pub struct CalibratedRate {
+    /// Target rate.
+    pub target_rate_per_s: f64,
+    /// Maximum rate that calibration found for this number of threads, against a server without service time.
+    pub sustained_rate_per_s: f64,
 }
 
 impl Block {
-    /// Whether its policy was in place when it began to count.
+    /// Whether the policy was applied before the block started to count.
     pub fn is_in_place(&self) -> bool {
         self.failed.is_none() && self.ended_ns <= self.settled_ns
     }
 }
 
 impl Evidence {
-    /// The busiest thread, and the share of its time in which it was.
+    /// Index and utilisation of the busiest thread.
     pub fn busiest(&self) -> Option<(usize, f64)> {
         self.busy.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Of two generators of one run.
+    /// Combines the measurements of two generators of one run.
     #[must_use]
     pub fn and(mut self, mut other: Self) -> Self {
         self.busy.append(&mut other.busy);
@@ -158,7 +158,7 @@ impl Evidence {
 }
 
 impl Recording {
-    /// Of a run of ours, just made.
+    /// A recording of a run that just ended.
     pub fn of_run(events: Vec<Event>, labels: Vec<String>) -> Self {
         Self {
             events: events.into(),

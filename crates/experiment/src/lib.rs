@@ -43,6 +43,7 @@ pub mod document;
 mod error;
 mod field;
 mod figures;
+mod incomplete;
 mod location;
 pub mod log_models;
 pub mod model_comparison;

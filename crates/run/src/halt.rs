@@ -23,7 +23,7 @@ impl Halt {
     /// Stops the run for this reason.
     pub(crate) fn stop(&self, reason: String, end: End) {
         // Fails if there is an earlier reason, which is the one to keep.
-        let _ = self.reason.set(Halted { why: reason, end });
+        let _ = self.reason.set(Halted { reason: reason, end });
         self.stop.store(true, Relaxed);
     }
 
@@ -32,7 +32,7 @@ impl Halt {
         match missing {
             MissingValue::Value(reason) => reason,
             MissingValue::Rows { reason, error } => {
-                self.stop(reason.clone(), if error { End::Error } else { End::Meant });
+                self.stop(reason.clone(), if error { End::Error } else { End::DataUsedUp });
                 reason
             }
         }

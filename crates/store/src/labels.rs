@@ -45,7 +45,7 @@ impl Labels {
     /// The names; adds a note if there were too many.
     pub(crate) fn into_names(self, notes: &mut Vec<Note>) -> Vec<String> {
         if self.names.len() > MAX_NAMES {
-            notes.push(Note::ManyNames { told_apart: MAX_NAMES as u64, rest: OTHERS.to_owned() });
+            notes.push(Note::TooManyNames { limit: MAX_NAMES as u64, other: OTHERS.to_owned() });
         }
         self.names
     }

@@ -290,11 +290,11 @@ mod tests {
             generator: Some(Evidence {
                 busy: vec![0.25, 0.95],
                 stopped: true,
-                halted: Some(Halted { why: "data used up".to_owned(), end: End::Meant }),
+                halted: Some(Halted { reason: "data used up".to_owned(), end: End::DataUsedUp }),
                 ..Evidence::default()
             }),
             machine: Some(Machine { name: "a".into(), system: "b".into(), arch: "c".into(), cores: 2, boot_id: None }),
-            notes: vec![Note::Words { words: "a note".to_owned() }, Note::Cut],
+            notes: vec![Note::Running, Note::Truncated],
             ..RunRecord::new(RunKind::Run, EndCondition::Duration)
         };
         assert_eq!(read_back(&serde_json::to_string(&record).unwrap()), record);

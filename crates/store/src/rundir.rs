@@ -234,7 +234,7 @@ fn read_worker(path: &Path) -> Result<Recording, Error> {
 fn count_note(path: &Path, recording: &Recording, parts: &[(Part, Extent)]) -> Option<Note> {
     let found = parts.iter().map(|(_, extent)| extent.launches).sum();
     let counted = RunRecord::counted_requests(path).filter(|counted| *counted != found && recording.unreadable == 0)?;
-    Some(Note::OtherCount { counted, found })
+    Some(Note::CountMismatch { expected: counted, found })
 }
 
 /// Opens the events of the run in `path` and ignores all other files. For a caller that has just made the run.
@@ -335,7 +335,7 @@ fn scan_parts(
         return Err(Error::content(recording.complaints.swap_remove(0), "and no other part can be read"));
     }
     if unreadable > 0 {
-        recording.notes.push(Note::PartsMissing { missing: unreadable, of: all as u64 });
+        recording.notes.push(Note::PartsMissing { missing: unreadable, total: all as u64 });
     }
     recording.unreadable += unreadable;
     Ok(whole)

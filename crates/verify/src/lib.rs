@@ -50,6 +50,7 @@ mod expected_arrivals;
 mod finding;
 mod generator_error;
 pub mod hosts;
+mod incomplete;
 mod interim;
 mod judge;
 mod lateness;
@@ -82,6 +83,7 @@ pub use criteria::{Criteria, Failures, RandomRate};
 pub use ends::Ends;
 pub use expected_arrivals::ExpectedArrivals;
 pub use generator_error::{GeneratorError, PercentileError};
+pub use incomplete::{Incomplete, IncompleteCause};
 pub use interim::{InterimStats, InterimVerdict, interim_verdict};
 pub use measured::{BatchedTimes, Measurements};
 pub use merge::merge;
@@ -90,7 +92,7 @@ pub use samples::{Sample, samples};
 pub use scope::{Scope, SentRequest};
 pub use stability::{FlowCounts, SIGNIFICANT_GROWTH};
 pub use tables::{Tables, toolkit};
-pub use thresholds::ThresholdResult;
+pub use thresholds::{ThresholdResult, UncheckedReason};
 pub use twin::{PairSampler, PairedInterval, PairedStats, SimulatedRequest, Twin, Unpaired};
 pub use verdict::{
     Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, NotCheckedReason, Pattern, Queue, RequestStats,

@@ -95,5 +95,5 @@ fn alignment(spans: &[(u64, u64)]) -> Note {
     let common = last.clone().min().unwrap_or(0).saturating_sub(first.clone().max().unwrap_or(0));
     let whole = last.max().unwrap_or(0) - first.min().unwrap_or(0);
     let share = if whole == 0 { 100.0 } else { 100.0 * common as f64 / whole as f64 };
-    Note::Merged { recordings: spans.len(), began_within_ms: spread as f64 / 1e6, together_percent: share }
+    Note::Merged { recordings: spans.len(), start_spread_ms: spread as f64 / 1e6, overlap_percent: share }
 }

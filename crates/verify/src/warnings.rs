@@ -28,12 +28,12 @@ pub(crate) fn of_saturation(generator: &Evidence) -> Option<WarningKind> {
 
 /// Warnings about a run that was stopped early, and about a generator near its limit.
 pub(crate) fn of_generator(generator: &Evidence) -> Vec<WarningKind> {
-    let why = generator.halted.as_ref().map(|halted| halted.why.clone());
+    let why = generator.halted.as_ref().map(|halted| halted.reason.clone());
     let stopped = generator.stopped.then_some(WarningKind::StoppedEarly { reason: why });
-    let near = generator.calibrated.filter(|found| found.asked_per_s > found.sustained_per_s / 2.0);
+    let near = generator.calibrated.filter(|found| found.target_rate_per_s > found.sustained_rate_per_s / 2.0);
     let near = near.map(|found| WarningKind::NearGeneratorLimit {
-        target_rate_per_s: found.asked_per_s,
-        sustained_rate_per_s: found.sustained_per_s,
+        target_rate_per_s: found.target_rate_per_s,
+        sustained_rate_per_s: found.sustained_rate_per_s,
         threads: generator.busy.len(),
     });
     stopped.into_iter().chain(near).collect()

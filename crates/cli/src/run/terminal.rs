@@ -284,7 +284,7 @@ fn line(snapshot: &Snapshot) -> String {
 mod tests {
     use super::*;
     use offered_events::Outcome;
-    use offered_verify::{Pattern, ThresholdResult};
+    use offered_verify::{CheckResult, Pattern, ThresholdResult};
     use offered_watch::{Growth, LatenessPercentiles, LiveRequest};
 
     /// Long values everywhere.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use offered_experiment::Point;
 use offered_report::format::number;
 use offered_simulate::statistics::{Interval, Percentile, SampleSummary};
-use offered_simulate::{Doubt, SimulationResult};
+use offered_simulate::{SimulationWarning, SimulationResult};
 use offered_stats::steady_state::Estimate;
 use offered_store::{Cells, Column};
 
@@ -147,7 +147,7 @@ pub(super) fn columns(points: &[Point], results: &[SimulationResult]) -> Vec<Col
         numbers("refused", &|a| a.summary.rejected.value),
         count("unfinished", &|a| Some(a.summary.unfinished)),
         known("think_s", &|a| a.think),
-        text("warnings", &|a| a.warnings.iter().map(Doubt::words).collect::<Vec<_>>().join("; ")),
+        text("warnings", &|a| a.warnings.iter().map(SimulationWarning::message).collect::<Vec<_>>().join("; ")),
     ];
     swept.chain(figures).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use offered_events::document::{self, Schema};
 use offered_simulate::statistics::{Interval, Percentile, SampleSummary};
-use offered_simulate::{Doubt, SimulationResult};
+use offered_simulate::{SimulationWarning, SimulationResult};
 use offered_stats::steady_state::Estimate;
 use serde::{Deserialize, Serialize};
 
@@ -254,7 +254,7 @@ impl Outcome {
                 in_system: ends(summary.in_system),
                 rejected_share: ends(summary.rejected),
             },
-            warnings: answer.warnings.iter().map(Doubt::words).collect(),
+            warnings: answer.warnings.iter().map(SimulationWarning::message).collect(),
         }
     }
 }

@@ -20,7 +20,7 @@ const MS: Nanos = Nanos::from_millis(1);
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     intake.recording.resolution = S;
-    intake.note(Note::WholeSeconds { of: "ab".to_owned() });
+    intake.note(Note::WholeSeconds { format: "ab".to_owned() });
     let mut rows = Rows::of_plain_fields(content, b'\t');
     let [seconds, total, connect, wait] = intake.header(&mut rows, ["seconds", "ttime", "ctime", "wait"])?;
     intake.each_row(&mut rows, |intake, row| {

@@ -48,7 +48,7 @@ fn parse(line: &[u8]) -> Result<Line<'_>, Bad> {
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     intake.recording.resolution = Nanos::from_secs(1);
     intake.recording.sessions_known = true;
-    intake.note(Note::WholeSeconds { of: "an access log".to_owned() });
+    intake.note(Note::WholeSeconds { format: "an access log".to_owned() });
     let mut hosts: HashMap<Box<[u8]>, u64> = HashMap::new();
     let mut rows = Rows::of_lines(content);
     intake.each_row(&mut rows, |intake, row| {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use offered_base::{Instant, Nanos};
-use offered_events::note::NoLaunch;
+use offered_events::note::RowKind;
 use offered_events::{Event, Note, Outcome};
 use serde::Deserialize;
 
@@ -84,10 +84,10 @@ impl LeftOut {
 
     fn note(&self, intake: &mut Intake) {
         if self.invented > 0 {
-            intake.note(Note::LeftOut { rows: self.invented, being: NoLaunch::MadeUp });
+            intake.note(Note::Excluded { rows: self.invented, row_kind: RowKind::Corrected });
         }
         if self.updates > 0 {
-            intake.note(Note::LeftOut { rows: self.updates, being: NoLaunch::Updates });
+            intake.note(Note::Excluded { rows: self.updates, row_kind: RowKind::Updates });
         }
     }
 }

@@ -28,7 +28,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     };
     let [total, dial, write, delay, status, offset] = columns;
     intake.recording.resolution = Nanos::from_micros(100);
-    intake.note(Note::Listed { tool: "hey".to_owned(), only: Listed::Answered });
+    intake.note(Note::OnlyListed { tool: "hey".to_owned(), listed: Listed::Answered });
     intake.each_row(&mut rows, |intake, row| {
         let seconds = |column| nanos(row.maybe(column), S);
         let start = instant(row.maybe(offset), S).ok_or("its offset is not a time in seconds")?;

@@ -135,8 +135,8 @@ impl Intake {
 
     /// Notes that the file is truncated: in the middle of a row or of a compressed stream.
     pub(super) fn cut(&mut self) {
-        if !self.recording.notes.contains(&Note::Cut) {
-            self.note(Note::Cut);
+        if !self.recording.notes.contains(&Note::Truncated) {
+            self.note(Note::Truncated);
         }
     }
 
@@ -188,7 +188,7 @@ impl Intake {
             if let Some(tick) = ticks::detect_resolution(&self.stamps, written.0).map(Nanos) {
                 self.recording.resolution = tick;
                 let [tick_ms, written_ms] = [tick, written].map(Nanos::as_millis_f64);
-                self.note(Note::Tick { tick_ms, written_ms });
+                self.note(Note::CoarseClock { tick_ms, unit_ms: written_ms });
             }
         }
     }
@@ -208,7 +208,7 @@ impl Intake {
                 first: recording.complaints.swap_remove(0),
             });
         }
-        if events.launches() == 0 && recording.notes.contains(&Note::Cut) {
+        if events.launches() == 0 && recording.notes.contains(&Note::Truncated) {
             return Err(Error::content(name, format!("holds no whole row of {}", recording.format)));
         }
         recording.events = events;

@@ -15,7 +15,7 @@ use std::io;
 
 use offered_base::{Instant, Nanos};
 use offered_events::Events;
-use offered_events::note::NoLaunch;
+use offered_events::note::RowKind;
 use offered_events::{Event, Note, Outcome};
 
 use super::intake::Intake;
@@ -74,7 +74,7 @@ pub(super) fn is_controller(message: &[u8]) -> bool {
 /// Decides about timestamps and sub-results when all rows are read, with timestamps read as starts.
 pub(super) fn settle(intake: &mut Intake, asked: Option<TimestampMeaning>, controllers: u64) -> Result<(), Error> {
     if controllers > 0 {
-        intake.note(Note::LeftOut { rows: controllers, being: NoLaunch::Controllers });
+        intake.note(Note::Excluded { rows: controllers, row_kind: RowKind::Controllers });
         if !intake.has_launches() {
             let why =
                 "holds only Transaction Controllers, which are no launches; clear `Generate parent sample` in the plan";
@@ -113,7 +113,7 @@ pub(super) fn settle(intake: &mut Intake, asked: Option<TimestampMeaning>, contr
             row += 1;
             !inside.has(row - 1)
         })?;
-        intake.note(Note::LeftOut { rows: dropped, being: NoLaunch::SubResults });
+        intake.note(Note::Excluded { rows: dropped, row_kind: RowKind::SubResults });
     }
     Ok(())
 }

@@ -24,7 +24,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let mut rows = Rows::of_fields(content, b',');
     let names = ["request-start", "Response-delay", "request-duration", "bytes", "status"];
     let [start, delay, duration, bytes, status] = intake.header(&mut rows, names)?;
-    intake.note(Note::Listed { tool: "oha".to_owned(), only: Listed::Succeeded });
+    intake.note(Note::OnlyListed { tool: "oha".to_owned(), listed: Listed::Succeeded });
     intake.each_row(&mut rows, |intake, row| {
         let seconds = |column| nanos(row.maybe(column), S);
         let start = instant(row.maybe(start), S).ok_or("its request-start is not a time in seconds")?;

@@ -29,7 +29,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let column = |name: &str| names.iter().position(|known| known == name);
     let [start, meant, end, status, bytes_in, url, run] =
         ["start", "start_latency_correction", "end", "status", "len_bytes", "url", "run"].map(column);
-    intake.note(Note::Listed { tool: "oha".to_owned(), only: Listed::Succeeded });
+    intake.note(Note::OnlyListed { tool: "oha".to_owned(), listed: Listed::Succeeded });
     let (mut row_number, mut intended, mut runs) = (0u64, 0u64, Vec::new());
     database
         .rows(root, &mut |row| {

@@ -94,7 +94,7 @@ impl LostRequests {
             meant = Some((meant.map_or(event.intended, |(first, _)| first), event.intended));
         });
         let (first, last): (Instant, Instant) = meant?;
-        Some(Note::NotRecorded { launches, from_s: first.as_secs_f64(), to_s: last.as_secs_f64() })
+        Some(Note::NotRecorded { requests: launches, start_s: first.as_secs_f64(), end_s: last.as_secs_f64() })
     }
 
     pub(super) fn agenda(&self) -> Agenda {

@@ -119,7 +119,7 @@ fn a_killed_run_reports_requests_in_flight_and_unrecorded_ones() {
     assert_eq!(sessions, (0..=100).step_by(5).filter(|session| ![10, 50].contains(session)).collect::<Vec<_>>());
     assert!(cut.iter().all(|event| event.error == Some(Reason::Killed) && event.sent == Some(event.intended)));
     assert_eq!(events.len(), 103);
-    let unrecorded = Note::NotRecorded { launches: 5, from_s: 0.102, to_s: 0.106 };
+    let unrecorded = Note::NotRecorded { requests: 5, start_s: 0.102, end_s: 0.106 };
     assert_eq!(recording.notes, [unrecorded, Note::Killed]);
 }
 
@@ -165,8 +165,8 @@ fn a_damaged_part_leaves_a_noted_gap_in_the_schedule() {
     writer.finish(&record()).unwrap();
     fs::write(path.join("events/part-0001.parquet"), "PAR1 half").unwrap();
     let recording = read(&path, &ReadOptions::default()).unwrap();
-    let missing = Note::PartsMissing { missing: 1, of: 3 };
-    assert_eq!(recording.notes, [missing, Note::NotRecorded { launches: 100, from_s: 0.1, to_s: 0.199 }]);
+    let missing = Note::PartsMissing { missing: 1, total: 3 };
+    assert_eq!(recording.notes, [missing, Note::NotRecorded { requests: 100, start_s: 0.1, end_s: 0.199 }]);
 }
 
 #[test]
@@ -181,8 +181,8 @@ fn a_removed_part_is_noted() {
     writer.finish(&record().with(Summary { total_requests: 300 }, ())).unwrap();
     assert_eq!(read(&path, &ReadOptions::default()).unwrap().notes, []);
     fs::remove_file(path.join("events/part-0001.parquet")).unwrap();
-    let other = Note::OtherCount { counted: 300, found: 200 };
-    let unrecorded = Note::NotRecorded { launches: 100, from_s: 0.1, to_s: 0.199 };
+    let other = Note::CountMismatch { expected: 300, found: 200 };
+    let unrecorded = Note::NotRecorded { requests: 100, start_s: 0.1, end_s: 0.199 };
     assert_eq!(read(&path, &ReadOptions::default()).unwrap().notes, [other.clone(), unrecorded]);
     fs::rename(path.join("events/part-0002.parquet"), path.join("events/part-0001.parquet")).unwrap();
     fs::copy(path.join("events/part-0000.parquet"), path.join("events/part-0002.parquet")).unwrap();

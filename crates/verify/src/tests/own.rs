@@ -2,7 +2,7 @@
 
 use offered_base::{Instant, Nanos, Seed, Share};
 use offered_distributions::Distribution;
-use offered_events::recording::{Calibrated, Evidence};
+use offered_events::recording::{CalibratedRate, Evidence};
 use offered_events::{Event, Outcome, Recording};
 use offered_workload::Workload;
 
@@ -39,7 +39,7 @@ fn thread_usage_and_early_stops_are_judged() {
     assert_eq!(verdict.warnings[0].details, Some(WarningKind::GeneratorSaturated { thread: 1, busy: 0.95 }));
     assert_eq!(verdict.warnings[0].message, verdict.reason);
 
-    let asked = Calibrated { asked_per_s: 600.0, sustained_per_s: 1000.0 };
+    let asked = CalibratedRate { target_rate_per_s: 600.0, sustained_rate_per_s: 1000.0 };
     let verdict = judged(Evidence { stopped: true, calibrated: Some(asked), ..easy });
     let warnings: Vec<&WarningKind> = verdict.warnings.iter().filter_map(|warning| warning.details.as_ref()).collect();
     assert_eq!(verdict.validity, Validity::Valid);

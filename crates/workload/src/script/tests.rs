@@ -104,7 +104,7 @@ fn a_whole_script_is_read_to_the_last_key() {
     let [shop, limit, home, user, item, id, n, money] = &workload.0.variables[..] else { panic!("eight variables") };
     assert_eq!(shop.source, Source::Constant(Ok("north".to_owned())));
     assert_eq!(limit.source, Source::Constant(Ok("7".to_owned())));
-    assert!(matches!(&home.source, Source::Constant(Ok(path)) if path.ends_with("model")));
+    assert!(matches!(&home.source, Source::Constant(Ok(path)) if path.ends_with("workload")));
     let Source::Feeder(feeder) = &user.source else { panic!("a file") };
     assert_eq!((feeder.order, feeder.at_end, user.per), (Order::Sequential, AtEnd::Stop, Per::Session));
     let rows = feeder.rows.as_ref().unwrap();

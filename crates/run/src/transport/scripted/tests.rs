@@ -252,8 +252,8 @@ fn failures_end_sessions_or_the_run_as_configured() {
     let event = launch(&mut stops, 0, 0).remove(0);
     assert!(stops.ends_session(&event));
     let halted = stops.halt.halted().unwrap();
-    assert_eq!(halted.why, "request `/missing` failed: check_failed (status = 200)");
-    assert_eq!(halted.end, End::Failed);
+    assert_eq!(halted.reason, "request `/missing` failed: check_failed (status = 200)");
+    assert_eq!(halted.end, End::RequestFailed);
 }
 
 /// The cookies of the requests of a user who signs in and opens a page, twice.

@@ -1,7 +1,7 @@
 //! One small file of every format, as documented by its tool, and the expected recording.
 
 use offered_events::Note;
-use offered_events::note::NoLaunch;
+use offered_events::note::RowKind;
 
 use super::*;
 
@@ -228,7 +228,7 @@ fn vegeta_gob() {
     // Two attacks in one file: each stream defines its types again.
     assert_eq!(parse([GOB, GOB].concat()).unwrap().events.launches(), 4);
     let cut = parse(&GOB[..GOB.len() - 5]).unwrap();
-    assert!(cut.events.launches() == 1 && cut.notes[0] == Note::Cut, "{:?}", cut.notes);
+    assert!(cut.events.launches() == 1 && cut.notes[0] == Note::Truncated, "{:?}", cut.notes);
 }
 
 proptest::proptest! {
@@ -291,8 +291,8 @@ fn jmeter_rows_that_are_not_requests() {
     let kept: Vec<&str> =
         jtl.events.to_vec().unwrap().iter().map(|event| jtl.labels[usize::from(event.label)].as_str()).collect();
     assert_eq!(kept, ["home", "home-1", "page", "page-x"]);
-    assert!(jtl.notes.contains(&Note::LeftOut { rows: 2, being: NoLaunch::SubResults }), "{:?}", jtl.notes);
-    assert!(jtl.notes.contains(&Note::LeftOut { rows: 1, being: NoLaunch::Controllers }), "{:?}", jtl.notes);
+    assert!(jtl.notes.contains(&Note::Excluded { rows: 2, row_kind: RowKind::SubResults }), "{:?}", jtl.notes);
+    assert!(jtl.notes.contains(&Note::Excluded { rows: 1, row_kind: RowKind::Controllers }), "{:?}", jtl.notes);
     let only = parse(row(1000, 40, "visit", controller)).unwrap_err().to_string();
     assert!(only.contains("Generate parent sample"), "{only}");
 }
@@ -303,10 +303,10 @@ fn jmeter_logs_cut_and_appended() {
         parse("timeStamp,elapsed,label,success\n1000,5,a,true\ntimeStamp,elapsed,label,success\n2000,5,a,true\n3000,")
             .unwrap();
     assert_eq!((jtl.events.launches(), jtl.unreadable), (2, 0));
-    assert!(jtl.notes[0] == Note::Cut, "{:?}", jtl.notes);
+    assert!(jtl.notes[0] == Note::Truncated, "{:?}", jtl.notes);
     let (_, xml) = SAMPLES.iter().find(|(name, _)| *name == "jtl-xml").unwrap();
     let cut = parse(&xml[..xml.len() - 60]).unwrap();
-    assert!(cut.notes.contains(&Note::Cut), "{:?}", cut.notes);
+    assert!(cut.notes.contains(&Note::Truncated), "{:?}", cut.notes);
     assert_eq!(cut.events.launches(), 2);
 }
 
@@ -385,7 +385,7 @@ fn gatling_binary() {
     );
     let cut = parse(&log[..log.len() - 1]).unwrap();
     assert_eq!(cut.events.launches(), 2);
-    assert!(cut.notes[0] == Note::Cut);
+    assert!(cut.notes[0] == Note::Truncated);
     let unknown = parse(run("3.20.0")).unwrap_err().to_string();
     assert!(unknown.contains("Gatling 3.20.0"), "{unknown}");
     assert!(parse(run("3.131.0")).is_err());
@@ -467,7 +467,7 @@ fn the_simple_tables() {
 fn invented_samples_of_goose_are_excluded() {
     let json = sample("goose-json", 0);
     assert_eq!(json.events.launches(), 1);
-    assert!(json.notes[0] == Note::LeftOut { rows: 1, being: NoLaunch::MadeUp }, "{:?}", json.notes);
+    assert!(json.notes[0] == Note::Excluded { rows: 1, row_kind: RowKind::Corrected }, "{:?}", json.notes);
     let csv = sample("goose-csv", 0);
     assert_eq!(
         (csv.events.to_vec().unwrap()[0].session, csv.events.to_vec().unwrap()[1].status, csv.labels[0].as_str()),

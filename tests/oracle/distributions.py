@@ -1,31 +1,31 @@
-"""Numbers for crates/model/src/law: mean, scv, cdf and quantiles of every law by SciPy. Run: python3 tests/oracle/laws.py > tests/oracle/laws.json"""
+"""Numbers for crates/distributions/src/distribution: mean, scv, cdf and quantiles of every distribution by SciPy. Run: python3 tests/oracle/distributions.py > tests/oracle/distributions.json"""
 import json
 import numpy as np
 from scipy import stats
 
-def row(law, d, quantiles=True, scale=1.0):
+def row(name, d, quantiles=True, scale=1.0):
     m, v = d.mean() * scale, d.var() * scale**2
     us = [0.001, 0.05, 0.25, 0.5, 0.75, 0.9, 0.99, 0.9999]
     xs = [float(d.ppf(u)) * scale for u in us]
-    return dict(law=law, mean=float(m), scv=float(v / m**2), cdf=[[x, float(d.cdf(x / scale))] for x in xs],
+    return dict(distribution=name, mean=float(m), scv=float(v / m**2), cdf=[[x, float(d.cdf(x / scale))] for x in xs],
                 quantiles=[[u, x] for u, x in zip(us, xs)] if quantiles else [])
 
-def hyper(law, mean, scv):
+def hyper(name, mean, scv):
     p = 0.5 * (1 + ((scv - 1) / (scv + 1)) ** 0.5)
     m1, m2 = mean / (2 * p), mean / (2 * (1 - p))
     xs = [mean * k for k in (0.01, 0.3, 1, 3, 10, 40)]
     cdf = lambda x: p * stats.expon(scale=m1).cdf(x) + (1 - p) * stats.expon(scale=m2).cdf(x)
-    return dict(law=law, mean=mean, scv=scv, cdf=[[x, float(cdf(x))] for x in xs], quantiles=[])
+    return dict(distribution=name, mean=mean, scv=scv, cdf=[[x, float(cdf(x))] for x in xs], quantiles=[])
 
 def lognormal(mean, scv):
     s2 = np.log1p(scv)
     return stats.lognorm(s=np.sqrt(s2), scale=mean * np.exp(-s2 / 2))
 
-def bounded(mean_law, lo, hi, a):
+def bounded(name, lo, hi, a):
     # SciPy's truncpareto: density ~ x^-(a+1) on [1, c]
-    return row(mean_law, stats.truncpareto(b=a, c=hi / lo, scale=lo))
+    return row(name, stats.truncpareto(b=a, c=hi / lo, scale=lo))
 
-def within(law, d, low, high):
+def within(name, d, low, high):
     """Of the values of d only those between the two: by numerical integration of its density."""
     from scipy.integrate import quad
     marks = [low] + [m for m in np.logspace(-4, 3, 60) if low < m < high] + [high]
@@ -33,7 +33,7 @@ def within(law, d, low, high):
     inside = part(0, high)
     m, m2 = part(1, high) / inside, part(2, high) / inside
     xs = [low + (high - low) * u for u in (0.001, 0.01, 0.05, 0.2, 0.5, 0.9)]
-    return dict(law=law, mean=float(m), scv=float(m2 / m**2 - 1), cdf=[[x, float(part(0, x) / inside)] for x in xs], quantiles=[])
+    return dict(distribution=name, mean=float(m), scv=float(m2 / m**2 - 1), cdf=[[x, float(part(0, x) / inside)] for x in xs], quantiles=[])
 
 class Mixture:
     """Balanced means."""
