@@ -2,7 +2,7 @@
 
 use offered_experiment::{CopyProgress, ResourceShortfall};
 use offered_rendezvous::ShareError;
-use offered_simulate::Doubt as SimulationDoubt;
+use offered_simulate::SimulationWarning;
 use offered_store::Error;
 use offered_verify::hosts::HostNote;
 use offered_verify::{Pattern, RequestStats, Warning, WarningKind};
@@ -60,10 +60,10 @@ pub(crate) fn read_error(error: &Error) -> String {
 }
 
 /// A warning about a simulation, with the flags that help.
-pub(crate) fn simulation_warning(doubt: &SimulationDoubt) -> String {
+pub(crate) fn simulation_warning(doubt: &SimulationWarning) -> String {
     match doubt {
-        SimulationDoubt::Imprecise { .. } => format!("{} (--until-precision)", doubt.words()),
-        other => other.words(),
+        SimulationWarning::Imprecise { .. } => format!("{} (--until-precision)", doubt.message()),
+        other => other.message(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use offered_report::format::{optional, rate};
-use offered_verify::{CheckResult, NotCheckedReason, Stability, StabilityState, ThresholdResult, Validity, Warning};
+use offered_verify::{CheckResult, Incomplete, NotCheckedReason, Stability, StabilityState, ThresholdResult, Validity, Warning};
 
 use crate::messages;
 use crate::table::wrapped;
@@ -23,8 +23,14 @@ impl VerdictLines {
         self.rows.push((judgement, text.into()));
     }
 
-    /// Adds the validity with its reason, and the fixes of the warnings that the reason names.
-    pub(crate) fn validity(&mut self, validity: Validity, reason: &str, warnings: &[Warning]) {
+    /// Adds the validity with its reason, the part of an incomplete run that was judged, and the fixes of the warnings that the reason names.
+    pub(crate) fn validity(
+        &mut self,
+        validity: Validity,
+        reason: &str,
+        incomplete: Option<&Incomplete>,
+        warnings: &[Warning],
+    ) {
         self.add(
             match validity {
                 Validity::Valid => "VALID",
@@ -34,6 +40,9 @@ impl VerdictLines {
             },
             reason,
         );
+        if let Some(coverage) = incomplete.and_then(Incomplete::coverage) {
+            self.add("", coverage);
+        }
         for warning in warnings.iter().filter(|warning| warning.in_reason) {
             self.add("", format!("fix: {}", messages::fix(warning)));
         }
@@ -121,7 +130,7 @@ mod tests {
     #[test]
     fn judgements_come_first_and_their_texts_are_aligned() {
         let mut lines = VerdictLines::default();
-        lines.validity(Validity::Invalid, "the generator was saturated from 12.3 s on", &[]);
+        lines.validity(Validity::Invalid, "the generator was saturated from 12.3 s on", None, &[]);
         lines.stability(Some(&stability(StabilityState::Overloaded, None)), Some(150.0));
         let text = lines.to_string();
         assert!(text.starts_with("INVALID     the generator was saturated from 12.3 s on\n"), "{text}");

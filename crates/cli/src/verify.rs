@@ -39,8 +39,8 @@ Examples:
   From a pipe
     k6 run --out csv=- script.js | offered verify -
 
-Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 with --strict, the
-requests were not sent as expected.";
+Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 the run is incomplete
+or, with --strict, the requests were not sent as expected.";
 
 /// Check the arrival process of any tool's run against the expected one
 #[derive(clap::Args)]
@@ -153,8 +153,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             out!(no newline: "{}", text::Summary(&verdicts));
         }
     }
-    let fails = verdicts.iter().any(|verdict| verdict.validity == Validity::Invalid);
-    Ok(if args.strict && fails { Exit::Invalid } else { Exit::Done })
+    let fails =
+        |verdict: &Verdict| verdict.incomplete.is_some() || args.strict && verdict.validity == Validity::Invalid;
+    Ok(if verdicts.iter().any(fails) { Exit::Invalid } else { Exit::Done })
 }
 
 /// The verdict on each file, one after another.

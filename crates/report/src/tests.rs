@@ -72,7 +72,7 @@ fn the_portrait_counts_what_the_verdict_counts() {
     );
     let interval = spread.mean_interval_ms.unwrap();
     assert!(interval.low < 20.0 && 20.0 < interval.high && interval.high - interval.low < 4.0, "{interval:?}");
-    let at_99 = spread.curve.iter().find(|point| (point[0] - 0.99).abs() < 1e-12).unwrap()[1];
+    let at_99 = spread.percentile_curve.iter().find(|point| (point[0] - 0.99).abs() < 1e-12).unwrap()[1];
     assert_eq!(at_99, total.p99_ms);
 }
 

@@ -73,7 +73,7 @@ impl Text<'_> {
         if !s.succeeded() {
             lines.add("FAILED", format!("all {} requests failed{}", s.total_requests, self.most_frequent_failure()));
         }
-        lines.validity(s.validity, &self.verdict.reason, &s.warnings);
+        lines.validity(s.validity, &self.verdict.reason, self.verdict.incomplete.as_ref(), &s.warnings);
         if let Some(Halted { reason: why, end: End::Threshold }) = self.halted {
             lines.add("STOPPED", format!("by a threshold: {why}"));
         }

@@ -26,9 +26,10 @@ impl Display for Text<'_> {
         let mut lines = VerdictLines::default();
         let reason = match v.validity {
             Validity::Valid | Validity::ValidWithWarnings => format!("{}: {}", v.expected.arrivals, v.reason),
+            _ if v.incomplete.is_some() => v.reason.clone(),
             _ => format!("{} expected, {} found: {}", v.expected.arrivals, v.pattern.name(), v.reason),
         };
-        lines.validity(v.validity, &reason, &v.warnings);
+        lines.validity(v.validity, &reason, v.incomplete.as_ref(), &v.warnings);
         if let Some(failures) = v.requests.last().and_then(messages::failures) {
             lines.add("FAILURES", failures);
         }

@@ -2,7 +2,7 @@
 
 use offered_experiment::Failure;
 use offered_verify::{
-    CheckResult, GeneratorError, NotCheckedReason, PercentileError, StabilityState, ThresholdResult, Validity, Verdict,
+    CheckResult, GeneratorError, Incomplete, NotCheckedReason, PercentileError, StabilityState, ThresholdResult, Validity, Verdict,
 };
 
 use crate::document::{Banner, Block, Cell, Section, Status, Table};
@@ -31,7 +31,10 @@ pub(super) fn essentials(run: &Run) -> Vec<Block> {
     let system = [of_thresholds(&run.thresholds), stability(v)];
     // If the run is invalid, the other results count less.
     let (first, last) = if v.validity == Validity::Invalid { (load, None) } else { (None, load) };
-    let all = [failed(run), first].into_iter().chain(system).chain([last]);
+    let failed = failed(run);
+    // That a run is incomplete comes before everything else.
+    let heads = if v.incomplete.is_some() { [first, failed] } else { [failed, first] };
+    let all = heads.into_iter().chain(system).chain([last]);
     let mut banners: Vec<Banner> = all.flatten().collect();
     banners.sort_by_key(|banner| banner.status != Status::Failed);
     let mut blocks: Vec<Block> = banners.into_iter().map(Block::Banner).collect();
@@ -141,10 +144,13 @@ fn validity(run: &Run) -> Banner {
         Validity::ValidWithWarnings => {
             "The run is valid, with warnings: the generator's timing errors are within the tolerance."
         }
+        Validity::Invalid if v.incomplete.is_some() => "The run is incomplete: do not use its results.",
         Validity::Invalid => "The run is invalid: do not use its results.",
         Validity::NotChecked => "Validity was not checked: the expected arrivals are unknown or the run is too short.",
     };
-    Banner { status: v.validity.into(), headline: headline.to_owned(), reason: v.reason.clone() }
+    let coverage = v.incomplete.as_ref().and_then(Incomplete::coverage);
+    let coverage = coverage.map_or_else(String::new, |coverage| format!("; {coverage}"));
+    Banner { status: v.validity.into(), headline: headline.to_owned(), reason: format!("{}{coverage}", v.reason) }
 }
 
 /// The generator error by percentile.
