@@ -174,7 +174,8 @@ fn unreachable_exporters_are_reported_and_the_run_continues() {
         assert!(page.contains(part), "{part} is not in {page}");
     }
     for name in ["nobody", "silent", "html"] {
-        let mut notes = page.split(&format!("{name}: ")).skip(1);
+        let start = format!("{name}: ");
+        let mut notes = page.split(&start).skip(1);
         let failed = |note: &str| note.starts_with(|c: char| c.is_ascii_digit()) && note.contains("failed; the first error: ");
         assert!(notes.any(failed), "{name} is not in {page}");
     }

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Default number of mutants.
-const USUAL: u64 = 2000;
+const USUAL: u64 = 200;
 /// Limits of a process: CPU time in seconds, memory in kB; polling interval and maximum number of polls.
 const SECONDS: u64 = 10;
 const KILOBYTES: u64 = 1 << 20;

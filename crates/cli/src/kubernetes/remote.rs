@@ -232,7 +232,7 @@ impl Follower<'_> {
         let beside = beside(task.out);
         fs::create_dir_all(&beside)
             .map_err(|error| Failure::stopped(format!("cannot create {}: {error}", beside.display())))?;
-        let program = [PROGRAM, "export", &folder, "--to", "tar"];
+        let program = [PROGRAM, "export", &folder, "--format", "tar"];
         let mut telling = |came: u64| status!("fetching: {} MB", came / 1_000_000);
         let fetched = cluster_run.fetch(&program, &beside, abort, &mut telling).map_err(left).and_then(|bytes| {
             fs::rename(&beside, task.out)
