@@ -23,14 +23,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::slice;
 
-use offered_base::{Nanos, Rate, Seed};
+use offered_base::{Instant, Nanos, Rate, Seed};
 use offered_events::Recording;
 use offered_store::{EndCondition, ReadOptions, RunRecord, read};
-use offered_verify::{Criteria, ExpectedArrivals, Failures, Twin, Verdict, Window, merge, verify};
+use offered_verify::{Criteria, ExpectedArrivals, Failures, Incomplete, Twin, Verdict, Window, merge, verify};
 use offered_workload::Mistake;
 use offered_workload::Workload;
 
 use crate::location::LocalRun;
+use crate::incomplete;
 use crate::redact::without_location;
 use crate::workload_source::{BadLineHandler, WorkloadSource, file_reader};
 use crate::{Error, server_side, twin};
@@ -211,7 +212,9 @@ impl VerifyOptions {
     pub fn verify(&self, run: &LocalRun, options: &ReadOptions, broken: BadLineHandler) -> Result<VerifiedRun, Error> {
         let recording = read(run.path(), options).map_err(Error::Read)?;
         let recorded = RecordedRun::read(run.path(), broken)?;
-        let (criteria, verdict) = self.verdict(run.name().to_owned(), &recording, slice::from_ref(&recorded))?;
+        let missing = incomplete::incomplete(run.path(), &recording, recorded.as_ref())?;
+        let (criteria, verdict) =
+            self.verdict(run.name().to_owned(), &recording, slice::from_ref(&recorded), missing)?;
         let server_side = server_side::read(
             &self.hosts,
             run.path(),
@@ -235,9 +238,14 @@ impl VerifyOptions {
         let part = |run: &LocalRun| Ok((run.name().to_owned(), read(run.path(), options).map_err(Error::Read)?));
         let parts = runs.iter().map(part).collect::<Result<Vec<_>, Error>>()?;
         let name = parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
+        let recorded = runs.iter().map(|run| RecordedRun::read(run.path(), broken)).collect::<Result<Vec<_>, _>>()?;
+        let missing = runs.iter().zip(&parts).zip(&recorded);
+        let missing = missing.map(|((run, (_, part)), recorded)| {
+            incomplete::incomplete(run.path(), part, recorded.as_ref())
+        });
+        let missing = incomplete::merged(missing.collect::<Result<Vec<_>, _>>()?);
         let recording = merge(parts)?;
-        let runs = runs.iter().map(|run| RecordedRun::read(run.path(), broken)).collect::<Result<Vec<_>, _>>()?;
-        let (criteria, verdict) = self.verdict(name, &recording, &runs)?;
+        let (criteria, verdict) = self.verdict(name, &recording, &recorded, missing)?;
         Ok(VerifiedRun { recording, criteria, verdict, run: None })
     }
 
@@ -246,13 +254,14 @@ impl VerifyOptions {
         name: String,
         recording: &Recording,
         runs: &[Option<RecordedRun>],
+        incomplete: Option<Incomplete>,
     ) -> Result<(Criteria, Verdict), Error> {
         let by_threads = match self.by_threads {
             ThreadAnalysis::Off => false,
             ThreadAnalysis::On => true,
             ThreadAnalysis::IfFewSessions => has_few_sessions(recording)?,
         };
-        let criteria = Criteria { path: name, by_threads, ..self.criteria(runs)? };
+        let criteria = Criteria { path: name, by_threads, ..self.criteria(runs, incomplete)? };
         let verdict = verify(recording, &criteria)?;
         let twin = self.twin(recording, &criteria, &verdict.window, runs)?;
         Ok((criteria, Verdict { twin, ..verdict }))
@@ -284,25 +293,27 @@ impl VerifyOptions {
         }
     }
 
-    /// The criteria for these runs; `None` is a result file of another tool.
-    fn criteria(&self, runs: &[Option<RecordedRun>]) -> Result<Criteria, Mistake> {
+    /// The criteria for these runs; `None` is a result file of another tool. An incomplete run is judged up to its last request.
+    fn criteria(&self, runs: &[Option<RecordedRun>], incomplete: Option<Incomplete>) -> Result<Criteria, Mistake> {
         let merged = MergedRuns::of(runs);
+        let covered = incomplete.as_ref().and_then(|incomplete| incomplete.covered_until_s);
+        let covered = covered.map(|until| Instant::from_secs_f64(until) + Nanos(1));
         let given = match (&self.expected, &merged) {
             (Some(ExpectedSource::Pattern(meant)), merged) => {
                 // Only the duration is needed: a workload that cannot be parsed is no error.
                 let workload =
                     merged.as_ref().and_then(|merged| Some((merged.workload.as_ref().ok()?, merged.fraction)));
                 let lasts =
-                    workload.and_then(|(workload, fraction)| self.workload_criteria(workload, fraction).duration);
+                    workload.and_then(|(workload, fraction)| self.workload_criteria(workload, fraction, covered).duration);
                 Criteria { expected: meant.clone(), duration: lasts, ..Criteria::default() }
             }
-            (Some(ExpectedSource::Workload(workload)), _) => self.workload_criteria(workload, 1.0),
+            (Some(ExpectedSource::Workload(workload)), _) => self.workload_criteria(workload, 1.0, covered),
             (None, Some(merged)) => {
-                self.workload_criteria(merged.workload.as_ref().map_err(Mistake::clone)?, merged.fraction)
+                self.workload_criteria(merged.workload.as_ref().map_err(Mistake::clone)?, merged.fraction, covered)
             }
             (None, None) => Criteria::default(),
         };
-        Ok(Criteria {
+        let criteria = Criteria {
             target_rate_per_s: self.rate.map(Rate::per_sec).or(given.target_rate_per_s),
             rate_interval: given.rate_interval.filter(|_| self.rate.is_none()),
             skip_first: self.skip_first.unwrap_or(given.skip_first),
@@ -317,16 +328,30 @@ impl VerifyOptions {
             late_after: self.late_after,
             insecure: given.insecure || runs.iter().flatten().any(RecordedRun::is_insecure),
             seed: self.seed.unwrap_or(given.seed),
+            incomplete,
             ..given
-        })
+        };
+        let skip_last = match (covered, criteria.duration) {
+            (None, _) => criteria.skip_last,
+            (Some(until), Some(duration)) => {
+                let until = until.max(Instant::ZERO + criteria.skip_first);
+                criteria.skip_last.max(until.until(Instant::ZERO + duration))
+            }
+            // A run without its end did not reach the time to exclude there.
+            (Some(_), None) => self.skip_last.unwrap_or(Nanos::ZERO),
+        };
+        Ok(Criteria { skip_last, ..criteria })
     }
 
-    /// The criteria of a workload, in the given window or its merged: the mean of a changing rate depends on the window.
-    fn workload_criteria(&self, workload: &Workload, fraction: f64) -> Criteria {
+    /// The criteria of a workload, in the given window or its own, and at most until `covered`: the mean of a changing rate depends on the
+    /// window.
+    fn workload_criteria(&self, workload: &Workload, fraction: f64, covered: Option<Instant>) -> Criteria {
         let skip_first = self.skip_first.unwrap_or(workload.skip_first());
         let skip_last = self.skip_last.unwrap_or(workload.skip_last());
         let taken = self.take.map_or(Nanos::ZERO, |take| workload.duration().saturating_sub(skip_first + take));
-        Criteria { skip_last, ..Criteria::from_workload_part(workload, fraction, skip_first, skip_last.max(taken)) }
+        let uncovered = covered.map_or(Nanos::ZERO, |until| until.until(workload.asked_until()));
+        let without = skip_last.max(taken).max(uncovered);
+        Criteria { skip_last, ..Criteria::from_workload_part(workload, fraction, skip_first, without) }
     }
 }
 
@@ -364,7 +389,7 @@ mod tests {
     #[test]
     fn runs_of_one_workload_are_verified_together() {
         let half = || Some(recorded(OPEN, Some("1/2")));
-        let criteria = |runs: &[Option<RecordedRun>]| VerifyOptions::default().criteria(runs).unwrap();
+        let criteria = |runs: &[Option<RecordedRun>]| VerifyOptions::default().criteria(runs, None).unwrap();
         assert_eq!(criteria(&[half()]).target_rate_per_s, Some(50.0));
         assert_eq!(criteria(&[half(), half()]).target_rate_per_s, Some(100.0));
         assert_eq!(criteria(&[Some(recorded(OPEN, None))]).target_rate_per_s, Some(100.0));
@@ -377,12 +402,12 @@ mod tests {
     #[test]
     fn an_invalid_workload_is_an_error_only_without_an_expected_pattern() {
         let runs = [Some(recorded("duration = 7", None))];
-        assert!(VerifyOptions::default().criteria(&runs).is_err());
+        assert!(VerifyOptions::default().criteria(&runs, None).is_err());
         let terms = VerifyOptions {
             expected: Some(ExpectedSource::Pattern(ExpectedArrivals::Constant)),
             ..VerifyOptions::default()
         };
-        assert_eq!(terms.criteria(&runs).unwrap().duration, None);
-        assert_eq!(terms.criteria(&[Some(recorded(OPEN, None))]).unwrap().duration, Some(Nanos::from_secs(60)));
+        assert_eq!(terms.criteria(&runs, None).unwrap().duration, None);
+        assert_eq!(terms.criteria(&[Some(recorded(OPEN, None))], None).unwrap().duration, Some(Nanos::from_secs(60)));
     }
 }

@@ -11,6 +11,7 @@ use offered_workload::Generator;
 use offered_workload::{Threshold, Workload};
 
 use crate::expected_arrivals::ExpectedArrivals;
+use crate::incomplete::Incomplete;
 
 /// The criteria by which a recording is judged: the part that is judged, the specified load, and tolerances.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct Criteria {
     pub rate_interval: Option<(Instant, Instant)>,
     /// For a rate that changes at random: the random schedule. The sent rate of a run is compared with it.
     pub random_rate: Option<RandomRate>,
+    /// What is missing of the run; `None` if nothing is known to be missing.
+    pub incomplete: Option<Incomplete>,
     /// The test duration, on the clock of the run; `None` until the last request.
     pub duration: Option<Nanos>,
     /// The time to exclude at the start: of a run of `offered` from its start, of another file from its first request.
@@ -67,6 +70,7 @@ impl Default for Criteria {
             target_rate_per_s: None,
             rate_interval: None,
             random_rate: None,
+            incomplete: None,
             duration: None,
             skip_first: Nanos::ZERO,
             skip_last: Nanos::ZERO,

@@ -14,6 +14,7 @@ use crate::counts::Counts;
 use crate::criteria::Criteria;
 use crate::finding::Strictness;
 use crate::generator_error::{BunchingCounter, BunchingCounts, GeneratorError, bunching_window};
+use crate::incomplete::Incomplete;
 use crate::judge::Observed;
 use crate::pattern::{self, Classification};
 use crate::queue::{Users, queue};
@@ -191,6 +192,7 @@ struct Judged {
     findings: Vec<Finding>,
     validity: Validity,
     reason: String,
+    incomplete: Option<Incomplete>,
     warnings: Vec<Warning>,
 }
 
@@ -233,13 +235,24 @@ impl Judged {
             thresholds_unaffected: badly_sent && thresholds.all_unaffected(),
             order_uncertain: order_uncertain.as_ref(),
         };
-        let reason = reason(&reason_input);
+        let incomplete = criteria.incomplete.clone().or_else(|| Incomplete::from_notes(recording));
+        let states_all = incomplete.is_none() || validity == Validity::Invalid;
+        let reason = match &incomplete {
+            // What the rest shows is of interest only where it is wrong too.
+            Some(incomplete) if validity == Validity::Invalid => {
+                format!("{}; {}", incomplete.reason(), reason(&reason_input))
+            }
+            Some(incomplete) => incomplete.reason(),
+            None => reason(&reason_input),
+        };
+        let validity = if incomplete.is_some() { Validity::Invalid } else { validity };
         let warnings = measured.warnings(stalled).into_iter().chain(order_uncertain.clone());
-        let warnings = warnings.map(|kind| Warning { in_reason: reason_input.states(&kind), ..kind.into() }).collect();
+        let states = |kind: &WarningKind| states_all && reason_input.states(kind);
+        let warnings = warnings.map(|kind| Warning { in_reason: states(&kind), ..kind.into() }).collect();
         let poisson = if_compared_with_poisson(poisson.clone(), criteria);
         let bootstrap = bootstrap(classification, criteria, stream);
         let findings = poisson.into_iter().chain(bootstrap).chain(against_expected.iter().copied()).collect();
-        Ok(Self { window, clocks, findings, validity, reason, warnings })
+        Ok(Self { window, clocks, findings, validity, reason, incomplete, warnings })
     }
 }
 
@@ -251,6 +264,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         schema: Schema::new(),
         source: source(scope.recording, criteria),
         window: judged.window,
+        incomplete: judged.incomplete,
         expected: expected(criteria, measured.scheduled_cov, measured.realised_rate_per_s),
         sessions: applies_to_sessions.then(|| sessions(criteria, &stream, measured.scheduled_cov)),
         gaps: tables.gaps,

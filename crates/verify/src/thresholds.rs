@@ -26,6 +26,28 @@ pub struct ThresholdResult {
     /// The range of the value with a punctual generator, in the unit of `value`; only if the threshold is not checked
     /// because the generator error could change its result.
     pub possible_range: Option<[f64; 2]>,
+    /// Why the threshold is not checked, if that does not follow from the validity of the run.
+    pub not_checked_reason: Option<UncheckedReason>,
+}
+
+offered_base::named! {
+    /// Why a threshold is not checked although the run was measured.
+    pub enum UncheckedReason {
+        /// The run is incomplete: it was killed, or requests are missing.
+        NeedsWholeRun = "needs_whole_run",
+        /// The recording is one worker's share of the run, and the metric is about all workers: a rate, or the CoV of the gaps.
+        NeedsAllWorkers = "needs_all_workers",
+    }
+}
+
+impl UncheckedReason {
+    /// The reason as people read it.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::NeedsWholeRun => "needs the whole run",
+            Self::NeedsAllWorkers => "needs all workers: offered verify DIR",
+        }
+    }
 }
 
 impl ThresholdResult {
@@ -47,11 +69,14 @@ impl ThresholdResult {
                 .map(|error| threshold_sensitivity::affected_range(threshold, measurements, error))
                 .transpose()?
                 .flatten();
-            let judgement = match value {
-                Some(value) if usable && between.is_none() => Self::compare(threshold, value),
+            let not_checked_reason = verdict.incomplete.is_some().then_some(UncheckedReason::NeedsWholeRun);
+            let result = match value {
+                Some(value) if usable && between.is_none() && not_checked_reason.is_none() => {
+                    Self::compare(threshold, value)
+                }
                 _ => CheckResult::NotChecked,
             };
-            Ok(Self { threshold: threshold.clone(), value, result: judgement, possible_range: between })
+            Ok(Self { threshold: threshold.clone(), value, result, possible_range: between, not_checked_reason })
         };
         thresholds.iter().map(check).collect()
     }
@@ -59,7 +84,7 @@ impl ThresholdResult {
     /// Checks a threshold during a run; `None` if nothing has been measured yet.
     pub fn check_interim(threshold: &Threshold, value: Option<f64>) -> Self {
         let result = value.map_or(CheckResult::NotChecked, |value| Self::compare(threshold, value));
-        Self { threshold: threshold.clone(), value, result, possible_range: None }
+        Self { threshold: threshold.clone(), value, result, possible_range: None, not_checked_reason: None }
     }
 
     fn compare(threshold: &Threshold, value: f64) -> CheckResult {
@@ -71,12 +96,17 @@ impl ThresholdResult {
         self.value.map_or_else(|| "not measured".to_owned(), |value| self.format_value(value))
     }
 
-    /// The value, and its possible range if there is one: `2.8 ms, with a punctual generator 1.9 ms to 2.8 ms`.
+    /// The value, its possible range if there is one, and why it is not checked: `2.8 ms, with a punctual generator 1.9 ms to 2.8 ms`,
+    /// `98.2/s (needs the whole run)`.
     pub fn value_and_range(&self) -> String {
         let found = self.value_text();
-        match self.possible_range.map(|ends| ends.map(|end| self.format_value(end))) {
+        let found = match self.possible_range.map(|ends| ends.map(|end| self.format_value(end))) {
             None => found,
             Some([low, high]) => format!("{found}, with a punctual generator {low} to {high}"),
+        };
+        match self.not_checked_reason {
+            None => found,
+            Some(reason) => format!("{found} ({})", reason.text()),
         }
     }
 
@@ -96,7 +126,7 @@ impl ThresholdResult {
 
 /// The keys are `metric`, `bound`, `value_ms` (or `value_percent`, `value_per_s`, `value`) and `result`. An infinite
 /// percentile (too many requests failed) is `null` with a result of `passed` or `failed`; a missing value is `null` and
-/// `not_checked`. `possible_range`, if present, has two values in the same unit, where `null` is infinite.
+/// `not_checked`. `not_checked_reason` is present where the validity of the run is not the reason. `possible_range`, if present, has two values in the same unit, where `null` is infinite.
 impl Serialize for ThresholdResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (key, unit) = key(self.threshold.metric.quantity.unit());
@@ -107,6 +137,9 @@ impl Serialize for ThresholdResult {
         map.serialize_entry("result", &self.result)?;
         if let Some(between) = self.possible_range {
             map.serialize_entry("possible_range", &between.map(|value| value * unit))?;
+        }
+        if let Some(reason) = self.not_checked_reason {
+            map.serialize_entry("not_checked_reason", &reason)?;
         }
         map.end()
     }
@@ -131,10 +164,12 @@ impl<'de> Deserialize<'de> for ThresholdResult {
             result: CheckResult,
             #[serde(default)]
             possible_range: Option<[Option<f64>; 2]>,
+            #[serde(default)]
+            not_checked_reason: Option<UncheckedReason>,
             #[serde(flatten)]
             values: BTreeMap<String, Option<f64>>,
         }
-        let Map { metric, bound, result, possible_range, values } = Map::deserialize(deserializer)?;
+        let Map { metric, bound, result, possible_range, not_checked_reason, values } = Map::deserialize(deserializer)?;
         let threshold = Threshold::new(&metric, &bound).map_err(D::Error::custom)?;
         let (key, unit) = key(threshold.metric.quantity.unit());
         let value = values.get(key).ok_or_else(|| D::Error::missing_field(key))?;
@@ -147,7 +182,7 @@ impl<'de> Deserialize<'de> for ThresholdResult {
             near.into_iter().find(|value| value * unit == printed).unwrap_or(value)
         };
         let possible_range = possible_range.map(|ends| ends.map(|end| end.map_or(f64::INFINITY, exact)));
-        Ok(Self { value: value.map(exact).or_else(beyond), threshold, result, possible_range })
+        Ok(Self { value: value.map(exact).or_else(beyond), threshold, result, possible_range, not_checked_reason })
     }
 }
 
@@ -162,6 +197,9 @@ impl schemars::JsonSchema for ThresholdResult {
         let figure = |unit| schemars::json_schema!({ "required": [key(unit).0] });
         let mut result = generator.subschema_for::<CheckResult>();
         result.insert("description".to_owned(), "Whether the value satisfies the bound.".into());
+        let mut reason = generator.subschema_for::<UncheckedReason>();
+        let description = "Why the threshold is not checked, if that does not follow from the validity of the run.";
+        reason.insert("description".to_owned(), description.into());
         schemars::json_schema!({
             "description": "A threshold, its measured value and its result.",
             "type": "object",
@@ -173,6 +211,7 @@ impl schemars::JsonSchema for ThresholdResult {
                 "value_per_s": { "description": "The value, if it is a rate.", "type": ["number", "null"] },
                 "value": { "description": "The value, if it has no unit.", "type": ["number", "null"] },
                 "result": result,
+                "not_checked_reason": reason,
                 "possible_range": {
                     "description": "The range of the value with a punctual generator, in the unit of the value; only if the threshold is not checked \
                                     because the generator error could change its result. `null` is infinite.",

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::generator_error::GeneratorError;
 use crate::hosts::ServerSide;
+use crate::incomplete::Incomplete;
 use crate::policies::Policy;
 use crate::twin::Twin;
 pub use enums::{Check, CheckResult, NotCheckedReason, Pattern, StabilityState, Validity};
@@ -29,6 +30,9 @@ pub struct Verdict {
     pub source: Source,
     /// The part of the recording that was judged.
     pub window: Window,
+    /// What is missing of the run; `None` if the recording contains all of it. An incomplete run is invalid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<Incomplete>,
     /// The load that was specified. The requests are compared with it.
     pub expected: Expected,
     /// The arrivals of sessions; only in a partly-open system. There, session arrivals are compared with the specification, because the

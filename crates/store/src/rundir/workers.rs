@@ -12,7 +12,7 @@ use offered_events::{ClockCorrection, Event, Note, Recording, WorkerClock};
 use offered_events::{Columns, EventSource, Events, Extent};
 use offered_io::unix_now;
 
-use super::heartbeat::{HEARTBEAT_TIMEOUT, Heartbeat};
+use super::heartbeat::{HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, Heartbeat};
 use super::in_flight::InFlightRequests;
 use super::lost::{self, LostRequests, StartedSessions};
 use super::{count_note, empty_recording, scan_parts};
@@ -89,6 +89,47 @@ pub(super) fn parse_name(path: &Path) -> Option<(Share, u32)> {
     Some((format!("{number}/{parts}").parse().ok()?, attempt.parse().ok()?))
 }
 
+/// A worker of a run whose last attempt left no record: it was killed, is frozen, or still running.
+#[derive(Clone, Debug)]
+pub struct UnendedWorker {
+    /// Its share of the run; `None` for a run of one worker without a heartbeat.
+    pub share: Option<Share>,
+    /// Its last heartbeat.
+    pub heartbeat: Option<Heartbeat>,
+    /// Whether it may still send requests. A run of one worker counts as killed as soon as a heartbeat is overdue.
+    pub may_be_running: bool,
+}
+
+/// The workers of the run in `run` that left no record. Empty for the files of other tools.
+///
+/// # Errors
+/// The directories belong to different runs, or a record is invalid.
+pub fn unended_workers(run: &Path) -> Result<Vec<UnendedWorker>, Error> {
+    let workers = of(run)?;
+    if workers.is_empty() {
+        if !run.join("events").is_dir() || RunRecord::read(run)?.is_some() {
+            return Ok(Vec::new());
+        }
+        let heartbeat = Heartbeat::read(run);
+        let may_be_running = heartbeat.as_ref().is_some_and(|last| {
+            let is_copy = last.copied_until_unix_ns.is_some();
+            let overdue = if is_copy { HEARTBEAT_TIMEOUT } else { HEARTBEAT_INTERVAL + Nanos::from_secs(1) };
+            last.silence(unix_now()) < overdue
+        });
+        return Ok(vec![UnendedWorker { share: heartbeat.as_ref().map(|last| last.share), heartbeat, may_be_running }]);
+    }
+    let mut unended = Vec::new();
+    for attempts in workers.chunk_by(|one, other| one.share == other.share) {
+        let Worker { share, path, .. } = &attempts[attempts.len() - 1];
+        if RunRecord::read(path)?.is_none() {
+            let heartbeat = Heartbeat::read(path);
+            let may_be_running = !matches!(State::of(path, heartbeat.as_ref()), State::Lost);
+            unended.push(UnendedWorker { share: Some(*share), heartbeat, may_be_running });
+        }
+    }
+    Ok(unended)
+}
+
 /// The state of a worker that has no record.
 pub(super) enum State {
     Running,
@@ -114,7 +155,7 @@ impl State {
     fn note(&self) -> Note {
         match self {
             Self::Running => Note::Running,
-            Self::Silent(silence) => Note::Silent { for_s: silence.as_secs_f64() },
+            Self::Silent(silence) => Note::Silent { silence_s: silence.as_secs_f64() },
             Self::Lost => Note::Killed,
         }
     }
@@ -195,13 +236,13 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
             let row = recording.nodes.last().map_or(0, |(_, first)| *first);
             if let Some(gone) = LostRequests::new(path, started, last.filter(|_| stopped), row, &mut labels) {
                 let extent = gone.extent();
-                recording.notes.push(Note::Gone { launches: extent.launches, further: gone.has_more() });
+                recording.notes.push(Note::WorkerLost { requests: extent.launches, more_unknown: gone.has_more() });
                 lost.push((gone, extent));
             }
         }
         let of_all = recording.notes.split_off(before);
         let worker = share.to_string();
-        let of_it = |note| Note::OfWorker { worker: worker.clone(), note: Box::new(note) };
+        let of_it = |note| Note::Worker { worker: worker.clone(), note: Box::new(note) };
         recording.notes.extend(of_all.into_iter().map(of_it));
         // A worker that sent nothing still needs a row for its lost requests.
         first = first.max(recording.nodes.last().map_or(0, |(_, first)| first.saturating_add(1)));
@@ -209,10 +250,10 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
     let all = workers.first().map_or(0, |worker| worker.share.parts());
     let is_here = |number: &u64| workers.iter().any(|worker| worker.share.index() == *number);
     let missing = (0..all).filter(|number| !is_here(number));
-    recording.notes.extend(missing.map(|number| Note::NotHere { worker: format!("{}/{all}", number + 1) }));
+    recording.notes.extend(missing.map(|number| Note::WorkerMissing { worker: format!("{}/{all}", number + 1) }));
     let is_known = |of: &NodeClock| of.is_first || of.clock.within_ns().is_some();
     if machines.len() > 1 && recording.clocks.iter().filter(|of| is_known(of)).count() < recording.nodes.len() {
-        recording.notes.push(Note::Clocks { machines: machines.len() });
+        recording.notes.push(Note::SeveralClocks { machines: machines.len() });
     }
     recording.generator = record(run)?.and_then(|record| record.generator);
     recording.labels = labels.clone().into_names(&mut recording.notes);
@@ -489,8 +530,8 @@ mod tests {
             unsent.iter().map(|e| e.session).collect::<Vec<_>>(),
             lost.iter().map(|e| e.session).collect::<Vec<_>>()
         );
-        let of = |note| Note::OfWorker { worker: "2/2".to_owned(), note: Box::new(note) };
-        let gone = Note::Gone { launches: lost.len() as u64, further: false };
+        let of = |note| Note::Worker { worker: "2/2".to_owned(), note: Box::new(note) };
+        let gone = Note::WorkerLost { requests: lost.len() as u64, more_unknown: false };
         assert_eq!(recording.notes, [of(Note::Killed), of(gone)]);
         assert_eq!(
             recording.nodes.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
@@ -522,7 +563,7 @@ mod tests {
                     .notes
                     .into_iter()
                     .map(|note| match note {
-                        Note::OfWorker { note, .. } => *note,
+                        Note::Worker { note, .. } => *note,
                         other => other,
                     })
                     .collect::<Vec<_>>(),
@@ -531,10 +572,10 @@ mod tests {
         };
         assert_eq!(notes(3, 1), (vec![Note::Running], 5));
         let all = scheduled(one).len() as u64;
-        assert_eq!(notes(60, 50), (vec![Note::Killed, Note::Gone { launches: all - 5, further: false }], all));
+        assert_eq!(notes(60, 50), (vec![Note::Killed, Note::WorkerLost { requests: all - 5, more_unknown: false }], all));
         // The last heartbeat is old, but its ten seconds are not over by this clock.
         let (silent, launches) = notes(0, 50);
-        assert!(matches!(silent[..], [Note::Silent { for_s }] if for_s >= 50.0) && launches == 5, "{silent:?}");
+        assert!(matches!(silent[..], [Note::Silent { silence_s: for_s }] if for_s >= 50.0) && launches == 5, "{silent:?}");
     }
 
     #[test]
@@ -545,11 +586,11 @@ mod tests {
         let recording = read(folder.path(), &ReadOptions::default()).unwrap();
         assert_eq!(recording.events.launches(), 334 + 333);
         let notes = recording.notes;
-        let killed = Note::OfWorker { worker: "3/3".to_owned(), note: Box::new(Note::Killed) };
-        let not_here = Note::NotHere { worker: "2/3".to_owned() };
+        let killed = Note::Worker { worker: "3/3".to_owned(), note: Box::new(Note::Killed) };
+        let not_here = Note::WorkerMissing { worker: "2/3".to_owned() };
         assert_eq!(
             notes,
-            [killed, not_here, Note::Clocks { machines: 2 }],
+            [killed, not_here, Note::SeveralClocks { machines: 2 }],
             "the machine of the killed worker is unknown"
         );
         write(folder.path(), "1/2", Some("a"));

@@ -1,0 +1,147 @@
+//! Runs without their end, and runs with missing requests: they are invalid, whatever the rest shows.
+
+use offered_events::{Note, Recording};
+use serde::{Deserialize, Serialize};
+
+offered_base::named! {
+    /// Why a run is incomplete.
+    pub enum IncompleteCause {
+        /// It was killed: a worker left no run record.
+        Killed = "killed",
+        /// A worker is still running, or frozen.
+        Running = "running",
+        /// The run ended, but some of its requests are not recorded.
+        RequestsMissing = "requests_missing",
+    }
+}
+
+/// A run without its end, or with missing requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Incomplete {
+    /// Why it is incomplete.
+    pub cause: IncompleteCause,
+    /// The workers that this applies to, such as `2/3`; empty for a run of one worker.
+    pub workers: Vec<String>,
+    /// The last sign of life of the run, in seconds from its start; `None` if the run ended.
+    pub last_sign_of_life_s: Option<f64>,
+    /// The age of the last heartbeat, if it is so recent that the run may still be going on.
+    pub heartbeat_age_s: Option<f64>,
+    /// The test duration of the workload; `None` if it is unknown or if a number of requests ends the run.
+    pub duration_s: Option<f64>,
+    /// The end of the time that was judged, in seconds from the start: that of the last recorded request. `None` if requests are recorded
+    /// up to the end of the run.
+    pub covered_until_s: Option<f64>,
+    /// Number of requests of the schedule that are missing; `None` if it is unknown because responses determine the requests.
+    pub missing_requests: Option<u64>,
+    /// Number of requests in the schedule; `None` if it is unknown.
+    pub scheduled_requests: Option<u64>,
+}
+
+impl Incomplete {
+    /// What the notes of a recording show. Callers that know the workload know more.
+    pub(crate) fn from_notes(recording: &Recording) -> Option<Self> {
+        recording.notes.contains(&Note::Killed).then(|| {
+            let last = recording.events.extent().last_intended.map(offered_base::Instant::as_secs_f64);
+            Self {
+                cause: IncompleteCause::Killed,
+                workers: Vec::new(),
+                last_sign_of_life_s: last,
+                heartbeat_age_s: None,
+                duration_s: None,
+                covered_until_s: last,
+                missing_requests: None,
+                scheduled_requests: None,
+            }
+        })
+    }
+
+    /// The reason for the verdict: `killed after 7.0 s of 20 s: 4,213 of 6,000 requests are missing`.
+    pub fn reason(&self) -> String {
+        let after = match (self.last_sign_of_life_s, self.duration_s) {
+            (Some(last), Some(duration)) => format!(" after {last:.1} s of {duration} s"),
+            (Some(last), None) => format!(" after {last:.1} s"),
+            (None, _) => String::new(),
+        };
+        let workers = match &self.workers[..] {
+            [] => String::new(),
+            [one] => format!("worker {one} "),
+            several => format!("workers {} ", several.join(", ")),
+        };
+        let were = match self.workers.len() {
+            0 => "",
+            1 => "was ",
+            _ => "were ",
+        };
+        let what = match self.cause {
+            IncompleteCause::Killed => format!("{workers}{were}killed{after}"),
+            IncompleteCause::Running if self.workers.len() > 1 => format!("{workers}have not ended{after}"),
+            IncompleteCause::Running if self.workers.len() == 1 => format!("{workers}has not ended{after}"),
+            IncompleteCause::Running => format!("not ended{after}"),
+            IncompleteCause::RequestsMissing if self.workers.is_empty() => "incomplete".to_owned(),
+            IncompleteCause::RequestsMissing => format!("{}missing", workers + were.trim_end() + " "),
+        };
+        let missing = match (self.missing_requests, self.scheduled_requests) {
+            (Some(missing), Some(all)) => format!("{} of {} requests are missing", grouped(missing), grouped(all)),
+            (Some(missing), None) => format!("{} requests are missing", grouped(missing)),
+            (None, _) => "requests are missing".to_owned(),
+        };
+        let age = self.heartbeat_age_s.map_or_else(String::new, |age| {
+            format!(" (it may still be running: its last heartbeat is {age:.1} s old)")
+        });
+        format!("{what}: {missing}{age}")
+    }
+
+    /// The time that was judged: `everything below covers 0 to 6.9 s only`; `None` if that is the whole run.
+    pub fn coverage(&self) -> Option<String> {
+        self.covered_until_s.map(|until| format!("everything below covers 0 to {until:.1} s only"))
+    }
+}
+
+/// A count with a comma before each group of three digits: `4,213`.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KILLED: Incomplete = Incomplete {
+        cause: IncompleteCause::Killed,
+        workers: Vec::new(),
+        last_sign_of_life_s: Some(7.0),
+        heartbeat_age_s: None,
+        duration_s: Some(20.0),
+        covered_until_s: Some(6.93),
+        missing_requests: Some(4213),
+        scheduled_requests: Some(6000),
+    };
+
+    #[test]
+    fn the_reason_says_how_much_is_missing() {
+        assert_eq!(KILLED.reason(), "killed after 7.0 s of 20 s: 4,213 of 6,000 requests are missing");
+        assert_eq!(KILLED.coverage().unwrap(), "everything below covers 0 to 6.9 s only");
+        let closed = Incomplete { missing_requests: None, scheduled_requests: None, duration_s: None, ..KILLED };
+        assert_eq!(closed.reason(), "killed after 7.0 s: requests are missing");
+        let worker = Incomplete { workers: vec!["2/3".to_owned()], ..KILLED };
+        assert_eq!(worker.reason(), "worker 2/3 was killed after 7.0 s of 20 s: 4,213 of 6,000 requests are missing");
+        let ended = Incomplete { cause: IncompleteCause::RequestsMissing, last_sign_of_life_s: None, ..KILLED };
+        assert_eq!(ended.reason(), "incomplete: 4,213 of 6,000 requests are missing");
+        let absent = Incomplete { workers: vec!["3/8".to_owned(), "4/8".to_owned()], ..ended };
+        assert_eq!(absent.reason(), "workers 3/8, 4/8 were missing: 4,213 of 6,000 requests are missing");
+    }
+
+    #[test]
+    fn counts_are_grouped_by_thousands() {
+        assert_eq!([0, 999, 1000, 12_345_678].map(grouped), ["0", "999", "1,000", "12,345,678"]);
+    }
+}
