@@ -2,7 +2,9 @@
 //! the sockets that are ready, and enforces timeouts.
 //!
 //! An iteration is bounded. Whatever the peers send, scheduled requests get their turn after [`MAX_TURN`] plus the one
-//! socket being handled. Sockets that were not reached are handled first in the next iteration.
+//! socket being handled. Sockets that were not reached are handled first in the next iteration, each once.
+
+use std::collections::VecDeque;
 
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, Reason};
@@ -30,8 +32,58 @@ pub(super) struct EventLoop {
     /// Total time spent waiting.
     pub(super) idle: Nanos,
     ready: Vec<Ready>,
-    /// Sockets with unfinished work and the numbers of their connections. The poller will not report them again.
+    /// Sockets that the poller reported and that were not reached. It will not report them again.
+    backlog: Backlog,
+    /// Sockets that were handled with work remaining. They come after those that were not reached.
     requeued: Vec<(Ready, u32)>,
+}
+
+/// Sockets to be handled, each at most once, in the order in which they became ready.
+///
+/// A socket that is waiting becomes ready again with every packet. If each time counted, a backlog of streams would grow
+/// with their packets instead of their number, and most of its turns would find nothing to read.
+#[derive(Default)]
+struct Backlog {
+    tokens: VecDeque<usize>,
+    /// What each waiting socket is ready for, and the number of its connection; by token.
+    sockets: Vec<Option<(Ready, u32)>>,
+}
+
+impl Backlog {
+    fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// Adds a socket, or what else it has become ready for.
+    fn push(&mut self, ready: Ready, number: u32) {
+        if self.sockets.len() <= ready.token {
+            self.sockets.resize(ready.token + 1, None);
+        }
+        match &mut self.sockets[ready.token] {
+            Some((waiting, same)) if *same == number => {
+                waiting.readable |= ready.readable;
+                waiting.writable |= ready.writable;
+                waiting.closed |= ready.closed;
+            }
+            // The connection that was waiting is closed.
+            Some(waiting) => *waiting = (ready, number),
+            free => {
+                *free = Some((ready, number));
+                self.tokens.push_back(ready.token);
+            }
+        }
+    }
+
+    /// Whether the socket with this token is waiting.
+    #[inline]
+    fn contains(&self, token: usize) -> bool {
+        !self.tokens.is_empty() && self.sockets.get(token).is_some_and(Option::is_some)
+    }
+
+    fn pop(&mut self) -> Option<(Ready, u32)> {
+        let token = self.tokens.pop_front()?;
+        self.sockets[token].take()
+    }
 }
 
 /// A connection, as the event loop sees it.
@@ -87,6 +139,7 @@ impl EventLoop {
             spin,
             idle: Nanos::ZERO,
             ready: Vec::new(),
+            backlog: Backlog::default(),
             requeued: Vec::new(),
         }
     }
@@ -110,36 +163,28 @@ impl EventLoop {
 #[inline]
 pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant, completions: &mut H) {
     let (event_loop, connections, exchanges) = served.parts();
+    for (ready, number) in event_loop.requeued.drain(..) {
+        event_loop.backlog.push(ready, number);
+    }
     let opening = |key, serial| connections.get(key).is_some_and(|connection| connection.is_connecting(serial));
     let waiting = |key, serial| exchanges.get(key).is_some_and(|exchange| exchange.is_pending(serial));
     let expiry = event_loop.connect_deadlines.next_due(opening).min(event_loop.response_deadlines.next_due(waiting));
     let before = event_loop.clock.now();
-    let until = if event_loop.requeued.is_empty() { deadline.min(expiry) } else { before };
-    let (mut ready, requeued) = (std::mem::take(&mut event_loop.ready), std::mem::take(&mut event_loop.requeued));
+    let until = if event_loop.backlog.is_empty() { deadline.min(expiry) } else { before };
+    let mut ready = std::mem::take(&mut event_loop.ready);
     if let Err(error) = event_loop.poller.wait_until(&event_loop.clock, until, event_loop.spin, &mut ready) {
         // Waiting on one's own poller fails only because of a bug.
         panic!("waiting for sockets: {error}");
     }
     let now = event_loop.clock.now();
     event_loop.idle += before.until(now);
-    let mut budget = TurnBudget { end: now + MAX_TURN, read: 0, is_spent: false, had_more: 0 };
-    for (ready, number) in requeued {
-        let (event_loop, connections, _) = served.parts();
-        if connections.get(ready.token).is_none_or(|connection| connection.number() != number) {
-            continue;
-        }
-        if budget.is_spent {
-            event_loop.requeue(ready, number);
-        } else {
-            let read = served.on_ready(ready, completions);
-            budget.spend(read, served);
-        }
-    }
+    let mut budget = TurnBudget { end: now + MAX_TURN, read: 0, is_spent: false };
+    handle_backlog(served, &mut budget, completions);
     for ready in ready.drain(..) {
-        if budget.is_spent {
-            let (event_loop, connections, _) = served.parts();
+        let (event_loop, connections, _) = served.parts();
+        if budget.is_spent || event_loop.backlog.contains(ready.token) {
             if let Some(connection) = connections.get(ready.token) {
-                event_loop.requeue(ready, connection.number());
+                event_loop.backlog.push(ready, connection.number());
             }
         } else {
             let read = served.on_ready(ready, completions);
@@ -148,12 +193,22 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
     }
     let event_loop = served.parts().0;
     event_loop.ready = ready;
-    // Sockets that were not reached come before those that had more work than fits.
-    event_loop.requeued.rotate_left(budget.had_more);
     served.after_sockets(completions);
     if now >= expiry {
         expire(served, now, completions);
         served.after_sockets(completions);
+    }
+}
+
+/// Handles the sockets that were not reached before.
+fn handle_backlog<H, S: SocketHandler<H>>(served: &mut S, budget: &mut TurnBudget, completions: &mut H) {
+    while !budget.is_spent {
+        let (event_loop, connections, _) = served.parts();
+        let Some((ready, number)) = event_loop.backlog.pop() else { return };
+        if connections.get(ready.token).is_some_and(|connection| connection.number() == number) {
+            let read = served.on_ready(ready, completions);
+            budget.spend(read, served);
+        }
     }
 }
 
@@ -171,8 +226,6 @@ struct TurnBudget {
     end: Instant,
     read: usize,
     is_spent: bool,
-    /// Number of handled sockets with work remaining.
-    had_more: usize,
 }
 
 impl TurnBudget {
@@ -184,9 +237,6 @@ impl TurnBudget {
             let event_loop = served.parts().0;
             self.read = 0;
             self.is_spent = event_loop.clock.now() >= self.end;
-            if self.is_spent {
-                self.had_more = event_loop.requeued.len();
-            }
         }
     }
 }
@@ -206,5 +256,110 @@ fn expire<H, S: SocketHandler<H>>(served: &mut S, now: Instant, completions: &mu
         let Some(key) = event_loop.response_deadlines.pop_expired(now, waiting) else { break };
         let timeout = event_loop.response_deadlines.timeout();
         served.on_response_timeout(key, timeout, completions);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    const SOCKETS: usize = 8;
+
+    struct Connection(UnixStream);
+
+    impl ConnectionSlot for Connection {
+        fn number(&self) -> u32 {
+            0
+        }
+
+        fn is_connecting(&self, _: u64) -> bool {
+            false
+        }
+    }
+
+    impl PendingExchange for Connection {
+        fn is_pending(&self, _: u64) -> bool {
+            false
+        }
+
+        fn event(&self) -> Option<&Event> {
+            None
+        }
+    }
+
+    /// Each read takes a whole iteration.
+    struct Slow {
+        event_loop: EventLoop,
+        connections: Slab<Connection>,
+    }
+
+    impl SocketHandler<Vec<(usize, usize)>> for Slow {
+        type Connection = Connection;
+        type Exchange = Connection;
+
+        fn parts(&mut self) -> (&mut EventLoop, &Slab<Connection>, &Slab<Connection>) {
+            (&mut self.event_loop, &self.connections, &self.connections)
+        }
+
+        fn on_ready(&mut self, ready: Ready, reads: &mut Vec<(usize, usize)>) -> usize {
+            let mut bytes = [0; 1024];
+            let stream = &mut self.connections[ready.token].0;
+            reads.push((ready.token, stream.read(&mut bytes).unwrap_or(0)));
+            let clock = &self.event_loop.clock;
+            clock.sleep_until(clock.now() + MAX_TURN);
+            CLOCK_CHECK_BYTES
+        }
+
+        fn on_connect_timeout(&mut self, _: usize, _: Failure, _: &mut Vec<(usize, usize)>) {}
+
+        fn on_response_timeout(&mut self, _: usize, _: Nanos, _: &mut Vec<(usize, usize)>) {}
+    }
+
+    #[test]
+    fn streams_that_become_ready_faster_than_they_are_read_take_turns() {
+        let (poller, second) = (Poller::new().unwrap(), Nanos::from_secs(1));
+        let event_loop = EventLoop::new(Clock::start(), poller, Nanos::ZERO, second, second);
+        let mut served = Slow { event_loop, connections: Slab::new() };
+        let mut peers = Vec::new();
+        for token in 0..SOCKETS {
+            let (near, far) = UnixStream::pair().unwrap();
+            near.set_nonblocking(true).unwrap();
+            served.event_loop.poller.add(&near, token).unwrap();
+            served.connections.insert(Connection(near));
+            peers.push(far);
+        }
+        let mut reads = Vec::new();
+        run_once(&mut served, Instant::ZERO, &mut reads);
+        for _ in 0..20 * SOCKETS {
+            peers.iter_mut().for_each(|peer| peer.write_all(b"x").unwrap());
+            run_once(&mut served, Instant::ZERO, &mut reads);
+            assert!(served.event_loop.backlog.tokens.len() <= SOCKETS);
+        }
+        // After each has been read once, every turn finds something, and no stream waits longer than the others.
+        for turns in reads[2 * SOCKETS..].windows(SOCKETS) {
+            let tokens: std::collections::BTreeSet<_> = turns.iter().map(|(token, _)| *token).collect();
+            assert!(tokens.len() == SOCKETS && turns.iter().all(|(_, bytes)| *bytes >= 1), "{turns:?}");
+        }
+    }
+
+    #[test]
+    fn a_backlog_merges_what_a_socket_is_ready_for() {
+        let ready = |token, readable, writable| Ready { token, readable, writable, closed: false };
+        let mut backlog = Backlog::default();
+        for (socket, number) in [
+            (ready(3, true, false), 7),
+            (ready(1, true, false), 8),
+            (ready(3, false, true), 7),
+            (ready(1, true, true), 9),
+        ] {
+            backlog.push(socket, number);
+        }
+        assert!(backlog.contains(3) && !backlog.contains(0) && !backlog.contains(99));
+        assert_eq!(backlog.pop(), Some((ready(3, true, true), 7)));
+        assert_eq!((backlog.pop(), backlog.pop()), (Some((ready(1, true, true), 9)), None));
+        assert!(backlog.is_empty() && !backlog.contains(3));
     }
 }
