@@ -6,7 +6,7 @@
 /// `FromStr`, whose error lists the names there are.
 ///
 /// ```
-/// crate::named! {
+/// offered_base::named! {
 ///     /// How a thread waits.
 ///     pub enum Wait {
 ///         /// On its processor.
