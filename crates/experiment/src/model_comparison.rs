@@ -8,7 +8,7 @@ use offered_plan::analytic::{Analysis, analyse};
 use offered_schedule::arrivals::Schedule;
 use offered_schedule::{Closed, Length, Opening, Sessions};
 use offered_simulate::load::{DEFAULT_TOLERANCE, at_load};
-use offered_simulate::{Doubt, SimulationResult, Stop, simulate};
+use offered_simulate::{SimulationWarning, SimulationResult, Stop, simulate};
 use offered_workload::Workload;
 
 use crate::{Error, parallel};
@@ -110,7 +110,7 @@ fn cell(model: &Model, load: f64, jobs: u64) -> Result<Cell<'_>, Error> {
 
 impl Cell<'_> {
     /// Warnings of the simulation.
-    pub fn warnings(&self) -> &[Doubt] {
+    pub fn warnings(&self) -> &[SimulationWarning] {
         match &self.found {
             Found::Simulated(_, simulated) => &simulated.warnings,
             Found::Known(_) | Found::Nothing(_) => &[],
@@ -166,7 +166,7 @@ impl Cell<'_> {
                         response_high_s: finite(response.high),
                         load_reached: simulated.load_reached.value,
                         jobs: summary.jobs,
-                        warnings: simulated.warnings.iter().map(Doubt::words).collect(),
+                        warnings: simulated.warnings.iter().map(SimulationWarning::message).collect(),
                     }),
                     ..nothing
                 }
