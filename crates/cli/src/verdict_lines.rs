@@ -3,7 +3,7 @@
 use std::fmt;
 
 use offered_report::format::{optional, rate};
-use offered_verify::{CheckResult, Incomplete, NotCheckedReason, Stability, StabilityState, ThresholdResult, Validity, Warning};
+use offered_verify::{CheckResult, Incomplete, NotCheckedReason, Stability, StabilityState, ThresholdResult, UncheckedReason, Validity, Warning};
 
 use crate::messages;
 use crate::table::wrapped;
@@ -53,7 +53,10 @@ impl VerdictLines {
         let joined = |texts: Vec<String>| texts.join(" · ");
         if !valid && !thresholds.is_empty() {
             let names = joined(thresholds.iter().map(|threshold| threshold.threshold.to_string()).collect());
-            return self.add("NOT CHECKED", format!("{names} (needs a valid run)"));
+            let reason = thresholds.iter().find_map(|threshold| threshold.not_checked_reason);
+            let reason = reason.filter(|reason| *reason == UncheckedReason::NeedsWholeRun);
+            let reason = reason.map_or("needs a valid run", UncheckedReason::text);
+            return self.add("NOT CHECKED", format!("{names} ({reason})"));
         }
         let text = |threshold: &ThresholdResult| format!("{}: {}", threshold.threshold, threshold.value_and_range());
         for (result, judgement) in [(CheckResult::Failed, "FAILED"), (CheckResult::NotChecked, "NOT CHECKED")] {

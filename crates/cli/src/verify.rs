@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use offered_base::Nanos;
 use offered_events::document::Schema;
 use offered_experiment::{ThreadAnalysis, TwinComparison, VerifiedRun, VerifyOptions};
-use offered_verify::{Failures, Validity, Verdict, Verdicts};
+use offered_verify::{Failures, ThresholdResult, Validity, Verdict, Verdicts};
 
 use crate::exit::{Exit, Failure};
 use crate::output::{json, out};
@@ -39,8 +39,9 @@ Examples:
   From a pipe
     k6 run --out csv=- script.js | offered verify -
 
-Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 the run is incomplete
-or, with --strict, the requests were not sent as expected.";
+Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 the run is incomplete,
+its thresholds cannot be judged or, with --strict, the requests were not sent as
+expected; 99 a threshold of the workload failed.";
 
 /// Check the arrival process of any tool's run against the expected one
 #[derive(clap::Args)]
@@ -153,9 +154,30 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             out!(no newline: "{}", text::Summary(&verdicts));
         }
     }
-    let fails =
-        |verdict: &Verdict| verdict.incomplete.is_some() || args.strict && verdict.validity == Validity::Invalid;
-    Ok(if verdicts.iter().any(fails) { Exit::Invalid } else { Exit::Done })
+    Ok(exit(&verdicts, args.strict))
+}
+
+/// The exit code for these verdicts: that of the worst.
+fn exit(verdicts: &[Verdict], strict: bool) -> Exit {
+    let any = |is: &dyn Fn(&Verdict) -> bool| verdicts.iter().any(is);
+    // As for `run`: thresholds of an invalid run, and those that lateness may have decided, neither pass nor fail.
+    let undecided = |verdict: &Verdict| {
+        let is_invalid = verdict.validity == Validity::Invalid;
+        verdict.thresholds.iter().any(|checked| !checked.passed_here() && (is_invalid || checked.possible_range.is_some()))
+    };
+    let fails = |verdict: &Verdict| {
+        let open = |checked: &ThresholdResult| checked.passed_here() || checked.possible_range.is_some();
+        verdict.validity != Validity::Invalid && !verdict.thresholds.iter().all(open)
+    };
+    if any(&|verdict| verdict.incomplete.is_some() || strict && verdict.validity == Validity::Invalid) {
+        Exit::Invalid
+    } else if any(&fails) {
+        Exit::Failed
+    } else if any(&undecided) {
+        Exit::Invalid
+    } else {
+        Exit::Done
+    }
 }
 
 /// The verdict on each file, one after another.

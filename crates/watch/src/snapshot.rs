@@ -222,7 +222,7 @@ impl Phase {
             Self::Starting => "waiting for the start",
             Self::WarmingUp => "warming up, excluded from statistics",
             Self::Running => "running",
-            Self::Draining => "all requests sent, waiting for the last responses",
+            Self::Draining => "all requests sent, waiting for responses",
             Self::Stopping => "stopping, waiting for responses",
             Self::Ended => "ended",
         }

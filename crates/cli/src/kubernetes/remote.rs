@@ -10,10 +10,10 @@ use offered_base::Nanos;
 use offered_base::time::Instant;
 use offered_cluster::client::{Cluster, ClusterRun, Error, JobResult, PodState, RunStatus, WorkerStatus};
 use offered_cluster::manifests::{Manifests, RUNS_PATH};
-use offered_experiment::{CopyProgress, RecordedRun, VerifiedRun, VerifyOptions, fetch_run, run_exists};
+use offered_experiment::{CopyProgress, VerifiedRun, VerifyOptions, fetch_run, run_exists};
 use offered_io::Clock;
 use offered_store::ReadOptions;
-use offered_verify::{CheckResult, Measurements, ThresholdResult, Validity, Verdict};
+use offered_verify::{CheckResult, Validity};
 
 use crate::exit::{Exit, Failure};
 use crate::output::{out, status};
@@ -271,23 +271,10 @@ fn beside(out: &Path) -> PathBuf {
 
 /// Verifies the fetched run, prints the verdict and its thresholds.
 fn verify_run(out: &Path) -> Result<Exit, Failure> {
-    let VerifiedRun { recording, verdict, run: own, .. } =
+    let VerifiedRun { verdict, .. } =
         VerifyOptions::default().verify(&object_store::here(out)?, &ReadOptions::default(), input_file::broken)?;
     out!(no newline: "{}", Text { verdict: &verdict, details: false });
-    let thresholds = match own {
-        Some(RecordedRun { workload, .. }) => {
-            let workload = workload.map_err(Failure::input)?;
-            let Verdict { gaps, window, .. } = &verdict;
-            let measured = Measurements::new(&recording, gaps, window, workload.counted());
-            let measured = measured.with_pages(workload.pages());
-            ThresholdResult::check_all(workload.thresholds(), &measured, &verdict).map_err(Failure::stopped)?
-        }
-        None => Vec::new(),
-    };
-    for checked in &thresholds {
-        out!("threshold {}: {} ({})", checked.threshold, checked.result, checked.value_and_range());
-    }
-    let any = |result| thresholds.iter().any(|threshold| threshold.result == result);
+    let any = |result| verdict.thresholds.iter().any(|threshold| threshold.result == result);
     Ok(match verdict.validity {
         Validity::Invalid => Exit::Invalid,
         _ if any(CheckResult::Failed) => Exit::Failed,

@@ -103,7 +103,7 @@ fn phase(snapshot: &Snapshot) -> String {
 
 /// That events cannot be written at present, and why.
 fn unkept(snapshot: &Snapshot) -> Option<String> {
-    snapshot.write_error.as_ref().map(|error| format!("NOT RECORDED, retrying every second: {error}"))
+    snapshot.write_error.as_ref().map(|error| format!("NOT RECORDED, retrying: {error}"))
 }
 
 /// Cuts a line to `columns`: a wrapped line could not be erased.
@@ -116,11 +116,11 @@ fn fit(line: String, columns: usize) -> String {
 
 /// Rates and times of the last seconds and of the whole measured time.
 fn figures(snapshot: &Snapshot) -> Table {
-    let heads = ["", "target/s", "sent/s", "completed/s", "p50 ms", "p95 ms", "p99 ms", "lateness p99 us"];
+    let heads = ["", "target/s", "sent/s", "completed/s", "p50 ms", "p95 ms", "p99 ms", "late p99 us"];
     let mut table = Table::new(heads);
     let without = LiveStats { response: snapshot.service, ..LiveStats::default() };
     for (name, figures) in
-        [("last 10 s", &snapshot.recent), ("so far", &snapshot.so_far), ("without lateness", &without)]
+        [("last 10 s", &snapshot.recent), ("so far", &snapshot.so_far), ("no lateness", &without)]
     {
         let [target, sent, completed, p50, p95, p99, late] = numbers(figures);
         table.row([name.to_owned(), target, sent, completed, p50, p95, p99, late]);
@@ -156,7 +156,7 @@ fn workers(snapshot: &Snapshot, room: usize) -> String {
     let mut rows: Vec<&LiveWorker> = snapshot.workers.iter().collect();
     rows.sort_by_key(|worker| !has_problem(worker));
     let mut table =
-        Table::new(["worker", "", "requests", "not sent", "errors", "sent/s", "p50 ms", "p99 ms", "lateness p99 us"]);
+        Table::new(["worker", "", "requests", "not sent", "errors", "sent/s", "p50 ms", "p99 ms", "late p99 us"]);
     for worker in rows.iter().take(room.saturating_sub(2)) {
         let [launched, unsent, errors] = [worker.requests, worker.unsent, worker.errors].map(|n| n.to_string());
         let response = |of: fn(ResponsePercentiles) -> f64| optional(worker.response.map(of));
@@ -364,20 +364,20 @@ mod tests {
         let errors = block(&failing, 22, 80);
         assert!(errors.lines().all(|line| line.chars().count() <= 80), "{errors}");
         let full = Snapshot { write_error: Some("cannot write runs/1: No space left on device".into()), ..snapshot() };
-        let message = "NOT RECORDED, retrying every second: cannot write runs/1: No space left on device\n";
+        let message = "NOT RECORDED, retrying: cannot write runs/1: No space left on device\n";
         assert!(block(&full, 22, 80).contains(message), "{}", block(&full, 22, 80));
         let block = block(&snapshot(), 22, 80);
         let wide: Vec<&str> = block.lines().filter(|line| line.chars().count() > 80).collect();
         assert!(wide.is_empty() && block.lines().count() <= 22, "{block}");
         for part in [
-            "all launched, waiting",
+            "all requests sent, waiting",
             "in flight 1234, not sent 12; errors: 17 timeout",
             "CoV of the gaps 1.003 (95 %: 0.990 to 1.020), scheduled -",
             "INVALID so far: one request",
-            "last 10 s      100000   99873      61873",
-            "so far              -       -          -",
+            "last 10 s      100000   99873        61873",
+            "so far              -       -            -",
             "OVERLOADED: target 100000/s, completed 61873/s, backlog grows 38000/s\n",
-            "response.p99 < 250ms  30000.1 ms  fails",
+            "response.p99 < 250ms  30000.1 ms  failed",
             "a request with a long...  1000000       7",
         ] {
             assert!(block.contains(part), "{part}: {block}");

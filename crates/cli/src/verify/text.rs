@@ -24,15 +24,19 @@ impl Display for Text<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let v = self.verdict;
         let mut lines = VerdictLines::default();
+        let expected = &v.expected.arrivals;
         let reason = match v.validity {
-            Validity::Valid | Validity::ValidWithWarnings => format!("{}: {}", v.expected.arrivals, v.reason),
-            _ if v.incomplete.is_some() => v.reason.clone(),
-            _ => format!("{} expected, {} found: {}", v.expected.arrivals, v.pattern.name(), v.reason),
+            Validity::Valid | Validity::ValidWithWarnings => format!("{expected}: {}", v.reason),
+            Validity::Invalid => {
+                format!("{expected} expected, {} found: {}", v.pattern.name().replace('_', " "), v.reason)
+            }
+            Validity::NotChecked => format!("{expected} expected: {}", v.reason),
         };
         lines.validity(v.validity, &reason, v.incomplete.as_ref(), &v.warnings);
         if let Some(failures) = v.requests.last().and_then(messages::failures) {
             lines.add("FAILURES", failures);
         }
+        lines.thresholds(&v.thresholds, v.validity != Validity::Invalid);
         lines.stability(v.stability.as_ref(), v.expected.target_rate_per_s);
         write!(f, "{lines}")?;
         source(f, v)?;

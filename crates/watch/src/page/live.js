@@ -102,7 +102,7 @@ function drawHistogram(bars) {
 
 const PHASES = {
   "starting": "waiting for the start", "warming_up": "warming up, excluded from statistics", "running": "running",
-  "draining": "all requests sent, waiting for the last responses", "stopping": "stopping, waiting for responses", "ended": "ended",
+  "draining": "all requests sent, waiting for responses", "stopping": "stopping, waiting for responses", "ended": "ended",
 };
 
 const WORKER_STATES = { "not_started": "not started", "running": "running", "silent": "SILENT", "ended": "finished", "lost": "LOST" };
