@@ -23,7 +23,7 @@ impl Halt {
     /// Stops the run for this reason.
     pub(crate) fn stop(&self, reason: String, end: End) {
         // Fails if there is an earlier reason, which is the one to keep.
-        let _ = self.reason.set(Halted { reason: reason, end });
+        let _ = self.reason.set(Halted { reason, end });
         self.stop.store(true, Relaxed);
     }
 

@@ -1,4 +1,4 @@
-//! Values in JSON bodies, found by JSONPath (RFC 9535) within bounds of memory and time.
+//! Values in JSON bodies, found by a path (`JSONPath`, RFC 9535) within bounds of memory and time.
 //!
 //! A path of names, indexes and wildcards is followed while the body is parsed, and only what it finds is built. Other
 //! paths (`..`, filters, slices, indexes from the end, lists of selectors) need the whole document as a tree, which is
@@ -84,7 +84,7 @@ impl JsonQuery {
     /// Compiles a path.
     ///
     /// # Errors
-    /// It is not a valid JSONPath.
+    /// The path is invalid.
     pub(super) fn new(path: &str) -> Result<Self, String> {
         let parsed = JsonPath::parse(path).map_err(|reason| {
             format!("`{path}` is not a valid JSONPath ({}); an example is $.items[0].id", one_line(&reason.to_string()))
@@ -226,7 +226,7 @@ impl<'a> Budget<'a> {
     /// Counts one more value, built or passed over.
     fn count<E: serde::de::Error>(&self) -> Result<(), E> {
         self.values.set(self.values.get() + 1);
-        if self.values.get() % VALUES_PER_TIME_CHECK == 0 && !(self.has_time)() {
+        if self.values.get().is_multiple_of(VALUES_PER_TIME_CHECK) && !(self.has_time)() {
             return Err(E::custom("out of time"));
         }
         Ok(())
@@ -345,7 +345,9 @@ impl<'de> Visitor<'de> for Follow<'_, '_> {
                     budget.take(if by_name.is_empty() { MAP_BYTES } else { ENTRY_BYTES } + name.len() + TEXT_BYTES)?;
                     by_name.insert(name.into_owned(), found);
                 }
-                by_name.into_values().for_each(|mut values| found.append(&mut values));
+                for mut values in by_name.into_values() {
+                    found.append(&mut values);
+                }
             }
             Step::Index(_) => while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {},
         }
