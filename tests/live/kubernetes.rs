@@ -306,8 +306,8 @@ fn kubernetes_run_places_follows_fetches_and_removes() -> Tested {
         for said in ["running on n1", "running on n2", ": done", "fetched "] {
             assert!(ended.stderr.contains(said), "{said}: {ended:?}");
         }
-        let threshold = ended.stdout.lines().find(|line| line.starts_with("threshold errors.rate < 1%: "));
-        assert!(threshold.is_some_and(|line| !line.contains("fails")), "{ended:?}");
+        let threshold = ended.stdout.lines().find(|line| line.contains(" errors.rate < 1%"));
+        assert!(threshold.is_some_and(|line| !line.starts_with("FAILED")), "{ended:?}");
         let launches = meant(Path::new(&whole));
         assert_eq!(launches, alone(folder.path(), Path::new(shop)), "to the nanosecond");
         cluster.until_nothing_is_left();

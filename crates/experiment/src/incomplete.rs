@@ -62,7 +62,7 @@ pub(crate) fn incomplete(
     let share = share.or_else(|| concerned.first().and_then(|worker| worker.share).filter(|_| !is_of_many));
     let scheduled_requests = workload.and_then(|workload| scheduled_requests(workload, share.unwrap_or(Share::ALL)));
     let found = recording.events.launches().saturating_sub(gaps.lost);
-    let missing_requests = scheduled_requests.map(|all| all.saturating_sub(found)).filter(|missing| *missing > 0);
+    let missing_requests = scheduled_requests.map(|all| all.saturating_sub(found));
     let duration = workload.filter(|workload| workload.count().is_none()).and_then(Workload::time_limit);
     let covered_until_s = last.map(Instant::as_secs_f64);
     let covered_until_s =
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(verdict(folder.path()).incomplete, None);
         fs::remove_file(folder.path().join("worker-2-of-2/run.json")).unwrap();
         let killed = verdict(folder.path());
-        assert!(killed.reason.starts_with("worker 2/2 was killed: "), "{}", killed.reason);
+        assert!(killed.reason.starts_with("worker 2/2 was killed: all requests are recorded"), "{}", killed.reason);
         assert_eq!(killed.validity, Validity::Invalid);
         fs::remove_dir_all(folder.path().join("worker-2-of-2")).unwrap();
         let absent = verdict(folder.path());

@@ -16,7 +16,7 @@ use offered_run::RunStats;
 use offered_stats::Summary as Numbers;
 use offered_stats::values::Values;
 use offered_verify::{
-    Check, CheckResult, GeneratorError, Measurements, Pages, Pattern, RequestStats, Sessions, Stability,
+    Check, GeneratorError, Measurements, Pages, Pattern, RequestStats, Sessions, Stability,
     ThresholdResult, Validity, Verdict, Warning,
 };
 use offered_workload::Workload;
@@ -228,7 +228,7 @@ impl Summary {
                 .map(|times| times.sorted().summary(1.0).map(Millis::from_nanos));
         let total = verdict.gaps.last();
         let measured = Measurements::new(recording, &verdict.gaps, &verdict.window, workload.counted());
-        let measured = measured.with_pages(workload.pages());
+        let measured = measured.with_pages(workload.pages()).of_share(share.parts() > 1);
         let thresholds = ThresholdResult::check_all(workload.thresholds(), &measured, verdict)?;
         Ok(Self {
             schema: Schema::new(),
@@ -297,13 +297,13 @@ impl Summary {
     /// Whether a threshold is undecided because its result depends on the generator's lateness, and all others passed.
     pub fn thresholds_undecided(&self) -> bool {
         let open = |checked: &ThresholdResult| checked.possible_range.is_some();
-        let kept = |checked: &ThresholdResult| checked.result == CheckResult::Passed;
+        let kept = ThresholdResult::passed_here;
         self.thresholds.iter().any(open) && self.thresholds.iter().all(|checked| open(checked) || kept(checked))
     }
 
-    /// Whether every threshold passed. A threshold that was not checked has not passed.
+    /// Whether every threshold passed. A threshold that was not checked has not passed, unless only all workers together can decide it.
     pub fn thresholds_passed(&self) -> bool {
-        self.thresholds.iter().all(|checked| checked.result == CheckResult::Passed)
+        self.thresholds.iter().all(ThresholdResult::passed_here)
     }
 }
 

@@ -26,7 +26,9 @@ use std::slice;
 use offered_base::{Instant, Nanos, Rate, Seed};
 use offered_events::Recording;
 use offered_store::{EndCondition, ReadOptions, RunRecord, read};
-use offered_verify::{Criteria, ExpectedArrivals, Failures, Incomplete, Twin, Verdict, Window, merge, verify};
+use offered_verify::{
+    Criteria, ExpectedArrivals, Failures, Incomplete, Measurements, ThresholdResult, Twin, Verdict, Window, merge, verify,
+};
 use offered_workload::Mistake;
 use offered_workload::Workload;
 
@@ -264,7 +266,8 @@ impl VerifyOptions {
         let criteria = Criteria { path: name, by_threads, ..self.criteria(runs, incomplete)? };
         let verdict = verify(recording, &criteria)?;
         let twin = self.twin(recording, &criteria, &verdict.window, runs)?;
-        Ok((criteria, Verdict { twin, ..verdict }))
+        let thresholds = thresholds(recording, &criteria, &verdict, runs).map_err(Error::from)?;
+        Ok((criteria, Verdict { twin, thresholds, ..verdict }))
     }
 
     /// The comparison with the modelled server, if requested.
@@ -353,6 +356,24 @@ impl VerifyOptions {
         let without = skip_last.max(taken).max(uncovered);
         Criteria { skip_last, ..Criteria::from_workload_part(workload, fraction, skip_first, without) }
     }
+}
+
+/// The results of the thresholds of the workload; none for the file of another tool.
+fn thresholds(
+    recording: &Recording,
+    criteria: &Criteria,
+    verdict: &Verdict,
+    runs: &[Option<RecordedRun>],
+) -> io::Result<Vec<ThresholdResult>> {
+    let merged = MergedRuns::of(runs).filter(|_| recording.on_run_clock);
+    let Some((merged, Ok(workload))) = merged.as_ref().map(|merged| (merged, merged.workload)) else {
+        return Ok(Vec::new());
+    };
+    let end = criteria.duration.map_or(Instant::MAX, |duration| Instant::ZERO + duration);
+    let judged = Instant::ZERO + criteria.skip_first..end.earlier(criteria.skip_last);
+    let measured = Measurements::new(recording, &verdict.gaps, &verdict.window, judged).with_pages(workload.pages());
+    let is_share = Criteria::from_workload(workload, merged.fraction).is_share;
+    ThresholdResult::check_all(workload.thresholds(), &measured.of_share(is_share), verdict)
 }
 
 /// Whether there are at most 1,000 sessions with more than two requests each on average: few users or threads.

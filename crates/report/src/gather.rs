@@ -6,7 +6,6 @@ use offered_experiment::{
     BadLineHandler, Error, FinishedRun, LocalRun, RecordedRun, VerifiedRun, VerifyOptions, prediction, twin,
 };
 use offered_store::{EndCondition, Machine, ReadOptions, RunKind, RunRecord, read_failures};
-use offered_verify::{Measurements, ThresholdResult, Verdict};
 use offered_workload::Workload;
 use offered_workload::{Call, Request};
 
@@ -33,10 +32,7 @@ impl Run {
         if let Some(RecordedRun { workload, record, .. }) = own {
             let workload = workload?;
             run.failed_exchanges = read_failures(at.path()).map_err(Error::Read)?;
-            let Verdict { gaps, window, .. } = &run.verdict;
-            let measured = Measurements::new(&recording, gaps, window, workload.counted());
-            let measured = measured.with_pages(workload.pages());
-            run.thresholds = ThresholdResult::check_all(workload.thresholds(), &measured, &run.verdict)?;
+            run.thresholds = run.verdict.thresholds.clone();
             run.checks = CheckCounts::all(&workload, &recording)?;
             // Free the memory before the simulation.
             drop(recording);

@@ -26,6 +26,8 @@ pub struct Criteria {
     pub rate_interval: Option<(Instant, Instant)>,
     /// For a rate that changes at random: the random schedule. The sent rate of a run is compared with it.
     pub random_rate: Option<RandomRate>,
+    /// Whether the recording is only one worker's share of a run, so that rates and gaps of the whole are unknown.
+    pub is_share: bool,
     /// What is missing of the run; `None` if nothing is known to be missing.
     pub incomplete: Option<Incomplete>,
     /// The test duration, on the clock of the run; `None` until the last request.
@@ -70,6 +72,7 @@ impl Default for Criteria {
             target_rate_per_s: None,
             rate_interval: None,
             random_rate: None,
+            is_share: false,
             incomplete: None,
             duration: None,
             skip_first: Nanos::ZERO,
@@ -127,6 +130,8 @@ impl Criteria {
             target_rate_per_s,
             rate_interval,
             random_rate,
+            // A sum of shares such as 1/6 is one up to rounding.
+            is_share: fraction < 1.0 - 1e-9,
             duration,
             skip_first,
             skip_last,

@@ -82,6 +82,7 @@ impl Incomplete {
             IncompleteCause::RequestsMissing => format!("{}missing", workers + were.trim_end() + " "),
         };
         let missing = match (self.missing_requests, self.scheduled_requests) {
+            (Some(0), _) => "all requests are recorded, but not the end of the run".to_owned(),
             (Some(missing), Some(all)) => format!("{} of {} requests are missing", grouped(missing), grouped(all)),
             (Some(missing), None) => format!("{} requests are missing", grouped(missing)),
             (None, _) => "requests are missing".to_owned(),

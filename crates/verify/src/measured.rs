@@ -26,6 +26,8 @@ pub struct Measurements<'a> {
     pages: Vec<String>,
     from: Instant,
     to: Instant,
+    /// Whether the recording is only one worker's share of a run.
+    is_share: bool,
 }
 
 impl<'a> Measurements<'a> {
@@ -39,13 +41,24 @@ impl<'a> Measurements<'a> {
         let stopped = recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
         let last = recording.events.extent().last_intended.filter(|_| stopped).map(|last| last + Nanos(1));
         let to = counted.end.min(judged).min(last.unwrap_or(Instant::MAX));
-        Self { recording, gaps, pages: Vec::new(), from: counted.start, to: to.max(counted.start) }
+        Self { recording, gaps, pages: Vec::new(), from: counted.start, to: to.max(counted.start), is_share: false }
     }
 
     /// Declares that the requests with these names load objects, even if none was recorded.
     #[must_use]
     pub fn with_pages(self, pages: Vec<String>) -> Self {
         Self { pages, ..self }
+    }
+
+    /// Declares that the recording is only one worker's share of a run: thresholds on rates and gaps need all workers.
+    #[must_use]
+    pub fn of_share(self, is_share: bool) -> Self {
+        Self { is_share, ..self }
+    }
+
+    /// Whether the recording is only one worker's share of a run.
+    pub(crate) fn is_share(&self) -> bool {
+        self.is_share
     }
 
     /// The value of a metric with its 95 % confidence interval, in seconds, per second, or as a fraction; `None` if

@@ -286,6 +286,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         policies: policies::policies(scope.recording, criteria, &judged.window)?,
         twin: None,
         server_side: None,
+        thresholds: Vec::new(),
         reason: judged.reason,
         pattern: measured.classification.pattern,
         validity: judged.validity,

@@ -18,6 +18,7 @@ use offered_workload::threshold::{Metric, Quantity};
 use crate::criteria::Criteria;
 use crate::generator_error::GeneratorError;
 use crate::measured::Measurements;
+use crate::thresholds::needs_all_workers;
 use crate::verdict::{TimeStats, Window};
 
 /// The number of thresholds by their sensitivity to the generator error.
@@ -46,7 +47,8 @@ impl ThresholdSensitivity {
             return Ok(Self::default());
         };
         let measurements = Measurements::new(recording, launches, judged, counted).with_pages(criteria.pages.clone());
-        for threshold in &criteria.thresholds {
+        let is_checked = |threshold: &&Threshold| !criteria.is_share || !needs_all_workers(threshold);
+        for threshold in criteria.thresholds.iter().filter(is_checked) {
             match possible_range(threshold, &measurements, error)? {
                 None => of.unmeasured += 1,
                 Some(range) if is_affected(threshold, range) => of.affected += 1,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use offered_workload::Threshold;
-use offered_workload::threshold::Unit;
+use offered_workload::threshold::{Quantity, Unit};
 use serde::de::Error;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -76,7 +76,9 @@ impl ThresholdResult {
                 }
                 _ => CheckResult::NotChecked,
             };
-            Ok(Self { threshold: threshold.clone(), value, result, possible_range: between, not_checked_reason })
+            let checked =
+                Self { threshold: threshold.clone(), value, result, possible_range: between, not_checked_reason };
+            Ok(if measurements.is_share() { checked.of_share() } else { checked })
         };
         thresholds.iter().map(check).collect()
     }
@@ -85,6 +87,22 @@ impl ThresholdResult {
     pub fn check_interim(threshold: &Threshold, value: Option<f64>) -> Self {
         let result = value.map_or(CheckResult::NotChecked, |value| Self::compare(threshold, value));
         Self { threshold: threshold.clone(), value, result, possible_range: None, not_checked_reason: None }
+    }
+
+    /// The result where only one worker's share of the run is known: a threshold on a rate or on the CoV of the gaps is not checked, because
+    /// only the whole run has that rate.
+    #[must_use]
+    pub fn of_share(self) -> Self {
+        if !needs_all_workers(&self.threshold) {
+            return self;
+        }
+        let not_checked_reason = self.not_checked_reason.or(Some(UncheckedReason::NeedsAllWorkers));
+        Self { result: CheckResult::NotChecked, possible_range: None, not_checked_reason, ..self }
+    }
+
+    /// Whether the threshold passed, or is left to the verdict on all workers.
+    pub fn passed_here(&self) -> bool {
+        self.result == CheckResult::Passed || self.not_checked_reason == Some(UncheckedReason::NeedsAllWorkers)
     }
 
     fn compare(threshold: &Threshold, value: f64) -> CheckResult {
@@ -122,6 +140,11 @@ impl ThresholdResult {
             Unit::Number => digits(value),
         }
     }
+}
+
+/// Whether only all workers together can decide the threshold.
+pub(crate) const fn needs_all_workers(threshold: &Threshold) -> bool {
+    matches!(threshold.metric.quantity, Quantity::ThroughputRate | Quantity::ArrivalsRate | Quantity::ArrivalsCov)
 }
 
 /// The keys are `metric`, `bound`, `value_ms` (or `value_percent`, `value_per_s`, `value`) and `result`. An infinite
@@ -355,6 +378,31 @@ mod tests {
         assert_eq!(checked("p90 < 80ms", true).result, CheckResult::Failed);
         assert_eq!(checked("p90 < 80ms", false).result, CheckResult::NotChecked);
         assert_eq!(checked("p90{nobody} < 80ms", true).result, CheckResult::NotChecked);
+    }
+
+    #[test]
+    fn one_worker_leaves_rates_and_gaps_to_all_workers() {
+        let recording = recording();
+        let verdict = verify(&recording, &Criteria::default()).unwrap();
+        let verdict = Verdict { validity: Validity::Valid, ..verdict };
+        let judged = Instant::ZERO..Instant::from_secs(10);
+        let measurements = Measurements::new(&recording, &verdict.gaps, &verdict.window, judged).of_share(true);
+        let thresholds = ["throughput > 150/s", "arrivals.rate > 150/s", "arrivals.cov = 0.9..1.1", "p90 < 80ms"];
+        let thresholds = thresholds.map(|text| text.parse().unwrap());
+        let checked = ThresholdResult::check_all(&thresholds, &measurements, &verdict).unwrap();
+        for whole in &checked[..3] {
+            assert_eq!(whole.result, CheckResult::NotChecked, "{}", whole.threshold);
+            let text = whole.value_and_range();
+            assert!(text.ends_with(" (needs all workers: offered verify DIR)"), "{text}");
+            assert!(whole.passed_here());
+            let json = serde_json::to_value(whole).unwrap();
+            assert_eq!(json["not_checked_reason"], "needs_all_workers");
+            assert_eq!(
+                serde_json::from_value::<ThresholdResult>(json).unwrap().not_checked_reason,
+                whole.not_checked_reason
+            );
+        }
+        assert_eq!((checked[3].result, checked[3].passed_here()), (CheckResult::Failed, false));
     }
 
     #[test]

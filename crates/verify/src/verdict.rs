@@ -16,6 +16,7 @@ use crate::generator_error::GeneratorError;
 use crate::hosts::ServerSide;
 use crate::incomplete::Incomplete;
 use crate::policies::Policy;
+use crate::thresholds::ThresholdResult;
 use crate::twin::Twin;
 pub use enums::{Check, CheckResult, NotCheckedReason, Pattern, StabilityState, Validity};
 pub use warning_kind::WarningKind;
@@ -76,6 +77,9 @@ pub struct Verdict {
     pub twin: Option<Twin>,
     /// Measurements of the machines that served the requests; only if they were observed.
     pub server_side: Option<ServerSide>,
+    /// The results of the thresholds of the workload; empty if it has none, and in the verdict of `run`, whose summary has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<ThresholdResult>,
     /// Every test and check, with its numbers.
     pub findings: Vec<Finding>,
     /// The index of dispersion for counts, for a ladder of window lengths.

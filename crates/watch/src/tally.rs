@@ -179,8 +179,10 @@ impl Tally {
         let has_pattern = interim.pattern != Pattern::TooFewRequests;
         let cov = self.sent.cov().filter(|_| has_pattern);
         let interval = cov.map(|cov| exponential_interval(cov, self.sent.count()));
+        let results = self.trackers.iter().map(|tracker| tracker.result(from.until(to), self.sent_rate(), cov));
+        let is_share = self.criteria.is_share;
         let thresholds: Vec<ThresholdResult> =
-            self.trackers.iter().map(|tracker| tracker.result(from.until(to), self.sent_rate(), cov)).collect();
+            results.map(|result| if is_share { result.of_share() } else { result }).collect();
         if self.failed_threshold.is_none() && !stopping {
             self.failed_threshold = self.first_failed_threshold(&thresholds, now);
         }

@@ -27,6 +27,7 @@ impl Display for Text<'_> {
         let expected = &v.expected.arrivals;
         let reason = match v.validity {
             Validity::Valid | Validity::ValidWithWarnings => format!("{expected}: {}", v.reason),
+            Validity::Invalid if v.incomplete.is_some() => v.reason.clone(),
             Validity::Invalid => {
                 format!("{expected} expected, {} found: {}", v.pattern.name().replace('_', " "), v.reason)
             }
