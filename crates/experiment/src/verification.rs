@@ -161,7 +161,7 @@ impl RecordedRun {
         let workload = Workload::parse(&input.text, &input.name, &|name| read(name).inspect_err(|_| missing.set(true)));
         let workload = workload.map_err(|mut mistake| {
             if missing.get() {
-                mistake.what += "; a run directory does not contain the files that its workload names: copy the file into the run directory, or verify with the original workload (--workload)";
+                mistake.what += "; a run directory does not contain the files that its workload names: copy the file into the run directory, or verify with the original workload";
             }
             mistake
         });

@@ -352,7 +352,7 @@ impl<'d> Reader<'d> {
             self.pauses.iter_mut().for_each(|pause| *pause = pause.min(most));
         } else if longest > LONG_PAUSE_S {
             let message = format!(
-                "the longest pause is {}; with few users nothing is sent in that time; shorten pauses with --cap-think",
+                "the longest pause is {}; with few users nothing is sent in that time; shorten the pauses by capping think times",
                 shown(longest)
             );
             self.note("", message);
