@@ -49,7 +49,7 @@ pub(crate) struct Counts<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ResponseSums {
     pub(crate) n: u64,
-    sum_ns: i128,
+    pub(crate) sum_ns: i128,
     /// Their sum, in seconds.
     pub(crate) sum_s: f64,
     /// The sum of their squares, in square seconds.
