@@ -105,7 +105,8 @@ fn other_programs_read_the_hdr_log() -> Tested {
         let theirs: serde_json::Value = serde_json::from_str(&printed(read)).unwrap();
         assert_eq!(theirs["response"]["n"], ours["n"], "{run}");
         assert!(theirs["service"]["intervals"].as_u64().unwrap() >= 29, "{run}: {theirs}");
-        for (key, hdr) in [("mean_ms", "mean_ms"), ("p50_ms", "median_ms"), ("p99_ms", "p99_ms"), ("max_ms", "max_ms")] {
+        for (key, hdr) in [("mean_ms", "mean_ms"), ("p50_ms", "median_ms"), ("p99_ms", "p99_ms"), ("max_ms", "max_ms")]
+        {
             // The log has three significant digits.
             let (theirs, ours) = (theirs["response"][hdr].as_f64().unwrap(), ours[key].as_f64().unwrap());
             assert!((theirs / ours - 1.0).abs() < 2e-3, "{run} {key}: {theirs} and {ours}");

@@ -58,7 +58,8 @@ fn open(law: &Distribution, rho: f64, policy: &str) -> f64 {
     let sized = |policy| response(law, rate, policy).unwrap();
     let ranked = |short_first: bool| {
         let (p, first, second) = branches(law);
-        let class = |share: f64, mean| ranks::Class { rate: rate * share, service: Distribution::exponential(mean).unwrap() };
+        let class =
+            |share: f64, mean| ranks::Class { rate: rate * share, service: Distribution::exponential(mean).unwrap() };
         let mut classes = vec![class(p, first), class(1.0 - p, second)];
         if !short_first {
             classes.reverse();

@@ -2,9 +2,9 @@
 
 use offered_base::{Instant, Share};
 use offered_distributions::Distribution;
-use offered_logs::{Findings, Options, Progress, LabelRules, open_inputs, read, write_trace};
-use offered_schedule::System;
 use offered_logs::swf::RunTimes;
+use offered_logs::{Findings, LabelRules, Options, Progress, open_inputs, read, write_trace};
+use offered_schedule::System;
 use offered_workload::Workload;
 
 use crate::harness::{Missing, Tested};

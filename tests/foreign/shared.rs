@@ -101,7 +101,10 @@ fn gatling_in_text_and_binary() -> Tested {
     near(&total(&together, "gaps")["cov"], 2.86, 1e-2);
     assert_eq!((&together["source"]["requests"], &together["pattern"]), (&220.into(), &"bunched".into()));
     let binary = verdict(&real("taurus_gatling-6-314.simulation.log")?, &[]);
-    assert_eq!((&binary["source"]["format"], &binary["pattern"]), (&"gatling-binary".into(), &"too_few_requests".into()));
+    assert_eq!(
+        (&binary["source"]["format"], &binary["pattern"]),
+        (&"gatling-binary".into(), &"too_few_requests".into())
+    );
     Ok(())
 }
 

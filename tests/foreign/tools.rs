@@ -8,11 +8,7 @@ use std::process::{Command, Stdio};
 use crate::harness::{Missing, Tested, needs};
 use crate::program::{Server, offered, printed, total, verdict};
 
-tests![
-    hey_sends_in_bunches,
-    vegeta_is_constant_and_its_csv_and_json_agree,
-    vegeta_reads_the_export
-];
+tests![hey_sends_in_bunches, vegeta_is_constant_and_its_csv_and_json_agree, vegeta_reads_the_export];
 
 /// Path of the tool with this name.
 fn tool(name: &'static str) -> Result<Command, Missing> {

@@ -337,7 +337,8 @@ fn kubernetes_run_places_follows_fetches_and_removes() -> Tested {
         let (_nginx, url) = self::nginx(Path::new(&other))?;
         let long = workload(folder.path(), &url, "duration = \"60s\"\narrivals.open.rate = \"100/s\"\n");
         let stopped = out("stopped");
-        let args = [long.to_str().unwrap(), "--workers", "2", "--pvc", "runs", "--output", &stopped, "--name", "stopped"];
+        let args =
+            [long.to_str().unwrap(), "--workers", "2", "--pvc", "runs", "--output", &stopped, "--name", "stopped"];
         let running = Cluster::run_by(&somebody, &args);
         until_parts(&cluster.run("stopped"), "worker-2-of-2", 2);
         running.signal(Signal::INT);

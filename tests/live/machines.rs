@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use offered_io::WallClock;
-use offered_experiment::{SharedDirectory, RunPlan};
 use offered_base::{Nanos, Purpose, Seed};
 use offered_distributions::Distribution;
 use offered_events::{Event, Reason};
-use offered_workload::Workload;
+use offered_experiment::{RunPlan, SharedDirectory};
+use offered_io::WallClock;
 use offered_run::Load;
-use offered_serve::{Options, ServerHandle, Server};
+use offered_serve::{Options, Server, ServerHandle};
 use offered_simulate::policy::{BuildDiscipline, Policy, ServerConfig};
 use offered_store::{ReadOptions, RunRecord, read};
+use offered_workload::Workload;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -158,7 +158,10 @@ fn a_worker_with_a_wrong_clock_starts_with_the_others() {
 
     let verdict: Value = serde_json::from_str(&stdout(&["verify", "--json"], &together)).unwrap();
     let row = &verdict["clocks"][1];
-    assert!((row["offset_ms"].as_f64().unwrap() - 50.0).abs() <= row["offset_uncertainty_ms"].as_f64().unwrap(), "{row}");
+    assert!(
+        (row["offset_ms"].as_f64().unwrap() - 50.0).abs() <= row["offset_uncertainty_ms"].as_f64().unwrap(),
+        "{row}"
+    );
     let launches = verdict["source"]["requests"].as_u64().unwrap();
     assert_eq!(launches, alone(folder.path(), &["--open", "300/s", "-d", "1s"]).len() as u64, "all of them");
     server.stop().unwrap();

@@ -92,7 +92,8 @@ fn promtool_accepts_all_metrics_and_the_dashboard_uses_only_them() -> Tested {
     let mut command = offered(&["run", workload.to_str().unwrap(), "--quiet", "--wait-mode", "sleep"]);
     command.args(["--metrics", &format!("127.0.0.1:{port}")]);
     let run = Process::start(command);
-    let page = soon(|| get(port, "/metrics").filter(|page| page.contains("offered_threshold_passed"))).expect("figures");
+    let page =
+        soon(|| get(port, "/metrics").filter(|page| page.contains("offered_threshold_passed"))).expect("figures");
     let mut promtool = Command::new("promtool")
         .args(["check", "metrics"])
         .stdin(Stdio::piped())

@@ -360,7 +360,19 @@ fn stores_without_conditional_writes_are_refused() {
     let server = server();
     let url = format!("{}/", server.address());
     let mut worker = offered(&[
-        "run", &url, "--seed", "5", "--open", "100/s", "-d", "1s", "--rendezvous", RUN, "--share", "1/1", "--quiet",
+        "run",
+        &url,
+        "--seed",
+        "5",
+        "--open",
+        "100/s",
+        "-d",
+        "1s",
+        "--rendezvous",
+        RUN,
+        "--share",
+        "1/1",
+        "--quiet",
     ]);
     worker.env("AWS_ACCESS_KEY_ID", "ours").env("AWS_SECRET_ACCESS_KEY", "secret").env("AWS_ENDPOINT_URL", endpoint);
     let ended = Process::start(worker).end();

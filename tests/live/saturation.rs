@@ -10,10 +10,7 @@ use serde_json::Value;
 
 use crate::process::{Process, offered};
 
-tests![
-    a_saturated_thread_is_reported,
-    more_users_than_open_files_gives_a_warning,
-];
+tests![a_saturated_thread_is_reported, more_users_than_open_files_gives_a_warning,];
 
 /// Half a million requests, all scheduled within a quarter of a second: the thread is late from the first and never
 /// sleeps until the last. Few connections limit the load on the server.

@@ -105,7 +105,8 @@ fn exporters_are_scraped_during_the_run() {
     let host = |name: &str| side["hosts"].as_array().unwrap().iter().find(|host| host["name"] == name).unwrap();
     let mean = |name: &str, resource: &str, of: &str| {
         let measures = host(name)["measures"].as_array().unwrap();
-        let found = measures.iter().find(|m| m["resource"] == resource && m["instance"].as_str().unwrap().starts_with(of));
+        let found =
+            measures.iter().find(|m| m["resource"] == resource && m["instance"].as_str().unwrap().starts_with(of));
         found.unwrap_or_else(|| panic!("{resource} {of} is not in {measures:?}"))["mean"].as_f64().unwrap()
     };
     // Shares do not depend on time. Rates are those of a page that counts requests, five per second if the machine
@@ -167,16 +168,14 @@ fn unreachable_exporters_are_reported_and_the_run_continues() {
     let made = ended(&["run", &workload, "--output", &run, "--quiet"]);
     assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
     let page = ended(&["verify", &run]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in [
-        "there are no numbers in its answer",
-        "longer than a megabyte",
-    ] {
+    for part in ["there are no numbers in its answer", "longer than a megabyte"] {
         assert!(page.contains(part), "{part} is not in {page}");
     }
     for name in ["nobody", "silent", "html"] {
         let start = format!("{name}: ");
         let mut notes = page.split(&start).skip(1);
-        let failed = |note: &str| note.starts_with(|c: char| c.is_ascii_digit()) && note.contains("failed; the first error: ");
+        let failed =
+            |note: &str| note.starts_with(|c: char| c.is_ascii_digit()) && note.contains("failed; the first error: ");
         assert!(notes.any(failed), "{name} is not in {page}");
     }
     // Without a run directory nothing is recorded, which is reported.

@@ -104,7 +104,11 @@ fn failures_are_recorded_and_printed_with_a_limit_per_kind() {
     // Responses of requests without a script are recorded only on request.
     let missing = [&format!("{}/status/404", server.url), "--open", "50/s", "-d", "500ms", "--quiet"];
     let run = ended(&[&["run"], &missing[..], &["--verbose"]].concat());
-    assert_eq!(run.stderr.matches(": http_error, status 404").count(), offered_run::ExchangeObserver::MAX_PER_KIND, "{run:?}");
+    assert_eq!(
+        run.stderr.matches(": http_error, status 404").count(),
+        offered_run::ExchangeObserver::MAX_PER_KIND,
+        "{run:?}"
+    );
     server.stop();
 }
 

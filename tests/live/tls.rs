@@ -179,8 +179,7 @@ fn targets_without_tls_have_their_own_outcome() {
     let told = ended(&["run", &url, "--open", "10/s", "--insecure"]);
     assert!(told.code == Some(1) && told.stderr.contains("does not speak TLS"), "{told:?}");
     // A run with a start time has no preflight check.
-    let soon =
-        jiff::Timestamp::from_second((offered_io::unix_now().0 / 1_000_000_000) as i64 + 2).unwrap().to_string();
+    let soon = jiff::Timestamp::from_second((offered_io::unix_now().0 / 1_000_000_000) as i64 + 2).unwrap().to_string();
     let run = run(&[&url, "--open", "100/s", "--duration", "500ms", "--insecure", "--seed", "1", "--start-at", &soon]);
     assert!(!run.events.is_empty());
     for event in run.events.iter().filter(|event| event.outcome != Outcome::Unsent) {

@@ -9,11 +9,7 @@ use crate::process::{ended, soon};
 use crate::run::run;
 use crate::servers::Server;
 
-tests![
-    every_session_has_its_own_connection,
-    messages_are_checked,
-    timeouts_closes_and_refusals_are_distinguished
-];
+tests![every_session_has_its_own_connection, messages_are_checked, timeouts_closes_and_refusals_are_distinguished];
 
 fn workload(folder: &Path, target: &str, requests: &str) -> String {
     let file = folder.join("chat.toml");

@@ -65,8 +65,10 @@ fn slices_of_a_run_send_the_requests_of_the_whole() {
     fs::write(path.join("w.toml"), workload("open = { rate = \"50/s\" }")).unwrap();
     fs::write(path.join("files.csv"), FILES).unwrap();
     let launches = |share: &str, out: &str| {
-        let run =
-            offered(path, &["run", "w.toml", "--dry-run", "constant:1ms", "--share", share, "--output", out, "--quiet"]);
+        let run = offered(
+            path,
+            &["run", "w.toml", "--dry-run", "constant:1ms", "--share", share, "--output", out, "--quiet"],
+        );
         assert!(matches!(run.status.code(), Some(0 | 3)), "{run:?}");
         let (_, rows, why) = result(&offered(path, &["export", out, "--format", "csv"]));
         let rows: Vec<String> =

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::process::Command;
 
+use offered_events::document::Document;
 use offered_experiment::document::{RunRecord, SimulationRecord, capacity, simulate, sweep};
-use offered_plan::document as plan;
 use offered_experiment::{Summary, calibrate::Calibration};
 use offered_import::document::ImportDocument;
 use offered_logs::document as logs;
-use offered_events::document::Document;
+use offered_plan::document as plan;
 use offered_report::Report;
 use offered_verify::{Verdict, Verdicts};
 use serde::Serialize;

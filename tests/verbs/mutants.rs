@@ -127,7 +127,8 @@ const RESULTS: &[&[&str]] = &[&["verify", "FILE"], &["report", "FILE", "-o", "pa
 const LOGS: &[&[&str]] = &[&["logs", "FILE"]];
 const PLANS: &[&[&str]] = &[&["import", "FILE"]];
 const WORKLOADS: &[&[&str]] = &[&["plan", "solve", "FILE"], &["plan", "flows", "FILE"]];
-const RUNS: &[&[&str]] = &[&["verify", "."], &["report", ".", "-o", "../page.html"], &["export", ".", "--format", "csv"]];
+const RUNS: &[&[&str]] =
+    &[&["verify", "."], &["report", ".", "-o", "../page.html"], &["export", ".", "--format", "csv"]];
 const SITES: &[&[&str]] = &[&["report", "FILE", "-o", "page.html"]];
 
 /// Every file in this directory of the repository.

@@ -90,7 +90,8 @@ fn the_scripts_for_other_tools_are_written() {
         let script = done(&args);
         assert!(script.contains("127.0.0.1") && script.contains("200 users who think 6.303 s"), "{tool}: {script}");
     }
-    let exponential = done("emulate --rate 10/s --response 1s --url http://h/ --think-distribution exponential --for jmeter");
+    let exponential =
+        done("emulate --rate 10/s --response 1s --url http://h/ --think-distribution exponential --for jmeter");
     assert!(exponential.contains("JSR223Timer") && !exponential.contains("testclass=\"PoissonRandomTimer\""));
 }
 
@@ -102,7 +103,11 @@ fn a_written_workload_is_read_back_unchanged() {
          headers = { X-A = \"1\" }\n[[request]]\nget = \"/b\"",
     );
     let out = folder.path().join("closed.toml");
-    done(&format!("emulate {} --rate 31.73/s --response 53ms --users 200 --output {}", requests.display(), out.display()));
+    done(&format!(
+        "emulate {} --rate 31.73/s --response 53ms --users 200 --output {}",
+        requests.display(),
+        out.display()
+    ));
     let written = std::fs::read_to_string(&out).unwrap();
     let parsed = offered_workload::Workload::parse(&written, "out", &|_| Err(String::new())).unwrap();
     let offered_schedule::Sessions::Closed(closed) = parsed.sessions() else { panic!("{written}") };
@@ -286,7 +291,10 @@ fn wrong_use_is_one_line_with_a_fix() {
         ("emulate --rate 10/s --response 1s --users 0".into(), "at least 1 user"),
         ("emulate --rate 10/s --response 1s --rort 3x".into(), "3%"),
         ("emulate --rate 10/s --response 1s --for k6".into(), "--url"),
-        ("emulate --rate 10/s --response 1s --for k6 --url http://h/ --think-distribution poisson".into(), "Poisson count"),
+        (
+            "emulate --rate 10/s --response 1s --for k6 --url http://h/ --think-distribution poisson".into(),
+            "Poisson count",
+        ),
         ("emulate --rate 10/s --response 1s --for k6 --url unix:/s".into(), "Unix socket"),
         ("emulate --rate 10/s --response 1s --for k6 --url http://h/ --duration 5s".into(), "--duration"),
         ("table --stations 50ms --think 10s --ratio 20/s --users 5".into(), "cannot be used with"),

@@ -76,12 +76,12 @@ fn print(models: &[Model]) {
             digits(*simulated_ms, 2),
             digits(*ratio, 2) + &interval.unwrap_or_default(),
             digits(Some(*theory_ms), 2),
-            run.validity.text().to_owned(),
+            run.validity.heading().to_owned(),
         ]);
     }
     out!("{table}");
     for Model { model, run, .. } in models.iter().filter(|model| model.run.validity != Validity::Valid) {
-        out!("{model} is {}: {}", run.validity.text(), run.reason);
+        out!("{model} is {}: {}", run.validity.heading(), run.reason);
         for warning in &run.warnings {
             out!("  {}\n  fix: {}", warning.message, warning.fix);
         }

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use offered_report::format::{optional, rate};
-use offered_verify::{CheckResult, Incomplete, NotCheckedReason, Stability, StabilityState, ThresholdResult, UncheckedReason, Validity, Warning};
+use offered_verify::{
+    CheckResult, Incomplete, NotCheckedReason, Stability, StabilityState, ThresholdResult, UncheckedReason, Validity,
+    Warning,
+};
 
 use crate::messages;
 use crate::table::wrapped;

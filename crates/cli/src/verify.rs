@@ -163,7 +163,10 @@ fn exit(verdicts: &[Verdict], strict: bool) -> Exit {
     // As for `run`: thresholds of an invalid run, and those that lateness may have decided, neither pass nor fail.
     let undecided = |verdict: &Verdict| {
         let is_invalid = verdict.validity == Validity::Invalid;
-        verdict.thresholds.iter().any(|checked| !checked.passed_here() && (is_invalid || checked.possible_range.is_some()))
+        verdict
+            .thresholds
+            .iter()
+            .any(|checked| !checked.passed_here() && (is_invalid || checked.possible_range.is_some()))
     };
     let fails = |verdict: &Verdict| {
         let open = |checked: &ThresholdResult| checked.passed_here() || checked.possible_range.is_some();

@@ -32,6 +32,10 @@ fn main() -> Result<(), Error> {
     };
     let made = plan.prepare(std::sync::Arc::default())?.run(Vec::new())?;
     println!("{}: {}", made.verdict.validity.name(), made.verdict.reason);
-    println!("p99 {:.1} ms of {} launches", made.summary.response_ms.map_or(0.0, |r| r.p99), made.summary.total_requests);
+    println!(
+        "p99 {:.1} ms of {} launches",
+        made.summary.response_ms.map_or(0.0, |r| r.p99),
+        made.summary.total_requests
+    );
     Ok(())
 }

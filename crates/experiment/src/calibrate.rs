@@ -99,7 +99,10 @@ impl Calibration {
 /// alone.
 pub(crate) fn compared(workload: &Workload, share: Share, threads: u16) -> Option<CalibratedRate> {
     let asked_per_s = asked(workload)? * share.fraction();
-    Some(CalibratedRate { target_rate_per_s: asked_per_s, sustained_rate_per_s: Calibration::stored()?.max_rate_per_s * f64::from(threads) })
+    Some(CalibratedRate {
+        target_rate_per_s: asked_per_s,
+        sustained_rate_per_s: Calibration::stored()?.max_rate_per_s * f64::from(threads),
+    })
 }
 
 /// The target rate; for a closed system the rate at zero response time. `None` if the rate depends on the server alone.

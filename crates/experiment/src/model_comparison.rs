@@ -8,7 +8,7 @@ use offered_plan::analytic::{Analysis, analyse};
 use offered_schedule::arrivals::Schedule;
 use offered_schedule::{Closed, Length, Opening, Sessions};
 use offered_simulate::load::{DEFAULT_TOLERANCE, at_load};
-use offered_simulate::{SimulationWarning, SimulationResult, Stop, simulate};
+use offered_simulate::{SimulationResult, SimulationWarning, Stop, simulate};
 use offered_workload::Workload;
 
 use crate::{Error, parallel};

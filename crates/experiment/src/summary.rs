@@ -16,8 +16,8 @@ use offered_run::RunStats;
 use offered_stats::Summary as Numbers;
 use offered_stats::values::Values;
 use offered_verify::{
-    Check, GeneratorError, Measurements, Pages, Pattern, RequestStats, Sessions, Stability,
-    ThresholdResult, Validity, Verdict, Warning,
+    Check, GeneratorError, Measurements, Pages, Pattern, RequestStats, Sessions, Stability, ThresholdResult, Validity,
+    Verdict, Warning,
 };
 use offered_workload::Workload;
 use serde::{Deserialize, Serialize};

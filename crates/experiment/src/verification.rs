@@ -27,13 +27,14 @@ use offered_base::{Instant, Nanos, Rate, Seed};
 use offered_events::Recording;
 use offered_store::{EndCondition, ReadOptions, RunRecord, read};
 use offered_verify::{
-    Criteria, ExpectedArrivals, Failures, Incomplete, Measurements, ThresholdResult, Twin, Verdict, Window, merge, verify,
+    Criteria, ExpectedArrivals, Failures, Incomplete, Measurements, ThresholdResult, Twin, Verdict, Window, merge,
+    verify,
 };
 use offered_workload::Mistake;
 use offered_workload::Workload;
 
-use crate::location::LocalRun;
 use crate::incomplete;
+use crate::location::LocalRun;
 use crate::redact::without_location;
 use crate::workload_source::{BadLineHandler, WorkloadSource, file_reader};
 use crate::{Error, server_side, twin};
@@ -242,9 +243,8 @@ impl VerifyOptions {
         let name = parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
         let recorded = runs.iter().map(|run| RecordedRun::read(run.path(), broken)).collect::<Result<Vec<_>, _>>()?;
         let missing = runs.iter().zip(&parts).zip(&recorded);
-        let missing = missing.map(|((run, (_, part)), recorded)| {
-            incomplete::incomplete(run.path(), part, recorded.as_ref())
-        });
+        let missing =
+            missing.map(|((run, (_, part)), recorded)| incomplete::incomplete(run.path(), part, recorded.as_ref()));
         let missing = incomplete::merged(missing.collect::<Result<Vec<_>, _>>()?);
         let recording = merge(parts)?;
         let (criteria, verdict) = self.verdict(name, &recording, &recorded, missing)?;
@@ -306,8 +306,8 @@ impl VerifyOptions {
                 // Only the duration is needed: a workload that cannot be parsed is no error.
                 let workload =
                     merged.as_ref().and_then(|merged| Some((merged.workload.as_ref().ok()?, merged.fraction)));
-                let lasts =
-                    workload.and_then(|(workload, fraction)| self.workload_criteria(workload, fraction, covered).duration);
+                let lasts = workload
+                    .and_then(|(workload, fraction)| self.workload_criteria(workload, fraction, covered).duration);
                 Criteria { expected: meant.clone(), duration: lasts, ..Criteria::default() }
             }
             (Some(ExpectedSource::Workload(workload)), _) => self.workload_criteria(workload, 1.0, covered),

@@ -188,7 +188,11 @@ impl ClockClient {
 
     /// Queries until there are enough responses, or until the time that `until` computes from the best offset so far. `None` without
     /// a response.
-    pub(crate) fn query(&self, until: impl Fn(Option<&ClockOffset>) -> Nanos, stop: &AtomicBool) -> Option<ClockOffset> {
+    pub(crate) fn query(
+        &self,
+        until: impl Fn(Option<&ClockOffset>) -> Nanos,
+        stop: &AtomicBool,
+    ) -> Option<ClockOffset> {
         let best = self.query_raw(until, stop).map(|(_, best)| best);
         let one_clock = self.of.boot_id.is_some() && self.of.boot_id == boot_id(&self.wall);
         // Same kernel and no measurable difference: it is the same clock.
@@ -199,7 +203,11 @@ impl ClockClient {
     }
 
     /// The best offset, and the token of the responding server.
-    fn query_raw(&self, until: impl Fn(Option<&ClockOffset>) -> Nanos, stop: &AtomicBool) -> Option<(u64, ClockOffset)> {
+    fn query_raw(
+        &self,
+        until: impl Fn(Option<&ClockOffset>) -> Nanos,
+        stop: &AtomicBool,
+    ) -> Option<(u64, ClockOffset)> {
         let socket = any_socket().ok()?;
         let query = Datagram {
             kind: Kind::Query,
@@ -237,8 +245,10 @@ impl ClockClient {
                     answering = Some((answer.token, from));
                     let (one, query_until) = (offset(*query_raw, &answer, back), best);
                     let least = query_until.filter(|query_until| query_until.bound_ns <= one.bound_ns).unwrap_or(one);
-                    best =
-                        Some(ClockOffset { answers: query_until.map_or(0, |query_until| query_until.answers) + 1, ..least });
+                    best = Some(ClockOffset {
+                        answers: query_until.map_or(0, |query_until| query_until.answers) + 1,
+                        ..least
+                    });
                 }
             }
         }
@@ -477,8 +487,9 @@ mod tests {
 
     #[test]
     fn queries_before_the_start_take_a_second_and_end_before_the_start() {
-        let until =
-            |begin, best: Option<&ClockOffset>| query_until(Nanos::from_millis(begin), Nanos::from_millis(10_000))(best);
+        let until = |begin, best: Option<&ClockOffset>| {
+            query_until(Nanos::from_millis(begin), Nanos::from_millis(10_000))(best)
+        };
         let far_ahead = ClockOffset { offset_ns: 3_000_000_000, bound_ns: 1, at_unix_ns: 0, answers: 1 };
         assert_eq!(until(14_000, None), Nanos::from_millis(11_000));
         assert_eq!(until(12_000, None), Nanos::from_millis(10_500));

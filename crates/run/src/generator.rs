@@ -13,7 +13,7 @@ use offered_io::{Clock, Poller, raise_file_limit, thread_cpu_time};
 use offered_schedule::Agenda;
 use offered_schedule::Sessions;
 use offered_workload::Workload;
-use offered_workload::{Policies, WaitMode, Target};
+use offered_workload::{Policies, Target, WaitMode};
 
 use crate::driver::Driver;
 use crate::halt::{End, Halt, Halted};

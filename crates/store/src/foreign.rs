@@ -184,7 +184,10 @@ pub(crate) fn read(name: &str, content: Content, options: &ReadOptions) -> Resul
         ));
     }
     if options.stamps.is_some() && !format.name.starts_with("jtl") {
-        return Err(Error::content(name, format!("is read as {}; the meaning of time stamps can be chosen for JMeter files only", format.name)));
+        return Err(Error::content(
+            name,
+            format!("is read as {}; the meaning of time stamps can be chosen for JMeter files only", format.name),
+        ));
     }
     let mut intake = Intake::new(name, format.name);
     (format.read)(&mut Cursor::new(head).chain(content), options, &mut intake)?;

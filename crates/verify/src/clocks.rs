@@ -57,7 +57,7 @@ fn order_warning(clocks: &[Clock], mean_gap: f64, criteria: &Criteria) -> Option
 mod tests {
     use offered_base::random::Purpose;
     use offered_base::{Instant, Nanos, Seed};
-    use offered_events::{Event, ClockOffset, WorkerClock};
+    use offered_events::{ClockOffset, Event, WorkerClock};
     use offered_stats::values::Moments;
 
     use super::*;

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use offered_base::Instant;
-use offered_events::{Event, Outcome, EventKey, Recording};
+use offered_events::{Event, EventKey, Outcome, Recording};
 use offered_stats::order::{Key, Source, ascending};
 
 use crate::criteria::{Criteria, Failures};

@@ -193,7 +193,9 @@ fn a_varying_rate_is_over_dispersed() {
 
 #[test]
 fn closed_users_are_under_dispersed_in_counts_with_a_cov_near_one() {
-    for (think, scv) in [(Distribution::uniform(0.0, 2.0).unwrap(), 1.0 / 3.0), (Distribution::constant(1.0).unwrap(), 0.0)] {
+    for (think, scv) in
+        [(Distribution::uniform(0.0, 2.0).unwrap(), 1.0 / 3.0), (Distribution::constant(1.0).unwrap(), 0.0)]
+    {
         let recording = closed(200, &think, 200.0, 1);
         let verdict = verify(&recording, &Criteria::default());
         let cov = verdict.gaps.last().unwrap().cov;

@@ -119,9 +119,7 @@ fn figures(snapshot: &Snapshot) -> Table {
     let heads = ["", "target/s", "sent/s", "completed/s", "p50 ms", "p95 ms", "p99 ms", "late p99 us"];
     let mut table = Table::new(heads);
     let without = LiveStats { response: snapshot.service, ..LiveStats::default() };
-    for (name, figures) in
-        [("last 10 s", &snapshot.recent), ("so far", &snapshot.so_far), ("no lateness", &without)]
-    {
+    for (name, figures) in [("last 10 s", &snapshot.recent), ("so far", &snapshot.so_far), ("no lateness", &without)] {
         let [target, sent, completed, p50, p95, p99, late] = numbers(figures);
         table.row([name.to_owned(), target, sent, completed, p50, p95, p99, late]);
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use offered_experiment::Point;
 use offered_report::format::number;
 use offered_simulate::statistics::{Interval, Percentile, SampleSummary};
-use offered_simulate::{SimulationWarning, SimulationResult};
+use offered_simulate::{SimulationResult, SimulationWarning};
 use offered_stats::steady_state::Estimate;
 use offered_store::{Cells, Column};
 

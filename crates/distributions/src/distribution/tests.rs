@@ -33,7 +33,8 @@ fn close(a: f64, b: f64, tolerance: f64) -> bool {
 
 #[test]
 fn moments_and_distribution_functions_agree_with_scipy() {
-    let oracle: serde_json::Value = serde_json::from_str(include_str!("../../../../tests/oracle/distributions.json")).unwrap();
+    let oracle: serde_json::Value =
+        serde_json::from_str(include_str!("../../../../tests/oracle/distributions.json")).unwrap();
     let rows = oracle["rows"].as_array().unwrap();
     assert!(rows.len() >= 19);
     for row in rows {

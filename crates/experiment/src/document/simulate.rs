@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use offered_events::document::{self, Schema};
 use offered_simulate::statistics::{Interval, Percentile, SampleSummary};
-use offered_simulate::{SimulationWarning, SimulationResult};
+use offered_simulate::{SimulationResult, SimulationWarning};
 use offered_stats::steady_state::Estimate;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,8 @@
 
 use offered_experiment::Failure;
 use offered_verify::{
-    CheckResult, GeneratorError, Incomplete, NotCheckedReason, PercentileError, StabilityState, ThresholdResult, Validity, Verdict,
+    CheckResult, GeneratorError, Incomplete, NotCheckedReason, PercentileError, StabilityState, ThresholdResult,
+    Validity, Verdict,
 };
 
 use crate::document::{Banner, Block, Cell, Section, Status, Table};

@@ -378,7 +378,8 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
                 let reason =
                     event.error.as_ref().map_or_else(|| format!("status {}", event.status), ToString::to_string);
                 let name = self.script.name(event.label);
-                self.halt.stop(format!("request `{name}` failed: {} ({reason})", event.outcome.name()), End::RequestFailed);
+                self.halt
+                    .stop(format!("request `{name}` failed: {} ({reason})", event.outcome.name()), End::RequestFailed);
                 true
             }
         }

@@ -572,10 +572,16 @@ mod tests {
         };
         assert_eq!(notes(3, 1), (vec![Note::Running], 5));
         let all = scheduled(one).len() as u64;
-        assert_eq!(notes(60, 50), (vec![Note::Killed, Note::WorkerLost { requests: all - 5, more_unknown: false }], all));
+        assert_eq!(
+            notes(60, 50),
+            (vec![Note::Killed, Note::WorkerLost { requests: all - 5, more_unknown: false }], all)
+        );
         // The last heartbeat is old, but its ten seconds are not over by this clock.
         let (silent, launches) = notes(0, 50);
-        assert!(matches!(silent[..], [Note::Silent { silence_s: for_s }] if for_s >= 50.0) && launches == 5, "{silent:?}");
+        assert!(
+            matches!(silent[..], [Note::Silent { silence_s: for_s }] if for_s >= 50.0) && launches == 5,
+            "{silent:?}"
+        );
     }
 
     #[test]

@@ -239,7 +239,8 @@ fn demands_of(seed: u64, utilisation: f64) -> Result<Demands, Option<String>> {
     const RUN: f64 = 120.0;
     let rate = utilisation / (0.8 * SMALL + 0.2 * LARGE);
     let mut draw = Seed(seed).at(Purpose::Think, 0, 0);
-    let (gap, small, large) = (Distribution::exponential(1.0 / rate), Distribution::exponential(SMALL), Distribution::exponential(LARGE));
+    let (gap, small, large) =
+        (Distribution::exponential(1.0 / rate), Distribution::exponential(SMALL), Distribution::exponential(LARGE));
     let (gap, small, large) = (gap.unwrap(), small.unwrap(), large.unwrap());
     let (mut at, mut free, mut events, mut busy) = (0.0, 0.0_f64, Vec::new(), vec![(0.0, 0.0)]);
     let mut used = 0.0;

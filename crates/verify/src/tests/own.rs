@@ -334,8 +334,10 @@ fn other_arrivals_are_not_compared_with_poisson() {
     let verdict = verify(&run, &Criteria { target_rate_per_s: Some(40.0), ..criteria });
     assert_eq!(verdict.reason, "the sent rate was 50 % of the target rate");
     // A replayed trace may be over-dispersed: replayed correctly, replayed late, and without scheduled times.
-    let bursts =
-        |intent_known| Recording { intent_known, ..renewal(5000, &Distribution::hyperexponential(0.01, 4.0).unwrap(), 1) };
+    let bursts = |intent_known| Recording {
+        intent_known,
+        ..renewal(5000, &Distribution::hyperexponential(0.01, 4.0).unwrap(), 1)
+    };
     let replay = Criteria {
         expected: ExpectedArrivals::Other { what: "a replayed trace".into(), system: None },
         ..Criteria::default()

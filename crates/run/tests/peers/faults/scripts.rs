@@ -67,7 +67,12 @@ fn codings() -> Vec<Case> {
         coded("br that is invalid", "br", b"ok", check_failed(200, "is not valid br")),
         coded("zstd that is invalid", "zstd", b"ok", check_failed(200, "is not valid")),
         coded("a coding that is unknown", "lzma", b"ok", check_failed(200, "content coding `lzma`")),
-        coded("a thousand codings", &["gzip"; 1000].join(", "), &headers_only, check_failed(200, "1000 content codings")),
+        coded(
+            "a thousand codings",
+            &["gzip"; 1000].join(", "),
+            &headers_only,
+            check_failed(200, "1000 content codings"),
+        ),
         once("no UTF-8, and what is wanted", answer("", b"\xff\xfe ok \xed\xa0\x80"), ok(200)),
         once("not what is wanted", answer("", b"ko"), check_failed(200, "")),
         case(
