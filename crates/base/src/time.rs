@@ -165,6 +165,9 @@ impl FromStr for Nanos {
 
 /// A duration in seconds. Unlike a [`Nanos`] it may be finer than a nanosecond, where it is written in seconds with more than
 /// nine decimals.
+///
+/// # Errors
+/// The text is not a duration.
 pub fn seconds(text: &str) -> Result<f64, InvalidValue> {
     let fine = text.trim().strip_suffix('s').filter(|number| {
         number.split_once('.').is_some_and(|(_, decimals)| decimals.len() > 9)
@@ -187,7 +190,10 @@ pub fn written_number(number: f64) -> String {
     if number.fract() == 0.0 && number.abs() < 1e15 { format!("{number}") } else { format!("{number:?}") }
 }
 
-/// How often per second, from zero: of `31.73/s` the number nearest to it.
+/// A rate per second, zero included: the nearest number to `31.73/s`.
+///
+/// # Errors
+/// The text is not a rate.
 pub fn per_second(text: &str) -> Result<f64, InvalidValue> {
     let plain = |number: &str| number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let parts = text.split_once('/').map(|(number, unit)| (number.trim(), unit.trim()));

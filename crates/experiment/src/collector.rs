@@ -230,7 +230,9 @@ fn collect(
                     // An error of the recorder is returned when it is finished.
                     EventStorage::Recorder(recorder) => drop(recorder.record(batch)),
                     EventStorage::Memory(names) => {
-                        batch.into_iter().for_each(|event| collected.events.push(event, names))
+                        for event in batch {
+                            collected.events.push(event, names);
+                        }
                     }
                 }
             }

@@ -117,7 +117,9 @@ struct GapsInRecording {
 impl GapsInRecording {
     fn of(notes: &[Note]) -> Self {
         let mut gaps = Self::default();
-        notes.iter().for_each(|note| gaps.add(note));
+        for note in notes {
+            gaps.add(note);
+        }
         gaps
     }
 

@@ -23,7 +23,7 @@ pub fn redact(text: &str) -> String {
     document.to_string()
 }
 
-/// `text`, which is a workload, without the folder in which the files that it names were: a run is the same without_location they stand.
+/// The workload `text` without the directory of its files, so that a run does not depend on where they are.
 pub(crate) fn without_location(text: &str) -> String {
     let Ok(mut document) = text.parse::<DocumentMut>() else { return text.to_owned() };
     if let Some(files) = document.get_mut("files").and_then(Item::as_table_like_mut) {

@@ -55,7 +55,7 @@ struct Resources {
     threads: u16,
     /// Requests per second of one thread, as calibrated.
     calibrated: Option<f64>,
-    /// FileReader that may be open; `None` where there is no limit.
+    /// Number of files that may be open; `None` where there is no limit.
     files: Option<u64>,
     /// The available memory in bytes; `None` if unknown.
     memory: Option<u64>,

@@ -1,4 +1,4 @@
-//! FileReader for other programs: the web-generator-toolkit's four tables and its histograms, and the bare gaps.
+//! Files for other programs: the web-generator-toolkit's four tables and its histograms, and the bare gaps.
 
 use std::fmt::Write;
 use std::fs;

@@ -42,9 +42,9 @@ pub fn compare(
     // Labels of a recording are numbered in order of appearance.
     let number = |name: &String| recording.labels.iter().position(|label| label == name);
     let labels = workload.labels().iter().map(|name| number(name).map_or(u16::MAX, |at| at as u16)).collect();
-    let mut observer = Counterparts { sampler, left, labels, counterparts: Vec::new() };
+    let mut observer = Counterparts { sampler, left, labels, requests: Vec::new() };
     let model = simulate_with(&workload, &mut observer)?;
-    Ok(Twin::of(recording, window, sampler, model, observer.counterparts)?)
+    Ok(Twin::of(recording, window, sampler, model, observer.requests)?)
 }
 
 /// [`compare`] for a measured run whose workload models a server that can be simulated; `None` for other runs.
@@ -75,7 +75,7 @@ struct Counterparts {
     left: u64,
     /// The index of each request of the workload among the labels of the recording.
     labels: Vec<u16>,
-    counterparts: Vec<SimulatedRequest>,
+    requests: Vec<SimulatedRequest>,
 }
 
 impl Counterparts {
@@ -83,7 +83,7 @@ impl Counterparts {
         let Launch { session, step, intended, .. } = launch;
         if self.sampler.includes(session, step) {
             let label = self.labels[usize::from(label)];
-            self.counterparts.push(SimulatedRequest { session, step, label, intended, response });
+            self.requests.push(SimulatedRequest { session, step, label, intended, response });
         }
     }
 }

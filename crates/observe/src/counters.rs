@@ -98,7 +98,9 @@ impl Counters {
                 Format::GroupLimit => parse::group_limit(name, &text, visit),
                 Format::GroupIo => parse::group_io(name, &text, visit),
                 Format::Number(metric) => {
-                    text.trim().parse().into_iter().for_each(|number| visit(name, metric, number))
+                    if let Ok(number) = text.trim().parse() {
+                        visit(name, metric, number);
+                    }
                 }
             }
             true

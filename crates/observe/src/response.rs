@@ -241,7 +241,7 @@ mod tests {
             counters: vec!["spent".to_owned()],
         };
         let result = read_response(response, &filter, &mut |source, metric, value| {
-            values.push(format!("{source} {metric} {value}"))
+            values.push(format!("{source} {metric} {value}"));
         });
         (values, result)
     }

@@ -248,7 +248,10 @@ impl Flows {
         self.steps.iter().any(|step| step.think.is_some())
     }
 
-    /// The same flows with the think times of their steps so many times as long.
+    /// The same flows with the think times of their steps multiplied by `factor`.
+    ///
+    /// # Errors
+    /// A think time that a distribution cannot have.
     pub fn stretched(&self, factor: f64) -> Result<Self, InvalidValue> {
         let mut flows = self.clone();
         for think in flows.steps.iter_mut().filter_map(|step| step.think.as_mut()).filter(|think| !think.is_zero()) {

@@ -42,6 +42,7 @@ impl Visit {
     }
 
     /// A later launch of the same visit.
+    #[must_use]
     pub fn on(self) -> Self {
         Self(self.0 & !Self::BEGINS)
     }

@@ -15,6 +15,7 @@ use crate::incomplete::Incomplete;
 
 /// The criteria by which a recording is judged: the part that is judged, the specified load, and tolerances.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the recording")]
 pub struct Criteria {
     /// The name of the recording, for the verdict.
     pub path: String,

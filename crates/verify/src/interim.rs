@@ -115,12 +115,12 @@ fn arrivals_defect(stats: &InterimStats, criteria: &Criteria) -> Option<Defect> 
     let poisson = |cov| !failed(&greenwood_finding(stats, cov, criteria));
     if criteria.expected.is_poisson() && !poisson(cov) {
         let reason = format!("the CoV of the gaps is {cov:.2}, that of a Poisson process is 1");
-        return Some(Defect { reason: reason, caused_by_sending: schedule_passes(&poisson) });
+        return Some(Defect { reason, caused_by_sending: schedule_passes(&poisson) });
     }
     let even = |cov| !failed(&check_limit(Check::ConstantGaps, cov, CONSTANT_GAPS_COV));
     if *criteria.expected.arrivals() == ExpectedArrivals::Constant && !even(cov) {
         let reason = format!("the CoV of the gaps is {cov:.2}, but constant gaps were specified");
-        return Some(Defect { reason: reason, caused_by_sending: schedule_passes(&even) });
+        return Some(Defect { reason, caused_by_sending: schedule_passes(&even) });
     }
     if let Some(ratio) = stats.rate_ratio {
         // With n gaps the rate is known to 1.96 CoV / sqrt(n).
@@ -128,7 +128,7 @@ fn arrivals_defect(stats: &InterimStats, criteria: &Criteria) -> Option<Defect> 
         let interval = Interval { low: ratio - half_width, high: ratio + half_width };
         if failed(&check_interval(Check::RateAgainstTarget, ratio, Some(interval), 1.0, criteria.cov_tolerance)) {
             let reason = format!("the sent rate is {:.0} % of the target rate", 100.0 * ratio);
-            return Some(Defect { reason: reason, caused_by_sending: false });
+            return Some(Defect { reason, caused_by_sending: false });
         }
     }
     let deviates = |meant: &f64| (cov - meant).abs() > criteria.cov_tolerance * meant.max(1.0);

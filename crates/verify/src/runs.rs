@@ -57,7 +57,7 @@ pub(crate) fn split(recording: &Recording) -> io::Result<Split> {
         runs.extend(split_at_silences(Rows { recording, rows }, &mut evidence)?);
     }
     let warnings = evidence.warnings(runs.len());
-    Ok(Split { runs, warnings: warnings })
+    Ok(Split { runs, warnings })
 }
 
 /// The evidence for starts of runs and for stalls.

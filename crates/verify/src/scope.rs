@@ -256,7 +256,7 @@ impl<'a> Scope<'a> {
     pub(crate) fn window(self, requests: u64, all: u64) -> Window {
         let since = |at: u64| Instant(self.origin).until(Instant(at)).as_secs_f64();
         let last = if self.recording.on_run_clock { self.to } else { self.to - 1 };
-        Window { start_s: since(self.from), end_s: since(last), requests: requests, excluded: all - requests.min(all) }
+        Window { start_s: since(self.from), end_s: since(last), requests, excluded: all - requests.min(all) }
     }
 
     /// The interval in which arrivals and completions are counted for stability; `None` if it is empty.

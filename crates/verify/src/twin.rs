@@ -229,7 +229,7 @@ impl Twin {
             model,
             sampled_one_in: sampler.one_in,
             pairs: pairs.len() as u64,
-            same_time: same_time,
+            same_time,
             unpaired,
             requests,
             over_time: batches(&pairs).map(PairedInterval::of).collect(),

@@ -22,7 +22,7 @@ use arrivals::ArrivalFlags;
 /// Flags that describe a workload.
 #[derive(clap::Args)]
 pub(crate) struct WorkloadFlags {
-    /// Workload file, or URL (http://, https://, unix:/run/app.sock:/path)
+    /// Workload file, or URL (`http://`, `https://`, `unix:/run/app.sock:/path`)
     pub(crate) target: String,
 
     #[command(flatten)]

@@ -334,7 +334,9 @@ mod tests {
         let mut reads = Vec::new();
         run_once(&mut served, Instant::ZERO, &mut reads);
         for _ in 0..20 * SOCKETS {
-            peers.iter_mut().for_each(|peer| peer.write_all(b"x").unwrap());
+            for peer in &mut peers {
+                peer.write_all(b"x").unwrap();
+            }
             run_once(&mut served, Instant::ZERO, &mut reads);
             assert!(served.event_loop.backlog.tokens.len() <= SOCKETS);
         }

@@ -1,4 +1,4 @@
-//! The enumerations of the verdict. Their JSON names are snake_case.
+//! The enumerations of the verdict. Their JSON names are in snake case.
 
 use serde::{Deserialize, Serialize};
 
