@@ -33,7 +33,7 @@ fn says(printed: &str, lines: &[&str]) {
 fn figures_13_and_15_of_brady_and_gunther() -> Tested {
     let file = real("jmeter_1830_AggRpt.csv")?;
     let page = printed(offered(&["verify", &file, "--skip-first", "120s", "--take", "1200s", "--by-threads"]));
-    let (gaps, rest) = page.split_once("Responses (ms)").unwrap();
+    let (gaps, rest) = page.split_once("Response times (ms)").unwrap();
     // label n /s median mean sdev CoV p90 p95 p99 min max
     says(
         gaps,
@@ -48,7 +48,7 @@ fn figures_13_and_15_of_brady_and_gunther() -> Tested {
         ],
     );
     says(rest, &["Total 38073 31.73 10 52.74 155.39 2.95 25 607 633 3196 0.00 1910.16"]);
-    let threads = rest.split_once("Gaps against the number of threads").unwrap().1;
+    let threads = rest.split_once("Gaps by number of threads").unwrap().1;
     let cov = |threads: &str, line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         (words.len() == 6 && words[0] == threads).then(|| words[5].to_owned())

@@ -131,7 +131,7 @@ fn ctrl_c_stops_the_workers_on_ssh_hosts() -> Tested {
         Some(verdict["warnings"].to_string()).filter(|warnings| !warnings.contains("still running"))
     });
     let warnings = warnings.expect("workers that end");
-    assert!(warnings.contains("the run was stopped before its time") && !warnings.contains("killed"), "{warnings}");
+    assert!(warnings.contains("the run was stopped before its end") && !warnings.contains("killed"), "{warnings}");
     fs::write(over, "").unwrap();
     let ended = process.end();
     assert!(!ended.stdout.contains("it ended with 0"), "a run that was stopped is no success: {ended:?}");

@@ -109,7 +109,7 @@ fn a_stream_limit_leads_to_more_connections() -> Tested {
     let url = format!("{}/slow", nginx.url);
     let some = ["--protocol", "h2", "--open", "40/s", "--duration", "1s", "--timeout", "2s"];
     let free = run(&[&[url.as_str()], &some[..]].concat());
-    free.all(Outcome::Timeout, "no complete answer");
+    free.all(Outcome::Timeout, "no complete response");
     assert!(free.connections() * 2 + 100 >= free.events.len() && free.connections() > 1, "{}", free.connections());
     let limited = run(&[&[url.as_str(), "--connections", "1"], &some[..]].concat());
     assert!(limited.count(Outcome::Unsent) > 0, "{}", limited.json["outcomes"]);

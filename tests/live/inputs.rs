@@ -70,10 +70,7 @@ const WRONG: &[(&[&str], &str)] = &[
     (&[URL, "--open", "5/s", "--dry-run", "constant:x"], "not a duration"),
     (&[URL, "--opne", "5/s"], "--open"),
     (&["ftp://127.0.0.1/"], "unknown scheme `ftp`"),
-    (
-        &[URL, "--open", "5/s", "--follow", "x"],
-        "invalid value 'x' for '--follow <N>': it is no whole number; see --help",
-    ),
+    (&[URL, "--open", "5/s", "--follow", "x"], "invalid value 'x' for '--follow <N>': not a whole number; see --help"),
     (&[URL, "--open", "5/s", "--follow", "99999999999"], "99999999999 is not in 0..=4294967295"),
     (&["simulation.log", "--open", "5/s"], "offered verify simulation.log"),
     (&[URL, "--vu", "5"], "--closed 50"),
@@ -115,7 +112,7 @@ fn closed_ports_and_unknown_names_stop_the_run() {
 fn runs_are_never_overwritten_and_unwritable_directories_are_reported_first() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("file"), "mine").unwrap();
-    for (out, words) in [(".", "exists already"), ("file", "exists already"), ("file/run", "cannot create")] {
+    for (out, words) in [(".", "already exists"), ("file", "already exists"), ("file/run", "cannot create")] {
         let out = folder.path().join(out);
         let args = ["run", URL, "--open", "5/s", "--dry-run", "constant:1ms", "--output", out.to_str().unwrap()];
         let ended = ended(&args);

@@ -256,7 +256,7 @@ fn killed_and_frozen_pods_are_accounted_for() -> Tested {
         kill_process(frozen, Signal::STOP).unwrap();
         kill_process(killed, Signal::KILL).unwrap();
         // Until it is reported as silent, which takes ten seconds, and some more by an undisturbed worker.
-        let missed = |seen: &String| seen.contains("worker 3/4: it has given no sign of life for");
+        let missed = |seen: &String| seen.contains("worker 3/4: no heartbeat for");
         let seen = soon(|| Some(verdict(&run)["warnings"].to_string()).filter(missed));
         assert!(seen.is_some(), "{}", verdict(&run)["warnings"]);
         until_parts(&run, "worker-1-of-4", second + 12);
@@ -278,7 +278,7 @@ fn killed_and_frozen_pods_are_accounted_for() -> Tested {
         let late = late.filter(|event| event.intended.until(event.sent.unwrap()) > Nanos::from_secs(5)).count();
         assert!(late > 100, "worker 3 launched late what it had missed: {late}");
         let warnings = verdict(&run)["warnings"].to_string();
-        assert!(warnings.contains("worker 2/4: cut: the run was killed before its end"), "{warnings}");
+        assert!(warnings.contains("worker 2/4: truncated: the run was killed before its end"), "{warnings}");
         let asked = nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
         let sent = made.iter().filter(|event| event.sent.is_some()).count();
         // Requests of the killed worker in its last second are in none of its parts.
@@ -313,7 +313,7 @@ fn kubernetes_run_places_follows_fetches_and_removes() -> Tested {
         cluster.until_nothing_is_left();
 
         let again = Cluster::run_by(&somebody, &args).end();
-        assert!(again.code == Some(2) && again.stderr.contains("exists already"), "{again:?}");
+        assert!(again.code == Some(2) && again.stderr.contains("already exists"), "{again:?}");
         for (more, said) in [
             (["--pvc", "nonsuch"], "persistentvolumeclaim \"nonsuch\" not found"),
             (["--image", "nowhere.invalid/offered:1"], "nowhere.invalid"),
@@ -344,7 +344,7 @@ fn kubernetes_run_places_follows_fetches_and_removes() -> Tested {
         running.signal(Signal::INT);
         let ended = running.end();
         assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
-        assert!(ended.stderr.contains("stopped: the workers are told to end"), "{ended:?}");
+        assert!(ended.stderr.contains("stopping the workers"), "{ended:?}");
         assert!(!meant(Path::new(&stopped)).is_empty(), "what they had launched is here");
         cluster.until_nothing_is_left();
         Ok(())
@@ -407,7 +407,7 @@ fn pods_with_a_bucket_need_no_claim() -> Tested {
         assert_eq!(meant(Path::new(&fetched)), whole, "to the nanosecond");
         cluster.until_nothing_is_left();
         let again = run("s3://bucket/run8", &out("again"));
-        assert!(again.code == Some(2) && again.stderr.contains("holds a run already"), "{again:?}");
+        assert!(again.code == Some(2) && again.stderr.contains("already holds a run"), "{again:?}");
         let asked = nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
         assert_eq!(asked, 2 * whole.len(), "nginx counted both");
         Ok(())

@@ -238,8 +238,8 @@ fn other_workers_continue_when_one_is_killed() {
     let _ = other.end();
     assert!(matches!(one.end().code, Some(0 | 3)));
     assert!(run.join("workload.toml").exists());
-    let warnings = warned(&run, "launches of its part are not sent, for it was gone");
-    assert!(warnings.contains("worker 2/2: cut: the run was killed before its end"), "{warnings}");
+    let warnings = warned(&run, "requests of its part were not sent because the worker was lost");
+    assert!(warnings.contains("worker 2/2: truncated: the run was killed before its end"), "{warnings}");
     assert_eq!(meant(&run), pair.undisturbed(), "what it did not launch is known to the nanosecond");
     let events = read(&run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
     let (gone, made): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.error == Some(Reason::WorkerLost));
@@ -253,9 +253,9 @@ fn a_frozen_worker_is_reported_and_sends_late() {
     let (run, one, other) = (pair.run(), pair.start("1/2"), pair.start("2/2"));
     pair.until_parts("2/2", 1);
     other.signal(Signal::STOP);
-    let warnings = warned(&run, "no sign of life");
-    assert!(warnings.contains("worker 2/2: it has given no sign of life for 1"), "{warnings}");
-    assert!(warnings.contains("worker 1/2: it is still running"), "{warnings}");
+    let warnings = warned(&run, "no heartbeat for ");
+    assert!(warnings.contains("worker 2/2: no heartbeat for 1"), "{warnings}");
+    assert!(warnings.contains("worker 1/2: the run is still in progress"), "{warnings}");
     other.signal(Signal::CONT);
     assert!(matches!(one.end().code, Some(0 | 3)));
     assert_eq!(other.end().code, Some(3), "nobody should believe it");
@@ -280,8 +280,8 @@ fn a_worker_killed_twice_resumes_each_time() {
     let again = pair.start("2/2").end();
     assert!(matches!(again.code, Some(0 | 3)), "{again:?}");
     assert!(matches!(one.end().code, Some(0 | 3)));
-    let warnings = warned(&run, "launches of its part are not sent, for it was gone");
-    assert!(warnings.contains("worker 2/2: cut: the run was killed before its end"), "{warnings}");
+    let warnings = warned(&run, "requests of its part were not sent because the worker was lost");
+    assert!(warnings.contains("worker 2/2: truncated: the run was killed before its end"), "{warnings}");
     assert_eq!(meant(&run), pair.undisturbed(), "what nobody launched is known to the nanosecond");
     let recording = read(&run, &ReadOptions::default()).unwrap();
     let again = recording.nodes.iter().filter(|(name, _)| name.starts_with("2/2 again")).count();

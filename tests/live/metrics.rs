@@ -62,7 +62,7 @@ fn prometheus_counts_agree_with_the_run() -> Tested {
 
     let ended = Process::start(run(&server, port, "6s")).end();
     assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
-    assert!(ended.stderr.contains("waiting up to 15 s") && !ended.stderr.contains("nobody fetched"), "{ended:?}");
+    assert!(ended.stderr.contains("waiting up to 15 s") && !ended.stderr.contains("were not scraped"), "{ended:?}");
     let summary: Value = serde_json::from_str(&ended.stdout).unwrap();
     let requests = summary["requests"].as_array().unwrap();
     let total = requests.iter().find(|row| row["label"] == "Total").unwrap();

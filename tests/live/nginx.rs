@@ -161,7 +161,7 @@ fn stub_status_agrees_with_the_run() -> Tested {
     let found =
         host["measures"].as_array().unwrap().iter().find(|measure| measure["instance"] == "nginx_http_requests_total");
     let rate = found.unwrap_or_else(|| panic!("{host}"))["mean"].as_f64().unwrap();
-    assert!(found.unwrap()["resource"] == "series-rate" && rate > 0.0, "{host}");
+    assert!(found.unwrap()["resource"] == "series_rate" && rate > 0.0, "{host}");
     assert!(host["samples"].as_u64() > Some(3), "{host}");
     Ok(())
 }

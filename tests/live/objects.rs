@@ -211,7 +211,7 @@ fn four_workers_in_a_bucket_send_the_requests_of_one_generator() -> Tested {
     let whole = store.alone(&load);
     assert_eq!(store.meant(), whole, "to the nanosecond");
     let watched = watched.end();
-    let launches = format!("{} launches, of them 0 unsent", whole.len());
+    let launches = format!("{} requests, 0 of them not sent", whole.len());
     assert!(watched.code == Some(0) && watched.stdout.contains(&launches), "{watched:?}");
     let verdict: Value = serde_json::from_str(&store.said(&["verify", RUN, "--json"])).unwrap();
     assert_eq!((&verdict["source"]["path"], &verdict["window"]["requests"]), (&RUN.into(), &whole.len().into()));
@@ -225,7 +225,7 @@ fn four_workers_in_a_bucket_send_the_requests_of_one_generator() -> Tested {
     );
     let one = store.said(&["verify", &format!("{RUN}/worker-2-of-4")]);
     assert!(one.starts_with("s3://bucket/runs/7/worker-2-of-4: "), "one worker alone: {one}");
-    assert!(one.contains("meant: renewal with CoV 0.5"), "by its own workload: {one}");
+    assert!(one.contains("expected: renewal, CoV 0.500"), "by its own workload: {one}");
     assert!(store.is_tidy(), "copies are taken away");
     store.stop();
     Ok(())
@@ -247,7 +247,9 @@ fn a_killed_worker_leaves_its_parts_and_is_resumed() -> Tested {
     assert!(again.stdout.contains("recorded in s3://bucket/runs/7/worker-2-of-2.2"), "{again:?}");
     well(one);
     let warnings = store.warnings();
-    for said in ["worker 2/2: cut: the run was killed", "launches of its part are not sent, for it was gone"] {
+    for said in
+        ["worker 2/2: truncated: the run was killed", "requests of its part were not sent because the worker was lost"]
+    {
         assert!(warnings.contains(said), "{said}: {warnings}");
     }
     assert_eq!(store.meant(), store.alone(&load), "what nobody launched is known to the nanosecond");
@@ -274,11 +276,11 @@ fn a_temporarily_unreachable_store_loses_nothing() -> Tested {
     store.door.open();
     for worker in workers {
         let ended = well(worker);
-        assert!(ended.stderr.contains("warning: NOT KEPT, tried again every second: cannot write s3://"), "{ended:?}");
+        assert!(ended.stderr.contains("warning: NOT RECORDED, retrying: cannot write s3://"), "{ended:?}");
     }
     assert_eq!(store.meant(), store.alone(&load), "nothing is missing");
     let warnings = store.warnings();
-    assert!(!warnings.contains("cut") && !warnings.contains("not sent"), "{warnings}");
+    assert!(!warnings.contains("truncated") && !warnings.contains("not sent"), "{warnings}");
     assert!(store.is_tidy());
     store.stop();
     Ok(())
@@ -299,7 +301,7 @@ fn rejected_uploads_are_reported_and_stay_local() -> Tested {
     assert_eq!(ended.code, Some(4), "{ended:?}");
     assert!(ended.stderr.contains("are not in s3://bucket/runs/7/worker-1-of-1: cannot write"), "{ended:?}");
     assert!(ended.stdout.contains("outcomes"), "its result is told: {ended:?}");
-    let (_, kept) = ended.stderr.split_once("all of them are in ").expect("where it is");
+    let (_, kept) = ended.stderr.split_once("the complete run is in ").expect("where it is");
     let kept = Path::new(kept.split(';').next().unwrap());
     assert!(RunRecord::read(kept).unwrap().is_some_and(|record| record.generator.unwrap().stopped));
     // The recording in the store is not marked as complete.
@@ -397,7 +399,7 @@ fn workers_share_the_cells_of_a_sweep_in_a_bucket() -> Tested {
         [server]\ndiscipline = \"ps\"\nservice = { exponential = \"2ms\" }\n[[request]]\nget = \"/\"\n";
     let grid = ["--vary", "rate=50..150:50", "--vary", "request.0.get=/a~b%20c,/d", "--simulate", "--json"];
     let part = sweeping(&store, text, "2/3", &grid).end();
-    assert!(part.code == Some(0) && part.stderr.contains("4 cells of others are not yet"), "{part:?}");
+    assert!(part.code == Some(0) && part.stderr.contains("4 cells of other workers are not finished"), "{part:?}");
     let others = ["1/3", "3/3"].map(|share| sweeping(&store, text, share, &grid)).map(Process::end);
     let whole = others.iter().find(|ended| !ended.stdout.is_empty()).expect("who is last sees all");
     let alone = store.folder.path().join("alone");
@@ -414,17 +416,17 @@ fn workers_share_the_cells_of_a_sweep_in_a_bucket() -> Tested {
     assert!(store.said(&["verify", &cell]).starts_with(&cell), "a cell is a run");
     let verify = Process::start(store.offered(&["verify", SWEEP])).end();
     assert!(
-        verify.code == Some(2) && verify.stderr.contains("is a sweep; see it with offered report s3://"),
+        verify.code == Some(2) && verify.stderr.contains("is a sweep; report it: offered report s3://"),
         "{verify:?}"
     );
     let other = sweeping(&store, &text.replace("seed = 7", "seed = 8"), "1/3", &grid).end();
     assert!(
-        other.code == Some(2) && other.stderr.contains(&format!("{SWEEP} was begun with another workload")),
+        other.code == Some(2) && other.stderr.contains(&format!("{SWEEP} belongs to another workload")),
         "{other:?}"
     );
     let fewer = ["--vary", "rate=50,100", "--simulate"];
     let fewer = sweeping(&store, text, "1/3", &fewer).end();
-    assert!(fewer.code == Some(2) && fewer.stderr.contains("holds 6 finished cells of other values"), "{fewer:?}");
+    assert!(fewer.code == Some(2) && fewer.stderr.contains("contains 6 finished cells of other values"), "{fewer:?}");
     assert!(store.is_tidy(), "copies are taken away");
     store.stop();
     Ok(())
@@ -443,22 +445,22 @@ fn a_killed_sweep_worker_resumes_and_duplicate_numbers_are_refused() -> Tested {
     store.door.until_asked("PUT /bucket/sweeps/1/cells/rate%3D100/events/part-0001.parquet");
     let twice = worker("2/2").end();
     assert!(
-        twice.code == Some(2) && twice.stderr.contains("cells/rate=100 is being made by another worker"),
+        twice.code == Some(2) && twice.stderr.contains("cells/rate=100 is being executed by another worker"),
         "{twice:?}"
     );
     killed.signal(Signal::KILL);
     let _ = killed.end();
     let other = well(worker("1/2"));
-    assert!(other.stderr.contains("1 cell of others is not yet"), "{other:?}");
+    assert!(other.stderr.contains("1 cell of other workers is not finished"), "{other:?}");
     let again = well(worker("2/2"));
-    assert!(again.stderr.contains("2 cells, 1 of them finished; 1 to do"), "{again:?}");
+    assert!(again.stderr.contains("2 cells, 1 finished; 1 to do"), "{again:?}");
     let document: Value = serde_json::from_str(&store.said(&["report", SWEEP, "--json"])).unwrap();
     let cells = document["sweeps"][0]["cells"].as_array().unwrap();
     let directories: Vec<&str> = cells.iter().map(|cell| cell["directory"].as_str().unwrap()).collect();
     assert_eq!(directories, ["cells/rate=50", "cells/rate=100@2", "cells/rate=150", "cells/rate=200"]);
     let url = format!("{SWEEP}/cells/rate=100@2");
     let verdict: Value = serde_json::from_str(&store.said(&["verify", &url, "--json"])).unwrap();
-    assert!(!verdict["warnings"].to_string().contains("cut"), "the whole of what was cut off: {verdict}");
+    assert!(!verdict["warnings"].to_string().contains("truncated"), "the whole of what was cut off: {verdict}");
     store.stop();
     Ok(())
 }

@@ -90,7 +90,7 @@ fn the_live_page_updates_matches_the_result_and_becomes_the_report() -> Tested {
     let first: u64 = until(&mut browser, "requests", |text| !text.is_empty()).parse().unwrap();
     let later: u64 =
         until(&mut browser, "requests", |text| text.parse().is_ok_and(|n: u64| n > first)).parse().unwrap();
-    assert_eq!(browser.text("about"), format!("open, asked 200/s at {}/", server.url));
+    assert_eq!(browser.text("about"), format!("open, target 200/s at {}/", server.url));
     assert_eq!(browser.value(DRAWN), 6);
     until(&mut browser, "cov", |text| text.contains("(95 % "));
     for (id, part) in [("time", " s of 6 s"), ("phase", "running"), ("errors", "none"), ("so_far", "200")] {
@@ -150,7 +150,7 @@ fn the_stop_button_asks_for_confirmation() -> Tested {
     assert!(press(&mut browser, "stop"));
     assert!(!press(&mut browser, "yes"));
     let json = run.end();
-    assert!(json["warnings"].to_string().contains("the run was stopped before its time"), "{}", json["warnings"]);
+    assert!(json["warnings"].to_string().contains("the run was stopped before its end"), "{}", json["warnings"]);
     let kept = offered_store::read(&folder.path().join("run"), &offered_store::ReadOptions::default()).unwrap();
     assert_eq!(json["total_requests"], kept.events.launches());
     Ok(())

@@ -115,7 +115,7 @@ fn refuse(folder: &Path, call: &str, error: &str, n: u32) -> Refused {
     let launches: HashSet<_> = events.iter().map(|event| (event.session, event.step)).collect();
     assert_eq!(launches.len(), events.len(), "{case}: a launch is one event");
     assert!(events.iter().all(|event| event.sent.is_none() == (event.outcome == Outcome::Unsent)), "{case}");
-    if ended.stderr.contains("the load was made and cannot be judged") {
+    if ended.stderr.contains("the requests were sent, but the recording cannot be verified") {
         assert_eq!(ended.code, Some(1), "{case}: {ended:?}");
         let record: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(out.join("run.json")).unwrap()).unwrap();

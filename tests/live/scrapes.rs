@@ -114,22 +114,22 @@ fn exporters_are_scraped_during_the_run() {
     assert!((mean("db", "processors", "") - 0.48).abs() < 0.01, "{side}");
     assert!((mean("db", "core", "cpu0") - 0.96).abs() < 0.01 && (mean("app", "core", "cpu0") - 0.32).abs() < 0.01);
     assert!((mean("db", "memory", "") - 0.25).abs() < 1e-9 && mean("db", "running", "") == 2.0);
-    assert!((mean("db", "network-out", "eth0") / mean("db", "network-in", "eth0") - 2.0).abs() < 0.01);
-    assert!(mean("db", "series-rate", "orders_total{kind=") > 0.0 && mean("db", "series-level", "depth") == 4.0);
-    assert!(mean("nginx", "series-rate", "nginx_http_requests_total") > 0.0);
+    assert!((mean("db", "network_out", "eth0") / mean("db", "network_in", "eth0") - 2.0).abs() < 0.01);
+    assert!(mean("db", "series_rate", "orders_total{kind=") > 0.0 && mean("db", "series_level", "depth") == 4.0);
+    assert!(mean("nginx", "series_rate", "nginx_http_requests_total") > 0.0);
     assert_eq!(host("db")["clock"]["source"], "same_clock");
     let said = side["saturation"].as_str().unwrap();
     assert!(said.starts_with("saturated: one processor (cpu0) of db at 0.96; everything else at 0."), "{said}");
     let notes = host("db")["notes"].to_string();
-    assert!(notes.contains("{\"kind\":\"began-anew\",\"name\":\"orders_total\"}"), "{notes}");
+    assert!(notes.contains("{\"kind\":\"counter_reset\",\"counter\":\"orders_total\"}"), "{notes}");
 
     let page = ended(&["verify", &run]).stdout;
     for part in [
-        "split between  processors at work",
+        "share of  busy CPUs",
         "75.0 %",
-        "told by",
+        "scraped from",
         "nginx_http_requests_total, per second",
-        "answers of http://127.0.0.1:",
+        "scrapes of http://127.0.0.1:",
     ] {
         assert!(page.contains(part), "{part} is not in {page}");
     }
@@ -139,7 +139,7 @@ fn exporters_are_scraped_during_the_run() {
     for part in [
         "server-side-balance-processors",
         "server-side-balance-network",
-        "server-side-told-nginx-nginxhttprequeststotal",
+        "server-side-scraped-nginx-nginxhttprequeststotal",
         "server-side-utilisation",
     ] {
         assert!(report.contains(part), "{part}");
@@ -168,7 +168,7 @@ fn unreachable_exporters_are_reported_and_the_run_continues() {
     let made = ended(&["run", &workload, "--output", &run, "--quiet"]);
     assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
     let page = ended(&["verify", &run]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in ["there are no numbers in its answer", "longer than a megabyte"] {
+    for part in ["its response has no numbers", "longer than a megabyte"] {
         assert!(page.contains(part), "{part} is not in {page}");
     }
     for name in ["nobody", "silent", "html"] {
@@ -180,7 +180,7 @@ fn unreachable_exporters_are_reported_and_the_run_continues() {
     }
     // Without a run directory nothing is recorded, which is reported.
     let made = ended(&["run", &workload, "--quiet"]);
-    assert!(made.stderr.contains("nothing is scraped"), "{made:?}");
+    assert!(made.stderr.contains("[[observe.scrape]] needs a run directory"), "{made:?}");
 }
 
 fn invalid_scrape_targets_are_refused() {
@@ -242,11 +242,11 @@ fn load_option_determines_the_rate() {
     // (0.5 x 2 - 0.1) / 0.02
     let rate = set["rate_per_s"].as_f64().unwrap();
     assert!((rate / 45.0 - 1.0).abs() < 0.15, "{set}");
-    assert!((summary["asked_rate_per_s"].as_f64().unwrap() - rate).abs() < 1e-3, "{summary}");
+    assert!((summary["target_rate_per_s"].as_f64().unwrap() - rate).abs() < 1e-3, "{summary}");
     // The measured rate is the rate of the requests sent.
-    let answered = summary["answered_rate_per_s"].as_f64().unwrap();
+    let answered = summary["completed_rate_per_s"].as_f64().unwrap();
     let expected = 0.05 + 0.01 * answered;
-    assert!((set["measured"].as_f64().unwrap() / expected - 1.0).abs() < 0.15, "{set} of {answered}/s");
+    assert!((set["measured_load"].as_f64().unwrap() / expected - 1.0).abs() < 0.15, "{set} of {answered}/s");
 
     // A machine without additional work, or a server that only fails, does not get ever more load.
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -255,9 +255,9 @@ fn load_option_determines_the_rate() {
     assert!(made.code != Some(0) && !made.stderr.contains("gone-pilot-2"), "{made:?}");
 
     for (text, load, why) in [
-        (text.clone(), "1.2", "a queue grows without end"),
-        (text[..text.find("[[").unwrap()].to_owned(), "0.5", "nobody says what the server's processors do"),
-        (text.replace("arrivals.open.rate = \"24/s\"", "arrivals.closed.users = 3"), "0.5", "closed users"),
+        (text.clone(), "1.2", "a load must be above 0 and below 1"),
+        (text[..text.find("[[").unwrap()].to_owned(), "0.5", "the processors of the server are not observed"),
+        (text.replace("arrivals.open.rate = \"24/s\"", "arrivals.closed.users = 3"), "0.5", "the rate of a closed system depends on the server"),
         (text.replace("\"24/s\"", "{ ramp = [\"1/s\", \"9/s\"], over = \"6s\" }"), "0.5", "the rate must be constant"),
     ] {
         fs::write(&workload, text).unwrap();

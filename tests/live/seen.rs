@@ -56,9 +56,9 @@ fn once_prints_every_exchange_of_a_session() {
             ">\n> name=ann&password=***\n< ",
             "   extracted who = ann\n",
             "-- page (session 0, step 1): check_failed, status 200, ",
-            "   why: greeting\n> GET /echo?of=ann HTTP/1.1\n",
+            "   reason: greeting\n> GET /echo?of=ann HTTP/1.1\n",
             "> Authorization: Bearer ***\n",
-            "   check failed: greeting\n      wanted: the body contains `Hello ann`\n      found:  `GET /echo?of=ann",
+            "   check failed: greeting\n      expected: the body contains `Hello ann`\n      found:  `GET /echo?of=ann",
             "2 requests of 1 session: 1 failed\n",
         ],
     );
@@ -145,7 +145,7 @@ fn redirects_are_followed_up_to_the_limit() {
         let ended = ended(&[&args[..], follow].concat());
         let json: serde_json::Value =
             serde_json::from_str(&ended.stdout).unwrap_or_else(|why| panic!("{why}: {ended:?}"));
-        (json["statuses"].clone(), json["outcomes"].clone(), json["failures"][0]["why"].clone())
+        (json["statuses"].clone(), json["outcomes"].clone(), json["failures"][0]["reason"].clone())
     };
     let all_are = |value: &serde_json::Value, key: &str| value.as_object().unwrap().keys().all(|found| found == key);
     assert!(all_are(&statuses("/3", &[]).0, "302"));

@@ -53,7 +53,7 @@ fn the_first_ctrl_c_stops_and_reports_every_request() {
     assert_eq!(run.count(Outcome::Ok) + run.count(Outcome::Cut), run.events.len());
     let is_cut = |event: &offered_events::Event| event.error == Some(offered_events::Reason::Stopped);
     assert!(run.events.iter().all(|event| is_cut(event) == (event.outcome == Outcome::Cut)));
-    assert!(run.json["warnings"].to_string().contains("stopped before its time"), "{}", run.json["warnings"]);
+    assert!(run.json["warnings"].to_string().contains("stopped before its end"), "{}", run.json["warnings"]);
     let seen = seen(&record);
     assert_eq!(seen.len(), run.events.len());
     assert_eq!(seen.iter().filter(|row| row.path == "/stall" && !row.is_answered).count(), run.count(Outcome::Cut));
@@ -93,7 +93,7 @@ fn a_closed_terminal_stops_the_run_except_under_nohup() {
     let process = endless(folder.path(), &server);
     process.signal(Signal::HUP);
     let run = Run::of(process.end(), &folder.path().join("run"));
-    assert!(run.json["warnings"].to_string().contains("stopped before its time"), "{}", run.json["warnings"]);
+    assert!(run.json["warnings"].to_string().contains("stopped before its end"), "{}", run.json["warnings"]);
     let mut command = Command::new("nohup");
     let out = folder.path().join("kept");
     let args = ["run", &server.url, "--open", "50/s", "--duration", "5s", "--json", "--quiet", "--output"];
@@ -103,7 +103,7 @@ fn a_closed_terminal_stops_the_run_except_under_nohup() {
     process.signal(Signal::HUP);
     let ended = process.end();
     assert!(
-        ended.code.is_some_and(|code| code < 128) && !ended.stdout.contains("stopped before its time"),
+        ended.code.is_some_and(|code| code < 128) && !ended.stdout.contains("stopped before its end"),
         "{ended:?}"
     );
 }

@@ -16,7 +16,7 @@ tests![
 ];
 
 /// Possible interim verdicts; the first only at the start.
-const JUDGEMENTS: [&str; 4] = ["NOT CHECKED so far", "HOLDS so far", "HOLDS WITH A DOUBT so far", "FAILS so far"];
+const JUDGEMENTS: [&str; 4] = ["NOT CHECKED so far", "VALID so far", "VALID, WITH WARNINGS so far", "INVALID so far"];
 
 /// Number of terminals of this process, for their names.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -90,10 +90,10 @@ fn the_live_display_updates_and_disappears_at_the_end() -> Tested {
     let command = run(&server, &format!("-d 4s --json > {}", json.display()));
     let terminal = Terminal::start(&command)?;
     let first = terminal.until(is_shown);
-    let launched = after(&first, "launched").unwrap();
-    let later = terminal.until(|seen| after(seen, "launched").is_some_and(|n| n > launched));
+    let launched = after(&first, "requests").unwrap();
+    let later = terminal.until(|seen| after(seen, "requests").is_some_and(|n| n > launched));
     assert_ne!(after(&first, "]"), after(&later, "]"), "the time goes on: {later}");
-    for part in ["s of 4 s", "asked/s", "so far 200 ", "CoV of the gaps", "errors: none", "so far: "] {
+    for part in ["s of 4 s", "target/s", "so far 200 ", "CoV of the gaps", "errors: none", "so far: "] {
         let later = later.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(later.contains(part), "{part}: {later}");
     }
@@ -101,7 +101,7 @@ fn the_live_display_updates_and_disappears_at_the_end() -> Tested {
     let ended = terminal.until(|seen| seen.contains("ended with"));
     assert!(!is_shown(&ended) && !ended.contains("[="), "{ended}");
     let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
-    assert!(json["total_requests"].as_f64().unwrap() >= after(&later, "launched").unwrap(), "{later}");
+    assert!(json["total_requests"].as_f64().unwrap() >= after(&later, "requests").unwrap(), "{later}");
     Ok(())
 }
 
@@ -140,7 +140,7 @@ fn ctrl_c_removes_the_display_and_prints_the_summary() -> Tested {
     terminal.tmux(&["send-keys", "C-c"]);
     let ended = terminal.until(|seen| seen.contains("ended with"));
     assert!(!is_shown(&ended), "{ended}");
-    assert!(ended.contains("Little") && ended.contains("the run was stopped before its time"), "{ended}");
+    assert!(ended.contains("Little") && ended.contains("the run was stopped before its end"), "{ended}");
     Ok(())
 }
 

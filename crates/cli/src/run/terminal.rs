@@ -48,7 +48,7 @@ impl LiveView for Block {
 
 /// The lines under the bar, at most `rows`.
 fn block(snapshot: &Snapshot, rows: usize, columns: usize) -> String {
-    let validity = format!("{} so far", snapshot.validity.name().to_uppercase());
+    let validity = format!("{} so far", snapshot.validity.heading());
     let reason = fit(snapshot.reason.clone(), columns.saturating_sub(validity.len() + 2));
     let validity = match snapshot.validity {
         Validity::Valid => style(validity).green(),
@@ -274,7 +274,7 @@ fn line(snapshot: &Snapshot) -> String {
         snapshot.measured_cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.3}")),
         snapshot.unsent,
         errors(snapshot),
-        snapshot.validity.name()
+        snapshot.validity.text()
     )
 }
 

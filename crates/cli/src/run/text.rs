@@ -73,6 +73,12 @@ impl Text<'_> {
         if !s.succeeded() {
             lines.add("FAILED", format!("all {} requests failed{}", s.total_requests, self.most_frequent_failure()));
         }
+        // No positive verdict precedes a failure.
+        let overloaded = s.stability.is_some_and(|stability| stability.state == StabilityState::Overloaded);
+        let overloaded_first = overloaded && s.validity != Validity::Invalid;
+        if overloaded_first {
+            lines.stability(s.stability.as_ref(), s.target_rate_per_s);
+        }
         lines.validity(s.validity, &self.verdict.reason, self.verdict.incomplete.as_ref(), &s.warnings);
         if let Some(Halted { reason: why, end: End::Threshold }) = self.halted {
             lines.add("STOPPED", format!("by a threshold: {why}"));
@@ -81,7 +87,9 @@ impl Text<'_> {
             lines.add("FAILURES", format!("{failures}{}", self.most_frequent_failure()));
         }
         lines.thresholds(&s.thresholds, s.is_valid());
-        lines.stability(s.stability.as_ref(), s.target_rate_per_s);
+        if !overloaded_first {
+            lines.stability(s.stability.as_ref(), s.target_rate_per_s);
+        }
         lines
     }
 
