@@ -43,7 +43,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// InvalidValue use or wrong input, for this reason.
+    /// Wrong use or wrong input, for this reason.
     pub(crate) fn input(why: impl ToString) -> Self {
         Self::Input(why.to_string())
     }

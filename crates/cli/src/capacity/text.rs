@@ -59,7 +59,7 @@ impl fmt::Display for Text<'_> {
             }
             (None, Some(high)) => writeln!(f, "{objective} is missed even at {field}={}", number(high))?,
             (None, None) => {
-                writeln!(f, "no result: no {field} was found at which {objective} is clearly met or missed")?
+                writeln!(f, "no result: no {field} was found at which {objective} is clearly met or missed")?;
             }
         }
         if !result.complete {

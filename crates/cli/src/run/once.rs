@@ -41,7 +41,7 @@ pub(super) fn run(workload: &Workload, run: &RunId, sessions: u64, whole: bool) 
     let stop = Arc::new(AtomicBool::new(false));
     signals::stop(&stop)?;
     let events = trace_sessions(workload, run, sessions, stop, |exchange| {
-        out!("{}", ExchangeText { exchange: &exchange, whole })
+        out!("{}", ExchangeText { exchange: &exchange, whole });
     })?;
     let failed = events.iter().filter(|event| event.outcome != Outcome::Ok).count();
     let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });

@@ -43,7 +43,7 @@ pub(crate) struct Text<'a> {
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
-        write!(f, "{}\n", self.verdict_lines())?;
+        writeln!(f, "{}", self.verdict_lines())?;
         self.load(f)?;
         self.requests(f)?;
         self.endings(f)?;

@@ -28,7 +28,7 @@ impl ConcurrencyAtArrival {
         let width = (most / MAX_RANGES as u64) + 1;
         let fresh = || GridBuilder::new((most / width + 1) as usize);
         let filling = scope.concurrency_at_arrival(fresh, |filling, found, response| {
-            filling.add((found / width) as usize, response)
+            filling.add((found / width) as usize, response);
         })?;
         let all = filling.percentiles();
         let met: Vec<usize> = (0..all.n.len()).filter(|cell| all.n[*cell] > 0).collect();
