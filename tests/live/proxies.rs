@@ -70,7 +70,10 @@ fn tls_goes_through_a_tunnel() -> Tested {
     let one = run(&[&[url.as_str(), "--proxy", &through], &load[..]].concat());
     let two = run(&[&[url.as_str(), "--proxy", &through, "--protocol", "h2"], &load[..]].concat());
     let stranger = ended(&[&["run", &url, "--proxy", &format!("http://{proxy}")], &load[..]].concat());
-    assert!(stranger.code == Some(1) && stranger.stderr.contains("the proxy demands credentials (407)"), "{stranger:?}");
+    assert!(
+        stranger.code == Some(1) && stranger.stderr.contains("the proxy demands credentials (407)"),
+        "{stranger:?}"
+    );
     let nowhere = ended(&[&["run", "https://127.0.0.1:9/", "--proxy", &through], &load[..]].concat());
     assert!(nowhere.code == Some(1) && nowhere.stderr.contains("the proxy refused the tunnel: 502"), "{nowhere:?}");
     one.all(Outcome::Ok, "");

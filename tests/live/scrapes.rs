@@ -257,7 +257,11 @@ fn load_option_determines_the_rate() {
     for (text, load, why) in [
         (text.clone(), "1.2", "a load must be above 0 and below 1"),
         (text[..text.find("[[").unwrap()].to_owned(), "0.5", "the processors of the server are not observed"),
-        (text.replace("arrivals.open.rate = \"24/s\"", "arrivals.closed.users = 3"), "0.5", "the rate of a closed system depends on the server"),
+        (
+            text.replace("arrivals.open.rate = \"24/s\"", "arrivals.closed.users = 3"),
+            "0.5",
+            "the rate of a closed system depends on the server",
+        ),
         (text.replace("\"24/s\"", "{ ramp = [\"1/s\", \"9/s\"], over = \"6s\" }"), "0.5", "the rate must be constant"),
     ] {
         fs::write(&workload, text).unwrap();

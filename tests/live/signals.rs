@@ -102,10 +102,7 @@ fn a_closed_terminal_stops_the_run_except_under_nohup() {
     until_exists(&out.join("events/part-0000.parquet"));
     process.signal(Signal::HUP);
     let ended = process.end();
-    assert!(
-        ended.code.is_some_and(|code| code < 128) && !ended.stdout.contains("stopped before its end"),
-        "{ended:?}"
-    );
+    assert!(ended.code.is_some_and(|code| code < 128) && !ended.stdout.contains("stopped before its end"), "{ended:?}");
 }
 
 fn a_killed_run_is_readable_and_marked_as_incomplete() {

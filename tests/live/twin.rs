@@ -51,7 +51,10 @@ fn verified(arrivals: &str, discipline: &str, requests: &str) -> Value {
     let shown = folder.path().join("page.html");
     let report = ended(&["report", out, "-o", shown.to_str().unwrap()]);
     assert_eq!(report.code, Some(0), "{report:?}");
-    assert!(fs::read_to_string(shown).unwrap().contains("Comparison with the server model"), "every report of such a run shows it");
+    assert!(
+        fs::read_to_string(shown).unwrap().contains("Comparison with the server model"),
+        "every report of such a run shows it"
+    );
     let found = ended(&["verify", out, "--twin", "--json"]);
     serde_json::from_str(&found.stdout).unwrap_or_else(|why| panic!("{why}: {found:?}"))
 }

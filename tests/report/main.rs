@@ -40,7 +40,8 @@ get = \"/search\"
 fn offered(folder: &Path, args: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_offered")).current_dir(folder).args(args).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{args:?}: {error}");
+    // 99: a threshold of the workload fails.
+    assert!(matches!(output.status.code(), Some(0 | 99)), "{args:?}: {error}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -229,11 +230,11 @@ fn a_log_analysis_and_a_sweep_have_their_own_sections() {
             [("n", 100.into()), ("max", mean.into())].map(|(name, value): (&str, Value)| (name.to_owned(), value));
         serde_json::json!({
             "values": { "users": users.to_string(), "think": think }, "directory": "cells/1", "position": 0,
-            "validity": "valid", "because": "", "warnings": ["a doubt of the first version"], "launched": 100, "unsent": 0,
-            "asked_rate_per_s": null, "service_ms": null, "lateness_us": null, "meant_cov": null, "thresholds": [],
-            "offered_rate_per_s": 80.0, "throughput_per_s": interval(79.5),
+            "validity": "valid", "reason": "", "warnings": [], "total_requests": 100, "unsent": 0,
+            "target_rate_per_s": null, "service_ms": null, "lateness_us": null, "expected_cov": null, "thresholds": [],
+            "sent_rate_per_s": 80.0, "completed_rate_per_s": interval(79.5),
             "errors_percent": interval(0.25), "response_ms": times.into_iter().chain(rest).collect::<serde_json::Map<_, _>>(),
-            "arrivals_cov": { "value": 1.02, "low": null, "high": null }, "queue": { "rort": 0.125 },
+            "measured_cov": { "value": 1.02, "low": null, "high": null }, "queue": { "rort": 0.125 },
             "response_histogram": { "edges_ms": [1.0, 10.0, 100.0], "counts": [30, 70] },
         })
     };
@@ -242,7 +243,7 @@ fn a_log_analysis_and_a_sweep_have_their_own_sections() {
         "fields": [{ "field": "users", "values": ["25", "50"] }, { "field": "think", "values": ["5ms", "25ms"] }],
         "cells": [cell(25, "5ms", 11.0), cell(50, "5ms", 22.0), cell(25, "25ms", 13.0), cell(50, "25ms", 17.0)],
         "objective": "p90 < 31ms",
-        "kept": [{ "fixed": { "think": "5ms" }, "field": "users", "value": 41.5, "low": 40.0, "high": 43.0, "note": null }],
+        "limits": [{ "fixed": { "think": "5ms" }, "field": "users", "value": 41.5, "low": 40.0, "high": 43.0, "note": null }],
     });
     fs::create_dir(folder.path().join("sweep")).unwrap();
     // The schema comes first, as the command writes it.
@@ -255,11 +256,11 @@ fn a_log_analysis_and_a_sweep_have_their_own_sections() {
     let page = words(&fs::read_to_string(folder.path().join("page.html")).unwrap());
     for expected in [
         "The site from 2026-10-10",
-        "Sessions against the timeout",
+        "Sessions by timeout",
         "p90 &#60; 31ms",
         "41.5",
         "w&#60;b&#62;.toml",
-        "Response, 95 %",
+        "Response time, p95",
     ] {
         assert!(page.contains(expected), "{expected} is missing");
     }
@@ -272,7 +273,7 @@ fn a_log_analysis_and_a_sweep_have_their_own_sections() {
     assert!(broken.contains("broken.json") && broken.contains("missing field"), "{broken}");
     let other = "{\n  \"schema\": \"offered.capacity/1\",\n  \"workload\": \"w.toml\"}";
     let other = offered_fails(folder.path(), &["report", "broken.json", "-o", "x.html"], other);
-    assert!(other.contains("is a document offered.capacity/1") && other.contains("run directories"), "{other}");
+    assert!(other.contains("no report of offered.capacity/1 documents") && other.contains("run or sweep directories"), "{other}");
 }
 
 /// Stderr of the program for a file `broken.json` with this content.

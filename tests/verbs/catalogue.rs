@@ -31,8 +31,8 @@ fn results_are_by_class_and_a_run_finds_its_files() {
     let path = folder.path();
     fs::write(path.join("w.toml"), workload("closed = { users = 20, think = { exponential = \"100ms\" } }")).unwrap();
     fs::write(path.join("files.csv"), FILES).unwrap();
-    let (code, _, told_of) = result(&offered(path, &["simulate", "w.toml", "--output", "runs/1"]));
-    assert_eq!(code, Some(0), "{told_of}");
+    let (code, _, error) = result(&offered(path, &["simulate", "w.toml", "--output", "runs/1"]));
+    assert_eq!(code, Some(0), "{error}");
     let (code, verdict, _) = result(&offered(path, &["verify", "runs/1", "--twin", "--json"]));
     let verdict: Value = serde_json::from_str(&verdict).unwrap();
     let rows = verdict["twin"]["requests"].as_array().unwrap();
@@ -47,7 +47,7 @@ fn results_are_by_class_and_a_run_finds_its_files() {
         assert!(why.contains(said), "{why}");
     };
     fs::rename(path.join("files.csv"), path.join("elsewhere.csv")).unwrap();
-    refused("a run does not keep the files that its workload names");
+    refused("a run directory does not contain the files that its workload names");
     fs::write(path.join("files.csv"), FILES.replace("120ms", "130ms")).unwrap();
     refused("it is not what it was: its SHA-256 begins with");
     fs::copy(path.join("elsewhere.csv"), path.join("runs/1/files.csv")).unwrap();
@@ -106,12 +106,12 @@ fn errors_name_file_and_line() {
             &["serve", "w.toml"],
             &["plan", "solve", "w.toml"],
         ] {
-            let (code, _, told_of) = result(&offered(path, verb));
-            assert!(code == Some(2) && told_of.contains(why), "{verb:?}: {told_of}");
+            let (code, _, error) = result(&offered(path, verb));
+            assert!(code == Some(2) && error.contains(why), "{verb:?}: {error}");
         }
     }
     fs::write(path.join("files.csv"), FILES).unwrap();
     let emulate = ["plan", "emulate", "--rate", "10/s", "--response", "100ms", "--for", "k6", "w.toml"];
     let (code, _, why) = result(&offered(path, &emulate));
-    assert!(code == Some(2) && why.contains("asks for the files of a catalogue"), "{why}");
+    assert!(code == Some(2) && why.contains("uses a catalogue"), "{why}");
 }

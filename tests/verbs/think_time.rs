@@ -31,7 +31,7 @@ fn the_grid_agrees_with_the_machine_repair_model() {
         let model = theory(users, think(&cell["values"]));
         let (exact, response) = (model.solve(), &cell["response_ms"]);
         for (measured, exact) in [
-            (&cell["throughput_per_s"], exact.throughput),
+            (&cell["completed_rate_per_s"], exact.throughput),
             (&response["mean"], exact.response * 1e3),
             (&response["p90"], model.percentiles().p90 * 1e3),
             (&response["p99"], model.percentiles().p99 * 1e3),
@@ -43,14 +43,14 @@ fn the_grid_agrees_with_the_machine_repair_model() {
         }
     }
     // Number of users with p90 below 31 ms, from theory at the same cells with the same interpolation.
-    for kept in document["kept"].as_array().unwrap() {
-        let p90 = |users| theory(users, think(&kept["fixed"])).percentiles().p90;
+    for limit in document["limits"].as_array().unwrap() {
+        let p90 = |users| theory(users, think(&limit["fixed"])).percentiles().p90;
         let Some(above) = [50, 75].into_iter().find(|users| p90(*users) > 0.031) else {
-            assert_eq!(kept["value"], Value::Null, "{kept}");
+            assert_eq!(limit["value"], Value::Null, "{limit}");
             continue;
         };
         let (low, high) = (p90(above - 25), p90(above));
         let users = f64::from(above - 25) + 25.0 * (0.031 - low) / (high - low);
-        assert!((kept["value"].as_f64().unwrap() - users).abs() < 2.0, "{kept}: {users}");
+        assert!((limit["value"].as_f64().unwrap() - users).abs() < 2.0, "{limit}: {users}");
     }
 }

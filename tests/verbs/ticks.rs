@@ -73,6 +73,6 @@ fn the_tick_can_be_given_and_is_reported() {
     assert_eq!(pattern(dir.path(), &stamps, &["--tick", "1us"]).1, 0.001);
     assert_eq!(pattern(dir.path(), &stamps, &["--tick", "1ms"]).1, 1.0);
     let verdict: Value = serde_json::from_slice(&verify(dir.path(), &[]).stdout).unwrap();
-    let told = verdict["warnings"].to_string();
-    assert!(told.contains("stamps are written to 0.001 ms and stand on a grid of 1 ms"), "{told}");
+    let warnings = verdict["warnings"].to_string();
+    assert!(warnings.contains("timestamps are in units of 0.001 ms but multiples of 1 ms"), "{warnings}");
 }

@@ -79,8 +79,8 @@ fn two_policies_are_compared_on_the_same_requests() {
     assert_eq!((&twin["same_time"], &twin["model"]), (&twin["pairs"], &Value::from("open, srpt")));
     assert!(number("ratio_low") > 1.0 && number("ratio") > number("ratio_low"), "{total}");
     let page = text(&offered(folder.path(), &["verify", "run", "--twin", "--workload", "other.toml"]).stdout);
-    assert!(page.contains("Beside its model: open, srpt (ms)") && page.contains("% slower than its model."), "{page}");
-    assert!(page.contains("launches have a pair."), "{page}");
+    assert!(page.contains("Beside its simulation: open, srpt (ms)") && page.contains("% slower than its model."), "{page}");
+    assert!(page.contains("requests have a pair."), "{page}");
 }
 
 #[test]
@@ -90,9 +90,9 @@ fn runs_without_a_twin_get_an_error() {
         simulated(&workload(open, "ps"), "duration = \"30s\"\narrivals.open.rate = \"80/s\"\n", &["--load", "0.5"]);
     std::fs::write(folder.path().join("launches.txt"), (0..200).map(|i| format!("{i}\n")).collect::<String>()).unwrap();
     for (args, why) in [
-        (&["launches.txt"][..], "has no twin"),
-        (&["run"], "brought to a load has no twin"),
-        (&["run", "--workload", "other.toml"], "brought to a load has no twin"),
+        (&["launches.txt"][..], "no twin"),
+        (&["run"], "this simulation was brought to a load"),
+        (&["run", "--workload", "other.toml"], "this simulation was brought to a load"),
     ] {
         let output = offered(folder.path(), &[&["verify", "--twin"], args].concat());
         assert_eq!(output.status.code(), Some(2), "{args:?}");
@@ -100,5 +100,5 @@ fn runs_without_a_twin_get_an_error() {
     }
     let folder = simulated(&workload(open, "ps"), "duration = \"30s\"\narrivals.open.rate = \"80/s\"\n", &[]);
     let output = offered(folder.path(), &["verify", "run", "--twin", "--workload", "other.toml"]);
-    assert!(output.status.code() == Some(2) && text(&output.stderr).contains("[server]"), "{}", text(&output.stderr));
+    assert!(output.status.code() == Some(2) && text(&output.stderr).contains("server.service"), "{}", text(&output.stderr));
 }

@@ -3,6 +3,8 @@
 //! Results go to stdout; progress and warnings go to stderr. An error is one line on stderr that names the next step.
 
 #![allow(
+    clippy::doc_markdown,
+    rustdoc::bare_urls,
     rustdoc::broken_intra_doc_links,
     reason = "doc comments of arguments are help texts: [server] is a TOML table"
 )]

@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             Some(InputDocument::Site(site)) => sites.push(*site),
             Some(InputDocument::Other(schema)) => {
                 return Err(Failure::input(format!(
-                    "{}: there is no report of a {schema} document; give run or sweep directories, result files, or the \
+                    "{}: there is no report of {schema} documents; give run or sweep directories, result files, or the \
                      output of `logs --json`",
                     path.display()
                 )));

@@ -39,9 +39,9 @@ Examples:
   From a pipe
     k6 run --out csv=- script.js | offered verify -
 
-Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 the run is incomplete,
-its thresholds cannot be judged or, with --strict, the requests were not sent as
-expected; 99 a threshold of the workload failed.";
+Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 the run is
+incomplete, a threshold could not be checked or, with --strict, the requests
+were not sent as expected; 99 a threshold failed.";
 
 /// Check the arrival process of any tool's run against the expected one
 #[derive(clap::Args)]

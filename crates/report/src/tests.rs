@@ -62,7 +62,7 @@ fn area(steps: &[[f64; 2]], width: impl Fn(f64, f64) -> f64) -> f64 {
 }
 
 #[test]
-fn the_portrait_counts_what_the_verdict_counts() {
+fn chart_data_and_verdict_have_the_same_counts() {
     let run = run("r", 20.0);
     let (total, spread) =
         (run.verdict.responses.last().unwrap(), run.chart_data.as_ref().unwrap().response.clone().unwrap());
@@ -232,5 +232,5 @@ fn an_empty_recording_has_a_page() {
     assert!(chart_data.is_none());
     let report = Report::new(vec![Run::new("nothing".to_owned(), verdict, None)]);
     assert!(charts(&report).is_empty());
-    assert!(crate::html::html(&document(&report), "").unwrap().contains("no launch lies in the window"));
+    assert!(crate::html::html(&document(&report), "").unwrap().contains("no request was sent in the window"));
 }

@@ -177,7 +177,7 @@ impl Text<'_> {
             None => writeln!(
                 f,
                 "\n  arrivals   {}: CoV expected {}, measured {} (95 %: {} to {})",
-                a.pattern.name(),
+                a.pattern.name().replace('_', "-"),
                 cov(a.scheduled_cov),
                 cov(a.measured_cov),
                 cov(a.measured_cov_low),
@@ -187,7 +187,7 @@ impl Text<'_> {
                 writeln!(
                     f,
                     "\n  sessions   {}: target {}, sent {}; CoV expected {}, measured {} (95 %: {} to {})",
-                    a.pattern.name(),
+                    a.pattern.name().replace('_', "-"),
                     rate(of.target_rate_per_s),
                     rate(of.sent_rate_per_s),
                     cov(of.scheduled_cov),

@@ -29,7 +29,7 @@ impl Display for Text<'_> {
             Validity::Valid | Validity::ValidWithWarnings => format!("{expected}: {}", v.reason),
             Validity::Invalid if v.incomplete.is_some() => v.reason.clone(),
             Validity::Invalid => {
-                format!("{expected} expected, {} found: {}", v.pattern.name().replace('_', " "), v.reason)
+                format!("{expected} expected, {} found: {}", v.pattern.name().replace('_', "-"), v.reason)
             }
             Validity::NotChecked => format!("{expected} expected: {}", v.reason),
         };
