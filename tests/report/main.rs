@@ -273,7 +273,10 @@ fn a_log_analysis_and_a_sweep_have_their_own_sections() {
     assert!(broken.contains("broken.json") && broken.contains("missing field"), "{broken}");
     let other = "{\n  \"schema\": \"offered.capacity/1\",\n  \"workload\": \"w.toml\"}";
     let other = offered_fails(folder.path(), &["report", "broken.json", "-o", "x.html"], other);
-    assert!(other.contains("no report of offered.capacity/1 documents") && other.contains("run or sweep directories"), "{other}");
+    assert!(
+        other.contains("no report of offered.capacity/1 documents") && other.contains("run or sweep directories"),
+        "{other}"
+    );
 }
 
 /// Stderr of the program for a file `broken.json` with this content.

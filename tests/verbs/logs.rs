@@ -263,7 +263,9 @@ fn response_sizes_are_used_only_with_service_from_bytes() {
         let recommended = &found["recommendation"]["model"];
         let models = found["model_comparison"]["models"].as_array().unwrap();
         let model = models.iter().find(|model| model["model"] == *recommended).unwrap();
-        for ratio in ["fcfs", "ps"].iter().flat_map(|policy| [&model[policy]["mean_ratio"], &model[policy]["p95_ratio"]]) {
+        for ratio in
+            ["fcfs", "ps"].iter().flat_map(|policy| [&model[policy]["mean_ratio"], &model[policy]["p95_ratio"]])
+        {
             assert!((ratio.as_f64().unwrap() - 1.0).abs() <= 0.1, "{recommended} {model}");
         }
     }
@@ -287,7 +289,10 @@ fn a_log_whose_models_cannot_be_compared_is_analysed() {
         let is_doubted = text(&heading.stdout).contains("partly-open, but all requests come from one client");
         assert_eq!(is_doubted, why == "one client", "{}", text(&heading.stdout));
         let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!((&found["model_comparison"], &found["recommendation"]["model"]), (&Value::Null, &"partly-open".into()));
+        assert_eq!(
+            (&found["model_comparison"], &found["recommendation"]["model"]),
+            (&Value::Null, &"partly-open".into())
+        );
     }
 }
 

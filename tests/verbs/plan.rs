@@ -88,7 +88,10 @@ fn the_scripts_for_other_tools_are_written() {
         );
         golden(&format!("script.{tool}"), &args);
         let script = done(&args);
-        assert!(script.contains("127.0.0.1") && script.contains("200 users with a mean think time of 6.303 s"), "{tool}: {script}");
+        assert!(
+            script.contains("127.0.0.1") && script.contains("200 users with a mean think time of 6.303 s"),
+            "{tool}: {script}"
+        );
     }
     let exponential =
         done("emulate --rate 10/s --response 1s --url http://h/ --think-distribution exponential --for jmeter");
@@ -221,7 +224,10 @@ fn networks_and_classes_are_solved() {
     let classes = json("solve --class a:3:1s:50ms,40ms --class b:2:2s:10ms,80ms");
     assert_eq!(classes["results"].as_array().unwrap().len(), 2);
     let beyond = json("solve --class a:3000:1000s:50ms,40ms --class b:2000:2000s:10ms,80ms --budget 100000");
-    assert!(beyond["results"][0]["assumption"].as_str().unwrap().contains("error of the response is at most"), "{beyond}");
+    assert!(
+        beyond["results"][0]["assumption"].as_str().unwrap().contains("error of the response is at most"),
+        "{beyond}"
+    );
 }
 
 #[test]
@@ -285,20 +291,19 @@ fn wrong_use_is_one_line_with_a_fix() {
     let (_folder2, none) = workload("open = { rate = \"1/s\" }", "");
     for (args, part) in [
         ("emulate --rate 21/s --response 1s --bottleneck 50ms".to_owned(), "1/S_max"),
-        ("emulate --rate 10/s --response 10ms --bottleneck 50ms".into(), "shorter than the service demand of the bottleneck"),
+        (
+            "emulate --rate 10/s --response 10ms --bottleneck 50ms".into(),
+            "shorter than the service demand of the bottleneck",
+        ),
         ("emulate --rate -1/s --response 1s".into(), "not a rate"),
         ("emulate --rate 10/s --response 5".into(), "500ms, 10s"),
         ("emulate --rate 10/s --response 1s --users 0".into(), "at least 1 user"),
         ("emulate --rate 10/s --response 1s --rort 3x".into(), "3%"),
         ("emulate --rate 10/s --response 1s --for k6".into(), "--url"),
-<<<<<<< HEAD
         (
             "emulate --rate 10/s --response 1s --for k6 --url http://h/ --think-distribution poisson".into(),
-            "Poisson count",
+            "nearly constant",
         ),
-=======
-        ("emulate --rate 10/s --response 1s --for k6 --url http://h/ --think-distribution poisson".into(), "nearly constant"),
->>>>>>> words
         ("emulate --rate 10/s --response 1s --for k6 --url unix:/s".into(), "Unix socket"),
         ("emulate --rate 10/s --response 1s --for k6 --url http://h/ --duration 5s".into(), "--duration"),
         ("table --stations 50ms --think 10s --ratio 20/s --users 5".into(), "cannot be used with"),

@@ -79,7 +79,10 @@ fn two_policies_are_compared_on_the_same_requests() {
     assert_eq!((&twin["same_time"], &twin["model"]), (&twin["pairs"], &Value::from("open, srpt")));
     assert!(number("ratio_low") > 1.0 && number("ratio") > number("ratio_low"), "{total}");
     let page = text(&offered(folder.path(), &["verify", "run", "--twin", "--workload", "other.toml"]).stdout);
-    assert!(page.contains("Beside its simulation: open, srpt (ms)") && page.contains("% slower than its model."), "{page}");
+    assert!(
+        page.contains("Beside its simulation: open, srpt (ms)") && page.contains("% slower than its model."),
+        "{page}"
+    );
     assert!(page.contains("requests have a pair."), "{page}");
 }
 
@@ -100,5 +103,9 @@ fn runs_without_a_twin_get_an_error() {
     }
     let folder = simulated(&workload(open, "ps"), "duration = \"30s\"\narrivals.open.rate = \"80/s\"\n", &[]);
     let output = offered(folder.path(), &["verify", "run", "--twin", "--workload", "other.toml"]);
-    assert!(output.status.code() == Some(2) && text(&output.stderr).contains("server.service"), "{}", text(&output.stderr));
+    assert!(
+        output.status.code() == Some(2) && text(&output.stderr).contains("server.service"),
+        "{}",
+        text(&output.stderr)
+    );
 }

@@ -9,7 +9,7 @@ use offered_report::format::number;
 use offered_run::{End, Halted};
 use offered_schedule::Count;
 use offered_schedule::Sessions;
-use offered_verify::{RequestStats, StabilityState, Verdict};
+use offered_verify::{RequestStats, StabilityState, Validity, Verdict};
 use offered_workload::Workload;
 
 use crate::messages;
