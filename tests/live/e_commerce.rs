@@ -18,7 +18,7 @@ fn every_policy_has_rows_with_measured_utilisation() -> Tested {
         Command::new(&study).env("OFFERED", program).arg(&out).args(args).output().unwrap()
     };
     let wrong = run(&["--small", "--policies", "ps,srpt"]);
-    assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("`srpt` is no policy"));
+    assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("unknown policy `srpt`"));
     let made = run(&["--small"]);
     assert!(
         made.status.success(),

@@ -10,9 +10,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::harness::{Missing, Tested, needs};
-use crate::machines::{meant, stdout};
+use crate::machines::{checked, meant, stdout};
 use crate::nginx::Nginx;
-use crate::process::{Ended, Process, offered, soon, until_exists};
+use crate::process::{Ended, Process, ended, offered, soon, until_exists};
 
 tests![
     four_slurm_tasks_send_the_requests_of_one_generator,
@@ -107,7 +107,7 @@ fn three_ssh_hosts_send_the_requests_of_one_generator() -> Tested {
     let ended = Process::start(command).end();
     run.must_be_that_of_one(3, &ended);
     for host in HOSTS {
-        assert!(ended.stdout.contains(&format!("{host}: recorded in")), "which host said what: {ended:?}");
+        assert!(ended.stdout.contains(&format!("{host}: saved ")), "which host said what: {ended:?}");
     }
     Ok(())
 }
@@ -127,8 +127,8 @@ fn ctrl_c_stops_the_workers_on_ssh_hosts() -> Tested {
     let id = fs::read_to_string(&id).unwrap().trim().parse().unwrap();
     kill_process(Pid::from_raw(id).unwrap(), Signal::INT).unwrap();
     let warnings = soon(|| {
-        let verdict: Value = serde_json::from_str(&stdout(&["verify", "--json"], &run.together)).unwrap();
-        Some(verdict["warnings"].to_string()).filter(|warnings| !warnings.contains("still running"))
+        let verdict: Value = checked(ended(&["verify", "--json", run.together.to_str().unwrap()]));
+        Some(verdict["warnings"].to_string()).filter(|warnings| !warnings.contains("still in progress"))
     });
     let warnings = warnings.expect("workers that end");
     assert!(warnings.contains("the run was stopped before its end") && !warnings.contains("killed"), "{warnings}");

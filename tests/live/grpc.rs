@@ -87,9 +87,9 @@ fn unknown_methods_are_reported_before_the_run() -> Tested {
     let server = Server::orders(folder.path())?;
     let here = format!("url = \"{}\"\n", server.url);
     for (target, request, words) in [
-        ("descriptors = \"orders.binpb\"", PLACE.replace("Place", "Plaice"), "known: Place, Watch"),
+        ("descriptors = \"orders.binpb\"", PLACE.replace("Place", "Plaice"), "it has Place, Watch"),
         ("reflection = true", PLACE.replace("Orders", "Order"), "shop.Order"),
-        ("descriptors = \"orders.binpb\"", PLACE.replace("Place", "Watch"), "a stream of messages"),
+        ("descriptors = \"orders.binpb\"", PLACE.replace("Place", "Watch"), "is a streaming method"),
         ("descriptors = \"orders.binpb\"", PLACE.replace("count", "amount").replace(" {{session}}", ""), "amount"),
         ("descriptors = \"none.binpb\"", PLACE.to_owned(), "none.binpb"),
         ("descriptors = \"wrong.toml\"", PLACE.to_owned(), "protoc"),

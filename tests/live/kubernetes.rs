@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::harness::{Missing, Tested, needs};
+use crate::machines::checked;
 use crate::nginx::Nginx;
 use crate::objects::moto;
 use crate::process::{Ended, Process, offered, soon};
@@ -199,7 +200,7 @@ fn meant(run: &Path) -> BTreeMap<(u64, u32), Nanos> {
 fn verdict(run: &Path) -> Value {
     let mut verify = offered(&["verify", "--json"]);
     verify.arg(run);
-    serde_json::from_str(&Process::start(verify).end().stdout).unwrap()
+    checked(Process::start(verify).end())
 }
 
 /// Process id, on this machine, of the worker with this index.
@@ -386,7 +387,7 @@ fn pods_with_a_bucket_need_no_claim() -> Tested {
         cluster.apply(&[&[shop, "--rendezvous", "s3://bucket/run7"], &args[..]].concat());
         let job = cluster.until_ended("shop");
         let logs = cluster.kubectl(&["logs", "-l", "app.kubernetes.io/instance=shop", "--prefix"]);
-        assert!(logs.contains("recorded in s3://bucket/run7/worker-1-of-4"), "{job} {logs}");
+        assert!(logs.contains("saved       s3://bucket/run7/worker-1-of-4"), "{job} {logs}");
         let table = out("all.csv");
         in_store(&["export", "s3://bucket/run7", "--format", "csv", "-o", &table]);
         assert_eq!(meant(Path::new(&table)), whole, "to the nanosecond");

@@ -18,7 +18,7 @@ use offered_workload::Workload;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::process::{Ended, Process, offered, soon};
+use crate::process::{Ended, Process, ended, offered, soon};
 
 tests![
     several_workers_send_the_requests_of_one_generator,
@@ -52,6 +52,14 @@ pub(crate) fn stdout(args: &[&str], folder: &Path) -> String {
     .end();
     assert_eq!(code, Some(0), "{stderr}");
     stdout
+}
+
+/// The verdict printed by `verify --json`, which exits with 3 exactly if the run is incomplete.
+pub(crate) fn checked(verify: Ended) -> Value {
+    let verdict: Value = serde_json::from_str(&verify.stdout).unwrap_or_else(|why| panic!("{why}: {verify:?}"));
+    let code = if verdict["incomplete"].is_null() { 0 } else { 3 };
+    assert_eq!(verify.code, Some(code), "{verify:?}");
+    verdict
 }
 
 /// Scheduled time of each request.
@@ -183,10 +191,10 @@ fn workers_with_different_runs_do_not_start() {
 /// Notes of the run in `folder`, as soon as `say` is among them.
 fn warned(folder: &Path, say: &str) -> String {
     let said = soon(|| {
-        let verdict: Value = serde_json::from_str(&stdout(&["verify", "--json"], folder)).unwrap();
+        let verdict = checked(ended(&["verify", "--json", folder.to_str().unwrap()]));
         Some(verdict["warnings"].to_string()).filter(|warnings| warnings.contains(say))
     });
-    said.unwrap_or_else(|| panic!("`{say}` is not said: {}", stdout(&["verify"], folder)))
+    said.unwrap_or_else(|| panic!("`{say}` is not said: {:?}", ended(&["verify", folder.to_str().unwrap()])))
 }
 
 /// A run of two workers, with a disturbance.

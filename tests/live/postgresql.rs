@@ -193,7 +193,10 @@ fn queries_and_responses() -> Tested {
     for (request, words) in [
         ("sql = \"select $1::int\"\nparameters = [1, 2]", "takes 1 parameters, and the workload passes 2"),
         ("sql = \"select nobody from seen\"", "SQLSTATE 42703: column \"nobody\" does not exist"),
-        ("sql = \"select 1 as one\"\nextract = [{ name = \"x\", column = \"two\" }]", "has no column `two`; one"),
+        (
+            "sql = \"select 1 as one\"\nextract = [{ name = \"x\", column = \"two\" }]",
+            "has no column `two`; it has one",
+        ),
         ("sql = \"select 1\"\nget = \"/\"", "does not go with a request in SQL"),
     ] {
         let url = cluster.url("me");
@@ -235,7 +238,7 @@ fn a_transaction_is_one_request_and_leaves_no_state() -> Tested {
         let (outcome, words) = match run.labels[usize::from(event.label)].as_str() {
             "move" => (Outcome::Ok, ""),
             "too much" => (Outcome::SqlError, "SQLSTATE 23514: new row for relation"),
-            "open" => (Outcome::SqlError, "it left its transaction open"),
+            "open" => (Outcome::SqlError, "the request left its transaction open"),
             _ => (Outcome::Ok, ""),
         };
         assert!(event.outcome == outcome && event.why().contains(words), "{event:?}");
@@ -278,7 +281,10 @@ fn authentication_methods() -> Tested {
     let plain = cluster.refused(&format!("url = \"{}?sslmode=disable\"", cluster.url("secure")));
     assert!(plain.contains("SQLSTATE 28000: pg_hba.conf rejects connection"), "{plain}");
     let unknown = cluster.refused(&format!("url = \"{}?sslmode=verify-full\"", cluster.url("secure")));
-    assert!(unknown.contains("is not valid: it is not signed by a trusted root"), "{unknown}");
+    assert!(
+        unknown.contains("the certificate of the server is not trusted: it is not signed by a trusted root"),
+        "{unknown}"
+    );
     let nowhere = cluster.refused("url = \"postgres://me@127.0.0.1:9/postgres\"");
     assert!(nowhere.contains("cannot connect to 127.0.0.1:9"), "{nowhere}");
     let other = cluster.refused(&format!("url = \"postgres://me@127.0.0.1:{}/nothing\"", cluster.port));

@@ -121,7 +121,7 @@ fn exporters_are_scraped_during_the_run() {
     let said = side["saturation"].as_str().unwrap();
     assert!(said.starts_with("saturated: one processor (cpu0) of db at 0.96; everything else at 0."), "{said}");
     let notes = host("db")["notes"].to_string();
-    assert!(notes.contains("{\"kind\":\"counter_reset\",\"counter\":\"orders_total\"}"), "{notes}");
+    assert!(notes.contains("{\"counter\":\"orders_total\",\"kind\":\"counter_reset\"}"), "{notes}");
 
     let page = ended(&["verify", &run]).stdout;
     for part in [

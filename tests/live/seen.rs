@@ -58,7 +58,7 @@ fn once_prints_every_exchange_of_a_session() {
             "-- page (session 0, step 1): check_failed, status 200, ",
             "   reason: greeting\n> GET /echo?of=ann HTTP/1.1\n",
             "> Authorization: Bearer ***\n",
-            "   check failed: greeting\n      expected: the body contains `Hello ann`\n      found:  `GET /echo?of=ann",
+            "   check failed: greeting\n      expected: the body contains `Hello ann`\n      found:    `GET /echo?of=ann",
             "2 requests of 1 session: 1 failed\n",
         ],
     );

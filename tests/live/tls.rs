@@ -183,7 +183,7 @@ fn targets_without_tls_have_their_own_outcome() {
     let run = run(&[&url, "--open", "100/s", "--duration", "500ms", "--insecure", "--seed", "1", "--start-at", &soon]);
     assert!(!run.events.is_empty());
     for event in run.events.iter().filter(|event| event.outcome != Outcome::Unsent) {
-        let words = ["does not speak TLS", "closed in the middle"];
+        let words = ["does not speak TLS", "closed the connection during the TLS handshake"];
         let error = event.why();
         assert!(event.outcome == Outcome::Tls && words.iter().any(|w| error.contains(w)), "{event:?}");
     }

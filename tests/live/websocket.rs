@@ -84,7 +84,7 @@ fn timeouts_closes_and_refusals_are_distinguished() -> Tested {
     server.stop();
     for (request, words) in [
         ("[[request]]\nwebsocket = { await = \"(\" }", "regular expression"),
-        ("[[request]]\nwebsocket = {}\n[[request]]\nname = \"b\"\nget = \"/\"", "side by side"),
+        ("[[request]]\nwebsocket = {}\n[[request]]\nname = \"b\"\nget = \"/\"", "run both at once"),
     ] {
         let ended = ended(&["run", &workload(folder.path(), &url, request)]);
         assert!(matches!(ended.code, Some(1 | 2)) && ended.stderr.contains(words), "{ended:?}");
