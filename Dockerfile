@@ -3,7 +3,7 @@ FROM rust:1.95-alpine AS build
 RUN apk add --no-cache ca-certificates gcc make musl-dev
 WORKDIR /src
 COPY . .
-RUN cargo build --locked --profile dist --package offered --bin offered --features kubernetes && mkdir /empty
+RUN cargo build --locked --profile dist --package offered --bin offered --features full && mkdir /empty
 
 # The targets of Alpine's Rust link everything in. What is judged in the container is spooled to /tmp.
 FROM scratch

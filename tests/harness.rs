@@ -16,7 +16,7 @@ use offered_clock::Clock;
 use offered_model::Nanos;
 
 /// What tests may need, by its name in `OFFERED_REQUIRE`, and how it is had.
-const NEEDS: [(&str, &str); 24] = [
+const NEEDS: [(&str, &str); 25] = [
     ("chromium", "apt-get install chromium"),
     ("e-commerce", "be root on Linux with two processors, and apt-get install postgresql python3 util-linux"),
     ("grpc", "pip install grpcio grpcio-reflection"),
@@ -26,11 +26,12 @@ const NEEDS: [(&str, &str); 24] = [
     ("jmeter", "set JMETER_HOME to a directory that sh tests/foreign/jmeter/fetch DIR made"),
     (
         "kubernetes",
-        "apt-get install etcd-server containerd runc containernetworking-plugins, run tests/cluster/kubernetes-build, test with --features offered/kubernetes, and be root",
+        "apt-get install etcd-server containerd runc containernetworking-plugins, run tests/cluster/kubernetes-build, test with --features offered/full, and be root",
     ),
     ("linux", "Linux"),
     ("moto", "pip install 'moto[server]'"),
     ("nginx", "apt-get install nginx-light"),
+    ("objects", "test with --features offered/full"),
     ("nomad", "run tests/cluster/nomad-build, and be root"),
     ("plans", "set OFFERED_PLANS to a folder of other tools' plans"),
     ("postgresql", "apt-get install postgresql"),

@@ -6,6 +6,8 @@
 //! `console,exact` numbers must agree too. `[..]` stands for any text within a line, a line `...` for any lines. A command that ends in ` &` runs until the end of
 //! its page. A block fenced as `toml,file=shop.toml` is written to that file. `console,exit=3` says that the last command ends with 3. In a block fenced as `console,live` any verdict is as good as
 //! the one printed, and exit 3 as 0: on a busy machine a run is late, and says so. Ports 8080 to 8089 of 127.0.0.1 stand for free ones.
+//!
+//! `UPDATE_GOLDEN=1 cargo test --test docs` writes what differs into the pages, as far as a final `...` shows; read their diff.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -32,6 +34,8 @@ struct Step {
     line: usize,
     command: String,
     expected: Vec<String>,
+    /// The line of the page after which `expected` stands.
+    after: usize,
     kind: Kind,
     exit: i32,
 }
@@ -56,7 +60,14 @@ fn steps(text: &str) -> Vec<Step> {
                 let content: Vec<&str> =
                     lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
                 let command = format!("printf '%s\\n' '{}' > {name}", content.join("\n").replace('\'', r"'\''"));
-                steps.push(Step { line: number + 1, command, expected: Vec::new(), kind: Kind::Exact, exit: 0 });
+                steps.push(Step {
+                    line: number + 1,
+                    command,
+                    expected: Vec::new(),
+                    after: number + 1,
+                    kind: Kind::Exact,
+                    exit: 0,
+                });
             }
             None => {
                 if let Some(info) = line.strip_prefix("```console") {
@@ -78,12 +89,20 @@ fn steps(text: &str) -> Vec<Step> {
             Some((kind, ..)) => match line.strip_prefix("$ ") {
                 Some(command) => {
                     let command = command.to_owned();
-                    steps.push(Step { line: number + 1, command, expected: Vec::new(), kind, exit: 0 });
+                    steps.push(Step {
+                        line: number + 1,
+                        command,
+                        expected: Vec::new(),
+                        after: number + 1,
+                        kind,
+                        exit: 0,
+                    });
                 }
                 None => {
                     let step = steps.last_mut().expect("a command before its output");
                     if let (true, Some(open)) = (step.expected.is_empty(), step.command.strip_suffix('\\')) {
                         step.command = format!("{open} {}", line.trim()); // a command over several lines
+                        step.after = number + 1;
                     } else {
                         step.expected.push(line.to_owned());
                     }
@@ -169,6 +188,8 @@ struct Page {
     /// Keeps each stand-in port from everybody else until a command of the page listens there.
     held: HashMap<String, TcpListener>,
     beside: Vec<Child>,
+    /// With `UPDATE_GOLDEN`: after which line how many lines are replaced, and by what.
+    updates: Vec<(usize, usize, Vec<String>)>,
 }
 
 impl Drop for Page {
@@ -188,7 +209,7 @@ impl Page {
             |(written, socket): (&String, &TcpListener)| (written.clone(), socket.local_addr().unwrap().to_string());
         let ports = held.iter().map(port).collect();
         let name = path.strip_prefix(root()).unwrap().display().to_string();
-        Self { name, folder: tempfile::tempdir().unwrap(), ports, held, beside: Vec::new() }
+        Self { name, folder: tempfile::tempdir().unwrap(), ports, held, beside: Vec::new(), updates: Vec::new() }
     }
 
     fn play(&mut self, step: &Step) -> Result<(), String> {
@@ -224,12 +245,35 @@ impl Page {
         self.compare(&place, step, &lines)
     }
 
-    fn compare(&self, place: &str, step: &Step, actual: &[String]) -> Result<(), String> {
+    /// Writes what was printed into the page where it differs.
+    fn update(&self, path: &Path) {
+        if self.updates.is_empty() {
+            return;
+        }
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        for (after, count, new) in self.updates.iter().rev() {
+            lines.splice(*after..after + count, new.iter().cloned());
+        }
+        std::fs::write(path, lines.join("\n") + "\n").unwrap();
+    }
+
+    fn compare(&mut self, place: &str, step: &Step, actual: &[String]) -> Result<(), String> {
         let written =
             |line: &String| self.ports.iter().fold(line.clone(), |line, (written, used)| line.replace(used, written));
         let actual: Vec<String> = actual.iter().map(written).collect();
         let end = step.expected.iter().rposition(|line| !line.trim().is_empty()).map_or(0, |last| last + 1);
         if agrees(&step.expected[..end], &actual, step.kind) {
+            return Ok(());
+        }
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            let cut = step.expected[..end].last().is_some_and(|line| line.trim() == "...");
+            let mut lines = actual;
+            if cut && lines.len() >= end {
+                lines.truncate(end - 1);
+                lines.push("...".to_owned());
+            }
+            self.updates.push((step.after, end, lines));
             return Ok(());
         }
         Err(format!("{place} printed\n{}\nwhere the page says\n{}", actual.join("\n"), step.expected[..end].join("\n")))
@@ -248,6 +292,7 @@ fn every_console_block_of_readme_and_book_does_what_it_shows() {
                     let steps = steps(&std::fs::read_to_string(path).unwrap());
                     let mut page = Page::new(path);
                     let failed = steps.iter().filter_map(|step| page.play(step).err()).collect();
+                    page.update(path);
                     (steps.len(), failed)
                 })
             })

@@ -106,6 +106,7 @@ impl Door {
 /// moto's S3 with a bucket, at a free port of `host`.
 pub(crate) fn moto(host: &str) -> Result<(Process, u16), Missing> {
     let has_moto = Command::new("python3").args(["-c", "import moto.server, flask"]).output();
+    needs("objects", cfg!(feature = "objects"))?;
     needs("moto", has_moto.is_ok_and(|said| said.status.success()))?;
     let port = TcpListener::bind((host, 0)).unwrap().local_addr().unwrap().port();
     let mut moto = Command::new("python3");

@@ -1,104 +1,108 @@
-//! `offered demo`: one server, one load, three system models, measured against theory.
+//! `offered demo`: one server, one load, three system models, measured beside theory.
 
 use std::path::PathBuf;
 
-use offered_experiment::demo::{LOAD, Measured, SERVICE, USERS, WARM_UP, cases};
+use offered_experiment::demo::{LOAD, Measured, SERVICE, USERS, WARM_UP, cases, measure};
 use offered_experiment::document::demo::{Demo, Model};
 use offered_model::document::Schema;
 use offered_model::{Nanos, Seed};
 use offered_report::{Report, Run};
+use offered_verify::Judgement;
 
 use crate::exit::{Exit, Failure};
 use crate::report;
-use crate::run::short;
 use crate::say::{json, say, tell};
 use crate::table::Table;
 
 const AFTER: &str = "\
-Takes about 45 seconds and needs nothing: the server is `offered serve` on a free port of 127.0.0.1.
+The server is the one of `offered serve`, three of them on free ports of 127.0.0.1.
 
-Example:
-  offered demo --seconds 3";
+Examples:
+  offered demo
+  offered demo --seconds 60 --report demo.html";
 
-/// Run open, closed and partly-open load against a known server, and compare with theory
+/// Run open, closed and partly-open load against a known server, beside theory
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// How long each model is measured (two more seconds before that warm up)
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u64).range(2..=3600))]
+    /// Measured time in seconds, after a warm-up of 2 s
+    #[arg(long, value_name = "N", default_value_t = 14, value_parser = clap::value_parser!(u64).range(2..=3600))]
     seconds: u64,
     /// Print one JSON document (schema offered.demo/1)
     #[arg(long)]
     json: bool,
-    /// From which every random choice follows
+    /// Seed of all random choices
     #[arg(long, default_value_t = 42)]
     seed: u64,
-    /// Where the page with the charts is written, over what was there
-    #[arg(short, long, value_name = "FILE", default_value = "offered-demo.html")]
-    out: PathBuf,
+    /// Write an HTML report with charts to FILE
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 }
 
-/// A model that was run.
-struct Row {
-    /// As the page shows it.
-    seen: Run,
-    model: Model,
-}
-
-/// Runs the verb.
+/// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let mut rows = Vec::new();
-    for case in cases()? {
-        tell!("{} for {} s ...", case.name, (WARM_UP + Nanos::from_secs(args.seconds)).as_secs_f64());
-        let Measured { workload, made, model } = case.measure(Nanos::from_secs(args.seconds), Seed(args.seed))?;
-        rows.push(Row { seen: Run::of_made(&made, &workload)?, model });
+    let length = Nanos::from_secs(args.seconds);
+    tell!("three servers, three runs at the same time: {} s ...", (WARM_UP + length).as_secs_f64());
+    let measured = measure(cases()?, length, Seed(args.seed))?;
+    let models: Vec<Model> = measured.iter().map(|one| one.model.clone()).collect();
+    if let Some(file) = &args.report {
+        let runs = measured.iter().map(|Measured { workload, made, .. }| Run::of_made(made, workload));
+        report::write(file, &report::page(&Report::new(runs.collect::<Result<_, _>>()?))?)?;
+        tell!("wrote {}", file.display());
     }
-    let report = Report::new(rows.iter().map(|row| row.seen.clone()).collect());
-    report::write(&args.out, &report::page(&report)?)?;
+    let believable = models.iter().all(|model| model.run.believable());
     if args.json {
-        let models = rows.iter().map(|row| row.model.clone()).collect();
         json(&Demo { schema: Schema::new(), load: LOAD, service_ms: SERVICE * 1e3, models });
     } else {
-        print(&rows);
-        say!(
-            "\nAll of it in charts, and under \"The queue\" what 10,000 real users would need: {}",
-            args.out.display()
-        );
+        print(&models);
     }
-    Ok(if rows.iter().all(|row| row.model.run.believable()) { Exit::Done } else { Exit::Doubtful })
+    Ok(if believable { Exit::Done } else { Exit::Doubtful })
 }
 
-fn print(rows: &[Row]) {
-    say!("One server (processor sharing, exponential service of mean {} ms) at load {LOAD}:\n", SERVICE * 1e3);
+fn print(models: &[Model]) {
+    say!("One server (processor sharing, exponential service, mean {} ms) at load {LOAD}.", SERVICE * 1e3);
+    say!("Mean response times in ms:\n");
     let mut table =
-        Table::new(["model", "asked/s", "offered/s", "CoV", "R mean ms", "95 %", "theory ms", "R p95 ms", "verdict"]);
-    let number = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), short);
-    for Row { model: Model { model, theory_ms, low_ms, high_ms, run, .. }, .. } in rows {
-        let interval =
-            low_ms.filter(|low| *low > 0.0).zip(*high_ms).map(|(low, high)| format!("{low:.0} to {high:.0}"));
+        Table::new(["model", "rate/s", "measured", "simulated", "measured / simulated", "theory", "result"]);
+    let digits = |number: Option<f64>, digits: usize| {
+        number.map_or_else(|| "-".to_owned(), |number| format!("{number:.digits$}"))
+    };
+    for Model { model, theory_ms, simulated_ms, ratio, ratio_low, ratio_high, run, .. } in models {
+        let interval = ratio_low.zip(*ratio_high).map(|(low, high)| format!(" ({low:.2} to {high:.2})"));
         table.row([
             model.clone(),
-            number(Some(run.asked_rate_per_s.unwrap_or(LOAD / SERVICE))),
-            number(run.offered_rate_per_s),
-            run.arrivals.sent_cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.2}")),
-            number(run.response_ms.as_ref().map(|response| response.mean)),
-            interval.unwrap_or_else(|| "run too short".to_owned()),
-            short(*theory_ms),
-            number(run.response_ms.as_ref().map(|response| response.p95)),
-            run.judgement.name().to_owned(),
+            digits(run.offered_rate_per_s, 0),
+            digits(run.response_ms.as_ref().map(|response| response.mean), 2),
+            digits(*simulated_ms, 2),
+            digits(*ratio, 2) + &interval.unwrap_or_default(),
+            digits(Some(*theory_ms), 2),
+            result(run.judgement).to_owned(),
         ]);
     }
     say!("{table}");
-    for Row { model: Model { model, source, arrivals, .. }, .. } in rows {
-        say!("{model:<12} {arrivals}\n{:<12} theory: {source}", "");
+    for Model { model, run, .. } in models.iter().filter(|model| model.run.judgement != Judgement::Holds) {
+        say!("{model} is {}: {}", result(run.judgement), run.because);
+        for warning in &run.warnings {
+            say!("  {}\n  fix: {}", warning.doubt, warning.remedy);
+        }
     }
     say!(
-        "
-What you just saw: the same server, as busy each time. In the open run people arrive whatever the server does, a Poisson
-process: the coefficient of variation (CoV) of the times between launches is 1. In the closed run {USERS} users wait for
-their answer before they think and ask again, so the server holds back its own load when it is slow, and the waiting looks
-shorter than real visitors would find it. The partly-open run is what a web site sees: visitors arrive like the open ones,
-make some requests and leave. Each launch was meant for an instant, and the response time R is counted from that instant. A few
-hundred requests tell R only roughly (95 %: so far from theory it may be by chance); ask for more with --seconds 300."
+        "Same server, same load. In the closed system {USERS} users wait for their responses,
+so a slow server receives fewer requests and looks faster than it is. Open:
+everybody arrives independently, as on the web. Partly-open: visitors arrive
+independently, make a few requests, and leave.
+The simulation serves the same requests as the run; (95 %) is the interval of the
+ratio. Theory is the mean of a long run: try --seconds 300.
+
+next: offered run http://localhost:8080/ --open 100/s"
     );
+}
+
+fn result(judgement: Judgement) -> &'static str {
+    match judgement {
+        Judgement::Holds => "VALID",
+        Judgement::HoldsWithDoubt => "VALID, WITH WARNINGS",
+        Judgement::Fails => "INVALID",
+        Judgement::NotChecked => "NOT CHECKED",
+    }
 }

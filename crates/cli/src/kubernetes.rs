@@ -167,7 +167,7 @@ fn placed(args: &Args, cluster: &Cluster, manifests: &Manifests, out: &Path) -> 
 #[cfg(not(feature = "kubernetes"))]
 fn placed(_: &Args, _: &Cluster, _: &Manifests, _: &Path) -> Result<Exit, Failure> {
     Err(Failure::input(
-        "--run is not part of this offered: build it with cargo install --path crates/cli --features kubernetes, or leave --run and \
+        "--run is not part of this offered: build it with cargo install --path crates/cli --features full, or leave --run and \
          --out away and hand what is printed to kubectl apply -f -",
     ))
 }

@@ -1,66 +1,65 @@
-//! One server, one load, three system models, each measured against its theory.
+//! One server, one load, three system models, each measured beside theory and beside a simulation of the same requests.
 
-use std::io;
 use std::sync::Arc;
+use std::thread;
 
-use offered_model::workload::{Closed, Draft, Length, Opening, Server as Modelled, Sessions, Target, Url};
-use offered_model::{Instant, Law, Nanos, Rate, Recording, Schedule, Seed, Share, Workload};
+use offered_model::workload::{Closed, Length, Opening, Sessions};
+use offered_model::{Law, Nanos, Rate, Schedule, Seed, Share, Workload};
 use offered_plan::closed::machine_repair::MachineRepair;
 use offered_plan::open::mg1::Mg1;
 use offered_plan::{load, partly_open};
 use offered_run::Load;
 use offered_serve::{Options, Server};
 use offered_simulate::policy::{Make, Policy, Setting};
-use offered_stats::steady_state::{Estimate, ratio};
 
 use crate::document::demo::Model;
-use crate::document::finite;
-use crate::{Error, Made, Plan};
+use crate::{Error, Made, Plan, twin};
 
-/// Mean service time of the server, seconds; exponential.
-pub const SERVICE: f64 = 0.01;
-/// Its load under every model.
+/// Mean service time of the server in seconds; exponential.
+pub const SERVICE: f64 = 0.002;
+/// Load of the server under every model.
 pub const LOAD: f64 = 0.7;
-/// Users of the closed model.
+/// Number of users of the closed model.
 pub const USERS: u64 = 50;
-/// Stay probability of the partly-open model.
+/// Probability that a session of the partly-open model continues after a response.
 const STAY: f64 = 0.8;
-/// Mean think time of its sessions, seconds; exponential.
-const THINK: f64 = 0.2;
-/// What is left out at the beginning, until the server is as full as it stays.
+/// Mean think time of these sessions in seconds; exponential.
+const THINK: f64 = 0.04;
+/// Excluded from the statistics at the start, until the server is in its steady state.
 pub const WARM_UP: Nanos = Nanos::from_secs(2);
 
-/// One model.
+/// One system model with its prediction.
 pub struct Case {
-    /// What it is called.
+    /// `open`, `closed` or `partly-open`.
     pub name: &'static str,
     sessions: Sessions,
-    /// The mean response that theory predicts, milliseconds, and where from.
+    /// Mean response time that theory predicts for a long run, in milliseconds.
     theory_ms: f64,
+    /// The formula behind it.
     source: &'static str,
 }
 
-/// A model that was measured.
+/// A system model that was measured.
 pub struct Measured {
-    /// What was run.
+    /// The workload that was run.
     pub workload: Workload,
     /// The run.
     pub made: Made,
-    /// It beside its theory.
+    /// The run beside theory.
     pub model: Model,
 }
 
-/// The three models at the same load, each with its theory.
+/// The three system models at the same load, each with its prediction.
 ///
 /// # Errors
-/// None that this server has; those of the formulas.
+/// Those of the formulas, which do not occur for this server.
 pub fn cases() -> Result<[Case; 3], Error> {
     let rate = load::open_rate(LOAD, 1, SERVICE)?;
     let service = Law::exponential(SERVICE)?;
     let closed = |think: f64| MachineRepair::new(1, SERVICE, USERS, think).map(|model| model.solve());
     let think = load::closed_think(LOAD, 1, SERVICE, USERS, |think| Ok(closed(think)?.throughput))?;
     let sessions = load::session_rate(LOAD, 1, SERVICE, STAY)?;
-    // As people write them.
+    // Rounded to what a person would write.
     let poisson = |per_sec: f64| Rate::from_per_sec((per_sec * 1e3).round() / 1e3).map(Schedule::poisson);
     let exponential = |mean: f64| Law::exponential((mean * 1e6).round() / 1e6);
     Ok([
@@ -85,33 +84,44 @@ pub fn cases() -> Result<[Case; 3], Error> {
                 opening: Opening::Empty,
             },
             theory_ms: partly_open::Sessions::new(sessions, STAY)?.product_form(1, SERVICE)? * 1e3,
-            source: "product form: that of the open system at the same load",
+            source: "product form: the same as the open system at this load",
         },
     ])
 }
 
+/// Runs all of `cases` at the same time, for the warm-up and `length` after it, each against a server of its own on a free port of
+/// 127.0.0.1.
+///
+/// # Errors
+/// A server that cannot be started, or a run that cannot be made: the first of them.
+pub fn measure(cases: [Case; 3], length: Nanos, seed: Seed) -> Result<Vec<Measured>, Error> {
+    thread::scope(|scope| {
+        let running = cases.map(|case| scope.spawn(move || case.measure(length, seed)));
+        running.into_iter().map(|thread| thread.join().expect("a model of the demo does not panic")).collect()
+    })
+}
+
 impl Case {
-    /// Runs it for the warm-up and so long after that, against a server of its own on a free port of 127.0.0.1.
-    ///
-    /// # Errors
-    /// The server cannot be started, or the run not be made.
-    pub fn measure(self, length: Nanos, seed: Seed) -> Result<Measured, Error> {
+    fn measure(self, length: Nanos, seed: Seed) -> Result<Measured, Error> {
         let Self { name, sessions, theory_ms, source } = self;
         let arrivals = sessions.to_string();
         let service = Law::exponential(SERVICE)?;
         let setting = Setting { servers: 1, class_means: vec![Nanos::from_secs_f64(SERVICE)], seed };
-        let options = Options::new(Policy::Ps(None).boxed(&setting)?, service.clone(), seed);
-        let server = Server::start(options)?;
-        let url: Url = format!("{}/", server.address()).parse()?;
-        let workload = Workload::new(Draft {
-            seed,
-            skip_first: WARM_UP,
-            target: Some(Target::new(url)),
-            server: Some(Modelled::new(1, Policy::Ps(None), service)?),
-            ..Draft::new(sessions, WARM_UP + length)
-        })?;
+        let server = Server::start(Options::new(Policy::Ps(None).boxed(&setting)?, service, seed))?;
+        // Each request carries its service time, so that the simulation serves exactly the same work.
+        let text = format!(
+            "seed = {}\nduration = \"{}\"\nskip_first = \"{WARM_UP}\"\ngenerator.precision = \"sleep\"\n\
+             target.url = \"{}\"\narrivals.{arrivals}\n\
+             server = {{ discipline = \"ps\", service.exponential = \"{}ms\" }}\n\
+             variables.work = {{ work = \"ms\" }}\n[[request]]\nname = \"{name}\"\nget = \"/?work_ms={{{{work}}}}\"\n",
+            seed.0,
+            WARM_UP + length,
+            server.address(),
+            SERVICE * 1e3,
+        );
+        let workload = Workload::parse(&text, "demo", &|path| Err(format!("{path}: the demo reads no files")))?;
         let plan = Plan {
-            text: &workload.to_string(),
+            text: &text,
             workload: &workload,
             share: Share::ALL,
             load: Load::Target,
@@ -123,32 +133,19 @@ impl Case {
         };
         let made = plan.prepare(Arc::default())?.run(Vec::new())?.kept()?;
         server.stop()?;
-        let mean = mean_response(&workload, &made.recording)?;
+        let twin = twin::of(&workload, Some(&made.record), &made.recording, &made.verdict.window)?;
+        let total = twin.requests.last();
         let model = Model {
             model: name.to_owned(),
             arrivals,
             theory_ms,
             source: source.to_owned(),
-            low_ms: finite(mean.low),
-            high_ms: finite(mean.high),
+            simulated_ms: total.map(|total| total.model_ms),
+            ratio: total.and_then(|total| total.ratio),
+            ratio_low: total.and_then(|total| total.ratio_low),
+            ratio_high: total.and_then(|total| total.ratio_high),
             run: made.summary.clone(),
         };
         Ok(Measured { workload, made, model })
     }
-}
-
-/// The mean response in milliseconds with its 95 % interval, from ten batches of the time that is judged.
-fn mean_response(workload: &Workload, recording: &Recording) -> io::Result<Estimate> {
-    let from = Instant::ZERO + workload.skip_first();
-    let span = from.until(workload.end());
-    let mut batches = [(0.0, 0.0); 10];
-    recording.events.each(|event| {
-        if let Some(response) = event.response().filter(|_| event.intended >= from) {
-            let batch = from.until(event.intended).0 * 10 / span.0;
-            let (sum, count) = &mut batches[batch as usize];
-            *sum += response.as_millis_f64();
-            *count += 1.0;
-        }
-    })?;
-    Ok(ratio(&batches))
 }

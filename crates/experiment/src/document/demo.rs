@@ -23,22 +23,26 @@ impl Document for Demo {
     const SCHEMA: &'static str = "offered.demo/1";
 }
 
-/// One model, measured and foreseen.
+/// One system model: the run beside theory, and beside a simulation of the same requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Model {
     /// `open`, `closed` or `partly-open`.
     pub model: String,
-    /// Its `[arrivals]`, as they stand in a workload file.
+    /// Its `[arrivals]`, as in a workload file.
     pub arrivals: String,
-    /// The mean response that theory foresees.
+    /// Mean response time of a long run, by theory.
     pub theory_ms: f64,
-    /// Where that is from.
+    /// The formula behind `theory_ms`.
     pub source: String,
-    /// The lower end of the 95 % interval of the mean response that was measured; `null` where the run is too short to tell.
-    pub low_ms: Option<f64>,
-    /// The upper end.
-    pub high_ms: Option<f64>,
-    /// What the run came to.
+    /// Mean response time that a simulation of the same server gives to the same requests; `null` without a pair.
+    pub simulated_ms: Option<f64>,
+    /// Measured over simulated mean response time.
+    pub ratio: Option<f64>,
+    /// Lower end of the 95 % interval of `ratio`; `null` when the run is too short for an interval.
+    pub ratio_low: Option<f64>,
+    /// Upper end of the interval.
+    pub ratio_high: Option<f64>,
+    /// Summary of the run.
     pub run: Summary,
 }
 
@@ -70,9 +74,11 @@ mod tests {
             see_failures: false,
         };
         let run = plan.prepare(Arc::default()).unwrap().run(Vec::new()).unwrap().summary;
-        let (theory_ms, low_ms, high_ms) = (100.0 / 3.0, None, Some(0.1 + 0.2));
+        let (theory_ms, simulated_ms, ratio, ratio_low, ratio_high) =
+            (100.0 / 3.0, Some(33.0), Some(0.1 + 0.2), None, None);
         let [model, arrivals, source] = ["open", "open = { }", "M/M/1"].map(str::to_owned);
-        let models = vec![Model { model, arrivals, theory_ms, source, low_ms, high_ms, run }];
+        let models =
+            vec![Model { model, arrivals, theory_ms, source, simulated_ms, ratio, ratio_low, ratio_high, run }];
         let demo = Demo { schema: Schema::new(), load: 0.7, service_ms: 10.0, models };
         assert_eq!(serde_json::from_str::<Demo>(&serde_json::to_string(&demo).unwrap()).unwrap(), demo);
     }
