@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How many mutants where nobody asks for another number.
-const USUAL: u64 = 2000;
+const USUAL: u64 = 200;
 /// The bounds of a process: processor time in seconds, and kB of memory. It is asked after every so often, and so often at most.
 const SECONDS: u64 = 10;
 const KILOBYTES: u64 = 1 << 20;

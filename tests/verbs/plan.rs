@@ -235,20 +235,20 @@ fn where_there_is_no_formula_the_comparison_simulates_and_says_so() {
     // are nearly so, and have no chain.
     let think = "think = { gamma = { mean = \"100s\", scv = 0.99 } }";
     let (_folder, path) = workload(&format!("partly_open = {{ rate = \"1/s\", stay = 0.5, {think} }}"), H2);
-    let ask = format!("compare {} --load 0.6 --users 4 --stay 0.75 --jobs 1000000", path.display());
-    let compared = json(&ask);
+    let ask = format!("compare {} --load 0.6 --users 4 --stay 0.75 --jobs {{}}", path.display());
+    let compared = json(&ask.replace("{}", "300000"));
     let rows = compared["rows"].as_array().unwrap();
     let number = |key: &str| rows[2][key].as_f64().unwrap();
     assert_eq!((&rows[2]["method"], &rows[2]["model"]), (&Value::from("simulation"), &Value::from("p=0.75")));
     let half = (number("response_high_s") - number("response_low_s")) / 2.0;
-    assert!((number("response_s") - 47.6).abs() < 2.0 * half && half < 4.0, "{}", rows[2]);
-    assert!((number("load_reached") - 0.6).abs() < 0.05 && number("jobs") >= 100_000.0, "{}", rows[2]);
+    assert!((number("response_s") - 47.6).abs() < 2.0 * half && half < 8.0, "{}", rows[2]);
+    assert!((number("load_reached") - 0.6).abs() < 0.05 && number("jobs") >= 50_000.0, "{}", rows[2]);
     assert!(rows[2]["assumption"].as_str().unwrap().starts_with("no closed form: "));
     assert!(rows[0]["method"] != "simulation" && rows[0]["response_low_s"].is_null(), "{}", rows[0]);
-    let shown = done(&ask);
+    let shown = done(&ask.replace("{}", "20000"));
     let marks: Vec<usize> = shown.lines().map(|line| line.matches('±').count()).collect();
     assert_eq!(marks, [0, 0, 0, 1, 1, 0, 0, 1], "{shown}");
-    assert!(shown.contains("simulated, 1000000 requests each"), "{shown}");
+    assert!(shown.contains("simulated, 20000 requests each"), "{shown}");
     // What cannot be is told, and the rest is still compared.
     let (_folder, path) =
         workload("open = { rate = \"1/s\" }", "[server]\nservers = 4\nservice = { exponential = \"10s\" }");
