@@ -135,7 +135,7 @@ fn invalid_files_are_reported_with_line_numbers() {
         (format!("duration = \"1s\"\n{open}closed = {{ users = 2 }}\n"), "w.toml:"),
         (format!("duration = \"1s\"\n{open}[target]\nurl = \"gopher://x\"\n"), "w.toml:5: "),
         ("duration = \n".to_owned(), "w.toml:1: "),
-        (format!("duration = \"1s\"\n{open}"), "no [target]"),
+        (format!("duration = \"1s\"\n{open}"), "the workload has no target; add [target]"),
     ] {
         std::fs::write(&file, &text).unwrap();
         let ended = ended(&["run", file.to_str().unwrap()]);
