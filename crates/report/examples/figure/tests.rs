@@ -53,7 +53,7 @@ fn a_figure_is_a_picture_and_a_page_with_the_claim_and_the_table() {
         assert!(page.contains(words), "{words} is missing");
     }
     let svg = fs::read_to_string(folder.path().join("load.svg")).unwrap();
-    for words in ["response (ms)", "FCFS, printed", "limit"] {
+    for words in ["response (ms)", "FCFS, published", "limit"] {
         assert!(svg.contains(words), "{words} is missing");
     }
     assert_eq!(svg.matches("<circle").count(), 2 + 2 + 1, "two points, two rings, and one in the legend");

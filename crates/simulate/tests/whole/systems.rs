@@ -158,7 +158,7 @@ fn limited_room_rejects_as_erlang_computes() {
     holds("refused", answer.summary.rejected, lost, 0.02);
     holds("X", answer.summary.throughput, 120.0 * (1.0 - lost), 0.01);
     // Erlang's B is insensitive: M/G/4/4 with 3 erlangs.
-    let text = "arrivals.open = { rate = \"300/s\" }\n[server]\nservers = 4\nroom = 4\n".to_owned();
+    let text = "arrivals.open = { rate = \"300/s\" }\n[server]\nservers = 4\ncapacity = 4\n".to_owned();
     let answer = run(&format!("{text}service = {H2}\n"), 500_000);
     holds("Erlang B", answer.summary.rejected, 0.206_106_870_229, 0.04);
 }
