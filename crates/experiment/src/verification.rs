@@ -4,16 +4,16 @@
 //! use std::path::Path;
 //! use offered_experiment::{ExpectedSource, VerifyOptions};
 //! use offered_store::ReadOptions;
-//! use offered_verify::{Judgement, Meant};
+//! use offered_verify::{ExpectedArrivals, Validity};
 //!
 //! # fn main() -> Result<(), offered_experiment::Error> {
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let file = folder.path().join("launches.txt");
 //! # std::fs::write(&file, (0..100).map(|second| format!("{second}\n")).collect::<String>()).unwrap();
 //! // A run directory, or any other tool's file.
-//! let terms = VerifyOptions { expected: Some(ExpectedSource::Pattern(Meant::Constant)), ..VerifyOptions::default() };
-//! let verified = terms.verify(&(*file).into(), &ReadOptions::default(), |_, _| {})?;
-//! assert_eq!(verified.verdict.judgement, Judgement::Holds, "{}", verified.verdict.because);
+//! let options = VerifyOptions { expected: Some(ExpectedSource::Pattern(ExpectedArrivals::Constant)), ..VerifyOptions::default() };
+//! let verified = options.verify(&(*file).into(), &ReadOptions::default(), |_, _| {})?;
+//! assert_eq!(verified.verdict.validity, Validity::Valid, "{}", verified.verdict.reason);
 //! # Ok(())
 //! # }
 //! ```
