@@ -7,6 +7,7 @@
 //! # Example
 //! [`read`] takes a path and detects the format by content. This example reads a JMeter table from memory.
 //! ```
+//! use offered_base::Nanos;
 //! use offered_store::{ReadOptions, read_from};
 //!
 //! let table = "\
