@@ -69,12 +69,12 @@ pub struct SamplesMetadata {
     pub missed: u64,
     /// Processor time spent on sampling; 0 if unknown.
     pub cpu_ns: u64,
-    /// How the samples were scrape; `None` if an observer took them itself.
+    /// How the samples were scraped; `None` if an observer took them itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scrape: Option<ScrapeInfo>,
 }
 
-/// How metrics of an exporter were scrape.
+/// How metrics of an exporter were scraped.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScrapeInfo {
     /// The URL.
