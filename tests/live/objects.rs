@@ -341,7 +341,8 @@ fn invalid_urls_are_reported() -> Tested {
 }
 
 /// A store that accepts every put and ignores conditions.
-fn stores_without_conditional_writes_are_refused() {
+fn stores_without_conditional_writes_are_refused() -> Tested {
+    needs("objects", cfg!(feature = "objects"))?;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -379,6 +380,7 @@ fn stores_without_conditional_writes_are_refused() {
     let ended = Process::start(worker).end();
     assert!(ended.code == Some(1) && ended.stderr.contains("overwrites existing objects"), "{ended:?}");
     server.stop().unwrap();
+    Ok(())
 }
 
 /// A worker of a sweep of this workload.

@@ -112,7 +112,7 @@ impl From<Error> for Failure {
                 });
                 format!("{error}; {requests} requests, {ok} ok, {failed} failed, {unsent} not sent{cut}{again}")
             }
-            Error::NoObjects { .. } => format!("{error} (cargo build --release --features objects)"),
+            Error::NoObjects { .. } => format!("{error}: `cargo install --path crates/cli --features full`"),
             Error::Read(error) => messages::read_error(error),
             other => other.to_string(),
         };

@@ -52,8 +52,7 @@ pub enum Error {
     Objects(#[from] offered_rendezvous::objects::Error),
     /// The program was built without object stores.
     #[error(
-        "{url} is in an object store, which this build does not support; build with the feature `objects` (on by default), or use a shared \
-         directory"
+        "{url} is in an object store, which this build does not support; use a shared directory, or build with the feature `objects`"
     )]
     NoObjects {
         /// The URL.
