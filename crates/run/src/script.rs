@@ -4,6 +4,7 @@
 //! [`Scripted`](crate::transport::Scripted) sends and receives them.
 
 mod body;
+mod charset;
 mod checks;
 mod cookies;
 mod decode;
@@ -12,10 +13,13 @@ mod redactor;
 mod request;
 mod value;
 
+pub(crate) use checks::Received;
 pub(crate) use cookies::CookieJar;
 pub use redactor::secrets_in;
 pub(crate) use redactor::{REDACTED, Redactor};
 pub(crate) use value::MissingValue;
+
+use std::collections::{HashMap, HashSet};
 
 use offered_base::Instant;
 use offered_events::RunId;
@@ -36,6 +40,8 @@ use crate::message::OutgoingRequest;
 pub(crate) struct Script {
     values: Values,
     requests: Vec<ScriptedRequest>,
+    /// The slots of extracted values that begin a path, so that they may be relative URLs.
+    url_slots: HashSet<u16>,
     /// Whether some value depends on the visit of its user.
     pub(crate) counts_visits: bool,
     /// Whether sessions keep cookies.
@@ -90,6 +96,8 @@ enum Credentials {
 pub(crate) struct SessionState {
     /// Extracted values, by slot.
     values: Vec<Option<Box<str>>>,
+    /// The path and query of the response that a value was extracted from, by slot; only of values that begin a path.
+    bases: HashMap<u16, Box<str>>,
     pub(crate) jar: CookieJar,
 }
 
@@ -204,7 +212,13 @@ impl Script {
         });
         let requests = requests.collect::<Result<Vec<_>, Error>>()?;
         let host = target.url().host();
+        let own = requests.iter().filter_map(|request| match &request.path {
+            Path::Text(path) => Some(path),
+            Path::OneOf(_) => None,
+        });
+        let paths = own.chain(requests.iter().flat_map(|request| &request.paths));
         Ok(Self {
+            url_slots: paths.filter_map(Text::first_slot).collect(),
             counts_visits: workload.renews()
                 || (values.users() > 0 && workload.variables().iter().any(|variable| variable.per == Per::Visit)),
             values,

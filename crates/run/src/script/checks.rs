@@ -51,6 +51,26 @@ pub(super) struct Extraction {
     otherwise: Otherwise,
 }
 
+/// A response to evaluate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Received<'a> {
+    pub(crate) status: u16,
+    pub(crate) reply: &'a Response,
+    /// The path and query that were requested, to which relative URLs in the response refer (RFC 3986, section 5.1.3).
+    pub(crate) path: &'a str,
+    /// The slots of values that earlier responses of a chain of redirects had.
+    pub(crate) found: &'a [u16],
+}
+
+/// What the extractions of one response led to.
+#[derive(Debug, Default)]
+struct Extracted {
+    /// The slots of the values found.
+    found: Vec<u16>,
+    /// The name of the first extraction that could not examine the response completely, and why.
+    incomplete: Option<String>,
+}
+
 impl Check {
     /// Compiles a check of the workload.
     ///
@@ -197,6 +217,54 @@ impl Script {
         self.requests[usize::from(label)].checks.iter().any(|check| matches!(check.test, Test::Status(_)))
     }
 
+    /// Stores in `state` those values that a response which redirects has; returns their slots. A value is from the last
+    /// response of a chain that has it.
+    pub(crate) fn extract_from_redirect(
+        &self,
+        label: u16,
+        context: RequestContext,
+        received: Received<'_>,
+        state: &mut SessionState,
+        time_left: &dyn Fn() -> Nanos,
+    ) -> Vec<u16> {
+        let response = ParsedResponse::new(received.status, received.reply, time_left);
+        self.extract(label, context, &response, received.path, state).found
+    }
+
+    /// Stores in `state` the values that the response to request `label` has.
+    fn extract(
+        &self,
+        label: u16,
+        context: RequestContext,
+        response: &ParsedResponse<'_>,
+        path: &str,
+        state: &mut SessionState,
+    ) -> Extracted {
+        let mut extracted = Extracted::default();
+        for extraction in &self.requests[usize::from(label)].extract {
+            let texts = || extraction.locator.texts(response);
+            let found = match extraction.which {
+                Which::Nth(nth) => texts().nth(nth as usize - 1),
+                Which::Random => {
+                    // All texts together may be larger than the response by far.
+                    let all = texts().count();
+                    (all > 0).then(|| texts().nth(self.values.pick(extraction.slot, context, all))).flatten()
+                }
+            };
+            if let (None, Some(reason)) = (&extracted.incomplete, response.incomplete()) {
+                extracted.incomplete = Some(format!("{}: {reason}", extraction.check()));
+            }
+            if let Some(found) = found {
+                state.set(extraction.slot, Some(found.into_owned()));
+                if self.url_slots.contains(&extraction.slot) {
+                    state.bases.insert(extraction.slot, path.into());
+                }
+                extracted.found.push(extraction.slot);
+            }
+        }
+        extracted
+    }
+
     /// Evaluates the response to request `label`: stores extracted values in `state` and runs the checks.
     ///
     /// # Errors
@@ -207,37 +275,28 @@ impl Script {
         &self,
         label: u16,
         context: RequestContext,
-        status: u16,
-        reply: &Response,
+        received: Received<'_>,
         state: &mut SessionState,
         time_left: &dyn Fn() -> Nanos,
     ) -> Result<(), String> {
         let request = &self.requests[usize::from(label)];
-        let response = ParsedResponse::new(status, reply, time_left);
-        let (mut failed, mut incomplete) = (None, None);
+        let response = ParsedResponse::new(received.status, received.reply, time_left);
         let incomplete_in = |name: &str| response.incomplete().map(|reason| format!("{name}: {reason}"));
         // Extraction comes first, because checks may use the extracted values.
+        let Extracted { found, mut incomplete } = self.extract(label, context, &response, received.path, state);
+        let mut failed = None;
         for extraction in &request.extract {
-            let texts = || extraction.locator.texts(&response);
-            let found = match extraction.which {
-                Which::Nth(nth) => texts().nth(nth as usize - 1),
-                Which::Random => {
-                    // All texts together may be larger than the response by far.
-                    let all = texts().count();
-                    (all > 0).then(|| texts().nth(self.values.pick(extraction.slot, context, all))).flatten()
-                }
-            };
-            incomplete = incomplete.or_else(|| incomplete_in(&extraction.check()));
-            let value = match (found, &extraction.otherwise) {
-                (Some(found), _) => Some(found.into_owned()),
-                (None, Otherwise::Keeps) => continue,
-                (None, Otherwise::Is(value)) => Some(value.clone()),
-                (None, Otherwise::Fails) => {
-                    failed.get_or_insert_with(|| extraction.check());
-                    None
-                }
-            };
-            state.set(extraction.slot, value);
+            if !found.contains(&extraction.slot) && !received.found.contains(&extraction.slot) {
+                let value = match &extraction.otherwise {
+                    Otherwise::Keeps => continue,
+                    Otherwise::Is(value) => Some(value.clone()),
+                    Otherwise::Fails => {
+                        failed.get_or_insert_with(|| extraction.check());
+                        None
+                    }
+                };
+                state.set(extraction.slot, value);
+            }
         }
         let render = |text: &Text| self.values.plain(text, context, Some(state)).ok();
         let mut failed_check = None;
@@ -261,7 +320,7 @@ impl Script {
     }
 
     /// Describes, for display, the values extracted from the response to request `label` and what the failed check
-    /// expected and found.
+    /// expected and found. Of a response whose redirect was `followed`, only the values in these slots are from it.
     pub(crate) fn explain_failure(
         &self,
         label: u16,
@@ -269,10 +328,12 @@ impl Script {
         (status, reply): (u16, &Response),
         state: Option<&SessionState>,
         failed: Option<&str>,
+        followed: Option<&[u16]>,
     ) -> (Vec<(String, Option<String>)>, Option<FailedCheck>) {
         let request = &self.requests[usize::from(label)];
         let value = |extraction: &Extraction| state.and_then(|state| state.value(extraction.slot)).map(str::to_owned);
-        let extracted = request.extract.iter().map(|extraction| (extraction.name.clone(), value(extraction))).collect();
+        let own = request.extract.iter().filter(|e| followed.is_none_or(|slots| slots.contains(&e.slot)));
+        let extracted = own.map(|extraction| (extraction.name.clone(), value(extraction))).collect();
         let response = ParsedResponse::new(status, reply, &|| Nanos::MAX);
         let render = |text: &Text| self.values.plain(text, context, state).ok();
         let failed = failed.and_then(|name| {

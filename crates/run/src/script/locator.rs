@@ -16,6 +16,7 @@ use regex::bytes::Regex;
 
 use self::html::{CssQuery, HtmlDocument};
 use self::json::{JsonDocument, JsonQuery};
+use super::charset;
 use super::decode::decoded;
 use crate::message::Response;
 
@@ -42,6 +43,8 @@ pub(super) struct ParsedResponse<'a> {
     /// Returns the time left for the evaluation.
     time_left: &'a dyn Fn() -> Nanos,
     body: OnceCell<Result<Cow<'a, [u8]>, String>>,
+    /// The body in UTF-8, if it is in another encoding.
+    converted: OnceCell<Option<String>>,
     json: JsonDocument,
     html: HtmlDocument,
     /// The first reason why the response was not examined completely.
@@ -51,7 +54,7 @@ pub(super) struct ParsedResponse<'a> {
 impl<'a> ParsedResponse<'a> {
     pub(super) fn new(status: u16, reply: &'a Response, time_left: &'a dyn Fn() -> Nanos) -> Self {
         let (body, json, html) = (OnceCell::new(), JsonDocument::default(), HtmlDocument::default());
-        Self { status, reply, time_left, body, json, html, incomplete: OnceCell::new() }
+        Self { status, reply, time_left, body, converted: OnceCell::new(), json, html, incomplete: OnceCell::new() }
     }
 
     /// Why the response was not examined completely; `None` if it was.
@@ -107,6 +110,20 @@ impl<'a> ParsedResponse<'a> {
         });
         body.as_deref().map_err(String::as_str)
     }
+
+    /// The decoded body as text in UTF-8, whatever encoding the response states. Where nothing states one, the bytes as they are.
+    ///
+    /// # Errors
+    /// As [`body`](Self::body).
+    pub(super) fn text(&self) -> Result<&[u8], &str> {
+        let body = self.body()?;
+        let converted = self.converted.get_or_init(|| {
+            let content_type = self.headers("content-type").next().unwrap_or_default();
+            let encoding = charset::encoding(&content_type, body)?;
+            self.has_time().then(|| encoding.decode(body).0.into_owned())
+        });
+        Ok(converted.as_ref().map_or(body, String::as_bytes))
+    }
 }
 
 impl Locator {
@@ -143,11 +160,11 @@ impl Locator {
             return Box::new(std::iter::empty());
         }
         match self {
-            Self::Body => Box::new(response.body().ok().map(String::from_utf8_lossy).into_iter()),
+            Self::Body => Box::new(response.text().ok().map(String::from_utf8_lossy).into_iter()),
             Self::Header(name) => Box::new(response.headers(name)),
             Self::Json(query) => query.texts(response),
             Self::Regex(expression, group) => {
-                let body = response.body().ok().filter(|body| response.has_time_to_search(expression, body));
+                let body = response.text().ok().filter(|body| response.has_time_to_search(expression, body));
                 let found = expression.captures_iter(body.unwrap_or_default());
                 Box::new(
                     found

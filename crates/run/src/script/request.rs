@@ -97,9 +97,8 @@ impl Script {
         }
         let location = reply.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
         let Some((_, location)) = location else { return Ok(None) };
-        let location = in_url("", &String::from_utf8_lossy(location)).replace("%23", "#");
-        let location = location.split('#').next().unwrap_or_default();
-        let mut next = OutgoingRequest { path: self.resolve(&outgoing.path, location)?, ..outgoing.clone() };
+        let location = in_url("", without_fragment(&String::from_utf8_lossy(location)));
+        let mut next = OutgoingRequest { path: self.resolve(&outgoing.path, &location)?, ..outgoing.clone() };
         let drops =
             status == 303 && outgoing.method != "HEAD" || matches!(status, 301 | 302) && outgoing.method == "POST";
         if drops {
@@ -142,12 +141,17 @@ impl Script {
 
     fn path(&self, text: &Text, context: RequestContext, state: Option<&SessionState>) -> Result<String, MissingValue> {
         let put = |path: &mut String, value: &str| {
-            let value = in_url(path, value);
+            // A value that begins the path is a URL.
+            let value = in_url(path, if path.is_empty() { without_fragment(value) } else { value });
             path.push_str(&value);
         };
         let path = self.values.render(text, context, state, put)?;
-        // Only a value can make the path a whole URL.
-        if text.begins_with('/') { Ok(path) } else { self.resolve("/", &path).map_err(MissingValue::Value) }
+        if text.begins_with('/') {
+            return Ok(path);
+        }
+        // Only a value can make the path a URL, which is relative to the response that the value is from.
+        let base = text.first_slot().zip(state).and_then(|(slot, state)| state.bases.get(&slot));
+        self.resolve(base.map_or("/", |base| base), &path).map_err(MissingValue::Value)
     }
 
     /// Resolves `location` relative to `base`: an absolute or relative path, or a whole URL of this target.
@@ -217,6 +221,11 @@ const COOKIE: &str = "Cookie";
 
 fn has(headers: &[(String, String)], name: &str) -> bool {
     headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
+}
+
+/// A URL without its fragment, which is not sent (RFC 9110, section 4.2.5).
+fn without_fragment(url: &str) -> &str {
+    url.split('#').next().unwrap_or_default()
 }
 
 /// Whether a URL begins with a scheme (RFC 3986, section 3.1): valid characters before the first colon.

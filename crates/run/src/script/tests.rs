@@ -82,7 +82,7 @@ fn a_value_that_would_break_the_request_is_rejected() {
     let mut state = SessionState::default();
     let missing = script.request(1, AT, Some(&state), Instant::ZERO).unwrap_err();
     assert_eq!(missing, MissingValue::Value("{{t}} has no value (nothing was extracted)".to_owned()));
-    script.evaluate(0, AT, 200, &response(&[], b"x\r\nHost: evil"), &mut state, &|| Nanos::MAX).unwrap();
+    script.evaluate(0, AT, received(200, &response(&[], b"x\r\nHost: evil")), &mut state, &|| Nanos::MAX).unwrap();
     let missing = script.request(1, AT, Some(&state), Instant::ZERO).unwrap_err();
     assert!(
         matches!(&missing, MissingValue::Value(reason) if reason.contains("X has a control character")),
@@ -200,6 +200,11 @@ fn now_has_formats_and_is_the_same_within_a_text() {
     );
 }
 
+/// The response to a request for `/`, without redirects before it.
+fn received(status: u16, reply: &Response) -> Received<'_> {
+    Received { status, reply, path: "/", found: &[] }
+}
+
 /// Evaluates a response to request 0: the failed check, and the path of a request that uses the extracted `t`.
 fn evaluate(settings: &str, status: u16, response: &Response) -> (Result<(), String>, String) {
     evaluate_within(settings, status, response, &|| Nanos::MAX)
@@ -218,7 +223,7 @@ fn evaluate_within(
     let text = if settings.contains("\"t\"") { text } else { format!("{text}\n[variables]\nt = \"-\"") };
     let script = script(&text).unwrap_or_else(|reason| panic!("{reason}"));
     let mut state = SessionState::default();
-    let result = script.evaluate(0, AT, status, response, &mut state, time_left);
+    let result = script.evaluate(0, AT, received(status, response), &mut state, time_left);
     let rendered = script.request(1, AT, Some(&state), Instant::ZERO);
     (result, rendered.map_or_else(|missing| format!("{missing:?}"), |request| request.path))
 }
@@ -233,7 +238,7 @@ fn random_matches_are_uniform_and_missing_ones_may_be_kept() {
         let at = RequestContext { session, ..AT };
         let mut state = SessionState::default();
         let mut rendered = |body: &[u8]| {
-            assert_eq!(script.evaluate(0, at, 200, &response(&[], body), &mut state, &|| Nanos::MAX), Ok(()));
+            assert_eq!(script.evaluate(0, at, received(200, &response(&[], body)), &mut state, &|| Nanos::MAX), Ok(()));
             script.request(0, at, Some(&state), Instant::ZERO).unwrap().path
         };
         assert_eq!(rendered(b"none"), "/first");
@@ -462,7 +467,7 @@ proptest! {
     fn an_extracted_value_cannot_break_the_request_line(value in "\\PC{0,40}") {
         let script = script("[variables]\nv = \"x\"\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"v\", regex = \"(?s).*\" }]\n[[request]]\nname = \"b\"\nget = \"/p/{{v}}?q={{v}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
         let mut state = SessionState::default();
-        let _ = script.evaluate(0, AT, 200, &response(&[], value.as_bytes()), &mut state, &|| Nanos::MAX);
+        let _ = script.evaluate(0, AT, received(200, &response(&[], value.as_bytes())), &mut state, &|| Nanos::MAX);
         let path = script.request(1, AT, Some(&state), Instant::ZERO).unwrap().path;
         prop_assert!(path.starts_with("/p/") && path.bytes().all(|b| b > b' ' && b < 0x7f), "{path}");
     }
@@ -526,4 +531,46 @@ fn requests_contain_the_work_that_a_simulation_draws() {
     let without_service = text.replace("server.service.exponential = \"10ms\"\n", "");
     let error = Workload::parse(&without_service, "w.toml", &|_| Err(String::new())).unwrap_err().to_string();
     assert!(error.contains("nothing says how much that is"), "{error}");
+}
+
+#[test]
+fn relative_urls_refer_to_the_response_that_they_are_from() {
+    let text = "[[request]]\nname = \"a\"\npost = \"/\"\nextract = [{ name = \"t\", header = \"Location\" }]\n\
+        [[request]]\nname = \"b\"\nget = \"{{t}}\"\n[[request]]\nname = \"c\"\nget = \"/x/{{t}}\"\n[[flow]]\nname = \"f\"\n\
+        [[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"\n[[flow.step]]\nrequest = \"c\"";
+    let script = script(text).unwrap();
+    // RFC 3986, section 5.4, for the base http://h/b/c/d;p?q.
+    for (location, resolved) in [
+        ("5", "/b/c/5"),
+        ("g/", "/b/c/g/"),
+        ("/g", "/g"),
+        ("?y", "/b/c/d;p?y"),
+        ("g?y", "/b/c/g?y"),
+        (";x", "/b/c/;x"),
+        ("", "/b/c/d;p?q"),
+        (".", "/b/c/"),
+        ("..", "/b/"),
+        ("../g", "/b/g"),
+        ("../../../g", "/g"),
+        ("g;x=1/../y", "/b/c/y"),
+        ("http://h:81/z", "/z"),
+        ("//h:81/z?1", "/z?1"),
+        ("g#s", "/b/c/g"),
+    ] {
+        let reply = response(&[("Location", location)], b"");
+        let mut state = SessionState::default();
+        let received = Received { status: 201, reply: &reply, path: "/b/c/d;p?q", found: &[] };
+        script.evaluate(0, AT, received, &mut state, &|| Nanos::MAX).unwrap();
+        assert_eq!(script.request(1, AT, Some(&state), Instant::ZERO).unwrap().path, resolved, "{location}");
+    }
+}
+
+#[test]
+fn text_is_read_in_the_encoding_that_the_response_states() {
+    let latin = response(&[("Content-Type", "text/html; charset=ISO-8859-1")], b"<p id=x>caf\xe9</p>");
+    for find in ["regex = 'x>(\\w+)'", "css = '#x'"] {
+        let (result, path) = evaluate(&format!("extract = [{{ name = \"t\", {find} }}]"), 200, &latin);
+        assert_eq!((result, path.as_str()), (Ok(()), "/caf%C3%A9"), "{find}");
+    }
+    assert_eq!(evaluate("check = [{ body = true, contains = \"café\" }]", 200, &latin).0, Ok(()));
 }

@@ -77,6 +77,14 @@ pub(crate) enum MissingValue {
 }
 
 impl Text {
+    /// The slot of the extracted value that the text begins with.
+    pub(super) fn first_slot(&self) -> Option<u16> {
+        match self.0.first() {
+            Some(Piece::Value { slot, .. }) => *slot,
+            _ => None,
+        }
+    }
+
     /// Whether the text begins with `sign`, whatever its values are.
     pub(super) fn begins_with(&self, sign: char) -> bool {
         matches!(self.0.first(), Some(Piece::Text(text)) if text.starts_with(sign))

@@ -20,7 +20,7 @@ use super::{Client, Transport, new_event};
 use crate::halt::{End, Halt};
 use crate::message::{OutgoingRequest, Response};
 use crate::observer::ExchangeObserver;
-use crate::script::{MissingValue, RequestContext, Script, SessionState};
+use crate::script::{MissingValue, Received, RequestContext, Script, SessionState};
 
 /// Maximum time for evaluating one response. The thread sends nothing meanwhile. The remainder to the promised 250 ms is
 /// for the last step, which may not be interruptible.
@@ -59,6 +59,8 @@ struct Page {
     outgoing: Arc<OutgoingRequest>,
     /// Number of redirects followed.
     redirects: u32,
+    /// The slots of the values that the responses of these redirects had.
+    found: Vec<u16>,
     /// The event of the request itself, so far.
     request: Event,
     /// Whether the response to the request itself is complete.
@@ -97,16 +99,21 @@ impl<C: ProtocolClient> Scripted<C> {
         Arc::new(OutgoingRequest { body_limit: outgoing.body_limit.max(body_limit), ..outgoing })
     }
 
-    /// Forwards an exchange of the page of `session` to the observer, if there is one.
-    fn observe(&self, outgoing: Option<&OutgoingRequest>, event: &Event, response: Option<&Response>) {
+    /// Forwards an exchange of the page of `session` to the observer, if there is one. If a redirect was `followed`: with the
+    /// slots of the values that the response had.
+    fn observe(
+        &self,
+        outgoing: &OutgoingRequest,
+        event: &Event,
+        response: Option<&Response>,
+        followed: Option<&[u16]>,
+    ) {
         let (Some(observer), Some(page)) = (&self.observer, self.pages.get(&event.session)) else { return };
         let state = self.session_states.get(&event.session);
         let Page { context, redirects, .. } = *page;
-        ObservedExchange { context, redirects, outgoing, event, response, state }.observe(
-            observer,
-            &self.script,
-            &self.client,
-        );
+        let outgoing = Some(outgoing);
+        let exchange = ObservedExchange { context, redirects, followed, outgoing, event, response, state };
+        exchange.observe(observer, &self.script, &self.client);
     }
 
     /// The number of the visit that a request belongs to, from 0. Always 0 if visits are not counted.
@@ -175,16 +182,27 @@ impl<C: ProtocolClient> Scripted<C> {
                     fail_check(&mut page.request, format!("more than {} redirects", script.redirects));
                 }
                 Ok(Some(outgoing)) => {
+                    let received = Received { status, reply: response, path: &page.outgoing.path, found: &[] };
+                    let found = script.extract_from_redirect(page.label, page.context, received, state, &time_left);
                     let sent_text = std::mem::replace(&mut page.outgoing, Arc::new(outgoing));
                     let next = (page.outgoing.clone(), new_event(page.launch, page.label, self.worker));
                     if let Some(exchange_event) = exchange_event {
-                        self.observe(Some(&sent_text), &exchange_event, Some(response));
+                        self.observe(&sent_text, &exchange_event, Some(response), Some(&found));
                     }
-                    self.pages.entry(session).and_modify(|page| page.redirects += 1);
+                    self.pages.entry(session).and_modify(|page| {
+                        page.redirects += 1;
+                        page.found.extend(found);
+                    });
                     self.client.begin(&next.0, next.1, &mut self.completions);
                     return;
                 }
-                Ok(None) => match script.evaluate(page.label, page.context, status, response, state, &time_left) {
+                Ok(None) => match script.evaluate(
+                    page.label,
+                    page.context,
+                    Received { status, reply: response, path: &page.outgoing.path, found: &page.found },
+                    state,
+                    &time_left,
+                ) {
                     Ok(()) if script.checks_status(page.label) => page.request.outcome = Outcome::Ok,
                     Ok(()) => {}
                     // The error message of the server is recorded nowhere else, unlike an HTTP status.
@@ -204,7 +222,7 @@ impl<C: ProtocolClient> Scripted<C> {
         }
         if let Some(exchange_event) = exchange_event {
             let (outgoing, Event { outcome, error, .. }) = (page.outgoing.clone(), page.request.clone());
-            self.observe(Some(&outgoing), &Event { outcome, error, ..exchange_event }, response);
+            self.observe(&outgoing, &Event { outcome, error, ..exchange_event }, response, None);
         }
         self.fetch_objects(session, events);
     }
@@ -214,7 +232,7 @@ impl<C: ProtocolClient> Scripted<C> {
         let session = event.session;
         let fetching = self.pages.get_mut(&session).and_then(|page| page.fetching.remove(&event.object));
         let Some(outgoing) = fetching else { return };
-        self.observe(Some(&outgoing), &event, response);
+        self.observe(&outgoing, &event, response, None);
         if let Some(response) = response.filter(|_| self.script.cookies) {
             let state = state_of(&mut self.session_states, session);
             self.script.store_cookies(&outgoing.path, response, state, self.client.now());
@@ -326,6 +344,7 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
                     let observed = ObservedExchange {
                         context,
                         redirects: 0,
+                        followed: None,
                         outgoing: None,
                         event: &event,
                         response: None,
@@ -344,6 +363,7 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
             context,
             outgoing: self.with_observer_limit(outgoing),
             redirects: 0,
+            found: Vec::new(),
             request: event.clone(),
             responded: false,
             sent: now,

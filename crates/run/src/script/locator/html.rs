@@ -29,7 +29,7 @@ pub(in crate::script) struct HtmlDocument(OnceCell<Option<Html>>);
 impl HtmlDocument {
     /// The document of `response`.
     fn html(&self, response: &ParsedResponse<'_>) -> Option<&Html> {
-        self.0.get_or_init(|| parsed(&String::from_utf8_lossy(response.body().ok()?), response)).as_ref()
+        self.0.get_or_init(|| parsed(&String::from_utf8_lossy(response.text().ok()?), response)).as_ref()
     }
 }
 

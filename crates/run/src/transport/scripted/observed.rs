@@ -12,6 +12,8 @@ use crate::transport::protocol_client::{ProtocolClient, RequestText};
 pub(super) struct ObservedExchange<'a> {
     pub(super) context: RequestContext,
     pub(super) redirects: u32,
+    /// The slots of the values that the response had, if its redirect was followed.
+    pub(super) followed: Option<&'a [u16]>,
     pub(super) outgoing: Option<&'a OutgoingRequest>,
     pub(super) event: &'a Event,
     pub(super) response: Option<&'a Response>,
@@ -24,7 +26,7 @@ impl ObservedExchange<'_> {
         if !observer.accepts(self.event) {
             return;
         }
-        let Self { context, redirects, outgoing, event, response, state } = *self;
+        let Self { context, redirects, followed, outgoing, event, response, state } = *self;
         let mut redactor = script.redactor(context);
         let request_text =
             outgoing.filter(|_| event.sent.is_some()).map(|outgoing| client.request_text(outgoing, event));
@@ -42,7 +44,7 @@ impl ObservedExchange<'_> {
         let (extracted, failed) = match response.filter(|_| event.object == 0) {
             Some(response) => {
                 let check = reason.as_deref().filter(|_| event.outcome == Outcome::CheckFailed);
-                script.explain_failure(event.label, context, (event.status, response), state, check)
+                script.explain_failure(event.label, context, (event.status, response), state, check, followed)
             }
             None => Default::default(),
         };

@@ -207,6 +207,22 @@ fn redirects_are_one_request_and_keep_cookies() {
 }
 
 #[test]
+fn a_value_is_from_the_last_response_of_a_chain_of_redirects_that_has_it() {
+    let extract = |find: &str| {
+        let mut sessions = sessions(&format!(
+            "[[request]]\nname = \"in\"\npost = \"/login\"\nextract = [{{ name = \"v\", {find} }}]\n[[request]]\nname = \"next\"\n\
+             get = \"/next/{{{{v}}}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"in\"\n[[flow.step]]\nrequest = \"next\""
+        ));
+        let outcome = launch(&mut sessions, 0, 1)[0].outcome;
+        launch(&mut sessions, 1, 1);
+        (outcome, sessions.client.sent_text.last().unwrap().1.clone())
+    };
+    // The redirect is the only response with this header.
+    assert_eq!(extract("header = \"Location\""), (Outcome::Ok, "/next//home".to_owned()));
+    assert_eq!(extract("header = \"None\"").0, Outcome::CheckFailed);
+}
+
+#[test]
 fn failed_redirects_have_reasons() {
     for (path, outcome, error) in [
         ("/loop", Outcome::CheckFailed, "more than 2 redirects"),
