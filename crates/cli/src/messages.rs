@@ -5,7 +5,7 @@ use offered_rendezvous::ShareError;
 use offered_simulate::SimulationWarning;
 use offered_store::Error;
 use offered_verify::hosts::HostNote;
-use offered_verify::{Pattern, RequestStats, Warning, WarningKind};
+use offered_verify::{Pattern, Warning, WarningKind};
 
 /// The fix of a warning, with the flags that do it.
 pub(crate) fn fix(warning: &Warning) -> String {
@@ -37,14 +37,6 @@ pub(crate) fn copied(copied: &CopyProgress) -> String {
     let (megabytes, s) = (*bytes as f64 / 1e6, if *objects == 1 { "" } else { "s" });
     let folder = folder.display();
     format!("note: copying {objects} object{s} of {name} ({megabytes:.1} MB) to {folder}, deleted at exit")
-}
-
-/// `136 of 262 requests failed (52 %)`; `None` if only few failed.
-pub(crate) fn failures(total: &RequestStats) -> Option<String> {
-    let (failed, requests) = total.notable_failures()?;
-    let percent = 100.0 * failed as f64 / requests as f64;
-    let digits = usize::from(percent < 10.0);
-    Some(format!("{failed} of {requests} requests failed ({percent:.digits$} %)"))
 }
 
 /// Why a file cannot be read, with the flags that help.

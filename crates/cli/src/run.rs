@@ -236,8 +236,8 @@ fn print_result(args: &Args, made: &FinishedRun, workload: &Workload) -> Result<
         Format::Junit => out!(no newline: "{}", junit(&report_of(made, workload)?).map_err(Failure::stopped)?),
         Format::Text => {
             let run = made.record.run_id.as_ref().filter(|_| workload.asks_for_run());
-            let (summary, verdict, halted) = (&made.summary, &made.verdict, made.stats.halted.as_ref());
-            out!(no newline: "{}", text::Text { summary, run, verdict, workload, halted, details: args.details });
+            let (summary, verdict) = (&made.summary, &made.verdict);
+            out!(no newline: "{}", text::Text { summary, run, verdict, workload, details: args.details });
             if args.dry_run.is_some() && workload.target().is_some() {
                 show_requests(workload, &run_id(args));
             }

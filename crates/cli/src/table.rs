@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The width of the terminal that every command is written for, in characters.
+const WIDTH: usize = 80;
+
 /// A table; `Display` aligns the columns.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
@@ -39,13 +42,13 @@ impl fmt::Display for Table {
     }
 }
 
-/// Writes a paragraph after `head`, wrapped at `width` characters; further lines are indented by the length of `head`.
-pub(crate) fn wrapped(f: &mut fmt::Formatter<'_>, head: &str, text: &str, width: usize) -> fmt::Result {
+/// Writes a paragraph after `head`, wrapped at [`WIDTH`]; further lines are indented by the length of `head`.
+pub(crate) fn wrapped(f: &mut fmt::Formatter<'_>, head: &str, text: &str) -> fmt::Result {
     let mut line = head.to_owned();
     let indent = head.chars().count();
     for word in text.split_whitespace() {
         let length = line.chars().count();
-        if length > indent && length + word.chars().count() > width {
+        if length > indent && length + word.chars().count() > WIDTH {
             writeln!(f, "{}", line.trim_end())?;
             line = " ".repeat(indent);
         }

@@ -30,6 +30,7 @@ pub mod svg;
 mod test_setup;
 #[cfg(test)]
 mod tests;
+mod verdict_lines;
 
 pub use chart_data::{
     ChartData, ConcurrencyAtArrival, ConfidenceInterval, Counts, Excerpt, Gaps, Grid, OverTime, Percentiles,
@@ -41,3 +42,4 @@ pub use input_document::InputDocument;
 pub use report::{Report, Run};
 pub use sections::{document, summary};
 pub use test_setup::TestSetup;
+pub use verdict_lines::{Subject, VerdictLine, VerdictLines};

@@ -1,28 +1,23 @@
 //! The result of a run as text: verdict, load, requests, failures, arrivals, times, warnings.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use offered_events::RunId;
 use offered_experiment::{Millis, Summary};
+use offered_report::VerdictLines;
 use offered_report::format::number;
-use offered_run::{End, Halted};
 use offered_schedule::Count;
 use offered_schedule::Sessions;
-use offered_verify::{RequestStats, StabilityState, Validity, Verdict};
+use offered_verify::{RequestStats, StabilityState, Verdict};
 use offered_workload::Workload;
 
-use crate::messages;
 use crate::table::{Table, clipped, sanitized, wrapped};
-use crate::verdict_lines::VerdictLines;
 use crate::verify::policies;
 use crate::verify::text::Details;
+use crate::{messages, verdict_lines};
 
 /// Number of requests shown; the JSON document has all.
 const REQUESTS: usize = 20;
-
-/// Maximum width of a warning, in characters.
-const WIDTH: usize = 80;
 
 /// Number of failures shown; the JSON document has all.
 const FAILURES: usize = 5;
@@ -34,8 +29,6 @@ pub(crate) struct Text<'a> {
     pub(crate) run: Option<&'a RunId>,
     pub(crate) verdict: &'a Verdict,
     pub(crate) workload: &'a Workload,
-    /// Why the run stopped itself; `None` if it did not.
-    pub(crate) halted: Option<&'a Halted>,
     /// Whether to show every statistical test.
     pub(crate) details: bool,
 }
@@ -43,7 +36,10 @@ pub(crate) struct Text<'a> {
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
-        writeln!(f, "{}", self.verdict_lines())?;
+        let (thresholds, failures) = (&s.thresholds[..], &s.failures[..]);
+        let target_rate_per_s = s.target_rate_per_s;
+        verdict_lines::write(f, VerdictLines { verdict: self.verdict, thresholds, failures, target_rate_per_s })?;
+        writeln!(f)?;
         self.load(f)?;
         self.requests(f)?;
         self.endings(f)?;
@@ -54,10 +50,10 @@ impl fmt::Display for Text<'_> {
         if self.details {
             write!(f, "{}", Details(self.verdict))?;
         }
-        for warning in s.warnings.iter().filter(|warning| !warning.in_reason) {
+        for warning in s.warnings.iter().filter(|warning| !verdict_lines::states(warning)) {
             writeln!(f)?;
-            wrapped(f, "warning: ", &warning.message, WIDTH)?;
-            wrapped(f, "fix:     ", &messages::fix(warning), WIDTH)?;
+            wrapped(f, "warning: ", &warning.message)?;
+            wrapped(f, "fix:     ", &messages::fix(warning))?;
         }
         if let Some(out) = &s.directory {
             writeln!(f, "\nsaved       {out}        next: offered report {out} -o report.html")?;
@@ -67,50 +63,6 @@ impl fmt::Display for Text<'_> {
 }
 
 impl Text<'_> {
-    /// The first lines: validity, thresholds, stability.
-    fn verdict_lines(&self) -> VerdictLines {
-        let (s, mut lines) = (self.summary, VerdictLines::default());
-        if !s.succeeded() {
-            lines.add("FAILED", format!("all {} requests failed{}", s.total_requests, self.most_frequent_failure()));
-        }
-        // No positive verdict precedes a failure.
-        let overloaded = s.stability.is_some_and(|stability| stability.state == StabilityState::Overloaded);
-        let overloaded_first = overloaded && s.validity != Validity::Invalid;
-        if overloaded_first {
-            lines.stability(s.stability.as_ref(), s.target_rate_per_s);
-        }
-        lines.validity(s.validity, &self.verdict.reason, self.verdict.incomplete.as_ref(), &s.warnings);
-        if let Some(Halted { reason: why, end: End::Threshold }) = self.halted {
-            lines.add("STOPPED", format!("by a threshold: {why}"));
-        }
-        if let Some(failures) = s.requests.last().and_then(messages::failures).filter(|_| s.succeeded()) {
-            lines.add("FAILURES", format!("{failures}{}", self.most_frequent_failure()));
-        }
-        lines.thresholds(&s.thresholds, s.is_valid());
-        if !overloaded_first {
-            lines.stability(s.stability.as_ref(), s.target_rate_per_s);
-        }
-        lines
-    }
-
-    /// The most frequent failure: `, most of them refused: Connection refused (os error 111)`.
-    fn most_frequent_failure(&self) -> String {
-        let mut kinds: BTreeMap<_, u64> = BTreeMap::new();
-        for failure in &self.summary.failures {
-            *kinds.entry((&failure.outcome, failure.status, &failure.reason)).or_default() += failure.n;
-        }
-        let all: u64 = kinds.values().sum();
-        let Some(((outcome, status, why), n)) = kinds.into_iter().max_by_key(|(_, n)| *n) else { return String::new() };
-        let many = match n {
-            n if n == all => "each",
-            n if 2 * n > all => "most",
-            _ => "many",
-        };
-        let status = status.map_or(String::new(), |status| format!(" {status}"));
-        let why = why.as_deref().map_or(String::new(), |error| format!(": {}", sanitized(error)));
-        format!(", {many} of them {outcome}{status}{why}")
-    }
-
     fn load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
         if let Some(set) = &s.set_load {

@@ -5,7 +5,7 @@ use std::fmt::{self, Formatter};
 use offered_verify::Verdict;
 use offered_verify::hosts::ServerSide;
 
-use super::text::{WIDTH, maybe};
+use super::text::maybe;
 use crate::messages;
 use crate::table::{Table, clipped, sanitized, wrapped};
 
@@ -23,7 +23,7 @@ pub(super) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     if side.machines().next().is_some() {
         write!(f, "{table}")?;
     }
-    wrapped(f, "", &side.saturation, WIDTH)?;
+    wrapped(f, "", &side.saturation)?;
     let split = side.processor_shares();
     if !split.is_empty() {
         let mut table = Table::new(["share of", "busy CPUs", "bytes"]);
@@ -38,9 +38,9 @@ pub(super) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     series(f, side)?;
     for host in &side.hosts {
         let head = format!("{}: ", host.name);
-        host.utilisation_law.iter().try_for_each(|law| wrapped(f, &head, &law.text(), WIDTH))?;
-        wrapped(f, &head, &host.observation_text(), WIDTH)?;
-        host.notes.iter().try_for_each(|note| wrapped(f, &head, &messages::host_note(note), WIDTH))?;
+        host.utilisation_law.iter().try_for_each(|law| wrapped(f, &head, &law.text()))?;
+        wrapped(f, &head, &host.observation_text())?;
+        host.notes.iter().try_for_each(|note| wrapped(f, &head, &messages::host_note(note)))?;
     }
     Ok(())
 }

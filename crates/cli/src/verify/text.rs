@@ -2,17 +2,14 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use offered_verify::{Clock, Finding, PairedStats, SizeStats, ThreadStats, TimeStats, Validity, Verdict};
+use offered_report::VerdictLines;
+use offered_verify::{Clock, Finding, PairedStats, SizeStats, ThreadStats, TimeStats, Verdict};
 
-use crate::messages;
 use crate::table::{Table, clipped, wrapped};
-use crate::verdict_lines::VerdictLines;
+use crate::{messages, verdict_lines};
 
 /// Maximum number of rows of a table; `Total` is always among them.
 const ROWS: usize = 40;
-
-/// Maximum width of a paragraph, in characters.
-pub(super) const WIDTH: usize = 80;
 
 /// One verdict; with `details`, also every statistical test.
 pub(crate) struct Text<'a> {
@@ -23,27 +20,16 @@ pub(crate) struct Text<'a> {
 impl Display for Text<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let v = self.verdict;
-        let mut lines = VerdictLines::default();
-        let expected = &v.expected.arrivals;
-        let reason = match v.validity {
-            Validity::Valid | Validity::ValidWithWarnings => format!("{expected}: {}", v.reason),
-            Validity::Invalid if v.incomplete.is_some() => v.reason.clone(),
-            Validity::Invalid => {
-                format!("{expected} expected, {} found: {}", v.pattern.name().replace('_', "-"), v.reason)
-            }
-            Validity::NotChecked => format!("{expected} expected: {}", v.reason),
-        };
-        lines.validity(v.validity, &reason, v.incomplete.as_ref(), &v.warnings);
-        if let Some(failures) = v.requests.last().and_then(messages::failures) {
-            lines.add("FAILURES", failures);
-        }
-        lines.thresholds(&v.thresholds, v.validity != Validity::Invalid);
-        lines.stability(v.stability.as_ref(), v.expected.target_rate_per_s);
-        write!(f, "{lines}")?;
+        // The target of a partly-open system is one of sessions.
+        let target_rate_per_s = v.expected.target_rate_per_s.filter(|_| v.sessions.is_none());
+        verdict_lines::write(
+            f,
+            VerdictLines { verdict: v, thresholds: &v.thresholds, failures: &[], target_rate_per_s },
+        )?;
         source(f, v)?;
-        for warning in v.warnings.iter().filter(|warning| !warning.in_reason) {
-            wrapped(f, "warning: ", &warning.message, WIDTH)?;
-            wrapped(f, "fix:     ", &messages::fix(warning), WIDTH)?;
+        for warning in v.warnings.iter().filter(|warning| !verdict_lines::states(warning)) {
+            wrapped(f, "warning: ", &warning.message)?;
+            wrapped(f, "fix:     ", &messages::fix(warning))?;
         }
         if !v.runs.is_empty() {
             write!(f, "{}", Summary(&v.runs))?;
@@ -285,7 +271,7 @@ fn twin(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
         }
         write!(f, "{table}")?;
     }
-    twin.sentences().iter().try_for_each(|sentence| wrapped(f, "", sentence, WIDTH))
+    twin.sentences().iter().try_for_each(|sentence| wrapped(f, "", sentence))
 }
 
 fn findings(f: &mut Formatter<'_>, findings: &[Finding]) -> fmt::Result {

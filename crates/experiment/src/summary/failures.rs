@@ -26,6 +26,20 @@ pub struct Failure {
     pub n: u64,
 }
 
+impl Failure {
+    /// What happened, without the request: `status 503`, `refused: Connection refused`. The reason may be text from outside.
+    pub fn text(&self) -> String {
+        let what = match (Outcome::from_name(&self.outcome), self.status) {
+            (Some(Outcome::HttpError), Some(status)) => format!("status {status}"),
+            (Some(Outcome::Unsent | Outcome::NoValue), _) => "not sent".to_owned(),
+            (Some(Outcome::Cut), _) => "cut off by the end of the run".to_owned(),
+            (_, Some(status)) => format!("{} (status {status})", self.outcome.replace('_', " ")),
+            (_, None) => self.outcome.replace('_', " "),
+        };
+        self.reason.as_ref().map_or_else(|| what.clone(), |reason| format!("{what}: {reason}"))
+    }
+}
+
 /// A kind of failure: label, outcome, status and reason.
 type Kind = (u16, Outcome, u16, Option<String>);
 

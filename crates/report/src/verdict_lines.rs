@@ -1,0 +1,285 @@
+//! The first lines of every output: validity, failures, thresholds and stability, each with its reason.
+
+use std::collections::BTreeMap;
+
+use offered_events::Outcome;
+use offered_experiment::Failure;
+use offered_verify::{
+    CheckResult, Incomplete, NotCheckedReason, Stability, StabilityState, ThresholdResult, UncheckedReason, Validity,
+    Verdict, WarningKind,
+};
+
+use crate::document::Status;
+use crate::format::{number, rate};
+
+/// What a line judges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Whether the results may be used.
+    Validity,
+    /// How many requests failed.
+    Failures,
+    /// Why the run ended early.
+    End,
+    /// The thresholds of the workload.
+    Thresholds,
+    /// Whether completions follow arrivals.
+    Stability,
+}
+
+/// A judgement with its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerdictLine {
+    /// What is judged.
+    pub subject: Subject,
+    /// The status, for colour and sign.
+    pub status: Status,
+    /// The judgement in capitals: `VALID`, `FAILED`, `OVERLOADED`.
+    pub judgement: &'static str,
+    /// The reason, without a line break. It may contain text from outside: requests and error messages.
+    pub text: String,
+}
+
+/// What the lines depend on.
+#[derive(Clone, Copy, Debug)]
+pub struct VerdictLines<'a> {
+    /// The verdict.
+    pub verdict: &'a Verdict,
+    /// The results of the thresholds.
+    pub thresholds: &'a [ThresholdResult],
+    /// The failures, to name the most frequent one; may be empty.
+    pub failures: &'a [Failure],
+    /// The target rate of all requests; `None` if responses determine the rate or if it is unknown.
+    pub target_rate_per_s: Option<f64>,
+}
+
+impl VerdictLines<'_> {
+    /// The lines in reading order: validity, failures, end, thresholds, stability. A positive judgement never precedes a failed one.
+    pub fn lines(&self) -> Vec<VerdictLine> {
+        let mut lines = self.validity();
+        lines.extend(self.failures());
+        lines.extend(self.end());
+        lines.extend(self.thresholds());
+        lines.extend(self.stability());
+        if lines.iter().any(|line| line.status == Status::Failed) {
+            lines.sort_by_key(|line| matches!(line.status, Status::Passed | Status::Warning));
+        }
+        lines
+    }
+
+    /// The validity with its reason, and the part of an incomplete run that was judged.
+    fn validity(&self) -> Vec<VerdictLine> {
+        let Verdict { validity, reason, incomplete, .. } = self.verdict;
+        let coverage = incomplete.as_ref().and_then(Incomplete::coverage);
+        let coverage = coverage.map_or_else(String::new, |coverage| format!("; {coverage}"));
+        vec![line(Subject::Validity, (*validity).into(), validity.heading(), format!("{reason}{coverage}"))]
+    }
+
+    /// That all or many requests failed, with the most frequent failure.
+    fn failures(&self) -> Option<VerdictLine> {
+        let total = self.verdict.requests.last()?;
+        let (failed, requests) = total.notable_failures()?;
+        let how_many = match total.ok {
+            0 => format!("all {requests} requests failed"),
+            _ => format!("{failed} of {requests} requests failed ({})", percent(failed as f64 / requests as f64)),
+        };
+        let judgement = if total.ok == 0 { "FAILED" } else { "FAILURES" };
+        Some(line(Subject::Failures, Status::Failed, judgement, how_many + &self.most_frequent_failure()))
+    }
+
+    /// `, most of them status 503`; empty if no failures are known.
+    fn most_frequent_failure(&self) -> String {
+        let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+        for failure in self.failures.iter().filter(|failure| failure.outcome != Outcome::Cut.name()) {
+            *kinds.entry(failure.text()).or_default() += failure.n;
+        }
+        let all: u64 = kinds.values().sum();
+        let Some((text, n)) = kinds.into_iter().max_by_key(|(_, n)| *n) else { return String::new() };
+        match n {
+            n if n == all => format!(": {text}"),
+            n if 2 * n > all => format!(", most of them: {text}"),
+            n => format!(", {n} of them: {text}"),
+        }
+    }
+
+    /// That the run ended early.
+    fn end(&self) -> Option<VerdictLine> {
+        let early = self.verdict.warnings.iter().find_map(|warning| match &warning.details {
+            Some(WarningKind::StoppedEarly { reason }) => Some(reason),
+            _ => None,
+        })?;
+        let why = early.as_ref().map_or_else(|| "before its end".to_owned(), |reason| format!("by itself: {reason}"));
+        let text = format!("{why}; only the requests sent so far are judged");
+        Some(line(Subject::End, Status::Warning, "STOPPED", text))
+    }
+
+    /// Failed thresholds, unchecked ones, then all passed ones in one line. If the run is invalid, none is checked.
+    fn thresholds(&self) -> Vec<VerdictLine> {
+        let Some(first) = self.thresholds.first() else { return Vec::new() };
+        let of = |status, judgement, text| line(Subject::Thresholds, status, judgement, text);
+        if self.verdict.validity == Validity::Invalid {
+            let names: Vec<String> = self.thresholds.iter().map(|checked| checked.threshold.to_string()).collect();
+            let reason = first.not_checked_reason.filter(|reason| *reason == UncheckedReason::NeedsWholeRun);
+            let reason = reason.map_or("needs a valid run", UncheckedReason::text);
+            return vec![of(Status::NotChecked, "NOT CHECKED", format!("{} ({reason})", names.join(" · ")))];
+        }
+        let texts = |result| {
+            let with = self.thresholds.iter().filter(move |checked| checked.result == result);
+            with.map(|checked| format!("{}: {}", checked.threshold, checked.value_and_range()))
+        };
+        let failed = texts(CheckResult::Failed).map(|text| of(Status::Failed, "FAILED", text));
+        let unchecked = texts(CheckResult::NotChecked).map(|text| of(Status::NotChecked, "NOT CHECKED", text));
+        let passed = texts(CheckResult::Passed).collect::<Vec<_>>().join(" · ");
+        let passed = (!passed.is_empty()).then(|| of(Status::Passed, "PASSED", passed));
+        failed.chain(unchecked).chain(passed).collect()
+    }
+
+    /// The stability with the rates. A closed system cannot be overloaded by its users and gets no line.
+    fn stability(&self) -> Option<VerdictLine> {
+        let of = self.verdict.stability.as_ref()?;
+        let Stability { state, sent_rate_per_s, completed_rate_per_s, .. } = *of;
+        let target = self.target_rate_per_s.map_or_else(String::new, |target| format!("target {}, ", rate(target)));
+        let rates = format!("{target}sent {}, completed {}", rate(sent_rate_per_s), rate(completed_rate_per_s));
+        let in_flight = of.in_flight_text();
+        let (judgement, text) = match (state, of.not_checked_reason) {
+            (StabilityState::NotChecked, Some(NotCheckedReason::ClosedSystem)) => return None,
+            (StabilityState::Stable, _) => ("STABLE", format!("{rates}; {in_flight}")),
+            (StabilityState::Overloaded, _) => {
+                let [low, high] = [of.growth_low_per_s, of.growth_high_per_s].map(number);
+                let growth = format!("backlog grows {} (99 %: {low} to {high})", rate(of.growth_per_s));
+                let text = format!("{rates}: {growth}, {in_flight}; response times depend on the duration");
+                ("OVERLOADED", text)
+            }
+            (StabilityState::NotChecked, reason) => {
+                let reason = match reason {
+                    Some(NotCheckedReason::TooManyFailures) => "too many requests failed",
+                    Some(NotCheckedReason::TooFewRequests) => "fewer than 100 requests",
+                    _ => "the run is too short",
+                };
+                ("NOT CHECKED", format!("stability: {reason}; {rates}, {in_flight}"))
+            }
+        };
+        Some(line(Subject::Stability, state.into(), judgement, text))
+    }
+}
+
+/// `52 %`, `1.2 %`.
+fn percent(share: f64) -> String {
+    let digits = usize::from(share < 0.1);
+    format!("{:.digits$} %", 100.0 * share)
+}
+
+const fn line(subject: Subject, status: Status, judgement: &'static str, text: String) -> VerdictLine {
+    VerdictLine { subject, status, judgement, text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_base::Instant;
+    use offered_events::{Event, Recording};
+    use offered_verify::{Criteria, RequestStats, Warning, verify};
+
+    /// The verdict on one request every 10 ms for 5 s, with another validity, reason and stability.
+    fn verdict(validity: Validity, reason: &str, state: StabilityState) -> Verdict {
+        let event = |i: u64| {
+            let at = Instant::from_millis(10 * i);
+            Event { sent: Some(at), done: Some(at), outcome: Outcome::Ok, ..Event::at(at) }
+        };
+        let recording = Recording::of_run((0..500).map(event).collect(), vec!["home".to_owned()]);
+        let verdict = verify(&recording, &Criteria::default()).unwrap();
+        let stability = Some(Stability {
+            state,
+            not_checked_reason: None,
+            sent_rate_per_s: 150.0,
+            completed_rate_per_s: 88.0,
+            in_flight_at_start: 0,
+            in_flight_at_end: 620,
+            timed_out: 0,
+            growth_per_s: 62.0,
+            growth_low_per_s: 52.0,
+            growth_high_per_s: 76.0,
+        });
+        Verdict { validity, reason: reason.to_owned(), stability, warnings: Vec::new(), ..verdict }
+    }
+
+    fn threshold(text: &str, value: f64) -> ThresholdResult {
+        ThresholdResult::check_interim(&text.parse().unwrap(), Some(value))
+    }
+
+    fn text(verdict: &Verdict, thresholds: &[ThresholdResult], failures: &[Failure]) -> Vec<String> {
+        let lines = VerdictLines { verdict, thresholds, failures, target_rate_per_s: Some(150.0) }.lines();
+        lines.into_iter().map(|line| format!("{} {}", line.judgement, line.text)).collect()
+    }
+
+    #[test]
+    fn an_invalid_run_says_so_first_and_checks_no_threshold() {
+        let saturated = verdict(Validity::Invalid, "the generator was saturated", StabilityState::Overloaded);
+        let lines = text(&saturated, &[threshold("p95 < 1s", 0.5), threshold("errors < 1%", 0.5)], &[]);
+        assert_eq!(
+            lines[..2],
+            [
+                "INVALID the generator was saturated".to_owned(),
+                "NOT CHECKED response.p95 < 1s · errors.rate < 1% (needs a valid run)".to_owned(),
+            ]
+        );
+        let rates = "OVERLOADED target 150/s, sent 150/s, completed 88/s: backlog grows 62/s (99 %: 52 to 76)";
+        assert!(lines[2].starts_with(rates), "{lines:?}");
+    }
+
+    #[test]
+    fn no_positive_judgement_precedes_a_failed_one() {
+        let valid = verdict(Validity::Valid, "sent as scheduled", StabilityState::Stable);
+        let judgements = |thresholds: &[ThresholdResult], verdict: &Verdict| {
+            let lines = text(verdict, thresholds, &[]);
+            lines.iter().map(|line| line.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let passed = threshold("p95 < 1s", 0.5);
+        assert_eq!(judgements(std::slice::from_ref(&passed), &valid), ["VALID", "PASSED", "STABLE"]);
+        let failed = threshold("p50 < 1s", 1.5);
+        assert_eq!(judgements(&[passed.clone(), failed], &valid), ["FAILED", "VALID", "PASSED", "STABLE"]);
+        let overloaded = verdict(Validity::Valid, "sent as scheduled", StabilityState::Overloaded);
+        assert_eq!(judgements(&[passed], &overloaded), ["OVERLOADED", "VALID", "PASSED"]);
+    }
+
+    #[test]
+    fn failures_come_with_their_most_frequent_kind() {
+        let mut refused = verdict(Validity::Valid, "sent as scheduled", StabilityState::Stable);
+        let total = refused.requests.last().cloned().unwrap();
+        refused.requests = vec![RequestStats { requests: 200, ok: 190, failed: 10, ..total.clone() }];
+        let failure = |outcome: Outcome, status, reason: Option<&str>, n| Failure {
+            label: Some("home".to_owned()),
+            outcome: outcome.name().to_owned(),
+            status,
+            reason: reason.map(str::to_owned),
+            n,
+        };
+        let status = failure(Outcome::HttpError, Some(503), None, 7);
+        let other = failure(Outcome::Timeout, None, None, 3);
+        let lines = text(&refused, &[], &[status.clone(), other]);
+        assert_eq!(lines[0], "FAILURES 10 of 200 requests failed (5.0 %), most of them: status 503");
+        assert_eq!(text(&refused, &[], &[status])[0], "FAILURES 10 of 200 requests failed (5.0 %): status 503");
+        refused.requests = vec![RequestStats { requests: 10, ok: 0, failed: 10, ..total }];
+        let why = failure(Outcome::Refused, None, Some("Connection refused (os error 111)"), 10);
+        let lines = text(&refused, &[], &[why]);
+        assert_eq!(lines[0], "FAILED all 10 requests failed: refused: Connection refused (os error 111)");
+        assert_eq!(text(&refused, &[], &[])[0], "FAILED all 10 requests failed");
+    }
+
+    #[test]
+    fn a_run_that_ended_early_says_why() {
+        let mut stopped = verdict(Validity::Valid, "sent as scheduled", StabilityState::Stable);
+        stopped.warnings = vec![Warning::from(WarningKind::StoppedEarly { reason: Some("p95 < 1s: 3 s".to_owned()) })];
+        let lines = text(&stopped, &[], &[]);
+        assert_eq!(lines[1], "STOPPED by itself: p95 < 1s: 3 s; only the requests sent so far are judged");
+    }
+
+    #[test]
+    fn a_closed_system_has_no_stability_line() {
+        let mut closed = verdict(Validity::Valid, "sent as scheduled", StabilityState::NotChecked);
+        closed.stability.as_mut().unwrap().not_checked_reason = Some(NotCheckedReason::ClosedSystem);
+        assert_eq!(text(&closed, &[], &[]), ["VALID sent as scheduled"]);
+        closed.stability.as_mut().unwrap().not_checked_reason = Some(NotCheckedReason::TooFewRequests);
+        assert!(text(&closed, &[], &[])[1].starts_with("NOT CHECKED stability: fewer than 100 requests; target 150/s"));
+    }
+}
