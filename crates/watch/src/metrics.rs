@@ -16,13 +16,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::extract::{Request, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::watch;
 
+use crate::http::numeric_host;
 use crate::{Snapshot, http};
 use text::Format;
 
@@ -52,7 +54,7 @@ struct Shared {
 }
 
 impl MetricsServer {
-    /// Serves at `address`; port 0 stands for any free port.
+    /// Serves at `address`; port 0 stands for any free port. At a loopback address only requests to an IP address or `localhost` are answered.
     ///
     /// # Errors
     /// The address is not available, or the system cannot start a thread.
@@ -64,8 +66,9 @@ impl MetricsServer {
         let shared = Arc::new(Shared { last: Mutex::default(), scraped: on_scrape });
         let router = Router::new()
             .route("/metrics", get(metrics))
-            .fallback((axum::http::StatusCode::NOT_FOUND, "metrics are at /metrics\n"))
+            .fallback((StatusCode::NOT_FOUND, "metrics are at /metrics\n"))
             .with_state(shared.clone());
+        let router = if address.ip().is_loopback() { router.layer(from_fn(guard)) } else { router };
         let (closed, closing) = watch::channel(false);
         let server = std::thread::Builder::new()
             .name("metrics".to_owned())
@@ -112,6 +115,17 @@ impl MetricsFeed {
     /// Sets the metrics for the following scrapes.
     pub fn update(&self, snapshot: &Snapshot) {
         *self.0.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot.clone());
+    }
+}
+
+/// Rejects requests for other hosts. Who serves only this machine does not serve a page of another site that runs in a browser here.
+async fn guard(request: Request, next: Next) -> Response {
+    match numeric_host(request.headers()) {
+        Some(_) => next.run(request).await,
+        None => {
+            let how = "request for another host; use an IP address or localhost\n";
+            (StatusCode::FORBIDDEN, how).into_response()
+        }
     }
 }
 

@@ -40,10 +40,38 @@ fn snapshot() -> Snapshot {
 fn scrape(address: SocketAddr, path: &str, accept: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: load:9464\r\nAccept: {accept}\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: {accept}\r\nConnection: close\r\n\r\n").unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     text
+}
+
+#[test]
+fn on_loopback_only_addresses_and_localhost_are_hosts() {
+    let metrics = MetricsServer::serve("127.0.0.1:0".parse().unwrap()).unwrap();
+    let status = |host: &str| {
+        let mut stream = TcpStream::connect(metrics.address()).unwrap();
+        write!(stream, "GET /metrics HTTP/1.1\r\n{host}Connection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    for (host, expected) in [
+        ("Host: 127.0.0.1:9464\r\n", "200"),
+        ("Host: [::1]:9464\r\n", "200"),
+        ("Host: localhost\r\n", "200"),
+        ("Host: evil.example:9464\r\n", "403"),
+        ("", "403"),
+    ] {
+        assert_eq!(status(host), expected, "{host}");
+    }
+    // Prometheus scrapes services by their names; what listens for other machines is open to them anyway.
+    let metrics = MetricsServer::serve("0.0.0.0:0".parse().unwrap()).unwrap();
+    let mut stream = TcpStream::connect(("127.0.0.1", metrics.address().port())).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: load.svc:9464\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
 }
 
 #[test]

@@ -2,15 +2,13 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, ORIGIN, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn};
@@ -21,6 +19,7 @@ use futures_util::stream::{Stream, unfold};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use super::{Message, Shared};
+use crate::http::numeric_host;
 
 const PAGE: &str = include_str!("live.html");
 const STYLE: &str = include_str!("live.css");
@@ -66,15 +65,11 @@ async fn guard(request: Request, next: Next) -> Response {
     }
 }
 
-/// Whether `Host` is an address or localhost and `Origin`, if any, is ours. A foreign page whose name resolves to this machine (DNS rebinding)
-/// sends its own name as host; a cross-site request has a foreign origin.
+/// Whether `Host` is an address or localhost, and `Origin`, if any, is ours: a cross-site request has a foreign origin.
 fn is_ours(headers: &HeaderMap) -> bool {
-    let header = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let host = header(HOST).unwrap_or_default();
-    let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
-    let name = name.map_or(host, |(name, _)| name).trim_matches(['[', ']']);
-    let is_address = name == "localhost" || name.parse::<IpAddr>().is_ok();
-    is_address && header(ORIGIN).is_none_or(|origin| origin.strip_prefix("http://") == Some(host))
+    let origin = headers.get(ORIGIN).map(|value| value.to_str().unwrap_or_default());
+    let is_same = |host: &str| origin.is_none_or(|origin| origin.strip_prefix("http://") == Some(host));
+    numeric_host(headers).is_some_and(is_same)
 }
 
 /// The live page, or the report once there is one.

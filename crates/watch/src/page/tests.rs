@@ -172,12 +172,36 @@ fn requests_from_other_sites_are_rejected() {
     assert_eq!(status(&page, "GET", "", "Host: evil.example\r\n"), "403");
 }
 
+/// Half a request head, and nothing more.
+fn half_heads(address: &str, number: usize) -> Vec<TcpStream> {
+    let half = |_| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost:").unwrap();
+        stream
+    };
+    (0..number).map(half).collect()
+}
+
 #[test]
-fn idle_connections_block_the_server_only_briefly() {
+fn half_sent_requests_keep_nobody_out() {
     let (page, _) = page();
     let address = page.url().strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
-    let idle: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(&address).unwrap()).collect();
-    // The request waits until idle connections time out, and is then served.
+    let idle = half_heads(&address, 200);
     assert!(response(page.url(), "GET", "").starts_with("HTTP/1.1 200"));
-    drop(idle);
+    // It was served before the last of them timed out.
+    let last = idle.last().unwrap();
+    last.set_nonblocking(true).unwrap();
+    assert_eq!((&mut &*last).read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+}
+
+#[test]
+fn open_pages_are_never_closed_for_new_connections() {
+    let (page, _) = page();
+    let address = page.url().strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
+    let mut events = BufReader::new(send(page.url(), "GET", "events"));
+    until(&mut events, "data:");
+    let _idle = half_heads(&address, 200);
+    assert!(response(page.url(), "GET", "").starts_with("HTTP/1.1 200"), "all of them were accepted");
+    page.feed().update(&snapshot(1));
+    assert!(until(&mut events, "data:").contains("\"requests\":101"));
 }
