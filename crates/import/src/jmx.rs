@@ -7,6 +7,7 @@
 mod arguments;
 mod auth;
 mod controller;
+mod csv_data;
 mod functions;
 mod group;
 mod include;
@@ -26,6 +27,7 @@ use controller::Scope;
 use group::{GroupKind, Load, Throttle};
 use node::Node;
 use sampler::SamplerRequest;
+use tree::Element;
 use variables::Variables;
 
 use crate::address::{Candidate, TargetChoice, choose_target};
@@ -76,7 +78,11 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
     let Some(plan) = top.iter().find(|node| node.class() == "TestPlan") else {
         return Err(refused("no enabled <TestPlan> element found"));
     };
+    let runs = |node: &&Node| group::kind(node).is_some();
+    let loads = |node: &&Node| group::phase(node) == Phase::Load;
+    let groups = plan.children.iter().filter(runs).filter(loads).count();
     let mut variables = Variables::new(*options);
+    variables.groups = groups;
     for node in &top {
         variables.collect(node, None);
     }
@@ -84,14 +90,11 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
         variables.collect_extracted(node);
     }
     variables.apply_preset();
-    let runs = |node: &&Node| group::kind(node).is_some();
-    let loads = |node: &&Node| group::phase(node) == Phase::Load;
     if plan.children.iter().filter(runs).count() > MAX_GROUPS {
         return Err(refused(&format!("more than {MAX_GROUPS} thread groups")));
     }
     let mut plans: Vec<Plan> = Vec::new();
     let mut idle: Vec<Note> = Vec::new();
-    let groups = plan.children.iter().filter(runs).filter(loads).count();
     for group in plan.children.iter().filter(runs) {
         let taken = |name: &str| plans.iter().any(|plan| plan.name == name);
         let name = unique_name(group.name(), taken);
@@ -123,13 +126,7 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
         plan.notes.sort_by_key(|note| note.line);
     }
     if plans.is_empty() {
-        let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
-        for node in &top {
-            count(node, &mut kinds);
-        }
-        let kinds: Vec<String> = kinds.iter().map(|(kind, times)| format!("{times} {kind}")).collect();
-        let has = if kinds.is_empty() { String::new() } else { format!(" (samplers: {})", kinds.join(", ")) };
-        return Err(refused(&format!("no enabled thread group with an HTTP request found{has}")));
+        return Err(refused(&no_requests(&tree, &top)));
     }
     Ok(plans)
 }
@@ -149,6 +146,42 @@ fn outside_notes(variables: &Variables) -> Vec<Note> {
         )));
     }
     notes
+}
+
+/// Why no thread group sends HTTP requests, and what to do.
+fn no_requests(tree: &Element, top: &[Node]) -> String {
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in top {
+        count(node, &mut kinds);
+    }
+    let kinds: Vec<String> = kinds.iter().map(|(kind, times)| format!("{times} {kind}")).collect();
+    let has = if kinds.is_empty() { String::new() } else { format!(" (samplers: {})", kinds.join(", ")) };
+    let mut groups = Vec::new();
+    thread_groups(tree, &mut groups);
+    let named = |groups: Vec<&&Element>| {
+        let names = groups.iter().map(|group| format!("`{}` (line {})", group.attribute("testname"), group.line));
+        names.take(5).collect::<Vec<_>>().join(", ")
+    };
+    let (disabled, enabled): (Vec<&&Element>, Vec<&&Element>) =
+        groups.iter().partition(|group| group.attribute("enabled") == "false");
+    let unknown: Vec<_> = enabled.into_iter().filter(|group| !group::is_known(group.class())).collect();
+    let why = match (unknown.first(), disabled.is_empty()) {
+        (Some(group), _) => {
+            format!("; {} of class {} is not a known kind of thread group", named(vec![group]), group.class())
+        }
+        (None, false) => format!("; disabled: {}; set enabled=\"true\" there, or enable it in JMeter", named(disabled)),
+        (None, true) if groups.is_empty() => "; the file has no thread group, only parts of a plan".to_owned(),
+        (None, true) => String::new(),
+    };
+    format!("no enabled thread group with an HTTP request found{has}{why}")
+}
+
+/// The thread groups in the file, known or not, enabled or not.
+fn thread_groups<'e>(element: &'e Element, groups: &mut Vec<&'e Element>) {
+    if element.tag.ends_with("ThreadGroup") {
+        groups.push(element);
+    }
+    element.children.iter().for_each(|child| thread_groups(child, groups));
 }
 
 /// Counts the samplers under `node` by class.

@@ -42,7 +42,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use data::Data;
-use offered_base::Nanos;
+use offered_base::{Nanos, visible};
 
 /// Maximum size of a plan file in bytes (64 MiB).
 pub const MAX_PLAN_BYTES: usize = 64 << 20;
@@ -129,13 +129,13 @@ impl<'g> ImportOptions<'g> {
 }
 
 impl Error {
-    /// Replaces control characters, because messages quote arbitrary file content, and limits the length.
+    /// Makes the message readable in one line, because messages quote arbitrary file content, and limits the length.
     fn into_one_line(mut self) -> Self {
         let (Self::Line { message, .. } | Self::File { message, .. } | Self::UnresolvedHost { element: message, .. }) =
             &mut self;
-        if message.contains(char::is_control) || message.len() > 500 {
-            *message = message.chars().map(|c| if c.is_control() { ' ' } else { c }).take(400).collect();
-        }
+        let line = message.replace(['\r', '\n', '\t'], " ");
+        let line = visible(&line);
+        *message = if line.len() > 500 { line.chars().take(400).collect() } else { line.into_owned() };
         self
     }
 }

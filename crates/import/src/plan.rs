@@ -5,7 +5,7 @@ use offered_distributions::Distribution;
 use offered_schedule::Count;
 use offered_schedule::arrivals::Process;
 use offered_schedule::{Pace, Visitor};
-use offered_workload::script::{AtEnd, Auth, Body, Check, Extraction, OnFailure, Per};
+use offered_workload::script::{AtEnd, Auth, Body, Check, CsvFormat, Extraction, OnFailure, Per};
 use offered_workload::{Sql, Target};
 
 use crate::address::{is_reserved_header, is_valid_header};
@@ -124,6 +124,8 @@ pub enum ValueSource {
         file: String,
         /// Column names; empty if the first row contains them.
         columns: Vec<String>,
+        /// How its lines are read.
+        format: CsvFormat,
         /// What happens after the last row.
         at_end: AtEnd,
     },

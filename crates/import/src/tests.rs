@@ -18,6 +18,7 @@ mod hostile;
 mod pgbench;
 mod semantics;
 mod table;
+mod values;
 
 fn read(text: &str, file: &str, format: Option<Format>) -> Result<Vec<Plan>, Error> {
     super::read(text, file, &ImportOptions { format, ..ImportOptions::default() })
@@ -104,7 +105,8 @@ fn bradys_plan_requests_fifteen_pages_equally_with_uniform_think_times() {
     assert_eq!(workload.shares(), vec![1.0 / 15.0; 15]);
     assert!(plan.flows.is_empty(), "each round is one request");
     assert_eq!(plan.notes, [], "everything is translated");
-    let [Variable { name, value: ValueSource::File { file, columns, at_end }, per }] = plan.variables.as_slice() else {
+    let [Variable { name, value: ValueSource::File { file, columns, at_end, .. }, per }] = plan.variables.as_slice()
+    else {
         panic!("{:?}", plan.variables)
     };
     assert_eq!(

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use offered_base::{InvalidValue, Nanos, Rate};
+use offered_base::{InvalidValue, Nanos, Rate, visible};
 use offered_distributions::Distribution;
 use offered_schedule::Schedule;
 use offered_schedule::arrivals::{Batch, Profile as Rates};
@@ -182,10 +182,11 @@ fn variable(Variable { name, value, per }: &Variable) -> Result<script::Variable
     let (source, per, env) = match value {
         ValueSource::Constant(text) => (script::Source::Constant(Ok(text.clone())), Per::Session, None),
         ValueSource::Env(name) => (unread(), Per::Session, Some(name.clone())),
-        ValueSource::File { file, columns, at_end } => {
+        ValueSource::File { file, columns, format, at_end } => {
             let columns = (!columns.is_empty()).then(|| columns.clone());
             let (rows, order) = (Err(READ_LATER.to_owned()), Order::Sequential);
-            (script::Source::Feeder(Feeder { file: file.clone(), order, at_end: *at_end, columns, rows }), *per, None)
+            let feeder = Feeder { file: file.clone(), order, at_end: *at_end, columns, format: *format, rows };
+            (script::Source::Feeder(feeder), *per, None)
         }
         ValueSource::Uuid => (script::Source::Uuid, *per, None),
         ValueSource::Sequence(from) => (script::Source::Sequence(*from), *per, None),
@@ -229,8 +230,8 @@ fn round_weight(weight: f64) -> f64 {
     format!("{weight:.8e}").parse().expect("a formatted number can be parsed")
 }
 
-/// Replaces control characters by blanks and limits the length to 1,000 characters.
+/// A comment in one line of at most 1,000 characters. Line ends become blanks; other unreadable characters are shown as escapes.
 fn one_line(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(1000).collect();
-    line.trim().to_owned()
+    let line = text.replace(['\r', '\n', '\t'], " ");
+    visible(line.trim()).chars().take(1000).collect()
 }

@@ -47,6 +47,7 @@ pub mod template;
 #[cfg(test)]
 mod tests;
 pub mod threshold;
+mod toml_text;
 mod url;
 mod work;
 mod write;

@@ -82,8 +82,29 @@ pub struct Feeder {
     pub at_end: AtEnd,
     /// The names of its columns, where the workload gives them; else the file does.
     pub columns: Option<Vec<String>>,
+    /// How its lines are read, if it is a CSV file.
+    pub format: CsvFormat,
     /// What is in it, or why it cannot be read.
     pub rows: Result<Arc<Rows>, String>,
+}
+
+/// How the lines of a CSV file are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CsvFormat {
+    /// The ASCII character between two values.
+    pub separator: u8,
+    /// Whether values may stand in quotes (RFC 4180). `false`: a quote is a character like others.
+    pub quotes: bool,
+    /// Number of lines before the first row, or before the row with the names of the columns.
+    pub skip_lines: u64,
+    /// Whether rows may have other numbers of values than there are columns: missing values are empty, further ones are ignored.
+    pub ragged: bool,
+}
+
+impl Default for CsvFormat {
+    fn default() -> Self {
+        Self { separator: b',', quotes: true, skip_lines: 0, ragged: false }
+    }
 }
 
 offered_base::named! {

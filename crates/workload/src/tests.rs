@@ -12,8 +12,8 @@ use offered_schedule::Visit;
 use offered_schedule::trace::{Replay, Trace, Way};
 use proptest::prelude::*;
 use script::{
-    AtEnd, Auth, Body, Check, Content, Draw, Extraction, Feeder, Find, Objects, Order, Otherwise, Part, Per, Sizes,
-    Test, Wanted, When, Which,
+    AtEnd, Auth, Body, Check, Content, CsvFormat, Draw, Extraction, Feeder, Find, Objects, Order, Otherwise, Part, Per,
+    Sizes, Test, Wanted, When, Which,
 };
 use write::tests::{files, read, workload as written};
 
@@ -632,7 +632,8 @@ fn constant(name: &str, per: Per) -> Variable {
 
 fn rows(order: Order, at_end: AtEnd) -> Variable {
     let rows = Err("no such file".to_owned());
-    let feeder = Feeder { file: "lost.csv".to_owned(), order, at_end, columns: None, rows };
+    let feeder =
+        Feeder { file: "lost.csv".to_owned(), order, at_end, columns: None, format: CsvFormat::default(), rows };
     Variable { name: "row".to_owned(), source: script::Source::Feeder(feeder), per: Per::Session, env: None }
 }
 

@@ -8,13 +8,13 @@ use std::fmt::{self, Write};
 use std::net::IpAddr;
 use std::path::Path;
 
-use toml_writer::{ToTomlKey, ToTomlValue};
+use crate::toml_text::{toml_key, toml_text};
 
 use super::observe::EVERY;
 use super::read::{beginning, has_group, usual_name};
 use super::script::{
-    AtEnd, Auth, Body, Check, Content, Draw, Extraction, Feeder, Find, Objects, OnFailure, Order, Otherwise, Part, Per,
-    Sizes, Source, Test, Variable, Wanted, When, Which,
+    AtEnd, Auth, Body, Check, Content, CsvFormat, Draw, Extraction, Feeder, Find, Objects, OnFailure, Order, Otherwise,
+    Part, Per, Sizes, Source, Test, Variable, Wanted, When, Which,
 };
 use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use super::{
@@ -53,7 +53,7 @@ impl fmt::Display for Workload {
             section(&mut text, "[generator]", &of_generator(self.0.generator));
         }
         if !self.0.observe.hosts.is_empty() {
-            let hosts = self.0.observe.hosts.iter().map(|(name, at)| (name.to_toml_key(), at.to_toml_value()));
+            let hosts = self.0.observe.hosts.iter().map(|(name, at)| (toml_key(name), toml_text(at)));
             let hosts = Pairs(hosts.collect()).table();
             section(&mut text, "[observe]", &[("hosts".to_owned(), hosts)]);
         }
@@ -61,12 +61,12 @@ impl fmt::Display for Workload {
             section(&mut text, "[[observe.scrape]]", &of_scrape(scrape));
         }
         if let Some(Policies { names, block, settle, hook }) = &self.0.policies {
-            let said = Pairs(Vec::new()).raw("names", list(names, ToTomlValue::to_toml_value));
+            let said = Pairs(Vec::new()).raw("names", list(names, toml_text));
             let said = said.text("block", block).text("settle", settle);
-            section(&mut text, "[policies]", &said.raw("hook", list(hook, ToTomlValue::to_toml_value)).0);
+            section(&mut text, "[policies]", &said.raw("hook", list(hook, toml_text)).0);
         }
         if !self.0.variables.is_empty() {
-            let variables: Vec<Pair> = self.0.variables.iter().map(|v| (v.name.to_toml_key(), variable(v))).collect();
+            let variables: Vec<Pair> = self.0.variables.iter().map(|v| (toml_key(&v.name), variable(v))).collect();
             section(&mut text, "[variables]", &variables);
         }
         // Of a replay the trace says what is asked.
@@ -77,11 +77,8 @@ impl fmt::Display for Workload {
             of_flows(&mut text, flows, &self.0.requests);
         }
         if !self.0.thresholds.is_empty() {
-            let bounds = self
-                .0
-                .thresholds
-                .iter()
-                .map(|threshold| (threshold.metric.to_string().to_toml_key(), bound(threshold)));
+            let bounds =
+                self.0.thresholds.iter().map(|threshold| (toml_key(threshold.metric.to_string()), bound(threshold)));
             section(&mut text, "[thresholds]", &bounds.collect::<Vec<_>>());
         }
         f.write_str(&text)
@@ -104,7 +101,7 @@ impl Pairs {
 
     /// With this text.
     fn text(self, key: &str, text: impl fmt::Display) -> Self {
-        let text = text.to_string().to_toml_value();
+        let text = toml_text(text.to_string());
         self.raw(key, text)
     }
 
@@ -159,11 +156,11 @@ fn lines<T>(items: &[T], written: impl Fn(&T) -> String) -> String {
 }
 
 fn template(text: &Template) -> String {
-    text.written().to_toml_value()
+    toml_text(text.written())
 }
 
 fn templates(texts: &[(String, Template)]) -> String {
-    inline(&texts.iter().map(|(name, text)| (name.to_toml_key(), template(text))).collect::<Vec<_>>())
+    inline(&texts.iter().map(|(name, text)| (toml_key(name), template(text))).collect::<Vec<_>>())
 }
 
 fn general(draft: &Draft) -> Vec<Pair> {
@@ -217,7 +214,7 @@ pub fn sessions_to_toml(sessions: &Sessions) -> String {
 }
 
 fn bound(threshold: &Threshold) -> String {
-    let Some(after) = threshold.stop else { return threshold.bound.to_string().to_toml_value() };
+    let Some(after) = threshold.stop else { return toml_text(threshold.bound.to_string()) };
     let said = Pairs::default().text("bound", &threshold.bound).raw("stop", true);
     said.when(after > Nanos::ZERO, |said| said.text("after", after)).table()
 }
@@ -237,7 +234,7 @@ fn users(said: Pairs, closed: &Closed) -> Pairs {
     let said = match closed.pace() {
         None => said,
         Some(Pace::Visits(every)) => said.text("every", every),
-        Some(Pace::Requests(every)) => said.raw("every", one("request", every.to_string().to_toml_value())),
+        Some(Pace::Requests(every)) => said.raw("every", one("request", toml_text(every.to_string()))),
     };
     let said = said.when(closed.visitor() != Visitor::New, |said| said.text("visitor", closed.visitor()));
     said.when(closed.start() != Start::MidThought, |said| said.text("start", closed.start()))
@@ -289,13 +286,11 @@ fn of_target(target: &Target) -> Vec<Pair> {
         Some(Descriptors::File(file)) => said.text("descriptors", beside(file, folder)),
     };
     let said = said.when(!pools.is_empty(), |said| {
-        let pairs: Vec<Pair> =
-            pools.iter().map(|pool| (pool.name.to_toml_key(), pool.connections.to_string())).collect();
+        let pairs: Vec<Pair> = pools.iter().map(|pool| (toml_key(&pool.name), pool.connections.to_string())).collect();
         said.raw("pools", inline(&pairs))
     });
-    let said =
-        said.when(!on_connect.is_empty(), |said| said.raw("on_connect", list(on_connect, ToTomlValue::to_toml_value)));
-    let said = said.when(!hook.is_empty(), |said| said.raw("hook", list(hook, ToTomlValue::to_toml_value)));
+    let said = said.when(!on_connect.is_empty(), |said| said.raw("on_connect", list(on_connect, toml_text)));
+    let said = said.when(!hook.is_empty(), |said| said.raw("hook", list(hook, toml_text)));
     said.when(*tls != Tls::default(), |said| said.raw("tls", security(tls, folder))).0
 }
 
@@ -348,8 +343,8 @@ fn of_scrape(scrape: &Scrape) -> Vec<Pair> {
     let said = Pairs::default().text("name", name).raw("target", Pairs(of_target(target)).table());
     let said = said.maybe(sql.as_ref(), |said, sql| said.text("sql", sql));
     let said = said.when(*every != EVERY, |said| said.text("every", *every));
-    let said = said.when(!series.is_empty(), |said| said.raw("series", list(series, ToTomlValue::to_toml_value)));
-    said.when(!counters.is_empty(), |said| said.raw("counters", list(counters, ToTomlValue::to_toml_value))).0
+    let said = said.when(!series.is_empty(), |said| said.raw("series", list(series, toml_text)));
+    said.when(!counters.is_empty(), |said| said.raw("counters", list(counters, toml_text))).0
 }
 
 fn of_station(station: &Station) -> Vec<Pair> {
@@ -378,7 +373,7 @@ fn variable(variable: &Variable) -> String {
     let said = Pairs::default();
     let (said, per) = match (&variable.source, &variable.env) {
         (_, Some(name)) => (said.text("env", name), Per::Session),
-        (Source::Constant(value), None) => return value.as_deref().unwrap_or_default().to_toml_value(),
+        (Source::Constant(value), None) => return toml_text(value.as_deref().unwrap_or_default()),
         (Source::Feeder(feeder), None) => (rows(said, feeder), Per::Session),
         (Source::Uuid, None) => (said.raw("uuid", true), Per::Session),
         (Source::Sequence(first), None) => (said.raw("sequence", first), Per::Request),
@@ -392,7 +387,12 @@ fn rows(said: Pairs, feeder: &Feeder) -> Pairs {
     let said = said.text("file", &feeder.file);
     let said = said.when(feeder.order != Order::Sequential, |said| said.text("order", feeder.order));
     let said = said.when(feeder.at_end != AtEnd::Repeat, |said| said.text("at_end", feeder.at_end));
-    said.maybe(feeder.columns.as_ref(), |said, names| said.raw("columns", list(names, ToTomlValue::to_toml_value)))
+    let said = said.maybe(feeder.columns.as_ref(), |said, names| said.raw("columns", list(names, toml_text)));
+    let CsvFormat { separator, quotes, skip_lines, ragged } = feeder.format;
+    let said = said.when(separator != b',', |said| said.text("separator", char::from(separator)));
+    let said = said.when(!quotes, |said| said.raw("quotes", false));
+    let said = said.when(skip_lines > 0, |said| said.raw("skip_lines", skip_lines));
+    said.when(ragged, |said| said.raw("ragged", true))
 }
 
 fn drawn(said: Pairs, draw: &Draw) -> Pairs {
@@ -471,7 +471,7 @@ fn in_sql(said: Pairs, sql: &Sql) -> Pairs {
         said.when(!given.is_empty(), |said| said.raw("parameters", list(given, written)))
     };
     let statement = |statement: &Statement| match statement.parameters.is_empty() {
-        true => statement.text.to_toml_value(),
+        true => toml_text(&statement.text),
         false => parameters(Pairs::default().text("sql", &statement.text), statement).table(),
     };
     let said = match &sql.statements[..] {
@@ -544,7 +544,7 @@ fn tested(test: &Test) -> (&'static str, String, Pairs) {
     match test {
         Test::Status(ranges) => {
             let all: Vec<String> = ranges.iter().map(|range| statuses(*range)).collect();
-            let value = |text: &String| if text.parse::<u16>().is_ok() { text.clone() } else { text.to_toml_value() };
+            let value = |text: &String| if text.parse::<u16>().is_ok() { text.clone() } else { toml_text(text) };
             let said = match &all[..] {
                 [one] => pairs.raw("status", value(one)),
                 many => pairs.raw("status", list(many, value)),
@@ -618,7 +618,7 @@ fn of_flows(text: &mut String, flows: &Flows, requests: &[Request]) {
             let next = steps.iter().map(|(next, _)| *next).find(|next| *next == place + 1);
             let said = said.when(!step.next.leads_only_to(next), |said| {
                 let way = |(to, weight): (Option<u16>, f64)| {
-                    let to = to.map_or("leave".to_owned(), |to| name(to).to_toml_key());
+                    let to = to.map_or("leave".to_owned(), |to| toml_key(name(to)));
                     (to, written_number(weight))
                 };
                 said.raw("next", inline(&step.next.weights().map(way).collect::<Vec<_>>()))

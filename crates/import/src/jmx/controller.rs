@@ -3,6 +3,8 @@
 use super::Reader;
 use super::node::Node;
 use super::sampler::Defaults;
+use super::tree::Element;
+use super::variables::EXTRACTOR_NAMES;
 use super::{functions, untranslated};
 use crate::chain::{Action, MAX_STEPS};
 use crate::delay::Delay;
@@ -94,8 +96,15 @@ impl<'e> Reader<'e, '_> {
                 }
                 let pause = match node.element.text_of("ActionProcessor.action") {
                     "1" => Delay::constant(self.number(node, "ActionProcessor.duration", 0.0) / 1e3),
-                    _ => {
-                        self.note(node, "stops a thread, the test or an iteration; here sessions continue");
+                    action => {
+                        let what = match (action, node.element.text_of("ActionProcessor.target")) {
+                            ("3", _) => "starts the next iteration of the thread",
+                            ("4", _) => "starts the next pass of its loop",
+                            ("5", _) => "leaves its loop",
+                            (_, "2") => "stops the test",
+                            _ => "stops the thread",
+                        };
+                        self.note(node, format!("{what}; here the session goes on"));
                         Delay::default()
                     }
                 };
@@ -170,6 +179,13 @@ impl<'e> Reader<'e, '_> {
             "OnceOnlyController" if self.in_loop => Action::FirstPass(Box::new(Action::Sequence(actions))),
             "OnceOnlyController" if self.single_round => Action::Sequence(actions),
             "OnceOnlyController" => {
+                if let Some(name) = used_elsewhere(node, self.plan) {
+                    self.note(
+                        node,
+                        format!("runs once per thread at its start; here in every iteration, because other requests use `{name}`, which it extracts"),
+                    );
+                    return Some(Action::Sequence(actions));
+                }
                 self.note(
                     node,
                     "runs once per thread at its start; left out because it is not part of the steady load",
@@ -340,6 +356,27 @@ impl<'e> Reader<'e, '_> {
             self.note_untranslated(child);
         }
     }
+}
+
+/// The first variable that a response under `node` sets and that other elements of `plan` use.
+fn used_elsewhere(node: &Node, plan: &Node) -> Option<String> {
+    fn extracted(node: &Node, names: &mut Vec<String>) {
+        let properties = EXTRACTOR_NAMES.iter().flat_map(|property| node.element.text_of(property).split(';'));
+        names.extend(properties.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned));
+        node.children.iter().for_each(|child| extracted(child, names));
+    }
+    fn uses(element: &Element, name: &str) -> bool {
+        // An extractor also sets `name_1`, `name_g1`, `name_matchNr`.
+        [format!("${{{name}}}"), format!("${{{name}_")].iter().any(|used| element.text.contains(used))
+            || element.children.iter().any(|child| uses(child, name))
+    }
+    fn is_used(within: &Node, except: &Node, name: &str) -> bool {
+        !std::ptr::eq(within.element, except.element)
+            && (uses(within.element, name) || within.children.iter().any(|child| is_used(child, except, name)))
+    }
+    let mut names = Vec::new();
+    extracted(node, &mut names);
+    names.into_iter().find(|name| is_used(plan, node, name))
 }
 
 /// Finds a node by a path of names.

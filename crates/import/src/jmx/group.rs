@@ -30,7 +30,16 @@ pub(super) enum GroupKind {
 
 /// Kind of a thread group; `None` for other elements.
 pub(super) fn kind(node: &Node) -> Option<GroupKind> {
-    match node.class() {
+    kind_of(node.class())
+}
+
+/// Whether this class is a kind of thread group that is translated.
+pub(super) fn is_known(class: &str) -> bool {
+    kind_of(class).is_some()
+}
+
+fn kind_of(class: &str) -> Option<GroupKind> {
+    match class {
         "ThreadGroup"
         | "ConcurrencyThreadGroup"
         | "SteppingThreadGroup"
@@ -161,8 +170,11 @@ impl Reader<'_, '_> {
         {
             self.note(node, "starts after a delay; here at once");
         }
-        if !["", "continue"].contains(&node.element.text_of("ThreadGroup.on_sample_error")) {
-            self.note(node, "stops a thread or the test after an error; here sessions continue");
+        match node.element.text_of("ThreadGroup.on_sample_error") {
+            "" | "continue" => {}
+            "startnextloop" => self.note(node, "starts the next iteration after an error; here the iteration goes on: set on_failure = \"end-session\" in its requests"),
+            "stopthread" => self.note(node, "stops the thread after an error; here the user goes on"),
+            _ => self.note(node, "stops the test after an error; here the run goes on: set on_failure = \"stop\" in its requests"),
         }
         let length = self.number(node, "ThreadGroup.duration", 0.0);
         let scheduled = node.element.text_of("ThreadGroup.scheduler") == "true";

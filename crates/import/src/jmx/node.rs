@@ -25,7 +25,7 @@ impl<'e> Node<'e> {
 
     /// Class name without the package.
     pub(super) fn class(&self) -> &'e str {
-        self.element.tag.rsplit('.').next().unwrap_or(&self.element.tag)
+        self.element.class()
     }
 
     /// Name in the plan.

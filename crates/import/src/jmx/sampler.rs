@@ -74,6 +74,11 @@ impl<'e> Reader<'e, '_> {
                 (server, path) = (own, rest);
             }
         }
+        // A path that begins with a variable may be a whole URL.
+        let first = path.variable_names().next().filter(|_| path.leading_literal().is_empty());
+        if let Some(missing) = first.and_then(|name| self.variables.missing_value(name)) {
+            server = Server::Unresolved(missing);
+        }
         let fit = !method.is_empty() && method.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
         let method = match method.as_str() {
             "" => "get".to_owned(),

@@ -24,6 +24,11 @@ pub(super) struct Element {
 }
 
 impl Element {
+    /// The class name without the package.
+    pub(super) fn class(&self) -> &str {
+        self.tag.rsplit('.').next().unwrap_or(&self.tag)
+    }
+
     /// Value of an attribute; empty if missing.
     pub(super) fn attribute(&self, name: &str) -> &str {
         self.attributes.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)

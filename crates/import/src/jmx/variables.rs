@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use offered_base::Seed;
-use offered_workload::script::{AtEnd, Per, data};
+use offered_workload::script::{Per, data};
 
 use super::functions::{self, parse_call};
 use super::node::Node;
@@ -35,10 +35,12 @@ pub(super) const EXTRACTOR_NAMES: [&str; 7] = [
 /// The variables of a plan. `JMeter` sets user-defined variables before the test starts, wherever they are defined.
 #[derive(Default)]
 pub(super) struct Variables<'g> {
-    outside: ImportOptions<'g>,
+    pub(super) outside: ImportOptions<'g>,
+    /// Number of thread groups that generate load.
+    pub(super) groups: usize,
     values: HashMap<String, String>,
     /// Variables with run-time values (data files, counters, random numbers, responses), as texts of the workload.
-    runtime: HashMap<String, Text>,
+    pub(super) runtime: HashMap<String, Text>,
     /// Variables of the workload.
     pub(super) definitions: Vec<Variable>,
     /// Notes on variables.
@@ -130,7 +132,7 @@ impl<'g> Variables<'g> {
     }
 
     /// A unique variable name of the workload for a name of the plan.
-    fn new_name(&self, wanted: &str) -> String {
+    pub(super) fn new_name(&self, wanted: &str) -> String {
         let taken: HashSet<&str> = self.definitions.iter().map(|variable| variable.name.as_str()).collect();
         let plain = text::variable_name(wanted);
         if !taken.contains(plain.as_str()) {
@@ -140,68 +142,8 @@ impl<'g> Variables<'g> {
         numbered.find(|name| !taken.contains(name.as_str())).expect("some number is free")
     }
 
-    fn note(&mut self, node: &Node, message: String) {
+    pub(super) fn note(&mut self, node: &Node, message: String) {
         self.notes.push(super::note(node, message));
-    }
-
-    /// Translates a CSV data set; returns whether it defines variables.
-    fn csv_data_set(&mut self, node: &Node, per: Per) -> bool {
-        let property = |name: &str| node.element.text_of(name).trim();
-        let yes = |name: &str| property(name) == "true";
-        let (whole, _) = self.resolve(property("filename"));
-        let path = whole.to_display();
-        let file = path.rsplit(['/', '\\']).next().unwrap_or(&path);
-        let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
-        let names: Vec<&str> =
-            property("variableNames").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-        if names.is_empty() || path.is_empty() {
-            self.note(node, format!("reads `{path}`, whose first line names the variables; define it under [variables] as {{ file = \"{path}\" }}, and use {{name.column}}"));
-            return false;
-        }
-        let columns: Vec<String> = names.iter().map(|name| text::variable_name(name)).collect();
-        let feeder = self.new_name(stem);
-        for (name, column) in names.iter().zip(&columns) {
-            self.runtime.insert((*name).to_owned(), Text::variable(&format!("{feeder}.{column}")));
-        }
-        let known = file.strip_suffix(".csv").is_some();
-        let path = if known {
-            path.clone()
-        } else {
-            format!("{}.csv", path.rsplit_once('.').map_or(path.as_str(), |(stem, _)| stem))
-        };
-        if !known {
-            self.note(node, format!("reads `{file}`; offered needs the extension .csv: rename the file to {path}"));
-        }
-        if !["", ","].contains(&property("delimiter")) {
-            self.note(
-                node,
-                format!("uses the separator `{}`; offered needs commas: convert the file", property("delimiter")),
-            );
-        }
-        let head = yes("ignoreFirstLine");
-        if head {
-            self.note(
-                node,
-                format!(
-                    "skips the first line of the file; here that line must contain the column names {}",
-                    columns.join(", ")
-                ),
-            );
-        }
-        if property("shareMode") == "shareMode.thread" {
-            self.note(node, "each thread reads the file from its start; here all users share its rows".to_owned());
-        }
-        let last = property("recycle") == "false";
-        if last && property("stopThread") != "true" {
-            self.note(node, "continues with <EOF> after the last row; here the run stops".to_owned());
-        }
-        let value = ValueSource::File {
-            file: path,
-            columns: if head { Vec::new() } else { columns },
-            at_end: if last { AtEnd::Stop } else { AtEnd::Repeat },
-        };
-        self.definitions.push(Variable { name: feeder, value, per });
-        true
     }
 
     /// Notes a random CSV data set (`BlazeMeter` plugin).

@@ -99,6 +99,27 @@ const WITHOUT_VALUE: [(char, &str); 16] = [
     ('\0', "continue-on-error"),
 ];
 
+/// Options that change only what pgbench prints and logs, and what a run of `offered` has instead.
+const OUTPUT: [(&str, &str); 9] = [
+    (
+        "report-per-command",
+        "prints the mean time of each statement; here tables and reports have a row for each request",
+    ),
+    ("report-latencies", "prints the mean time of each statement; here tables and reports have a row for each request"),
+    ("progress", "prints progress in this interval; a run of offered prints its own"),
+    ("progress-timestamp", "prints progress with timestamps; a run of offered prints its own progress"),
+    ("log", LOG),
+    ("log-prefix", LOG),
+    ("sampling-rate", "logs only this share of the transactions; with -o every request is recorded"),
+    (
+        "aggregate-interval",
+        "logs only sums of each interval; with -o every request is recorded, and `offered report` draws it over time",
+    ),
+    ("failures-detailed", "counts failures by kind; here they are always counted by outcome and reason"),
+];
+const LOG: &str =
+    "logs each transaction; here -o records each request, and `offered export --format pgbench` writes such a log";
+
 /// Words that may precede a command.
 const COMMAND_PREFIXES: [&str; 6] = ["$", "sudo", "time", "nohup", "nice", "exec"];
 
@@ -237,9 +258,17 @@ impl Options {
                 ));
             }
             "fillfactor" | "init-steps" => self.initialize = true,
-            _ => {}
+            _ => self.output(line, name, &format!(" {value}")),
         }
         Ok(())
+    }
+
+    /// Notes an option that changes only the output.
+    fn output(&mut self, line: usize, name: &str, value: &str) {
+        let Some((_, message)) = OUTPUT.iter().find(|(known, _)| *known == name) else { return };
+        let letter = WITH_VALUE.iter().chain(&WITHOUT_VALUE).find(|(letter, known)| *known == name && *letter != '\0');
+        let option = letter.map_or_else(|| format!("--{name}"), |(letter, _)| format!("-{letter}"));
+        self.ignored.push((line, format!("{option}{value}"), message));
     }
 
     fn without_value(&mut self, line: usize, name: &str) -> Result<(), LineError> {
@@ -267,7 +296,7 @@ impl Options {
                         .to_owned(),
                 ));
             }
-            name if WITHOUT_VALUE.iter().any(|(_, known)| *known == name) => {}
+            name if WITHOUT_VALUE.iter().any(|(_, known)| *known == name) => self.output(line, name, ""),
             name => return Err(unknown_option(line, &format!("--{name}"))),
         }
         Ok(())

@@ -12,12 +12,12 @@ fn text(name: &str, value: &str) -> String {
     format!("<stringProp name=\"{name}\">{value}</stringProp>")
 }
 
-fn element(class: &str, properties: &[(&str, &str)]) -> String {
+pub(super) fn element(class: &str, properties: &[(&str, &str)]) -> String {
     let properties: String = properties.iter().map(|(name, value)| text(name, value)).collect();
     format!("<{class} testname=\"x\">{properties}</{class}><hashTree/>")
 }
 
-fn under(class: &str, properties: &[(&str, &str)], content: &str) -> String {
+pub(super) fn under(class: &str, properties: &[(&str, &str)], content: &str) -> String {
     element(class, properties).replace("<hashTree/>", &format!("<hashTree>{content}</hashTree>"))
 }
 
@@ -38,11 +38,11 @@ fn rounds(rounds: &str, more: &str, content: &str) -> String {
     ))
 }
 
-fn has(plan: &Plan, words: &str) -> bool {
+pub(super) fn has(plan: &Plan, words: &str) -> bool {
     plan.notes().iter().any(|note| note.contains(words))
 }
 
-fn paths(plan: &Plan) -> Vec<String> {
+pub(super) fn paths(plan: &Plan) -> Vec<String> {
     plan.requests.iter().map(|request| request.path.to_source()).collect()
 }
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::request::check_path;
 use crate::script::{
-    AtEnd, Auth, Content, Draw, Extraction, Feeder, Find, Objects, Order, Part, Per, Sizes, Source, Test, Variable,
-    Wanted, Which,
+    AtEnd, Auth, Content, CsvFormat, Draw, Extraction, Feeder, Find, Objects, Order, Part, Per, Sizes, Source, Test,
+    Variable, Wanted, Which,
 };
 use crate::template::{ALWAYS, is_name};
 use crate::write::statuses;
@@ -30,8 +30,12 @@ pub(crate) fn check_variable(Variable { name, source, per, env }: &Variable) -> 
     }
 }
 
-fn check_feeder(Feeder { file, order, at_end, columns, .. }: &Feeder) -> Result<(), InvalidValue> {
+fn check_feeder(Feeder { file, order, at_end, columns, format, .. }: &Feeder) -> Result<(), InvalidValue> {
     check_data_file(file)?;
+    let is_csv = file.trim_end_matches(".gz").to_ascii_lowercase().ends_with(".csv");
+    if !is_csv && *format != CsvFormat::default() {
+        return Err(InvalidValue::new("separator, quotes, skip_lines and ragged go with a .csv file"));
+    }
     if *order == Order::Random && *at_end != AtEnd::Repeat {
         return Err(InvalidValue::new("random rows have no end; take at_end out"));
     }

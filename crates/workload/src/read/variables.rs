@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Reader;
 use crate::check::check_variable;
-use crate::script::{AtEnd, Draw, Feeder, Order, Per, Rows, Source, Variable};
+use crate::script::{AtEnd, CsvFormat, Draw, Feeder, Order, Per, Rows, Source, Variable};
 use crate::shape;
 use crate::source::{Mistake, Table, Value};
 use offered_base::InvalidValue;
@@ -32,7 +32,8 @@ impl Reader<'_> {
     fn drawn(&self, name: String, value: &Value<'_>) -> Result<Variable, Mistake> {
         let table = value.table(&shape::VALUES)?;
         let (kind, from) = table.the_one("{ file = \"users.csv\" }")?;
-        for (key, with) in [("order", "file"), ("at_end", "file"), ("columns", "file"), ("decimals", "random")] {
+        let of_file = ["order", "at_end", "columns", "separator", "quotes", "skip_lines", "ragged"];
+        for (key, with) in of_file.map(|key| (key, "file")).into_iter().chain([("decimals", "random")]) {
             if let (Some(lone), true) = (table.get(key), kind != with) {
                 return Err(lone.mistake(format!("goes with {with}")));
             }
@@ -66,37 +67,69 @@ impl Reader<'_> {
             value.list()?.iter().map(|name| name.text().map(str::to_owned)).collect::<Result<Vec<_>, _>>()
         });
         let columns = columns.transpose()?;
+        let format = csv_format(table)?;
         let name = Path::new(file.strip_suffix(".gz").unwrap_or(file));
         let ends_in = |kind| name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(kind));
         let rows = self.text(file).and_then(|text| {
-            let rows = if ends_in("csv") { csv(&text, columns.clone()) } else { json_lines(&text, columns.clone()) };
+            let rows =
+                if ends_in("csv") { csv(&text, columns.clone(), format) } else { json_lines(&text, columns.clone()) };
             match rows {
                 Ok(rows) if rows.is_empty() => Err("it has no rows".to_owned()),
                 rows => rows.map(Arc::new),
             }
         });
-        Ok(Feeder { file: file.to_owned(), order, at_end, columns, rows })
+        Ok(Feeder { file: file.to_owned(), order, at_end, columns, format, rows })
     }
 }
 
-/// Comma-separated values (RFC 4180); without `columns` the first row names them.
-fn csv(text: &str, columns: Option<Vec<String>>) -> Result<Rows, String> {
-    let mut reader =
-        csv::ReaderBuilder::new().has_headers(false).flexible(true).trim(csv::Trim::None).from_reader(text.as_bytes());
+/// `separator = ";", quotes = false, skip_lines = 1, ragged = true`.
+fn csv_format(table: &Table<'_>) -> Result<CsvFormat, Mistake> {
+    let mut format = CsvFormat::default();
+    if let Some(value) = table.get("separator") {
+        format.separator = match value.text()?.as_bytes() {
+            [one] if one.is_ascii() && ![b'"', b'\r', b'\n'].contains(one) => *one,
+            _ => return Err(value.mistake("expected one ASCII character, such as \";\" or \"\\t\" (a tab)")),
+        };
+    }
+    format.quotes = table.get("quotes").map_or(Ok(true), |value| value.truth())?;
+    format.skip_lines = table.get("skip_lines").map_or(Ok(0), |value| value.whole())?;
+    format.ragged = table.get("ragged").map_or(Ok(false), |value| value.truth())?;
+    Ok(format)
+}
+
+/// Comma-separated values (RFC 4180), or others; without `columns` the first row names them.
+fn csv(text: &str, columns: Option<Vec<String>>, format: CsvFormat) -> Result<Rows, String> {
+    let mut start = 0;
+    for _ in 0..format.skip_lines {
+        start += text[start..].find('\n').map_or(text.len() - start, |end| end + 1);
+    }
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .trim(csv::Trim::None)
+        .delimiter(format.separator)
+        .quoting(format.quotes)
+        .from_reader(&text.as_bytes()[start..]);
     let mut rows = Vec::new();
     let mut columns = columns;
     for record in reader.records() {
         let record = record.map_err(|why| why.to_string())?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let cells: Vec<String> = record.iter().map(str::to_owned).collect();
+        let line = record.position().map_or(0, csv::Position::line) + format.skip_lines;
+        let mut cells: Vec<String> = record.iter().map(str::to_owned).collect();
         let Some(columns) = &columns else {
             // What spreadsheets put before the first name.
             let names = cells.iter().map(|name| name.trim().trim_start_matches('\u{feff}').to_owned());
             columns = Some(names.collect());
             continue;
         };
-        if cells.len() != columns.len() {
-            return Err(format!("line {line} has {} values for {} columns", cells.len(), columns.len()));
+        if format.ragged {
+            cells.resize(columns.len(), String::new());
+        } else if cells.len() != columns.len() {
+            let (n, of) = (cells.len(), columns.len());
+            return Err(format!(
+                "line {line} has {n} values for {of} columns; correct it, set separator, or set ragged = true: missing values are then \
+                 empty, and further ones are ignored"
+            ));
         }
         rows.push(cells);
     }

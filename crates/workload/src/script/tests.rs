@@ -299,7 +299,7 @@ fn what_cannot_be_read_is_kept_for_who_needs_it() {
         feeder.rows.clone().unwrap_err()
     };
     assert_eq!(of("none.csv"), "no such file");
-    assert_eq!(of("ragged.csv"), "line 3 has 1 values for 2 columns");
+    assert!(of("ragged.csv").starts_with("line 3 has 1 values for 2 columns; correct it"));
     assert_eq!(of("empty.csv"), "it has no rows");
     let unset = parse("[variables]\na.env = \"OFFERED_NOT_SET\"").unwrap();
     assert!(
@@ -307,6 +307,40 @@ fn what_cannot_be_read_is_kept_for_who_needs_it() {
     );
     let body = requests("[[request]]\npost = \"/\"\nbody_file = \"none.json\"").remove(0).body;
     assert_eq!(body, Body::File { file: "none.json".to_owned(), raw: false, content: Err("no such file".to_owned()) });
+}
+
+#[test]
+fn csv_files_of_other_forms_are_read() {
+    let rows = |text: &'static str, keys: &str| {
+        let text = Workload::parse(
+            &format!(
+                "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[variables]\na = {{ file = \"a.csv\", {keys} }}\n"
+            ),
+            "w.toml",
+            &|_| Ok(text.into()),
+        );
+        let workload = text.unwrap_or_else(|why| panic!("{why}"));
+        let Source::Feeder(feeder) = &workload.0.variables[0].source else { panic!("a file") };
+        let rows = feeder.rows.clone().unwrap_or_else(|why| panic!("{why}"));
+        (0..rows.len())
+            .map(|row| (0..rows.columns().len()).map(|at| rows.cell(row, at).to_owned()).collect::<Vec<_>>().join("|"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(rows("a;b\n1;2,5\n", "separator = \";\""), ["1|2,5"]);
+    assert_eq!(rows("a\tb\n1\t\n", "separator = \"\\t\""), ["1|"]);
+    assert_eq!(rows("# made\n'x','y'\n1,2\n", "columns = [\"a\", \"b\"], skip_lines = 2"), ["1|2"]);
+    assert_eq!(rows("a,b\n\"1,2\n", "quotes = false"), ["\"1|2"]);
+    assert_eq!(rows("a,b\n1\n1,2,3\n", "ragged = true"), ["1|", "1|2"]);
+    for (keys, why) in [
+        ("separator = \";;\"", "expected one ASCII character"),
+        ("separator = \"\\n\"", "expected one ASCII character"),
+        ("quotes = 1", "expected"),
+    ] {
+        let told = parse(&format!("[variables]\na = {{ file = \"a.csv\", {keys} }}")).unwrap_err().to_string();
+        assert!(told.contains(why), "{told}");
+    }
+    let told = parse("[variables]\na = { file = \"a.jsonl\", ragged = true }").unwrap_err().to_string();
+    assert!(told.contains("go with a .csv file"), "{told}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::Kind::{self, Any, Choice, File, List, Named, Number, Pair, Rate, RateOrZero, Text, Time, Whole};
 use super::{Key, MAX_WHOLE, PATTERNS, STAMPS, Shape, WAYS, key, shape};
-use offered_schedule::{Opening, Start, Visitor};
+use offered_schedule::{MAX_USERS, Opening, Start, Visitor};
 
 pub(crate) static ARRIVALS: Shape = shape(
     "The system model.",
@@ -42,7 +42,7 @@ const THINK: Key = key(
     Kind::Distribution,
     "Think time: distribution of the time from a response to the session's next request. Default 0s.",
 );
-const USERS: Key = key("users", Whole(1, u64::MAX), "Number of users.");
+const USERS: Key = key("users", Whole(1, MAX_USERS), "Number of users.");
 const RAMP: Key = key("ramp", Time, "Duration in which the users start one after another. Default 0s.");
 const START: Key = key(
     "start",

@@ -195,6 +195,14 @@ pub(crate) static VALUES: Shape = shape(
             "With file, after the last row: start again (default), stop the run, or stop it with exit code 1.",
         ),
         key("columns", List(&Text), "With file: names of the columns. Default: the first row."),
+        key("separator", Form("^[ !#-~\\t]$"), "With a CSV file: the character between two values. Default \",\"."),
+        key("quotes", Boolean, "With a CSV file: whether values may stand in quotes. Default true."),
+        key("skip_lines", Whole(0, MAX_WHOLE), "With a CSV file: number of lines to skip at its start. Default 0."),
+        key(
+            "ragged",
+            Boolean,
+            "With a CSV file: whether rows may lack values, which are then empty, or have further ones. Default false.",
+        ),
         key("decimals", Whole(0, 9), "With random: number of decimals. Default 0."),
     ],
 )

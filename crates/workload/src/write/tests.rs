@@ -1,6 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 use proptest::sample::select;
+use toml_writer::ToTomlValue as _;
 
 /// What stands beside a workload.
 pub(crate) fn files(name: &str) -> Result<Vec<u8>, String> {
@@ -273,7 +274,8 @@ fn served() -> impl Strategy<Value = String> {
 }
 
 const VARIABLES: &str = "\n[variables]\nshop = \"nor\\\"th{\"\nport = 8080\nuser = { file = \"users.csv\", at_end = \"stop\" }\n\
-    row = { file = \"rows.jsonl\", order = \"random\", columns = [\"age\"], per = \"visit\" }\nid = { uuid = true, per = \"request\" }\n\
+    row = { file = \"rows.jsonl\", order = \"random\", columns = [\"age\"], per = \"visit\" }\n\
+    odd = { file = \"users.csv\", columns = [\"a\", \"b\"], separator = \";\", quotes = false, skip_lines = 1, ragged = true }\nid = { uuid = true, per = \"request\" }\n\
     n = { sequence = 7 }\nlost = { file = \"lost.csv\" }\nhome = { env = \"NOBODY_SETS_THIS\" }\nx = { random = \"uniform:1..6\" }\n\
     y = { random = \"lognormal:20.5,2\", decimals = 3, per = \"request\" }\n";
 

@@ -1,0 +1,124 @@
+//! CSV data sets: rows of a file as values of variables (`JMeter`'s `CSVDataSet.java`).
+
+use offered_workload::script::{AtEnd, CsvFormat, Per};
+
+use super::node::Node;
+use super::variables::Variables;
+use crate::plan::{ValueSource, Variable};
+use crate::text::{self, Text};
+
+impl Variables<'_> {
+    /// Translates a CSV data set; returns whether it defines variables. The file is examined if it can be read.
+    pub(super) fn csv_data_set(&mut self, node: &Node, per: Per) -> bool {
+        let property = |name: &str| node.element.text_of(name).trim();
+        let yes = |name: &str| property(name) == "true";
+        let path = self.resolve(property("filename")).0.to_display();
+        let file = path.rsplit(['/', '\\']).next().unwrap_or(&path);
+        let content = self.outside.read_include.filter(|_| !path.is_empty()).and_then(|read| read(&path).ok());
+        let mut format = CsvFormat { separator: self.separator(node), ..CsvFormat::default() };
+        let mut names: Vec<String> = property("variableNames").split(',').map(|name| name.trim().to_owned()).collect();
+        names.retain(|name| !name.is_empty());
+        let in_file = names.is_empty();
+        if in_file {
+            // JMeter always reads the names with quotes.
+            names = content.as_deref().map_or_else(Vec::new, |content| {
+                rows(content, CsvFormat { quotes: true, ..format }).next().unwrap_or_default()
+            });
+            for name in &mut names {
+                *name = name.trim().trim_start_matches('\u{feff}').to_owned();
+            }
+        }
+        if names.is_empty() || path.is_empty() {
+            self.note(node, format!("reads `{path}`, whose first line names the variables; define it under [variables] as {{ file = \"{path}\" }}, and use {{name.column}}"));
+            return false;
+        }
+        format.skip_lines = u64::from(in_file || yes("ignoreFirstLine"));
+        if let Some(content) = &content {
+            // Without `quotedData` a quote is a character like others.
+            format.quotes = yes("quotedData") || !content.contains('"');
+            let mut rows = rows(content, format).skip(format.skip_lines as usize);
+            format.ragged = rows.any(|row| row.len() != names.len());
+            if format.ragged {
+                self.note(node, format!("has rows with more or fewer than {} values; JMeter keeps the earlier value where one is missing, here it is empty", names.len()));
+            }
+            if content.trim_end().lines().any(str::is_empty) {
+                self.note(
+                    node,
+                    "has blank lines, for which JMeter sets the variables to <EOF>; here they are skipped".to_owned(),
+                );
+            }
+        }
+        let columns: Vec<String> = names.iter().map(|name| text::variable_name(name)).collect();
+        let feeder = self.new_name(file.rsplit_once('.').map_or(file, |(stem, _)| stem));
+        for (name, column) in names.iter().zip(&columns) {
+            self.runtime.insert(name.clone(), Text::variable(&format!("{feeder}.{column}")));
+        }
+        let at_end = self.note_sharing(node);
+        let file = self.csv_name(node, &path);
+        self.definitions.push(Variable {
+            name: feeder,
+            value: ValueSource::File { file, columns, format, at_end },
+            per,
+        });
+        true
+    }
+
+    /// The character between two values.
+    fn separator(&mut self, node: &Node) -> u8 {
+        match node.element.text_of("delimiter") {
+            "" => b',',
+            "\\t" => b'\t',
+            one if one.len() == 1 => one.as_bytes()[0],
+            other => {
+                let message = format!("uses the separator `{other}`; offered needs one character: convert the file");
+                self.note(node, message);
+                b','
+            }
+        }
+    }
+
+    /// Notes who shares the rows, and returns what happens after the last one.
+    fn note_sharing(&mut self, node: &Node) -> AtEnd {
+        let property = |name: &str| node.element.text_of(name).trim();
+        match property("shareMode") {
+            "shareMode.thread" => {
+                self.note(node, "each thread reads the file from its start; here all users share its rows".to_owned());
+            }
+            "" | "shareMode.all" if self.groups > 1 => {
+                let message = "all thread groups share its rows; here each workload starts with the first row";
+                self.note(node, message.to_owned());
+            }
+            _ => {}
+        }
+        if property("recycle") != "false" {
+            return AtEnd::Repeat;
+        }
+        if property("stopThread") != "true" {
+            self.note(node, "continues with <EOF> after the last row; here the run stops".to_owned());
+        }
+        AtEnd::Stop
+    }
+
+    /// The name that the file needs.
+    fn csv_name(&mut self, node: &Node, path: &str) -> String {
+        let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        if file.strip_suffix(".csv").is_some() {
+            return path.to_owned();
+        }
+        let stem = &path[..path.len() - file.len()];
+        let renamed = format!("{stem}{}.csv", file.rsplit_once('.').map_or(file, |(stem, _)| stem));
+        self.note(node, format!("reads `{file}`; offered needs the extension .csv: rename the file to {renamed}"));
+        renamed
+    }
+}
+
+/// The rows of a file, its first line among them.
+fn rows(content: &str, format: CsvFormat) -> impl Iterator<Item = Vec<String>> {
+    let reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(format.separator)
+        .quoting(format.quotes)
+        .from_reader(content.as_bytes());
+    reader.into_records().map_while(Result::ok).map(|row| row.iter().map(str::to_owned).collect())
+}
