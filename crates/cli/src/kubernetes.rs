@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use offered_base::Nanos;
 use offered_cluster::manifests::{
-    Error, JobSettings, Manifests, RUNS_PATH, Rendezvous, ResourceKind, WORKLOAD_PATH, Warning,
+    Error, JobSettings, Manifests, Placement, RUNS_PATH, Rendezvous, ResourceKind, Toleration, Volume, WORKLOAD_PATH,
+    Warning, annotation, label, storage_size,
 };
 use offered_experiment::is_object_store_url;
 
@@ -30,6 +31,13 @@ Examples:
     offered kubernetes shop.toml --workers 8 --rendezvous s3://bucket/run7 \\
       --credentials aws
 
+  On nodes that are reserved for load generators
+    offered kubernetes shop.toml --workers 8 --pvc runs --node-selector pool=load \\
+      --toleration dedicated=load:NoSchedule
+
+To wait for the end of a Job, whether it succeeds or fails:
+  until kubectl get job shop -o 'jsonpath={.status.conditions[*].type}' |
+    grep -qwE 'Complete|Failed'; do sleep 5; done
 With --pvc, the run is in the volume, in a directory with the name of the run:
   offered verify /runs/shop
 A run in a bucket can be read from anywhere: offered verify s3://bucket/run7
@@ -57,6 +65,15 @@ pub(crate) struct Args {
     /// Secret with the bucket's credentials, as environment variables [default: the node's role]
     #[arg(long, value_name = "NAME", requires = "rendezvous")]
     credentials: Option<String>,
+    /// Maximum time without progress of a worker's upload to the bucket, after its end
+    #[arg(long, value_name = "TIME", requires = "rendezvous", default_value = "5m")]
+    upload_timeout: Nanos,
+    /// Keep each worker's recording in a volume of this size until the Job is deleted [default: no volume]
+    #[arg(long, value_name = "SIZE", requires = "rendezvous", value_parser = storage_size)]
+    storage: Option<String>,
+    /// Storage class of these volumes [default: the cluster's]
+    #[arg(long, value_name = "NAME", requires = "storage")]
+    storage_class: Option<String>,
     /// Service account of the workers [default: the namespace's]
     #[arg(long, value_name = "NAME")]
     service_account: Option<String>,
@@ -75,12 +92,17 @@ pub(crate) struct Args {
     /// Placement of the workers
     #[arg(long, value_enum, default_value_t = Spread::Any)]
     spread: Spread,
+    #[command(flatten)]
+    placement: PlacementFlags,
     /// Maximum time that workers wait for each other
     #[arg(long, value_name = "TIME", default_value = "5m")]
     wait: Nanos,
-    /// Time limit of the Job [default: duration, --wait and 5 minutes]
+    /// Time limit of the Job [default: duration, --wait, --upload-timeout and 5 minutes]
     #[arg(long, value_name = "TIME")]
     deadline: Option<Nanos>,
+    /// Delete the Job, its pods and its logs this time after its end [default: never; with --run 1h]
+    #[arg(long, value_name = "TIME")]
+    ttl: Option<Nanos>,
     /// Secret with the workload's environment variables and client key [default: --name]
     #[arg(long, value_name = "NAME")]
     secret: Option<String>,
@@ -93,9 +115,42 @@ pub(crate) struct Args {
     /// Context of kubectl's configuration [default: the current one]
     #[arg(long, value_name = "NAME", requires = "run")]
     context: Option<String>,
-    /// Namespace [default: the context's]
-    #[arg(long, value_name = "NAME", requires = "run")]
+}
+
+/// Where the objects of a run are created, and where its pods may run.
+#[derive(clap::Args)]
+struct PlacementFlags {
+    /// Namespace of all objects [default: kubectl's]
+    #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
+    /// Label that the nodes of the workers must have; repeat for several
+    #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
+    node_selector: Vec<(String, String)>,
+    /// Taint of nodes where workers may run all the same; repeat for several
+    #[arg(long, value_name = "KEY=VALUE:EFFECT")]
+    toleration: Vec<Toleration>,
+    /// Secret with the credentials of the image registry; repeat for several
+    #[arg(long, value_name = "NAME")]
+    pull_secret: Vec<String>,
+    /// Label of all objects; repeat for several
+    #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
+    label: Vec<(String, String)>,
+    /// Annotation of all objects; repeat for several
+    #[arg(long, value_name = "KEY=VALUE", value_parser = annotation)]
+    annotation: Vec<(String, String)>,
+}
+
+impl PlacementFlags {
+    fn placement(&self) -> Placement {
+        Placement {
+            namespace: self.namespace.clone(),
+            labels: self.label.clone(),
+            annotations: self.annotation.clone(),
+            node_selector: self.node_selector.clone(),
+            tolerations: self.toleration.clone(),
+            pull_secrets: self.pull_secret.clone(),
+        }
+    }
 }
 
 /// Placement of the workers.
@@ -113,18 +168,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Err(Failure::input("stdin is not supported: give a workload file, next to the files that it names"));
     }
     input_file::refuse(&args.workload, &[input_file::Kind::Workload])?;
-    let rendezvous = match (&args.pvc, &args.rendezvous) {
-        (Some(claim), _) => Rendezvous::Claim(claim.clone()),
-        (None, Some(url)) if is_object_store_url(url) => {
-            Rendezvous::ObjectStore { credentials: args.credentials.clone() }
-        }
-        (None, other) => {
-            let other = other.as_deref().unwrap_or(Path::new("")).display();
-            return Err(Failure::input(format!(
-                "--rendezvous {other}: pods cannot reach a directory of this machine; give a bucket URL (s3://bucket/run7) or --pvc NAME"
-            )));
-        }
-    };
+    let rendezvous = rendezvous(args)?;
     let plain = args.name.clone().unwrap_or_else(|| JobSettings::name_from(&args.workload));
     // Runs with the same workload need different directories in the claim.
     let name = if args.run && args.name.is_none() { format!("{plain}-{}", stamp()) } else { plain.clone() };
@@ -141,12 +185,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         cpus: args.cpus,
         memory_mib: args.memory,
         one_per_node: args.spread == Spread::Host,
+        placement: args.placement.placement(),
+        ttl: args.ttl,
         wait: args.wait,
         deadline: args.deadline,
     };
     let manifests = settings.manifests(&args.workload).map_err(refusal)?;
     manifests.warnings.iter().for_each(|doubt| status!("warning: {}", warning_text(doubt)));
-    if let Some(wanted) = wanted(&manifests, &settings.secret) {
+    if let Some(wanted) = wanted(&manifests, &settings.secret, args.placement.namespace.as_deref()) {
         status!("note: {wanted}");
     }
     match &args.output {
@@ -154,6 +200,24 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         None => {
             out!(no newline: "{manifests}");
             Ok(Exit::Done)
+        }
+    }
+}
+
+/// Where the workers synchronise.
+fn rendezvous(args: &Args) -> Result<Rendezvous, Failure> {
+    match (&args.pvc, &args.rendezvous) {
+        (Some(claim), _) => Ok(Rendezvous::Claim(claim.clone())),
+        (None, Some(url)) if is_object_store_url(url) => Ok(Rendezvous::ObjectStore {
+            credentials: args.credentials.clone(),
+            volume: args.storage.clone().map(|size| Volume { size, class: args.storage_class.clone() }),
+            upload_timeout: args.upload_timeout,
+        }),
+        (None, other) => {
+            let other = other.as_deref().unwrap_or(Path::new("")).display();
+            Err(Failure::input(format!(
+                "--rendezvous {other}: pods cannot reach a directory of this machine; give a bucket URL (s3://bucket/run7) or --pvc NAME"
+            )))
         }
     }
 }
@@ -167,8 +231,9 @@ fn run_in_cluster(args: &Args, settings: &JobSettings, manifests: &Manifests, ou
         wait: settings.wait,
         url: args.rendezvous.as_deref(),
         out,
+        has_volumes: args.storage.is_some(),
         context: args.context.as_deref(),
-        namespace: args.namespace.as_deref(),
+        namespace: args.placement.namespace.as_deref(),
     })
 }
 
@@ -188,12 +253,12 @@ fn stamp() -> String {
 
 /// The command line of a worker; its index is in the environment.
 fn worker(args: &Args, name: &str) -> Vec<String> {
-    let rendezvous =
-        args.rendezvous.as_ref().map_or_else(|| format!("{RUNS_PATH}/{name}"), |url| url.display().to_string());
-    let (workers, wait) = (args.workers.to_string(), args.wait.to_string());
-    ["run", WORKLOAD_PATH, "--rendezvous", &rendezvous, "--workers", &workers, "--wait", &wait]
-        .map(str::to_owned)
-        .to_vec()
+    let (workers, wait, timeout) = (args.workers.to_string(), args.wait.to_string(), args.upload_timeout.to_string());
+    let claim = || (format!("{RUNS_PATH}/{name}"), Vec::new());
+    let bucket = |url: &PathBuf| (url.display().to_string(), vec!["--upload-timeout", &timeout]);
+    let (rendezvous, more) = args.rendezvous.as_ref().map_or_else(claim, bucket);
+    let args = ["run", WORKLOAD_PATH, "--rendezvous", &rendezvous, "--workers", &workers, "--wait", &wait];
+    args.into_iter().chain(more).map(str::to_owned).collect()
 }
 
 /// The error, prefixed with the flag that caused it.
@@ -205,6 +270,9 @@ fn refusal(error: Error) -> Failure {
         Error::InvalidName { kind: ResourceKind::Claim, .. } => "--pvc: ",
         Error::InvalidName { kind: ResourceKind::Credentials, .. } => "--credentials: ",
         Error::InvalidName { kind: ResourceKind::ServiceAccount, .. } => "--service-account: ",
+        Error::InvalidName { kind: ResourceKind::Namespace, .. } => "--namespace: ",
+        Error::InvalidName { kind: ResourceKind::PullSecret, .. } => "--pull-secret: ",
+        Error::InvalidName { kind: ResourceKind::StorageClass, .. } => "--storage-class: ",
         Error::TooManyWorkers { .. } => "--workers: ",
         Error::NoDeadline | Error::DeadlineTooShort { .. } => "--deadline: ",
         _ => "",
@@ -225,11 +293,15 @@ fn warning_text(warning: &Warning) -> String {
 }
 
 /// The command that creates the Secret; `None` if the workload needs none.
-fn wanted(manifests: &Manifests, secret: &str) -> Option<String> {
+fn wanted(manifests: &Manifests, secret: &str, namespace: Option<&str>) -> Option<String> {
     let literals = manifests.environment.iter().map(|name| format!("--from-literal={name}=..."));
     let file = manifests.key.as_ref().map(|(key, file)| format!("--from-file={key}={file}"));
     let wanted: Vec<String> = literals.chain(file).collect();
+    let namespace = namespace.map_or_else(String::new, |namespace| format!(" --namespace {namespace}"));
     (!wanted.is_empty()).then(|| {
-        format!("the workload needs the Secret {secret}: kubectl create secret generic {secret} {}", wanted.join(" "))
+        format!(
+            "the workload needs the Secret {secret}: kubectl create secret generic {secret}{namespace} {}",
+            wanted.join(" ")
+        )
     })
 }

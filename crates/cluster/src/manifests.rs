@@ -8,15 +8,20 @@
 //! All nodes must be able to mount the claim (`ReadWriteMany`), unless all workers run on one node. `podFailurePolicy` and
 //! `backoffLimitPerIndex` need Kubernetes 1.29 or later.
 
+mod error;
+mod names;
 mod workload_files;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use offered_base::Nanos;
 use offered_workload::{Address, Workload};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+pub use error::{Error, ResourceKind};
+pub use names::{Toleration, annotation, label, storage_size};
+use names::{is_label, is_subdomain};
 pub use workload_files::WorkloadFiles;
 
 /// The maximum size of a `ConfigMap` over all its files, in bytes (`MaxSecretSize` of the API).
@@ -28,9 +33,12 @@ pub const MAX_APPLY_BYTES: usize = 200 << 10;
 pub const MAX_WORKERS: u32 = 100_000;
 /// How often a killed worker is restarted. A restarted worker continues its share from that moment.
 const RESTARTS: u32 = 2;
+/// The exit codes of `run` after which a restart would end the same way, or would be too late: the worker has ended, and has recorded what
+/// it sent.
+const FINAL_EXIT_CODES: [u8; 5] = [1, 2, 3, 4, 99];
 /// Part of the deadline for scheduling pods, pulling the image and judging the recording.
 const STARTUP_AND_VERDICT: Nanos = Nanos::from_secs(300);
-/// Grace period after SIGTERM for writing the recording, in addition to the response timeout.
+/// Grace period after SIGTERM for writing the recording, in addition to the timeouts of a response and of the upload.
 const WRITE_GRACE: Nanos = Nanos::from_secs(15);
 /// The deadline of the pod that reads a run, in case nobody deletes it.
 const READER_DEADLINE: Nanos = Nanos::from_secs(3600);
@@ -57,7 +65,38 @@ pub enum Rendezvous {
         /// The Secret with the credentials and settings of the store, as environment variables of a worker. `None` where the node or the
         /// service account has a role that grants access.
         credentials: Option<String>,
+        /// Where a worker stores its recording before it is uploaded. `None` means the disk of its node (`emptyDir`), which loses what
+        /// the store did not take when the worker exits.
+        volume: Option<Volume>,
+        /// How long a worker whose recording is complete tries to upload the rest.
+        upload_timeout: Nanos,
     },
+}
+
+/// A volume of its own for each worker, which exists until the Job is deleted (a generic ephemeral volume).
+#[derive(Clone, Debug)]
+pub struct Volume {
+    /// Its size, a quantity of Kubernetes such as `10Gi`; see [`storage_size`].
+    pub size: String,
+    /// Its storage class. `None` means that of the cluster.
+    pub class: Option<String>,
+}
+
+/// Where the objects of a run are created, what they are called beside their name, and where their pods may run.
+#[derive(Clone, Debug, Default)]
+pub struct Placement {
+    /// The namespace. `None` means that of the client.
+    pub namespace: Option<String>,
+    /// Labels of all objects, in addition to our own; see [`label`].
+    pub labels: Vec<(String, String)>,
+    /// Annotations of all objects; see [`annotation`].
+    pub annotations: Vec<(String, String)>,
+    /// Labels that the node of a worker must have.
+    pub node_selector: Vec<(String, String)>,
+    /// Taints of nodes that do not keep a worker away.
+    pub tolerations: Vec<Toleration>,
+    /// Secrets with the credentials of the image registry.
+    pub pull_secrets: Vec<String>,
 }
 
 /// How a run is started on Kubernetes.
@@ -83,9 +122,14 @@ pub struct JobSettings {
     pub memory_mib: u32,
     /// Whether every worker needs a node of its own.
     pub one_per_node: bool,
+    /// Namespace, labels, nodes.
+    pub placement: Placement,
+    /// How long the Job and its pods exist after its end. `None`: until they are deleted.
+    pub ttl: Option<Nanos>,
     /// How long the workers wait for each other.
     pub wait: Nanos,
-    /// The deadline of the Job, counted from its creation. `None`: the duration of the workload, `wait`, and five minutes.
+    /// The deadline of the Job, counted from its creation. `None`: the duration of the workload, `wait`, the timeout of an upload, and five
+    /// minutes.
     pub deadline: Option<Nanos>,
     /// The Secret with the values of environment variables and the key of a client certificate.
     pub secret: String,
@@ -129,119 +173,6 @@ pub enum Warning {
     },
 }
 
-offered_base::named! {
-    /// The kinds of names in [`JobSettings`].
-    pub enum ResourceKind {
-        /// The Job and the `ConfigMap`.
-        Job = "a Job",
-        /// The claim where workers synchronise.
-        Claim = "a PersistentVolumeClaim",
-        /// The Secret with values of the workload.
-        Secret = "a Secret",
-        /// The Secret with credentials of an object store.
-        Credentials = "a Secret with credentials",
-        /// The service account of the workers.
-        ServiceAccount = "a ServiceAccount",
-        /// The container image.
-        Image = "an image",
-    }
-}
-
-/// Why manifests cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A name breaks the naming rules of Kubernetes.
-    #[error("`{name}` is not a valid name for {kind}: use {rule}")]
-    InvalidName {
-        /// The name.
-        name: String,
-        /// What it names.
-        kind: ResourceKind,
-        /// The naming rule.
-        rule: String,
-    },
-    /// A number is 0.
-    #[error("{what} must be at least 1")]
-    Zero {
-        /// What the number counts.
-        what: &'static str,
-    },
-    /// There are more workers than a Job can have.
-    #[error("{workers} workers are too many: an Indexed Job has at most {MAX_WORKERS}")]
-    TooManyWorkers {
-        /// The number of workers.
-        workers: u32,
-    },
-    /// The workload has no seed, so that every worker would draw its own.
-    #[error("{}: a run of many workers needs a seed; add the line seed = 42", workload.display())]
-    NoSeed {
-        /// The file.
-        workload: PathBuf,
-    },
-    /// The workload has no target.
-    #[error("{}: the workload has no [target], so there is nothing to run", workload.display())]
-    NoTarget {
-        /// The file.
-        workload: PathBuf,
-    },
-    /// The workload contains a secret, which does not belong into a `ConfigMap`.
-    #[error(
-        "{}: the workload contains a password, token or key, and a ConfigMap is not secret; use a variable instead, token = {{ env = \
-         \"TOKEN\" }}, whose value comes from a Secret",
-        workload.display()
-    )]
-    SecretInWorkload {
-        /// The file.
-        workload: PathBuf,
-    },
-    /// The workload ends after a number of requests, so its duration is unknown.
-    #[error("the workload ends after a number of requests, so its duration is unknown: set a deadline for the Job")]
-    NoDeadline,
-    /// The Job would end before the run.
-    #[error("the deadline of {deadline} is shorter than the run itself, {duration}")]
-    DeadlineTooShort {
-        /// The deadline.
-        deadline: Nanos,
-        /// The duration of the workload.
-        duration: Nanos,
-    },
-    /// A file is outside the directory of the workload.
-    #[error("the workload names {file}, which is outside its own directory; move the file into that directory")]
-    FileOutside {
-        /// The path in the workload.
-        file: String,
-    },
-    /// A file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The files are larger than a `ConfigMap` can be.
-    #[error("{}", too_large(files))]
-    TooLarge {
-        /// All files with their bytes, the largest first.
-        files: Vec<(String, usize)>,
-    },
-    /// The workload is invalid.
-    #[error(transparent)]
-    Workload(#[from] offered_workload::Mistake),
-}
-
-fn too_large(files: &[(String, usize)]) -> String {
-    const SHOWN: usize = 5;
-    let shown: Vec<String> = files.iter().take(SHOWN).map(|(name, bytes)| format!("{name} {bytes}")).collect();
-    let more = if files.len() > SHOWN { format!(", {} more", files.len() - SHOWN) } else { String::new() };
-    let all: usize = files.iter().map(|(_, bytes)| bytes).sum();
-    format!(
-        "the workload and its files have {all} bytes ({}{more}), but a ConfigMap holds at most {MAX_BYTES}; compress data files \
-         (.csv.gz), or put the files into the image",
-        shown.join(", ")
-    )
-}
-
 impl JobSettings {
     /// A name made from the file name of a workload: `shop` for `load/Shop.toml`. Empty if the file name has no letter or digit.
     pub fn name_from(workload: &Path) -> String {
@@ -259,7 +190,7 @@ impl JobSettings {
         let files = WorkloadFiles::read(path)?;
         let target = files.workload.target().ok_or_else(|| Error::NoTarget { workload: path.to_owned() })?;
         let deadline = self.deadline_for(&files.workload)?;
-        let grace = target.response_timeout() + WRITE_GRACE;
+        let grace = target.response_timeout() + WRITE_GRACE + self.upload_timeout();
         let job = self.job(&files, whole_seconds(deadline), whole_seconds(grace));
         let mut warnings = Vec::new();
         let url = target.url();
@@ -294,11 +225,6 @@ impl JobSettings {
         }
         // The host name of a pod is the name of the Job with the index, `shop-7`, and is a DNS label.
         let max_length = 63 - 1 - (self.workers - 1).to_string().len();
-        let is_label = |name: &str| {
-            let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
-            let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            ends(name.chars().next()) && ends(name.chars().last()) && name.chars().all(inner)
-        };
         let invalid = |name: &str, kind, rule: String| Err(Error::InvalidName { name: name.to_owned(), kind, rule });
         if !is_label(&self.name) || self.name.len() > max_length {
             let rule = format!(
@@ -306,18 +232,27 @@ impl JobSettings {
             );
             return invalid(&self.name, ResourceKind::Job, rule);
         }
-        let (claim, credentials) = match &self.rendezvous {
-            Rendezvous::Claim(claim) => (Some(claim), None),
-            Rendezvous::ObjectStore { credentials } => (None, credentials.as_ref()),
+        let (claim, credentials, class) = match &self.rendezvous {
+            Rendezvous::Claim(claim) => (Some(claim), None, None),
+            Rendezvous::ObjectStore { credentials, volume, .. } => {
+                (None, credentials.as_ref(), volume.as_ref().and_then(|volume| volume.class.as_ref()))
+            }
         };
+        if let Some(namespace) = self.placement.namespace.as_ref().filter(|name| !is_label(name) || name.len() > 63) {
+            let rule = "lower-case letters and digits, with - between them, at most 63 characters (DNS-1123)";
+            return invalid(namespace, ResourceKind::Namespace, rule.to_owned());
+        }
         let named = [
             (claim, ResourceKind::Claim),
             (Some(&self.secret), ResourceKind::Secret),
             (credentials, ResourceKind::Credentials),
             (self.service_account.as_ref(), ResourceKind::ServiceAccount),
+            (class, ResourceKind::StorageClass),
         ];
-        for (name, kind) in named.into_iter().filter_map(|(name, kind)| Some((name?, kind))) {
-            if !name.split('.').all(is_label) || name.len() > 253 {
+        let named = named.into_iter().filter_map(|(name, kind)| Some((name?, kind)));
+        let pull_secrets = self.placement.pull_secrets.iter().map(|name| (name, ResourceKind::PullSecret));
+        for (name, kind) in named.chain(pull_secrets) {
+            if !is_subdomain(name) {
                 let rule =
                     "lower-case letters and digits, with - and . between them, at most 253 characters (DNS-1123)"
                         .to_owned();
@@ -340,20 +275,50 @@ impl JobSettings {
                 Err(Error::DeadlineTooShort { deadline, duration })
             }
             (Some(deadline), _) => Ok(deadline),
-            (None, Some(duration)) => Ok(self.wait + duration + STARTUP_AND_VERDICT),
+            (None, Some(duration)) => Ok(self.wait + duration + self.upload_timeout() + STARTUP_AND_VERDICT),
             (None, None) => Err(Error::NoDeadline),
         }
     }
 
-    fn labels(&self) -> Value {
+    /// How long a worker tries to upload the rest of its recording; zero with a claim.
+    fn upload_timeout(&self) -> Nanos {
+        match self.rendezvous {
+            Rendezvous::Claim(_) => Nanos::ZERO,
+            Rendezvous::ObjectStore { upload_timeout, .. } => upload_timeout,
+        }
+    }
+
+    /// The labels by which the pods of this run are selected.
+    fn own_labels(&self) -> Value {
         json!({ "app.kubernetes.io/name": "offered", "app.kubernetes.io/instance": self.name })
+    }
+
+    /// The metadata of an object or of a template, without a name.
+    fn metadata(&self) -> Value {
+        let mut labels = self.own_labels();
+        labels.as_object_mut().expect("labels are an object").extend(map(&self.placement.labels));
+        let mut metadata = json!({ "labels": labels });
+        if !self.placement.annotations.is_empty() {
+            metadata["annotations"] = map(&self.placement.annotations).into();
+        }
+        metadata
+    }
+
+    /// The metadata of an object of the run.
+    fn named_metadata(&self) -> Value {
+        let mut metadata = self.metadata();
+        metadata["name"] = self.name.as_str().into();
+        if let Some(namespace) = &self.placement.namespace {
+            metadata["namespace"] = namespace.as_str().into();
+        }
+        metadata
     }
 
     fn config(&self, files: &WorkloadFiles) -> Value {
         let mut config = json!({
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": { "name": self.name, "labels": self.labels() },
+            "metadata": self.named_metadata(),
             "data": files.texts(),
         });
         let binaries = files.binaries();
@@ -364,10 +329,10 @@ impl JobSettings {
     }
 
     fn job(&self, files: &WorkloadFiles, deadline_s: u64, grace_s: u64) -> Value {
-        json!({
+        let mut job = json!({
             "apiVersion": "batch/v1",
             "kind": "Job",
-            "metadata": { "name": self.name, "labels": self.labels() },
+            "metadata": self.named_metadata(),
             "spec": {
                 "completionMode": "Indexed",
                 "completions": self.workers,
@@ -376,30 +341,33 @@ impl JobSettings {
                 "backoffLimitPerIndex": RESTARTS,
                 "podReplacementPolicy": "Failed",
                 "podFailurePolicy": { "rules": [
-                    // These exit codes are final: a restart would end the same way.
                     {
                         "action": "FailIndex",
-                        "onExitCodes": { "containerName": "offered", "operator": "In", "values": [1, 2, 3, 99] },
+                        "onExitCodes": { "containerName": "offered", "operator": "In", "values": FINAL_EXIT_CODES },
                     },
                     // The node was drained or reclaimed: not a failure of the worker.
                     { "action": "Ignore", "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }] },
                 ] },
                 "template": {
-                    "metadata": { "labels": self.labels() },
+                    "metadata": self.metadata(),
                     "spec": self.pod(files, grace_s),
                 },
             },
-        })
+        });
+        if let Some(ttl) = self.ttl {
+            job["spec"]["ttlSecondsAfterFinished"] = whole_seconds(ttl).into();
+        }
+        job
     }
 
     /// The pod that reads a run. It waits until a program is executed in it.
     fn reader(&self) -> Option<Value> {
         let Rendezvous::Claim(claim) = &self.rendezvous else { return None };
         let resources = json!({ "cpu": "100m", "memory": format!("{READER_MIB}Mi") });
-        Some(json!({
+        let mut reader = json!({
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": { "labels": self.labels() },
+            "metadata": self.metadata(),
             "spec": {
                 "restartPolicy": "Never",
                 "activeDeadlineSeconds": whole_seconds(READER_DEADLINE),
@@ -417,7 +385,23 @@ impl JobSettings {
                 }],
                 "volumes": [{ "name": "runs", "persistentVolumeClaim": { "claimName": claim } }],
             },
-        }))
+        });
+        self.place(&mut reader["spec"]);
+        Some(reader)
+    }
+
+    /// Adds to a pod where it may run, and how its image is pulled.
+    fn place(&self, pod: &mut Value) {
+        let Placement { node_selector, tolerations, pull_secrets, .. } = &self.placement;
+        if !node_selector.is_empty() {
+            pod["nodeSelector"] = map(node_selector).into();
+        }
+        if !tolerations.is_empty() {
+            pod["tolerations"] = tolerations.iter().map(Toleration::to_json).collect();
+        }
+        if !pull_secrets.is_empty() {
+            pod["imagePullSecrets"] = pull_secrets.iter().map(|name| json!({ "name": name })).collect();
+        }
     }
 
     fn pod(&self, files: &WorkloadFiles, grace_s: u64) -> Value {
@@ -433,14 +417,14 @@ impl JobSettings {
         // The file system of the image is read-only.
         let (volume_name, path, mut volume) = match &self.rendezvous {
             Rendezvous::Claim(claim) => ("runs", RUNS_PATH, json!({ "persistentVolumeClaim": { "claimName": claim } })),
-            Rendezvous::ObjectStore { .. } => ("temporary", TEMPORARY_PATH, json!({ "emptyDir": {} })),
+            Rendezvous::ObjectStore { volume, .. } => ("temporary", TEMPORARY_PATH, self.temporary(volume.as_ref())),
         };
         worker["volumeMounts"] = json!([
             { "name": "workload", "mountPath": "/workload", "readOnly": true },
             { "name": volume_name, "mountPath": path },
         ]);
         volume["name"] = volume_name.into();
-        if let Rendezvous::ObjectStore { credentials: Some(secret) } = &self.rendezvous {
+        if let Rendezvous::ObjectStore { credentials: Some(secret), .. } = &self.rendezvous {
             worker["envFrom"] = json!([{ "secretRef": { "name": secret } }]);
         }
         if !files.environment.is_empty() {
@@ -473,13 +457,32 @@ impl JobSettings {
             pod["serviceAccountName"] = account.as_str().into();
         }
         if self.one_per_node {
-            let selector = json!({ "matchLabels": self.labels() });
+            let selector = json!({ "matchLabels": self.own_labels() });
             pod["affinity"] = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [
                 { "topologyKey": "kubernetes.io/hostname", "labelSelector": selector },
             ] } });
         }
+        self.place(&mut pod);
         pod
     }
+
+    /// The volume for a recording before it is uploaded.
+    fn temporary(&self, volume: Option<&Volume>) -> Value {
+        let Some(Volume { size, class }) = volume else { return json!({ "emptyDir": {} }) };
+        let mut claim = json!({
+            "metadata": { "labels": self.own_labels() },
+            "spec": { "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": size } } },
+        });
+        if let Some(class) = class {
+            claim["spec"]["storageClassName"] = class.as_str().into();
+        }
+        json!({ "ephemeral": { "volumeClaimTemplate": claim } })
+    }
+}
+
+/// Keys and values as an object.
+fn map(pairs: &[(String, String)]) -> Map<String, Value> {
+    pairs.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect()
 }
 
 /// The user of a pod, who also owns the files that it writes.

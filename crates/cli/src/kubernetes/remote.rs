@@ -1,6 +1,6 @@
 //! `offered kubernetes --run`: creates the Job, follows it, fetches and verifies the run, and cleans up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,6 +32,8 @@ const READER_TIMEOUT: Nanos = Nanos::from_secs(120);
 const PROGRAM: &str = "/proc/1/exe";
 /// Exit codes of a worker that sent nothing and printed an error.
 const NOTHING_SENT: [i32; 2] = [1, 2];
+/// Exit code of a worker whose recording the store did not take completely.
+const WRITE_LOSS: i32 = 4;
 /// Number of lines of a worker's log to search for its error.
 const LOG_LINES: u32 = 5;
 
@@ -43,6 +45,8 @@ pub(super) struct RemoteRun<'a> {
     pub(super) workers: u32,
     /// The bucket URL of the run; `None` with a claim.
     pub(super) url: Option<&'a Path>,
+    /// Whether each worker has a volume that exists until the Job is deleted.
+    pub(super) has_volumes: bool,
     /// Maximum start time of a worker.
     pub(super) wait: Nanos,
     /// The local run directory.
@@ -62,7 +66,7 @@ pub(super) fn run(task: &RemoteRun<'_>) -> Result<Exit, Failure> {
     }
     // Find out now, not after the run, whether the bucket can be read.
     if let Some(url) = task.url
-        && run_exists(url)?
+        && run_exists(url, object_store::store_fails)?
     {
         let url = url.display();
         return Err(Failure::input(format!("{url} already holds a run; give each run a new --rendezvous URL")));
@@ -73,11 +77,20 @@ pub(super) fn run(task: &RemoteRun<'_>) -> Result<Exit, Failure> {
     let mut cluster_run = cluster.create_run(&task.manifests.config, &task.manifests.job).map_err(failure)?;
     status!("created job {} in namespace {}", task.name, cluster.namespace());
     let clock = Clock::start();
-    let mut follower =
-        Follower { task, clock: &clock, printed: BTreeMap::new(), last_note: None, first_error: None, ran: false };
+    let mut follower = Follower {
+        task,
+        clock: &clock,
+        printed: BTreeMap::new(),
+        last_note: None,
+        first_error: None,
+        ran: false,
+        incomplete: BTreeSet::new(),
+    };
     let fetched = follower.follow(&cluster_run, &stop, &abort).and_then(|()| follower.fetch(&mut cluster_run, &abort));
-    // Clean up after success and failure.
-    if let Err(why) = cluster_run.delete() {
+    if let Some(what_to_do) = follower.incomplete_uploads() {
+        status!("warning: {what_to_do}");
+        cluster_run.keep();
+    } else if let Err(why) = cluster_run.delete() {
         status!("warning: {why}: delete the rest with `kubectl delete job {}`", task.name);
     }
     fetched?;
@@ -96,6 +109,8 @@ struct Follower<'a> {
     first_error: Option<String>,
     /// Whether a worker may have sent something.
     ran: bool,
+    /// Workers whose recording the store did not take completely.
+    incomplete: BTreeSet<u32>,
 }
 
 impl Follower<'_> {
@@ -144,6 +159,9 @@ impl Follower<'_> {
         let mut news: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for worker in &status.workers {
             self.ran |= matches!(worker.state, PodState::Running { .. });
+            if matches!(worker.state, PodState::Ended { code: Some(WRITE_LOSS), .. }) {
+                self.incomplete.insert(worker.index + 1);
+            }
             let is = state(worker);
             if self.printed.get(&worker.index) == Some(&is) {
                 continue;
@@ -207,6 +225,22 @@ impl Follower<'_> {
         Ok(())
     }
 
+    /// What is missing in the store, and how to upload it; `None` if nothing is known to be missing. Without volumes, the rest is gone with
+    /// the pods, so nothing is left to upload.
+    fn incomplete_uploads(&self) -> Option<String> {
+        let RemoteRun { name, workers, has_volumes, .. } = *self.task;
+        if self.incomplete.is_empty() || !has_volumes {
+            return None;
+        }
+        let numbers: Vec<u32> = self.incomplete.iter().copied().collect();
+        Some(format!(
+            "the bucket did not take all data of {}; the rest is in the volumes of the Job {name}, which is kept until the time \
+             of --ttl (1h): `kubectl logs -l app.kubernetes.io/instance={name} --tail=3` prints the `offered push` command of \
+             each worker, for a pod as in examples/cluster/push.yaml; then `kubectl delete job {name}`",
+            named(&numbers, workers)
+        ))
+    }
+
     /// Copies the run to this machine.
     fn fetch(&mut self, cluster_run: &mut ClusterRun<'_>, abort: &Arc<AtomicBool>) -> Result<(), Failure> {
         let (task, folder) = (self.task, format!("{RUNS_PATH}/{}", self.task.name));
@@ -254,9 +288,10 @@ impl Follower<'_> {
 
 /// Copies the run from a bucket to this machine.
 fn fetch_from(url: &Path, out: &Path) -> Result<(), Failure> {
-    let fetched = fetch_run(url, out, &mut |CopyProgress { objects, bytes, .. }| {
+    let on_copy = &mut |CopyProgress { objects, bytes, .. }: CopyProgress| {
         status!("fetching: {objects} objects, {} MB", bytes.div_ceil(1_000_000));
-    });
+    };
+    let fetched = fetch_run(url, out, on_copy, object_store::store_fails);
     fetched.map_err(|error| Failure::stopped(format!("{error}; the run is in {}", url.display())))?;
     status!("fetched to {}", out.display());
     Ok(())
@@ -295,6 +330,7 @@ fn state(worker: &WorkerStatus) -> String {
         PodState::Running { node } => format!("running on {node}{again}"),
         PodState::Ended { code: Some(0), .. } => "done".to_owned(),
         PodState::Ended { code: Some(3), .. } => "done; its part of the run is invalid".to_owned(),
+        PodState::Ended { code: Some(WRITE_LOSS), .. } => "done; the store did not take all of its data".to_owned(),
         PodState::Ended { code: Some(99), .. } => "done; a threshold failed in its part".to_owned(),
         PodState::Ended { code: Some(code), reason: why } => format!("ended with {code} ({why})"),
         PodState::Ended { code: None, reason: why } => format!("ended without running: {why}"),

@@ -26,14 +26,16 @@ pub struct ClusterRun<'c> {
 impl Cluster {
     /// Creates a `ConfigMap` and the Job of the same name.
     ///
-    /// The Job owns the `ConfigMap`: deleting the Job deletes both. The cluster deletes both itself an hour after the Job has ended.
+    /// The Job owns the `ConfigMap`: deleting the Job deletes both. The cluster deletes both itself an hour after the Job has ended, or when
+    /// the Job says (`ttlSecondsAfterFinished`).
     ///
     /// # Errors
     /// One of them exists already, or the API refuses it; then nothing is left behind.
     pub fn create_run(&self, config: &Value, job: &Value) -> Result<ClusterRun<'_>, Error> {
         let name = job["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let mut job = job.clone();
-        job["spec"]["ttlSecondsAfterFinished"] = TTL_SECONDS.into();
+        let spec = job["spec"].as_object_mut().expect("a Job has a spec");
+        spec.entry("ttlSecondsAfterFinished").or_insert_with(|| TTL_SECONDS.into());
         self.create::<ConfigMap>("ConfigMap", config)?;
         // From here on dropping the value deletes the run, whatever fails.
         let mut run = ClusterRun { cluster: self, name, has_reader: false, exists: true };
@@ -130,6 +132,11 @@ impl ClusterRun<'_> {
         let job = self.cluster.delete::<Job>(&self.name, &DeleteParams::background());
         let config = self.cluster.delete::<ConfigMap>(&self.name, &DeleteParams::default());
         reader.and(job).and(config)
+    }
+
+    /// Leaves the Job, its pods and their volumes in the cluster, until somebody or the cluster deletes them.
+    pub fn keep(mut self) {
+        self.exists = false;
     }
 
     /// Selects the pods of the Job.

@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::PathBuf;
 
 use super::*;
 
@@ -28,10 +29,18 @@ fn settings() -> JobSettings {
         cpus: 2,
         memory_mib: 512,
         one_per_node: true,
+        placement: Placement::default(),
+        ttl: None,
         wait: Nanos::from_secs(300),
         deadline: None,
         secret: "shop".to_owned(),
     }
+}
+
+/// A bucket as rendezvous.
+fn store(credentials: Option<&str>, volume: Option<Volume>) -> Rendezvous {
+    let credentials = credentials.map(str::to_owned);
+    Rendezvous::ObjectStore { credentials, volume, upload_timeout: Nanos::from_secs(300) }
 }
 
 /// A directory with the workload and its files.
@@ -151,6 +160,80 @@ fn files_too_large_for_a_config_map_are_listed_with_their_sizes() {
 }
 
 #[test]
+fn every_exit_code_of_a_worker_that_ended_is_final() {
+    let (_folder, path) = folder(WORKLOAD);
+    let job = settings().manifests(&path).unwrap().job;
+    let rules = &job["spec"]["podFailurePolicy"]["rules"];
+    assert_eq!(rules[0]["onExitCodes"]["values"], json!([1, 2, 3, 4, 99]), "4: recorded, but not all of it uploaded");
+}
+
+#[test]
+fn a_worker_has_time_to_upload_the_rest() {
+    let (_folder, path) = folder(WORKLOAD);
+    let of = |settings: JobSettings| {
+        let job = settings.manifests(&path).unwrap().job;
+        let grace = &job["spec"]["template"]["spec"]["terminationGracePeriodSeconds"];
+        (job["spec"]["activeDeadlineSeconds"].as_u64().unwrap(), grace.as_u64().unwrap())
+    };
+    let (deadline, grace) = of(settings());
+    let in_store = of(JobSettings { rendezvous: store(None, None), ..settings() });
+    assert_eq!(in_store, (deadline + 300, grace + 300));
+}
+
+#[test]
+fn a_volume_of_a_worker_outlives_the_worker() {
+    let (_folder, path) = folder(WORKLOAD);
+    let volume = Volume { size: "10Gi".to_owned(), class: Some("fast".to_owned()) };
+    let job = JobSettings { rendezvous: store(None, Some(volume)), ..settings() }.manifests(&path).unwrap().job;
+    let volume = &job["spec"]["template"]["spec"]["volumes"][1];
+    let claim = &volume["ephemeral"]["volumeClaimTemplate"]["spec"];
+    assert_eq!(claim["resources"]["requests"]["storage"], "10Gi");
+    assert_eq!((&claim["storageClassName"], &claim["accessModes"]), (&json!("fast"), &json!(["ReadWriteOnce"])));
+}
+
+#[test]
+fn placement_is_in_every_object() {
+    let (_folder, path) = folder(WORKLOAD);
+    let pair = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
+    let placement = Placement {
+        namespace: Some("load".to_owned()),
+        labels: pair("team", "checkout"),
+        annotations: pair("example.com/note", "any text"),
+        node_selector: pair("pool", "load"),
+        tolerations: vec!["dedicated=load:NoSchedule".parse().unwrap()],
+        pull_secrets: vec!["registry".to_owned()],
+    };
+    let settings = JobSettings { placement, ttl: Some(Nanos::from_secs(3600)), ..settings() };
+    let Manifests { config, job, reader, .. } = settings.manifests(&path).unwrap();
+    let (template, reader) = (&job["spec"]["template"], reader.unwrap());
+    for object in [&config, &job, template, &reader] {
+        let metadata = &object["metadata"];
+        assert_eq!(
+            (&metadata["labels"]["team"], &metadata["annotations"]["example.com/note"]),
+            (&json!("checkout"), &json!("any text"))
+        );
+        assert_eq!(metadata["labels"]["app.kubernetes.io/instance"], "shop");
+    }
+    for object in [&config, &job] {
+        assert_eq!(object["metadata"]["namespace"], "load");
+    }
+    for pod in [&template["spec"], &reader["spec"]] {
+        assert_eq!(pod["nodeSelector"], json!({ "pool": "load" }));
+        assert_eq!(pod["tolerations"][0]["key"], "dedicated");
+        assert_eq!(pod["imagePullSecrets"], json!([{ "name": "registry" }]));
+    }
+    assert_eq!(job["spec"]["ttlSecondsAfterFinished"], 3600);
+    let selector =
+        &template["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0];
+    assert_eq!(selector["labelSelector"]["matchLabels"].as_object().unwrap().len(), 2, "only our own");
+    let invalid = Placement { namespace: Some("a.b".to_owned()), ..Placement::default() };
+    assert!(
+        refused(WORKLOAD, &JobSettings { placement: invalid, ..self::settings() })
+            .contains("`a.b` is not a valid name for a namespace")
+    );
+}
+
+#[test]
 fn different_paths_have_different_keys() {
     let paths = ["a/b", "a_b", "a_2f_b", "a__b", "a b", "a.b", "a-b", "é"];
     let keys: std::collections::HashSet<String> = paths.iter().map(|path| workload_files::key_for(path)).collect();
@@ -180,7 +263,7 @@ fn the_reader_mounts_the_claim_read_only() {
 #[test]
 fn with_an_object_store_there_is_no_claim_and_credentials_are_only_named() {
     let (_folder, path) = folder(WORKLOAD);
-    let store = |credentials: Option<&str>| Rendezvous::ObjectStore { credentials: credentials.map(str::to_owned) };
+    let store = |credentials: Option<&str>| store(credentials, None);
     let keys = JobSettings { rendezvous: store(Some("aws")), ..settings() };
     let manifests = keys.manifests(&path).unwrap();
     assert!(manifests.reader.is_none(), "it is read in the store");
