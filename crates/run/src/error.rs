@@ -2,6 +2,7 @@
 
 use std::io;
 
+use offered_io::resource_error;
 use offered_workload::Single;
 
 /// Why a run cannot start. Failures of single requests are outcomes of their events, not errors.
@@ -24,6 +25,14 @@ pub enum Error {
         /// The address.
         address: String,
         /// The error of the operating system.
+        reason: String,
+    },
+    /// This machine cannot open a connection: file descriptors or local ports are exhausted.
+    #[error("cannot open a connection to {address} from this machine: {reason}")]
+    NoResources {
+        /// The address.
+        address: String,
+        /// What is exhausted, and how to get more.
         reason: String,
     },
     /// The target is a database and refuses the login or a statement.
@@ -118,6 +127,6 @@ pub enum Error {
         threads: u16,
     },
     /// The operating system refused a poller or a thread.
-    #[error("cannot prepare a sending thread: {0}")]
+    #[error("cannot prepare a sending thread: {}", resource_error(.0))]
     System(#[from] io::Error),
 }

@@ -17,18 +17,20 @@ pub(super) fn encoding(content_type: &str, body: &[u8]) -> Option<&'static Encod
         let (_, name) = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))?;
         Encoding::for_label(name.trim().trim_matches('"').as_bytes())
     };
+    let media_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_html = ["text/html", "application/xhtml+xml"].contains(&media_type.as_str());
     let declared = || {
         static META: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(r#"(?i-u)<meta\s[^>]*?charset\s*=\s*["']?\s*([a-z0-9_:.-]+)"#).expect("a valid expression")
         });
-        let media_type = content_type.split(';').next().unwrap_or_default().trim();
-        let is_html = ["text/html", "application/xhtml+xml"].iter().any(|html| media_type.eq_ignore_ascii_case(html));
         let head = &body[..body.len().min(if is_html { DECLARATION_BYTES } else { 0 })];
         let encoding = Encoding::for_label(&META.captures(head)?[1])?;
         // A declaration that could be read is not in UTF-16.
         (encoding != UTF_16BE && encoding != UTF_16LE).then_some(encoding)
     };
-    let marked = Encoding::for_bom(body).map(|(encoding, _)| encoding);
+    // Other data may begin with these bytes by chance.
+    let is_text = is_html || media_type.starts_with("text/") || media_type.ends_with("xml");
+    let marked = Encoding::for_bom(body).map(|(encoding, _)| encoding).filter(|encoding| is_text || *encoding == UTF_8);
     marked.or_else(stated).or_else(declared).filter(|encoding| *encoding != UTF_8)
 }
 
@@ -39,7 +41,7 @@ mod tests {
     #[test]
     fn the_encoding_is_the_one_that_a_browser_uses() {
         let meta = br#"<html><head><meta charset="iso-8859-15"><title>"#.as_slice();
-        let old = br#"<meta http-equiv='Content-Type' content='text/html; charset=Shift_JIS'>"#.as_slice();
+        let old = b"<meta http-equiv='Content-Type' content='text/html; charset=Shift_JIS'>".as_slice();
         for (content_type, body, expected) in [
             ("text/html; charset=ISO-8859-1", b"".as_slice(), Some("windows-1252")),
             ("text/plain;Charset=\"koi8-r\"", b"", Some("KOI8-R")),
@@ -52,6 +54,7 @@ mod tests {
             ("text/html", b"<meta charset=utf-16le>", None),
             ("text/html; charset=iso-8859-1", b"\xef\xbb\xbfcaf\xc3\xa9", None),
             ("text/csv", b"\xff\xfea\0", Some("UTF-16LE")),
+            ("", b"\xff\xfea\0", None),
             ("image/png", b"\x89PNG", None),
         ] {
             assert_eq!(encoding(content_type, body).map(Encoding::name), expected, "{content_type} {body:?}");

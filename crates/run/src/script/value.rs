@@ -270,7 +270,7 @@ impl Values {
                 let none = || MissingValue::Value(format!("{name} has no value (the request has no work)"));
                 Cow::Owned(unit.text(work.ok_or_else(none)?))
             }
-            Source::Feeder(Feeder { file, order, at_end, rows, columns: _ }) => {
+            Source::Feeder(Feeder { file, order, at_end, rows, columns: _, format: _ }) => {
                 let rows = rows.as_ref().map_err(|reason| MissingValue::Value(format!("{file}: {reason}")))?;
                 let row = match (order, at_end) {
                     (Order::Random, _) => stream().below(rows.len()),

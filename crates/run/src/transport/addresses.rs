@@ -53,6 +53,8 @@ impl Addresses {
         let address = self.first();
         match outcome {
             Outcome::Tls => Error::Handshake { address, reason },
+            // A resource of this machine is exhausted.
+            Outcome::Unsent => Error::NoResources { address, reason },
             _ => Error::Unreachable { address, reason },
         }
     }

@@ -12,7 +12,7 @@ use offered_io::{Clock, Poller};
 
 use super::Failure;
 use super::route::Route;
-use super::socket::{Read, reset_failure};
+use super::socket::{Read, dial_failure, reset_failure};
 use super::stream::Stream;
 use crate::Error;
 
@@ -182,5 +182,6 @@ impl Probe {
 }
 
 fn system_failure(error: io::Error) -> Failure {
-    (Outcome::Unsent, error.into())
+    let (_, reason) = dial_failure(error);
+    (Outcome::Unsent, reason)
 }

@@ -19,6 +19,7 @@ use rustls::{AlertDescription, CertificateError, ClientConfig, Error as TlsError
 
 use super::Failure;
 use super::socket::{Read, Socket};
+use config::is_webpki;
 
 /// Maximum number of bytes encrypted before they are written: one record.
 const RECORD: usize = 16 * 1024;
@@ -202,8 +203,12 @@ fn certificate_problem(error: &CertificateError) -> String {
         CertificateError::BadSignature => {
             "it is not signed by the root that it names; a self-signed certificate is trusted only as a root".to_owned()
         }
-        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "it is the certificate of an authority, not of a server".to_owned()
+        error if is_webpki(error, "CaUsedAsEndEntity") => {
+            "it is the certificate of an authority (CA:TRUE), and not itself in target.tls.roots".to_owned()
+        }
+        error if is_webpki(error, "UnsupportedCertVersion") => {
+            "it is an X.509 certificate of version 1, which has no names of servers (subjectAltName); use version 3"
+                .to_owned()
         }
         other => other.to_string(),
     }

@@ -59,7 +59,9 @@ impl Tunnel {
     fn parse_response(&self) -> Option<Result<(), String>> {
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut response = httparse::Response::new(&mut headers);
-        match response.parse(&self.response) {
+        let mut config = httparse::ParserConfig::default();
+        config.allow_obsolete_multiline_headers_in_responses(true);
+        match config.parse_response(&mut response, &self.response) {
             Ok(httparse::Status::Partial) if self.response.len() < LONGEST => None,
             Ok(httparse::Status::Complete(_)) => Some(match response.code.unwrap_or_default() {
                 200..=299 => Ok(()),

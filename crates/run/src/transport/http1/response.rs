@@ -5,6 +5,7 @@
 //! `Transfer-Encoding`, `Connection`. The total size of the heads is limited as in curl (`MAX_HTTP_RESP_HEADER_SIZE`
 //! and `MAX_HTTP_RESP_HEADER_COUNT` in its `lib/http.h`), so that an endless head fails.
 
+use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Status};
@@ -238,7 +239,9 @@ impl ResponseReader {
         headers: &mut [MaybeUninit<Header<'b>>],
     ) -> Result<Option<usize>, Malformed> {
         let mut head = httparse::Response::new(&mut []);
-        let used = match ParserConfig::default().parse_response_with_uninit_headers(&mut head, bytes, headers) {
+        let mut config = ParserConfig::default();
+        config.allow_obsolete_multiline_headers_in_responses(true);
+        let used = match config.parse_response_with_uninit_headers(&mut head, bytes, headers) {
             Ok(Status::Complete(used)) => used,
             Ok(Status::Partial) => return Ok(None),
             Err(httparse::Error::TooManyHeaders) => return Err(TOO_MANY_HEADERS),
@@ -264,7 +267,7 @@ impl ResponseReader {
         }
         self.status = status;
         if KEEP && let Some(response) = &mut self.response {
-            let header = |header: &Header<'_>| (header.name.to_owned(), header.value.to_vec());
+            let header = |header: &Header<'_>| (header.name.to_owned(), unfolded(header.value).into_owned());
             response.headers = head.headers.iter().map(header).collect();
         }
         let framing = Framing::of(head.headers)?;
@@ -327,6 +330,14 @@ impl Framing {
             }
         }
         Ok(framing)
+    }
+}
+
+/// The value with each line fold replaced by a space (RFC 9112, section 5.2).
+fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
+    match value.contains(&b'\n') {
+        false => Cow::Borrowed(value),
+        true => Cow::Owned(value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect::<Vec<_>>().join(&b' ')),
     }
 }
 
@@ -398,6 +409,22 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_folded_header_is_one_line_with_spaces() {
+        let bytes = b"HTTP/1.1 200 OK\r\nX: a \r\n \t b\r\n\tc\r\nConnection: keep-alive,\r\n close\r\nY:\r\n d\r\n\
+            Content-Length:\r\n 2\r\n\r\nok";
+        for size in [1, 2, 3, 7, 1000] {
+            let mut reader = ResponseReader::keeping(false, 100);
+            let last = bytes.chunks(size).map(|piece| reader.read::<true>(piece).unwrap()).last();
+            assert_eq!((last, reader.status()), (Some(LAST), 200), "by {size}");
+            let headers = reader.into_response().unwrap().headers;
+            let value = |name: &str| headers.iter().find(|header| header.0 == name).unwrap().1.as_slice();
+            assert_eq!((value("X"), value("Y"), value("Content-Length")), (&b"a b c"[..], &b"d"[..], &b"2"[..]));
+        }
+        let split = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n 2\r\n\r\nok";
+        assert_eq!(read(split.as_bytes(), 9, false), Err("a Content-Length that is not a number"), "it is `1 2`");
     }
 
     #[test]

@@ -138,7 +138,7 @@ fn certificates(authority: &Authority) -> Vec<Case> {
         shows(
             "a certificate of an authority",
             authority.server(|it| it.is_ca = IsCa::Ca(BasicConstraints::Unconstrained)),
-            failed("the certificate of an authority, not of a server"),
+            failed("the certificate of an authority (CA:TRUE), and not itself in target.tls.roots"),
         ),
     ]
 }
