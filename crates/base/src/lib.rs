@@ -1,4 +1,4 @@
-//! What every crate uses: time, random streams, shares of a run, and enums with names.
+//! What every crate uses: time, random streams, shares of a run, enums with names, and text that is safe to show.
 //!
 //! Everything here is pure: no clock, no I/O, no threads, no global randomness.
 
@@ -7,9 +7,11 @@ mod log;
 mod named;
 pub mod random;
 mod share;
+mod text;
 pub mod time;
 
 pub use error::{InvalidValue, nearest};
 pub use random::{Purpose, Seed, Stream};
 pub use share::Share;
+pub use text::{is_unreadable, visible, visible_lines};
 pub use time::{Difference, Instant, Nanos, Rate};

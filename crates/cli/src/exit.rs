@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use offered_base::visible;
 use offered_experiment::{Error, FinishedRun};
 use offered_run::{Counts, Error as Run};
 
 use crate::conventions;
 use crate::messages;
 use crate::output::{out, status};
-use crate::table::sanitized;
 
 /// Error texts of clap and the standard library, and their plain forms.
 const REWORDED: [(&str, &str); 5] = [
@@ -144,7 +144,7 @@ pub(crate) fn code(result: Result<Exit, Failure>) -> ExitCode {
         Err(Failure::Stopped(why)) => (1, why),
     };
     // Ignore errors: the terminal may be closed.
-    let _ = writeln!(io::stderr(), "error: {}", sanitized(&why.replace('\n', " ")));
+    let _ = writeln!(io::stderr(), "error: {}", visible(&why.replace('\n', " ")));
     ExitCode::from(code)
 }
 

@@ -9,7 +9,7 @@ use offered_store::export::{ExportFormat, write};
 use offered_store::{ReadOptions, RunRecord, read, write_tar};
 
 use crate::exit::{Exit, Failure};
-use crate::output::status;
+use crate::output::{status, to_stdout};
 use crate::{input_file, object_store};
 
 /// Write a recorded run in another tool's format
@@ -104,12 +104,10 @@ impl Args {
     /// Writes to the output file or to stdout.
     fn written(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Exit, Failure> {
         let Some(path) = &self.output else {
-            return match write(&mut io::stdout().lock()) {
-                // The reader (`| head`) has closed the pipe.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Done),
-                Err(error) => Err(Failure::stopped(format!("cannot write to stdout: {error}"))),
-                Ok(()) => Ok(Exit::Done),
-            };
+            let written = to_stdout(write);
+            return written
+                .map(|()| Exit::Done)
+                .map_err(|error| Failure::stopped(format!("cannot write to stdout: {error}")));
         };
         let mut file = File::create_new(path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => {

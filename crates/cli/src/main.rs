@@ -28,6 +28,7 @@ mod output;
 mod placeholders;
 mod plan;
 mod progress;
+mod push;
 mod replay_notes;
 mod report;
 mod run;
@@ -70,6 +71,7 @@ enum Command {
     Observe(observe::Args),
     Verify(verify::Args),
     Export(export::Args),
+    Push(push::Args),
     Import(import::Args),
     Logs(logs::Args),
     Report(report::Args),
@@ -95,6 +97,7 @@ fn main() -> ExitCode {
         Command::Observe(args) => observe::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Push(args) => push::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Logs(args) => logs::run(&args),
         Command::Report(args) => report::run(&args),

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use offered_experiment::LocalRun;
+use offered_base::visible;
+use offered_experiment::{CopyProgress, LocalRun};
 
 use crate::exit::Failure;
 use crate::input_file::Kind;
@@ -18,10 +19,11 @@ static COPIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 pub(crate) fn here(at: &Path) -> Result<LocalRun, Failure> {
     // Signals are handled from the first copy on.
     let mut registered = Ok(());
-    let here = LocalRun::open(at, &mut |copied| {
+    let on_copy = &mut |copied: CopyProgress| {
         status!("{}", messages::copied(&copied));
         registered = delete_on_signal(copied.folder);
-    })?;
+    };
+    let here = LocalRun::open(at, on_copy, store_fails)?;
     registered?;
     Ok(here)
 }
@@ -37,9 +39,14 @@ pub(crate) fn run(at: &Path) -> Result<LocalRun, Failure> {
 
 /// The run at this path or URL, read while it is under way.
 pub(crate) fn growing(at: &Path) -> Result<LocalRun, Failure> {
-    let here = LocalRun::growing(at)?;
+    let here = LocalRun::growing(at, store_fails)?;
     here.copy().map_or(Ok(()), delete_on_signal)?;
     Ok(here)
+}
+
+/// Prints that a store has failed for a second.
+pub(crate) fn store_fails(reason: &str) {
+    status!("warning: the object store fails: {}; trying again, for a minute at most", visible(reason));
 }
 
 /// Deletes this directory when a signal ends the process.

@@ -73,10 +73,14 @@ fn load(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Maximum number of users of a closed system whose exact solution takes about a second: it has a step and a stored result for each.
+const MAX_USERS: u64 = 10_000_000;
+
 /// A number of users, at least 1.
 fn users(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(0) => Err("there must be at least 1 user".to_owned()),
+        Ok(users) if users > MAX_USERS => Err(format!("{users} users are too many; write a number up to {MAX_USERS}")),
         Ok(users) => Ok(users),
         Err(_) => Err(format!("`{text}` is not a number of users; write a whole number such as 200")),
     }

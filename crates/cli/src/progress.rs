@@ -5,7 +5,6 @@ use offered_experiment::{LiveView, Progress, ProgressObserver};
 use crate::messages;
 use crate::output::status;
 use crate::run::views;
-use crate::table::sanitized;
 
 /// Prints progress to stderr, unless quiet.
 pub(crate) struct Stderr {
@@ -50,7 +49,7 @@ fn text(news: Progress) -> String {
         }
         Progress::CopyProgress(copied) => messages::copied(&copied),
         Progress::UploadFailed { reason: why } => {
-            format!("note: {}; retrying for another minute, or until Ctrl-C", sanitized(why))
+            format!("note: {}; retrying for another minute, or until Ctrl-C", offered_base::visible(why))
         }
         Progress::Search { trials, trial_duration: each, simulated } => {
             let Some(each) = each else { return format!("at most {trials} trials, usually far fewer") };

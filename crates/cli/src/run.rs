@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_base::time::span;
-use offered_base::{Nanos, Share};
+use offered_base::{Nanos, Share, visible};
 use offered_distributions::Distribution;
 use offered_events::{ClockOffset, RunId};
 use offered_experiment::{FinishedRun, LiveView, PilotRuns, PreparedRun, RunPlan, SharedDirectory};
@@ -26,7 +26,6 @@ use offered_workload::Workload;
 
 use crate::exit::{Exit, Failure};
 use crate::output::{json, out, status};
-use crate::table::sanitized;
 use crate::{messages, signals};
 use exchange::ExchangeText;
 
@@ -121,6 +120,9 @@ pub(crate) struct Args {
     /// Maximum time to wait for the other workers
     #[arg(long, value_name = "TIME", requires = "rendezvous", default_value = "5m")]
     wait: Nanos,
+    /// Maximum time without progress of the upload to a bucket, after the end
+    #[arg(long, value_name = "TIME", requires = "rendezvous", default_value = "1m")]
+    upload_timeout: Nanos,
     /// UDP address where worker 1 answers clock queries [default: any address, a free port]
     #[arg(long, value_name = "ADDRESS", requires = "rendezvous")]
     clock_at: Option<SocketAddr>,
@@ -211,7 +213,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let was_stopped = stop.load(Relaxed);
         metrics::end(metrics, args.quiet, || !abort.load(Relaxed) && stop.load(Relaxed) == was_stopped);
     }
-    finish(args.quiet, &mut made, &abort)
+    finish(args, &mut made, &abort)
 }
 
 /// Waits for the other workers and compares the clocks, if the run has a rendezvous.
@@ -219,7 +221,8 @@ fn join_rendezvous<'a>(args: &Args, ready: PreparedRun<'a>, share: Share) -> Res
     let Some(rendezvous) = &args.rendezvous else { return Ok(ready) };
     let clock_at = args.clock_at.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into());
     let numbered = args.share.is_none();
-    let ready = ready.join(SharedDirectory::at(rendezvous)?, args.wait, clock_at, numbered, &mut |missing| {
+    let shared = SharedDirectory::at(rendezvous, crate::object_store::store_fails)?;
+    let ready = ready.join(shared, args.wait, clock_at, numbered, &mut |missing| {
         waiting(args.quiet, share, missing);
     })?;
     if let Some(note) = clock_note(share, ready.clock_offset()).filter(|_| !args.quiet && args.dry_run.is_none()) {
@@ -247,26 +250,22 @@ fn print_result(args: &Args, made: &FinishedRun, workload: &Workload) -> Result<
 }
 
 /// Waits for pending uploads and returns how the run ended.
-fn finish(quiet: bool, made: &mut FinishedRun, abort: &Arc<AtomicBool>) -> Result<Exit, Failure> {
-    let uploaded = made
-        .pending_upload
-        .take()
-        .map_or(Ok(()), |upload| upload.finish(abort, &mut |error| upload_failed(quiet, error)));
+fn finish(args: &Args, made: &mut FinishedRun, abort: &Arc<AtomicBool>) -> Result<Exit, Failure> {
+    let on_error = &mut |error: &str| upload_failed(args, error);
+    let upload = made.pending_upload.take();
+    let uploaded = upload.map_or(Ok(()), |upload| upload.finish(args.upload_timeout, abort, on_error));
     if let Some(loss) = &made.write_loss {
-        status!(
-            "error: {}; the results cover only what this machine still had in memory",
-            sanitized(&loss.to_string())
-        );
+        status!("error: {}; the results cover only what this machine still had in memory", visible(&loss.to_string()));
         return Ok(Exit::WriteLoss);
     }
     if let Err(error) = uploaded {
-        status!("error: {}; the results are complete", sanitized(&error.to_string()));
+        status!("error: {}; the results are complete", visible(&error.to_string()));
         return Ok(Exit::WriteLoss);
     }
     match &made.stats.halted {
         Some(Halted { reason: why, end: End::Error }) => Err(Failure::stopped(why)),
         Some(Halted { reason: why, end: End::WriteLoss }) => {
-            status!("error: stopped (on_disk_full): {}", sanitized(why));
+            status!("error: stopped (on_disk_full): {}", visible(why));
             Ok(Exit::WriteLoss)
         }
         _ => Ok(Exit::of(made)),
@@ -333,9 +332,9 @@ pub(crate) fn share(given: Option<Share>, workers: Option<u64>, meets: bool) -> 
 }
 
 /// Prints that an upload fails.
-fn upload_failed(quiet: bool, why: &str) {
-    if !quiet {
-        status!("note: {}; retrying for another minute, or until Ctrl-C", sanitized(why));
+fn upload_failed(args: &Args, error: &str) {
+    if !args.quiet {
+        status!("note: {}; retrying for another {}, or until Ctrl-C", visible(error), args.upload_timeout);
     }
 }
 

@@ -157,7 +157,7 @@ fn stop_on_signals(stopper: Stopper) -> Result<(), Failure> {
     signals::stop(&Arc::default())?;
     let mut arriving = Signals::new(signals::stopping()).map_err(Failure::stopped)?;
     let stop = move || arriving.forever().for_each(|_| stopper.stop());
-    std::thread::Builder::new().spawn(stop).map(drop).map_err(Failure::stopped)
+    std::thread::Builder::new().spawn(stop).map(drop).map_err(signals::no_thread)
 }
 
 fn text(summary: &Summary) -> String {

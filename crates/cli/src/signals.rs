@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
+use offered_io::resource_error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -39,7 +40,7 @@ pub(crate) fn stop_then_abort(stop: &Arc<AtomicBool>, abort: &Arc<AtomicBool>) -
             }
         }
     };
-    thread::Builder::new().name("signals".to_owned()).spawn(handle).map(drop).map_err(Failure::stopped)
+    thread::Builder::new().name("signals".to_owned()).spawn(handle).map(drop).map_err(no_thread)
 }
 
 /// Calls `last` and ends the process at the first signal.
@@ -51,7 +52,12 @@ pub(crate) fn at_end(last: impl Fn() + Send + 'static) -> Result<(), Failure> {
             process::exit(128 + signal);
         }
     };
-    thread::Builder::new().name("signals".to_owned()).spawn(handle).map(drop).map_err(Failure::stopped)
+    thread::Builder::new().name("signals".to_owned()).spawn(handle).map(drop).map_err(no_thread)
+}
+
+/// A thread could not be started.
+pub(crate) fn no_thread(error: std::io::Error) -> Failure {
+    Failure::stopped(format!("cannot start a thread: {}", resource_error(&error)))
 }
 
 /// Whether this signal is ignored, as under `nohup`; false if unknown.

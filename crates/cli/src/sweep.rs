@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let Some(out) = args.output.as_deref().or(args.rendezvous.as_deref()) else {
         return Err(Failure::input("no directory for the sweep: add -o sweeps/1"));
     };
-    let at = SharedDirectory::at(out)?;
+    let at = SharedDirectory::at(out, object_store::store_fails)?;
     let sweep = Sweep {
         input: &input,
         varied: &args.vary,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use offered_base::visible;
+
 /// The width of the terminal that every command is written for, in characters.
 const WIDTH: usize = 80;
 
@@ -57,19 +59,8 @@ pub(crate) fn wrapped(f: &mut fmt::Formatter<'_>, head: &str, text: &str) -> fmt
     writeln!(f, "{}", line.trim_end())
 }
 
-/// A label of at most 24 characters, without control characters.
+/// A label of at most 24 characters, all of them readable.
 pub(crate) fn clipped(label: &str) -> String {
-    let plain = label.chars().map(readable);
-    if label.chars().count() <= 24 { plain.collect() } else { plain.take(21).chain("...".chars()).collect() }
-}
-
-/// A text from outside in one line, without control characters.
-pub(crate) fn sanitized(text: &str) -> String {
-    text.chars().map(readable).collect()
-}
-
-/// Replaces characters that move the cursor, break the line or change the writing direction.
-fn readable(c: char) -> char {
-    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if c.is_control() || turns { char::REPLACEMENT_CHARACTER } else { c }
+    let label = visible(label);
+    if label.chars().count() <= 24 { label.into_owned() } else { label.chars().take(21).chain("...".chars()).collect() }
 }

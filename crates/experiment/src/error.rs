@@ -64,6 +64,12 @@ pub enum Error {
         /// The URL.
         url: PathBuf,
     },
+    /// A path where the URL of an object store is expected.
+    #[error("{}: not the URL of an object store, for example s3://bucket/run7", path.display())]
+    NotInStore {
+        /// The path.
+        path: PathBuf,
+    },
     /// The share of a lost worker cannot be taken over, because its number of requests is unknown.
     #[error(
         "the worker with this share is lost, and its share cannot be taken over: the run ends after a number of requests"
@@ -325,6 +331,7 @@ impl Error {
                 Run::System(_)
                 | Run::Resolve { .. }
                 | Run::Unreachable { .. }
+                | Run::NoResources { .. }
                 | Run::Handshake { .. }
                 | Run::Database { .. }
                 | Run::Certificate { .. }

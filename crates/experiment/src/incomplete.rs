@@ -157,7 +157,7 @@ mod tests {
     use offered_verify::{CheckResult, UncheckedReason, Validity, Verdict};
 
     use super::*;
-    use crate::{RunPlan, VerifiedRun, VerifyOptions};
+    use crate::{LocalRun, RunPlan, VerifiedRun, VerifyOptions};
 
     const OPEN: &str =
         "seed = 3\nduration = \"20s\"\narrivals.open.rate = \"300/s\"\n[thresholds]\n\"p95\" = \"< 1s\"\n";
@@ -254,6 +254,31 @@ mod tests {
         let absent = verdict(folder.path());
         assert!(absent.reason.starts_with("worker 2/2 was missing: "), "{}", absent.reason);
         assert_eq!(absent.validity, Validity::Invalid);
+    }
+
+    #[test]
+    fn a_worker_in_another_directory_is_not_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        // As two machines store them that had a bucket as rendezvous: each has the directory of its own worker.
+        let runs = [1, 2].map(|number| {
+            let run = folder.path().join(format!("machine-{number}"));
+            fs::create_dir(&run).unwrap();
+            dry_run(OPEN, &format!("{number}/2"), &run.join(format!("worker-{number}-of-2")));
+            fs::write(run.join("workload.toml"), OPEN).unwrap();
+            LocalRun::from(&*run)
+        });
+        let verified = |runs: &[LocalRun]| {
+            VerifyOptions::default().verify_merged(runs, &ReadOptions::default(), |_, _| {}).unwrap()
+        };
+        let VerifiedRun { verdict, recording, .. } = verified(&runs);
+        assert!(verdict.incomplete.is_none() && verdict.validity != Validity::Invalid, "{}", verdict.reason);
+        assert!(
+            !recording.notes.iter().any(|note| matches!(note, Note::WorkerMissing { .. })),
+            "{:?}",
+            recording.notes
+        );
+        let [one, _] = runs;
+        assert!(verified(&[one]).verdict.reason.starts_with("worker 2/2 was missing"), "it is in no directory");
     }
 
     #[test]

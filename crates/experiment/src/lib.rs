@@ -70,7 +70,10 @@ mod workload_source;
 pub use collector::LiveView;
 pub use error::Error;
 pub use field::{Field, Number, Unit};
-pub use location::{CopyProgress, LocalRun, SharedDirectory, fetch_run, is_object_store_url, run_exists};
+pub use location::{
+    CopyProgress, LocalRun, OnFailure, PushResult, SharedDirectory, fetch_run, is_object_store_url, push_run,
+    run_exists,
+};
 pub use pilot::{PilotRuns, SetLoad};
 pub use progress::{Progress, ProgressObserver};
 pub use recorded_simulation::simulate_into;

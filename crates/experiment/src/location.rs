@@ -18,6 +18,9 @@ use crate::Error;
 use objects::Store;
 pub(crate) use objects::Upload;
 
+/// Called with the reason when an object store has failed for a second, once until it responds again. Requests are retried for a minute.
+pub type OnFailure = fn(&str);
+
 /// URL schemes of object stores.
 const SCHEMES: [&str; 8] = ["s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"];
 
@@ -87,10 +90,10 @@ impl LocalRun {
     ///
     /// # Errors
     /// The store refuses or does not respond, or has no run there; the local disk is full. Paths are not checked.
-    pub fn open(at: &Path, on_copy: &mut dyn FnMut(CopyProgress)) -> Result<Self, Error> {
+    pub fn open(at: &Path, on_copy: &mut dyn FnMut(CopyProgress), on_failure: OnFailure) -> Result<Self, Error> {
         match Location::of(at)? {
             Location::Path(path) => Ok(Self::from(&*path)),
-            Location::Store(url) => Ok(Self::in_store(url, Store::whole(url, on_copy)?)),
+            Location::Store(url) => Ok(Self::in_store(url, Store::whole(url, on_copy, on_failure)?)),
         }
     }
 
@@ -98,10 +101,10 @@ impl LocalRun {
     ///
     /// # Errors
     /// Those of [`LocalRun::open`].
-    pub fn growing(at: &Path) -> Result<Self, Error> {
+    pub fn growing(at: &Path, on_failure: OnFailure) -> Result<Self, Error> {
         match Location::of(at)? {
             Location::Path(path) => Ok(Self::from(&*path)),
-            Location::Store(url) => Ok(Self::in_store(url, Store::begun(url)?)),
+            Location::Store(url) => Ok(Self::in_store(url, Store::begun(url, on_failure)?)),
         }
     }
 
@@ -141,8 +144,8 @@ impl From<&Path> for LocalRun {
 ///
 /// # Errors
 /// The store refuses, or does not respond.
-pub fn run_exists(at: &Path) -> Result<bool, Error> {
-    let begun = SharedDirectory::at(at)?.place().read(&["workload.toml".to_owned()])?;
+pub fn run_exists(at: &Path, on_failure: OnFailure) -> Result<bool, Error> {
+    let begun = SharedDirectory::at(at, on_failure)?.place().read(&["workload.toml".to_owned()])?;
     Ok(begun.iter().any(Option::is_some))
 }
 
@@ -151,10 +154,43 @@ pub fn run_exists(at: &Path) -> Result<bool, Error> {
 ///
 /// # Errors
 /// The store refuses or does not respond, or has no run there; the local disk is full.
-pub fn fetch_run(url: &Path, to: &Path, on_copy: &mut dyn FnMut(CopyProgress)) -> Result<(), Error> {
+pub fn fetch_run(
+    url: &Path,
+    to: &Path,
+    on_copy: &mut dyn FnMut(CopyProgress),
+    on_failure: OnFailure,
+) -> Result<(), Error> {
     match Location::of(url)? {
-        Location::Store(url) => Store::fetch(url, to, on_copy),
+        Location::Store(url) => Store::fetch(url, to, on_copy, on_failure),
         Location::Path(path) => Err(Error::FileUrl { url: path }),
+    }
+}
+
+/// What [`push_run`] found and did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PushResult {
+    /// Number of files that the store already had, with the same content.
+    pub present: u64,
+    /// Number of uploaded files.
+    pub uploaded: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+}
+
+/// Uploads the run in the directory `from` to `url`, or the part of it that is not there yet. `on_start` is called before the upload with the
+/// number of missing files and their size in bytes.
+///
+/// # Errors
+/// `from` is not a run, `url` is not in an object store or holds another run; the store refuses or does not respond.
+pub fn push_run(
+    from: &Path,
+    url: &Path,
+    on_start: &mut dyn FnMut(u64, u64),
+    on_failure: OnFailure,
+) -> Result<PushResult, Error> {
+    match Location::of(url)? {
+        Location::Store(url) => Store::push(from, url, on_start, on_failure),
+        Location::Path(path) => Err(Error::NotInStore { path }),
     }
 }
 
@@ -172,10 +208,10 @@ impl SharedDirectory {
     ///
     /// # Errors
     /// The URL is invalid, or there is no temporary directory.
-    pub fn at(at: &Path) -> Result<Self, Error> {
+    pub fn at(at: &Path, on_failure: OnFailure) -> Result<Self, Error> {
         Ok(Self(match Location::of(at)? {
             Location::Path(path) => Kind::Folder { folder: Directory::new(&path), path },
-            Location::Store(url) => Kind::Store(Store::empty(url)?),
+            Location::Store(url) => Kind::Store(Store::empty(url, on_failure)?),
         }))
     }
 
@@ -339,7 +375,7 @@ mod tests {
     #[test]
     #[cfg(not(feature = "objects"))]
     fn without_the_feature_object_stores_are_refused_with_a_fix() {
-        let why = SharedDirectory::at(Path::new("s3://bucket/run7")).err().unwrap();
+        let why = SharedDirectory::at(Path::new("s3://bucket/run7"), |_| ()).err().unwrap();
         assert!(why.is_of_input() && why.to_string().contains("the feature `objects`"), "{why}");
     }
 }

@@ -75,14 +75,19 @@ pub struct PreparedRun<'a> {
 pub struct PendingUpload(Option<(Upload, SharedDirectory)>);
 
 impl PendingUpload {
-    /// Waits until the upload is complete. Gives up a minute after the last progress, or once `abort` is set. `on_retry` gets the reason of
+    /// Waits until the upload is complete. Gives up `timeout` after the last progress, or once `abort` is set. `on_retry` gets the reason of
     /// each failed attempt. The local copy, from which the recording is read, is deleted after a complete upload.
     ///
     /// # Errors
     /// The upload is incomplete; the error names the local copy.
-    pub fn finish(mut self, abort: &Arc<AtomicBool>, on_retry: &mut dyn FnMut(&str)) -> Result<(), Error> {
+    pub fn finish(
+        mut self,
+        timeout: Nanos,
+        abort: &Arc<AtomicBool>,
+        on_retry: &mut dyn FnMut(&str),
+    ) -> Result<(), Error> {
         let Some((upload, shared)) = self.0.take() else { return Ok(()) };
-        let result = upload.finish(abort, on_retry);
+        let result = upload.finish(timeout, abort, on_retry);
         if result.is_err() {
             shared.keep();
         }

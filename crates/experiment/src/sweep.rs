@@ -213,10 +213,12 @@ impl Sweep<'_> {
             upload
         };
         let refused = &mut |why: &str| observer.on_progress(Progress::UploadFailed { reason: why });
-        upload.map_or(Ok(()), |upload| upload.finish(stop, refused)).map_err(of_cell)
+        upload.map_or(Ok(()), |upload| upload.finish(UPLOAD_TIMEOUT, stop, refused)).map_err(of_cell)
     }
 }
 
+/// How long the upload of a cell may make no progress.
+const UPLOAD_TIMEOUT: Nanos = Nanos::from_secs(60);
 /// The directory of the cells, inside that of the sweep.
 const CELLS: &str = "cells";
 
@@ -330,7 +332,7 @@ mod tests {
     fn a_sweep_without_finished_cells_may_change_its_workload() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("sweep");
-        let begin = |input: &WorkloadSource, share| begin(&SharedDirectory::at(&out).unwrap(), input, share);
+        let begin = |input: &WorkloadSource, share| begin(&SharedDirectory::at(&out, |_| ()).unwrap(), input, share);
         begin(&input("first"), Share::ALL).unwrap();
         let cell = out.join("cells/rate=1");
         fs::create_dir(&cell).unwrap();
@@ -347,7 +349,7 @@ mod tests {
     fn any_worker_may_start_a_sweep_but_not_change_its_workload() {
         let folder = tempfile::tempdir().unwrap();
         let (out, share) = (folder.path().join("sweep"), "2/3".parse().unwrap());
-        let begin = |input: &WorkloadSource, share| begin(&SharedDirectory::at(&out).unwrap(), input, share);
+        let begin = |input: &WorkloadSource, share| begin(&SharedDirectory::at(&out, |_| ()).unwrap(), input, share);
         // Another has just made the directory.
         fs::create_dir_all(out.join("cells")).unwrap();
         begin(&input("first"), share).unwrap();
@@ -367,7 +369,7 @@ mod tests {
         let (input, varied) = (input(text), ["rate=50..250:50".parse().unwrap()]);
         let make = |out: &Path, share: &str| {
             let share = share.parse().unwrap();
-            let at = &SharedDirectory::at(out).unwrap();
+            let at = &SharedDirectory::at(out, |_| ()).unwrap();
             let sweep =
                 Sweep { input: &input, varied: &varied, at, simulated: true, objective: None, shuffled: false, share };
             sweep.run(&Arc::default(), &mut ()).unwrap()
@@ -394,7 +396,7 @@ mod tests {
             let points = points(&input, &[values.parse().unwrap()]).unwrap();
             points.into_iter().map(|point| Cell::new(point, &out)).collect()
         };
-        let at = SharedDirectory::at(&out).unwrap();
+        let at = SharedDirectory::at(&out, |_| ()).unwrap();
         begin(&at, &input, Share::ALL).unwrap();
         for cell in cells("rate=1,2") {
             fs::create_dir_all(&cell.path).unwrap();

@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 use offered_base::{Instant, Nanos, Rate, Seed};
-use offered_events::Recording;
-use offered_store::{EndCondition, ReadOptions, RunRecord, read};
+use offered_events::{Note, Recording};
+use offered_store::{EndCondition, ReadOptions, RunRecord, read, recorded_shares};
 use offered_verify::{
     Criteria, ExpectedArrivals, Failures, Incomplete, Measurements, ThresholdResult, Twin, Verdict, Window, merge,
     verify,
@@ -239,9 +239,19 @@ impl VerifyOptions {
         broken: BadLineHandler,
     ) -> Result<VerifiedRun, Error> {
         let part = |run: &LocalRun| Ok((run.name().to_owned(), read(run.path(), options).map_err(Error::Read)?));
-        let parts = runs.iter().map(part).collect::<Result<Vec<_>, Error>>()?;
+        let mut parts = runs.iter().map(part).collect::<Result<Vec<_>, Error>>()?;
         let name = parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
         let recorded = runs.iter().map(|run| RecordedRun::read(run.path(), broken)).collect::<Result<Vec<_>, _>>()?;
+        if MergedRuns::of(&recorded).is_some() {
+            let shares = runs.iter().map(|run| recorded_shares(run.path()).map_err(Error::Read));
+            let shares: HashSet<String> =
+                shares.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().map(|share| share.to_string()).collect();
+            // A worker that is not in one directory may be in another.
+            let is_elsewhere = |note: &Note| matches!(note, Note::WorkerMissing { worker } if shares.contains(worker));
+            for (_, recording) in &mut parts {
+                recording.notes.retain(|note| !is_elsewhere(note));
+            }
+        }
         let missing = runs.iter().zip(&parts).zip(&recorded);
         let missing =
             missing.map(|((run, (_, part)), recorded)| incomplete::incomplete(run.path(), part, recorded.as_ref()));

@@ -4,6 +4,7 @@ use offered_verify::{CheckResult, StabilityState, Validity, Warning};
 
 use crate::chart::Chart;
 use crate::format::number;
+use crate::readable::{make_readable, readable};
 
 /// A whole report.
 #[derive(Clone, Debug)]
@@ -17,6 +18,13 @@ pub struct Document {
 }
 
 impl Document {
+    /// A document whose texts are readable: unreadable characters of names from outside are shown as escapes.
+    pub fn new(mut title: String, mut sections: Vec<Section>, source: &'static str) -> Self {
+        readable(&mut title);
+        sections.iter_mut().for_each(make_readable);
+        Self { title, sections, source }
+    }
+
     /// The charts, each with a unique name for a file.
     pub fn charts(&self) -> impl Iterator<Item = (String, &Chart)> {
         self.sections.iter().flat_map(|section| {

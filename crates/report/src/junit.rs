@@ -2,6 +2,7 @@
 
 use std::io;
 
+use offered_base::visible;
 use offered_verify::{CheckResult, Finding, RequestStats, Validity, Verdict};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
@@ -39,9 +40,9 @@ pub fn junit(report: &Report) -> io::Result<String> {
 fn suite(writer: &mut Writer<Vec<u8>>, run: &Run) -> io::Result<()> {
     let cases = cases(run);
     let count = |status| cases.iter().filter(|case| case.status == status).count().to_string();
-    let name = xml(&run.name);
+    let name = visible(&run.name);
     let suite = writer.create_element("testsuite").with_attributes([
-        ("name", name.as_str()),
+        ("name", &*name),
         ("tests", &cases.len().to_string()),
         ("failures", &count(Status::Failed)),
         ("skipped", &count(Status::NotChecked)),
@@ -51,17 +52,17 @@ fn suite(writer: &mut Writer<Vec<u8>>, run: &Run) -> io::Result<()> {
 }
 
 fn write_case(writer: &mut Writer<Vec<u8>>, suite: &str, case: &Case) -> io::Result<()> {
-    let (name, found) = (xml(&case.name), xml(&case.message));
-    let element = writer.create_element("testcase").with_attributes([("classname", suite), ("name", &name)]);
+    let (name, found) = (visible(&case.name), visible(&case.message));
+    let element = writer.create_element("testcase").with_attributes([("classname", suite), ("name", &*name)]);
     match case.status {
         Status::Passed | Status::Warning => element.write_inner_content(|writer| {
             writer.create_element("system-out").write_text_content(BytesText::new(&found)).map(|_| ())
         })?,
         Status::Failed => element.write_inner_content(|writer| {
-            writer.create_element("failure").with_attribute(("message", found.as_str())).write_empty().map(|_| ())
+            writer.create_element("failure").with_attribute(("message", &*found)).write_empty().map(|_| ())
         })?,
         Status::NotChecked => element.write_inner_content(|writer| {
-            writer.create_element("skipped").with_attribute(("message", found.as_str())).write_empty().map(|_| ())
+            writer.create_element("skipped").with_attribute(("message", &*found)).write_empty().map(|_| ())
         })?,
     };
     Ok(())
@@ -128,9 +129,4 @@ fn cases(run: &Run) -> Vec<Case> {
     let requests = run.verdict.requests.iter().map(request).chain(statuses).chain(run.checks.iter().map(check));
     let findings = run.verdict.findings.iter().map(finding);
     [verdict].into_iter().chain(stability).chain(thresholds).chain(requests).chain(findings).collect()
-}
-
-/// Replaces control characters that XML does not allow.
-fn xml(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && !"\t\n\r".contains(c) { '\u{fffd}' } else { c }).collect()
 }

@@ -24,6 +24,7 @@ mod input_document;
 pub mod junit;
 pub mod markdown;
 mod point_name;
+mod readable;
 mod report;
 mod sections;
 pub mod svg;

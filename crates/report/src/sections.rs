@@ -62,7 +62,7 @@ pub fn document(report: &Report) -> Document {
         sections.extend(parts.map(|part| Section { id: id(&part.id), level, ..part }));
     }
     sections.extend(others(report));
-    Document { title: title(report), sections, source: SOURCE }
+    Document::new(title(report), sections, SOURCE)
 }
 
 /// Sweeps and sites.
@@ -118,7 +118,7 @@ pub fn summary(report: &Report) -> Document {
             .collect(),
     };
     let sections = several.into_iter().chain(report.runs.iter().map(run)).chain(others(report)).collect();
-    Document { title: String::new(), sections, source: SOURCE }
+    Document::new(String::new(), sections, SOURCE)
 }
 
 /// The most frequent labels without the total, in table order.

@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use offered_base::visible;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatter};
 use plotters::element::DashedPathElement;
@@ -47,7 +48,7 @@ fn draw(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Erro
     let (x, y) = (AxisRange::of(&chart.x, chart.x_range()), AxisRange::of(&chart.y, chart.y_range()));
     let several = chart.series.len() > 1;
     let mut context = ChartBuilder::on(area)
-        .caption(plain(&title(chart)), ("sans-serif", 18))
+        .caption(visible(&title(chart)), ("sans-serif", 18))
         .margin(12)
         .margin_right(if several { LEGEND } else { 24 })
         .x_label_area_size(48)
@@ -56,8 +57,8 @@ fn draw(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Erro
     context
         .configure_mesh()
         .bold_line_style(BLACK.mix(0.12))
-        .x_desc(plain(&chart.x.title))
-        .y_desc(plain(&chart.y.title))
+        .x_desc(visible(&chart.x.title).into_owned())
+        .y_desc(visible(&chart.y.title).into_owned())
         .draw()?;
     for series in &chart.series {
         add(&mut context, chart, series)?;
@@ -74,7 +75,7 @@ fn legend(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Er
         let (x, y) = ((SIZE.0 - LEGEND) as i32 + 12, 24 + LINE * i);
         area.draw(&mark(series, (x, y)))?;
         let name: String = series.name.chars().take(LETTERS).collect();
-        area.draw(&Text::new(plain(&name), (x + 28, y - 6), ("sans-serif", 12)))?;
+        area.draw(&Text::new(visible(&name).into_owned(), (x + 28, y - 6), ("sans-serif", 12)))?;
     }
     Ok(())
 }
@@ -136,7 +137,7 @@ impl AxisRange {
                 (nines(low.min(0.5)), nines(high.clamp(0.9, 0.999_999)), marks)
             }
             Scale::Names(names) => {
-                let marks = names.iter().enumerate().map(|(i, name)| (i as f64, plain(&clipped(name))));
+                let marks = names.iter().enumerate().map(|(i, name)| (i as f64, visible(&clipped(name)).into_owned()));
                 (-0.5, names.len() as f64 - 0.5, marks.collect())
             }
         };
@@ -174,11 +175,6 @@ impl ValueFormatter<f64> for AxisRange {
 fn linear_marks(from: f64, to: f64) -> impl Iterator<Item = f64> {
     let step = round_step((to - from) / 5.0 * 0.999);
     ((from / step).ceil() as i64..=(to / step).floor() as i64).map(move |i| i as f64 * step)
-}
-
-/// Replaces control characters, which XML does not allow.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 impl Style {
@@ -335,7 +331,7 @@ mod tests {
         ];
         let text = svg(&chart(Axis::linear("users N"), Axis::log("R (ms)"), series[..3].to_vec())).unwrap();
         let (elements, texts) = parsed(&text);
-        for word in ["A & <b>title</b>", "users N", "R (ms)", "<script>line", "steps \u{fffd}", "points", "20"] {
+        for word in ["A & <b>title</b>", "users N", "R (ms)", "<script>line", "steps \\u{0}", "points", "20"] {
             assert!(texts.iter().any(|text| text.trim() == word), "{word} is missing: {texts:?}");
         }
         let count = |elements: &[String], name: &str| elements.iter().filter(|element| *element == name).count();

@@ -9,7 +9,7 @@ use offered_base::time::Nanos;
 use offered_distributions::Distribution;
 
 /// Each user costs memory from the start; where there are more, they are many machines' shares.
-const MAX_USERS: u64 = 100_000_000;
+pub const MAX_USERS: u64 = 100_000_000;
 
 /// A closed system: users who are there from the start, ask and think.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,7 +17,7 @@ pub mod trace;
 
 pub use agenda::{After, Agenda};
 pub use arrivals::Schedule;
-pub use closed::{Closed, Pace, Start, Visitor};
+pub use closed::{Closed, MAX_USERS, Pace, Start, Visitor};
 pub use count::Count;
 pub use flow::Flows;
 pub use launch::{Launch, Visit};

@@ -30,7 +30,7 @@ pub enum Error {
         reason: Box<Error>,
     },
     /// The recorder thread could not be started.
-    #[error("cannot start the recorder thread: {0}")]
+    #[error("cannot start the recorder thread: {}", offered_io::resource_error(.0))]
     ThreadSpawn(io::Error),
     /// The recorder thread has ended: it was finished before, or it panicked.
     #[error("the recorder has ended; no more events can be recorded")]

@@ -49,7 +49,9 @@ pub use recorder::{Recorder, lower_thread_priority};
 pub use rundir::archive::write_tar;
 pub use rundir::follower::{RunFollower, WorkerState, WorkerStatus};
 pub use rundir::heartbeat::{HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, Heartbeat};
-pub use rundir::workers::{UnendedWorker, attempt_directories, is_worker_directory, unended_workers, worker_directory};
+pub use rundir::workers::{
+    UnendedWorker, attempt_directories, is_worker_directory, recorded_shares, unended_workers, worker_directory,
+};
 pub use rundir::{Writer, files, read_events};
 pub use samples::{Sample, SampleWriter, Samples, SamplesMetadata, ScrapeInfo};
 pub use table::{Cells, Column, write_table};

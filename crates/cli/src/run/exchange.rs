@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use offered_base::{visible, visible_lines};
 use offered_events::{Exchange, Message};
 
-use crate::table::sanitized;
 use offered_report::format::number;
 
 /// Limits of an exchange that is not shown in full: lines of the head, lines of the body, characters of a line.
@@ -22,7 +22,7 @@ pub(crate) struct ExchangeText<'a> {
 impl fmt::Display for ExchangeText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let e = self.exchange;
-        write!(f, "-- {}", sanitized(&e.request))?;
+        write!(f, "-- {}", visible(&e.request))?;
         if e.object > 0 {
             write!(f, ", object {}", e.object)?;
         }
@@ -42,7 +42,7 @@ impl fmt::Display for ExchangeText<'_> {
         }
         writeln!(f)?;
         if let Some(why) = &e.reason {
-            writeln!(f, "   reason: {}", sanitized(why))?;
+            writeln!(f, "   reason: {}", visible(why))?;
         }
         if let Some(asked) = &e.sent {
             self.write_message(f, '>', asked)?;
@@ -62,8 +62,8 @@ impl fmt::Display for ExchangeText<'_> {
             writeln!(
                 f,
                 "   check failed: {}\n      expected: {}\n      found:    {found}",
-                sanitized(&failed.check),
-                sanitized(&failed.expected)
+                visible(&failed.check),
+                visible(&failed.expected)
             )?;
         }
         Ok(())
@@ -92,7 +92,7 @@ impl ExchangeText<'_> {
                         left_out = true;
                         break;
                     }
-                    writeln!(f, "{}", format!("{side} {}", sanitized(&line)).trim_end())?;
+                    writeln!(f, "{}", format!("{side} {}", visible_lines(&line)).trim_end())?;
                 }
                 if left_out {
                     writeln!(f, "{side} ... of {} bytes", message.bytes)?;
@@ -106,8 +106,8 @@ impl ExchangeText<'_> {
     fn line(&self, text: &str) -> String {
         let text = text.replace("\r\n", "\n").replace('\n', "\\n");
         match text.char_indices().nth(WIDTH) {
-            Some((end, _)) if !self.whole => format!("{}...", sanitized(&text[..end])),
-            _ => sanitized(&text),
+            Some((end, _)) if !self.whole => format!("{}...", visible_lines(&text[..end])),
+            _ => visible_lines(&text).into_owned(),
         }
     }
 }
@@ -157,10 +157,10 @@ mod tests {
         assert!(text.lines().count() < 45 && text.lines().all(|line| line.chars().count() < 170), "{text}");
         assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text}");
         for part in [
-            "-- log\u{fffd}[2Jin (session 0, step 1): check_failed, status 200, 1.5 ms with a new connection\n",
+            "-- log\\u{1b}[2Jin (session 0, step 1): check_failed, status 200, 1.5 ms with a new connection\n",
             "   reason: signed in\n> GET / HTTP/1.1\n< X-0: a\n",
             "< ... 4 more lines\n<\n< xxxxx",
-            "< ... of 9000 bytes\n   extracted token = t\u{fffd}\n   extracted id: nothing\n   check failed: signed in\n",
+            "< ... of 9000 bytes\n   extracted token = t\\u{7}\n   extracted id: nothing\n   check failed: signed in\n",
             "      expected: the body contains `hi`\n      found:    nothing\n",
         ] {
             assert!(text.contains(part), "{part}\nis not in\n{text}");

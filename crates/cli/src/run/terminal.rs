@@ -5,11 +5,12 @@ use std::io::{Write, stderr};
 
 use console::style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use offered_base::visible;
 use offered_experiment::LiveView;
 use offered_verify::Validity;
 use offered_watch::{HistogramBin, LiveStats, LiveWorker, Phase, ResponsePercentiles, Snapshot, WorkerPhase};
 
-use crate::table::{Table, clipped, sanitized};
+use crate::table::{Table, clipped};
 use offered_report::format::{number, optional};
 
 /// The line of the progress bar. It fits 80 columns with the longest times and phases.
@@ -108,8 +109,9 @@ fn unkept(snapshot: &Snapshot) -> Option<String> {
 
 /// Cuts a line to `columns`: a wrapped line could not be erased.
 fn fit(line: String, columns: usize) -> String {
+    let line = visible(&line);
     if line.chars().count() <= columns {
-        return line;
+        return line.into_owned();
     }
     line.chars().take(columns.saturating_sub(3)).chain("...".chars()).collect()
 }
@@ -251,7 +253,7 @@ impl LiveView for Lines {
     fn show(&mut self, snapshot: &Snapshot) {
         self.shown += 1;
         if let Some(unkept) = unkept(snapshot).filter(|_| !self.unkept) {
-            let _ = writeln!(stderr(), "warning: {}", sanitized(&unkept));
+            let _ = writeln!(stderr(), "warning: {}", visible(&unkept));
         }
         self.unkept = snapshot.write_error.is_some();
         if self.shown.is_multiple_of(10) && snapshot.phase != Phase::Ended {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use offered_base::visible;
 use offered_events::RunId;
 use offered_experiment::{Millis, Summary};
 use offered_report::VerdictLines;
@@ -11,7 +12,7 @@ use offered_schedule::Sessions;
 use offered_verify::{RequestStats, StabilityState, Verdict};
 use offered_workload::Workload;
 
-use crate::table::{Table, clipped, sanitized, wrapped};
+use crate::table::{Table, clipped, wrapped};
 use crate::verify::policies;
 use crate::verify::text::Details;
 use crate::{messages, verdict_lines};
@@ -202,9 +203,9 @@ impl Text<'_> {
             writeln!(f, "  statuses   {}", statuses.join(", "))?;
         }
         for failure in s.failures.iter().take(FAILURES) {
-            let label = failure.label.as_deref().map_or(String::new(), |label| format!("{}: ", sanitized(label)));
+            let label = failure.label.as_deref().map_or(String::new(), |label| format!("{}: ", visible(label)));
             let status = failure.status.map_or(String::new(), |status| format!(" {status}"));
-            let why = failure.reason.as_deref().map_or(String::new(), |error| format!(", {}", sanitized(error)));
+            let why = failure.reason.as_deref().map_or(String::new(), |error| format!(", {}", visible(error)));
             writeln!(f, "{:>10}   {label}{}{status}{why}", failure.n, failure.outcome)?;
         }
         let more: u64 = s.failures.iter().skip(FAILURES).map(|failure| failure.n).sum();

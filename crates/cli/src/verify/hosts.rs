@@ -2,12 +2,13 @@
 
 use std::fmt::{self, Formatter};
 
+use offered_base::visible;
 use offered_verify::Verdict;
 use offered_verify::hosts::ServerSide;
 
 use super::text::maybe;
 use crate::messages;
-use crate::table::{Table, clipped, sanitized, wrapped};
+use crate::table::{Table, clipped, wrapped};
 
 /// Writes the resource usage of the observed machines; nothing if none was observed.
 pub(super) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
@@ -57,7 +58,7 @@ fn demands(f: &mut Formatter<'_>, side: &ServerSide) -> fmt::Result {
         };
         let (work, share, rate) =
             (maybe(of.demand_ms, 3), format!("{:.1} %", 100.0 * of.share), maybe(Some(of.completed_rate_per_s), 1));
-        table.row([sanitized(&of.label), clipped(&host.name), work, interval, share, rate]);
+        table.row([visible(&of.label).into_owned(), clipped(&host.name), work, interval, share, rate]);
     }
     if all.is_empty() { Ok(()) } else { write!(f, "{table}") }
 }
@@ -71,7 +72,7 @@ fn series(f: &mut Formatter<'_>, side: &ServerSide) -> fmt::Result {
         let values = || measure.over_time.iter().flatten().copied();
         let [mean, low, high] = [measure.mean, values().reduce(f64::min), values().reduce(f64::max)];
         let [mean, low, high] = [mean, low, high].map(|value| maybe(value, 2));
-        table.row([clipped(&host.name), mean, low, high, sanitized(&measure.text())]);
+        table.row([clipped(&host.name), mean, low, high, visible(&measure.text()).into_owned()]);
     }
     if all.is_empty() { Ok(()) } else { write!(f, "{table}") }
 }

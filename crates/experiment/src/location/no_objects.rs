@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use offered_base::Nanos;
 use offered_rendezvous::Rendezvous;
 
-use super::CopyProgress;
+use super::{CopyProgress, OnFailure, PushResult};
 use crate::Error;
 
 /// An object store; no value exists.
@@ -17,19 +18,24 @@ pub(super) struct Store(Infallible);
 pub(crate) struct Upload(Infallible);
 
 impl Store {
-    pub(super) fn whole(url: &str, _: &mut dyn FnMut(CopyProgress)) -> Result<Self, Error> {
-        Self::empty(url)
+    pub(super) fn whole(url: &str, _: &mut dyn FnMut(CopyProgress), on_failure: OnFailure) -> Result<Self, Error> {
+        Self::empty(url, on_failure)
     }
 
-    pub(super) fn fetch(url: &str, _: &Path, _: &mut dyn FnMut(CopyProgress)) -> Result<(), Error> {
-        Self::empty(url).map(drop)
+    pub(super) fn fetch(
+        url: &str,
+        _: &Path,
+        _: &mut dyn FnMut(CopyProgress),
+        on_failure: OnFailure,
+    ) -> Result<(), Error> {
+        Self::empty(url, on_failure).map(drop)
     }
 
-    pub(super) fn begun(url: &str) -> Result<Self, Error> {
-        Self::empty(url)
+    pub(super) fn begun(url: &str, on_failure: OnFailure) -> Result<Self, Error> {
+        Self::empty(url, on_failure)
     }
 
-    pub(super) fn empty(url: &str) -> Result<Self, Error> {
+    pub(super) fn empty(url: &str, _: OnFailure) -> Result<Self, Error> {
         Err(Error::NoObjects { url: url.to_owned() })
     }
 
@@ -78,6 +84,10 @@ impl Store {
         match self.0 {}
     }
 
+    pub(super) fn push(_: &Path, url: &str, _: &mut dyn FnMut(u64, u64), _: OnFailure) -> Result<PushResult, Error> {
+        Err(Error::NoObjects { url: url.to_owned() })
+    }
+
     pub(super) fn keep(self) {
         match self.0 {}
     }
@@ -88,7 +98,7 @@ impl Upload {
         match self.0 {}
     }
 
-    pub(crate) fn finish(self, _: &Arc<AtomicBool>, _: &mut dyn FnMut(&str)) -> Result<(), Error> {
+    pub(crate) fn finish(self, _: Nanos, _: &Arc<AtomicBool>, _: &mut dyn FnMut(&str)) -> Result<(), Error> {
         match self.0 {}
     }
 

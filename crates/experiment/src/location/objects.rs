@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use offered_base::Nanos;
 use offered_rendezvous::Rendezvous;
-use offered_rendezvous::objects::{Bucket, LocalCopy};
+use offered_rendezvous::objects::{Bucket, LocalCopy, Pushed, push};
 
-use super::CopyProgress;
+use super::{CopyProgress, OnFailure, PushResult};
 use crate::Error;
 
 /// The upload of a worker's directory to an object store.
@@ -17,25 +18,30 @@ pub(crate) struct Upload(offered_rendezvous::objects::Upload);
 pub(super) struct Store(LocalCopy);
 
 impl Store {
-    pub(super) fn whole(url: &str, told: &mut dyn FnMut(CopyProgress)) -> Result<Self, Error> {
+    pub(super) fn whole(url: &str, told: &mut dyn FnMut(CopyProgress), on_failure: OnFailure) -> Result<Self, Error> {
         let told = &mut |folder: &Path, objects, bytes| told(CopyProgress { name: url, folder, objects, bytes });
-        Ok(Self(LocalCopy::fetch_all(Bucket::open(url)?, told)?))
+        Ok(Self(LocalCopy::fetch_all(Bucket::open(url, on_failure)?, told)?))
     }
 
-    pub(super) fn fetch(url: &str, to: &Path, told: &mut dyn FnMut(CopyProgress)) -> Result<(), Error> {
+    pub(super) fn fetch(
+        url: &str,
+        to: &Path,
+        told: &mut dyn FnMut(CopyProgress),
+        on_failure: OnFailure,
+    ) -> Result<(), Error> {
         let told = &mut |folder: &Path, objects, bytes| told(CopyProgress { name: url, folder, objects, bytes });
         let beside = to.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
         std::fs::create_dir_all(beside).map_err(Error::file("create", beside))?;
-        let copy = LocalCopy::fetch_all_in(beside, Bucket::open(url)?, told)?;
+        let copy = LocalCopy::fetch_all_in(beside, Bucket::open(url, on_failure)?, told)?;
         std::fs::rename(copy.path(), to).map_err(Error::file("rename to", to))
     }
 
-    pub(super) fn begun(url: &str) -> Result<Self, Error> {
-        Ok(Self(LocalCopy::follow(Bucket::open(url)?)?))
+    pub(super) fn begun(url: &str, on_failure: OnFailure) -> Result<Self, Error> {
+        Ok(Self(LocalCopy::follow(Bucket::open(url, on_failure)?)?))
     }
 
-    pub(super) fn empty(url: &str) -> Result<Self, Error> {
-        Ok(Self(LocalCopy::empty(Bucket::open(url)?)?))
+    pub(super) fn empty(url: &str, on_failure: OnFailure) -> Result<Self, Error> {
+        Ok(Self(LocalCopy::empty(Bucket::open(url, on_failure)?)?))
     }
 
     pub(super) fn refresh(&mut self) -> Result<(), Error> {
@@ -87,6 +93,16 @@ impl Store {
         Ok(Upload(offered_rendezvous::objects::Upload::start(self.0.bucket(), name, own)?))
     }
 
+    pub(super) fn push(
+        from: &Path,
+        url: &str,
+        on_start: &mut dyn FnMut(u64, u64),
+        on_failure: OnFailure,
+    ) -> Result<PushResult, Error> {
+        let Pushed { present, uploaded, bytes } = push(&Bucket::open(url, on_failure)?, from, on_start)?;
+        Ok(PushResult { present, uploaded, bytes })
+    }
+
     pub(super) fn keep(self) {
         self.0.into_path();
     }
@@ -97,8 +113,13 @@ impl Upload {
         Box::new(self.0.last_error())
     }
 
-    pub(crate) fn finish(self, hurry: &Arc<AtomicBool>, refused: &mut dyn FnMut(&str)) -> Result<(), Error> {
-        Ok(self.0.finish(hurry, refused)?)
+    pub(crate) fn finish(
+        self,
+        timeout: Nanos,
+        abort: &Arc<AtomicBool>,
+        on_error: &mut dyn FnMut(&str),
+    ) -> Result<(), Error> {
+        Ok(self.0.finish(timeout, abort, on_error)?)
     }
 
     pub(crate) fn remove(self) {

@@ -217,7 +217,7 @@ mod tests {
         let input = WorkloadSource::new("w.toml".to_owned(), text, |_| Err(String::new()));
         let point = points(&input, &["rate=1".parse().unwrap()]).unwrap().remove(0);
         let mut cell = Cell::new(point, folder.path());
-        let at = SharedDirectory::at(folder.path()).unwrap();
+        let at = SharedDirectory::at(folder.path(), |_| ()).unwrap();
         let sweep = |share: &str| Sweep {
             input: &input,
             varied: &[],

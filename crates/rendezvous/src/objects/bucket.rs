@@ -21,6 +21,7 @@ use percent_encoding::percent_decode_str;
 use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
+use crate::objects::connector::Connector;
 use crate::objects::error::Error;
 
 /// How long a failing request is retried.
@@ -51,18 +52,21 @@ impl Bucket {
     /// Opens the folder at `url`, with the credentials from the environment or the role of this machine. Sends no
     /// request.
     ///
+    /// A request that fails is retried for a minute, unless a retry cannot help (the store refuses it, or its certificate is not valid).
+    /// `on_failure` gets the reason when the store has failed for a second, once until it responds again.
+    ///
     /// # Errors
     /// `url` is invalid, or settings in the environment are.
-    pub fn open(url: &str) -> Result<Self, Error> {
-        Self::with(url, RETRY_TIME)
+    pub fn open(url: &str, on_failure: fn(&str)) -> Result<Self, Error> {
+        Self::with(url, RETRY_TIME, on_failure)
     }
 
-    /// The same folder, with a short retry time, for callers that retry themselves.
+    /// The same folder, with a short retry time, for callers that retry and report themselves.
     pub(crate) fn with_short_retries(&self) -> Result<Self, Error> {
-        Self::with(&self.url, SHORT_RETRY_TIME)
+        Self::with(&self.url, SHORT_RETRY_TIME, |_| ())
     }
 
-    fn with(url: &str, retry_time: Duration) -> Result<Self, Error> {
+    fn with(url: &str, retry_time: Duration, on_failure: fn(&str)) -> Result<Self, Error> {
         let wrong = |why: &str| Error::Url { url: url.to_owned(), reason: why.to_owned() };
         let parsed = Url::parse(url).map_err(|why| wrong(&format!("is no URL: {why}")))?;
         let (scheme, root) =
@@ -72,12 +76,13 @@ impl Bucket {
         }
         let backoff = BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: MAX_PAUSE, base: 2.0 };
         let retry = RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: retry_time };
-        let at = || Error::store("open", url);
+        let (at, connector) = (|| Error::store("open", url), Connector::new(on_failure));
         // rustls needs a default TLS provider; only one is compiled in. Fails harmlessly if one is set already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let store: Box<dyn ObjectStore> = match scheme {
             ObjectStoreScheme::AmazonS3 => {
                 let builder = AmazonS3Builder::from_env().with_url(url).with_retry(retry);
+                let builder = builder.with_http_connector(connector);
                 let keys = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
                 let endpoint = keys.iter().find_map(|key| builder.get_config_value(key));
                 let builder = if is_plain_http(endpoint) { builder.with_allow_http(true) } else { builder };
@@ -85,10 +90,12 @@ impl Bucket {
             }
             ObjectStoreScheme::GoogleCloudStorage => {
                 let builder = GoogleCloudStorageBuilder::from_env().with_url(url).with_retry(retry);
+                let builder = builder.with_http_connector(connector);
                 Box::new(builder.build().map_err(at())?)
             }
             ObjectStoreScheme::MicrosoftAzure => {
                 let builder = MicrosoftAzureBuilder::from_env().with_url(url).with_retry(retry);
+                let builder = builder.with_http_connector(connector);
                 let endpoint = builder.get_config_value(&AzureConfigKey::Endpoint);
                 let builder = if is_plain_http(endpoint) { builder.with_allow_http(true) } else { builder };
                 Box::new(builder.build().map_err(at())?)
@@ -97,6 +104,14 @@ impl Bucket {
         };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(Error::io("begin", Path::new(url)))?;
         Ok(Self { url: url.trim_end_matches('/').to_owned(), root, store, runtime })
+    }
+
+    /// A folder in memory.
+    #[cfg(test)]
+    pub(crate) fn in_memory() -> Self {
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let store = Box::new(object_store::memory::InMemory::new());
+        Self { url: "memory:///run7".to_owned(), root: Key::from("run7"), store, runtime }
     }
 
     /// The URL, without a trailing slash.
@@ -157,10 +172,15 @@ impl Bucket {
     /// # Errors
     /// The store refused, or did not respond.
     pub(crate) fn put(&self, name: &str, content: Bytes) -> Result<(), Error> {
+        self.runtime.block_on(self.put_object(name, content))
+    }
+
+    /// The same, without blocking.
+    pub(crate) async fn put_object(&self, name: &str, content: Bytes) -> Result<(), Error> {
         let pieces = (0..content.len()).step_by(PIECE).map(|at| content.slice(at..content.len().min(at + PIECE)));
         let payload: PutPayload = pieces.collect();
-        let key = self.key(name);
-        self.runtime.block_on(self.store.put(&key, payload)).map(drop).map_err(Error::store("write", self.of(name)))
+        let put = self.store.put(&self.key(name), payload).await;
+        put.map(drop).map_err(Error::store("write", self.of(name)))
     }
 
     /// Runs a future to completion.

@@ -11,7 +11,7 @@ use crate::objects::bucket::{Bucket, CONCURRENCY};
 use crate::objects::error::Error;
 
 /// The document of a sweep.
-const SWEEP: &str = "sweep.json";
+pub(super) const SWEEP: &str = "sweep.json";
 
 /// A local copy of a run, in a temporary directory that is removed on drop.
 pub struct LocalCopy {
@@ -288,12 +288,12 @@ fn own(name: &str) -> &str {
 }
 
 /// The name of an object inside its worker directory.
-fn own_name(name: &str) -> &str {
+pub(super) fn own_name(name: &str) -> &str {
     name.strip_prefix(own(name)).unwrap_or(name).trim_start_matches('/')
 }
 
 /// Whether an object belongs to a run or a sweep; other objects are ignored.
-fn is_of_run(name: &str) -> bool {
+pub(super) fn is_of_run(name: &str) -> bool {
     let name = own_name(name);
     let is_under_way = name.strip_prefix(files::IN_FLIGHT).is_some_and(|name| name.ends_with(".parquet"));
     is_under_way

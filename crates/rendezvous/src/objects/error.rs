@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::objects::connector::root_cause;
+
 /// Why an object store operation failed. The message is one line with the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -40,7 +42,11 @@ pub enum Error {
         url: String,
     },
     /// Some objects of a run could not be uploaded.
-    #[error("{missing} of {total} objects of this worker are not in {url}: {reason}; the complete run is in {}", local.display())]
+    #[error(
+        "{missing} of {total} objects of this worker are not in {url}: {reason}; the complete run is in {0}; upload the rest later: \
+         offered push {0} {url}",
+        local.display()
+    )]
     IncompleteUpload {
         /// Number of missing objects.
         missing: u64,
@@ -52,6 +58,23 @@ pub enum Error {
         reason: Box<Error>,
         /// The directory of the complete run on this machine.
         local: PathBuf,
+    },
+    /// The directory to be uploaded is not a run.
+    #[error(
+        "{} is not a run directory: it has no workload.toml; give the directory of one worker, or of a run (a sweep: each of \
+         its cells)", path.display()
+    )]
+    NotARun {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// An object differs from the file that is to be uploaded.
+    #[error("{object} differs from {}: the URL belongs to another run; give the URL of this run, or a new one", file.display())]
+    AnotherRun {
+        /// The URL of the object.
+        object: String,
+        /// The file.
+        file: PathBuf,
     },
     /// The operating system reported an error.
     #[error("cannot {action} {}: {source}", path.display())]
@@ -68,7 +91,14 @@ pub enum Error {
 impl Error {
     /// Whether wrong input causes the error, rather than the environment.
     pub fn is_of_input(&self) -> bool {
-        matches!(self, Self::Url { .. } | Self::NoConditionalPut { .. } | Self::NoRun { .. })
+        matches!(
+            self,
+            Self::Url { .. }
+                | Self::NoConditionalPut { .. }
+                | Self::NoRun { .. }
+                | Self::NotARun { .. }
+                | Self::AnotherRun { .. }
+        )
     }
 
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
@@ -83,12 +113,8 @@ impl Error {
 /// The message of the store, or else the root cause; and how to fix it.
 fn reason(error: &object_store::Error) -> String {
     let text = error.to_string();
-    let mut first: &dyn std::error::Error = error;
-    while let Some(source) = first.source() {
-        first = source;
-    }
     let said = between(&text, "<Message>", "</Message>").or_else(|| between(&text, "\"message\": \"", "\""));
-    let said = said.map_or_else(|| first.to_string(), str::to_owned);
+    let said = said.map_or_else(|| root_cause(error), str::to_owned);
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let is_refused =
         matches!(error, object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. });
@@ -100,6 +126,9 @@ fn reason(error: &object_store::Error) -> String {
         }
         () if said.contains("No CA certificates") || said.contains("UnknownIssuer") => {
             "; install root certificates (ca-certificates), or set SSL_CERT_FILE to the certificate file of the store"
+        }
+        () if said.contains("InvalidContentType") || said.contains("corrupt message") => {
+            "; the store does not use TLS at this address: write http:// in AWS_ENDPOINT_URL"
         }
         () if text.contains("redirect") => "; if the bucket is in another region, set AWS_REGION",
         () => "",

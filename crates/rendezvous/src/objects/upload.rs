@@ -26,9 +26,6 @@ use crate::objects::error::Error;
 const POLL: Duration = Duration::from_millis(250);
 /// Pause after a failure.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// At the end, maximum time without a successful upload.
-const GIVE_UP_AFTER: Nanos = Nanos::from_secs(60);
-
 /// The upload of a worker's directory. Dropping it abandons the upload.
 pub struct Upload {
     messages: Sender<Message>,
@@ -39,6 +36,8 @@ pub struct Upload {
 enum Message {
     /// The directory is complete.
     End {
+        /// Maximum time without a successful upload.
+        timeout: Nanos,
         /// Setting this flag ends all attempts.
         abort: Arc<AtomicBool>,
     },
@@ -69,14 +68,14 @@ impl Upload {
         move || error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until the whole directory is uploaded, at most one minute after the last successful upload, or until `abort` is set. Calls
-    /// `on_error` with the first error.
+    /// Waits until the whole directory, which is complete, is uploaded; at most `timeout` after the last successful upload, or until `abort` is
+    /// set. Calls `on_error` with the first error.
     ///
     /// # Errors
-    /// The directory is complete.
-    pub fn finish(self, abort: &Arc<AtomicBool>, on_error: &mut dyn FnMut(&str)) -> Result<(), Error> {
+    /// [`Error::IncompleteUpload`].
+    pub fn finish(self, timeout: Nanos, abort: &Arc<AtomicBool>, on_error: &mut dyn FnMut(&str)) -> Result<(), Error> {
         // If the thread has panicked, joining it reports that.
-        let _ = self.messages.send(Message::End { abort: Arc::clone(abort) });
+        let _ = self.messages.send(Message::End { timeout, abort: Arc::clone(abort) });
         let (error, mut reported) = (self.last_error(), false);
         while !self.thread.is_finished() {
             if let (Some(why), false) = (error(), reported) {
@@ -143,7 +142,7 @@ impl Uploader {
         let mut pause = POLL;
         loop {
             match inbox.recv_timeout(pause) {
-                Ok(Message::End { abort }) => return self.end(&abort),
+                Ok(Message::End { timeout, abort }) => return self.end(timeout, &abort),
                 Ok(Message::Discard) => return self.bucket.remove(&self.under),
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -153,7 +152,7 @@ impl Uploader {
     }
 
     /// Uploads the rest.
-    fn end(&mut self, abort: &AtomicBool) -> Result<(), Error> {
+    fn end(&mut self, timeout: Nanos, abort: &AtomicBool) -> Result<(), Error> {
         let clock = Clock::start();
         let (mut before, mut last) = (self.parts, clock.now());
         loop {
@@ -161,7 +160,7 @@ impl Uploader {
             if self.parts > before {
                 (before, last) = (self.parts, clock.now());
             }
-            if clock.now() >= last + GIVE_UP_AFTER || abort.load(Relaxed) {
+            if clock.now() >= last + timeout || abort.load(Relaxed) {
                 return Err(self.incomplete(why));
             }
             clock.sleep_until(clock.now() + Nanos(RETRY_PAUSE.as_nanos() as u64));

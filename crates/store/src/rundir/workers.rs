@@ -130,6 +130,20 @@ pub fn unended_workers(run: &Path) -> Result<Vec<UnendedWorker>, Error> {
     Ok(unended)
 }
 
+/// The shares of the run that the directory `run` holds: those of its workers, or its own. Empty if `run` is no run directory.
+///
+/// # Errors
+/// The directories belong to different runs, or a record is invalid.
+pub fn recorded_shares(run: &Path) -> Result<Vec<Share>, Error> {
+    let workers = of(run)?;
+    if !workers.is_empty() || !run.join("events").is_dir() {
+        return Ok(workers.into_iter().map(|worker| worker.share).collect());
+    }
+    let share = RunRecord::read(run)?.map(|record| record.share);
+    let share = share.or_else(|| Heartbeat::read(run).map(|last| last.share));
+    Ok(vec![share.or_else(|| parse_name(run).map(|(share, _)| share)).unwrap_or(Share::ALL)])
+}
+
 /// The state of a worker that has no record.
 pub(super) enum State {
     Running,

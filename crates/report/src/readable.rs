@@ -1,0 +1,56 @@
+//! Texts of a document from outside (names, labels, reasons), with unreadable characters as escapes.
+
+use offered_base::visible_lines;
+
+use crate::chart::{Axis, Chart, Scale, Shape};
+use crate::document::{Banner, Block, Cell, Section, Table};
+
+/// Makes all texts of a section readable.
+pub(crate) fn make_readable(section: &mut Section) {
+    readable(&mut section.title);
+    for block in &mut section.blocks {
+        match block {
+            Block::Banner(Banner { headline, reason, .. }) => [headline, reason].into_iter().for_each(readable),
+            Block::Paragraph(text) => readable(text),
+            Block::Warnings(warnings) => {
+                for warning in warnings {
+                    [&mut warning.message, &mut warning.fix].into_iter().for_each(readable);
+                }
+            }
+            Block::Table(table) => make_table_readable(table),
+            Block::Chart(chart) => make_chart_readable(chart),
+        }
+    }
+}
+
+fn make_table_readable(table: &mut Table) {
+    readable(&mut table.caption);
+    for cell in table.rows.iter_mut().flatten() {
+        if let Cell::Text(text) = cell {
+            readable(text);
+        }
+    }
+}
+
+fn make_chart_readable(chart: &mut Chart) {
+    [&mut chart.title, &mut chart.caption].into_iter().for_each(readable);
+    for Axis { title, scale } in [&mut chart.x, &mut chart.y] {
+        readable(title);
+        if let Scale::Names(names) = scale {
+            names.iter_mut().for_each(readable);
+        }
+    }
+    for series in &mut chart.series {
+        readable(&mut series.name);
+        if let Shape::Heat(heat) = &mut series.shape {
+            readable(&mut heat.title);
+        }
+    }
+}
+
+/// Makes a text readable.
+pub(crate) fn readable(text: &mut String) {
+    if let std::borrow::Cow::Owned(safe) = visible_lines(text) {
+        *text = safe;
+    }
+}
