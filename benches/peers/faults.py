@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """A soak test with a fault every ten seconds, and a reconciliation at the end: `python3 benches/peers/faults.py [--minutes 60] [--rate 200]`.
 
-Poisson requests with numbered paths go through a small proxy to `offered serve`, which records every request. The faults alternate: all
-connections are reset, the proxy refuses, the proxy stalls, the server and the generator are stopped (SIGSTOP), the disk of the recording is
-full, and the target's name does not resolve. At the end every request is compared between the schedule (`run --dry-run` of the same workload
-and seed), the recording, and the server's record. Needs root, for a small file system and a private hosts file for the generator."""
+Poisson requests with numbered paths go through a small proxy to `offered serve`, which records every request. The responses are JSON, and
+each is checked. The faults alternate: all connections are reset, the proxy refuses, the proxy stalls, the server and the generator are stopped
+(SIGSTOP), the disk of the recording is full, it hangs (`fsfreeze`), the target's name does not resolve, one of its two addresses is dead, and
+responses are JSON of 24 KB that unpack to 17 MB. At the end every request is compared between the schedule (`run --dry-run` of the same
+workload and seed), the recording, and the server's record. Needs root, for a small file system and a private hosts file for the generator."""
 
 import argparse
 import asyncio
 import collections
 import csv
+import gzip
 import json
 import os
 import pathlib
@@ -24,13 +26,17 @@ import time
 
 NAME = "soak.test"
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends RST
+USUAL = b'Content-Length: 11\r\n\r\n{"token":1}'
+PACKED = gzip.compress(b"[" + b'{"":0},' * 2_400_000 + b"0]")
+BIG = b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(PACKED) + PACKED
+FAULTS = ["reset", "refuse", "stall", "server stopped", "generator stopped", "disk full", "disk hung", "name lost", "dead address", "big JSON"]
 
 
 class Proxy:
-    """Forwards bytes between clients and the server, and injects faults."""
+    """Forwards requests to the server, answers with JSON when the server has responded, and injects faults."""
 
     def __init__(self, port):
-        self.port, self.pairs, self.flowing = port, set(), asyncio.Event()
+        self.port, self.pairs, self.flowing, self.rest = port, set(), asyncio.Event(), USUAL
         self.flowing.set()
 
     async def open(self, port=0):
@@ -54,7 +60,17 @@ class Proxy:
             except OSError:
                 pass
 
-        ways = [asyncio.create_task(copy(reader, server[1])), asyncio.create_task(copy(server[0], writer))]
+        async def answer(source, sink):
+            try:
+                while head := await source.readuntil(b"\r\n\r\n"):
+                    await source.readexactly(int(re.search(rb"(?i)content-length: *(\d+)", head)[1]))
+                    await self.flowing.wait()
+                    sink.write(head.split(b"\r\n", 1)[0] + b"\r\n" + self.rest)
+                    await sink.drain()
+            except (OSError, asyncio.IncompleteReadError):
+                pass
+
+        ways = [asyncio.create_task(copy(reader, server[1])), asyncio.create_task(answer(server[0], writer))]
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         for way in ways:
             way.cancel()
@@ -77,7 +93,7 @@ async def misbehave(proxy, port, server, run, folder, faults):
         await asyncio.sleep(7)
         if run.poll() is not None:
             return
-        fault = ["reset", "refuse", "stall", "server stopped", "generator stopped", "disk full", "name lost"][n % 7]
+        fault = FAULTS[n % len(FAULTS)]
         faults[fault] += 1
         if fault == "reset":
             proxy.reset()
@@ -100,10 +116,18 @@ async def misbehave(proxy, port, server, run, folder, faults):
                     pass
             await asyncio.sleep(3)
             filler.unlink()
-        elif fault == "name lost":
-            hosts.write_text("")
+        elif fault == "disk hung":
+            subprocess.run(["fsfreeze", "--freeze", folder / "disk"], check=True)
+            await asyncio.sleep(3)
+            subprocess.run(["fsfreeze", "--unfreeze", folder / "disk"], check=True)
+        elif fault in ("name lost", "dead address"):
+            hosts.write_text("" if fault == "name lost" else f"127.0.0.2 {NAME}\n{good}")
             await asyncio.sleep(3)
             hosts.write_text(good)
+        elif fault == "big JSON":
+            proxy.rest = BIG
+            await asyncio.sleep(3)
+            proxy.rest = USUAL
         else:
             process = server if fault == "server stopped" else run
             process.send_signal(signal.SIGSTOP)
@@ -115,8 +139,12 @@ async def soak(wanted, folder):
     offered = str(pathlib.Path(wanted.offered).absolute())
     disk, record, hosts = folder / "disk", folder / "seen.csv", folder / "hosts"
     disk.mkdir()
-    size = wanted.minutes * 60 * wanted.rate * 60 + 30e6
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size:.0f}", "tmpfs", disk], check=True)
+    size, image = wanted.minutes * 60 * wanted.rate * 60 + 60e6, folder / "image"
+    with open(image, "wb") as file:
+        file.truncate(int(size))
+    # No blocks reserved for root: it must become full.
+    subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True)
+    subprocess.run(["mount", "-o", "loop", image, disk], check=True)
     server = subprocess.Popen(
         [offered, "serve", "--listen", "127.0.0.1:0", "--service", "exponential:5ms", "--discipline", "infinite"]
         + ["--wait-mode", "sleep", "--record", record],
@@ -141,6 +169,7 @@ response_timeout = "2s"
 [[request]]
 name = "one"
 get = "/{{{{session}}}}"
+check = [{{ json = "$.token" }}]
 """
         )
         # A private hosts file of the generator.
@@ -167,6 +196,7 @@ get = "/{{{{session}}}}"
         return code, faults, resident, records(offered, folder)
     finally:
         server.kill()
+        subprocess.run(["fsfreeze", "--unfreeze", disk], check=False, stderr=subprocess.DEVNULL)
         subprocess.run(["umount", "-l", disk], check=False)
 
 

@@ -145,7 +145,7 @@ fn a_worker_with_a_wrong_clock_starts_with_the_others() {
         let ready = plan.prepare(Arc::default()).unwrap().with_clock(wall);
         let (wait, clock_at) = (Nanos::from_secs(40), "127.0.0.1:0".parse().unwrap());
         ready
-            .join(SharedDirectory::at(&together).unwrap(), wait, clock_at, false, &mut |_| ())
+            .join(SharedDirectory::at(&together, |_| ()).unwrap(), wait, clock_at, false, &mut |_| ())
             .unwrap()
             .run(Vec::new())
             .unwrap()

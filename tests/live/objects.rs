@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use offered_base::Nanos;
@@ -23,7 +23,9 @@ tests![
     four_workers_in_a_bucket_send_the_requests_of_one_generator,
     a_killed_worker_leaves_its_parts_and_is_resumed,
     a_temporarily_unreachable_store_loses_nothing,
-    rejected_uploads_are_reported_and_stay_local,
+    rejected_uploads_stay_local_and_are_pushed_later,
+    a_store_that_fails_is_reported_after_a_second,
+    a_store_without_tls_is_not_retried,
     workers_that_cannot_start_get_a_reason,
     invalid_urls_are_reported,
     stores_without_conditional_writes_are_refused,
@@ -285,7 +287,7 @@ fn a_temporarily_unreachable_store_loses_nothing() -> Tested {
     Ok(())
 }
 
-fn rejected_uploads_are_reported_and_stay_local() -> Tested {
+fn rejected_uploads_stay_local_and_are_pushed_later() -> Tested {
     let store = Store::start()?;
     let load = ["--open", "100/s", "-d", "60s"];
     let worker = store.worker("1/1", &load);
@@ -306,7 +308,49 @@ fn rejected_uploads_are_reported_and_stay_local() -> Tested {
     // The recording in the store is not marked as complete.
     store.door.open();
     assert!(store.warnings().contains("worker 1/1"));
+    let (_, push) = ended.stderr.split_once("upload the rest later: offered ").expect("a command");
+    let push: Vec<&str> = push.split(';').next().unwrap().split_whitespace().collect();
+    assert_eq!(push[..2], ["push", kept.to_str().unwrap()]);
+    let said = store.said(&push);
+    assert!(!said.contains(": 0 files uploaded") && !said.contains(" 0 were there"), "the rest: {said}");
+    assert!(!store.warnings().contains("worker 1/1"), "{}", store.warnings());
+    assert!(store.said(&push).contains(": 0 files uploaded"));
     store.stop();
+    Ok(())
+}
+
+fn a_store_that_fails_is_reported_after_a_second() -> Tested {
+    let store = Store::start()?;
+    store.door.shut();
+    let verify = Process::start(store.offered(&["verify", RUN]));
+    let clock = offered_io::Clock::start();
+    clock.sleep_until(clock.now() + Nanos::from_secs(3));
+    store.door.open();
+    let ended = verify.end();
+    assert!(ended.stderr.contains("warning: the object store fails: "), "{ended:?}");
+    assert!(ended.stderr.contains("holds no run"), "it has been tried again: {ended:?}");
+    store.stop();
+    Ok(())
+}
+
+/// An error that a retry cannot mend, such as a certificate that is not valid.
+fn a_store_without_tls_is_not_retried() -> Tested {
+    needs("objects", cfg!(feature = "objects"))?;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("https://{}", listener.local_addr().unwrap());
+    let guests = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&guests);
+    std::thread::spawn(move || {
+        for mut guest in listener.incoming().flatten() {
+            counted.fetch_add(1, Relaxed);
+            let _ = guest.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    let mut verify = offered(&["verify", RUN]);
+    verify.env("AWS_ACCESS_KEY_ID", "ours").env("AWS_SECRET_ACCESS_KEY", "secret").env("AWS_ENDPOINT_URL", endpoint);
+    let ended = Process::start(verify).end();
+    assert!(ended.code == Some(1) && ended.stderr.contains("the store does not use TLS at this address"), "{ended:?}");
+    assert_eq!(guests.load(Relaxed), 1, "one attempt");
     Ok(())
 }
 

@@ -7,12 +7,14 @@ mod documents;
 mod emulate_web_traffic;
 mod import;
 mod kubernetes;
+mod limits;
 mod logs;
 #[cfg(target_os = "linux")]
 mod memory;
 #[cfg(unix)]
 mod mutants;
 mod open_vs_closed;
+mod pipes;
 mod plan;
 mod schema;
 mod simulate;

@@ -298,6 +298,8 @@ fn wrong_use_is_one_line_with_a_fix() {
         ("emulate --rate -1/s --response 1s".into(), "not a rate"),
         ("emulate --rate 10/s --response 5".into(), "500ms, 10s"),
         ("emulate --rate 10/s --response 1s --users 0".into(), "at least 1 user"),
+        ("emulate --rate 10/s --response 1s --users 10000001".into(), "write a number up to 10000000"),
+        ("table --stations 10ms --think 5s --users 50,10000001".into(), "write a number up to 10000000"),
         ("emulate --rate 10/s --response 1s --rort 3x".into(), "3%"),
         ("emulate --rate 10/s --response 1s --for k6".into(), "--url"),
         (
