@@ -61,7 +61,7 @@ fn failing(folder: &Path) -> (Serve, String) {
 fn a_run_without_successes_reports_it_first_and_exits_with_99() {
     let folder = tempfile::tempdir().unwrap();
     let (server, url) = failing(folder.path());
-    let ended = ended(&["run", &url, "--open", "100/s", "-d", "2s", "--seed", "1", "--quiet"]);
+    let ended = ended(&["run", &url, "--open", "50/s", "-d", "1s", "--seed", "1", "--quiet"]);
     server.stop();
     assert_eq!(ended.code, Some(99), "{ended:?}");
     let first = ended.stdout.lines().next().unwrap_or_default();

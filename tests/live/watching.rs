@@ -50,6 +50,11 @@ impl Terminal {
         String::from_utf8(self.tmux(how).stdout).expect("text")
     }
 
+    /// Everything printed so far, also what has left the screen at the top.
+    fn history(&self) -> String {
+        String::from_utf8(self.tmux(&["capture-pane", "-p", "-S", "-"]).stdout).expect("text")
+    }
+
     /// Content of the screen as soon as `which` is true for it.
     fn until(&self, which: impl Fn(&str) -> bool) -> String {
         let seen = soon(|| Some(self.seen(false)).filter(|seen| which(seen)));
@@ -141,6 +146,8 @@ fn ctrl_c_removes_the_display_and_prints_the_summary() -> Tested {
     let ended = terminal.until(|seen| seen.contains("ended with"));
     assert!(!is_shown(&ended), "{ended}");
     assert!(ended.contains("Little"), "{ended}");
+    let all = terminal.history();
+    assert!(all.contains("the run was stopped before its end"), "{all}");
     Ok(())
 }
 

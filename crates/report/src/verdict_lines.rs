@@ -6,11 +6,14 @@ use offered_events::Outcome;
 use offered_experiment::Failure;
 use offered_verify::{
     CheckResult, Incomplete, NotCheckedReason, Stability, StabilityState, ThresholdResult, UncheckedReason, Validity,
-    Verdict, WarningKind,
+    Verdict, Warning, WarningKind,
 };
 
 use crate::document::Status;
 use crate::format::{number, rate};
+
+/// The judgement of a run without a successful request.
+const NONE_SUCCEEDED: &str = "FAILED";
 
 /// What a line judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,25 +54,42 @@ pub struct VerdictLines<'a> {
     pub failures: &'a [Failure],
     /// The target rate of all requests; `None` if responses determine the rate or if it is unknown.
     pub target_rate_per_s: Option<f64>,
+    /// Whether the validity states which arrivals were expected. A recording of another tool does not say it otherwise.
+    pub states_expected: bool,
 }
 
 impl VerdictLines<'_> {
-    /// The lines in reading order: validity, failures, end, thresholds, stability. A positive judgement never precedes a failed one.
+    /// The lines in reading order: validity, failures, end, thresholds, stability. A positive judgement never precedes a failed one, and if
+    /// no request succeeded, only an invalid run is worth saying before.
     pub fn lines(&self) -> Vec<VerdictLine> {
         let mut lines = self.validity();
-        lines.extend(self.failures());
+        let failures = self.failures();
+        let none_succeeded = failures.as_ref().is_some_and(|line| line.judgement == NONE_SUCCEEDED);
+        lines.extend(failures);
         lines.extend(self.end());
         lines.extend(self.thresholds());
         lines.extend(self.stability());
         if lines.iter().any(|line| line.status == Status::Failed) {
-            lines.sort_by_key(|line| matches!(line.status, Status::Passed | Status::Warning));
+            lines.sort_by_key(|line| match line.status {
+                Status::Passed | Status::Warning => true,
+                Status::NotChecked => none_succeeded && line.subject == Subject::Validity,
+                Status::Failed => false,
+            });
         }
         lines
     }
 
     /// The validity with its reason, and the part of an incomplete run that was judged.
     fn validity(&self) -> Vec<VerdictLine> {
-        let Verdict { validity, reason, incomplete, .. } = self.verdict;
+        let Verdict { validity, reason, incomplete, expected, pattern, .. } = self.verdict;
+        let expected = &expected.arrivals;
+        let reason = match validity {
+            _ if !self.states_expected => reason.clone(),
+            Validity::Valid | Validity::ValidWithWarnings => format!("{expected}: {reason}"),
+            Validity::Invalid if incomplete.is_some() => reason.clone(),
+            Validity::Invalid => format!("{expected} expected, {} found: {reason}", pattern.name().replace('_', "-")),
+            Validity::NotChecked => format!("{expected} expected: {reason}"),
+        };
         let coverage = incomplete.as_ref().and_then(Incomplete::coverage);
         let coverage = coverage.map_or_else(String::new, |coverage| format!("; {coverage}"));
         vec![line(Subject::Validity, (*validity).into(), validity.heading(), format!("{reason}{coverage}"))]
@@ -83,7 +103,7 @@ impl VerdictLines<'_> {
             0 => format!("all {requests} requests failed"),
             _ => format!("{failed} of {requests} requests failed ({})", percent(failed as f64 / requests as f64)),
         };
-        let judgement = if total.ok == 0 { "FAILED" } else { "FAILURES" };
+        let judgement = if total.ok == 0 { NONE_SUCCEEDED } else { "FAILURES" };
         Some(line(Subject::Failures, Status::Failed, judgement, how_many + &self.most_frequent_failure()))
     }
 
@@ -104,12 +124,9 @@ impl VerdictLines<'_> {
 
     /// That the run ended early.
     fn end(&self) -> Option<VerdictLine> {
-        let early = self.verdict.warnings.iter().find_map(|warning| match &warning.details {
-            Some(WarningKind::StoppedEarly { reason }) => Some(reason),
-            _ => None,
-        })?;
-        let why = early.as_ref().map_or_else(|| "before its end".to_owned(), |reason| format!("by itself: {reason}"));
-        let text = format!("{why}; only the requests sent so far are judged");
+        let is_early = |warning: &&Warning| matches!(warning.details, Some(WarningKind::StoppedEarly { .. }));
+        let early = self.verdict.warnings.iter().find(is_early)?;
+        let text = format!("{}; only the requests sent so far are judged", early.message);
         Some(line(Subject::End, Status::Warning, "STOPPED", text))
     }
 
@@ -178,7 +195,7 @@ mod tests {
     use super::*;
     use offered_base::Instant;
     use offered_events::{Event, Recording};
-    use offered_verify::{Criteria, RequestStats, Warning, verify};
+    use offered_verify::{Criteria, RequestStats, verify};
 
     /// The verdict on one request every 10 ms for 5 s, with another validity, reason and stability.
     fn verdict(validity: Validity, reason: &str, state: StabilityState) -> Verdict {
@@ -208,7 +225,8 @@ mod tests {
     }
 
     fn text(verdict: &Verdict, thresholds: &[ThresholdResult], failures: &[Failure]) -> Vec<String> {
-        let lines = VerdictLines { verdict, thresholds, failures, target_rate_per_s: Some(150.0) }.lines();
+        let (target_rate_per_s, states_expected) = (Some(150.0), false);
+        let lines = VerdictLines { verdict, thresholds, failures, target_rate_per_s, states_expected }.lines();
         lines.into_iter().map(|line| format!("{} {}", line.judgement, line.text)).collect()
     }
 
@@ -264,6 +282,27 @@ mod tests {
         let lines = text(&refused, &[], &[why]);
         assert_eq!(lines[0], "FAILED all 10 requests failed: refused: Connection refused (os error 111)");
         assert_eq!(text(&refused, &[], &[])[0], "FAILED all 10 requests failed");
+        for (validity, first) in [(Validity::NotChecked, "FAILED"), (Validity::Invalid, "INVALID")] {
+            let lines = text(&Verdict { validity, ..refused.clone() }, &[], &[]);
+            assert!(lines[0].starts_with(first), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn the_expected_arrivals_are_stated_on_request() {
+        for (validity, start) in [
+            (Validity::Valid, "poisson: sent"),
+            (Validity::Invalid, "poisson expected, "),
+            (Validity::NotChecked, "poisson expected: sent"),
+        ] {
+            let verdict = verdict(validity, "sent", StabilityState::Stable);
+            let (thresholds, failures, target_rate_per_s) = (&[][..], &[][..], None);
+            let lines = |states_expected| {
+                VerdictLines { verdict: &verdict, thresholds, failures, target_rate_per_s, states_expected }.lines()
+            };
+            assert!(lines(true)[0].text.starts_with(start), "{:?}", lines(true)[0]);
+            assert_eq!(lines(false)[0].text, "sent");
+        }
     }
 
     #[test]
@@ -271,7 +310,7 @@ mod tests {
         let mut stopped = verdict(Validity::Valid, "sent as scheduled", StabilityState::Stable);
         stopped.warnings = vec![Warning::from(WarningKind::StoppedEarly { reason: Some("p95 < 1s: 3 s".to_owned()) })];
         let lines = text(&stopped, &[], &[]);
-        assert_eq!(lines[1], "STOPPED by itself: p95 < 1s: 3 s; only the requests sent so far are judged");
+        assert_eq!(lines[1], "STOPPED the run stopped itself: p95 < 1s: 3 s; only the requests sent so far are judged");
     }
 
     #[test]

@@ -38,8 +38,8 @@ impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = self.summary;
         let (thresholds, failures) = (&s.thresholds[..], &s.failures[..]);
-        let target_rate_per_s = s.target_rate_per_s;
-        verdict_lines::write(f, VerdictLines { verdict: self.verdict, thresholds, failures, target_rate_per_s })?;
+        let (verdict, target_rate_per_s, states_expected) = (self.verdict, s.target_rate_per_s, false);
+        verdict_lines::write(f, VerdictLines { verdict, thresholds, failures, target_rate_per_s, states_expected })?;
         writeln!(f)?;
         self.load(f)?;
         self.requests(f)?;

@@ -105,8 +105,8 @@ fn pages_fit_into_a_hundred_and_twenty_columns() {
     for line in pages.lines().filter(|line| !line.contains(" - ")) {
         assert!(line.chars().count() <= 120, "{} columns: {line}", line.chars().count());
     }
-    assert!(pages.starts_with("NOT CHECKED  4 requests are too few"), "{pages}");
-    assert!(pages.contains("INVALID      the gaps between requests are nearly constant"), "{pages}");
+    assert!(pages.starts_with("NOT CHECKED  poisson expected: 4 requests are too few"), "{pages}");
+    assert!(pages.contains("INVALID      poisson expected, "), "{pages}");
 }
 
 #[test]

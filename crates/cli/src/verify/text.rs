@@ -24,7 +24,13 @@ impl Display for Text<'_> {
         let target_rate_per_s = v.expected.target_rate_per_s.filter(|_| v.sessions.is_none());
         verdict_lines::write(
             f,
-            VerdictLines { verdict: v, thresholds: &v.thresholds, failures: &[], target_rate_per_s },
+            VerdictLines {
+                verdict: v,
+                thresholds: &v.thresholds,
+                failures: &[],
+                target_rate_per_s,
+                states_expected: true,
+            },
         )?;
         source(f, v)?;
         for warning in v.warnings.iter().filter(|warning| !verdict_lines::states(warning)) {
