@@ -18,7 +18,7 @@ use offered_base::Nanos;
 use offered_io::Clock;
 
 /// Requirements of tests: the name in `OFFERED_REQUIRE`, and how to install it.
-const NEEDS: [(&str, &str); 25] = [
+const NEEDS: [(&str, &str); 26] = [
     ("chromium", "apt-get install chromium"),
     ("e-commerce", "be root on Linux with two processors, and apt-get install postgresql python3 util-linux"),
     ("grpc", "pip install grpcio grpcio-reflection"),
@@ -33,6 +33,7 @@ const NEEDS: [(&str, &str); 25] = [
     ("linux", "Linux"),
     ("moto", "pip install 'moto[server]'"),
     ("nginx", "apt-get install nginx-light"),
+    ("parquet", "pip install pandas polars duckdb pyarrow"),
     ("objects", "test with --features offered/full"),
     ("nomad", "run tests/cluster/nomad-build, and be root"),
     ("plans", "set OFFERED_PLANS to a folder of other tools' plans"),

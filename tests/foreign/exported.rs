@@ -5,13 +5,14 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::harness::{Tested, needs};
-use crate::program::{offered, printed, total, verdict};
+use crate::program::{Server, offered, printed, total, verdict};
 
 tests![
     exported_files_verify_to_the_same_document_as_the_run,
     csv_and_vegeta_verify_to_the_same_tables,
     exported_gap_lists_match_the_table,
-    other_programs_read_the_hdr_log
+    other_programs_read_the_hdr_log,
+    other_programs_read_the_folder_of_events_as_one_table
 ];
 
 const HEAD: &str = "seed = 7\nduration = \"30s\"\n[target]\nurl = \"http://127.0.0.1:1\"\n\
@@ -112,5 +113,41 @@ fn other_programs_read_the_hdr_log() -> Tested {
             assert!((theirs / ours - 1.0).abs() < 2e-3, "{run} {key}: {theirs} and {ours}");
         }
     }
+    Ok(())
+}
+
+/// Prints rows, the sum of `status - 302` and the start for each library.
+const READ_EVENTS: &str = r#"
+import sys, pandas, polars, duckdb, pyarrow.parquet
+folder = sys.argv[1]
+table = pandas.read_parquet(folder)
+print(len(table), (table["status"] - 302).sum(), (table["sent_ns"] - table["done_ns"]).max() <= 0)
+table = polars.read_parquet(folder)
+print(len(table), (table["status"] - 302).sum(), (table["sent_ns"] - table["done_ns"]).max() <= 0)
+print(*duckdb.sql(f"SELECT count(*), sum(status - 302)::INT, max(sent_ns - done_ns) <= 0 FROM '{folder}/*.parquet'").fetchall()[0])
+print(int(pyarrow.parquet.read_metadata(folder + "/part-0000.parquet").metadata[b"offered.started_unix_ns"]))
+"#;
+
+fn other_programs_read_the_folder_of_events_as_one_table() -> Tested {
+    let python = |code: &str| {
+        let mut python = Command::new("python3");
+        python.args(["-c", code]);
+        python
+    };
+    let modules = python("import pandas, polars, duckdb, pyarrow").output();
+    needs("parquet", modules.is_ok_and(|output| output.status.success()))?;
+    let (server, folder) = (Server::start(), tempfile::tempdir().unwrap());
+    let run = folder.path().join("run").to_str().unwrap().to_owned();
+    // The verdict does not matter here; a busy machine may make it INVALID.
+    let run_output = offered(&["run", &server.url, "--open", "200/s", "--duration", "1s", "--output", &run]).output();
+    assert!(run_output.is_ok());
+    let record: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(Path::new(&run).join("run.json")).unwrap()).unwrap();
+    let mut command = python(READ_EVENTS);
+    command.arg(Path::new(&run).join("events"));
+    let read = printed(command);
+    let requests = record["summary"]["total_requests"].as_i64().unwrap();
+    let table = format!("{requests} {} True\n", requests * (200 - 302));
+    assert_eq!(read, table.repeat(3) + &format!("{}\n", record["started_unix_ns"]));
     Ok(())
 }

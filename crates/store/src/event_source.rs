@@ -11,7 +11,7 @@ use offered_events::Event;
 use offered_events::{Columns, EventSource, Events, Extent};
 
 use crate::labels::Labels;
-use crate::part;
+use crate::part::{self, PartContext};
 
 /// Where one part of a recording is stored.
 pub(crate) enum Part {
@@ -142,7 +142,8 @@ impl Spool {
                 pause();
             }
         };
-        part::write(BufWriter::new(&*file), in_memory, names, &mut part::now_and_then(pause))
+        let context = PartContext { labels: names, started: None };
+        part::write(BufWriter::new(&*file), in_memory, context, &mut part::now_and_then(pause))
             .map_err(io::Error::other)?;
         let length = (&*file).seek(SeekFrom::End(0))? - from;
         self.parts.push(Part::Slice(file.clone(), from, length as usize));

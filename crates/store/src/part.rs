@@ -1,6 +1,6 @@
 //! Writes and reads one part: a batch of events as a Parquet file.
 //!
-//! DESIGN.md section 4 lists the columns. Rows have the order in which they were recorded. Times are delta-encoded; response times are then as
+//! The columns are those of `book/src/reference/run-directory.md`: signed integers only, so that subtraction works in every reader. Rows have the order in which they were recorded. Times are delta-encoded; response times are then as
 //! small as send times would be in scheduled order. Names use dictionary encoding. (zstd would save a hundredth of the names and less than a
 //! byte per event of the numbers, for a fifth of the writing time and a twentieth of the reading time.)
 //! Realistic open Poisson traffic (1,000/s over 2 threads, 4 requests, exponential service, 2 s per part) takes about 17 bytes
@@ -43,14 +43,14 @@ struct ColumnSpec {
 
 /// The field of an event that a column stores: how to get it and how to set it.
 enum Field {
-    /// 64 bits, unsigned.
+    /// 64 bits.
     Long(fn(&Event) -> u64, fn(&mut Event, u64)),
     /// A time in ns since the start of the run, or null.
     Instant(fn(&Event) -> Option<Instant>, fn(&mut Event, Option<Instant>)),
     /// A duration in ns, or null.
     Duration(fn(&Event) -> Option<Nanos>, fn(&mut Event, Option<Nanos>)),
-    /// Unsigned, with this number of bits.
-    Int(u8, fn(&Event) -> u32, fn(&mut Event, u32)),
+    /// 32 bits.
+    Int(fn(&Event) -> u32, fn(&mut Event, u32)),
     /// The name of the request.
     Label,
     /// The name of the outcome.
@@ -68,24 +68,27 @@ static COLUMNS: [ColumnSpec; 19] = [
     optional("first_byte_ns", Field::Instant(|e| e.first_byte, |e, at| e.first_byte = at)),
     optional("done_ns", Field::Instant(|e| e.done, |e, at| e.done = at)),
     required("session", Field::Long(|e| e.session, |e, session| e.session = session)),
-    required("step", Field::Int(32, |e| e.step, |e, step| e.step = step)),
+    required("step", Field::Int(|e| e.step, |e, step| e.step = step)),
     required("label", Field::Label),
     required("outcome", Field::Outcome),
-    required("status", Field::Int(16, |e| e.status.into(), |e, status| e.status = status as u16)),
+    required("status", Field::Int(|e| e.status.into(), |e, status| e.status = status as u16)),
     required("bytes_out", Field::Long(|e| e.bytes_out, |e, bytes| e.bytes_out = bytes)),
     required("bytes_in", Field::Long(|e| e.bytes_in, |e, bytes| e.bytes_in = bytes)),
-    required("worker", Field::Int(16, |e| e.worker.into(), |e, worker| e.worker = worker as u16)),
-    required("connection", Field::Int(32, |e| e.connection, |e, connection| e.connection = connection)),
+    required("worker", Field::Int(|e| e.worker.into(), |e, worker| e.worker = worker as u16)),
+    required("connection", Field::Int(|e| e.connection, |e, connection| e.connection = connection)),
     required("reused", Field::Reused),
     optional("error", Field::Error),
     optional("handshake_ns", Field::Duration(|e| e.handshake, |e, took| e.handshake = took)),
-    required("object", Field::Int(16, |e| e.object.into(), |e, object| e.object = object as u16)),
+    required("object", Field::Int(|e| e.object.into(), |e, object| e.object = object as u16)),
     optional("waited_ns", Field::Duration(|e| e.waited, |e, took| e.waited = took)),
     required("rows", Field::Long(|e| e.rows, |e, rows| e.rows = rows)),
 ];
 
 /// This many columns, the first ones, are in every part.
 const REQUIRED_COLUMNS: usize = 15;
+
+/// The footer key of the start of the run, in nanoseconds since the Unix epoch.
+const STARTED: &str = "offered.started_unix_ns";
 
 /// The columns of [`Columns::Key`].
 const KEY_COLUMNS: [&str; 7] = ["intended_ns", "sent_ns", "step", "label", "outcome", "worker", "object"];
@@ -101,15 +104,13 @@ const fn optional(name: &'static str, field: Field) -> ColumnSpec {
 }
 
 impl ColumnSpec {
-    /// The declaration in a Parquet schema. `intended_ns` is signed, like all times.
+    /// The declaration in a Parquet schema.
     fn declaration(&self) -> String {
         let (physical, logical) = match self.field {
-            Field::Long(..) if self.name.ends_with("_ns") => ("int64", String::new()),
-            Field::Long(..) => ("int64", " (integer(64, false))".to_owned()),
-            Field::Instant(..) | Field::Duration(..) => ("int64", String::new()),
-            Field::Int(bits, ..) => ("int32", format!(" (integer({bits}, false))")),
-            Field::Label | Field::Outcome | Field::Error => ("binary", " (string)".to_owned()),
-            Field::Reused => ("boolean", String::new()),
+            Field::Long(..) | Field::Instant(..) | Field::Duration(..) => ("int64", ""),
+            Field::Int(..) => ("int32", ""),
+            Field::Label | Field::Outcome | Field::Error => ("binary", " (string)"),
+            Field::Reused => ("boolean", ""),
         };
         let optional = if self.optional { "optional" } else { "required" };
         format!("{optional} {physical} {}{logical};", self.name)
@@ -161,22 +162,31 @@ fn properties() -> WriterPropertiesPtr {
     Arc::new(builder.build())
 }
 
-/// Writes `batches` of events as one Parquet file. `labels` are the names of requests. Calls `pause` after each [`PIECE`] of a column, about
-/// 15 us of work, with the total number of these calls.
+/// What all events of a part have in common.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct PartContext<'a> {
+    /// The names of requests, by number.
+    pub labels: &'a [String],
+    /// The instant from which the times of events count, since the Unix epoch; `None` if it is unknown or the clock is virtual.
+    pub started: Option<Nanos>,
+}
+
+/// Writes `batches` of events as one Parquet file. Calls `pause` after each [`PIECE`] of a column, about 15 us of work, with the total number
+/// of these calls.
 pub(crate) fn write<W: Write + Send>(
     out: W,
     batches: &[Vec<Event>],
-    labels: &[String],
+    context: PartContext,
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
-    write_columns(&COLUMNS, out, batches, labels, pause)
+    write_columns(&COLUMNS, out, batches, context, pause)
 }
 
 fn write_columns<W: Write + Send>(
     columns: &[ColumnSpec],
     out: W,
     batches: &[Vec<Event>],
-    labels: &[String],
+    PartContext { labels, started }: PartContext,
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
     let mut file = SerializedFileWriter::new(ChecksumWriter::new(out), schema(columns), properties())?;
@@ -194,6 +204,9 @@ fn write_columns<W: Write + Send>(
     file.flush()?;
     let seal = file.inner().seal();
     file.append_key_value_metadata(KeyValue::new(SEAL.to_owned(), seal));
+    if let Some(started) = started {
+        file.append_key_value_metadata(KeyValue::new(STARTED.to_owned(), started.0.to_string()));
+    }
     file.close()?;
     Ok(())
 }
@@ -212,7 +225,7 @@ impl<W: Write + Send> RowGroupColumns<'_, W> {
             Field::Long(get, _) => self.each::<Int64Type>(|e| get(e) as i64),
             Field::Instant(get, _) => self.some::<Int64Type>(|e| get(e).map(|at| at.0 as i64)),
             Field::Duration(get, _) => self.some::<Int64Type>(|e| get(e).map(|took| took.0 as i64)),
-            Field::Int(_, get, _) => self.each::<Int32Type>(|e| get(e) as i32),
+            Field::Int(get, _) => self.each::<Int32Type>(|e| get(e) as i32),
             Field::Label => self.each::<ByteArrayType>(|e| match names.get(usize::from(e.label)) {
                 Some(name) => name.clone(),
                 None => ByteArray::from(format!("request {}", e.label).into_bytes()),
@@ -367,7 +380,7 @@ impl ColumnSpec {
             (Field::Duration(_, set), Int64ColumnReader(reader)) => {
                 each(reader, events, |e, took| set(e, took.map(|&ns| Nanos(ns as u64))))
             }
-            (Field::Int(_, _, set), Int32ColumnReader(reader)) => {
+            (Field::Int(_, set), Int32ColumnReader(reader)) => {
                 each(reader, events, |e, n| set(e, n.map_or(0, |&n| n as u32)))
             }
             (Field::Reused, BoolColumnReader(reader)) => {

@@ -41,6 +41,8 @@ type SharedError = Arc<Mutex<Option<String>>>;
 
 #[derive(Debug)]
 enum Message {
+    /// The start of the run, since the Unix epoch.
+    Start(Nanos),
     Events(Vec<Event>),
     InFlight(Vec<Event>),
     /// Signal when all earlier messages have been handled.
@@ -88,6 +90,14 @@ impl Recorder {
     /// The current write error; `None` while the disk accepts all events.
     pub fn write_error(&self) -> Option<String> {
         self.write_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Writes the start of the run, in time since the Unix epoch, into the footers of all parts that follow. Call it before the first event.
+    ///
+    /// # Errors
+    /// [`Error::RecorderEnded`]: the recorder was finished before.
+    pub fn set_start(&self, started: Nanos) -> Result<(), Error> {
+        self.messages.send(Message::Start(started)).map_err(|_| Error::RecorderEnded)
     }
 
     /// Hands over a batch. Blocks only on a [blocking](Recorder::blocking) recorder. [`Recorder::write_error`] reports disk errors.
@@ -166,6 +176,7 @@ impl RecorderThread {
     fn run(mut self, inbox: Receiver<Message>) {
         loop {
             match inbox.recv_timeout(IDLE_LIMIT) {
+                Ok(Message::Start(started)) => self.writer.set_start(started),
                 Ok(Message::Events(events)) => {
                     self.waiting.fetch_sub(1, Relaxed);
                     self.add(events);

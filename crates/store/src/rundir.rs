@@ -27,7 +27,7 @@ use self::lost::{LostRequests, StartedSessions};
 use crate::error::Error;
 use crate::event_source::{Part, Parts};
 use crate::labels::Labels;
-use crate::part;
+use crate::part::{self, PartContext};
 use crate::record::RunRecord;
 
 /// Writes one run. Files get their final names only when complete; an existing directory is never changed.
@@ -36,6 +36,8 @@ use crate::record::RunRecord;
 pub struct Writer {
     path: PathBuf,
     labels: Vec<String>,
+    /// When the run started, since the Unix epoch.
+    started: Option<Nanos>,
     pending: Vec<Vec<Event>>,
     /// Number of pending events.
     waiting: usize,
@@ -80,6 +82,7 @@ impl Writer {
         Ok(Self {
             path: path.to_owned(),
             labels,
+            started: None,
             pending: Vec::new(),
             waiting: 0,
             parts: 0,
@@ -93,6 +96,11 @@ impl Writer {
     pub fn remove(self) {
         // The failure is what is reported. If the directory cannot be removed, the next run reports that it exists.
         let _ = fs::remove_dir_all(&self.path);
+    }
+
+    /// Writes the start of the run, in time since the Unix epoch, into the footers of all further parts.
+    pub(crate) fn set_start(&mut self, started: Nanos) {
+        self.started = Some(started);
     }
 
     /// Calls `pause` while writing: after every 15 us of work, or 30 us in a full part.
@@ -126,7 +134,7 @@ impl Writer {
             self.failed = placed.is_err();
             placed?;
         }
-        self.in_flight.write(&self.labels, &mut self.pause)
+        self.in_flight.write(PartContext { labels: &self.labels, started: self.started }, &mut self.pause)
     }
 
     /// Writes one part from the first pending events. After a failure several parts may be pending.
@@ -139,9 +147,10 @@ impl Writer {
         };
         let batches = self.pending.iter().take_while(is_of_part).count();
         let name = files::part(self.parts);
-        let Self { pending, labels, pause, .. } = self;
+        let Self { pending, pause, .. } = self;
+        let context = PartContext { labels: &self.labels, started: self.started };
         write_complete(&self.path.join(name), |file| {
-            part::write(file, &pending[..batches], labels, &mut part::now_and_then(pause)).map_err(io::Error::other)
+            part::write(file, &pending[..batches], context, &mut part::now_and_then(pause)).map_err(io::Error::other)
         })?;
         self.parts += 1;
         self.waiting -= events;

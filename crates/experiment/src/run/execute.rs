@@ -65,6 +65,31 @@ impl RunContext<'_> {
         self.generator.watch()()
     }
 
+    /// Sends all requests while `scraper` scrapes, and returns the statistics and the collected events.
+    fn send_all(
+        &self,
+        start: Option<Clock>,
+        collector: Collector,
+        scraper: Scraper,
+    ) -> Result<(RunStats, Collected), Error> {
+        let on_start = |clock: Clock| {
+            if let Some(directory) = &self.directory {
+                // An error of the recorder is returned when it is finished.
+                drop(directory.recorder.set_start(clock.unix_origin()));
+            }
+            collector.begin(clock);
+        };
+        let outcome = self.generator.run(start, || collector.sink(), on_start);
+        let scraped = scraper.finish();
+        // Drops the senders of the generator, which the collector waits for.
+        let stats = outcome.map(|(stats, _)| stats);
+        // Before an error is returned, so that the progress display is removed.
+        let collected = collector.finish();
+        let stats = stats?;
+        scraped?;
+        Ok((stats, collected))
+    }
+
     /// The error of a run whose recording cannot be verified.
     fn not_verified(&self, reason: Error) -> Error {
         let directory = self.directory.as_ref().map(|directory| directory.path.clone());
@@ -192,7 +217,7 @@ impl<'a> StartedRun<'a> {
     /// Sends all requests, and compares the clocks afterwards.
     fn execute(self) -> Result<ExecutedRun<'a>, Error> {
         let Self { mut context, start, collector, scraper, clock_role, shared, upload } = self;
-        let sent = send_all(&context.generator, start, collector, scraper);
+        let sent = context.send_all(start, collector, scraper);
         if let (Err(Error::Run(offered_run::Error::SpeaksTls { .. })), Some(directory)) = (&sent, &context.directory) {
             directory.remove();
             upload.into_iter().for_each(Upload::remove);
@@ -312,24 +337,6 @@ fn heartbeat_writer(directory: PathBuf, mut heartbeat: Heartbeat) -> Result<Box<
         // The recorder reports a directory that cannot be written.
         drop(heartbeat.write(&directory));
     }))
-}
-
-/// Sends all requests while `scraper` scrapes, and returns the statistics and the collected events.
-fn send_all(
-    generator: &Generator,
-    start: Option<Clock>,
-    collector: Collector,
-    scraper: Scraper,
-) -> Result<(RunStats, Collected), Error> {
-    let outcome = generator.run(start, || collector.sink(), |clock| collector.begin(clock));
-    let scraped = scraper.finish();
-    // Drops the senders of the generator, which the collector waits for.
-    let stats = outcome.map(|(stats, _)| stats);
-    // Before an error is returned, so that the progress display is removed.
-    let collected = collector.finish();
-    let stats = stats?;
-    scraped?;
-    Ok((stats, collected))
 }
 
 /// The verdict, with the server's side from the samples in the directory `observed`.

@@ -5,7 +5,7 @@ use super::*;
 
 fn written(events: &[Event], labels: &[String]) -> Vec<u8> {
     let mut file = Vec::new();
-    write(&mut file, &[events.to_vec()], labels, &mut |_| ()).unwrap();
+    write(&mut file, &[events.to_vec()], PartContext { labels, started: None }, &mut |_| ()).unwrap();
     file
 }
 
@@ -83,13 +83,30 @@ fn a_part_with_other_columns_is_refused_with_a_message() {
 fn a_part_without_the_last_columns_is_read() {
     let (whole, names) = (realistic(), ["a", "b", "c", "d"].map(str::to_owned));
     let mut file = Vec::new();
-    write_columns(&COLUMNS[..REQUIRED_COLUMNS], &mut file, std::slice::from_ref(&whole), &names, &mut |_| ()).unwrap();
+    let context = PartContext { labels: &names, started: None };
+    write_columns(&COLUMNS[..REQUIRED_COLUMNS], &mut file, std::slice::from_ref(&whole), context, &mut |_| ()).unwrap();
     let (mut read_back, mut labels) = (Vec::new(), Labels::default());
     for name in &names {
         labels.number(name.as_bytes());
     }
     read(bytes::Bytes::from(file), &mut read_back, &mut labels).unwrap();
     assert_eq!(read_back, whole);
+}
+
+#[test]
+fn columns_are_signed_and_the_footer_holds_the_start() {
+    let mut file = Vec::new();
+    let context = PartContext { labels: &[], started: Some(Nanos::from_secs(1_700_000_000)) };
+    write(&mut file, &[realistic()], context, &mut |_| ()).unwrap();
+    let read = SerializedFileReader::new(bytes::Bytes::from(file)).unwrap();
+    let metadata = read.metadata().file_metadata();
+    let start = metadata.key_value_metadata().unwrap().iter().find(|pair| pair.key == STARTED).unwrap();
+    assert_eq!(start.value.as_deref(), Some("1700000000000000000"));
+    for column in metadata.schema().get_fields() {
+        let kind = column.get_basic_info();
+        let numeric = column.get_physical_type() != parquet::basic::Type::BYTE_ARRAY;
+        assert!(!numeric || kind.logical_type_ref().is_none(), "{}: {:?}", column.name(), kind.logical_type_ref());
+    }
 }
 
 #[test]

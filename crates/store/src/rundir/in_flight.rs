@@ -14,7 +14,7 @@ use super::files::IN_FLIGHT as FOLDER;
 use crate::error::Error;
 use crate::event_source::Part;
 use crate::labels::Labels;
-use crate::part;
+use crate::part::{self, PartContext};
 
 /// Identifies a request: a session has at most one in flight.
 type Key = (u64, u32);
@@ -71,17 +71,17 @@ impl InFlightWriter {
     }
 
     /// Writes new requests that are still in flight, and removes files that are no longer needed. The part with all completed requests
-    /// must be on disk before. `labels` are the names of requests.
+    /// must be on disk before.
     ///
     /// # Errors
     /// The disk refuses; the next call tries again.
-    pub(super) fn write(&mut self, labels: &[String], pause: &mut dyn FnMut()) -> Result<(), Error> {
+    pub(super) fn write(&mut self, context: PartContext, pause: &mut dyn FnMut()) -> Result<(), Error> {
         let Self { requests, pending, .. } = self;
         pending.retain(|request| requests.contains_key(&key(request)));
         if !self.pending.is_empty() {
             fs::create_dir_all(&self.folder).map_err(Error::io("create", &self.folder))?;
             super::write_complete(&self.file(self.next), |file| {
-                part::write(file, std::slice::from_ref(&self.pending), labels, &mut part::now_and_then(pause))
+                part::write(file, std::slice::from_ref(&self.pending), context, &mut part::now_and_then(pause))
                     .map_err(std::io::Error::other)
             })?;
             self.pending.clear();
