@@ -72,6 +72,23 @@ pub struct Evidence {
     /// Blocks of alternating policies that started, in order of time.
     #[serde(default)]
     pub blocks: Vec<Block>,
+    /// The addresses of the target and their connections, if its name has several.
+    #[serde(default)]
+    pub addresses: Vec<AddressUse>,
+}
+
+/// The connections to one of several addresses of the target.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AddressUse {
+    /// IP address and port.
+    pub address: String,
+    /// Number of connections that were opened.
+    pub opened: u64,
+    /// Number of attempts that failed; another address was tried next, if there was one.
+    pub failed: u64,
+    /// The reason of the last failed attempt.
+    pub error: Option<String>,
 }
 
 /// A block of a policy within a run. Times are in ns since the start.
@@ -153,6 +170,16 @@ impl Evidence {
         self.halted = self.halted.or(other.halted);
         self.calibrated = self.calibrated.or(other.calibrated);
         self.blocks.append(&mut other.blocks);
+        for used in other.addresses {
+            match self.addresses.iter_mut().find(|known| known.address == used.address) {
+                Some(known) => {
+                    known.opened += used.opened;
+                    known.failed += used.failed;
+                    known.error = known.error.take().or(used.error);
+                }
+                None => self.addresses.push(used),
+            }
+        }
         self
     }
 }

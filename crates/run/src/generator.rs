@@ -7,7 +7,7 @@ use std::{io, thread};
 
 use offered_base::{Instant, Nanos, Share};
 use offered_distributions::Distribution;
-use offered_events::recording::Block;
+use offered_events::recording::{AddressUse, Block};
 use offered_events::{Event, RunId};
 use offered_io::{Clock, Poller, raise_file_limit, thread_cpu_time};
 use offered_schedule::Agenda;
@@ -166,6 +166,11 @@ impl Generator {
         Some(Self { from, ..self })
     }
 
+    /// Set when a stopped run does not wait for requests in flight.
+    pub fn abort(&self) -> Arc<AtomicBool> {
+        self.abort.clone()
+    }
+
     /// Once `abort` is set too, a stopped run no longer waits for requests in flight.
     #[must_use]
     pub fn aborted_by(self, abort: Arc<AtomicBool>) -> Self {
@@ -233,6 +238,14 @@ impl Generator {
         });
         let tls_mismatch = events.first().filter(|event| looks_like_tls(event)).and_then(|_| target.tls_mismatch());
         tls_mismatch.map_or(Ok(events), Err)
+    }
+
+    /// The addresses of the target with their connections, if its name has several; else empty.
+    pub fn addresses(&self) -> Vec<AddressUse> {
+        match &self.backend {
+            Backend::Target(target) => target.addresses(),
+            Backend::Mock(_) => Vec::new(),
+        }
     }
 
     /// A function that returns the current counters, summed over the threads.

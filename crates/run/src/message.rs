@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use bytes::Bytes;
 use offered_base::Nanos;
 
 /// Maximum number of bytes kept of one response body, and of all of them together over all threads.
@@ -22,8 +23,8 @@ pub(crate) struct OutgoingRequest {
     pub(crate) path: String,
     /// Names and values, in order.
     pub(crate) headers: Vec<(String, String)>,
-    /// The body; `None` sends no body and no length.
-    pub(crate) body: Option<Vec<u8>>,
+    /// The body; `None` sends no body and no length. Requests with the same constant body share its bytes.
+    pub(crate) body: Option<Bytes>,
     /// Which of the connections of its session carries the request, from 0. Only for clients whose sessions have
     /// connections of their own.
     pub(crate) lane: u8,

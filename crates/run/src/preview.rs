@@ -27,7 +27,7 @@ pub fn preview(workload: &Workload, run: &RunId, most: usize) -> Result<Vec<Exch
         let error =
             |missing| Error::Request { name: request.name().to_owned(), reason: Halt::default().message(missing) };
         let request_text = request_text(target, request, &script.for_preview(label, context).map_err(error)?);
-        let mut redactor = script.redactor(context);
+        let mut redactor = script.redactor(context, None);
         learn_secrets(&mut redactor, &request_text);
         Ok(Exchange {
             request: request.name().to_owned(),

@@ -12,6 +12,7 @@
 //! [`Http1`](http1::Http1) is both a transport and a protocol client: without a script nothing stands between it and the driver.
 
 mod addresses;
+mod attempts;
 mod deadlines;
 mod event_loop;
 #[cfg(feature = "grpc")]

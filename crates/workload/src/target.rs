@@ -28,6 +28,7 @@ pub struct Target {
     pub(super) response_timeout: Nanos,
     pub(super) sources: Vec<IpAddr>,
     pub(super) resolve_every: Option<Nanos>,
+    pub(super) resolve: Resolve,
     pub(super) headers: Vec<(String, Template)>,
     pub(super) auth: Option<Auth>,
     pub(super) cookies: bool,
@@ -58,6 +59,7 @@ impl Target {
             response_timeout: RESPONSE_TIMEOUT,
             sources: Vec::new(),
             resolve_every: None,
+            resolve: Resolve::default(),
             headers: Vec::new(),
             auth: None,
             cookies: false,
@@ -89,6 +91,12 @@ impl Target {
     #[must_use]
     pub fn with_reuse(self, reuse: Reuse) -> Self {
         Self { reuse, ..self }
+    }
+
+    /// The same, whose connections choose among several addresses so.
+    #[must_use]
+    pub fn with_resolve(self, resolve: Resolve) -> Self {
+        Self { resolve, ..self }
     }
 
     /// The same, waiting so long for a connection.
@@ -180,6 +188,11 @@ impl Target {
     /// ports for connections to one server.
     pub fn sources(&self) -> &[IpAddr] {
         &self.sources
+    }
+
+    /// Which of several addresses a connection tries first.
+    pub fn resolve(&self) -> Resolve {
+        self.resolve
     }
 
     /// Resolve the name again so often; `None`: once per run.
@@ -311,6 +324,20 @@ offered_base::named! {
         Http2 = "h2",
         /// What the server takes of the two; it is asked once, before the run.
         Auto = "auto",
+    }
+}
+
+offered_base::named! {
+    /// Which of several addresses of the target a connection tries first. After a failure it tries the others.
+    #[derive(Default)]
+    pub enum Resolve {
+        /// The first one, in the order of the resolver (RFC 6724).
+        First = "first",
+        /// Each in turn.
+        #[default]
+        Rotate = "rotate",
+        /// The first of each IP version at the same time; the connection that is open first is used (after RFC 8305).
+        Race = "race",
     }
 }
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use super::address::Address;
 use super::login::{self, Encryption, Login};
+use super::secret::with_password;
 use offered_base::InvalidValue;
 
 /// Where a target is.
@@ -48,8 +49,9 @@ impl FromStr for Url {
 
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong = |why: &str| {
+            let shown = with_password(text, "***");
             InvalidValue::new(format!(
-                "`{text}` is not a URL offered can load{why}; write for example http://127.0.0.1:8080/"
+                "`{shown}` is not a URL offered can load{why}; write for example http://127.0.0.1:8080/"
             ))
         };
         if text.bytes().any(|b| b.is_ascii_control() || b == b' ') {

@@ -1,7 +1,6 @@
 //! Request bodies.
 
-use std::sync::Arc;
-
+use bytes::Bytes;
 use offered_workload::script::{self, Content};
 use offered_workload::template::{Format, in_form};
 
@@ -16,7 +15,11 @@ const BOUNDARY: &str = "----offered-5d2c7f0e9a4b41f3-boundary";
 pub(super) enum Body {
     None,
     Text(Text),
-    Raw(Arc<[u8]>),
+    /// The same bytes each time, shared by all requests.
+    Constant {
+        bytes: Bytes,
+        is_multipart: bool,
+    },
     Form(Vec<(String, Text)>),
     Multipart(Vec<Part>),
 }
@@ -40,14 +43,29 @@ impl Body {
             script::Body::File { file, content, .. } => {
                 match content.as_ref().map_err(|reason| format!("cannot read {file}: {reason}"))? {
                     Content::Text(text) => Self::Text(values.text_of(text, format)),
-                    Content::Raw(bytes) => Self::Raw(bytes.clone()),
+                    Content::Raw(bytes) => {
+                        Self::Constant { bytes: Bytes::from_owner(bytes.clone()), is_multipart: false }
+                    }
                 }
             }
             script::Body::Form(fields) => {
                 Self::Form(fields.iter().map(|(name, value)| (in_form(name), values.form(value))).collect())
             }
             script::Body::Multipart(parts) => {
-                Self::Multipart(parts.iter().map(|part| Part::new(part, values)).collect::<Result<_, _>>()?)
+                let parts = parts.iter().map(|part| Part::new(part, values)).collect::<Result<Vec<_>, _>>()?;
+                let constant = |part: &Part| match &part.content {
+                    Content::Text(text) => text.constant().map(|text| Bytes::copy_from_slice(text.as_bytes())),
+                    Content::Raw(bytes) => Some(Bytes::from_owner(bytes.clone())),
+                };
+                match parts.iter().map(constant).collect::<Option<Vec<Bytes>>>() {
+                    Some(contents) => {
+                        let mut bytes = Vec::new();
+                        parts.iter().zip(&contents).for_each(|(part, content)| part.append(content, &mut bytes));
+                        end_multipart(&mut bytes);
+                        Self::Constant { bytes: bytes.into(), is_multipart: true }
+                    }
+                    None => Self::Multipart(parts),
+                }
             }
         })
     }
@@ -56,7 +74,9 @@ impl Body {
     pub(super) fn media_type(&self) -> Option<String> {
         match self {
             Self::Form(_) => Some("application/x-www-form-urlencoded".to_owned()),
-            Self::Multipart(_) => Some(format!("multipart/form-data; boundary={BOUNDARY}")),
+            Self::Multipart(_) | Self::Constant { is_multipart: true, .. } => {
+                Some(format!("multipart/form-data; boundary={BOUNDARY}"))
+            }
             _ => None,
         }
     }
@@ -70,11 +90,11 @@ impl Body {
         values: &Values,
         context: RequestContext,
         state: Option<&SessionState>,
-    ) -> Result<Option<Vec<u8>>, MissingValue> {
-        Ok(Some(match self {
+    ) -> Result<Option<Bytes>, MissingValue> {
+        let bytes = match self {
             Self::None => return Ok(None),
             Self::Text(text) => values.plain(text, context, state)?.into_bytes(),
-            Self::Raw(bytes) => bytes.to_vec(),
+            Self::Constant { bytes, .. } => return Ok(Some(bytes.clone())),
             Self::Form(fields) => {
                 let mut form = String::new();
                 for (name, value) in fields {
@@ -90,23 +110,34 @@ impl Body {
             Self::Multipart(parts) => {
                 let mut bytes = Vec::new();
                 for part in parts {
-                    bytes.extend_from_slice(part.head.as_bytes());
                     match &part.content {
                         Content::Text(text) => {
-                            bytes.extend_from_slice(values.plain(text, context, state)?.as_bytes());
+                            part.append(values.plain(text, context, state)?.as_bytes(), &mut bytes);
                         }
-                        Content::Raw(raw) => bytes.extend_from_slice(raw),
+                        Content::Raw(raw) => part.append(raw, &mut bytes),
                     }
-                    bytes.extend_from_slice(b"\r\n");
                 }
-                bytes.extend_from_slice(format!("--{BOUNDARY}--\r\n").as_bytes());
+                end_multipart(&mut bytes);
                 bytes
             }
-        }))
+        };
+        Ok(Some(bytes.into()))
     }
 }
 
+/// Appends the last boundary.
+fn end_multipart(bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(format!("--{BOUNDARY}--\r\n").as_bytes());
+}
+
 impl Part {
+    /// Appends the part with this content.
+    fn append(&self, content: &[u8], bytes: &mut Vec<u8>) {
+        for piece in [self.head.as_bytes(), content, b"\r\n"] {
+            bytes.extend_from_slice(piece);
+        }
+    }
+
     fn new(part: &script::Part, values: &Values) -> Result<Self, String> {
         let mut head = format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{}\"", part.name);
         if let Some(name) = part.file_name() {

@@ -354,9 +354,17 @@ impl Script {
         response.body().map_or(Cow::Borrowed(&*reply.body), |body| Cow::Owned(body.to_vec()))
     }
 
-    /// A redactor that hides the secret values of this request.
-    pub(crate) fn redactor(&self, context: RequestContext) -> Redactor {
-        Redactor::new(self.values.secret(context).iter().map(|value| &**value))
+    /// A redactor that hides the secret values of this request, and those that the session has extracted.
+    pub(crate) fn redactor(&self, context: RequestContext, state: Option<&SessionState>) -> Redactor<'_> {
+        let values = self.values.secret(context);
+        let extracted = state.into_iter().flat_map(|state| self.values.secret_extractions(state)).map(Cow::Borrowed);
+        let values: Vec<Cow<'_, str>> = values.into_iter().chain(extracted).collect();
+        Redactor::new(self.values.secret_names(), values.iter().map(|value| &**value))
+    }
+
+    /// Whether the extracted value of this name is a secret.
+    pub(crate) fn is_secret_extraction(&self, name: &str) -> bool {
+        self.values.is_secret_extraction(name)
     }
 }
 

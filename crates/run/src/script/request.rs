@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use offered_base::Instant;
 use offered_workload::template::in_url;
 
@@ -32,7 +33,7 @@ impl Script {
                 Path::OneOf(one_of) => self.values.path(one_of, context).to_owned(),
             },
             headers: self.headers(label, context, state)?,
-            body: body.or_else(|| expected.then(Vec::new)),
+            body: body.or_else(|| expected.then(Bytes::new)),
             lane: 0,
             body_limit: if request.reads_body { MAX_BODY_BYTES } else { 0 },
             awaited: match &request.awaited {

@@ -478,7 +478,7 @@ fn values_are_encoded_for_their_context() {
     let body_of = |request: &str| {
         let text =
             format!("[variables]\nw = \"say \\\"hi\\\" & go\"\nn.sequence = 5\n[[request]]\npost = \"/\"\n{request}");
-        String::from_utf8(self::request(&text).body.unwrap()).unwrap()
+        String::from_utf8(self::request(&text).body.unwrap().to_vec()).unwrap()
     };
     let json = r#"{"w": "say \"hi\" & go", "n": 14}"#;
     assert_eq!(body_of("body = '{\"w\": \"{{w}}\", \"n\": {{n}}}'"), json);

@@ -12,7 +12,7 @@ use offered_schedule::Sessions;
 use offered_workload::Workload;
 use offered_workload::catalogue::OneOf;
 use offered_workload::script::{AtEnd, Extraction, Feeder, Order, Per, Source, Variable, data};
-use offered_workload::secret::is_secret;
+use offered_workload::secret::SecretNames;
 use offered_workload::template::{self, Format, Stamp, Template, Way, in_form};
 use offered_workload::{Request, Works};
 
@@ -33,6 +33,10 @@ pub(super) struct Values {
     run: RunId,
     /// The slot of each extracted value, by name.
     slots: HashMap<String, u16>,
+    /// The names whose values are secrets.
+    secret_names: SecretNames,
+    /// The slots of extracted values that are secrets: by their names, or because they are sent as credentials.
+    secret_slots: Vec<u16>,
 }
 
 /// A template whose names are resolved.
@@ -85,6 +89,15 @@ impl Text {
         }
     }
 
+    /// The text, if it has no placeholders.
+    pub(super) fn constant(&self) -> Option<&str> {
+        match &self.0[..] {
+            [] => Some(""),
+            [Piece::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
     /// Whether the text begins with `sign`, whatever its values are.
     pub(super) fn begins_with(&self, sign: char) -> bool {
         matches!(self.0.first(), Some(Piece::Text(text)) if text.starts_with(sign))
@@ -103,9 +116,15 @@ impl Values {
             Sessions::Closed(closed) => closed.users(),
             _ => 0,
         };
+        let secret_names = workload.secret_names().clone();
+        let sent = workload.secret_placeholders();
+        let is_secret = |name: &str| secret_names.contains(name) || sent.contains(name);
+        let secret_slots = slots.iter().filter(|(name, _)| is_secret(name)).map(|(_, slot)| *slot).collect();
         Self {
             seed: workload.seed(),
             run,
+            secret_names,
+            secret_slots,
             users,
             renews: workload.renews(),
             variables: workload.variables().to_vec(),
@@ -304,12 +323,27 @@ impl Values {
         }
     }
 
+    /// The names whose values are secrets.
+    pub(super) fn secret_names(&self) -> &SecretNames {
+        &self.secret_names
+    }
+
+    /// The secrets that a session has extracted.
+    pub(super) fn secret_extractions<'a>(&'a self, state: &'a SessionState) -> impl Iterator<Item = &'a str> {
+        self.secret_slots.iter().filter_map(|slot| state.value(*slot))
+    }
+
+    /// Whether the extracted value of this name is a secret.
+    pub(super) fn is_secret_extraction(&self, name: &str) -> bool {
+        self.slots.get(name).is_some_and(|slot| self.secret_slots.contains(slot))
+    }
+
     /// The values to hide for this request: environment variables, variables whose names suggest a secret, and all
     /// cells of rows of files.
     pub(super) fn secret(&self, context: RequestContext) -> Vec<Cow<'_, str>> {
         let columns = |variable: &Variable| match &variable.source {
             Source::Feeder(Feeder { rows: Ok(rows), .. }) => rows.columns().len(),
-            _ => usize::from(variable.env.is_some() || is_secret(&variable.name)),
+            _ => usize::from(variable.env.is_some() || self.secret_names.contains(&variable.name)),
         };
         let numbered = (0u16..).zip(&self.variables);
         let cells = numbered.flat_map(|(number, variable)| (0..columns(variable)).map(move |column| (number, column)));

@@ -185,7 +185,7 @@ impl ProtocolClient for Http1 {
     fn begin(&mut self, outgoing: &Arc<OutgoingRequest>, event: Event, completions: &mut Vec<Completion>) -> Instant {
         let event = Event { worker: self.worker, ..event };
         let request = match request::bytes(outgoing, &self.setup.host, self.setup.reuse == Reuse::Fresh) {
-            Ok(bytes) => Assembled(bytes, request::held(outgoing)),
+            Ok((bytes, body)) => Assembled { bytes, body, is_held: outgoing.expects_continue() },
             Err(reason) => {
                 completions.push(Completion::Done(Event { error: Some(reason.into()), ..event }, None));
                 return self.event_loop.clock.now();
@@ -202,5 +202,6 @@ impl ProtocolClient for Http1 {
 
 /// The text of a request to `host`, on a connection that is closed after it (`close`) or kept.
 pub(super) fn request_text(outgoing: &OutgoingRequest, host: &Host, close: bool) -> RequestText {
-    request::bytes(outgoing, host, close).map_or_else(RequestText::unavailable, |bytes| RequestText::from_http1(&bytes))
+    let whole = request::bytes(outgoing, host, close).map(|(bytes, body)| [&bytes[..], &body].concat());
+    whole.map_or_else(RequestText::unavailable, |bytes| RequestText::from_http1(&bytes))
 }

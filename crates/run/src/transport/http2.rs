@@ -105,6 +105,7 @@ impl SocketHandler<Vec<Completion>> for Http2 {
                     &self.setup.route,
                     ready.writable || ready.closed,
                     &self.event_loop.clock,
+                    (&self.event_loop.poller, key),
                 )
             }
         };

@@ -101,9 +101,10 @@ impl Probe {
     /// Starts to connect.
     fn new(route: &Route) -> Result<Self, Failure> {
         let clock = Clock::start();
-        let stream = Stream::dial(route, &clock)?;
+        let mut stream = Stream::dial(route, &clock)?;
         let poller = Poller::new().map_err(system_failure)?;
         poller.add(&stream, 0).map_err(system_failure)?;
+        stream.start_race(&poller, 0, &route.addresses);
         Ok(Self { clock, poller, stream })
     }
 
@@ -117,7 +118,8 @@ impl Probe {
             }
             self.poller.wait(Some(left), &mut ready).map_err(system_failure)?;
             for ready in &ready {
-                self.stream.continue_connecting(route, ready.writable || ready.closed, &self.clock)?;
+                let registered = (&self.poller, 0);
+                self.stream.continue_connecting(route, ready.writable || ready.closed, &self.clock, registered)?;
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use offered_base::Nanos;
+use offered_events::recording::AddressUse;
 use offered_io::Poller;
 use offered_workload::{Call, Protocol, Request, Reuse, Target, Workload};
 
@@ -145,6 +146,11 @@ impl PreparedTarget {
     pub(crate) fn tls_mismatch(&self) -> Option<Error> {
         let speaks_tls = preflight::speaks_tls(&self.route, self.connect_timeout);
         speaks_tls.then(|| Error::SpeaksTls { address: self.route.addresses.first() })
+    }
+
+    /// See [`Addresses::uses`](super::addresses::Addresses::uses).
+    pub(crate) fn addresses(&self) -> Vec<AddressUse> {
+        self.route.addresses.uses()
     }
 
     /// Resolves the name of the target again.

@@ -37,7 +37,7 @@ impl Route {
             }
             _ => None,
         };
-        let addresses = Addresses::resolve(by_proxy.as_ref().unwrap_or(&target.url().address), target.sources())?;
+        let addresses = Addresses::resolve(by_proxy.as_ref().unwrap_or(&target.url().address), target)?;
         let is_plain = !target.url().secure && target.proxy().is_none();
         Ok(Self {
             addresses: Arc::new(addresses),
@@ -55,7 +55,7 @@ impl Route {
     /// A name that cannot be resolved, or TLS settings that cannot be used.
     pub(super) fn to_database(target: &Target, tls: bool) -> Result<Self, Error> {
         Ok(Self {
-            addresses: Arc::new(Addresses::resolve(&target.url().address, target.sources())?),
+            addresses: Arc::new(Addresses::resolve(&target.url().address, target)?),
             tunnel: None,
             tls: tls.then(|| TlsClient::new(target)).transpose()?,
             postgres_tls_request: tls,

@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use offered_base::Nanos;
 use offered_events::{Outcome, Reason};
 use rustix::io::Errno;
 use rustix::net::{
@@ -23,6 +24,13 @@ use super::Failure;
 pub(crate) enum Endpoint {
     Tcp(SocketAddr),
     Unix(PathBuf),
+}
+
+impl Endpoint {
+    /// Whether both have the same IP version.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::Tcp(a), Self::Tcp(b)) if a.is_ipv4() == b.is_ipv4())
+    }
 }
 
 impl fmt::Display for Endpoint {
@@ -110,6 +118,17 @@ pub(super) fn dial(endpoint: &Endpoint, source: Option<IpAddr>) -> io::Result<(O
         Err(error) => Err(error.into()),
     }
 }
+
+/// Limits the time of an attempt to connect, or with zero no longer. The system checks it when it repeats the attempt: after one second at
+/// the earliest.
+#[cfg(target_os = "linux")]
+pub(super) fn limit_attempt(socket: &OwnedFd, time: Nanos) {
+    // If it is refused, the connect timeout ends the attempt.
+    let _ = sockopt::set_tcp_user_timeout(socket, u32::try_from(time.0 / 1_000_000).unwrap_or(u32::MAX));
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn limit_attempt(_: &OwnedFd, _: Nanos) {}
 
 /// Number of descriptors reserved for other uses: the next part of a recording, its directory, the live page.
 const RESERVED: u64 = 16;

@@ -2,17 +2,19 @@
 //! Without either it costs one branch per read and write.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use offered_base::{Instant, Nanos};
 use offered_events::{Outcome, Reason};
 use offered_io::{Clock, Poller};
-use rustix::net::{SendFlags, send, sockopt};
+use rustix::net::{SendFlags, getpeername, send};
 
 use super::Failure;
+use super::addresses::{Addresses, Candidates};
+use super::attempts::{Attempts, connect_error, is_connected};
 use super::route::Route;
-use super::socket::{Endpoint, Read, Socket, connect_failure, dial, dial_failure, read, reset_failure};
+use super::socket::{Endpoint, Read, Socket, dial, dial_failure, limit_attempt, read, reset_failure};
 use super::tls::TlsStream;
 use super::tunnel::Tunnel;
 
@@ -23,6 +25,8 @@ pub(crate) struct Stream {
     tls: Option<Box<TlsStream>>,
     /// Duration of the TLS handshake, once it is complete.
     pub(crate) handshake: Option<Nanos>,
+    /// The attempts at other addresses, until one is connected.
+    attempts: Option<Box<Attempts>>,
 }
 
 /// The stage of connecting.
@@ -42,8 +46,28 @@ impl Stream {
     /// # Errors
     /// The attempt cannot be started.
     pub(crate) fn dial(route: &Route, clock: &Clock) -> Result<Self, Failure> {
-        let (endpoint, source) = route.addresses.next().map_err(|reason| (Outcome::Dns, reason.into()))?;
-        Self::dial_at(&endpoint, source, route, clock)
+        let candidates = route.addresses.next().map_err(|reason| (Outcome::Dns, reason.into()))?;
+        Self::dial_any(candidates, route, clock)
+    }
+
+    /// Starts to connect to the first of `candidates`; the others follow if that fails.
+    ///
+    /// # Errors
+    /// No attempt can be started.
+    pub(super) fn dial_any(candidates: Candidates, route: &Route, clock: &Clock) -> Result<Self, Failure> {
+        if candidates.rest.is_empty() {
+            return Self::dial_at(&candidates.first, candidates.source, route, clock);
+        }
+        let mut attempts = Attempts::new(candidates);
+        let (socket, connected) = attempts.start(&route.addresses)?;
+        let attempts = Some(Box::new(attempts));
+        let mut stream = Self { socket, stage: Stage::Connecting, tls: None, handshake: None, attempts };
+        if connected {
+            stream.chosen(route);
+            stream.connected(route, clock)?;
+            stream.advance(route, clock)?;
+        }
+        Ok(stream)
     }
 
     /// Starts to connect to `endpoint`, from `source` if one is given.
@@ -57,7 +81,7 @@ impl Stream {
         clock: &Clock,
     ) -> Result<Self, Failure> {
         let (socket, connected) = dial(endpoint, source).map_err(dial_failure)?;
-        let mut stream = Self { socket, stage: Stage::Connecting, tls: None, handshake: None };
+        let mut stream = Self { socket, stage: Stage::Connecting, tls: None, handshake: None, attempts: None };
         if connected {
             stream.connected(route, clock)?;
             stream.advance(route, clock)?;
@@ -71,25 +95,90 @@ impl Stream {
         matches!(self.stage, Stage::Open)
     }
 
-    /// Continues to connect when the socket has become ready. Returns whether the stream is open.
+    /// Continues to connect when the socket has become ready. Returns whether the stream is open. Its socket is registered with `poller`
+    /// under `token`; another one takes its place if it cannot be connected and the target has other addresses.
     ///
     /// # Errors
-    /// The server does not accept, the proxy refuses a tunnel, or the TLS handshake failed.
+    /// The server does not accept at any address, the proxy refuses a tunnel, or the TLS handshake failed.
     pub(crate) fn continue_connecting(
         &mut self,
         route: &Route,
         writable: bool,
         clock: &Clock,
+        (poller, token): (&Poller, usize),
     ) -> Result<bool, Failure> {
         if matches!(self.stage, Stage::Connecting) {
             if !writable {
                 return Ok(false);
             }
-            let attempt = sockopt::socket_error(&self.socket).map_err(|error| connect_failure(error.into()))?;
-            attempt.map_err(|error| connect_failure(error.into()))?;
+            if self.attempts.is_none() {
+                connect_error(&self.socket).map_or(Ok(()), Err)?;
+            } else if !self.is_any_connected(route, (poller, token))? {
+                return Ok(false);
+            }
             self.connected(route, clock)?;
         }
         self.advance(route, clock)
+    }
+
+    /// Whether one of several attempts is connected; then it is the socket of the stream. Starts further attempts after failed ones.
+    fn is_any_connected(&mut self, route: &Route, (poller, token): (&Poller, usize)) -> Result<bool, Failure> {
+        let Some(attempts) = &mut self.attempts else { return Ok(true) };
+        // The one that races becomes the socket if it is connected, or if the socket fails.
+        if let Some((other, endpoint)) = attempts.racing.take() {
+            let failure = connect_error(&self.socket);
+            if failure.is_some() || is_connected(&other) && !is_connected(&self.socket) {
+                let _ = poller.remove(&self.socket);
+                self.socket = other;
+                let before = std::mem::replace(&mut attempts.current, endpoint);
+                if let Some(failure) = failure {
+                    attempts.failed(before, failure, &route.addresses);
+                }
+            } else {
+                attempts.racing = Some((other, endpoint));
+            }
+        }
+        loop {
+            match connect_error(&self.socket) {
+                None if is_connected(&self.socket) => break,
+                None => return Ok(false),
+                Some(failure) => {
+                    let current = attempts.current.clone();
+                    attempts.failed(current, failure, &route.addresses);
+                }
+            }
+            let (socket, connected) = attempts.start(&route.addresses)?;
+            let _ = poller.remove(&self.socket);
+            self.socket = socket;
+            poller.add(&self.socket, token).map_err(dial_failure)?;
+            if !connected {
+                return Ok(false);
+            }
+        }
+        self.chosen(route);
+        Ok(true)
+    }
+
+    /// The endpoint that it is connected to; `None` if it is not connected.
+    pub(super) fn endpoint(&self, route: &Route) -> Option<Endpoint> {
+        let peer = getpeername(&self.socket).ok()?;
+        let tcp = peer.and_then(|peer| SocketAddr::try_from(peer).ok()).map(Endpoint::Tcp);
+        tcp.or_else(|| route.addresses.next().ok().map(|candidates| candidates.first))
+    }
+
+    /// Starts the second attempt of a race, whose socket has the same `token`.
+    pub(crate) fn start_race(&mut self, poller: &Poller, token: usize, addresses: &Addresses) {
+        if let Some(attempts) = &mut self.attempts {
+            attempts.race(poller, token, addresses);
+        }
+    }
+
+    /// The socket is connected to one of several addresses.
+    fn chosen(&mut self, route: &Route) {
+        if let Some(attempts) = self.attempts.take() {
+            limit_attempt(&self.socket, Nanos::ZERO);
+            route.addresses.count(&attempts.current, None);
+        }
     }
 
     /// The socket is connected: begins the next stage.
@@ -181,6 +270,7 @@ impl Stream {
         let (clock, mut poller) = (Clock::start(), Poller::new().map_err(system)?);
         let mut stream = Self::dial(route, &clock)?;
         poller.add(&stream, 0).map_err(system)?;
+        stream.start_race(&poller, 0, &route.addresses);
         let mut ready = Vec::new();
         while !stream.is_open() {
             let left = clock.now().until(Instant::ZERO + timeout);
@@ -189,7 +279,7 @@ impl Stream {
             }
             poller.wait(Some(left), &mut ready).map_err(system)?;
             for ready in &ready {
-                stream.continue_connecting(route, ready.writable || ready.closed, &clock)?;
+                stream.continue_connecting(route, ready.writable || ready.closed, &clock, (&poller, 0))?;
             }
         }
         poller.remove(&stream).map_err(system)?;

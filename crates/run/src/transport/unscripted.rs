@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use offered_base::{Instant, Nanos, Seed};
 use offered_events::Event;
 use offered_schedule::Launch;
@@ -112,8 +113,8 @@ impl PreparedRequest {
             },
             headers: self.headers.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
             body: self.body.as_ref().map(|body| match body {
-                Content::Text(body) => text(body).into_bytes(),
-                Content::Raw(bytes) => bytes.to_vec(),
+                Content::Text(body) => text(body).into(),
+                Content::Raw(bytes) => Bytes::from_owner(bytes.clone()),
             }),
             awaited: self.awaited.as_ref().map(text),
             parameters: self.parameters.iter().map(|value| value.as_ref().map(text)).collect(),

@@ -79,8 +79,10 @@ impl WebSocket {
         let new_event = handshake_request(outgoing, &self.setup.origin, &generate_key())
             .map_err(|reason| (Outcome::Unsent, reason.into()))
             .and_then(|request| {
-                let stream = Stream::dial(&self.setup.route, &self.event_loop.clock)?;
-                self.event_loop.poller.add(&stream, self.connections.vacant_key()).map_err(dial_failure)?;
+                let mut stream = Stream::dial(&self.setup.route, &self.event_loop.clock)?;
+                let key = self.connections.vacant_key();
+                self.event_loop.poller.add(&stream, key).map_err(dial_failure)?;
+                stream.start_race(&self.event_loop.poller, key, &self.setup.route.addresses);
                 Ok((stream, request))
             });
         let (stream, request) = match new_event {
@@ -99,7 +101,8 @@ impl WebSocket {
     fn on_socket_ready(&mut self, key: usize, ready: Ready, completions: &mut Vec<Completion>) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         let was_open = connection.is_open();
-        let opened = connection.open(&self.setup.route, ready, &self.event_loop.clock);
+        let registered = (&self.event_loop.poller, key);
+        let opened = connection.open(&self.setup.route, ready, &self.event_loop.clock, registered);
         match opened.and_then(|open| if open { connection.send_pending().map(|()| true) } else { Ok(false) }) {
             Ok(true) => {}
             Ok(false) => {

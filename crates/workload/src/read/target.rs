@@ -40,6 +40,7 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
         connect_timeout: table.parsed("connect_timeout")?.unwrap_or(CONNECT_TIMEOUT),
         response_timeout: table.parsed("response_timeout")?.unwrap_or(RESPONSE_TIMEOUT),
         resolve_every: table.parsed("resolve_every")?,
+        resolve: table.named("resolve")?.unwrap_or_default(),
         sources: sources(&table)?,
         headers: headers(&table)?,
         auth: table.get("auth").map(|value| script::auth(&value)).transpose()?,

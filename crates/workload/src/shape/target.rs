@@ -4,7 +4,7 @@ use super::Kind::{
     self, Any, Boolean, Choice, Discipline, File, Form, List, Named, Number, Only, Template, Text, Time, Whole,
 };
 use super::{Key, MAX_WHOLE, Shape, key, shape};
-use crate::{Protocol, Reuse, Target};
+use crate::{Protocol, Resolve, Reuse, Target};
 
 pub(super) const HEADERS: Key =
     key("headers", Named(&Template), "Headers by name, such as { Accept = \"text/html\" }.");
@@ -30,6 +30,11 @@ pub(crate) static TARGET: Shape = shape(
         key("in_flight", Whole(1, MAX_WHOLE), "Maximum number of requests in flight; further requests are not sent."),
         key("connect_timeout", Time, "Time limit for opening a connection. Default 5s."),
         key("response_timeout", Time, "Time limit from sending to the last byte of the response. Default 30s."),
+        key(
+            "resolve",
+            Choice(Resolve::NAMES),
+            "Which of several addresses a connection tries first: each in turn (default), the first, or one of each IP version at the same time.",
+        ),
         key("resolve_every", Time, "Interval of DNS lookups. Default: once per run."),
         key(
             "sources",

@@ -91,7 +91,7 @@ fn answer(
             method: "POST".to_owned(),
             path: format!("/{service}/ServerReflectionInfo"),
             headers: vec![header("content-type", "application/grpc"), header("te", "trailers")],
-            body: Some(framed(question).to_vec()),
+            body: Some(framed(question)),
             body_limit: MAX_BODY_BYTES,
             ..OutgoingRequest::default()
         });

@@ -1,7 +1,9 @@
 //! One connection: a stream and the exchange it carries.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 
+use bytes::{Buf as _, Bytes};
 use offered_base::Instant;
 use offered_events::{Event, Reason};
 
@@ -18,10 +20,10 @@ pub(crate) struct Connection {
     pub(super) carried: u64,
     /// The current exchange; `None` if the connection is idle.
     pub(super) exchange: Option<Exchange>,
-    /// Bytes still to be written, and how many of them have been.
-    pub(super) unwritten: (Vec<u8>, usize),
+    /// Bytes still to be written. Large bodies are shared with other requests.
+    pub(super) unwritten: VecDeque<Bytes>,
     /// The body of the current request, held back until the server asks for it.
-    pub(super) held: Option<Box<[u8]>>,
+    pub(super) held: Option<Bytes>,
 }
 
 /// A request in flight.
@@ -42,11 +44,17 @@ impl Connection {
             Ok(written) => written,
             Err(error) if is_retryable(&error) => 0,
             Err(error) => {
-                self.unwritten = (bytes.to_vec(), 0);
+                self.unwritten.push_back(Bytes::copy_from_slice(bytes));
                 return Err(error);
             }
         };
-        self.unwritten = (bytes[written..].to_vec(), 0);
+        self.unwritten.push_back(Bytes::copy_from_slice(&bytes[written..]));
+        self.write_more()
+    }
+
+    /// Writes `bytes` after those that are still to be written, without a copy.
+    pub(super) fn write_shared(&mut self, bytes: Bytes) -> io::Result<()> {
+        self.unwritten.push_back(bytes);
         self.write_more()
     }
 
@@ -57,30 +65,25 @@ impl Connection {
 
     /// Whether bytes are still to be written.
     pub(super) fn is_unwritten(&self) -> bool {
-        !self.unwritten.0.is_empty() || self.stream.is_unwritten()
+        !self.unwritten.is_empty() || self.stream.is_unwritten()
     }
 
     /// Writes the held-back body.
     pub(super) fn release_body(&mut self) -> io::Result<()> {
-        let Some(held) = self.held.take() else { return Ok(()) };
-        if self.is_unwritten() {
-            self.unwritten.0.extend_from_slice(&held);
-            return self.write_more();
-        }
-        self.write(&held)
+        self.held.take().map_or(Ok(()), |held| self.write_shared(held))
     }
 
     /// Continues to write, until the socket takes no more.
     pub(super) fn write_more(&mut self) -> io::Result<()> {
-        while self.unwritten.1 < self.unwritten.0.len() {
-            match self.stream.write(&self.unwritten.0[self.unwritten.1..]) {
-                Ok(written) => self.unwritten.1 += written,
+        while let Some(bytes) = self.unwritten.front_mut() {
+            match self.stream.write(bytes) {
+                Ok(written) if written == bytes.len() => drop(self.unwritten.pop_front()),
+                Ok(written) => bytes.advance(written),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
-        self.unwritten = (Vec::new(), 0);
         self.stream.flush()
     }
 
@@ -92,10 +95,9 @@ impl Connection {
 
     /// The current exchange. Bytes that were not written are subtracted from its event.
     pub(super) fn into_exchange(self) -> Option<Exchange> {
-        let held = self.held.map_or(0, |held| held.len());
-        let unwritten = (self.unwritten.0.len() - self.unwritten.1 + held) as u64;
+        let unwritten: usize = self.unwritten.iter().chain(&self.held).map(Bytes::len).sum();
         let mut exchange = self.exchange?;
-        exchange.event.bytes_out -= unwritten;
+        exchange.event.bytes_out -= unwritten as u64;
         Some(exchange)
     }
 }

@@ -82,6 +82,7 @@ impl Http1 {
                 &self.setup.route,
                 ready.writable || ready.closed,
                 &self.event_loop.clock,
+                (&self.event_loop.poller, key),
             ) {
                 Ok(false) => return 0,
                 Ok(true) => writable = true,

@@ -4,6 +4,7 @@
 use std::io::Write;
 
 use base64::Engine as _;
+use bytes::Bytes;
 use offered_base::Seed;
 use offered_workload::catalogue::OneOf;
 use offered_workload::script::{Auth, Body, Content};
@@ -19,11 +20,16 @@ use crate::transport::route::proxy_authorization;
 pub(crate) struct Compiled {
     head: Vec<Piece>,
     body: Vec<Piece>,
+    /// A large constant body, shared by all requests; else empty. It follows `head`.
+    large: Bytes,
     /// The files of a catalogue, one of which is drawn for each request.
     one_of: Option<(Seed, OneOf)>,
     /// Whether the method is HEAD, so that the response has no body.
     pub(crate) head_only: bool,
 }
+
+/// A body of this size is not copied behind its head, in bytes. A smaller one is sent in the same write.
+const LARGE: usize = 64 << 10;
 
 /// How requests name the target.
 #[derive(Debug)]
@@ -90,26 +96,39 @@ impl Compiled {
         for (name, value) in request.headers_to(target) {
             head.field(name, Piece::all(value))?;
         }
-        let body: Vec<Piece> = match request.body() {
+        let (mut body, mut large) = (Vec::new(), Bytes::new());
+        match request.body() {
             Body::File { file, content: Err(reason), .. } => return Err(format!("cannot read {file}: {reason}")),
-            Body::File { content: Ok(Content::Raw(bytes)), .. } => vec![Piece::text(bytes.to_vec())],
-            body => body.text().into_iter().flat_map(Piece::all).collect(),
-        };
+            Body::File { content: Ok(Content::Raw(bytes)), .. } if bytes.len() >= LARGE => {
+                large = Bytes::from_owner(bytes.clone());
+            }
+            Body::File { content: Ok(Content::Raw(bytes)), .. } => body.push(Piece::text(bytes.to_vec())),
+            text => body.extend(text.text().into_iter().flat_map(Piece::all)),
+        }
         let has_length = *request.body() != Body::None || ["POST", "PUT", "PATCH"].contains(&request.method());
         let head_only = request.method() == "HEAD";
         let known: Option<Vec<&[u8]>> = body.iter().map(Piece::known).collect();
         match known.map(|body| body.concat()) {
-            Some(body) => {
+            Some(mut body) => {
                 if has_length {
-                    head.plain("Content-Length", &body.len().to_string())?;
+                    head.plain("Content-Length", &(body.len() + large.len()).to_string())?;
                 }
-                Ok(Self { head: head.end(&body), body: Vec::new(), one_of, head_only })
+                if body.len() >= LARGE {
+                    large = std::mem::take(&mut body).into();
+                }
+                Ok(Self { head: head.end(&body), body: Vec::new(), large, one_of, head_only })
             }
-            None => Ok(Self { head: head.unended(), body, one_of, head_only }),
+            None => Ok(Self { head: head.unended(), body, large, one_of, head_only }),
         }
     }
 
-    /// The bytes of one request: precompiled, or built in `scratch`.
+    /// The large body that follows [`Compiled::bytes`]; else empty.
+    #[inline]
+    pub(crate) fn large(&self) -> &Bytes {
+        &self.large
+    }
+
+    /// The bytes of one request without a large body: precompiled, or built in `scratch`.
     #[inline]
     pub(crate) fn bytes<'a>(
         &'a self,
@@ -147,16 +166,12 @@ fn fill(pieces: &[Piece], file: &str, session: u64, sequence: u64, out: &mut Vec
     }
 }
 
-/// The number of bytes at the end, the body, that are held back until the server asks for them.
-pub(crate) fn held(outgoing: &OutgoingRequest) -> usize {
-    if outgoing.expects_continue() { outgoing.body.as_ref().map_or(0, Vec::len) } else { 0 }
-}
-
-/// The bytes of a request to `host`; with `close`, it asks the server to close the connection.
+/// The bytes of a request to `host`, and of a body that is large or held back until the server asks for it. With `close`, it asks the server
+/// to close the connection.
 ///
 /// # Errors
 /// An invalid header or path.
-pub(crate) fn bytes(outgoing: &OutgoingRequest, host: &Host, close: bool) -> Result<Vec<u8>, String> {
+pub(crate) fn bytes(outgoing: &OutgoingRequest, host: &Host, close: bool) -> Result<(Vec<u8>, Bytes), String> {
     let mut head = Head::new(&outgoing.method, &host.origin, [Piece::text(outgoing.path.as_str())])?;
     if !outgoing.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
         head.plain("Host", &host.name)?;
@@ -173,9 +188,12 @@ pub(crate) fn bytes(outgoing: &OutgoingRequest, host: &Host, close: bool) -> Res
     if let Some(body) = &outgoing.body {
         head.plain("Content-Length", &body.len().to_string())?;
     }
+    let body = outgoing.body.clone().unwrap_or_default();
+    let is_separate = body.len() >= LARGE || outgoing.expects_continue();
+    let (small, separate) = if is_separate { (Bytes::new(), body) } else { (body, Bytes::new()) };
     // Without placeholders the result is a single piece.
-    let whole = head.end(outgoing.body.as_deref().unwrap_or_default()).into_iter().next();
-    Ok(whole.and_then(Piece::into_known).unwrap_or_default())
+    let whole = head.end(&small).into_iter().next();
+    Ok((whole.and_then(Piece::into_known).unwrap_or_default(), separate))
 }
 
 #[cfg(test)]
@@ -218,6 +236,32 @@ mod tests {
         let expected =
             format!("POST /u/17?n=3 HTTP/1.1\r\nHost: h:8080\r\n{AGENT}Content-Length: {}\r\n\r\n{body}", body.len());
         assert_eq!(bytes(request, ""), expected);
+    }
+
+    #[test]
+    fn a_large_constant_body_is_shared_by_all_requests() {
+        let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"http://h/\"\n\
+                    [[request]]\npost = \"/\"\nbody_file = \"a\"\nraw = true\n";
+        let workload = Workload::parse(text, "w.toml", &|_| Ok(vec![b'x'; LARGE])).unwrap();
+        let request = &workload.requests()[0];
+        let Body::File { content: Ok(Content::Raw(file)), .. } = request.body() else { panic!("a file") };
+        let compiled = Compiled::new(request, workload.target().unwrap(), workload.seed()).unwrap();
+        assert_eq!(compiled.large().as_ptr(), file.as_ptr());
+        let mut scratch = Vec::new();
+        let head = String::from_utf8_lossy(compiled.bytes((0, 0), 0, &mut scratch)).into_owned();
+        assert!(head.ends_with("Content-Length: 65536\r\n\r\n"), "{head}");
+        // Also a text without placeholders, though not in the memory of its file.
+        let workload =
+            Workload::parse(&text.replace("raw = true\n", ""), "w.toml", &|_| Ok(vec![b'x'; LARGE])).unwrap();
+        let compiled = Compiled::new(&workload.requests()[0], workload.target().unwrap(), workload.seed()).unwrap();
+        assert_eq!(compiled.large().len(), LARGE);
+        assert!(compiled.bytes((0, 0), 0, &mut scratch).ends_with(b"Content-Length: 65536\r\n\r\n"));
+        // With a script, too.
+        let body = Some(Bytes::from_owner(file.clone()));
+        let outgoing = OutgoingRequest { method: "PUT".to_owned(), path: "/".to_owned(), body, ..Default::default() };
+        let (head, body) = super::bytes(&outgoing, &Host::new(workload.target().unwrap()), false).unwrap();
+        assert!(head.ends_with(b"Content-Length: 65536\r\n\r\n"));
+        assert_eq!(body.as_ptr(), file.as_ptr());
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Starting exchanges: choosing or opening a connection, and writing the request.
 
+use std::collections::VecDeque;
+
+use bytes::Bytes;
 use offered_base::Instant;
 use offered_events::{Event, Outcome, Reason};
 use offered_workload::Reuse;
@@ -18,13 +21,16 @@ use crate::transport::timers::CONTINUE_TIMEOUT;
 
 /// The source of the bytes of a request.
 pub(super) trait RequestBytes {
-    /// The bytes of the request of `event`. They are built in `scratch` if they depend on the event.
+    /// The bytes of the request of `event`, without a separate body. They are built in `scratch` if they depend on the event.
     fn bytes<'a>(&'a self, requests: &'a [Compiled], event: &Event, scratch: &'a mut Vec<u8>) -> &'a [u8];
 
-    /// The number of bytes at the end that are held back until the server asks for them.
+    /// The body that follows the other bytes; empty if there is none. It is not copied.
+    fn body<'a>(&'a self, requests: &'a [Compiled], event: &Event) -> &'a Bytes;
+
+    /// Whether the body is held back until the server asks for it.
     #[inline]
-    fn held(&self) -> usize {
-        0
+    fn is_held(&self) -> bool {
+        false
     }
 }
 
@@ -36,18 +42,31 @@ impl RequestBytes for Precompiled {
     fn bytes<'a>(&'a self, requests: &'a [Compiled], event: &Event, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         requests[usize::from(event.label)].bytes((event.session, event.step), self.0, scratch)
     }
+
+    #[inline]
+    fn body<'a>(&'a self, requests: &'a [Compiled], event: &Event) -> &'a Bytes {
+        requests[usize::from(event.label)].large()
+    }
 }
 
-/// The bytes of a request, and the number of bytes at the end that are held back.
-pub(super) struct Assembled(pub(super) Vec<u8>, pub(super) usize);
+/// The bytes of a request, and its body if that is large or held back.
+pub(super) struct Assembled {
+    pub(super) bytes: Vec<u8>,
+    pub(super) body: Bytes,
+    pub(super) is_held: bool,
+}
 
 impl RequestBytes for Assembled {
     fn bytes<'a>(&'a self, _: &'a [Compiled], _: &Event, _: &'a mut Vec<u8>) -> &'a [u8] {
-        &self.0
+        &self.bytes
     }
 
-    fn held(&self) -> usize {
-        self.1
+    fn body<'a>(&'a self, _: &'a [Compiled], _: &Event) -> &'a Bytes {
+        &self.body
+    }
+
+    fn is_held(&self) -> bool {
+        self.is_held
     }
 }
 
@@ -80,15 +99,18 @@ impl Http1 {
     fn send_request(&mut self, key: usize, request: &impl RequestBytes) -> Result<(), Failure> {
         let connection = &mut self.connections[key];
         let Some(exchange) = &mut connection.exchange else { return Ok(()) };
+        let body = request.body(&self.setup.requests, &exchange.event);
         let bytes = request.bytes(&self.setup.requests, &exchange.event, &mut self.scratch);
-        exchange.event.bytes_out = bytes.len() as u64;
-        let (now, held) = bytes.split_at(bytes.len() - request.held());
-        if !held.is_empty() {
-            connection.held = Some(held.into());
+        exchange.event.bytes_out = (bytes.len() + body.len()) as u64;
+        let is_held = request.is_held() && !body.is_empty();
+        if is_held {
+            connection.held = Some(body.clone());
         }
-        connection.write(now).map_err(reset_failure)?;
-        if request.held() > 0 {
+        connection.write(bytes).map_err(reset_failure)?;
+        if is_held {
             self.hold_body(key);
+        } else if !body.is_empty() {
+            connection.write_shared(body.clone()).map_err(reset_failure)?;
         }
         Ok(())
     }
@@ -138,15 +160,19 @@ impl Http1 {
         self.opened += 1;
         let sent = exchange.event.sent.unwrap_or_default();
         let mut connection =
-            Connection { stream, number, carried: 1, exchange: Some(exchange), unwritten: (Vec::new(), 0), held: None };
+            Connection { stream, number, carried: 1, exchange: Some(exchange), unwritten: VecDeque::new(), held: None };
         if let Some(exchange) = &mut connection.exchange {
             exchange.event.connection = number;
             if !open {
+                let body = request.body(&self.setup.requests, &exchange.event).clone();
                 let bytes = request.bytes(&self.setup.requests, &exchange.event, &mut self.scratch);
-                exchange.event.bytes_out = bytes.len() as u64;
-                let (now, held) = bytes.split_at(bytes.len() - request.held());
-                connection.unwritten = (now.to_vec(), 0);
-                connection.held = (!held.is_empty()).then(|| held.into());
+                exchange.event.bytes_out = (bytes.len() + body.len()) as u64;
+                connection.unwritten.push_back(Bytes::copy_from_slice(bytes));
+                if request.is_held() {
+                    connection.held = Some(body).filter(|body| !body.is_empty());
+                } else if !body.is_empty() {
+                    connection.unwritten.push_back(body);
+                }
             }
         }
         let key = self.connections.insert(connection);
@@ -156,6 +182,7 @@ impl Http1 {
                 None => Ok(()),
             };
         }
+        self.connections[key].stream.start_race(&self.event_loop.poller, key, &self.setup.route.addresses);
         if self.setup.reuse == Reuse::PerSession {
             match lane {
                 0 => self.by_session.insert(session, (key, number)),

@@ -109,9 +109,10 @@ impl Http2 {
 
     /// Starts to connect; returns the key of the new connection.
     pub(super) fn open(&mut self, session: u64, now: Instant) -> Result<usize, Failure> {
-        let stream = Stream::dial(&self.setup.route, &self.event_loop.clock)?;
+        let mut stream = Stream::dial(&self.setup.route, &self.event_loop.clock)?;
         let key = self.connections.vacant_key();
         self.event_loop.poller.add(&stream, key).map_err(dial_failure)?;
+        stream.start_race(&self.event_loop.poller, key, &self.setup.route.addresses);
         let number = self.opened;
         self.opened += 1;
         self.connections.insert(Connection {

@@ -91,7 +91,7 @@ pub(super) fn request(
             add_grpc_headers(head.headers_mut());
             Some(method.encode(outgoing.body.as_deref().unwrap_or(b"{}"))?)
         }
-        None => outgoing.body.clone().map(Bytes::from),
+        None => outgoing.body.clone(),
     };
     if let Some(body) = body.as_ref().filter(|_| method.is_none()) {
         head.headers_mut().insert(http::header::CONTENT_LENGTH, HeaderValue::from(body.len()));

@@ -11,13 +11,12 @@ use super::messages::MessageReader;
 use crate::message::{OutgoingRequest, Response};
 use crate::transport::Failure;
 use crate::transport::event_loop::{ConnectionSlot, PendingExchange};
-use crate::transport::socket::{Endpoint, reset_failure};
+use crate::transport::socket::reset_failure;
 use crate::transport::stream::Stream;
 
 /// A connection, from the attempt to open it.
 pub(crate) struct Connection {
     pub(super) stream: Stream,
-    pub(super) endpoint: Endpoint,
     /// The serial number of the connection within its thread, from 0.
     pub(super) number: u32,
     pub(super) pool: usize,

@@ -14,7 +14,7 @@ use super::messages::MessageReader;
 use crate::transport::Failure;
 use crate::transport::event_loop::{ConnectionSlot, PendingExchange};
 use crate::transport::protocol_client::Completion;
-use crate::transport::socket::{Endpoint, dial_failure};
+use crate::transport::socket::dial_failure;
 use crate::transport::stream::Stream;
 
 /// Pause after a failed attempt to connect.
@@ -60,9 +60,8 @@ impl Postgres {
 
     /// Starts to open a connection of a pool.
     fn connect(&mut self, pool: usize, completions: &mut Vec<Completion>) -> Result<(), Failure> {
-        let (endpoint, source) = self.setup.route.addresses.next().map_err(|reason| (Outcome::Dns, reason.into()))?;
-        let stream = Stream::dial_at(&endpoint, source, &self.setup.route, &self.event_loop.clock)?;
-        let key = self.add(stream, endpoint, pool, State::Connecting)?;
+        let stream = Stream::dial(&self.setup.route, &self.event_loop.clock)?;
+        let key = self.add(stream, pool, State::Connecting)?;
         self.pools[pool].live += 1;
         if self.connections[key].stream.is_open()
             && let Err(failure) = self.start_login(key)
@@ -73,13 +72,7 @@ impl Postgres {
     }
 
     /// Registers a new stream and starts its connect timeout; returns its key.
-    pub(super) fn add(
-        &mut self,
-        stream: Stream,
-        endpoint: Endpoint,
-        pool: usize,
-        state: State,
-    ) -> Result<usize, Failure> {
+    pub(super) fn add(&mut self, stream: Stream, pool: usize, state: State) -> Result<usize, Failure> {
         let key = self.connections.vacant_key();
         self.event_loop.poller.add(&stream, key).map_err(dial_failure)?;
         let number = self.opened;
@@ -88,7 +81,6 @@ impl Postgres {
         let (backend, carried, opening) = ((0, 0), 0, 0);
         self.connections.insert(Connection {
             stream,
-            endpoint,
             number,
             pool,
             state,
@@ -98,6 +90,7 @@ impl Postgres {
             carried,
             opening,
         });
+        self.connections[key].stream.start_race(&self.event_loop.poller, key, &self.setup.route.addresses);
         self.start_connect_timeout(key);
         Ok(key)
     }

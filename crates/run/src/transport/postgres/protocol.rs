@@ -45,7 +45,8 @@ impl Postgres {
             } else {
                 &self.setup.route
             };
-            if !connection.stream.continue_connecting(route, ready.writable || ready.closed, &self.event_loop.clock)? {
+            let (clock, registered) = (&self.event_loop.clock, (&self.event_loop.poller, key));
+            if !connection.stream.continue_connecting(route, ready.writable || ready.closed, clock, registered)? {
                 return Ok(0);
             }
             self.start_login(key)?;

@@ -1,7 +1,6 @@
 //! Converts an exchange to the form that an observer receives.
 
 use offered_events::{Event, Exchange, Message, Outcome};
-use offered_workload::secret::is_secret;
 
 use crate::message::{OutgoingRequest, Response};
 use crate::observer::ExchangeObserver;
@@ -27,7 +26,7 @@ impl ObservedExchange<'_> {
             return;
         }
         let Self { context, redirects, followed, outgoing, event, response, state } = *self;
-        let mut redactor = script.redactor(context);
+        let mut redactor = script.redactor(context, state);
         let request_text =
             outgoing.filter(|_| event.sent.is_some()).map(|outgoing| client.request_text(outgoing, event));
         let head = |(name, value): &(String, Vec<u8>)| format!("{name}: {}", String::from_utf8_lossy(value));
@@ -70,7 +69,8 @@ impl ObservedExchange<'_> {
             extracted: extracted
                 .into_iter()
                 .map(|(name, value)| {
-                    let value = value.map(|value| if is_secret(&name) { REDACTED.to_owned() } else { redact(value) });
+                    let is_secret = script.is_secret_extraction(&name);
+                    let value = value.map(|value| if is_secret { REDACTED.to_owned() } else { redact(value) });
                     (name, value)
                 })
                 .collect(),
@@ -84,20 +84,20 @@ impl ObservedExchange<'_> {
 }
 
 /// Adds the values in a request whose names suggest a secret to the redactor: in its query, form or JSON.
-pub(crate) fn learn_secrets(redactor: &mut Redactor, request_text: &RequestText) {
+pub(crate) fn learn_secrets(redactor: &mut Redactor<'_>, request_text: &RequestText) {
     request_text.head.iter().for_each(|line| redactor.learn_named(line));
     redactor.learn_named(&String::from_utf8_lossy(&request_text.body));
 }
 
 /// The text of a request, without secrets.
-pub(crate) fn sent_text(request_text: &RequestText, redactor: &Redactor, most: usize) -> Message {
+pub(crate) fn sent_text(request_text: &RequestText, redactor: &Redactor<'_>, most: usize) -> Message {
     let (body, cut) = text(&request_text.body, redactor, most);
     let head = request_text.head.iter().map(|line| redactor.redact_line(line)).collect();
     Message { head, body, bytes: request_text.body.len() as u64, truncated: cut }
 }
 
 /// The first `most` bytes as a text without secrets, and whether there are more. `None` if the body is binary.
-fn text(bytes: &[u8], redactor: &Redactor, most: usize) -> (Option<String>, bool) {
+fn text(bytes: &[u8], redactor: &Redactor<'_>, most: usize) -> (Option<String>, bool) {
     // Text encodings in use on the web have no zero bytes.
     let shown_bytes = &bytes[..bytes.len().min(most)];
     let text = (!shown_bytes.contains(&0)).then(|| {

@@ -97,7 +97,7 @@ impl ProtocolClient for Fake {
     fn request_text(&self, outgoing: &OutgoingRequest, _: &Event) -> RequestText {
         let headers = outgoing.headers.iter().map(|(name, value)| format!("{name}: {value}"));
         let head = [format!("{} {}", outgoing.method, outgoing.path)].into_iter().chain(headers).collect();
-        RequestText { head, body: outgoing.body.clone().unwrap_or_default() }
+        RequestText { head, body: outgoing.body.clone().unwrap_or_default().to_vec() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use http::Request;
 use http::header::SEC_WEBSOCKET_EXTENSIONS;
 use offered_events::{Event, Outcome, Reason};
-use offered_io::{Clock, Ready};
+use offered_io::{Clock, Poller, Ready};
 use regex::bytes::Regex;
 use tungstenite::handshake::MidHandshake;
 use tungstenite::handshake::client::ClientHandshake;
@@ -159,10 +159,16 @@ impl Connection {
     }
 
     /// Continues to connect; returns whether the connection is open.
-    pub(super) fn open(&mut self, route: &Route, ready: Ready, clock: &Clock) -> Result<bool, Failure> {
+    pub(super) fn open(
+        &mut self,
+        route: &Route,
+        ready: Ready,
+        clock: &Clock,
+        registered: (&Poller, usize),
+    ) -> Result<bool, Failure> {
         if let State::Opening(stream, _) = &mut self.state
             && !stream.is_open()
-            && !stream.continue_connecting(route, ready.writable || ready.closed, clock)?
+            && !stream.continue_connecting(route, ready.writable || ready.closed, clock, registered)?
         {
             return Ok(false);
         }

@@ -15,7 +15,7 @@ use crate::transport::protocol_client::RequestText;
 /// The message of a request.
 pub(super) fn message(outgoing: &OutgoingRequest, chat: &Chat) -> Result<Option<Message>, String> {
     let Some(body) = outgoing.body.clone() else { return Ok(None) };
-    match String::from_utf8(body) {
+    match String::from_utf8(body.to_vec()) {
         Ok(text) if chat.binary => match bytes_of_hex(&text) {
             Ok(bytes) => Ok(Some(Message::binary(bytes))),
             Err(reason) => Err(format!("`{text}` {reason}")),
@@ -59,7 +59,7 @@ pub(super) fn handshake_request(outgoing: &OutgoingRequest, origin: &str, key: &
 
 /// The text of a request; with the opening handshake if the connection `is_new`. The key of a real handshake is random.
 pub(in crate::transport) fn request_text(outgoing: &OutgoingRequest, origin: &str, is_new: bool) -> RequestText {
-    let body = outgoing.body.clone().unwrap_or_default();
+    let body = outgoing.body.clone().unwrap_or_default().to_vec();
     if !is_new {
         return RequestText { head: Vec::new(), body };
     }
