@@ -22,7 +22,8 @@ tests![
     a_run_whose_directory_vanishes_fails_with_one_line,
     a_full_disk_is_reported_and_lost_events_are_counted,
     a_temporarily_full_disk_loses_nothing,
-    a_run_may_stop_when_its_disk_is_full
+    a_run_may_stop_when_its_disk_is_full,
+    a_disk_that_does_not_respond_keeps_neither_the_result_nor_the_user
 ];
 
 /// A run of a minute, half of whose requests get no response.
@@ -226,4 +227,41 @@ fn a_run_may_stop_when_its_disk_is_full() {
     assert!((100..1500).contains(&launched), "some 2000 were meant, and {launched} launched");
     assert_eq!(launched, seen(&folder.path().join("seen.csv")).len() as u64);
     assert!(told["warnings"].to_string().contains("part-0001.parquet.tmp"), "{told}");
+}
+
+/// A pipe that a part should be written to: opening it waits for a reader, as a disk that does not respond.
+fn a_disk_that_does_not_respond_keeps_neither_the_result_nor_the_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
+    let out = folder.path().join("run");
+    let args =
+        ["run", "--json", "--wait-mode", "sleep", "--open", "100/s", "--duration", "30s", &server.url, "--output"];
+    let mut command = offered(&args);
+    command.arg(&out);
+    let process = Process::start(command);
+    until_exists(&out.join("events/part-0000.parquet"));
+    let pipe = out.join("events/part-0001.parquet.tmp");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // The next part is due within a second; two seconds later the disk is reported.
+    Clock::start().sleep_until(Instant::from_millis(3600));
+    process.signal(Signal::INT);
+    // Half a second for the requests in flight, two for the disk, and the result is printed.
+    Clock::start().sleep_until(Instant::from_millis(3600));
+    process.signal(Signal::INT);
+    let ended = process.end();
+    server.stop();
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(told["total_requests"].as_u64(), Some(seen(&folder.path().join("seen.csv")).len() as u64));
+    for part in [
+        "NOT RECORDED, retrying: the disk has not finished ",
+        "events/part-0001.parquet in 2 s",
+        "note: the disk has not finished writing ",
+        "error: the disk did not finish writing ",
+        "; the results are complete",
+    ] {
+        assert!(ended.stderr.contains(part), "`{part}` is not in {ended:?}");
+    }
+    let kept = read(&out, &ReadOptions::default()).unwrap();
+    assert_eq!(kept.notes, [Note::Killed]);
 }

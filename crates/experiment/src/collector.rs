@@ -33,6 +33,9 @@ pub trait LiveView: Send {
     fn wants_totals(&self) -> bool {
         false
     }
+
+    /// Shows what the run waits for before its first request.
+    fn show_wait(&mut self, _reason: &str) {}
 }
 
 impl LiveView for MetricsFeed {
@@ -112,6 +115,14 @@ impl EventStorage {
     fn write_error(&self) -> Option<String> {
         match self {
             Self::Recorder(recorder) => recorder.write_error(),
+            Self::Memory(_) => None,
+        }
+    }
+
+    /// That the disk has not responded for two seconds, if so.
+    fn stall(&self) -> Option<String> {
+        match self {
+            Self::Recorder(recorder) => recorder.stall(),
             Self::Memory(_) => None,
         }
     }
@@ -246,7 +257,8 @@ fn collect(
             if let (Some(why), true) = (&snapshot.write_error, monitor.stop_on_write_loss) {
                 (monitor.halt)(why.clone(), End::WriteLoss);
             }
-            snapshot.write_error = snapshot.write_error.or_else(|| monitor.upload_error.as_ref()?());
+            let current = snapshot.write_error.or_else(|| storage.stall());
+            snapshot.write_error = current.or_else(|| monitor.upload_error.as_ref()?());
             if let (Some(broken), false) = (&snapshot.failed_threshold, monitor.stop.load(Relaxed)) {
                 (monitor.halt)(broken.clone(), End::Threshold);
             }
@@ -259,7 +271,8 @@ fn collect(
     }
     if let Some(clock) = clock.get() {
         let mut last = monitor.tally.final_snapshot(clock.now(), (monitor.counts)());
-        last.write_error = storage.write_error().or_else(|| monitor.upload_error.as_ref()?());
+        let current = storage.write_error().or_else(|| storage.stall());
+        last.write_error = current.or_else(|| monitor.upload_error.as_ref()?());
         monitor.views.iter_mut().for_each(|view| view.show(&last));
     }
     collected.collect_failures(&monitor);

@@ -112,6 +112,16 @@ pub enum Error {
         /// The run directory, if there is one.
         directory: Option<PathBuf>,
     },
+    /// The disk does not respond, and the caller gave up.
+    #[error(
+        "the disk did not finish writing {}: {missing} events and the run record may be missing there", directory.display()
+    )]
+    DiskStalled {
+        /// The run directory.
+        directory: PathBuf,
+        /// Number of events that may be missing.
+        missing: u64,
+    },
     /// A recording that was given cannot be read.
     #[error(transparent)]
     Read(offered_store::Error),
@@ -339,6 +349,7 @@ impl Error {
                 | Run::SpeaksTls { .. },
             ) => false,
             Self::Store(_)
+            | Self::DiskStalled { .. }
             | Self::NotVerified { .. }
             | Self::File { .. }
             | Self::Recording(_)

@@ -4,8 +4,8 @@ use std::mem;
 
 use offered_base::Share;
 use offered_schedule::Sessions;
-use offered_workload::Workload;
-use offered_workload::{Protocol, Reuse};
+use offered_workload::script::{Body, Content};
+use offered_workload::{Protocol, Request, Reuse, Target, Template, Workload};
 use rustix::process::{Resource, getrlimit};
 
 use crate::calibrate::Calibration;
@@ -39,11 +39,11 @@ pub enum ResourceShortfall {
         /// The number of connections that the limit of open files allows.
         allowed: u64,
     },
-    /// The users need more memory than there is.
+    /// The users, or the bodies of their requests in flight, need more memory than there is.
     Memory {
-        /// The number of users.
+        /// The number of users; of an open workload, the maximum number of requests in flight.
         users: u64,
-        /// Their minimum memory, in bytes.
+        /// Their minimum memory, in bytes, with a body for each that is not the same for all.
         needed_bytes: u64,
         /// The available memory, in bytes.
         available_bytes: u64,
@@ -120,7 +120,10 @@ impl Resources {
             true => (None, None),
             false => (self.lacks_threads(workload, share), self.lacks_files(workload, share, users)),
         };
-        [rate, files, users.and_then(|users| self.lacks_memory(users))].into_iter().flatten().collect()
+        let in_flight = workload.target().and_then(Target::in_flight).map(u64::from);
+        let bodies = if is_mock { 0 } else { workload.requests().iter().map(built_bytes).max().unwrap_or_default() };
+        let memory = users.or(in_flight.filter(|_| bodies > 0)).and_then(|users| self.lacks_memory(users, bodies));
+        [rate, files, memory].into_iter().flatten().collect()
     }
 
     fn lacks_threads(&self, workload: &Workload, share: Share) -> Option<ResourceShortfall> {
@@ -145,10 +148,30 @@ impl Resources {
         (connections > allowed).then_some(ResourceShortfall::Files { connections, allowed })
     }
 
-    fn lacks_memory(&self, users: u64) -> Option<ResourceShortfall> {
-        let (needed_bytes, available_bytes) = (users.saturating_mul(USER_BYTES), self.memory?);
+    /// `body_bytes`: the size of the largest body that is built for each request.
+    fn lacks_memory(&self, users: u64, body_bytes: u64) -> Option<ResourceShortfall> {
+        let (needed_bytes, available_bytes) = (users.saturating_mul(USER_BYTES + body_bytes), self.memory?);
         (needed_bytes > available_bytes).then_some(ResourceShortfall::Memory { users, needed_bytes, available_bytes })
     }
+}
+
+/// The size of the body of a request in bytes, if it is built for each request. 0 for constant bodies, which all requests share.
+fn built_bytes(request: &Request) -> u64 {
+    let template = |text: &Template| (text.as_str().len(), text.text().is_some());
+    let sizes: Vec<(usize, bool)> = match request.body() {
+        Body::None => Vec::new(),
+        Body::Form(fields) => fields.iter().map(|(_, value)| template(value)).collect(),
+        Body::Multipart(parts) => {
+            let content = |content: &Content| match content {
+                Content::Text(text) => template(text),
+                Content::Raw(bytes) => (bytes.len(), true),
+            };
+            parts.iter().filter_map(|part| part.content.as_ref().ok()).map(content).collect()
+        }
+        body => body.text().map(template).into_iter().collect(),
+    };
+    let is_constant = sizes.iter().all(|(_, is_constant)| *is_constant);
+    if is_constant { 0 } else { sizes.iter().map(|(size, _)| *size as u64).sum() }
 }
 
 #[cfg(test)]
@@ -220,6 +243,22 @@ mod tests {
         assert_eq!(lacks(users, &RESOURCES, "1/1", true), [memory]);
         assert_eq!(lacks(users, &RESOURCES, "1/2", true), []);
         assert_eq!(lacks(users, &Resources { memory: None, ..RESOURCES }, "1/1", true), []);
+    }
+
+    #[test]
+    fn bodies_that_are_built_for_each_request_count_and_constant_ones_do_not() {
+        let body =
+            |text: &str| format!("[[request]]\npost = \"/\"\nbody = '{}{text}'\n", "x".repeat(1_000_000 - text.len()));
+        let users = "arrivals.closed.users = 100";
+        let needed =
+            |users| ResourceShortfall::Memory { users, needed_bytes: 1_000_062 * users, available_bytes: 62_000_000 };
+        let lacks =
+            |load: &str, text: &str, is_mock| lacks(&format!("{load}\n{}", body(text)), &RESOURCES, "1/1", is_mock);
+        assert_eq!(lacks(users, "{{session}}", false), [needed(100)]);
+        assert_eq!(lacks(users, "{{session}}", true), [], "a dry run builds none");
+        assert_eq!(lacks(users, "", false), []);
+        let open = "arrivals.open.rate = \"1/s\"\ntarget.in_flight = 70";
+        assert_eq!(lacks(open, "{{session}}", false), [needed(70)]);
     }
 
     #[test]

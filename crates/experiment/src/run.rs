@@ -3,6 +3,7 @@
 //! [`RunPlan::prepare`] gives a [`PreparedRun`], which may [join](PreparedRun::join) other workers. [`PreparedRun::run`] sends the requests,
 //! records the events, and verifies the recording.
 
+mod disk;
 mod execute;
 mod join;
 
@@ -21,6 +22,8 @@ use offered_run::{ExchangeObserver, Generator, Load, RunStats, threads};
 use offered_store::{ObservedHost, RunRecord};
 use offered_verify::{Criteria, Verdict};
 use offered_workload::Workload;
+
+pub use disk::PendingDisk;
 
 use crate::collector::UploadError;
 use crate::location::{SharedDirectory, Upload};
@@ -135,6 +138,8 @@ pub struct FinishedRun {
     pub failures: Vec<Exchange>,
     /// Why the run directory is incomplete, if it is. Events that are missing there still count, as far as memory could hold them.
     pub write_loss: Option<offered_store::Error>,
+    /// The run directory, if the disk has not completed it yet: to be finished after the result is shown.
+    pub pending_disk: Option<PendingDisk>,
     /// The upload to an object store, to be finished once the recording is no longer needed.
     pub pending_upload: Option<PendingUpload>,
 }
@@ -150,11 +155,14 @@ impl FinishedRun {
         self.completed() && self.summary.thresholds_undecided()
     }
 
-    /// The run itself, if its directory is complete.
+    /// The run itself, once its directory is complete.
     ///
     /// # Errors
     /// The directory is incomplete.
-    pub fn require_complete(self) -> Result<Self, Error> {
+    pub fn require_complete(mut self) -> Result<Self, Error> {
+        if let Some(disk) = self.pending_disk.take() {
+            disk.finish(&AtomicBool::new(false), &mut |_| ())?;
+        }
         match self.write_loss {
             Some(loss) => Err(loss.into()),
             None => Ok(self),

@@ -8,11 +8,13 @@ pub mod chunked;
 mod clock;
 mod file_limit;
 mod poller;
+mod regular_file;
 mod resource_error;
 mod wall_clock;
 
 pub use clock::{Clock, thread_cpu_time, unix_now};
 pub use file_limit::raise_file_limit;
 pub use poller::{Poller, Ready, Waker};
+pub use regular_file::{open_regular, read_regular, read_regular_text};
 pub use resource_error::resource_error;
 pub use wall_clock::{KernelClockStatus, WallClock, kernel_clock_status};

@@ -1,7 +1,7 @@
 //! Event sources made of parts: a scan holds one part in memory at a time.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom};
+use std::io::{self, BufWriter, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use offered_events::Event;
 use offered_events::{Columns, EventSource, Events, Extent};
+use offered_io::read_regular;
 
 use crate::labels::Labels;
 use crate::part::{self, PartContext};
@@ -34,11 +35,7 @@ impl Part {
         visit: &mut dyn FnMut(&[Event]),
     ) -> io::Result<()> {
         let bytes = match self {
-            Self::File(path) => {
-                let mut bytes = Vec::new();
-                File::open(path)?.read_to_end(&mut bytes)?;
-                bytes.into()
-            }
+            Self::File(path) => read_regular(path)?.into(),
             Self::Slice(file, from, length) => {
                 let mut bytes = vec![0; *length];
                 file.read_exact_at(&mut bytes, *from)?;

@@ -2,12 +2,13 @@
 //!
 //! They hold requests and responses, so only the owner of the file may read it.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use offered_events::Exchange;
+use offered_io::read_regular_text;
 
 use crate::error::Error;
 use crate::rundir::files::FAILURES as FILE;
@@ -33,7 +34,7 @@ pub fn write_failure(path: &Path, exchange: &Exchange) -> Result<(), Error> {
 /// The file is unreadable or invalid.
 pub fn read_failures(path: &Path) -> Result<Vec<Exchange>, Error> {
     let file = path.join(FILE);
-    let text = match fs::read_to_string(&file) {
+    let text = match read_regular_text(&file) {
         Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             let of_each = workers::of(path)?.into_iter().map(|worker| read_failures(&worker.path));
             return Ok(of_each.collect::<Result<Vec<_>, _>>()?.concat());
@@ -52,6 +53,7 @@ pub fn read_failures(path: &Path) -> Result<Vec<Exchange>, Error> {
 mod tests {
     use super::*;
     use offered_events::Message;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

@@ -45,7 +45,7 @@ pub use failures::{read_failures, write_failure};
 pub use foreign::{CSV_COLUMNS, InputFormat};
 pub use open::{ReadOptions, TimestampMeaning, read, read_from};
 pub use record::{EndCondition, Ignored, Machine, ObservedHost, RunKind, RunRecord};
-pub use recorder::{Recorder, lower_thread_priority};
+pub use recorder::{Closing, Recorder, lower_thread_priority};
 pub use rundir::archive::write_tar;
 pub use rundir::follower::{RunFollower, WorkerState, WorkerStatus};
 pub use rundir::heartbeat::{HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, Heartbeat};

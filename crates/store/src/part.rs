@@ -8,8 +8,10 @@
 
 mod footer;
 mod names;
+mod pages;
 mod seal;
 
+use std::borrow::Borrow;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,11 +21,12 @@ use offered_base::{Instant, Nanos};
 use offered_events::Columns;
 use offered_events::{Event, Outcome, Reason};
 use parquet::basic::Encoding;
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::{ChunkReader, FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
@@ -32,6 +35,7 @@ use parquet::schema::types::{ColumnPath, TypePtr};
 use crate::labels::Labels;
 pub(crate) use footer::check as check_footer;
 use names::Names;
+pub(crate) use pages::uncompressed_size;
 use seal::{ChecksumWriter, SEAL, Shared};
 
 /// A column: its name, whether it is nullable, and the field that it stores.
@@ -149,7 +153,7 @@ fn schema(columns: &[ColumnSpec]) -> TypePtr {
     )
 }
 
-fn properties() -> WriterPropertiesPtr {
+fn properties() -> WriterPropertiesBuilder {
     let mut builder = WriterProperties::builder()
         .set_created_by("offered".to_owned())
         .set_statistics_enabled(EnabledStatistics::None)
@@ -159,7 +163,7 @@ fn properties() -> WriterPropertiesPtr {
             .set_column_dictionary_enabled(column.clone(), false)
             .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
     }
-    Arc::new(builder.build())
+    builder
 }
 
 /// What all events of a part have in common.
@@ -173,25 +177,26 @@ pub(crate) struct PartContext<'a> {
 
 /// Writes `batches` of events as one Parquet file. Calls `pause` after each [`PIECE`] of a column, about 15 us of work, with the total number
 /// of these calls.
-pub(crate) fn write<W: Write + Send>(
+pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
     out: W,
-    batches: &[Vec<Event>],
+    batches: &[B],
     context: PartContext,
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
-    write_columns(&COLUMNS, out, batches, context, pause)
+    write_columns(&COLUMNS, properties(), out, batches, context, pause)
 }
 
-fn write_columns<W: Write + Send>(
+fn write_columns<W: Write + Send, B: Borrow<Vec<Event>>>(
     columns: &[ColumnSpec],
+    properties: WriterPropertiesBuilder,
     out: W,
-    batches: &[Vec<Event>],
+    batches: &[B],
     PartContext { labels, started }: PartContext,
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
-    let mut file = SerializedFileWriter::new(ChecksumWriter::new(out), schema(columns), properties())?;
+    let mut file = SerializedFileWriter::new(ChecksumWriter::new(out), schema(columns), Arc::new(properties.build()))?;
     let names: Vec<ByteArray> = labels.iter().map(|name| ByteArray::from(name.as_str())).collect();
-    let pieces: Vec<&[Event]> = batches.iter().flat_map(|batch| batch.chunks(PIECE)).collect();
+    let pieces: Vec<&[Event]> = batches.iter().flat_map(|batch| batch.borrow().chunks(PIECE)).collect();
     let pauses = pieces.len() * columns.len();
     let pause = &mut || pause(pauses);
     for group in pieces.chunks(ROW_GROUP) {
@@ -268,6 +273,13 @@ impl<W: Write + Send> RowGroupColumns<'_, W> {
     }
 }
 
+/// Maximum ratio of the size of a part after decompression, and a size in bytes that is always accepted. Parts are written without
+/// compression; other programs may have compressed them.
+const MAX_EXPANSION: u64 = 20;
+const MIN_UNCOMPRESSED: u64 = 16 << 20;
+/// Maximum size of a name or reason in bytes.
+const MAX_TEXT: usize = 64 << 10;
+
 /// Passes the requested `columns` of the events of a part to `visit`, a thousand events at a time, with labels numbered by `labels`. After an
 /// error, events passed before are invalid. A part without a checksum is read completely, to check that it is complete.
 ///
@@ -292,6 +304,13 @@ fn scan_groups<R: ChunkReader + 'static>(
     check_footer(&part)?;
     let part = Arc::new(part);
     let file = SerializedFileReader::new(Shared(part.clone()))?;
+    let size = uncompressed_size(&*part, file.metadata())?;
+    if size > MAX_EXPANSION * part.len() + MIN_UNCOMPRESSED {
+        let length = part.len();
+        return Err(ParquetError::General(format!(
+            "its {length} bytes become {size} after decompression; it is not from offered"
+        )));
+    }
     let (found, ours) = (file.metadata().file_metadata(), schema(&COLUMNS));
     let names = |schema: &parquet::schema::types::Type| -> Vec<(String, parquet::basic::Type)> {
         let fields = schema.get_fields().iter().filter(|field| field.is_primitive());
@@ -334,7 +353,10 @@ fn scan_group(
     let reader = |&(index, kind): &(usize, &'static ColumnSpec)| {
         let reader = match kind.field {
             Field::Label | Field::Outcome => Reader::Names(Names::new(group.get_column_page_reader(index)?)),
-            _ => Reader::Values(Box::new(group.get_column_reader(index)?)),
+            _ => {
+                let pages = Box::new(BoundedPages(group.get_column_page_reader(index)?));
+                Reader::Values(Box::new(get_column_reader(group.metadata().column(index).column_descr_ptr(), pages)))
+            }
         };
         Ok((kind, reader))
     };
@@ -387,7 +409,8 @@ impl ColumnSpec {
                 each(reader, events, |e, reused| e.reused = reused.is_some_and(|&yes| yes))
             }
             (Field::Error, ByteArrayColumnReader(reader)) => each(reader, events, |e, why| {
-                e.error = why.map(|why| Reason::read(&String::from_utf8_lossy(why.data())));
+                let text = |why: &ByteArray| Reason::read(&String::from_utf8_lossy(bounded(why.data())));
+                e.error = why.map(text);
             }),
             _ => Err(ParquetError::General(format!("its column {} is of another type", self.name))),
         }
@@ -396,19 +419,56 @@ impl ColumnSpec {
     /// Sets a column of names in all events.
     fn name(&self, names: &mut Names, events: &mut [Event], labels: &mut Labels) -> Result<()> {
         if matches!(self.field, Field::Label) {
-            let mut number = |name: &[u8]| Ok(labels.number(name));
+            let mut number = |name: &[u8]| Ok(labels.number(bounded(name)));
             return events.iter_mut().try_for_each(|e| names.next(&mut number).map(|number| e.label = number));
         }
         let mut code = |name: &[u8]| {
             let known = std::str::from_utf8(name).ok().and_then(Outcome::from_name);
             known.map(|outcome| outcome as u16).ok_or_else(|| {
-                let name = String::from_utf8_lossy(name);
+                let name = String::from_utf8_lossy(&name[..name.len().min(40)]);
                 ParquetError::General(format!("unknown outcome `{name}`; use a newer version of offered"))
             })
         };
         events
             .iter_mut()
             .try_for_each(|e| names.next(&mut code).map(|code| e.outcome = Outcome::ALL[usize::from(code)]))
+    }
+}
+
+/// The first [`MAX_TEXT`] bytes.
+fn bounded(text: &[u8]) -> &[u8] {
+    &text[..text.len().min(MAX_TEXT)]
+}
+
+/// Pages whose values are not larger than the page.
+struct BoundedPages(Box<dyn PageReader>);
+
+impl PageReader for BoundedPages {
+    /// Refuses texts that repeat the beginning of the one before, because a page of these may stand for a thousand times its size.
+    fn get_next_page(&mut self) -> Result<Option<Page>> {
+        let page = self.0.get_next_page()?;
+        match &page {
+            Some(page) if page.encoding() == Encoding::DELTA_BYTE_ARRAY => Err(ParquetError::General(
+                "it has a column in DELTA_BYTE_ARRAY encoding; it is not from offered".to_owned(),
+            )),
+            _ => Ok(page),
+        }
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+        self.0.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<()> {
+        self.0.skip_next_page()
+    }
+}
+
+impl Iterator for BoundedPages {
+    type Item = Result<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
     }
 }
 

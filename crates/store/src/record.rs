@@ -3,7 +3,6 @@
 //! This type writes and reads it. book/src/reference/run-directory.md documents every key.
 
 use std::fmt::Display;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::str::FromStr;
@@ -12,6 +11,7 @@ use offered_base::Share;
 use offered_events::document::{Document, Schema};
 use offered_events::recording::Evidence;
 use offered_events::{Note, RunId, WorkerClock};
+use offered_io::read_regular_text;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -168,7 +168,7 @@ impl RunRecord {
     /// The record is unreadable or invalid.
     pub fn read(run: &Path) -> Result<Option<Self>, Error> {
         let path = run.join(FILE);
-        let text = match fs::read_to_string(&path) {
+        let text = match read_regular_text(&path) {
             Ok(text) => text,
             // Files of other tools have no record either.
             Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -195,7 +195,7 @@ impl RunRecord {
         struct Summary {
             total_requests: u64,
         }
-        let text = fs::read_to_string(run.join(FILE)).ok()?;
+        let text = read_regular_text(&run.join(FILE)).ok()?;
         serde_json::from_str::<Counting>(&text).ok().map(|counting| counting.summary.total_requests)
     }
 
@@ -248,6 +248,12 @@ impl<S: Serialize, V: Serialize> RunRecord<S, V> {
         write_record(path, &self.text())
     }
 
+    /// Like [`RunRecord::write`], later: the returned function owns what it writes.
+    pub fn writer(&self, path: &Path) -> Box<dyn FnOnce() -> Result<(), Error> + Send> {
+        let (path, text) = (path.to_owned(), self.text());
+        Box::new(move || write_record(&path, &text))
+    }
+
     /// The text of `run.json`.
     pub(crate) fn text(&self) -> String {
         serde_json::to_string_pretty(self).expect("numbers and texts are JSON") + "\n"
@@ -265,6 +271,8 @@ pub(crate) fn from_text<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(des
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
     use offered_events::ClockOffset;
     use offered_events::recording::{End, Halted};
 

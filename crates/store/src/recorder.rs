@@ -1,25 +1,31 @@
 //! The recorder: a thread that owns the [`Writer`], so that no request ever waits for a disk.
 //!
 //! Generator threads send batches through an unbounded channel. The recorder closes a part when its events span one second, or when nothing
-//! has arrived for 0.75 s. So a part is never open for two seconds. The recorder reads no clock; event timestamps are its clock.
+//! has arrived for 0.75 s. So a part is never open for two seconds. If the recorder is behind, a part holds more, up to 100,000 events. The recorder reads no clock; event timestamps are its clock.
 //!
-//! Up to [`MAX_PENDING`] events that the disk refuses stay in memory, and writing is retried every second. So a temporarily full disk costs
-//! nothing. If the disk is still full at the end, [`Recorder::finish`] returns the events.
+//! Up to [`MAX_PENDING`] events that the disk refuses, or does not respond to, stay in memory, and writing is retried every second. So a
+//! temporarily full or slow disk costs nothing. If the disk is still full at the end, [`Recorder::finish`] returns the events; if it does not
+//! respond, [`Closing::so_far`] gives the recording without waiting for it.
 
+pub(crate) mod backlog;
+
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use offered_base::{Instant, Nanos};
-use offered_events::Event;
+use offered_events::{Event, Recording};
 use serde::Serialize;
+
+use backlog::{Backlog, Batch, Missing};
 
 use crate::error::Error;
 use crate::record::RunRecord;
-use crate::rundir::Writer;
-use crate::write_loss::WriteLoss;
+use crate::rundir::{Writer, read_first_parts};
+use crate::write_loss::{self, WriteLoss};
 
 /// A handle to the recorder thread. Clone one for every generator thread.
 ///
@@ -31,26 +37,28 @@ pub struct Recorder {
     no_pause: Arc<AtomicBool>,
     /// Number of batches in the channel.
     waiting: Arc<AtomicUsize>,
-    /// The current write error, if any.
-    write_error: SharedError,
+    backlog: Arc<Backlog>,
+    /// The names of the requests.
+    labels: Arc<[String]>,
     /// Whether [`Recorder::record`] blocks while the recorder is behind.
     blocking: bool,
 }
 
-type SharedError = Arc<Mutex<Option<String>>>;
+/// The result of [`Recorder::finish`].
+type Finished = Result<Option<WriteLoss>, Error>;
 
 #[derive(Debug)]
 enum Message {
     /// The start of the run, since the Unix epoch.
     Start(Nanos),
-    Events(Vec<Event>),
+    Events(Batch),
     InFlight(Vec<Event>),
     /// Signal when all earlier messages have been handled.
     Sync(Sender<()>),
     /// Finish with this text of `run.json`.
     Finish {
         record: String,
-        done: Sender<Result<Option<WriteLoss>, Error>>,
+        done: Sender<Finished>,
     },
 }
 
@@ -68,15 +76,13 @@ impl Recorder {
                 thread::park_timeout(PAUSE);
             }
         });
-        let write_error = SharedError::default();
-        let shared = write_error.clone();
+        let (backlog, labels) = (writer.backlog().clone(), writer.labels().into());
         let run = move || {
             lower_thread_priority();
-            RecorderThread { writer, waiting: taken, write_error: shared, opened: None, lost: 0, last_error: None }
-                .run(inbox);
+            RecorderThread { writer, waiting: taken, opened: None, last_error: None }.run(inbox);
         };
         thread::Builder::new().name("record".to_owned()).spawn(run).map_err(Error::ThreadSpawn)?;
-        Ok(Self { messages, no_pause, waiting, write_error, blocking: false })
+        Ok(Self { messages, no_pause, waiting, backlog, labels, blocking: false })
     }
 
     /// Turns pauses off and makes [`Recorder::record`] wait for the disk. For runs on a virtual clock: timing does not matter there, and memory
@@ -89,7 +95,12 @@ impl Recorder {
 
     /// The current write error; `None` while the disk accepts all events.
     pub fn write_error(&self) -> Option<String> {
-        self.write_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.backlog.error()
+    }
+
+    /// That the disk has not responded for two seconds, with the file that it writes; `None` while it responds.
+    pub fn stall(&self) -> Option<String> {
+        self.backlog.stall()
     }
 
     /// Writes the start of the run, in time since the Unix epoch, into the footers of all parts that follow. Call it before the first event.
@@ -105,8 +116,9 @@ impl Recorder {
     /// # Errors
     /// [`Error::RecorderEnded`]: the recorder was finished before; the events are not recorded.
     pub fn record(&self, events: Vec<Event>) -> Result<(), Error> {
+        let Some(batch) = self.backlog.add_within(MAX_PENDING, events) else { return Ok(()) };
         self.waiting.fetch_add(1, Relaxed);
-        self.messages.send(Message::Events(events)).map_err(|_| Error::RecorderEnded)?;
+        self.messages.send(Message::Events(batch)).map_err(|_| Error::RecorderEnded)?;
         if self.blocking && self.waiting.load(Relaxed) > MAX_QUEUED {
             let (done, reply) = channel();
             self.messages.send(Message::Sync(done)).map_err(|_| Error::RecorderEnded)?;
@@ -130,11 +142,69 @@ impl Recorder {
     /// # Errors
     /// The disk refuses `run.json`, or [`Error::RecorderEnded`]: the recorder was finished before.
     pub fn finish(self, record: &RunRecord<impl Serialize, impl Serialize>) -> Result<Option<WriteLoss>, Error> {
+        self.close(record)?.finish()
+    }
+
+    /// Starts to write all recorded events, then `run.json`. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::RecorderEnded`]: the recorder was finished before.
+    pub fn close(self, record: &RunRecord<impl Serialize, impl Serialize>) -> Result<Closing, Error> {
         let (done, reply) = channel();
         self.no_pause.store(true, Relaxed);
         self.messages.send(Message::Finish { record: record.text(), done }).map_err(|_| Error::RecorderEnded)?;
-        reply.recv().map_err(|_| Error::RecorderEnded)?
+        Ok(Closing { reply, backlog: self.backlog, labels: self.labels })
     }
+}
+
+/// A recorder that writes the last events.
+#[derive(Debug)]
+pub struct Closing {
+    reply: Receiver<Finished>,
+    backlog: Arc<Backlog>,
+    labels: Arc<[String]>,
+}
+
+impl Closing {
+    /// Waits until all is on disk; see [`Recorder::finish`] for the result.
+    ///
+    /// # Errors
+    /// See [`Recorder::finish`].
+    pub fn finish(self) -> Result<Option<WriteLoss>, Error> {
+        self.reply.recv().map_err(|_| Error::RecorderEnded)?
+    }
+
+    /// Waits at most this long; `None` if the disk has not finished by then.
+    ///
+    /// # Errors
+    /// See [`Recorder::finish`].
+    pub fn finish_within(&self, time: Duration) -> Option<Result<Option<WriteLoss>, Error>> {
+        match self.reply.recv_timeout(time) {
+            Ok(finished) => Some(finished),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Err(Error::RecorderEnded)),
+        }
+    }
+
+    /// The recording: the parts that are complete in the run directory `path`, and the other events from memory. Does not wait for the disk.
+    ///
+    /// # Errors
+    /// A part cannot be read.
+    pub fn so_far(&self, path: &Path) -> Result<Recording, Error> {
+        let Missing { parts, batches, .. } = self.backlog.missing();
+        let (events, labels) = (concat(&batches), self.labels.to_vec());
+        Ok(write_loss::append(events, &labels, read_first_parts(path, parts)?))
+    }
+
+    /// Number of events that are not on disk.
+    pub fn missing(&self) -> u64 {
+        let Missing { batches, lost, .. } = self.backlog.missing();
+        lost + batches.iter().map(|batch| batch.len() as u64).sum::<u64>()
+    }
+}
+
+fn concat(batches: &[Batch]) -> Vec<Event> {
+    batches.iter().flat_map(|batch| batch.iter().cloned()).collect()
 }
 
 /// Lowers the priority of this thread (nice 10). It then takes at most a tenth of a core from a generator thread and yields whenever that
@@ -158,7 +228,7 @@ const IDLE_LIMIT: Duration = Duration::from_millis(750);
 const PAUSE: Duration = Duration::from_micros(500);
 /// The recorder stops pausing when more batches than this are queued. Otherwise memory would grow with the run at the highest rates.
 const MAX_QUEUED: usize = 100;
-/// Maximum number of events in memory while the disk refuses them (170 MB). Later events are lost.
+/// Maximum number of events in memory while the disk refuses them or does not respond (170 MB). Later events are lost.
 const MAX_PENDING: usize = 1_000_000;
 
 struct RecorderThread {
@@ -166,8 +236,6 @@ struct RecorderThread {
     waiting: Arc<AtomicUsize>,
     /// The latest event time when the open part got its first event.
     opened: Option<Instant>,
-    write_error: SharedError,
-    lost: u64,
     /// The last write error.
     last_error: Option<Error>,
 }
@@ -179,7 +247,7 @@ impl RecorderThread {
                 Ok(Message::Start(started)) => self.writer.set_start(started),
                 Ok(Message::Events(events)) => {
                     self.waiting.fetch_sub(1, Relaxed);
-                    self.add(events);
+                    self.add(&events);
                 }
                 Ok(Message::InFlight(requests)) => {
                     let now = requests.iter().filter_map(|request| request.sent).max();
@@ -204,15 +272,13 @@ impl RecorderThread {
         }
     }
 
-    fn add(&mut self, events: Vec<Event>) {
+    fn add(&mut self, events: &[Event]) {
         let Some(now) = events.iter().map(|e| e.intended.max(e.sent.max(e.done).unwrap_or_default())).max() else {
             return;
         };
-        if self.writer.waiting() + events.len() > MAX_PENDING {
-            self.lost += events.len() as u64;
-        } else {
-            let written = self.writer.write(events);
-            self.note(written);
+        // After an error nothing is written before the next part is due, so success means nothing.
+        if let Err(error) = self.writer.added(events) {
+            self.note(Err(error));
         }
         self.advance(now);
     }
@@ -232,22 +298,22 @@ impl RecorderThread {
 
     /// Publishes the result of a write.
     fn note(&mut self, done: Result<(), Error>) {
-        *self.write_error.lock().unwrap_or_else(PoisonError::into_inner) = done.as_ref().err().map(Error::to_string);
+        self.writer.backlog().set_error(done.as_ref().err().map(Error::to_string));
         self.last_error = done.err().or(self.last_error.take());
     }
 
     fn finish(mut self, record: &str) -> Result<Option<WriteLoss>, Error> {
         self.rotate();
-        if self.writer.waiting() == 0 && self.lost == 0 {
+        let Missing { batches, lost, .. } = self.writer.backlog().missing();
+        let events = concat(&batches);
+        if events.is_empty() && lost == 0 {
             return self.writer.close(record).map(|()| None);
         }
-        let (events, labels) = self.writer.into_waiting();
-        let missing = self.lost + events.len() as u64;
         Ok(Some(WriteLoss {
+            labels: self.writer.labels().to_vec(),
+            lost,
+            missing: lost + events.len() as u64,
             events,
-            labels,
-            lost: self.lost,
-            missing,
             reason: self.last_error.unwrap_or(Error::RecorderEnded),
         }))
     }
@@ -278,7 +344,7 @@ mod tests {
                 let recorder = recorder.clone();
                 scope.spawn(move || {
                     for batch in 0..40 {
-                        recorder.record(events(thread * 10_000 + batch * 100, 100)).unwrap();
+                        recorder.record(events(thread * 100_000 + batch * 1000, 1000)).unwrap();
                     }
                 });
             }
@@ -286,9 +352,9 @@ mod tests {
         let late = recorder.clone();
         assert!(recorder.finish(&record()).unwrap().is_none());
         let recording = read(&path, &ReadOptions::default()).unwrap();
-        assert_eq!(recording.events.launches(), 12_000);
+        assert_eq!(recording.events.launches(), 120_000);
         assert_eq!(recording.notes, []);
-        assert!(path.join("events/part-0001.parquet").exists(), "4 s of events are more than one part");
+        assert!(path.join("events/part-0001.parquet").exists(), "a part is full with 100,000 events");
         assert!(matches!(late.record(events(0, 1)), Err(Error::RecorderEnded)));
     }
 
@@ -297,11 +363,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run");
         let (sender, receiver) = channel();
-        sender.send(Message::Events(events(0, 5))).unwrap();
-        drop(sender);
         let writer = Writer::create(&path, "", vec![]).unwrap();
-        let (waiting, write_error) = (Arc::new(AtomicUsize::new(1)), SharedError::default());
-        RecorderThread { writer, waiting, write_error, opened: None, lost: 0, last_error: None }.run(receiver);
+        sender.send(Message::Events(writer.backlog().add(events(0, 5)))).unwrap();
+        drop(sender);
+        let waiting = Arc::new(AtomicUsize::new(1));
+        RecorderThread { writer, waiting, opened: None, last_error: None }.run(receiver);
         let recording = read(&path, &ReadOptions::default()).unwrap();
         assert_eq!(recording.events.launches(), 5);
         assert_eq!(recording.notes, [Note::Killed]);
@@ -354,10 +420,13 @@ mod tests {
         assert!(path.join("events/part-0002.parquet").exists() && !path.join("events/part-0003.parquet").exists());
 
         std::fs::remove_dir_all(path.join("events")).unwrap();
-        let (waiting, write_error) = (Arc::new(AtomicUsize::new(0)), SharedError::default());
-        let mut thread = RecorderThread { writer, waiting, write_error, opened: None, lost: 0, last_error: None };
+        let backlog = writer.backlog().clone();
+        let mut thread =
+            RecorderThread { writer, waiting: Arc::new(AtomicUsize::new(0)), opened: None, last_error: None };
         for _ in 0..=MAX_PENDING / 100_000 {
-            thread.add(events(0, 100_000));
+            if let Some(batch) = backlog.add_within(MAX_PENDING, events(0, 100_000)) {
+                thread.add(&batch);
+            }
         }
         let loss = thread.finish("").unwrap().unwrap();
         assert_eq!(loss.events.len(), MAX_PENDING);
@@ -366,5 +435,35 @@ mod tests {
             error.starts_with("1100000 events could not be written; 100000 of them are missing from the results too, because memory was full: "),
             "{error}"
         );
+    }
+
+    /// A disk that does not respond: opening a pipe for writing waits until it is opened for reading.
+    #[test]
+    fn a_disk_that_does_not_respond_is_reported_and_the_recording_does_not_wait_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run");
+        let recorder = Recorder::start(Writer::create(&path, "", vec!["home".into()]).unwrap()).unwrap();
+        recorder.record(events(0, 1000)).unwrap();
+        recorder.record(events(1000, 100)).unwrap();
+        while !path.join("events/part-0000.parquet").exists() {
+            thread::park_timeout(Duration::from_millis(5));
+        }
+        let pipe = path.join("events/part-0001.parquet.tmp");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let other = recorder.clone();
+        recorder.record(events(1100, 400)).unwrap();
+        let closing = recorder.close(&record()).unwrap();
+        assert!(closing.finish_within(Duration::from_millis(2100)).is_none());
+        let stall = other.stall().unwrap();
+        assert!(
+            stall.starts_with("the disk has not finished ") && stall.contains("part-0001.parquet in 2 s"),
+            "{stall}"
+        );
+        let so_far = closing.so_far(&path).unwrap();
+        assert_eq!((so_far.events.launches(), closing.missing()), (1500, 400));
+        assert_eq!(so_far.labels, ["home"]);
+        // The pipe cannot be synced, so this part is refused.
+        drop(std::fs::File::open(&pipe).unwrap());
+        assert!(closing.finish().unwrap().is_some());
     }
 }

@@ -29,6 +29,7 @@ use crate::event_source::{Part, Parts};
 use crate::labels::Labels;
 use crate::part::{self, PartContext};
 use crate::record::RunRecord;
+use crate::recorder::backlog::Backlog;
 
 /// Writes one run. Files get their final names only when complete; an existing directory is never changed.
 ///
@@ -38,10 +39,8 @@ pub struct Writer {
     labels: Vec<String>,
     /// When the run started, since the Unix epoch.
     started: Option<Nanos>,
-    pending: Vec<Vec<Event>>,
-    /// Number of pending events.
-    waiting: usize,
-    parts: u32,
+    /// The events of the next parts.
+    backlog: Arc<Backlog>,
     /// Requests that are still in flight.
     in_flight: InFlightWriter,
     /// Whether writing the last part failed.
@@ -83,9 +82,7 @@ impl Writer {
             path: path.to_owned(),
             labels,
             started: None,
-            pending: Vec::new(),
-            waiting: 0,
-            parts: 0,
+            backlog: Backlog::new(),
             in_flight: InFlightWriter::new(path),
             failed: false,
             pause: Box::new(|| ()),
@@ -113,10 +110,14 @@ impl Writer {
     /// # Errors
     /// Same as [`Writer::rotate`].
     pub fn write(&mut self, events: Vec<Event>) -> Result<(), Error> {
-        self.waiting += events.len();
-        self.in_flight.remove(&events);
-        self.pending.push(events);
-        if self.waiting >= Self::MAX_EVENTS_PER_PART && !self.failed { self.rotate() } else { Ok(()) }
+        let batch = self.backlog.add(events);
+        self.added(&batch)
+    }
+
+    /// Handles events that were added to the backlog, like [`Writer::write`].
+    pub(crate) fn added(&mut self, events: &[Event]) -> Result<(), Error> {
+        self.in_flight.remove(events);
+        if self.backlog.events() >= Self::MAX_EVENTS_PER_PART && !self.failed { self.rotate() } else { Ok(()) }
     }
 
     /// Adds requests that are in flight. Their outcome follows as events.
@@ -129,46 +130,44 @@ impl Writer {
     /// # Errors
     /// The disk refuses; the events stay pending and the next call tries again.
     pub fn rotate(&mut self) -> Result<(), Error> {
-        while self.waiting > 0 {
+        while self.backlog.events() > 0 {
             let placed = self.write_part();
             self.failed = placed.is_err();
             placed?;
         }
-        self.in_flight.write(PartContext { labels: &self.labels, started: self.started }, &mut self.pause)
+        let context = PartContext { labels: &self.labels, started: self.started };
+        let Self { path, backlog, in_flight, pause, .. } = self;
+        backlog.during(&path.join(files::IN_FLIGHT), || in_flight.write(context, pause))
     }
 
     /// Writes one part from the first pending events. After a failure several parts may be pending.
     fn write_part(&mut self) -> Result<(), Error> {
-        let mut events = 0;
-        let is_of_part = |batch: &&Vec<Event>| {
-            let is_of_part = events < Self::MAX_EVENTS_PER_PART;
-            events += if is_of_part { batch.len() } else { 0 };
-            is_of_part
-        };
-        let batches = self.pending.iter().take_while(is_of_part).count();
-        let name = files::part(self.parts);
-        let Self { pending, pause, .. } = self;
+        let batches = self.backlog.first(Self::MAX_EVENTS_PER_PART);
+        let path = self.path.join(files::part(self.backlog.parts()));
         let context = PartContext { labels: &self.labels, started: self.started };
-        write_complete(&self.path.join(name), |file| {
-            part::write(file, &pending[..batches], context, &mut part::now_and_then(pause)).map_err(io::Error::other)
+        let Self { backlog, pause, .. } = self;
+        backlog.during(&path, || {
+            write_complete(&path, |file| {
+                part::write(file, &batches, context, &mut part::now_and_then(pause)).map_err(io::Error::other)
+            })
         })?;
-        self.parts += 1;
-        self.waiting -= events;
-        for batch in self.pending.drain(..batches) {
+        let count = batches.len();
+        drop(batches);
+        for batch in self.backlog.written(count) {
             drop(batch);
             (self.pause)();
         }
         Ok(())
     }
 
-    /// Number of pending events.
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting
+    /// The events that are in no part.
+    pub(crate) fn backlog(&self) -> &Arc<Backlog> {
+        &self.backlog
     }
 
-    /// Returns the pending events and the names of their labels.
-    pub(crate) fn into_waiting(self) -> (Vec<Event>, Vec<String>) {
-        (self.pending.concat(), self.labels)
+    /// The names of the requests.
+    pub(crate) fn labels(&self) -> &[String] {
+        &self.labels
     }
 
     /// Closes the last part and writes `run.json`, which marks the run as complete.
@@ -182,7 +181,7 @@ impl Writer {
 
     /// Writes `run.json` after the last part.
     pub(crate) fn close(&self, record: &str) -> Result<(), Error> {
-        write_record(&self.path, record)?;
+        self.backlog.during(&self.path.join(files::RECORD), || write_record(&self.path, record))?;
         self.in_flight.remove_folder();
         Ok(())
     }
@@ -254,6 +253,12 @@ pub fn read_events(path: &Path) -> Result<Recording, Error> {
     ScannedRun::at(path).map(ScannedRun::into_recording)
 }
 
+/// The events of the first `count` parts of the run in `path`.
+pub(crate) fn read_first_parts(path: &Path, count: u32) -> Result<Recording, Error> {
+    let paths = (0..count).map(|number| path.join(files::part(number))).collect();
+    ScannedRun::of(paths).map(ScannedRun::into_recording)
+}
+
 /// A run whose parts have been scanned once.
 struct ScannedRun {
     recording: Recording,
@@ -263,8 +268,13 @@ struct ScannedRun {
 
 impl ScannedRun {
     fn at(path: &Path) -> Result<Self, Error> {
+        Self::of(parts(&path.join("events"))?)
+    }
+
+    /// A run with these parts.
+    fn of(paths: Vec<PathBuf>) -> Result<Self, Error> {
         let (mut recording, mut labels) = (empty_recording(), Labels::default());
-        let parts = scan_parts(path, &mut labels, &mut recording, Columns::Key, &ClockCorrection::default(), |_| ())?;
+        let parts = scan_parts(paths, &mut labels, &mut recording, Columns::Key, &ClockCorrection::default(), |_| ())?;
         Ok(Self { recording, labels, parts })
     }
 
@@ -307,10 +317,10 @@ impl ScannedRun {
     }
 }
 
-/// Scans the complete parts of the run in `path`, passes the `columns` of all events to `visit`, and returns each part with its extent after
+/// Scans the complete parts at `paths`, passes the `columns` of all events to `visit`, and returns each part with its extent after
 /// clock correction. Counts and notes unreadable parts in `recording`.
 fn scan_parts(
-    path: &Path,
+    paths: Vec<PathBuf>,
     labels: &mut Labels,
     recording: &mut Recording,
     columns: Columns,
@@ -318,7 +328,6 @@ fn scan_parts(
     mut visit: impl FnMut(&Event),
 ) -> Result<Vec<(Part, Extent)>, Error> {
     let (mut whole, mut unreadable) = (Vec::new(), 0);
-    let paths = parts(&path.join("events"))?;
     let all = paths.len();
     for path in paths {
         let (part, mut extent) = (Part::File(path), Extent::default());

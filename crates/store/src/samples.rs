@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use offered_base::Nanos;
 use offered_events::document::{Document, Schema};
+use offered_io::open_regular;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -29,7 +30,7 @@ use parquet::schema::types::ColumnPath;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::part::check_footer;
+use crate::part::{check_footer, uncompressed_size};
 use crate::record::Machine;
 
 /// The columns, as a Parquet schema declares them.
@@ -257,10 +258,12 @@ impl Samples {
     /// # Errors
     /// The file is unreadable, or not a sample file.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(Error::io("open", path))?;
+        let file = open_regular(path).map_err(Error::io("open", path))?;
         let opened = catch_panic(|| {
             check_footer(&file)?;
+            let pages = file.try_clone()?;
             let file = SerializedFileReader::new(file)?;
+            uncompressed_size(&pages, file.metadata())?;
             let found = file.metadata().file_metadata();
             let about = found.key_value_metadata().into_iter().flatten().find(|pair| pair.key == METADATA_KEY);
             let about = about.and_then(|pair| pair.value.as_deref()).map(str::to_owned);

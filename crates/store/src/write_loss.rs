@@ -31,19 +31,23 @@ impl WriteLoss {
 
     /// Appends the events in memory to those on disk, and releases them.
     pub fn append_to(&mut self, written: Recording) -> Recording {
-        let mut labels = Labels::default();
-        let mut numbers =
-            |names: &[String]| -> Vec<u16> { names.iter().map(|name| labels.number(name.as_bytes())).collect() };
-        numbers(&written.labels);
-        let numbers = numbers(&self.labels);
-        let mut last = std::mem::take(&mut self.events);
-        for event in &mut last {
-            event.label = numbers.get(usize::from(event.label)).copied().unwrap_or(event.label);
-        }
-        let extent = written.events.extent().and(Extent::of(&last));
-        let events = Events::new(Arc::new(Appended { written: written.events, last }), extent);
-        Recording { events, labels: labels.names().to_vec(), ..written }
+        append(std::mem::take(&mut self.events), &self.labels, written)
     }
+}
+
+/// Appends events with these labels to those on disk.
+pub(crate) fn append(mut last: Vec<Event>, own_labels: &[String], written: Recording) -> Recording {
+    let mut labels = Labels::default();
+    let mut numbers =
+        |names: &[String]| -> Vec<u16> { names.iter().map(|name| labels.number(name.as_bytes())).collect() };
+    numbers(&written.labels);
+    let numbers = numbers(own_labels);
+    for event in &mut last {
+        event.label = numbers.get(usize::from(event.label)).copied().unwrap_or(event.label);
+    }
+    let extent = written.events.extent().and(Extent::of(&last));
+    let events = Events::new(Arc::new(Appended { written: written.events, last }), extent);
+    Recording { events, labels: labels.names().to_vec(), ..written }
 }
 
 /// Events followed by more events in memory.

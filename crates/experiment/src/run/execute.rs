@@ -1,7 +1,7 @@
 //! Executing a run in four phases: start, execute, persist, judge.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
 use offered_base::{Instant, Nanos, Share};
@@ -11,14 +11,17 @@ use offered_io::{Clock, WallClock, kernel_clock_status, unix_now};
 use offered_observe::{Scraper, compare_clocks_after, this_machine};
 use offered_rendezvous::ClockRole;
 use offered_run::{Counts, Generator, Load, RunStats, ThreadStats};
-use offered_store::{EndCondition, Heartbeat, ObservedHost, Recorder, RunKind, RunRecord, Spool, Writer, read_events};
+use offered_store::{
+    Closing, EndCondition, Heartbeat, ObservedHost, Recorder, RunKind, RunRecord, Spool, Writer, read_events,
+};
 use offered_verify::{Criteria, Verdict, verify};
 use offered_watch::Tally;
 use offered_workload::OnDiskFull;
 use offered_workload::Workload;
 use serde::Serialize;
 
-use super::{FinishedRun, Membership, PendingUpload, PreparedRun, RunPlan};
+use super::disk::{DiskOperation, PATIENCE, close_patiently};
+use super::{FinishedRun, Membership, PendingDisk, PendingUpload, PreparedRun, RunPlan};
 use crate::collector::{Collected, Collector, EventStorage, LiveView, Monitor};
 use crate::location::{SharedDirectory, Upload};
 use crate::redact::redact;
@@ -130,13 +133,15 @@ struct PersistedRun<'a> {
     event_loss: Option<offered_store::Error>,
     /// Why the captured failures are incomplete.
     failure_loss: Option<offered_store::Error>,
+    /// The last events, if the disk is still writing them.
+    closing: Option<Closing>,
     pending_upload: Option<PendingUpload>,
     clock_server: Option<JoinHandle<()>>,
 }
 
 impl<'a> PreparedRun<'a> {
     /// Creates the run directory, and starts heartbeat, upload, scraping and collector.
-    fn start(self, views: Vec<Box<dyn LiveView>>) -> Result<StartedRun<'a>, Error> {
+    fn start(self, mut views: Vec<Box<dyn LiveView>>) -> Result<StartedRun<'a>, Error> {
         let Self { plan, run_id, generator, failures, wall, membership, upload_error, hosts, set_load } = self;
         let RunPlan { text, workload, share, load, start_at, directory, name, .. } = plan;
         let is_mock = load != Load::Target;
@@ -152,7 +157,8 @@ impl<'a> PreparedRun<'a> {
             (Some(shared), Some(path)) => Some(shared.display(path)),
             (_, path) => path.map(|path| path.display().to_string()),
         };
-        let directory = path.map(|path| RunDirectory::create(path, text, workload, is_mock)).transpose()?;
+        let create = |path| RunDirectory::create(path, text, workload, is_mock, &generator.stop(), &mut views);
+        let directory = path.map(create).transpose()?;
         let clock = (!is_mock).then(|| clock_before(offset_before));
         let heartbeat = |started: Nanos| Heartbeat {
             host: this_machine().name,
@@ -253,13 +259,14 @@ impl<'a> ExecutedRun<'a> {
             share: context.share,
             started_unix_ns: (!is_mock).then_some(stats.started.0),
             clock: context.clock,
-            generator: Some(evidence(&stats, calibrated)),
+            generator: Some(Evidence { addresses: context.generator.addresses(), ..evidence(&stats, calibrated) }),
             machine: Some(this_machine()),
             hosts: std::mem::take(&mut context.hosts),
             ..RunRecord::new(if is_mock { RunKind::DryRun } else { RunKind::Run }, EndCondition::Duration)
         };
-        let read = read_back(context.workload, events, context.directory.as_ref(), &record, context.counts());
-        let (recording, event_loss) = read.map_err(|reason| context.not_verified(reason))?;
+        let abort = context.generator.abort();
+        let read = read_back(context.workload, events, context.directory.as_ref(), &record, context.counts(), &abort);
+        let (recording, event_loss, closing) = read.map_err(|reason| context.not_verified(reason))?;
         Ok(PersistedRun {
             context,
             stats,
@@ -268,6 +275,7 @@ impl<'a> ExecutedRun<'a> {
             recording,
             event_loss,
             failure_loss,
+            closing,
             pending_upload,
             clock_server,
         })
@@ -294,12 +302,15 @@ impl PersistedRun<'_> {
         let summary = summary.map_err(|error| context.not_verified(error.into()))?;
         let set_load = context.set_load.clone().map(|set| set.measured_in(verdict.server_side.as_ref()));
         let summary = Summary { directory: context.displayed_directory.clone(), set_load, ..summary };
-        let mut event_loss = self.event_loss;
-        if let (Some(directory), None) = (&context.directory, &event_loss) {
-            event_loss = record.clone().with(&summary, &verdict).write(&directory.path).err();
-        }
-        if let (Some(directory), false) = (&context.directory, context.has_workers) {
-            Heartbeat::remove(&directory.path);
+        let (mut event_loss, mut pending_disk) = (self.event_loss, None);
+        if let Some(RunDirectory { path, .. }) = &context.directory {
+            let missing = self.closing.as_ref().map_or(0, Closing::missing);
+            let record = event_loss.is_none().then(|| record.clone().with(&summary, &verdict).writer(path));
+            let operation = complete(path.clone(), self.closing, record, context.has_workers)?;
+            match operation.wait_patiently(&context.generator.abort()) {
+                Some(completed) => event_loss = event_loss.or(completed.err()),
+                None => pending_disk = Some(PendingDisk { operation, directory: path.clone(), missing }),
+            }
         }
         if let Some(clock_server) = self.clock_server {
             clock_server.join().expect("a thread that does not panic");
@@ -313,9 +324,33 @@ impl PersistedRun<'_> {
             record,
             failures: self.failures,
             write_loss: event_loss.or(self.failure_loss),
+            pending_disk,
             pending_upload: self.pending_upload,
         })
     }
+}
+
+/// Completes the run directory at `path`: waits for the last events, writes the record with summary and verdict, unless it is `None`, and
+/// removes the heartbeat, unless other workers need it.
+fn complete(
+    path: PathBuf,
+    closing: Option<Closing>,
+    record: Option<Box<dyn FnOnce() -> Result<(), offered_store::Error> + Send>>,
+    has_workers: bool,
+) -> Result<DiskOperation<Result<(), offered_store::Error>>, Error> {
+    DiskOperation::start(move || {
+        let loss = closing.map_or(Ok(None), Closing::finish);
+        let completed = match (loss, record) {
+            (Ok(Some(loss)), _) => Err(loss.error()),
+            (Err(error), _) => Err(error),
+            (Ok(None), Some(write)) => write(),
+            (Ok(None), None) => Ok(()),
+        };
+        if !has_workers {
+            Heartbeat::remove(&path);
+        }
+        completed
+    })
 }
 
 /// The state of this machine's clock before the run, with its offset from the clock of worker 1.
@@ -361,6 +396,7 @@ fn evidence(stats: &RunStats, calibrated: Option<CalibratedRate>) -> Evidence {
         halted: stats.halted.clone(),
         calibrated,
         blocks: stats.blocks.clone(),
+        ..Evidence::default()
     }
 }
 
@@ -373,15 +409,17 @@ struct InterimSummary {
     failed: u64,
 }
 
-/// Completes the run directory and reads the recording from it, with the reason why it is incomplete, if it is. Without a directory the
-/// recording is in memory.
+/// Completes the run directory and reads the recording from it, with the reason why it is incomplete, if it is. If the disk does not respond,
+/// the last events come from memory while it is writing them. Without a directory the recording is in memory.
 fn read_back(
     workload: &Workload,
     events: Spool,
     directory: Option<&RunDirectory>,
     record: &RunRecord,
     counts: Counts,
-) -> Result<(Recording, Option<offered_store::Error>), Error> {
+    abort: &AtomicBool,
+) -> Result<(Recording, Option<offered_store::Error>, Option<Closing>), Error> {
+    let mut pending = None;
     let (recording, loss) = match directory {
         None => {
             let (events, labels) = events.events(workload.labels())?;
@@ -390,17 +428,20 @@ fn read_back(
         Some(directory) => {
             let Counts { requests, unsent, ok, failed, .. } = counts;
             let summary = InterimSummary { total_requests: requests, unsent, ok, failed };
-            let finished = directory.recorder.clone().finish(&record.clone().with(summary, ()));
-            match (read_events(&directory.path), finished) {
-                (read, Ok(None)) => (read?, None),
-                (read, Err(error)) => (read?, Some(error)),
-                (Ok(read), Ok(Some(mut loss))) => (loss.append_to(read), Some(loss.error())),
-                // The part of the recording that was written cannot be read either.
-                (Err(_), Ok(Some(loss))) => return Err(loss.error().into()),
+            let closing = directory.recorder.clone().close(&record.clone().with(summary, ()))?;
+            match close_patiently(&closing, abort) {
+                None => (pending.insert(closing).so_far(&directory.path)?, None),
+                Some(finished) => match (read_events(&directory.path), finished) {
+                    (read, Ok(None)) => (read?, None),
+                    (read, Err(error)) => (read?, Some(error)),
+                    (Ok(read), Ok(Some(mut loss))) => (loss.append_to(read), Some(loss.error())),
+                    // The part of the recording that was written cannot be read either.
+                    (Err(_), Ok(Some(loss))) => return Err(loss.error().into()),
+                },
             }
         }
     };
-    Ok((Recording { generator: record.generator.clone(), ..recording }, loss))
+    Ok((Recording { generator: record.generator.clone(), ..recording }, loss, pending))
 }
 
 /// A run directory that is being written.
@@ -410,8 +451,30 @@ struct RunDirectory {
 }
 
 impl RunDirectory {
-    fn create(path: &Path, text: &str, workload: &Workload, is_mock: bool) -> Result<Self, Error> {
-        let writer = Writer::create(path, &redact(text), workload.labels()).map_err(Error::CreateRun)?;
+    /// Creates the directory. `views` show that the disk does not respond; `stop` gives up.
+    fn create(
+        path: &Path,
+        text: &str,
+        workload: &Workload,
+        is_mock: bool,
+        stop: &AtomicBool,
+        views: &mut [Box<dyn LiveView>],
+    ) -> Result<Self, Error> {
+        let (own_path, text, labels) = (path.to_owned(), redact(text), workload.labels());
+        let creation = DiskOperation::start(move || Writer::create(&own_path, &text, labels))?;
+        let mut is_shown = false;
+        let writer = creation.wait(|time| {
+            if time >= PATIENCE && !is_shown {
+                is_shown = true;
+                let waits = format!("the disk has not created {} in 2 s; Ctrl-C gives up", path.display());
+                for view in views.iter_mut() {
+                    view.show_wait(&waits);
+                }
+            }
+            time >= PATIENCE && stop.load(Relaxed)
+        });
+        let stalled = || Error::DiskStalled { directory: path.to_owned(), missing: 0 };
+        let writer = writer.ok_or_else(stalled)?.map_err(Error::CreateRun)?;
         let recorder = Recorder::start(writer).map_err(Error::CreateRun)?;
         let recorder = if is_mock { recorder.blocking() } else { recorder };
         Ok(Self { path: path.to_owned(), recorder })
@@ -420,7 +483,8 @@ impl RunDirectory {
     /// Removes the directory of a run that failed before its first request.
     fn remove(&self) {
         // The recorder must end first. A directory that cannot be removed stays.
-        let _ = self.recorder.clone().finish(&RunRecord::new(RunKind::Run, EndCondition::Duration));
+        let closing = self.recorder.clone().close(&RunRecord::new(RunKind::Run, EndCondition::Duration));
+        let _ = closing.map(|closing| close_patiently(&closing, &AtomicBool::new(false)));
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

@@ -27,9 +27,43 @@ pub(crate) fn check<R: ChunkReader>(part: &R) -> Result<()> {
 }
 
 /// The remaining bytes.
-struct Walk<'a>(&'a [u8]);
+pub(super) struct Walk<'a>(&'a [u8]);
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// Number of remaining bytes.
+    pub(super) fn left(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Skips a structure, and returns its integers (of 16 to 64 bits) with these field numbers. `None` if one is missing or negative.
+    pub(super) fn integers<const N: usize>(&mut self, fields: [u64; N]) -> Option<[u64; N]> {
+        let (mut found, mut field) = ([None; N], 0);
+        loop {
+            let head = self.byte()?;
+            let kind = head & 0xf;
+            if kind == 0 {
+                break;
+            }
+            field = if head >> 4 == 0 { self.integer()? } else { field + u64::from(head >> 4) };
+            match (fields.iter().position(|wanted| *wanted == field), kind) {
+                (Some(index), 4..=6) => found[index] = Some(self.integer()?),
+                (_, 1 | 2) => {}
+                _ => self.value(kind, DEPTH)?,
+            }
+        }
+        let found: Vec<u64> = found.into_iter().flatten().collect();
+        found.try_into().ok()
+    }
+
+    /// A zigzag-encoded number that is not negative.
+    fn integer(&mut self) -> Option<u64> {
+        self.number().filter(|number| number & 1 == 0).map(|number| number >> 1)
+    }
+
     fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;

@@ -74,7 +74,7 @@ fn too_many_names_for_a_dictionary_are_read() {
 fn a_part_with_other_columns_is_refused_with_a_message() {
     let other = Arc::new(parse_message_type("message m { required int64 intended_ns; }").unwrap());
     let mut bytes = Vec::new();
-    SerializedFileWriter::new(&mut bytes, other, properties()).unwrap().close().unwrap();
+    SerializedFileWriter::new(&mut bytes, other, Arc::new(properties().build())).unwrap().close().unwrap();
     let error = read(bytes::Bytes::from(bytes), &mut Vec::new(), &mut Labels::default()).unwrap_err();
     assert!(error.to_string().contains("columns"), "{error}");
 }
@@ -84,7 +84,8 @@ fn a_part_without_the_last_columns_is_read() {
     let (whole, names) = (realistic(), ["a", "b", "c", "d"].map(str::to_owned));
     let mut file = Vec::new();
     let context = PartContext { labels: &names, started: None };
-    write_columns(&COLUMNS[..REQUIRED_COLUMNS], &mut file, std::slice::from_ref(&whole), context, &mut |_| ()).unwrap();
+    let batches = std::slice::from_ref(&whole);
+    write_columns(&COLUMNS[..REQUIRED_COLUMNS], properties(), &mut file, batches, context, &mut |_| ()).unwrap();
     let (mut read_back, mut labels) = (Vec::new(), Labels::default());
     for name in &names {
         labels.number(name.as_bytes());
@@ -221,4 +222,35 @@ proptest! {
         }
         let _ = read(bytes::Bytes::from(file), &mut Vec::new(), &mut Labels::default());
     }
+}
+
+#[test]
+fn parts_that_are_much_larger_than_their_files_are_refused() {
+    use parquet::basic::{Compression, ZstdLevel};
+    let made = |properties, count: usize, label: usize, reason: &str| {
+        let mut file = Vec::new();
+        let error = Some(Reason::read(reason));
+        let events = vec![Event { error, ..Event::at(Instant::ZERO) }; count];
+        let context = PartContext { labels: &["x".repeat(label)], started: None };
+        write_columns(&COLUMNS, properties, &mut file, &[events], context, &mut |_| ()).unwrap();
+        (file.len(), read(file.into(), &mut Vec::new(), &mut Labels::default()))
+    };
+    let compressed = || properties().set_compression(Compression::ZSTD(ZstdLevel::default()));
+    // A part that another program has compressed.
+    assert!(made(compressed(), 1000, 100, "reset").1.is_ok());
+    // One page of 17 MiB, and pages that sum up to as much.
+    let (bytes, refused) = made(compressed(), 1, 17 << 20, "reset");
+    let message = refused.unwrap_err().to_string();
+    assert!(bytes < 1_000_000 && message.contains("after decompression, more than 16777216"), "{bytes}: {message}");
+    let plain = || compressed().set_dictionary_enabled(false);
+    let (bytes, refused) = made(plain(), 1000, 40_000, "reset");
+    let message = refused.unwrap_err().to_string();
+    assert!(bytes < 100_000 && message.contains("bytes become 4"), "{bytes}: {message}");
+    // Values that repeat the beginning of the one before.
+    let error = ColumnPath::from("error");
+    let prefixes = properties()
+        .set_column_dictionary_enabled(error.clone(), false)
+        .set_column_encoding(error, Encoding::DELTA_BYTE_ARRAY);
+    let message = made(prefixes, 1000, 9, &"r".repeat(90_000)).1.unwrap_err().to_string();
+    assert!(message.contains("DELTA_BYTE_ARRAY"), "{message}");
 }

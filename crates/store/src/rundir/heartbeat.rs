@@ -5,6 +5,7 @@ use std::path::Path;
 
 use offered_base::{Nanos, Share};
 use offered_events::WorkerClock;
+use offered_io::read_regular;
 use serde::{Deserialize, Serialize};
 
 use super::files::HEARTBEAT as FILE;
@@ -59,7 +60,7 @@ impl Heartbeat {
 
     /// Reads the last heartbeat of a worker; `None` if there is none.
     pub fn read(worker: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(worker.join(FILE)).ok()?).ok()
+        serde_json::from_slice(&read_regular(&worker.join(FILE)).ok()?).ok()
     }
 
     /// Everything recorded before this time is in the directory that holds this heartbeat.

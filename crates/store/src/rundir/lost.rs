@@ -1,11 +1,11 @@
 //! Requests of the schedule that are not recorded: those that a lost worker did not send, and those of a killed run.
 
-use std::fs;
 use std::path::Path;
 
 use offered_base::{Instant, Share};
 use offered_events::Extent;
 use offered_events::{Event, Note, Reason};
+use offered_io::{read_regular, read_regular_text};
 use offered_schedule::Agenda;
 use offered_schedule::Sessions;
 use offered_workload::Workload;
@@ -118,7 +118,7 @@ impl LostRequests {
 /// Reads the workload from a worker's directory.
 pub(super) fn workload(worker: &Path) -> Option<Workload> {
     let file = worker.join("workload.toml");
-    let text = fs::read_to_string(&file).ok()?;
-    let beside = |name: &str| fs::read(worker.join(name)).map_err(|why| why.to_string());
+    let text = read_regular_text(&file).ok()?;
+    let beside = |name: &str| read_regular(&worker.join(name)).map_err(|why| why.to_string());
     Workload::parse(&text, &file.display().to_string(), &beside).ok()
 }

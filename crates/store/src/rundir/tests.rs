@@ -212,3 +212,25 @@ fn other_directories_are_refused_with_a_message() {
     let error = read(dir.path(), &ReadOptions::default()).unwrap_err().to_string();
     assert!(error.contains("no folder `events`"), "{error}");
 }
+
+/// Directories of someone else: devices without an end and pipes without a writer.
+#[test]
+fn files_that_are_not_regular_are_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    let mut writer = Writer::create(&path, "", vec![]).unwrap();
+    writer.write(events(0, 4)).unwrap();
+    writer.finish(&record()).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", path.join("events/part-0001.parquet")).unwrap();
+    let pipe = path.join("events/part-0002.parquet");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let recording = read(&path, &ReadOptions::default()).unwrap();
+    assert_eq!((recording.events.launches(), recording.unreadable), (4, 2));
+    for complaint in &recording.complaints {
+        assert!(complaint.contains("part-000") && complaint.contains("not a regular file"), "{complaint}");
+    }
+    fs::remove_file(path.join("run.json")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", path.join("run.json")).unwrap();
+    let error = read(&path, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("run.json: it is not a regular file"), "{error}");
+}

@@ -199,7 +199,8 @@ pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
                 if is_gone { InFlightRequests::read(path, &mut labels) } else { InFlightRequests::default() };
             // Started sessions matter only where some may not have started.
             let columns = if is_whole { Columns::Key } else { Columns::All };
-            let mut parts = scan_parts(path, &mut labels, &mut recording, columns, &placing, |event| {
+            let paths = super::parts(&path.join("events"))?;
+            let mut parts = scan_parts(paths, &mut labels, &mut recording, columns, &placing, |event| {
                 threads = threads.max(renumbering.thread(event.worker) + 1);
                 if !is_whole {
                     started.add(event);
