@@ -27,7 +27,8 @@ fn workload(folder: &Path, url: &str, script: &str) -> String {
 
 fn policies_alternate_during_the_run() {
     let (folder, served) = (tempfile::tempdir().unwrap(), Serve::with(&SERVED));
-    let run = run(&[&workload(folder.path(), &served.url, "echo \"$1\" >> \"$0\"; sleep 0.05")]);
+    let file = workload(folder.path(), &served.url, "echo \"$1\" >> \"$0\"; sleep 0.05");
+    let run = run(&[&file, "--allow-commands"]);
     let order: Vec<String> =
         std::fs::read_to_string(folder.path().join("log")).unwrap().lines().map(str::to_owned).collect();
     let (a, b) = ("fair", "short first");
@@ -42,7 +43,7 @@ fn failing_policy_commands_are_reported_and_their_blocks_excluded() {
     // The second policy fails as soon as the log has a line.
     let script = "if [ \"$1\" = fair ]; then echo >> \"$0\"; else echo no such lever >&2; exit 1; fi";
     let file = workload(folder.path(), &served.url, script);
-    let made = ended(&["run", &file, "--wait-mode", "sleep", "--output", out.to_str().unwrap()]);
+    let made = ended(&["run", &file, "--allow-commands", "--wait-mode", "sleep", "--output", out.to_str().unwrap()]);
     assert!(made.stdout.contains("4 of 8 blocks are excluded") && made.stdout.contains("no such lever"), "{made:?}");
     let verdict = ended(&["verify", out.to_str().unwrap(), "--json"]);
     let verdict: Value = serde_json::from_str(&verdict.stdout).unwrap();
@@ -52,7 +53,7 @@ fn failing_policy_commands_are_reported_and_their_blocks_excluded() {
     assert!(total["mean_ms"].as_f64().unwrap() > 0.0 && total["mean_low_ms"].is_f64(), "{total}");
     assert_eq!(short["rows"][0]["mean_ms"], Value::Null);
     // Before the start, a failing command is an error: there is nothing to compare.
-    let refused = ended(&["run", &workload(folder.path(), &served.url, "echo none >&2; exit 7")]);
+    let refused = ended(&["run", &workload(folder.path(), &served.url, "echo none >&2; exit 7"), "--allow-commands"]);
     assert!(matches!(refused.code, Some(1 | 2)) && refused.stderr.contains("none ([policies])"), "{refused:?}");
     served.stop();
 }

@@ -127,7 +127,7 @@ impl Cluster {
     }
 
     fn run(&self, load: &str, target: &str) -> Run {
-        run(&[&self.workload(load, target)])
+        run(&[&self.workload(load, target), "--allow-commands"])
     }
 
     /// Result of a run that cannot start.
@@ -384,7 +384,7 @@ fn the_hook_runs_for_every_connection_before_the_first_request() -> Tested {
         assert!(!used.is_empty() && used.len() <= most, "{label}: {used:?}");
     }
     // A failing hook prevents the run.
-    let ended = ended(&["run", &cluster.workload(OPEN, &target("/nowhere/told"))]);
+    let ended = ended(&["run", &cluster.workload(OPEN, &target("/nowhere/told")), "--allow-commands"]);
     assert!(ended.code == Some(1) && ended.stderr.contains("hook `"), "{ended:?}");
     Ok(())
 }

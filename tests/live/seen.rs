@@ -12,6 +12,7 @@ tests![
     once_prints_every_exchange_of_a_session,
     once_needs_no_load_for_a_url,
     failures_are_recorded_and_printed_with_a_limit_per_kind,
+    extracted_credentials_are_hidden_in_every_exchange,
     redirects_are_followed_up_to_the_limit
 ];
 
@@ -101,6 +102,12 @@ fn failures_are_recorded_and_printed_with_a_limit_per_kind() {
     let file = out.join("failed.jsonl");
     assert!(!std::fs::read_to_string(&file).unwrap().contains("secret-"));
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    // A page with these exchanges is as private, also where another file was.
+    let page = folder.path().join("page.html");
+    std::fs::write(&page, "").unwrap();
+    let report = ended(&["report", out.to_str().unwrap(), "-o", page.to_str().unwrap()]);
+    assert_eq!(report.code, Some(0), "{report:?}");
+    assert_eq!(std::fs::metadata(&page).unwrap().permissions().mode() & 0o777, 0o600);
     // Responses of requests without a script are recorded only on request.
     let missing = [&format!("{}/status/404", server.url), "--open", "50/s", "-d", "500ms", "--quiet"];
     let run = ended(&[&["run"], &missing[..], &["--verbose"]].concat());
@@ -110,6 +117,27 @@ fn failures_are_recorded_and_printed_with_a_limit_per_kind() {
         "{run:?}"
     );
     server.stop();
+}
+
+fn extracted_credentials_are_hidden_in_every_exchange() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
+    let text = format!(
+        "duration = \"1s\"\narrivals.closed.users = 1\ntarget.url = \"{}\"\nsecret_names = [\"shop\"]\n\
+         [[request]]\nname = \"in\"\npost = \"/echo?shop=s7\"\nform = {{ x = \"open-12345\", pin = \"99\" }}\n\
+         extract = [{{ name = \"badge\", regex = 'x=([^&]*)' }}]\n\
+         [[request]]\nname = \"page\"\nget = \"/echo?of={{{{badge}}}}\"\nauth = {{ bearer = \"{{{{badge}}}}\" }}\n\
+         [[flow]]\nname = \"visit\"\nstep = [{{ request = \"in\" }}, {{ request = \"page\" }}]\n",
+        server.url
+    );
+    let file = folder.path().join("w.toml");
+    std::fs::write(&file, text).unwrap();
+    let once = ended(&["run", file.to_str().unwrap(), "--once"]);
+    server.stop();
+    for part in ["> POST /echo?shop=*** HTTP/1.1", "x=***&pin=***", "extracted badge = ***", "/echo?of=*** HTTP/1.1"] {
+        assert!(once.stdout.contains(part), "`{part}` is not in {once:?}");
+    }
+    assert!(!once.stdout.contains("open-12345"), "{once:?}");
 }
 
 fn redirects_are_followed_up_to_the_limit() {

@@ -20,4 +20,5 @@ mod schema;
 mod simulate;
 mod think_time;
 mod ticks;
+mod trust;
 mod twin;

@@ -12,6 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{json, out};
 use crate::progress::Stderr;
 use crate::tolerance::Tolerance;
+use crate::trust::{CommandsFlag, FilesFlag};
 use crate::{signals, workload_file};
 
 const AFTER: &str = "\
@@ -53,6 +54,10 @@ pub(crate) struct Args {
     trials: usize,
     #[command(flatten)]
     tolerance: Tolerance,
+    #[command(flatten)]
+    files: FilesFlag,
+    #[command(flatten)]
+    commands: CommandsFlag,
     /// Print one JSON document (schema offered.capacity/1)
     #[arg(long)]
     json: bool,
@@ -63,7 +68,8 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let mut input = workload_file::read_to_run(&args.workload)?;
+    let commands = (!args.simulate).then_some(args.commands);
+    let (mut input, _) = workload_file::read_to_run(&args.workload, args.files, commands)?;
     args.tolerance.edit(&mut input.text)?;
     let search = Search {
         input: &input,

@@ -14,8 +14,9 @@ use offered_cluster::manifests::{
 use offered_experiment::is_object_store_url;
 
 use crate::exit::{Exit, Failure};
-use crate::input_file;
 use crate::output::{out, status};
+use crate::trust::CommandsFlag;
+use crate::workload_file;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -115,6 +116,8 @@ pub(crate) struct Args {
     /// Context of kubectl's configuration [default: the current one]
     #[arg(long, value_name = "NAME", requires = "run")]
     context: Option<String>,
+    #[command(flatten)]
+    commands: CommandsFlag,
 }
 
 /// Where the objects of a run are created, and where its pods may run.
@@ -167,14 +170,17 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.workload == Path::new("-") {
         return Err(Failure::input("stdin is not supported: give a workload file, next to the files that it names"));
     }
-    input_file::refuse(&args.workload, &[input_file::Kind::Workload])?;
     let rendezvous = rendezvous(args)?;
+    let source = workload_file::read(&args.workload)?;
+    let access = source.local_access(&source.parse(&source.text).map_err(Failure::input)?);
+    args.commands.check(&source, &access)?;
+    let has_commands = !access.commands.is_empty();
     let plain = args.name.clone().unwrap_or_else(|| JobSettings::name_from(&args.workload));
     // Runs with the same workload need different directories in the claim.
     let name = if args.run && args.name.is_none() { format!("{plain}-{}", stamp()) } else { plain.clone() };
     let settings = JobSettings {
         secret: args.secret.clone().unwrap_or(plain),
-        args: worker(args, &name),
+        args: worker(args, &name, has_commands),
         // The reader pod needs a process that waits, and the image has only this program: an unreachable server.
         reader_args: ["serve", "--listen", "127.0.0.1:0", "--service", "constant:0ms"].map(str::to_owned).to_vec(),
         name,
@@ -251,14 +257,15 @@ fn stamp() -> String {
     now.strftime("%m%d-%H%M%S").to_string()
 }
 
-/// The command line of a worker; its index is in the environment.
-fn worker(args: &Args, name: &str) -> Vec<String> {
+/// The command line of a worker; its index is in the environment. A workload that `has_commands` has them permitted.
+fn worker(args: &Args, name: &str, has_commands: bool) -> Vec<String> {
     let (workers, wait, timeout) = (args.workers.to_string(), args.wait.to_string(), args.upload_timeout.to_string());
     let claim = || (format!("{RUNS_PATH}/{name}"), Vec::new());
     let bucket = |url: &PathBuf| (url.display().to_string(), vec!["--upload-timeout", &timeout]);
     let (rendezvous, more) = args.rendezvous.as_ref().map_or_else(claim, bucket);
-    let args = ["run", WORKLOAD_PATH, "--rendezvous", &rendezvous, "--workers", &workers, "--wait", &wait];
-    args.into_iter().chain(more).map(str::to_owned).collect()
+    let fixed = ["run", WORKLOAD_PATH, "--rendezvous", &rendezvous, "--workers", &workers, "--wait", &wait];
+    let all = fixed.into_iter().chain(more).chain(has_commands.then_some(CommandsFlag::NAME));
+    all.map(str::to_owned).collect()
 }
 
 /// The error, prefixed with the flag that caused it.

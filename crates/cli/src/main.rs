@@ -39,6 +39,7 @@ mod simulate;
 mod sweep;
 mod table;
 mod tolerance;
+mod trust;
 mod verdict_lines;
 mod verify;
 mod watch;

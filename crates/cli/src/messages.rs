@@ -78,7 +78,7 @@ pub(crate) fn resource_shortfall(beyond: &ResourceShortfall) -> String {
              (raise ulimit -n, or add --connections or --share)"
         ),
         ResourceShortfall::Memory { users, needed_bytes: needed, available_bytes: there } => format!(
-            "{users} users need at least {:.1} GB of memory, {:.1} GB are free (add --share)",
+            "{users} users or requests in flight need at least {:.1} GB of memory, {:.1} GB are free (add --share)",
             *needed as f64 / 1e9,
             *there as f64 / 1e9
         ),

@@ -1,5 +1,8 @@
 //! `offered report`: writes a report of one or several runs.
 
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use offered_experiment::{LocalRun, ThreadAnalysis, TwinComparison, VerifyOptions};
@@ -121,7 +124,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Format::Md => markdown(&summary(&report)),
         Format::Junit => junit(&report).map_err(Failure::stopped)?,
     };
+    let has_exchanges = report.runs.iter().any(|run| !run.failed_exchanges.is_empty());
     match &args.output {
+        Some(out) if args.format == Format::Html && has_exchanges => write_private(out, &text)?,
         Some(out) => write(out, &text)?,
         None => out!(no newline: "{text}"),
     }
@@ -149,6 +154,18 @@ fn charts(folder: &Path, report: &Report) -> Result<(), Failure> {
 /// Writes a file; overwrites an existing one.
 pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(out, text).map_err(|error| Failure::stopped(format!("cannot write {}: {error}", out.display())))
+}
+
+/// Writes a page with recorded exchanges; only its owner may read it, as `failed.jsonl`. Overwrites an existing file.
+fn write_private(out: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::stopped(format!("cannot write {}: {error}", out.display()));
+    // An existing file keeps its permissions, so it is replaced.
+    if fs::symlink_metadata(out).is_ok_and(|metadata| metadata.is_file()) {
+        fs::remove_file(out).map_err(failed)?;
+    }
+    let mut options = fs::OpenOptions::new();
+    let file = options.write(true).create(true).truncate(true).mode(0o600).open(out);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)
 }
 
 /// The run in a file or directory, with its verdict.

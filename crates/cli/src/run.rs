@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use offered_base::time::span;
 use offered_base::{Nanos, Share, visible};
 use offered_distributions::Distribution;
+use offered_events::recording::AddressUse;
 use offered_events::{ClockOffset, RunId};
 use offered_experiment::{FinishedRun, LiveView, PilotRuns, PreparedRun, RunPlan, SharedDirectory};
 use offered_report::junit::junit;
@@ -26,6 +27,7 @@ use offered_workload::Workload;
 
 use crate::exit::{Exit, Failure};
 use crate::output::{json, out, status};
+use crate::trust::CommandsFlag;
 use crate::{messages, signals};
 use exchange::ExchangeText;
 
@@ -127,6 +129,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS", requires = "rendezvous")]
     clock_at: Option<SocketAddr>,
     #[command(flatten)]
+    commands: CommandsFlag,
+    #[command(flatten)]
     once: once::OnceFlags,
     /// Send nothing: simulate on a virtual clock, with response times from this distribution
     #[arg(long, value_name = "DISTRIBUTION", num_args = 0..=1, default_missing_value = "constant:10ms")]
@@ -145,8 +149,12 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let sessions = args.once.sessions();
-    let (mut text, mut workload) =
+    let (source, mut text, mut workload) =
         args.workload.workload(args.share.is_some() || args.rendezvous.is_some(), sessions.is_some())?;
+    let access = args.workload.files.check(&source, &workload)?;
+    if args.dry_run.is_none() {
+        args.commands.check(&source, &access)?;
+    }
     crate::placeholders::warn(&workload);
     if let Some(sessions) = sessions {
         return once::run(&workload, &run_id(args), sessions, args.once.verbose);
@@ -205,6 +213,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.once.verbose {
         made.failures.iter().for_each(|exchange| status!("{}", ExchangeText { exchange, whole: false }));
     }
+    note_failed_addresses(&made);
     print_result(args, &made, &workload)?;
     if let Some(page) = page {
         live_page::end(page, &made, &workload);
@@ -213,6 +222,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let was_stopped = stop.load(Relaxed);
         metrics::end(metrics, args.quiet, || !abort.load(Relaxed) && stop.load(Relaxed) == was_stopped);
     }
+    // The run has ended, so that the next signal gives up waiting.
+    stop.store(true, Relaxed);
     finish(args, &mut made, &abort)
 }
 
@@ -249,8 +260,13 @@ fn print_result(args: &Args, made: &FinishedRun, workload: &Workload) -> Result<
     Ok(())
 }
 
-/// Waits for pending uploads and returns how the run ended.
+/// Waits for the disk and for pending uploads, and returns how the run ended.
 fn finish(args: &Args, made: &mut FinishedRun, abort: &Arc<AtomicBool>) -> Result<Exit, Failure> {
+    let wait = &mut |reason: &str| status!("note: {}; waiting for it, Ctrl-C gives up", visible(reason));
+    if let Some(Err(error)) = made.pending_disk.take().map(|disk| disk.finish(abort, wait)) {
+        status!("error: {}; the results are complete", visible(&error.to_string()));
+        return Ok(Exit::WriteLoss);
+    }
     let on_error = &mut |error: &str| upload_failed(args, error);
     let upload = made.pending_upload.take();
     let uploaded = upload.map_or(Ok(()), |upload| upload.finish(args.upload_timeout, abort, on_error));
@@ -292,6 +308,17 @@ fn note_unobserved(ready: &PreparedRun<'_>, workload: &Workload, recorded: bool)
     }
     if !recorded && !workload.observe().scrapes.is_empty() {
         status!("note: [[observe.scrape]] needs a run directory; add -o runs/1");
+    }
+}
+
+/// Prints a note for each of several addresses of the target that did not accept connections.
+fn note_failed_addresses(made: &FinishedRun) {
+    let addresses = made.record.generator.iter().flat_map(|generator| &generator.addresses);
+    for AddressUse { address, opened, failed, error } in addresses.filter(|address| address.failed > 0) {
+        let (attempts, why) = (opened + failed, visible(error.as_deref().unwrap_or_default()));
+        status!(
+            "note: {failed} of {attempts} attempts to connect to {address} failed ({why}); another address was tried"
+        );
     }
 }
 

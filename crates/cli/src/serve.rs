@@ -14,6 +14,7 @@ use signal_hook::iterator::Signals;
 
 use crate::exit::{Exit, Failure};
 use crate::output::out;
+use crate::trust::FilesFlag;
 use crate::{signals, workload_file};
 
 /// How long before a completion the server spins instead of sleeping.
@@ -53,6 +54,8 @@ pub(crate) struct Args {
     /// Sleep; spin for the last 100 us; or stay awake (a whole core, exact arrival times)
     #[arg(long, value_enum, default_value_t = WaitMode::Spin)]
     wait_mode: WaitMode,
+    #[command(flatten)]
+    allowed: FilesFlag,
 }
 
 const AFTER: &str = "\
@@ -82,7 +85,7 @@ enum WaitMode {
 /// Serves until a signal or an error.
 pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     let Served { modelled, seed, routes, mut class_means } = match &args.workload {
-        Some(path) => served(path)?,
+        Some(path) => served(path, args.allowed)?,
         None => Served {
             modelled: Modelled::new(args.servers, args.discipline, args.service)?,
             seed: Seed(args.seed),
@@ -131,10 +134,9 @@ struct Served {
 }
 
 /// The `[server]` of the workload file at `path`.
-fn served(path: &Path) -> Result<Served, Failure> {
+fn served(path: &Path, files: FilesFlag) -> Result<Served, Failure> {
     let name = path.display();
-    let input = workload_file::read(path)?;
-    let workload = input.parse(&input.text).map_err(Failure::input)?;
+    let (_, workload) = workload_file::read_to_run(path, files, None)?;
     let modelled = workload.server().cloned().ok_or_else(|| {
         Failure::input(format!("{name} has no [server] table; add [server] with servers, discipline and service"))
     })?;

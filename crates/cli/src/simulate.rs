@@ -14,6 +14,7 @@ use crate::csv;
 use crate::exit::{Exit, Failure};
 use crate::messages;
 use crate::output::{json, out, status};
+use crate::trust::FilesFlag;
 use crate::workload_file;
 
 /// Simulate a workload on its [server] under any scheduling discipline
@@ -49,6 +50,8 @@ pub(crate) struct Args {
     /// Number of threads; the results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    #[command(flatten)]
+    files: FilesFlag,
 }
 
 const AFTER: &str = "\
@@ -86,7 +89,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
 
 /// Simulates the workload at every combination of the varied fields.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let input = workload_file::read(&args.workload)?;
+    let (input, _) = workload_file::read_to_run(&args.workload, args.files, None)?;
     let points = points(&input, &args.vary)?;
     let stop = match (args.jobs, args.until_precision) {
         (Some(jobs), _) => Stop::Jobs(jobs),

@@ -16,6 +16,7 @@ use crate::output::{json, out, status};
 use crate::progress::Stderr;
 use crate::run::share;
 use crate::tolerance::Tolerance;
+use crate::trust::{CommandsFlag, FilesFlag};
 use crate::{object_store, signals, workload_file};
 
 const AFTER: &str = "\
@@ -77,6 +78,10 @@ pub(crate) struct Args {
     shuffle: bool,
     #[command(flatten)]
     tolerance: Tolerance,
+    #[command(flatten)]
+    files: FilesFlag,
+    #[command(flatten)]
+    commands: CommandsFlag,
     /// Print one JSON document (schema offered.sweep/1)
     #[arg(long)]
     json: bool,
@@ -87,7 +92,8 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let mut input = workload_file::read_to_run(&args.workload)?;
+    let commands = (!args.simulate).then_some(args.commands);
+    let (mut input, _) = workload_file::read_to_run(&args.workload, args.files, commands)?;
     args.tolerance.edit(&mut input.text)?;
     let share = share(args.share, args.workers, args.rendezvous.is_some())?;
     let Some(out) = args.output.as_deref().or(args.rendezvous.as_deref()) else {

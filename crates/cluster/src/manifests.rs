@@ -16,7 +16,7 @@ use std::fmt;
 use std::path::Path;
 
 use offered_base::Nanos;
-use offered_workload::{Address, Workload};
+use offered_workload::{Address, EnvironmentVariable, Workload};
 use serde_json::{Map, Value, json};
 
 pub use error::{Error, ResourceKind};
@@ -208,7 +208,7 @@ impl JobSettings {
             config: self.config(&files),
             job,
             reader: self.reader(),
-            environment: files.environment.iter().map(|(name, _)| name.clone()).collect(),
+            environment: files.environment.iter().map(|variable| variable.name.clone()).collect(),
             key: files.key.map(|file| (workload_files::key_for(&file), file)),
             warnings,
         })
@@ -428,7 +428,7 @@ impl JobSettings {
             worker["envFrom"] = json!([{ "secretRef": { "name": secret } }]);
         }
         if !files.environment.is_empty() {
-            let from_secret = |(name, optional): &(String, bool)| {
+            let from_secret = |EnvironmentVariable { name, optional }: &EnvironmentVariable| {
                 let mut reference = json!({ "name": self.secret, "key": name });
                 if *optional {
                     reference["optional"] = true.into();

@@ -4,14 +4,11 @@
 //! `token = { env = "TOKEN" }`) are not part of the text. Everything else stays unchanged, including comments.
 
 use offered_run::secrets_in;
-use offered_workload::secret::is_secret;
+use offered_workload::secret::{SCHEMES, SecretNames, with_password};
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 /// Replaces a secret.
 pub(crate) const REDACTED: &str = "(blanked)";
-
-/// Authentication schemes, which precede a secret and are kept.
-const SCHEMES: [&str; 4] = ["Basic ", "Bearer ", "Digest ", "Token "];
 
 /// Keys whose values are sent: bodies, WebSocket messages, and paths with their queries.
 const SENT: [&str; 10] = ["body", "send", "path", "get", "post", "put", "delete", "head", "patch", "options"];
@@ -19,7 +16,9 @@ const SENT: [&str; 10] = ["body", "send", "path", "get", "post", "put", "delete"
 /// Redacts the secrets in the text of a workload. Redacting twice gives the same text.
 pub fn redact(text: &str) -> String {
     let Ok(mut document) = text.parse::<DocumentMut>() else { return text.to_owned() };
-    table(document.as_table_mut(), false);
+    let added = document.get("secret_names").and_then(Item::as_array).into_iter().flatten();
+    let names = SecretNames::with(added.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>());
+    table(document.as_table_mut(), false, &names);
     document.to_string()
 }
 
@@ -32,30 +31,33 @@ pub(crate) fn without_location(text: &str) -> String {
     document.to_string()
 }
 
-/// Redacts a table. `named`: its keys are names chosen by the author.
-fn table(table: &mut dyn TableLike, named: bool) {
+/// Redacts a table. `named`: its keys are names chosen by the author. So is the value of its key `name`: of a part of a form, or of
+/// an extraction.
+fn table(table: &mut dyn TableLike, named: bool, names: &SecretNames) {
+    let own = table.get("name").and_then(Item::as_str).is_some_and(|name| names.contains_parameter(name));
     for (key, item) in table.iter_mut() {
-        let name = key.get().to_owned();
+        let key = key.get().to_owned();
+        let is_secret = named && names.contains_parameter(&key) || own && ["value", "default"].contains(&&*key);
         if let Some(value) = item.as_value_mut() {
-            self::value(&name, value, named);
+            self::value(&key, value, is_secret, names);
         } else if let Some(inner) = item.as_table_like_mut() {
-            self::table(inner, is_named(&name));
+            self::table(inner, is_named(&key), names);
         } else if let Some(tables) = item.as_array_of_tables_mut() {
-            tables.iter_mut().for_each(|inner| self::table(inner, is_named(&name)));
+            tables.iter_mut().for_each(|inner| self::table(inner, is_named(&key), names));
         }
     }
 }
 
-fn value(name: &str, value: &mut Value, named: bool) {
+fn value(name: &str, value: &mut Value, is_secret: bool, names: &SecretNames) {
     match value {
         Value::String(text) => {
             let shown = match name {
-                _ if named && is_secret(name) => blanked(text.value()),
+                _ if is_secret => blanked(text.value()),
                 "basic" => without_password(text.value()),
                 "bearer" => blanked(text.value()),
-                "url" => in_text(&url(text.value())),
-                "proxy" => url(text.value()),
-                _ if SENT.contains(&name) => in_text(text.value()),
+                "url" => in_text(&with_password(text.value(), REDACTED), names),
+                "proxy" => with_password(text.value(), REDACTED).into_owned(),
+                _ if SENT.contains(&name) => in_text(text.value(), names),
                 _ => return,
             };
             if shown != *text.value() {
@@ -64,8 +66,13 @@ fn value(name: &str, value: &mut Value, named: bool) {
                 *value.decor_mut() = decor;
             }
         }
-        Value::InlineTable(inner) => table(inner, is_named(name)),
-        Value::Array(values) => values.iter_mut().for_each(|inner| self::value(name, inner, named)),
+        Value::Integer(_) | Value::Float(_) if is_secret => {
+            let decor = value.decor().clone();
+            *value = REDACTED.into();
+            *value.decor_mut() = decor;
+        }
+        Value::InlineTable(inner) => table(inner, is_named(name), names),
+        Value::Array(values) => values.iter_mut().for_each(|inner| self::value(name, inner, is_secret, names)),
         _ => {}
     }
 }
@@ -77,7 +84,8 @@ fn is_named(table: &str) -> bool {
 
 /// Redacts a secret but keeps its authentication scheme. A secret that is only a template stays.
 fn blanked(text: &str) -> String {
-    let scheme = SCHEMES.iter().find(|scheme| text.starts_with(**scheme)).copied().unwrap_or_default();
+    let is_scheme = |end: &usize| SCHEMES.contains(&&text[..*end]);
+    let scheme = text.find(' ').filter(is_scheme).map_or("", |end| &text[..=end]);
     match &text[scheme.len()..] {
         "" => text.to_owned(),
         rest if rest.starts_with('{') && rest.ends_with('}') => text.to_owned(),
@@ -86,9 +94,9 @@ fn blanked(text: &str) -> String {
 }
 
 /// Redacts the values of parameters and JSON members whose names mark them as secret.
-fn in_text(text: &str) -> String {
+fn in_text(text: &str, names: &SecretNames) -> String {
     let mut text = text.to_owned();
-    for range in secrets_in(&text).into_iter().rev() {
+    for range in secrets_in(&text, names).into_iter().rev() {
         text.replace_range(range, REDACTED);
     }
     text
@@ -97,16 +105,6 @@ fn in_text(text: &str) -> String {
 /// Redacts the password in `user:password`.
 fn without_password(text: &str) -> String {
     text.split_once(':').map_or_else(|| text.to_owned(), |(user, password)| format!("{user}:{}", blanked(password)))
-}
-
-/// Redacts the password in `scheme://user:password@host`.
-fn url(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    match authority.rsplit_once('@') {
-        Some((login, _)) => format!("{scheme}://{}{}", without_password(login), &rest[login.len()..]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -125,6 +123,8 @@ headers = { Authorization = "Bearer hunter2", Accept = "text/html", X-Api-Key = 
 token = { env = "TOKEN" }
 cookie = "hunter2"
 page = "7"
+pin = 1234
+jwt = "hunter2"
 [[request]]
 post = "/login?page={page}"
 form = { user = "me", password = "hunter2" }
@@ -149,10 +149,21 @@ authorization = "hunter2"
             .replace("hunter2@", "(blanked)@")
             .replace(":hunter2\"", ":(blanked)\"")
             .replace("\"hunter2\"", "\"(blanked)\"")
-            .replace("=hunter2&", "=(blanked)&");
+            .replace("=hunter2&", "=(blanked)&")
+            .replace("pin = 1234", "pin = \"(blanked)\"");
         assert_eq!(kept, expected);
         assert!(!kept.contains("hunter2"));
         assert_eq!(redact(&kept), kept);
+    }
+
+    #[test]
+    fn parts_of_forms_defaults_and_names_of_the_workload_are_redacted() {
+        let text = "secret_names = [\"shop\"]\n[[request]]\npost = \"/?Shop=1&code=2&n=3\"\n\
+                    multipart = [{ name = \"password\", value = \"x\" }, { name = \"a\", value = \"y\" }]\n\
+                    extract = [{ name = \"jwt\", json = \"$.t\", default = \"z\" }]\nheaders.shop = \"w\"\n";
+        let expected = text.replace("Shop=1&code=2", "Shop=(blanked)&code=(blanked)").replace("\"x\"", "\"(blanked)\"");
+        let expected = expected.replace("\"z\"", "\"(blanked)\"").replace("\"w\"", "\"(blanked)\"");
+        assert_eq!(redact(text), expected);
     }
 
     #[test]

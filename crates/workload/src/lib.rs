@@ -28,6 +28,7 @@ mod address;
 pub mod catalogue;
 mod check;
 mod generator;
+mod local_access;
 mod login;
 mod mix;
 mod names;
@@ -57,6 +58,7 @@ use std::sync::Arc;
 
 pub use address::Address;
 pub use generator::{Generator, OnDiskFull, WaitMode};
+pub use local_access::EnvironmentVariable;
 pub use login::{Encryption, Login};
 pub use mix::Mix;
 pub use names::Single;
@@ -69,7 +71,7 @@ pub use server::{Server, Station};
 pub use shape::schema;
 pub use source::Mistake;
 pub use sql::{Pool, Sql, Statement};
-pub use target::{Descriptors, Identity, Protocol, Proxy, Reuse, Target, Tls};
+pub use target::{Descriptors, Identity, Protocol, Proxy, Resolve, Reuse, Target, Tls};
 pub use template::Template;
 pub use threshold::{Objective, Threshold};
 pub use url::Url;
@@ -85,6 +87,7 @@ use offered_schedule::Count;
 use offered_schedule::Sessions;
 use offered_schedule::flow::Flows;
 use script::Variable;
+use secret::SecretNames;
 
 /// A test as it was meant. Written with [`Display`](std::fmt::Display), it is the text that [`Workload::parse`] reads as the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +108,8 @@ pub struct Draft {
     pub skip_last: Nanos,
     /// What to do about launches that are late.
     pub late: Late,
+    /// The names whose values are secrets.
+    pub secret_names: SecretNames,
     /// The system model: who arrives, and what sessions do.
     pub sessions: Sessions,
     /// The real server.
@@ -137,6 +142,7 @@ impl Draft {
             skip_first: Nanos::ZERO,
             skip_last: Nanos::ZERO,
             late: Late::Send,
+            secret_names: SecretNames::default(),
             sessions,
             target: None,
             server: None,
@@ -250,6 +256,11 @@ impl Workload {
     /// What to do about launches that are late.
     pub fn late(&self) -> Late {
         self.0.late
+    }
+
+    /// The names whose values are secrets.
+    pub fn secret_names(&self) -> &SecretNames {
+        &self.0.secret_names
     }
 
     /// The system model: who arrives, and what sessions do.

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use super::check::{Misfit, Place};
 use super::{Draft, Generator, Late, Observe, OnDiskFull, Policies, Request, Scrape, Sessions, WaitMode, Workload};
 use crate::catalogue::Catalogue;
+use crate::secret::SecretNames;
 use crate::template::Template;
 use crate::threshold::Threshold;
 use offered_base::nearest;
@@ -97,6 +98,7 @@ impl Reader<'_> {
             skip_first: root.parsed("skip_first")?.unwrap_or_default(),
             skip_last: root.parsed("skip_last")?.unwrap_or_default(),
             late: late(root)?,
+            secret_names: secret_names(root)?,
             sessions,
             target,
             server: root.get("server").map(|value| self.server(&value, all_bring_work)).transpose()?,
@@ -181,6 +183,13 @@ fn count(root: &Table<'_>) -> Result<Option<Count>, Mistake> {
         (None, Some(value)) => Ok(Some(Count::Sessions(value.count()?))),
         (Some(_), Some(value)) => Err(value.mistake("stands beside `requests`; one of them ends the launches")),
     }
+}
+
+/// `secret_names = ["X-Tenant"]`.
+fn secret_names(root: &Table<'_>) -> Result<SecretNames, Mistake> {
+    let names = root.get("secret_names").map_or(Ok(Vec::new()), |value| value.list())?;
+    let names: Result<Vec<String>, Mistake> = names.iter().map(|name| Ok(name.text()?.to_owned())).collect();
+    names.map(SecretNames::with)
 }
 
 fn late(root: &Table<'_>) -> Result<Late, Mistake> {

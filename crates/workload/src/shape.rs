@@ -157,6 +157,11 @@ pub(super) static WORKLOAD: Shape = shape(
             "Policy for late requests: send them (default), or skip and count those later than late_after.",
         ),
         key("late_after", Time, "With late = \"skip\": maximum lateness of a request that is sent. Default 10ms."),
+        key(
+            "secret_names",
+            List(&Text),
+            "Names of headers, parameters, JSON members and variables whose values are redacted, besides the known ones.",
+        ),
         key("arrivals", Kind::Table(&ARRIVALS), "The system model: exactly one of open, closed, partly_open, replay."),
         key("target", Kind::Table(&TARGET), "The server under test, for run."),
         key("server", Kind::Table(&SERVER), "The modelled server, for serve, simulate and plan."),

@@ -18,8 +18,8 @@ use super::script::{
 };
 use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use super::{
-    Call, Descriptors, Draft, Generator, Late, OnDiskFull, Policies, Protocol, Request, Reuse, Scrape, Server, Sql,
-    Statement, Station, Target, Tls, WaitMode, Workload,
+    Call, Descriptors, Draft, Generator, Late, OnDiskFull, Policies, Protocol, Request, Resolve, Reuse, Scrape, Server,
+    Sql, Statement, Station, Target, Tls, WaitMode, Workload,
 };
 use crate::catalogue::OneOf;
 use crate::policy::Policy;
@@ -174,6 +174,8 @@ fn general(draft: &Draft) -> Vec<Pair> {
     });
     let said = said.when(draft.skip_first > zero, |said| said.text("skip_first", draft.skip_first));
     let said = said.when(draft.skip_last > zero, |said| said.text("skip_last", draft.skip_last));
+    let secret = draft.secret_names.added();
+    let said = said.when(!secret.is_empty(), |said| said.raw("secret_names", list(secret, toml_text)));
     match draft.late {
         Late::Send => said.0,
         Late::Skip(after) => said.text("late", "skip").text("late_after", after).0,
@@ -251,6 +253,7 @@ fn of_target(target: &Target) -> Vec<Pair> {
         response_timeout,
         sources,
         resolve_every,
+        resolve,
         headers,
         auth,
         cookies,
@@ -272,6 +275,7 @@ fn of_target(target: &Target) -> Vec<Pair> {
     let said =
         said.when(*response_timeout != RESPONSE_TIMEOUT, |said| said.text("response_timeout", *response_timeout));
     let said = said.maybe(resolve_every.as_ref(), |said, every| said.text("resolve_every", every));
+    let said = said.when(*resolve != Resolve::default(), |said| said.text("resolve", resolve));
     let said = said.when(!sources.is_empty(), |said| said.raw("sources", addresses(sources)));
     let said = said.when(!headers.is_empty(), |said| said.raw("headers", templates(headers)));
     let said = said.maybe(auth.as_ref(), |said, who| said.raw("auth", credentials(who)));

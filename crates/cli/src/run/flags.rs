@@ -17,6 +17,7 @@ use crate::exit::Failure;
 use crate::input_file;
 use crate::output::status;
 use crate::tolerance::Tolerance;
+use crate::trust::FilesFlag;
 use arrivals::ArrivalFlags;
 
 /// Flags that describe a workload.
@@ -86,6 +87,8 @@ pub(crate) struct WorkloadFlags {
     wait_mode: Option<String>,
     #[command(flatten)]
     tolerance: Tolerance,
+    #[command(flatten)]
+    pub(super) files: FilesFlag,
     /// Maximum time to open a connection [default: 5s]
     #[arg(long, value_name = "TIME", help_heading = "Generator")]
     connect_timeout: Option<Nanos>,
@@ -95,9 +98,9 @@ pub(crate) struct WorkloadFlags {
 }
 
 impl WorkloadFlags {
-    /// The TOML text of the workload, and the workload. With `shared`, the seed must be given: every worker needs the same one.
+    /// The source of the workload, its text with the digests of its files, and the workload. With `shared`, the seed must be given: every worker needs the same one.
     /// With `once` and a URL, no system model is needed.
-    pub(crate) fn workload(&self, shared: bool, once: bool) -> Result<(String, Workload), Failure> {
+    pub(crate) fn workload(&self, shared: bool, once: bool) -> Result<(WorkloadSource, String, Workload), Failure> {
         let file = self.file();
         let given = file.map(input_file::workload).transpose().map_err(|failure| match failure {
             Failure::Input(why) if self.target.contains(':') => {
@@ -111,7 +114,9 @@ impl WorkloadFlags {
             Some(text) => match text.parse() {
                 Ok(document) => document,
                 Err(_) => {
-                    return Err(Workload::parse(text, &self.target, &input_file::beside(file))
+                    return Err(self
+                        .input(text.clone())
+                        .parse(text)
                         .err()
                         .map_or_else(|| Failure::input(format!("{}: not a TOML file", self.target)), Failure::input));
                 }
@@ -126,22 +131,22 @@ impl WorkloadFlags {
         }
         self.edit(&mut document, file.is_some(), shared)?;
         let input = self.input(document.to_string());
-        input.parse_with_files(&input.text).map_err(|mistake| {
+        let (text, workload) = input.parse_with_files(&input.text).map_err(|mistake| {
             // Edits move lines: report a mistake in the file at its own line.
-            let own =
-                given.as_ref().and_then(|given| Workload::parse(given, &self.target, &input_file::beside(file)).err());
+            let own = given.as_ref().and_then(|given| input.parse(given).err());
             match (own, self.flag(&mistake.field)) {
                 (Some(own), _) if (&own.field, &own.what) == (&mistake.field, &mistake.what) => Failure::input(own),
                 (_, Some(flag)) => Failure::input(format!("{flag}: {}", mistake.what)),
                 (_, None) if given.is_none() => Failure::input(mistake.said()), // there is no file to name a line of
                 (_, None) => Failure::input(mistake),
             }
-        })
+        })?;
+        Ok((input, text, workload))
     }
 
     /// The workload text, with access to the files that it names.
     pub(crate) fn input(&self, text: String) -> WorkloadSource {
-        WorkloadSource::new(self.target.clone(), text, input_file::beside(self.file()))
+        self.files.restrict(WorkloadSource::new(self.target.clone(), text, input_file::beside(self.file())))
     }
 
     /// The workload file; `None` for a URL.

@@ -45,6 +45,10 @@ impl LiveView for Block {
         let (rows, columns) = console::Term::stderr().size();
         self.bar.set_message(block(snapshot, usize::from(rows).saturating_sub(2), usize::from(columns)));
     }
+
+    fn show_wait(&mut self, reason: &str) {
+        let _ = writeln!(stderr(), "note: {}", visible(reason));
+    }
 }
 
 /// The lines under the bar, at most `rows`.
@@ -260,6 +264,10 @@ impl LiveView for Lines {
             // Ignore errors: stderr may be closed.
             let _ = writeln!(stderr(), "{}", line(snapshot));
         }
+    }
+
+    fn show_wait(&mut self, reason: &str) {
+        let _ = writeln!(stderr(), "note: {}", visible(reason));
     }
 }
 

@@ -8,8 +8,7 @@ use std::path::{Component, Path};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use offered_experiment::{file_reader, redact};
-use offered_workload::Descriptors;
-use offered_workload::Workload;
+use offered_workload::{Descriptors, EnvironmentVariable, Workload};
 use serde_json::{Map, Value, json};
 use toml_edit::DocumentMut;
 
@@ -22,8 +21,8 @@ const WORKLOAD: &str = "workload.toml";
 pub struct WorkloadFiles {
     /// The workload.
     pub workload: Workload,
-    /// The environment variables that it reads, and whether each is optional.
-    pub environment: Vec<(String, bool)>,
+    /// The environment variables that it reads.
+    pub environment: Vec<EnvironmentVariable>,
     /// The private key of its client certificate, relative to the workload. It never goes into a `ConfigMap`.
     pub key: Option<String>,
     /// The content of each file with its path relative to the workload.
@@ -75,7 +74,7 @@ impl WorkloadFiles {
             let path = directory.join(&name);
             files.push((name, fs::read(&path).map_err(read_error(&path))?));
         }
-        let files = Self { environment: environment(&workload), workload, key, files };
+        let files = Self { environment: workload.environment(), workload, key, files };
         if files.bytes() > MAX_BYTES {
             let mut files: Vec<_> = files.files.into_iter().map(|(name, content)| (name, content.len())).collect();
             files.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
@@ -126,15 +125,4 @@ pub(super) fn key_for(path: &str) -> String {
         c => format!("_{:x}_", u32::from(c)),
     };
     path.chars().map(escape).collect()
-}
-
-/// The environment variables that the workload reads, by name, and whether each is optional.
-fn environment(workload: &Workload) -> Vec<(String, bool)> {
-    let mut names: BTreeSet<(String, bool)> =
-        workload.variables().iter().filter_map(|variable| Some((variable.env.clone()?, false))).collect();
-    let login = workload.target().and_then(|target| target.url().login.as_ref());
-    if login.is_some_and(|login| login.password.is_none()) {
-        names.insert(("PGPASSWORD".to_owned(), true));
-    }
-    names.into_iter().collect()
 }
