@@ -12,6 +12,8 @@
 //! `UPDATE_GOLDEN=1 cargo test --test docs` writes the differences into the pages, up to a final `...`; review the
 //! diff.
 
+mod contributing;
+
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
