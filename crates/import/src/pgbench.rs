@@ -84,6 +84,23 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Pl
     Reader { file, options, notes: Vec::new() }.read(text)
 }
 
+/// The flows of `paths`. Paths of one request without waits need none: their weights are those of the requests.
+fn flows(paths: &[WeightedPath], requests: &mut Requests, usual: &Delay, is_closed: bool) -> Vec<Flow> {
+    if paths.iter().all(|(.., path)| path.steps.len() == 1 && path.steps[0].1.is_zero()) {
+        for (_, weight, path) in paths {
+            requests.all[path.steps[0].0].weight += weight;
+        }
+        return Vec::new();
+    }
+    let mut flows: Vec<Flow> = Vec::new();
+    for (title, weight, path) in paths {
+        let name = unique_name(title, |name| flows.iter().any(|flow| flow.name == name));
+        flows.push(Flow { name, weight: *weight, steps: steps(path, usual, requests, is_closed) });
+    }
+    requests.all.iter_mut().for_each(|request| request.on_failure = OnFailure::EndSession);
+    flows
+}
+
 struct Reader<'g> {
     file: &'g str,
     options: &'g ImportOptions<'g>,
@@ -101,57 +118,17 @@ impl Reader<'_> {
 
     fn read(mut self, text: &str) -> Result<Plan, Error> {
         let is_command = is_command(text);
-        let mut options = match is_command {
-            true => self.command(text)?,
-            false => Options { no_vacuum: true, ..Options::default() },
-        };
-        if !is_command {
-            let name = self.file.to_owned();
-            options.scripts.push(Script { line: 1, name, is_built_in: false, weight: 1 });
-        } else if options.scripts.is_empty() {
-            let name = "tpcb-like".to_owned();
-            options.scripts.push(Script { line: options.line, name, is_built_in: true, weight: 1 });
-        }
+        let options = self.run_options(text, is_command)?;
         let clients = options.clients.unwrap_or(1);
         let connections = u32::try_from(clients.min(MAX_CLIENTS)).unwrap_or(u32::MAX);
-        let (mut requests, mut paths) = self.paths(&options, text, is_command)?;
+        let (mut requests, paths) = self.paths(&options, text, is_command)?;
         let url = self.url(&options)?;
         self.note_differences(&options, is_command, &requests, clients);
         let transactions = options.transactions.or((is_command && options.seconds.is_none()).then_some(TRANSACTIONS));
         let counted = options.rate.is_some() || transactions.is_some();
-        let asks = |path: &PathRequests| !path.steps.is_empty();
-        let Some((_, _, PathRequests { initial_wait: first, .. })) = paths.iter().find(|(.., path)| asks(path)) else {
-            return Err(self.error_at((options.line.max(1), "the script sends no SQL statement".to_owned())));
-        };
-        let first = first.clone();
-        let idle = |path: &PathRequests| !asks(path) && (counted || !path.initial_wait.is_zero());
-        if paths.iter().any(|(.., path)| idle(path)) {
-            let message = "a path through a script sends no statement, which pgbench counts as a transaction or waits for; a workload cannot express that";
-            return Err(self.error_at((options.line.max(1), message.to_owned())));
-        }
-        paths.retain(|(.., path)| asks(path));
-        if paths.iter().any(|(.., path)| path.initial_wait != first) {
-            let message = "scripts or paths with different waits before their first statement cannot be translated";
-            return Err(self.error_at((options.line.max(1), message.to_owned())));
-        }
-        let single = paths.iter().all(|(.., path)| path.steps.len() == 1 && path.steps[0].1.is_zero());
+        let (first, paths) = self.sending_paths(paths, counted, options.line.max(1))?;
         let usual = if options.rate.is_some() { Delay::default() } else { first.clone() };
-        let mut flows = Vec::new();
-        if single {
-            for (_, weight, path) in &paths {
-                requests.all[path.steps[0].0].weight += weight;
-            }
-        } else {
-            for (title, weight, path) in &paths {
-                let name = unique_name(title, |name| flows.iter().any(|flow: &Flow| flow.name == name));
-                flows.push(Flow {
-                    name,
-                    weight: *weight,
-                    steps: steps(path, &usual, &requests, options.rate.is_none()),
-                });
-            }
-            requests.all.iter_mut().for_each(|request| request.on_failure = OnFailure::EndSession);
-        }
+        let flows = flows(&paths, &mut requests, &usual, options.rate.is_none());
         let arrivals = match options.rate {
             None => Arrivals::Closed {
                 users: clients,
@@ -162,7 +139,7 @@ impl Reader<'_> {
                 think: usual.distribution().0,
             },
             Some(rate) => {
-                self.note_rate_differences(&options, &first, !single);
+                self.note_rate_differences(&options, &first, !flows.is_empty());
                 let think = Distribution::constant(0.0).expect("zero is a constant");
                 Arrivals::Open { rate: RateProfile::Constant(rate), process: Process::Poisson, think }
             }
@@ -173,7 +150,8 @@ impl Reader<'_> {
             (None, None) => (DURATION, None),
         };
         self.notes.sort_by_key(|note| note.line);
-        let variables = requests.variables(if single { requests::Per::Request } else { requests::Per::Visit });
+        let variables =
+            requests.variables(if flows.is_empty() { requests::Per::Request } else { requests::Per::Visit });
         Ok(Plan {
             name: title(self.file),
             origin: if is_command { "a pgbench command" } else { "a pgbench script" }.to_owned(),
@@ -189,6 +167,46 @@ impl Reader<'_> {
                 .then_some("The script does not specify clients or duration: here one client repeats it."),
             notes: self.notes,
         })
+    }
+
+    /// The options of the command in `text`, or of a run of `text` as a script; with at least one script.
+    fn run_options(&mut self, text: &str, is_command: bool) -> Result<Options, Error> {
+        if !is_command {
+            let script = Script { line: 1, name: self.file.to_owned(), is_built_in: false, weight: 1 };
+            return Ok(Options { no_vacuum: true, scripts: vec![script], ..Options::default() });
+        }
+        let mut options = self.command(text)?;
+        if options.scripts.is_empty() {
+            let name = "tpcb-like".to_owned();
+            options.scripts.push(Script { line: options.line, name, is_built_in: true, weight: 1 });
+        }
+        Ok(options)
+    }
+
+    /// The paths that send statements, and their common wait before the first one. `counted`: whether paths without
+    /// statements would count as transactions.
+    fn sending_paths(
+        &self,
+        mut paths: Vec<WeightedPath>,
+        counted: bool,
+        line: usize,
+    ) -> Result<(Delay, Vec<WeightedPath>), Error> {
+        let fail = |message: &str| Err(self.error_at((line, message.to_owned())));
+        let sends = |path: &PathRequests| !path.steps.is_empty();
+        let Some(first) = paths.iter().find(|(.., path)| sends(path)).map(|(.., path)| path.initial_wait.clone())
+        else {
+            return fail("the script sends no SQL statement");
+        };
+        if paths.iter().any(|(.., path)| !sends(path) && (counted || !path.initial_wait.is_zero())) {
+            return fail(
+                "a path through a script sends no statement, which pgbench counts as a transaction or waits for; a workload cannot express that",
+            );
+        }
+        paths.retain(|(.., path)| sends(path));
+        match paths.iter().all(|(.., path)| path.initial_wait == first) {
+            true => Ok((first, paths)),
+            false => fail("scripts or paths with different waits before their first statement cannot be translated"),
+        }
     }
 
     /// The paths through all scripts, and their requests.

@@ -4,7 +4,6 @@ use super::node::Node;
 use super::variables::EXTRACTOR_NAMES;
 
 /// A short description of what `node` does in `JMeter`.
-#[expect(clippy::too_many_lines, reason = "a table with a row for each element")]
 pub(super) fn describe(node: &Node) -> String {
     let property = |names: &[&str]| {
         names
@@ -81,6 +80,10 @@ pub(super) fn describe(node: &Node) -> String {
             let begins: String = script.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
             if begins.is_empty() { "runs a script".to_owned() } else { format!("runs a script: {begins}") }
         }
+        "DurationAssertion" => {
+            let most = property(&["DurationAssertion.duration"]);
+            format!("fails responses that take longer than {most} ms; use [thresholds]")
+        }
         _ if class.ends_with("Extractor") || class.ends_with("PostProcessor") => {
             let name = property(&EXTRACTOR_NAMES);
             if name.is_empty() {
@@ -89,25 +92,26 @@ pub(super) fn describe(node: &Node) -> String {
                 format!("extracts `{name}` from the response")
             }
         }
-        "DurationAssertion" => {
-            let most = property(&["DurationAssertion.duration"]);
-            format!("fails responses that take longer than {most} ms; use [thresholds]")
-        }
-        _ if class.ends_with("Assertion") => "fails responses that are not as expected".to_owned(),
-        _ if class.ends_with("DriverConfig") => "configures a browser".to_owned(),
-        _ if class.ends_with("Sampler") || class.ends_with("Request") => {
-            "sends requests of an unsupported kind".to_owned()
-        }
-        _ if class.ends_with("Modifier") => "changes the request before it is sent".to_owned(),
-        _ if class.ends_with("PreProcessor") => "changes the request before it is sent".to_owned(),
-        _ if class.ends_with("Timer") => "waits before each sampler in its scope".to_owned(),
-        _ if class.ends_with("Controller") => "controls the order of its children in its own way".to_owned(),
+        _ => describe_by_suffix(class).to_owned(),
+    }
+}
+
+/// A short description by the end of the class name, for elements without one of their own.
+fn describe_by_suffix(class: &str) -> &'static str {
+    match class {
+        _ if class.ends_with("Assertion") => "fails responses that are not as expected",
+        _ if class.ends_with("DriverConfig") => "configures a browser",
+        _ if class.ends_with("Sampler") || class.ends_with("Request") => "sends requests of an unsupported kind",
+        _ if class.ends_with("Modifier") => "changes the request before it is sent",
+        _ if class.ends_with("PreProcessor") => "changes the request before it is sent",
+        _ if class.ends_with("Timer") => "waits before each sampler in its scope",
+        _ if class.ends_with("Controller") => "controls the order of its children in its own way",
         _ if ["Collector", "Visualizer", "Reporter", "Listener", "Writer", "Uploader", "Logger"]
             .iter()
             .any(|end| class.ends_with(end)) =>
         {
-            "shows results; offered records every request".to_owned()
+            "shows results; offered records every request"
         }
-        _ => "unknown element; not translated".to_owned(),
+        _ => "unknown element; not translated",
     }
 }

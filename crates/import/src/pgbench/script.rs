@@ -180,55 +180,42 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads a meta-command up to the end of the line; a backslash at the end continues the line.
-    fn backslash(&mut self) -> Result<(), LineError> {
-        let line = self.line;
-        let mut said = String::new();
+    /// The rest of the line; a backslash at the end continues it.
+    fn logical_line(&mut self) -> String {
+        let mut line = String::new();
         loop {
             let end = self.rest.find('\n').map_or(self.rest.len(), |at| at + 1);
             let part = self.take(end).trim_end_matches(['\n', '\r']);
             match part.strip_suffix('\\') {
-                Some(part) if !part.is_empty() || !said.is_empty() => {
-                    said.push_str(part);
-                    said.push(' ');
+                Some(part) if !part.is_empty() || !line.is_empty() => {
+                    line.push_str(part);
+                    line.push(' ');
                 }
                 _ => {
-                    said.push_str(part);
-                    break;
+                    line.push_str(part);
+                    return line;
                 }
             }
         }
-        let said = said.trim_start_matches('\\').trim();
-        let (name, arguments) = said.split_once(char::is_whitespace).unwrap_or((said, ""));
+    }
+
+    /// Reads a meta-command.
+    fn backslash(&mut self) -> Result<(), LineError> {
+        let line = self.line;
+        let text = self.logical_line();
+        let text = text.trim_start_matches('\\').trim();
+        let (name, arguments) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let arguments = arguments.trim();
         let wrong = |why: &str| (line, format!("\\{name}: {why}"));
-        let expression = |text: &str| Expression::parse(text).map_err(|why| wrong(&why));
+        let condition = || Expression::parse(arguments).map(Some).map_err(|why| wrong(&why));
         match name.to_lowercase().as_str() {
             "set" => {
-                let (variable, text) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
-                let begins = variable.chars().next();
-                let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
-                if begins.is_none_or(|c| c.is_ascii_digit()) || !variable.chars().all(fits) {
-                    return Err(wrong(&format!("`{variable}` is not a variable name")));
-                }
-                let value = expression(text)?;
-                self.add(line, CommandKind::Set(variable.to_owned(), value));
+                let command = set(arguments).map_err(|why| wrong(&why))?;
+                self.add(line, command);
             }
             "sleep" => {
-                let words: Vec<&str> = arguments.split_whitespace().collect();
-                let (number, unit) = match words.as_slice() {
-                    [number, unit] => (*number, *unit),
-                    [number] if number.starts_with(':') => (*number, ""),
-                    [number] => number.split_at(number.find(char::is_alphabetic).unwrap_or(number.len())),
-                    _ => return Err(wrong("expected a time such as 10 ms")),
-                };
-                let micros = match unit.to_lowercase().as_str() {
-                    "us" => 1,
-                    "ms" => 1_000,
-                    "s" | "" => 1_000_000,
-                    _ => return Err(wrong(&format!("unknown unit `{unit}`; expected us, ms or s"))),
-                };
-                self.add(line, CommandKind::Sleep(number.to_owned(), micros));
+                let command = sleep(arguments).map_err(|why| wrong(&why))?;
+                self.add(line, command);
             }
             "gset" => {
                 let block = self.done.last_mut().and_then(|block| block.commands.last_mut());
@@ -238,16 +225,13 @@ impl<'t> Reader<'t> {
                 }
             }
             "if" => {
-                let condition = Some(expression(arguments)?);
+                let condition = condition()?;
                 if self.done.len() > MAX_DEPTH {
                     return Err(wrong(&format!("nested deeper than {MAX_DEPTH} levels")));
                 }
                 self.done.push(Block { line, condition, ..Block::default() });
             }
-            "elif" => {
-                let condition = Some(expression(arguments)?);
-                self.branch(condition).ok_or_else(|| wrong("without \\if"))?;
-            }
+            "elif" => self.branch(condition()?).ok_or_else(|| wrong("without \\if"))?,
             "else" => self.branch(None).ok_or_else(|| wrong("without \\if"))?,
             "endif" if self.done.len() > 1 => {
                 let Block { line, commands, condition, mut before, .. } = self.done.pop().unwrap_or_default();
@@ -262,7 +246,7 @@ impl<'t> Reader<'t> {
                     "pipelines are not supported: each statement waits for the result of the previous one",
                 ));
             }
-            _ if said.starts_with(';') => {
+            _ if text.starts_with(';') => {
                 return Err((line, "several statements in one message (`\\;`) are not supported".to_owned()));
             }
             _ => return Err(wrong("unknown command of pgbench")),
@@ -278,4 +262,32 @@ impl<'t> Reader<'t> {
         block.before.push((before, std::mem::take(&mut block.commands)));
         Some(())
     }
+}
+
+/// `\set` and its arguments.
+fn set(arguments: &str) -> Result<CommandKind, String> {
+    let (variable, text) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
+    if variable.chars().next().is_none_or(|c| c.is_ascii_digit()) || !variable.chars().all(fits) {
+        return Err(format!("`{variable}` is not a variable name"));
+    }
+    Ok(CommandKind::Set(variable.to_owned(), Expression::parse(text)?))
+}
+
+/// `\sleep` and its arguments.
+fn sleep(arguments: &str) -> Result<CommandKind, String> {
+    let words: Vec<&str> = arguments.split_whitespace().collect();
+    let (number, unit) = match words.as_slice() {
+        [number, unit] => (*number, *unit),
+        [number] if number.starts_with(':') => (*number, ""),
+        [number] => number.split_at(number.find(char::is_alphabetic).unwrap_or(number.len())),
+        _ => return Err("expected a time such as 10 ms".to_owned()),
+    };
+    let micros = match unit.to_lowercase().as_str() {
+        "us" => 1,
+        "ms" => 1_000,
+        "s" | "" => 1_000_000,
+        _ => return Err(format!("unknown unit `{unit}`; expected us, ms or s")),
+    };
+    Ok(CommandKind::Sleep(number.to_owned(), micros))
 }
