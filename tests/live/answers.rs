@@ -82,6 +82,6 @@ fn markdown_and_junit_results_are_written() {
     };
     let (markdown, junit) = (run("md"), run("junit"));
     server.stop();
-    assert!(markdown.contains("**✘ All requests failed.**\n") && markdown.contains("| Total | "), "{markdown}");
-    assert!(junit.contains("<testsuites name=\"offered\">") && junit.contains("name=\"verdict\""), "{junit}");
+    assert!(markdown.starts_with("### ❌ All requests failed") && markdown.contains("| Total | "), "{markdown}");
+    assert!(junit.contains("name=\"requests succeed\"") && junit.contains("<failure message=\"0 of "), "{junit}");
 }

@@ -133,6 +133,19 @@ fn page_summary_and_test_cases_equal_the_golden_files() {
 }
 
 #[test]
+fn the_extension_of_each_output_file_names_its_format() {
+    let folder = simulated();
+    let files = ["page.html", "summary.md", "junit.xml", "all.json"];
+    let flags: Vec<&str> = files.iter().flat_map(|file| ["-o", file]).collect();
+    offered(folder.path(), &[&["report", "run"], &flags[..]].concat());
+    let text = |file| fs::read_to_string(folder.path().join(file)).unwrap();
+    assert!(text("page.html").starts_with("<!doctype html>"));
+    assert_eq!(text("summary.md"), offered(folder.path(), &["report", "run", "--format", "md"]));
+    assert_eq!(text("junit.xml"), offered(folder.path(), &["report", "run", "--format", "junit"]));
+    assert_eq!(text("all.json"), offered(folder.path(), &["report", "run", "--json"]));
+}
+
+#[test]
 fn every_number_of_the_page_is_in_the_document() {
     let folder = simulated();
     offered(folder.path(), &["report", "run", "run", "-o", "page.html"]);
@@ -292,6 +305,9 @@ fn errors_have_a_fix() {
     let folder = simulated();
     for (args, why) in [
         (&["report", "run"][..], "-o report.html"),
+        (&["report", "run", "-o", "report.pdf"], ".html, .md, .xml (JUnit) or .json"),
+        (&["report", "run", "-o", "x.html", "-o", "report"], "the extension names no format"),
+        (&["report", "run", "-o", "x.md", "--format", "html"], "write a .html file"),
         (&["report", "absent.jtl", "-o", "x.html"], "absent.jtl"),
         (&["report", "w.toml", "-o", "x.html"], "w.toml"),
         (&["report", "run", "-o", "no/such/folder/x.html"], "no/such/folder"),

@@ -115,6 +115,13 @@ fn run_and_all_commands(workload: &str, how: &[&str]) -> (tempfile::TempDir, Val
     let verified = agreed(folder.path(), false);
     same(&run, &verified);
     assert_eq!(code == 3, verified["validity"] == "invalid");
+    let report = |format| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_offered"));
+        let output = command.current_dir(folder.path()).args(["report", RUN, "--format", format]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (junit, markdown) = (report("junit"), report("md"));
+    assert_eq!((code != 0, code != 0), (junit.contains("<failure"), markdown.starts_with("### ❌")), "{junit}{markdown}");
     (folder, verified)
 }
 

@@ -76,8 +76,12 @@ impl<W: Write> Write for Pipe<W> {
 
 /// Prints a document as JSON, with unreadable characters in its strings as `\u` escapes.
 pub(crate) fn json(document: &impl Serialize) {
-    let json = serde_json::to_string_pretty(document).expect("documents contain only numbers and texts");
-    out!("{}", readable_json(json));
+    out!("{}", readable(document));
+}
+
+/// A document as JSON without unreadable characters.
+pub(crate) fn readable(document: &impl Serialize) -> String {
+    readable_json(serde_json::to_string_pretty(document).expect("documents contain only numbers and texts"))
 }
 
 /// Outside of strings JSON has no unreadable characters but line ends.

@@ -1,5 +1,7 @@
 //! `offered report`: writes a report of one or several runs.
 
+mod outputs;
+
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -10,12 +12,13 @@ use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::svg::svg;
-use offered_report::{InputDocument, Report, Run, document, summary};
+use offered_report::{InputDocument, Report, Run, document};
 
 use crate::exit::{Exit, Failure};
-use crate::output::{json, out};
+use crate::output::{json, out, readable};
 use crate::verify::{HostFlags, WindowFlags, expected::ExpectedFlags, reading, reading::FormatHints};
 use crate::{input_file, object_store};
+use outputs::Format;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,22 +37,11 @@ Examples:
   Every chart as an SVG file; every number as JSON
     offered report runs/1 --svg charts
     offered report runs/1 --json
-  For pull requests and CI
-    offered report runs/1 --format md
-    offered report runs/1 --format junit -o report.xml
+  For pull requests and CI: Markdown, JUnit XML and a page at once
+    offered report runs/1 -o summary.md -o junit.xml -o report.html
+    offered report runs/1 --format md >> "$GITHUB_STEP_SUMMARY"
 
 Exit codes: 0 done; 1 could not continue; 2 wrong input.";
-
-/// Output format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// One HTML page with tables and charts
-    Html,
-    /// A short Markdown summary for a pull request
-    Md,
-    /// Thresholds and checks as JUnit XML for a CI system
-    Junit,
-}
 
 /// Write an HTML report with tables and charts of one or several runs
 #[derive(clap::Args)]
@@ -58,12 +50,12 @@ pub(crate) struct Args {
     /// Run or sweep directories, URLs, any tool's result files, or the output of `logs --json`
     #[arg(required = true, value_name = "RUN_OR_FILE")]
     files: Vec<PathBuf>,
-    /// Output file, overwritten [default: stdout; required for HTML]
+    /// Output file, overwritten (repeatable): .html, .md, .xml (JUnit) or .json [default: stdout]
     #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Output format
-    #[arg(long, value_enum, default_value = "html")]
-    format: Format,
+    output: Vec<PathBuf>,
+    /// Output format [default: the extension of the output file]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
     /// Also write every chart as an SVG file into this directory
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
@@ -92,8 +84,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             input_file::refuse(path, &input_file::RESULTS)?;
         }
     }
-    if args.output.is_none() && args.format == Format::Html && !args.json && args.svg.is_none() {
-        return Err(Failure::input("no output file for the HTML page: add -o report.html"));
+    let outputs = outputs::of(&args.output, args.format)?;
+    if outputs.is_empty() && args.format.is_none() && !args.json && args.svg.is_none() {
+        return Err(Failure::input(
+            "no output file: add -o report.html (or .md, .xml for JUnit, .json), or print with --format md",
+        ));
     }
     let (mut runs, mut sweeps, mut sites) = (Vec::new(), Vec::new(), Vec::new());
     for path in &args.files {
@@ -118,19 +113,28 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if let Some(folder) = &args.svg {
         charts(folder, &report)?;
     }
-    let text = match args.format {
-        Format::Html if args.output.is_none() => return Ok(Exit::Done),
-        Format::Html => page(&report)?,
-        Format::Md => markdown(&summary(&report)),
-        Format::Junit => junit(&report).map_err(Failure::stopped)?,
-    };
-    let has_exchanges = report.runs.iter().any(|run| !run.failed_exchanges.is_empty());
-    match &args.output {
-        Some(out) if args.format == Format::Html && has_exchanges => write_private(out, &text)?,
-        Some(out) => write(out, &text)?,
-        None => out!(no newline: "{text}"),
+    for (path, format) in outputs {
+        let text = text(&report, format)?;
+        let exchanges = report.runs.iter().any(|run| !run.failed_exchanges.is_empty());
+        match format {
+            Format::Html | Format::Json if exchanges => write_private(path, &text)?,
+            _ => write(path, &text)?,
+        }
+    }
+    if let Some(format) = args.format.filter(|_| args.output.is_empty()) {
+        out!(no newline: "{}", text(&report, format)?);
     }
     Ok(Exit::Done)
+}
+
+/// The report in this format.
+fn text(report: &Report, format: Format) -> Result<String, Failure> {
+    Ok(match format {
+        Format::Html => page(report)?,
+        Format::Md => markdown(report),
+        Format::Junit => junit(report).map_err(Failure::stopped)?,
+        Format::Json => readable(report) + "\n",
+    })
 }
 
 /// The HTML page of `report`.
@@ -156,7 +160,7 @@ pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(out, text).map_err(|error| Failure::stopped(format!("cannot write {}: {error}", out.display())))
 }
 
-/// Writes a page with recorded exchanges; only its owner may read it, as `failed.jsonl`. Overwrites an existing file.
+/// Writes a report with recorded exchanges; only its owner may read it, as `failed.jsonl`. Overwrites an existing file.
 fn write_private(out: &Path, text: &str) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::stopped(format!("cannot write {}: {error}", out.display()));
     // An existing file keeps its permissions, so it is replaced.

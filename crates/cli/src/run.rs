@@ -21,7 +21,7 @@ use offered_events::{ClockOffset, RunId};
 use offered_experiment::{FinishedRun, LiveView, PilotRuns, PreparedRun, RunPlan, SharedDirectory};
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
-use offered_report::{Report, Run, summary};
+use offered_report::{Report, Run};
 use offered_run::{End, Halted, Load, preview};
 use offered_workload::Workload;
 
@@ -246,7 +246,7 @@ fn join_rendezvous<'a>(args: &Args, ready: PreparedRun<'a>, share: Share) -> Res
 fn print_result(args: &Args, made: &FinishedRun, workload: &Workload) -> Result<(), Failure> {
     match args.format {
         _ if args.json => json(&made.summary),
-        Format::Md => out!(no newline: "{}", markdown(&summary(&report_of(made, workload)?))),
+        Format::Md => out!(no newline: "{}", markdown(&report_of(made, workload)?)),
         Format::Junit => out!(no newline: "{}", junit(&report_of(made, workload)?).map_err(Failure::stopped)?),
         Format::Text => {
             let run = made.record.run_id.as_ref().filter(|_| workload.asks_for_run());

@@ -7,7 +7,7 @@ use offered_experiment::{ThreadAnalysis, TwinComparison, VerifyOptions};
 use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
-use offered_report::{Report, Run, document, summary};
+use offered_report::{Report, Run, document};
 use offered_store::{InputFormat, ReadOptions, read_from};
 
 const TABLES: [&str; 15] = [
@@ -101,7 +101,7 @@ fn build_report(path: &Path) {
     let report = Report::new(vec![run]);
     serde_json::to_string(&report).expect("JSON");
     html(&document(&report), "").expect("a page");
-    markdown(&summary(&report));
+    markdown(&report);
     junit(&report).expect("cases");
 }
 

@@ -1,132 +1,160 @@
-//! A report as `JUnit` XML: every check of a run is a test case that passed, failed or was skipped.
+//! A report as `JUnit` XML: a test case for everything that makes the exit code of `offered run` other than 0.
+//!
+//! Nothing is skipped: what was not checked and does not matter to the exit code is no test case. What cannot fail (counts, times,
+//! stability) is in the output of the suite.
 
+use std::fmt::Write as _;
 use std::io;
 
 use offered_base::visible;
-use offered_verify::{CheckResult, Finding, RequestStats, Validity, Verdict};
+use offered_verify::{CheckResult, Incomplete, RequestStats, ThresholdResult, Validity};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use crate::check_counts::CheckCounts;
-use crate::document::{Banner, Status};
-use crate::format::number;
+use crate::conclusion::{Conclusion, none_succeeded};
+use crate::format::optional;
 use crate::report::{Report, Run};
-use crate::sections::verdict;
 
-/// A check of a run.
+/// Something that passes or fails.
 struct Case {
     name: String,
-    status: Status,
+    fails: bool,
     /// The measured value or the reason, as text.
     message: String,
 }
 
-/// A test suite per run, a test case per threshold and finding.
+/// A test suite per run, a test case per threshold, for the validity, and for the success of requests.
 ///
 /// # Errors
 /// None in practice: it writes to memory.
 pub fn junit(report: &Report) -> io::Result<String> {
+    let suites: Vec<(&Run, Vec<Case>)> = report.runs.iter().map(|run| (run, cases(run))).collect();
+    let (tests, failures) = suites.iter().fold((0, 0), |all, (_, cases)| (all.0 + cases.len(), all.1 + failed(cases)));
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     writer
         .create_element("testsuites")
-        .with_attribute(("name", "offered"))
-        .write_inner_content(|writer| report.runs.iter().try_for_each(|run| suite(writer, run)))?;
+        .with_attributes([
+            ("name", "offered"),
+            ("tests", tests.to_string().as_str()),
+            ("failures", failures.to_string().as_str()),
+        ])
+        .write_inner_content(|writer| suites.iter().try_for_each(|(run, cases)| suite(writer, run, cases)))?;
     let mut text = String::from_utf8_lossy(&writer.into_inner()).into_owned();
     text.push('\n');
     Ok(text)
 }
 
-fn suite(writer: &mut Writer<Vec<u8>>, run: &Run) -> io::Result<()> {
-    let cases = cases(run);
-    let count = |status| cases.iter().filter(|case| case.status == status).count().to_string();
+fn failed(cases: &[Case]) -> usize {
+    cases.iter().filter(|case| case.fails).count()
+}
+
+fn suite(writer: &mut Writer<Vec<u8>>, run: &Run, cases: &[Case]) -> io::Result<()> {
     let name = visible(&run.name);
-    let suite = writer.create_element("testsuite").with_attributes([
-        ("name", &*name),
-        ("tests", &cases.len().to_string()),
-        ("failures", &count(Status::Failed)),
-        ("skipped", &count(Status::NotChecked)),
-    ]);
-    suite.write_inner_content(|writer| cases.iter().try_for_each(|case| write_case(writer, &name, case)))?;
+    let last = run.chart_data.as_ref().and_then(|chart_data| chart_data.over_time.edges_s.last());
+    let mut attributes = vec![
+        ("name", name.to_string()),
+        ("tests", cases.len().to_string()),
+        ("failures", failed(cases).to_string()),
+        ("errors", "0".to_owned()),
+        ("skipped", "0".to_owned()),
+    ];
+    attributes.extend(last.map(|seconds| ("time", format!("{seconds:.3}"))));
+    attributes.extend(run.test_setup.started_at.clone().map(|started| ("timestamp", started)));
+    let attributes = attributes.iter().map(|(key, value)| (*key, value.as_str()));
+    writer.create_element("testsuite").with_attributes(attributes).write_inner_content(|writer| {
+        properties(writer, run)?;
+        cases.iter().try_for_each(|case| write_case(writer, &name, case))?;
+        writer.create_element("system-out").write_text_content(BytesText::new(&output(run))).map(|_| ())
+    })?;
+    Ok(())
+}
+
+/// The setup of the run, if it is known.
+fn properties(writer: &mut Writer<Vec<u8>>, run: &Run) -> io::Result<()> {
+    let setup = &run.test_setup;
+    let seed = setup.seed.map(|seed| seed.to_string());
+    let all = [("target", &setup.target), ("seed", &seed), ("version", &setup.version)];
+    let known: Vec<(&str, &String)> = all.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))).collect();
+    if known.is_empty() {
+        return Ok(());
+    }
+    writer.create_element("properties").write_inner_content(|writer| {
+        known.iter().try_for_each(|(name, value)| {
+            let attributes = [("name", *name), ("value", &*visible(value))];
+            writer.create_element("property").with_attributes(attributes).write_empty().map(|_| ())
+        })
+    })?;
     Ok(())
 }
 
 fn write_case(writer: &mut Writer<Vec<u8>>, suite: &str, case: &Case) -> io::Result<()> {
     let (name, found) = (visible(&case.name), visible(&case.message));
     let element = writer.create_element("testcase").with_attributes([("classname", suite), ("name", &*name)]);
-    match case.status {
-        Status::Passed | Status::Warning => element.write_inner_content(|writer| {
-            writer.create_element("system-out").write_text_content(BytesText::new(&found)).map(|_| ())
-        })?,
-        Status::Failed => element.write_inner_content(|writer| {
-            writer.create_element("failure").with_attribute(("message", &*found)).write_empty().map(|_| ())
-        })?,
-        Status::NotChecked => element.write_inner_content(|writer| {
-            writer.create_element("skipped").with_attribute(("message", &*found)).write_empty().map(|_| ())
-        })?,
-    };
+    element.write_inner_content(|writer| {
+        if case.fails {
+            let failure = writer.create_element("failure").with_attribute(("message", &*found));
+            return failure.write_empty().map(|_| ());
+        }
+        writer.create_element("system-out").write_text_content(BytesText::new(&found)).map(|_| ())
+    })?;
     Ok(())
 }
 
-/// The verdict, stability, thresholds, requests and their checks, then findings.
+/// The validity, the success of requests, and the thresholds. Where the run is invalid, the validity is what fails.
 fn cases(run: &Run) -> Vec<Case> {
-    let Verdict { validity, reason, .. } = &run.verdict;
-    let verdict = Case { name: "verdict".to_owned(), status: (*validity).into(), message: reason.clone() };
-    let stability = verdict::stability(&run.verdict).map(|Banner { status, reason, .. }| Case {
-        name: "stability".to_owned(),
-        status,
-        message: reason,
+    let verdict = &run.verdict;
+    let is_invalid = verdict.validity == Validity::Invalid;
+    let coverage = verdict.incomplete.as_ref().and_then(Incomplete::coverage);
+    let coverage = coverage.map_or_else(String::new, |coverage| format!("; {coverage}"));
+    let validity = (verdict.validity != Validity::NotChecked).then(|| Case {
+        name: "the run is valid".to_owned(),
+        fails: is_invalid,
+        message: format!("{}{coverage}", verdict.reason),
     });
-    let thresholds = run.thresholds.iter().map(|checked| Case {
-        name: format!("threshold {} {}", checked.threshold.metric, checked.threshold.bound),
-        status: checked.result.into(),
-        message: checked.value_and_range(),
+    let total = verdict.requests.last().filter(|total| total.requests > 0);
+    let success = total.map(|RequestStats { requests, ok, .. }| Case {
+        name: "requests succeed".to_owned(),
+        fails: none_succeeded(run),
+        message: format!("{ok} of {requests} requests succeeded"),
     });
-    // A request fails only if none succeeded; a threshold can limit the share of failures.
-    let request = |row: &RequestStats| {
-        let status = match (row.requests, row.ok) {
-            (0, _) => Status::NotChecked,
-            (_, 0) => Status::Failed,
-            _ => Status::Passed,
-        };
-        let time = |ms: Option<f64>| ms.map_or_else(|| "-".to_owned(), number);
-        let found = format!(
-            "requests {}, ok {}, failed {}; p50 {}, p95 {}, p99 {}, max {} ms",
-            row.requests,
-            row.ok,
-            row.failed,
-            time(row.p50_ms),
-            time(row.p95_ms),
-            time(row.p99_ms),
-            time(row.max_ms)
-        );
-        Case { name: format!("request {}", row.label), status, message: found }
-    };
-    let check = |tried: &CheckCounts| Case {
-        name: format!("request {}: {}", tried.request, tried.check),
-        status: tried.result.into(),
-        message: match tried.result {
-            CheckResult::NotChecked => "no responses".to_owned(),
-            _ => format!("{} of {} responses failed", tried.failed, tried.responses),
+    let threshold = |checked: &ThresholdResult| Case {
+        name: format!("threshold {}", checked.threshold),
+        fails: checked.result != CheckResult::Passed,
+        message: match checked.result {
+            CheckResult::NotChecked => format!("not checked: {}", checked.value_and_range()),
+            CheckResult::Passed | CheckResult::Failed => checked.value_and_range(),
         },
     };
-    let finding = |finding: &Finding| {
-        let found =
-            finding.estimate.map_or_else(|| "no estimate".to_owned(), |estimate| format!("estimate {estimate}"));
-        // A tolerated finding neither passes nor fails the build.
-        let (status, found) = match *validity {
-            Validity::ValidWithWarnings if finding.failed() => (Status::NotChecked, format!("tolerated: {found}")),
-            _ => (finding.result.into(), found),
-        };
-        Case { name: finding.check.name().to_owned(), status, message: found }
-    };
-    let statuses = &run.verdict.statuses;
-    let statuses = (!statuses.is_empty()).then(|| Case {
-        name: "HTTP statuses".to_owned(),
-        status: Status::Passed,
-        message: statuses.iter().map(|(status, n)| format!("{n} of {status}")).collect::<Vec<_>>().join(", "),
-    });
-    let requests = run.verdict.requests.iter().map(request).chain(statuses).chain(run.checks.iter().map(check));
-    let findings = run.verdict.findings.iter().map(finding);
-    [verdict].into_iter().chain(stability).chain(thresholds).chain(requests).chain(findings).collect()
+    // Of one worker's share, only `verify` of the whole run can check some thresholds.
+    let is_left =
+        |checked: &&ThresholdResult| is_invalid || checked.result == CheckResult::NotChecked && checked.passed_here();
+    let thresholds = run.thresholds.iter().filter(|checked| !is_left(checked)).map(threshold);
+    validity.into_iter().chain(success).chain(thresholds).collect()
+}
+
+/// The first lines of every output, and a line per request.
+fn output(run: &Run) -> String {
+    let mut text = String::from("\n");
+    for line in Conclusion::of(run).lines {
+        let _ = writeln!(text, "{}: {}", line.judgement, visible(&line.text));
+    }
+    for row in &run.verdict.requests {
+        let RequestStats { label, requests, ok, failed, p50_ms, p95_ms, p99_ms, max_ms } = row;
+        let [p50, p95, p99, max] = [p50_ms, p95_ms, p99_ms, max_ms].map(|time| optional(*time));
+        let label = visible(label);
+        let _ = writeln!(
+            text,
+            "{label}: {requests} requests, {ok} ok, {failed} failed; response time of successes in ms: p50 {p50}, p95 {p95}, p99 {p99}, max {max}"
+        );
+    }
+    for (status, n) in &run.verdict.statuses {
+        let _ = writeln!(text, "status {status}: {n} responses");
+    }
+    for CheckCounts { request, check, responses, failed, .. } in &run.checks {
+        let (request, check) = (visible(request), visible(check));
+        let _ = writeln!(text, "check {check} of {request}: {failed} of {responses} responses failed");
+    }
+    text
 }

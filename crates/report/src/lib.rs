@@ -2,8 +2,8 @@
 //!
 //! Verdicts and [`ChartData`] (aggregates of bounded size) make a [`Report`], which is also the JSON document. A report makes a
 //! [`Document`](document::Document) of sections with tables and [`Chart`](chart::Chart)s, which is written as
-//! [`html`](html::html) or, shorter, as [`markdown`](markdown::markdown). Each step is a pure function of the previous one, so the
-//! page and the JSON document agree.
+//! [`html`](html::html). [`markdown`](markdown::markdown) and [`junit`](junit::junit) are shorter. Each step is a pure function of the
+//! previous one, so all agree with the JSON document.
 //!
 //! # Limitations
 //! Chart files are [`svg`] only; the button of each chart on the page saves a PNG.
@@ -13,6 +13,7 @@
 pub mod chart;
 mod chart_data;
 mod check_counts;
+mod conclusion;
 pub mod csv;
 mod difference;
 pub mod document;
@@ -41,6 +42,6 @@ pub use check_counts::CheckCounts;
 pub use difference::Difference;
 pub use input_document::InputDocument;
 pub use report::{Report, Run};
-pub use sections::{document, summary};
+pub use sections::document;
 pub use test_setup::TestSetup;
 pub use verdict_lines::{Subject, VerdictLine, VerdictLines};

@@ -1,76 +1,64 @@
-//! A document as Markdown: a short summary for a pull request, without charts.
+//! A report as Markdown, for a comment on a pull request: the conclusion in a few lines, everything else folded.
 
-use std::fmt::Write;
+mod blocks;
+mod parts;
 
-use crate::document::{Block, Document, Table, sign};
+use std::fmt::Write as _;
 
-/// The text and tables of `document`.
-pub fn markdown(document: &Document) -> String {
-    let mut text = String::new();
-    for section in &document.sections {
-        let _ = writeln!(text, "{} {}\n", "#".repeat(usize::from(section.level)), plain(&section.title));
-        for block in &section.blocks {
-            write_block(&mut text, block);
-        }
-    }
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
-}
+use crate::document::Block;
+use crate::report::Report;
 
-fn write_block(text: &mut String, block: &Block) {
-    let _ = match block {
-        Block::Banner(banner) => {
-            let (sign, headline) = (sign(&banner.status), plain(&banner.headline));
-            writeln!(text, "**{sign} {headline}**\n{}\n", plain(&banner.reason))
-        }
-        Block::Paragraph(words) => writeln!(text, "{}\n", plain(words)),
-        Block::Warnings(warnings) => {
-            for warning in warnings {
-                let _ = writeln!(text, "* {} *Fix:* {}", plain(&warning.message), plain(&warning.fix));
-            }
-            writeln!(text)
-        }
-        Block::Table(table) => write_table(text, table),
-        Block::Chart(_) => Ok(()),
+/// Maximum number of lines of a part that are not folded, blank lines and the line that unfolds the rest among them.
+const LINES: usize = 15;
+
+/// The report as Markdown: a part for its runs (one run, or their comparison), for each sweep and for each site. Of each part at most 15
+/// lines are shown; the rest is in a `<details>` element.
+pub fn markdown(report: &Report) -> String {
+    let runs = match &report.runs[..] {
+        [] => None,
+        [run] => Some(parts::run(run)),
+        _ => Some(parts::comparison(report)),
     };
+    let sweeps = report.sweeps.iter().map(parts::sweep);
+    let sites = report.sites.iter().map(parts::site);
+    let texts: Vec<String> = runs.into_iter().chain(sweeps).chain(sites).map(|part| part.text()).collect();
+    texts.join("\n")
 }
 
-fn write_table(text: &mut String, table: &Table) -> std::fmt::Result {
-    let headings: Vec<String> = table.columns().map(|(head, _)| plain(head)).collect();
-    let rules = table.columns().map(|(_, numeric)| if numeric { "--:" } else { "---" });
-    writeln!(text, "{}:\n", plain(&table.caption))?;
-    writeln!(text, "| {} |", headings.join(" | "))?;
-    writeln!(text, "| {} |", rules.collect::<Vec<_>>().join(" | "))?;
-    for row in &table.rows {
-        let cells: Vec<String> = row.iter().map(|cell| plain(&cell.text())).collect();
-        writeln!(text, "| {} |", cells.join(" | "))?;
+/// A part of the text: a heading, paragraphs and tables that are shown, and blocks that are folded.
+struct Part {
+    heading: String,
+    /// Groups of lines, with a blank line between groups.
+    shown: Vec<Vec<String>>,
+    /// What is folded, in a few words.
+    summary: String,
+    folded: Vec<Block>,
+}
+
+impl Part {
+    /// Number of lines that are left for more rows of a table.
+    fn lines_left(&self) -> usize {
+        // The heading and the summary, and the blank line before each group and before the summary.
+        let used = 3 + self.shown.iter().map(|lines| lines.len() + 1).sum::<usize>();
+        LINES.saturating_sub(used)
     }
-    writeln!(text)
-}
 
-/// Escapes Markdown and HTML; one line.
-fn plain(text: &str) -> String {
-    let mut plain = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => plain.push_str("&amp;"),
-            '<' => plain.push_str("&lt;"),
-            '>' => plain.push_str("&gt;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '@' => plain.extend(['\\', c]),
-            c if c.is_control() => plain.push(' '),
-            c => plain.push(c),
+    fn text(&self) -> String {
+        let mut text = format!("### {}\n", self.heading);
+        for lines in self.shown.iter().filter(|lines| !lines.is_empty()) {
+            let _ = writeln!(text, "\n{}", lines.join("\n"));
         }
+        if self.folded.is_empty() {
+            return text;
+        }
+        let _ = writeln!(text, "\n<details><summary>{}</summary>\n", self.summary);
+        for block in &self.folded {
+            blocks::write(&mut text, block);
+        }
+        text.push_str("</details>\n");
+        text
     }
-    plain
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn external_text_is_escaped() {
-        assert_eq!(plain("<b>|[x](y)\n@all &amp;"), "&lt;b&gt;\\|\\[x\\](y) \\@all &amp;amp;");
-    }
-}
+mod tests;

@@ -1,16 +1,16 @@
 //! The sections of a report: text, tables and charts of each aspect of a run.
 
-mod arrivals;
-mod comparison;
+pub(crate) mod arrivals;
+pub(crate) mod comparison;
 mod failed_exchanges;
-mod failures;
+pub(crate) mod failures;
 mod policies;
 mod queue;
-mod responses;
+pub(crate) mod responses;
 mod server;
-mod site;
-mod sweep;
-mod test_setup;
+pub(crate) mod site;
+pub(crate) mod sweep;
+pub(crate) mod test_setup;
 mod times;
 mod twin;
 pub(crate) mod verdict;
@@ -85,40 +85,6 @@ fn title(report: &Report) -> String {
             counts.into_iter().filter_map(|(n, one)| several(n, one)).collect::<Vec<_>>().join(", ")
         }
     }
-}
-
-/// A summary without charts: verdict, requests and failures.
-pub fn summary(report: &Report) -> Document {
-    let several = (report.runs.len() > 1).then(|| comparison::section(report));
-    let alone = several.is_none();
-    let run = |run: &Run| Section {
-        id: String::new(),
-        level: 2,
-        title: run.name.clone(),
-        intro: "",
-        book_page: None,
-        blocks: test_setup::summary(run)
-            .filter(|_| alone)
-            .map(Block::Paragraph)
-            .into_iter()
-            .chain(verdict::essentials(run))
-            .chain([Block::Paragraph(test_setup::source(run))])
-            .chain(
-                [
-                    responses::by_request(run),
-                    responses::statuses(run),
-                    responses::checks(run),
-                    failures::by_request(run),
-                ]
-                .into_iter()
-                .flatten()
-                .map(Block::Table),
-            )
-            .chain([Block::Table(arrivals::scheduled_and_sent(run))])
-            .collect(),
-    };
-    let sections = several.into_iter().chain(report.runs.iter().map(run)).chain(others(report)).collect();
-    Document::new(String::new(), sections, SOURCE)
 }
 
 /// The most frequent labels without the total, in table order.

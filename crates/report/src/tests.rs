@@ -13,7 +13,7 @@ use offered_experiment::prediction::ServerLimits;
 use crate::{ChartData, Report, Run, document};
 
 /// 4000 Poisson requests at 100/s with exponential response times of this mean; every tenth fails.
-fn run(name: &str, mean_ms: f64) -> Run {
+pub(crate) fn run(name: &str, mean_ms: f64) -> Run {
     let mut chance = Seed(3).stream(Purpose::Arrivals);
     let mut at = 0.0;
     let event = |i: u64| {

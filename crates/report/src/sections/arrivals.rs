@@ -29,7 +29,7 @@ pub(super) fn section(run: &Run) -> Section {
 }
 
 /// Expected and measured arrivals.
-pub(super) fn scheduled_and_sent(run: &Run) -> Table {
+pub(crate) fn scheduled_and_sent(run: &Run) -> Table {
     let v = &run.verdict;
     let total = v.gaps.last();
     let pattern = Cell::from(v.pattern.name());

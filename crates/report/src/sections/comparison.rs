@@ -15,13 +15,7 @@ const CURVES: usize = 8;
 
 /// The comparison section.
 pub(super) fn section(report: &Report) -> Section {
-    let mut blocks: Vec<Block> = tests(&report.runs).map(Block::Table).into_iter().collect();
-    blocks.push(Block::Table(responses(&report.runs)));
-    blocks.extend(overloaded(&report.runs).map(Block::Paragraph));
-    blocks.push(Block::Table(loads(&report.runs)));
-    blocks.extend(models(&report.runs).map(|words| Block::Paragraph(words.to_owned())));
-    blocks.extend(report.differences.iter().map(|difference| Block::Paragraph(difference.text())));
-    blocks.extend(unknown(report).map(Block::Paragraph));
+    let mut blocks = tables(report);
     let charts = [
         percentiles(&report.runs).non_empty(),
         response_by_load(&report.runs).auto_scale().non_empty(),
@@ -38,6 +32,18 @@ pub(super) fn section(report: &Report) -> Section {
         book_page: Some("guides/report.md"),
         blocks,
     }
+}
+
+/// The comparison in tables and sentences.
+pub(crate) fn tables(report: &Report) -> Vec<Block> {
+    let mut blocks: Vec<Block> = tests(&report.runs).map(Block::Table).into_iter().collect();
+    blocks.push(Block::Table(responses(&report.runs)));
+    blocks.extend(overloaded(&report.runs).map(Block::Paragraph));
+    blocks.push(Block::Table(loads(&report.runs)));
+    blocks.extend(models(&report.runs).map(|words| Block::Paragraph(words.to_owned())));
+    blocks.extend(report.differences.iter().map(|difference| Block::Paragraph(difference.text())));
+    blocks.extend(unknown(report).map(Block::Paragraph));
+    blocks
 }
 
 fn response(run: &Run) -> Option<&TimeDistribution> {

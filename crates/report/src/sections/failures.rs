@@ -23,7 +23,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
 }
 
 /// Failures by request and reason.
-pub(super) fn by_request(run: &Run) -> Option<Table> {
+pub(crate) fn by_request(run: &Run) -> Option<Table> {
     let failures = &run.chart_data.as_ref()?.failures;
     let row = |failure: &Failure| {
         vec![

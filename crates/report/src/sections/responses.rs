@@ -28,7 +28,7 @@ pub(super) fn section(run: &Run) -> Section {
 }
 
 /// A row per request and the total. Of many requests, those with most failures and most requests.
-pub(super) fn by_request(run: &Run) -> Option<Table> {
+pub(crate) fn by_request(run: &Run) -> Option<Table> {
     let (total, requests) = run.verdict.requests.split_last()?;
     let mut rows: Vec<&RequestStats> = requests.iter().collect();
     rows.sort_by_key(|row| std::cmp::Reverse((row.failed, row.requests)));
@@ -54,7 +54,7 @@ pub(super) fn by_request(run: &Run) -> Option<Table> {
 }
 
 /// Number of responses by HTTP status.
-pub(super) fn statuses(run: &Run) -> Option<Table> {
+pub(crate) fn statuses(run: &Run) -> Option<Table> {
     let statuses = &run.verdict.statuses;
     let row = |(status, n): (&u16, &u64)| vec![Cell::Count(u64::from(*status)), Cell::Count(*n)];
     (!statuses.is_empty()).then(|| Table {
@@ -65,7 +65,7 @@ pub(super) fn statuses(run: &Run) -> Option<Table> {
 }
 
 /// Results of the workload's response checks.
-pub(super) fn checks(run: &Run) -> Option<Table> {
+pub(crate) fn checks(run: &Run) -> Option<Table> {
     let row = |tried: &CheckCounts| {
         vec![
             Cell::from(&tried.request),

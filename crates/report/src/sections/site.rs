@@ -6,10 +6,9 @@ use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::document::{Block, Cell, Section, Table};
 
 /// The section of the `number`-th site.
-pub(super) fn section(site: &Site, number: usize) -> Section {
-    let recommendation = &site.recommendation;
-    let mut blocks = vec![Block::Paragraph(format!("Recommended system model: {}.", recommendation.model.name()))];
-    blocks.extend(recommendation.reasons.iter().map(|reason| Block::Paragraph(reason.clone())));
+pub(crate) fn section(site: &Site, number: usize) -> Section {
+    let mut blocks = vec![Block::Paragraph(recommendation(site))];
+    blocks.extend(site.recommendation.reasons.iter().map(|reason| Block::Paragraph(reason.clone())));
     blocks.extend(site.warnings.iter().map(|doubt| Block::Paragraph(format!("Warning: {doubt}"))));
     blocks.push(Block::Table(figures(site)));
     blocks.extend(charts(site).into_iter().filter_map(Chart::non_empty).map(Block::Chart));
@@ -21,6 +20,11 @@ pub(super) fn section(site: &Site, number: usize) -> Section {
         book_page: Some("reference/logs.md"),
         blocks,
     }
+}
+
+/// The recommended system model, as a sentence.
+pub(crate) fn recommendation(site: &Site) -> String {
+    format!("Recommended system model: {}.", site.recommendation.model.name())
 }
 
 fn figures(site: &Site) -> Table {

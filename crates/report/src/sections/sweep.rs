@@ -16,10 +16,10 @@ const DENSITIES: usize = 6;
 const LINES: usize = 3;
 
 /// The section of the `number`-th sweep.
-pub(super) fn section(sweep: &Sweep, number: usize) -> Section {
+pub(crate) fn section(sweep: &Sweep, number: usize) -> Section {
     let mut blocks = Vec::new();
     if let Some(objective) = &sweep.objective {
-        blocks.push(Block::Table(kept(sweep, objective)));
+        blocks.push(Block::Table(limits(sweep, objective)));
     }
     blocks.extend(charts(sweep).into_iter().filter_map(Chart::non_empty).map(Block::Chart));
     blocks.push(Block::Table(cells(sweep)));
@@ -233,13 +233,14 @@ fn cells(sweep: &Sweep) -> Table {
     }
 }
 
-fn kept(sweep: &Sweep, objective: &str) -> Table {
-    let rows = sweep.limits.iter().map(|kept| {
+/// The largest load that meets the objective, per combination of the other fields.
+pub(crate) fn limits(sweep: &Sweep, objective: &str) -> Table {
+    let rows = sweep.limits.iter().map(|limit| {
         vec![
-            Cell::from(names(&kept.fixed)),
-            kept.value.into(),
-            ends(kept.value.map(|value| Interval { value, low: kept.low, high: kept.high })),
-            kept.note.as_ref().into(),
+            Cell::from(names(&limit.fixed)),
+            limit.value.into(),
+            ends(limit.value.map(|value| Interval { value, low: limit.low, high: limit.high })),
+            limit.note.as_ref().into(),
         ]
     });
     Table {

@@ -65,7 +65,7 @@ fn requests(all: &[String]) -> Option<String> {
 }
 
 /// The test setup as a sentence; `None` if the target is unknown.
-pub(super) fn summary(run: &Run) -> Option<String> {
+pub(crate) fn summary(run: &Run) -> Option<String> {
     let setup = &run.test_setup;
     let known = [
         Some(format!("Target {}", setup.target.as_ref()?)),
@@ -78,7 +78,7 @@ pub(super) fn summary(run: &Run) -> Option<String> {
 }
 
 /// The source file as a sentence.
-pub(super) fn source(run: &Run) -> String {
+pub(crate) fn source(run: &Run) -> String {
     let source = &run.verdict.source;
     let stamps = source.timestamps.as_ref().map_or_else(String::new, |stamps| format!(" ({stamps})"));
     let Source { path, format, requests: rows, resolution_ms, .. } = source;

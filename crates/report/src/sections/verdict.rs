@@ -43,13 +43,15 @@ pub(super) fn essentials(run: &Run) -> Vec<Block> {
         blocks.push(Block::Table(thresholds(&run.thresholds)));
     }
     blocks.extend(v.generator_error.as_ref().map(|effect| Block::Table(generator_error(effect))));
-    // The warnings of the banner's reason come first.
-    let mut doubts = v.warnings.clone();
-    doubts.sort_by_key(|warning| !warning.in_reason);
-    if !doubts.is_empty() {
-        blocks.push(Block::Warnings(doubts));
-    }
+    blocks.extend(warnings(run));
     blocks
+}
+
+/// The warnings, those that the reason of the verdict names first; `None` without any.
+pub(crate) fn warnings(run: &Run) -> Option<Block> {
+    let mut warnings = run.verdict.warnings.clone();
+    warnings.sort_by_key(|warning| !warning.in_reason);
+    (!warnings.is_empty()).then_some(Block::Warnings(warnings))
 }
 
 /// A banner if many requests failed, with the most frequent failure.
@@ -155,7 +157,7 @@ fn validity(run: &Run) -> Banner {
 }
 
 /// The generator error by percentile.
-fn generator_error(effect: &GeneratorError) -> Table {
+pub(crate) fn generator_error(effect: &GeneratorError) -> Table {
     let row = |share: &PercentileError| {
         vec![
             Cell::from(format!("p{}", share.percentile)),
@@ -172,7 +174,7 @@ fn generator_error(effect: &GeneratorError) -> Table {
     }
 }
 
-fn thresholds(thresholds: &[ThresholdResult]) -> Table {
+pub(crate) fn thresholds(thresholds: &[ThresholdResult]) -> Table {
     let row = |checked: &ThresholdResult| {
         vec![
             Cell::from(checked.threshold.metric.to_string()),

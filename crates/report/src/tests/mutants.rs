@@ -8,7 +8,7 @@ use offered_base::{Purpose, Seed};
 use offered_store::{ReadOptions, read_from};
 
 use super::*;
-use crate::{html, junit, markdown, summary, svg};
+use crate::{html, junit, markdown, svg};
 
 /// Number of mutants per sample.
 const MUTANTS: u64 = 60;
@@ -87,7 +87,7 @@ fn reported(text: &str) -> bool {
         }
         html::html(&document, "").unwrap();
         junit::junit(&report).unwrap();
-        markdown::markdown(&summary(&report));
+        markdown::markdown(&report);
     }
     true
 }

@@ -1,0 +1,97 @@
+//! The conclusion of a run: its first lines, the same in a few words, and whether the run passes.
+
+use offered_verify::{CheckResult, ThresholdResult, Validity};
+
+use crate::document::Status;
+use crate::report::Run;
+use crate::verdict_lines::{Subject, VerdictLine, VerdictLines};
+
+/// What a reader must know first.
+#[derive(Clone, Debug)]
+pub(crate) struct Conclusion {
+    /// Failed exactly if the exit code of `offered run` is 3 or 99.
+    pub(crate) status: Status,
+    /// The judgements in a few words: `Passed · valid run · stable`.
+    pub(crate) headline: String,
+    /// The judgements with their reasons.
+    pub(crate) lines: Vec<VerdictLine>,
+}
+
+impl Conclusion {
+    pub(crate) fn of(run: &Run) -> Self {
+        let lines = lines(run);
+        let mut phrases = phrases(run, &lines);
+        phrases.sort_by_key(|(status, _)| *status != Status::Failed);
+        let phrases: Vec<String> = phrases.into_iter().map(|(_, phrase)| phrase).collect();
+        let mut headline = phrases.join(" · ");
+        if let Some(first) = headline.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        Self { status: status(run, &lines), headline, lines }
+    }
+}
+
+/// The lines that every output starts with.
+fn lines(run: &Run) -> Vec<VerdictLine> {
+    let verdict = &run.verdict;
+    let failures = run.chart_data.as_ref().map_or(&[][..], |chart_data| &chart_data.failures);
+    // The target of a partly-open system is one of sessions.
+    let target_rate_per_s = verdict.expected.target_rate_per_s.filter(|_| verdict.sessions.is_none());
+    // The setup of a run states its arrivals; a file of another tool has none.
+    let states_expected = run.test_setup.target.is_none();
+    VerdictLines { verdict, thresholds: &run.thresholds, failures, target_rate_per_s, states_expected }.lines()
+}
+
+fn status(run: &Run, lines: &[VerdictLine]) -> Status {
+    let undecided = run.thresholds.iter().any(|checked| !checked.passed_here());
+    let is = |status| lines.iter().any(|line| line.status == status);
+    if none_succeeded(run) || run.verdict.validity == Validity::Invalid || undecided {
+        Status::Failed
+    } else if is(Status::Failed) || is(Status::Warning) {
+        Status::Warning
+    } else if run.verdict.validity == Validity::NotChecked {
+        Status::NotChecked
+    } else {
+        Status::Passed
+    }
+}
+
+/// Whether requests were made and none succeeded.
+pub(crate) fn none_succeeded(run: &Run) -> bool {
+    run.verdict.requests.last().is_some_and(|total| total.requests > 0 && total.ok == 0)
+}
+
+/// The judgements in a few words. A passed one is worth a word only if it answers a question: thresholds come first.
+fn phrases(run: &Run, lines: &[VerdictLine]) -> Vec<(Status, String)> {
+    let other = |line: &VerdictLine| {
+        let phrase = match (line.subject, line.status) {
+            (Subject::Thresholds, _) => return None,
+            (Subject::Validity, Status::Passed) => "valid run".to_owned(),
+            (Subject::Validity, Status::Warning) => "valid run, with warnings".to_owned(),
+            (Subject::Validity, Status::Failed) => "invalid run: do not use its results".to_owned(),
+            (Subject::Validity, Status::NotChecked) => "validity not checked".to_owned(),
+            (Subject::Failures, _) if none_succeeded(run) => "all requests failed".to_owned(),
+            (Subject::Failures, _) => "requests failed".to_owned(),
+            (Subject::End, _) => "stopped early".to_owned(),
+            (Subject::Stability, Status::NotChecked) => "stability not checked".to_owned(),
+            (Subject::Stability, _) => line.judgement.to_lowercase(),
+        };
+        Some((line.status, phrase))
+    };
+    of_thresholds(run).into_iter().chain(lines.iter().filter_map(other)).collect()
+}
+
+/// The results of the thresholds; `None` without thresholds, and if the run is invalid, as then none is checked.
+fn of_thresholds(run: &Run) -> Option<(Status, String)> {
+    let all = run.thresholds.len();
+    if all == 0 || run.verdict.validity == Validity::Invalid {
+        return None;
+    }
+    let n = |result| run.thresholds.iter().filter(|checked: &&ThresholdResult| checked.result == result).count();
+    let of = |n: usize| if all == 1 { "threshold".to_owned() } else { format!("{n} of {all} thresholds") };
+    Some(match (n(CheckResult::Failed), n(CheckResult::NotChecked)) {
+        (0, 0) => (Status::Passed, "passed".to_owned()),
+        (0, unchecked) => (Status::NotChecked, format!("{} not checked", of(unchecked))),
+        (failed, _) => (Status::Failed, format!("{} failed", of(failed))),
+    })
+}
