@@ -121,7 +121,11 @@ fn run_and_all_commands(workload: &str, how: &[&str]) -> (tempfile::TempDir, Val
         String::from_utf8(output.stdout).unwrap()
     };
     let (junit, markdown) = (report("junit"), report("md"));
-    assert_eq!((code != 0, code != 0), (junit.contains("<failure"), markdown.starts_with("### ❌")), "{junit}{markdown}");
+    assert_eq!(
+        (code != 0, code != 0),
+        (junit.contains("<failure"), markdown.starts_with("### ❌")),
+        "{junit}{markdown}"
+    );
     (folder, verified)
 }
 

@@ -39,7 +39,7 @@ Examples:
     offered report runs/1 --json
   For pull requests and CI: Markdown, JUnit XML and a page at once
     offered report runs/1 -o summary.md -o junit.xml -o report.html
-    offered report runs/1 --format md >> "$GITHUB_STEP_SUMMARY"
+    offered report runs/1 --format md >> $GITHUB_STEP_SUMMARY
 
 Exit codes: 0 done; 1 could not continue; 2 wrong input.";
 

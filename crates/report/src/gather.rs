@@ -92,6 +92,7 @@ fn test_setup(workload: &Workload, record: Option<&RunRecord>) -> TestSetup {
             .time_limit()
             .filter(|_| record.is_none_or(|record| record.end_condition == EndCondition::Duration))
             .map(Nanos::as_secs_f64),
+        think_ms: workload.mean_think().map(|seconds| seconds * 1e3),
         count: workload.count(),
         seed: record.and_then(|record| record.seed).or(Some(workload.seed().0)),
         share: record.map(|record| record.share).filter(|share| *share != Share::ALL).map(|share| share.to_string()),

@@ -76,7 +76,8 @@ fn properties(writer: &mut Writer<Vec<u8>>, run: &Run) -> io::Result<()> {
     let setup = &run.test_setup;
     let seed = setup.seed.map(|seed| seed.to_string());
     let all = [("target", &setup.target), ("seed", &seed), ("version", &setup.version)];
-    let known: Vec<(&str, &String)> = all.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))).collect();
+    let known: Vec<(&str, &String)> =
+        all.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))).collect();
     if known.is_empty() {
         return Ok(());
     }

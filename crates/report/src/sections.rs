@@ -17,8 +17,8 @@ pub(crate) mod verdict;
 
 use offered_verify::TimeStats;
 
-use crate::document::{Block, Cell, Document, Section, Table};
-use crate::report::{Report, Run};
+use crate::document::{Cell, Document, Section, Table};
+use crate::report::Report;
 
 /// Maximum number of labels in a chart or table, the most frequent first.
 const LABELS: usize = 30;

@@ -15,6 +15,9 @@ pub struct TestSetup {
     pub started_at: Option<String>,
     /// Maximum duration, in seconds.
     pub duration_s: Option<f64>,
+    /// Mean think time of the workload; `None` if sessions do not think by a distribution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think_ms: Option<f64>,
     /// Maximum number of requests or sessions of all workers, if limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<Count>,

@@ -14,7 +14,7 @@ const MAX_RANGES: usize = 40;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConcurrencyAtArrival {
-    /// Smallest and largest number in flight of each range; empty ranges are omitted.
+    /// Smallest and largest number in flight of each range; neighbouring ranges are merged until each has enough responses.
     pub ranges: Vec<[u64; 2]>,
     /// Response times per range.
     pub response: Percentiles,
@@ -30,18 +30,9 @@ impl ConcurrencyAtArrival {
         let filling = scope.concurrency_at_arrival(fresh, |filling, found, response| {
             filling.add((found / width) as usize, response);
         })?;
-        let all = filling.percentiles();
-        let met: Vec<usize> = (0..all.n.len()).filter(|cell| all.n[*cell] > 0).collect();
-        let of = |list: &[Option<f64>]| met.iter().map(|cell| list[*cell]).collect();
-        Ok(Some(Self {
-            ranges: met.iter().map(|cell| [*cell as u64 * width, (*cell as u64 + 1) * width - 1]).collect(),
-            response: Percentiles {
-                n: met.iter().map(|cell| all.n[*cell]).collect(),
-                p50_ms: of(&all.p50_ms),
-                p95_ms: of(&all.p95_ms),
-                p99_ms: of(&all.p99_ms),
-            },
-        }))
+        let (edges, response) = filling.merged();
+        let range = |edge: &[usize]| [edge[0] as u64 * width, (edge[1] as u64 * width - 1).min(most)];
+        Ok(Some(Self { ranges: edges.windows(2).map(range).collect(), response }))
     }
 }
 
@@ -54,17 +45,19 @@ mod tests {
 
     #[test]
     fn a_request_finds_those_still_in_flight() {
-        // One a millisecond, each staying as many milliseconds as its turn says.
+        // Bursts of five, one a millisecond, each staying as many milliseconds as its turn says.
         let stay = [5u64, 1, 1, 10, 1];
-        let events = stay.iter().enumerate().map(|(i, stay)| {
-            let sent = Instant::from_millis(i as u64);
-            let done = Some(sent + Nanos::from_millis(*stay));
-            Event { sent: Some(sent), done, outcome: Outcome::Ok, ..Event::at(sent) }
+        let events = (0..50).flat_map(|burst| {
+            stay.iter().enumerate().map(move |(i, stay)| {
+                let sent = Instant::from_millis(100 * burst + i as u64);
+                let done = Some(sent + Nanos::from_millis(*stay));
+                Event { sent: Some(sent), done, outcome: Outcome::Ok, ..Event::at(sent) }
+            })
         });
         let recording = Recording::of_run(events.collect(), vec!["a".into()]);
         let of = ConcurrencyAtArrival::of(Scope::of(&recording, &Criteria::default()).unwrap()).unwrap().unwrap();
         // The first finds nobody; the next three find the first alone, for each has left when the next comes; the last finds two.
         assert_eq!(of.ranges, [[0, 0], [1, 1], [2, 2]]);
-        assert_eq!(of.response.n, [1, 3, 1]);
+        assert_eq!(of.response.n, [50, 150, 50]);
     }
 }

@@ -130,27 +130,29 @@ fn percentile_curve(sorted: &Sorted<i64>) -> Vec<[f64; 2]> {
     seen.filter_map(|p| Some([p, sorted.quantile(p)? as f64 / 1e6])).collect()
 }
 
-/// The counts of `sorted` in logarithmic bins with edges at whole ticks. The first edge is at least a nanosecond; values up to it are
-/// not counted.
+/// The counts of the positive values of `sorted` in logarithmic bins with edges at whole ticks. No bin is narrower than a tick: a value
+/// of a clock with this tick stands for all times that it rounds to. The first edge is one tick below the smallest value, or half a tick.
 fn bins(sorted: &Sorted<i64>, tick: u64) -> Vec<(f64, f64, u64)> {
     let positive = || sorted.ascending().filter(|(value, _)| *value > 0).map(|(value, n)| (value.unsigned_abs(), n));
     let Some(((min, _), max)) = positive().next().zip(sorted.max().map(i64::unsigned_abs)) else { return Vec::new() };
     let place = |value: u64| (value as f64).log10() * f64::from(PER_DECADE);
-    let whole =
-        |k: i32| ((10f64.powf(f64::from(k) / f64::from(PER_DECADE)) / tick as f64).ceil() as u64).saturating_mul(tick);
-    // The first edge is below the smallest value.
-    let mut edges: Vec<u64> = vec![whole(place(min).floor() as i32 - 1).min(min - 1).max(1)];
-    for k in place(min).floor() as i32..=place(max).ceil() as i32 {
-        if whole(k) > edges[edges.len() - 1] {
+    let whole = |k: i32| (10f64.powf(f64::from(k) / f64::from(PER_DECADE)) / tick as f64).ceil() * tick as f64;
+    let first = place(min).floor() as i32;
+    let (min, tick) = (min as f64, tick as f64);
+    let below =
+        [whole(first), whole(first - 1), min - tick].into_iter().find(|edge| *edge > 0.0 && *edge <= min - tick);
+    let mut edges = vec![below.unwrap_or(min.min(tick) / 2.0)];
+    for k in first..=place(max).ceil() as i32 {
+        if whole(k) >= min && whole(k) > edges[edges.len() - 1] {
             edges.push(whole(k));
         }
     }
     let mut counts = vec![0; edges.len() - 1];
     for (value, n) in positive() {
-        let above = edges.partition_point(|edge| *edge < value).checked_sub(1);
+        let above = edges.partition_point(|edge| *edge < value as f64).checked_sub(1);
         above.and_then(|cell| counts.get_mut(cell)).into_iter().for_each(|count| *count += n);
     }
-    edges.windows(2).zip(counts).map(|(edge, n)| (edge[0] as f64 / 1e6, edge[1] as f64 / 1e6, n)).collect()
+    edges.windows(2).zip(counts).map(|(edge, n)| (edge[0] / 1e6, edge[1] / 1e6, n)).collect()
 }
 
 #[cfg(test)]
@@ -188,6 +190,11 @@ mod tests {
             assert_eq!(cells.iter().map(|cell| cell.2).sum::<u64>(), values.len(), "{tick}");
             assert!(cells.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].0 < pair[0].1));
         }
+        // Times from 0 to 30 ms of a clock with a tick of 1 ms.
+        let coarse = (0..=30).map(|ms| ms * 1_000_000).collect::<Values<i64>>().sorted();
+        let cells = bins(&coarse, 1_000_000);
+        assert_eq!((cells[0].0, cells[0].1, cells[0].2), (0.5, 1.0, 1));
+        assert!(cells[1..].iter().all(|cell| cell.1 - cell.0 >= 1.0 - 1e-9), "{cells:?}");
         let of = |values: &[i64]| values.iter().copied().collect::<Values<i64>>().sorted();
         assert!(bins(&of(&[-5, 0, 0]), 1).is_empty(), "zeros and less have no place on a logarithmic axis");
         assert_eq!(bins(&of(&[-5, 2]), 1).iter().map(|cell| cell.2).sum::<u64>(), 1);

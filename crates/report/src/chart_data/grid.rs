@@ -20,8 +20,9 @@ pub struct Grid {
     pub counts: Vec<Vec<u64>>,
 }
 
-/// Percentiles of each column, in ms; `None` for too few values.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Percentiles of each column, in ms; `None` for too few values. [`p50_ms`](Self::p50_ms) always has values where there are any: columns are
+/// merged until each has enough.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Percentiles {
     /// Number of values per column.
@@ -33,6 +34,15 @@ pub struct Percentiles {
     /// 99th percentiles.
     pub p99_ms: Vec<Option<f64>>,
 }
+
+/// About how many merged columns are wanted, and how many are enough for a percentile that needs more values.
+const WANTED: u64 = 12;
+const ENOUGH: u64 = 6;
+/// Minimum number of values for p99 and for p95: one lies above.
+const FOR_P99: u64 = 100;
+const FOR_P95: u64 = 20;
+/// With this number of values per column, more and narrower columns are better than more values.
+const PLENTY: u64 = 200;
 
 /// Builds a grid.
 pub(super) struct GridBuilder {
@@ -61,8 +71,26 @@ impl GridBuilder {
         part.sum += u128::from(ns);
     }
 
+    /// Neighbouring columns together, so that each has enough values for the same percentiles: a percentile that only some columns had would
+    /// be joined across the others, and a p95 could seem to be below a p50. Edges as column indices (one more than merged columns), and
+    /// the percentiles of the merged columns.
+    pub(super) fn merged(&self) -> (Vec<usize>, Percentiles) {
+        let counts: Vec<u64> = self.columns.iter().map(|column| count(column)).collect();
+        let edges = merged_edges(&counts);
+        let together = |edge: &[usize]| {
+            let mut all = vec![Bin::default(); ROWS * FINE];
+            for bin in self.columns[edge[0]..edge[1]].iter().flat_map(|column| column.iter().enumerate()) {
+                all[bin.0].n += bin.1.n;
+                all[bin.0].sum += bin.1.sum;
+            }
+            all
+        };
+        let merged = Self { columns: edges.windows(2).map(together).collect() };
+        (edges, merged.percentiles())
+    }
+
     /// The percentiles of each column.
-    pub(super) fn percentiles(&self) -> Percentiles {
+    fn percentiles(&self) -> Percentiles {
         let n: Vec<u64> = self.columns.iter().map(|column| count(column)).collect();
         let each = |p: f64| {
             let of = |(column, n): (&Vec<Bin>, &u64)| {
@@ -84,6 +112,29 @@ impl GridBuilder {
         let edges_ms = (low..=high + 1).map(|row| edge_ms(row * FINE)).collect();
         Some(Grid { edges_ms, counts: rows[low..=high].to_vec() })
     }
+}
+
+/// The edges of groups of neighbouring columns with these counts: about [`WANTED`] groups, or [`ENOUGH`] if that gives every group enough values
+/// for a higher percentile. What is left at the end joins the last group.
+fn merged_edges(counts: &[u64]) -> Vec<usize> {
+    let n: u64 = counts.iter().sum();
+    let even = (n / WANTED).clamp(2, PLENTY);
+    let least =
+        [FOR_P99, FOR_P95].into_iter().find(|needed| n >= ENOUGH * needed).map_or(even, |needed| even.max(needed));
+    let mut edges = vec![0];
+    let mut within = 0;
+    for (column, n) in counts.iter().enumerate() {
+        within += n;
+        if within >= least {
+            edges.push(column + 1);
+            within = 0;
+        }
+    }
+    match edges.len() {
+        1 => edges.push(counts.len()),
+        last => edges[last - 1] = counts.len(),
+    }
+    edges
 }
 
 /// The lower edge of a bin.
@@ -125,6 +176,35 @@ mod tests {
         let mut same = GridBuilder::new(1);
         (0..100).for_each(|_| same.add(0, Difference(22_000_000)));
         assert_eq!(same.percentiles().p50_ms, [Some(22.0)]);
+    }
+
+    #[test]
+    fn every_merged_column_has_the_same_percentiles() {
+        for (counts, edges) in [
+            (vec![], vec![0, 0]),
+            (vec![3], vec![0, 1]),
+            // 24 values: two are enough for a median. The rest joins the last group.
+            (vec![1; 25], (0..12).map(|i| 2 * i).chain([25]).collect()),
+            // 600 values: six columns of 100 rather than twelve of 50.
+            (vec![10; 60], (0..=6).map(|i| 10 * i).collect()),
+            (vec![300, 0, 0, 250, 40, 10], vec![0, 1, 6]),
+            // Plenty of values: no column is merged.
+            (vec![500; 100], (0..=100).collect()),
+        ] {
+            assert_eq!(merged_edges(&counts), edges, "{counts:?}");
+        }
+        for n in [30, 130, 700, 5000] {
+            let mut filling = GridBuilder::new(40);
+            // Most values are in the first columns, and the last columns have almost none.
+            (0..n).for_each(|i| filling.add((i * i / n * 40 / n) as usize, Difference(1_000_000 + 7919 * i % 10_000)));
+            let (edges, p) = filling.merged();
+            assert_eq!((edges[0], edges[edges.len() - 1], edges.len()), (0, 40, p.n.len() + 1));
+            assert_eq!(p.n.iter().sum::<u64>(), n as u64);
+            for (list, needed) in [(&p.p50_ms, 12), (&p.p95_ms, ENOUGH * FOR_P95), (&p.p99_ms, ENOUGH * FOR_P99)] {
+                assert!(n as u64 >= needed || list.iter().any(Option::is_none) || list.len() < 6, "{n}");
+                assert!((n as u64) < needed || list.iter().all(Option::is_some), "{n}: {list:?}");
+            }
+        }
     }
 
     #[test]

@@ -15,10 +15,6 @@ use crate::format::number;
 
 /// Maximum number of time bins.
 pub(super) const MAX_BINS: usize = 120;
-/// Minimum number of responses for the 99th percentile of a bin.
-const RESPONSES_FOR_P99: usize = 200;
-/// Minimum number of bins of percentiles over time.
-const MIN_BINS: usize = 12;
 
 /// Counts per time bin. Times are seconds since the start of a run, or since the first request of a file. A list has a number per bin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,7 +40,7 @@ pub struct OverTime {
     pub in_flight: Vec<f64>,
     /// Response times by send time.
     pub responses: Option<Grid>,
-    /// Bin edges of `percentiles`: wider bins if there are few requests per bin.
+    /// Bin edges of `percentiles`: neighbouring bins are merged until each has enough responses.
     pub percentile_edges_s: Vec<f64>,
     /// Response time percentiles of successful requests by send time.
     pub percentiles: Percentiles,
@@ -80,30 +76,6 @@ impl TimeBins {
     /// The bin of an instant; `None` after the span.
     fn within(&self, instant: Instant) -> Option<usize> {
         (instant.0 <= self.origin + self.span).then(|| self.at(instant))
-    }
-}
-
-/// Merged neighbouring bins; the last may have up to half as many more or fewer, so that it has enough responses.
-struct MergedBins {
-    cells: usize,
-    together: usize,
-    count: usize,
-}
-
-impl MergedBins {
-    /// About `most` merged bins.
-    fn of(cells: usize, most: usize) -> Self {
-        let together = cells.div_ceil(most);
-        Self { cells, together, count: (cells as f64 / together as f64).round().max(1.0) as usize }
-    }
-
-    fn at(&self, cell: usize) -> usize {
-        (cell / self.together).min(self.count - 1)
-    }
-
-    /// Edges as bin indices: one more than merged bins.
-    fn edges(&self) -> impl Iterator<Item = usize> {
-        (0..self.count).map(|i| i * self.together).chain([self.cells])
     }
 }
 
@@ -152,11 +124,7 @@ impl OverTime {
         let cells = TimeBins::new(origin.0, last.0 - origin.0);
         let zeros = || vec![0u64; cells.count];
         let mut under_way = InFlightIntegral { partial: zeros(), whole: vec![0; cells.count] };
-        let mut good = 0;
-        recording.events.each(|event| good += usize::from(event.sent.is_some() && event.outcome == Outcome::Ok))?;
-        let wider = MergedBins::of(cells.count, (good / RESPONSES_FOR_P99).max(MIN_BINS));
-        let mut good = GridBuilder::new(wider.count);
-        let [mut responses, mut lateness] = [(); 2].map(|()| GridBuilder::new(cells.count));
+        let [mut good, mut responses, mut lateness] = [(); 3].map(|()| GridBuilder::new(cells.count));
         let mut all = Self {
             edges_s: (0..=cells.count).map(|i| cells.edge(i) as f64 / 1e9).collect(),
             window_s,
@@ -168,8 +136,8 @@ impl OverTime {
             bytes_out: zeros(),
             in_flight: Vec::new(),
             responses: None,
-            percentile_edges_s: wider.edges().map(|i| cells.edge(i) as f64 / 1e9).collect(),
-            percentiles: good.percentiles(),
+            percentile_edges_s: Vec::new(),
+            percentiles: Percentiles::default(),
             lateness: None,
         };
         recording.events.each(|event| {
@@ -186,7 +154,7 @@ impl OverTime {
             if let Some(response) = event.response() {
                 responses.add(cell, response);
                 if event.outcome == Outcome::Ok {
-                    good.add(wider.at(cell), response);
+                    good.add(cell, response);
                 }
             }
             if let (true, Some(late)) = (recording.intent_known, event.lateness()) {
@@ -196,10 +164,12 @@ impl OverTime {
                 under_way.add(&cells, sent, done);
             }
         })?;
+        let (edges, percentiles) = good.merged();
         Ok(Some(Self {
             in_flight: under_way.means(&cells),
             responses: responses.finish(),
-            percentiles: good.percentiles(),
+            percentile_edges_s: edges.into_iter().map(|i| cells.edge(i) as f64 / 1e9).collect(),
+            percentiles,
             lateness: lateness.finish(),
             ..all
         }))
@@ -264,20 +234,6 @@ mod tests {
         for span in [999, 1200, 1201, 86_400_000_000_000] {
             let cells = TimeBins::new(0, span);
             assert!(cells.count <= MAX_BINS && cells.count >= 48, "{span}: {}", cells.count);
-        }
-    }
-
-    #[test]
-    fn merged_bins_cover_the_run() {
-        for (cells, most, edges) in [
-            (10, 4, vec![0, 3, 6, 10]),
-            (11, 4, vec![0, 3, 6, 9, 11]),
-            (12, 12, (0..=12).collect()),
-            (1, 12, vec![0, 1]),
-        ] {
-            let wider = MergedBins::of(cells, most);
-            assert_eq!(wider.edges().collect::<Vec<_>>(), edges, "{cells} cells");
-            assert_eq!(wider.at(cells - 1), wider.count - 1);
         }
     }
 

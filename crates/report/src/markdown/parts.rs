@@ -135,8 +135,12 @@ pub(super) fn comparison(report: &Report) -> Part {
     let n = |status| conclusions.iter().filter(|conclusion| conclusion.status == status).count();
     let statuses = [Status::Failed, Status::Warning, Status::NotChecked, Status::Passed];
     let names = ["failed", "with warnings", "not checked", "passed"];
-    let counts: Vec<String> =
-        statuses.iter().zip(names).filter(|(status, _)| n(**status) > 0).map(|(status, name)| format!("{} {name}", n(*status))).collect();
+    let counts: Vec<String> = statuses
+        .iter()
+        .zip(names)
+        .filter(|(status, _)| n(**status) > 0)
+        .map(|(status, name)| format!("{} {name}", n(*status)))
+        .collect();
     let worst = statuses.into_iter().find(|status| n(*status) > 0).unwrap_or(Status::NotChecked);
     let mut part = Part {
         heading: format!("{} {} runs: {}", emoji(worst), report.runs.len(), counts.join(", ")),
@@ -146,7 +150,8 @@ pub(super) fn comparison(report: &Report) -> Part {
     };
     let row = |(run, conclusion): (&Run, &Conclusion)| {
         let total = run.verdict.requests.last();
-        let failed = total.filter(|total| total.requests > 0).map(|total| 100.0 * total.failed as f64 / total.requests as f64);
+        let failed =
+            total.filter(|total| total.requests > 0).map(|total| 100.0 * total.failed as f64 / total.requests as f64);
         let times = [total.and_then(|t| t.p50_ms), total.and_then(|t| t.p95_ms), total.and_then(|t| t.p99_ms)];
         let mut cells = vec![
             Cell::from(&run.name),
@@ -168,7 +173,8 @@ pub(super) fn comparison(report: &Report) -> Part {
     lines.extend((left_out > 0).then(|| format!("| {left_out} more | see below | | | | | |")));
     part.shown.push(lines);
     for (run, conclusion) in report.runs.iter().zip(&conclusions) {
-        let reason = conclusion.lines.first().map_or_else(String::new, |line| format!("{}: {}", line.judgement, line.text));
+        let reason =
+            conclusion.lines.first().map_or_else(String::new, |line| format!("{}: {}", line.judgement, line.text));
         part.folded.push(Block::Paragraph(format!("Run {}. {reason}", run.name)));
         part.folded.extend(details(run));
     }

@@ -298,7 +298,9 @@ const SAME_THINK_TIME: f64 = 0.05;
 /// R >= N / capacity - Z and R >= S: one line for equal think times, else a bound per run.
 fn closed_bounds(runs: &[Run], load: &LoadAxis, server: ServerLimits) -> Vec<[f64; 2]> {
     let bound = |n: f64, think: f64| (n / server.capacity_per_s * 1e3 - think).max(server.service_ms);
-    let bounds = load.points(runs, |run| Some([run.verdict.queue.think_ms.unwrap_or(0.0)]));
+    // The workload's think time: that of a short run differs by chance, and that of slow responses by the end of the run.
+    let think = |run: &Run| run.test_setup.think_ms.or(run.verdict.queue.think_ms).unwrap_or(0.0);
+    let bounds = load.points(runs, |run| Some([think(run)]));
     let thinks = || bounds.iter().map(|(_, [think])| *think);
     let (least, most) = (thinks().fold(f64::INFINITY, f64::min), thinks().fold(0.0, f64::max));
     if most > least * (1.0 + SAME_THINK_TIME) {

@@ -82,10 +82,12 @@ pub(crate) fn checks(run: &Run) -> Option<Table> {
     })
 }
 
-/// p50, p95 and p99 at the middle of each bin with enough values.
+/// p50, p95 and p99 at the middle of each bin; only those that every bin has enough values for.
 fn three(percentiles: &Percentiles, place: impl Fn(usize) -> f64) -> Vec<Series> {
     let line = |list: &[Option<f64>]| {
-        Shape::Line(list.iter().enumerate().filter_map(|(i, value)| Some([place(i), (*value)?])).collect())
+        let values: Option<Vec<f64>> = list.iter().copied().collect();
+        let points = values.filter(|values| !values.is_empty())?.into_iter().enumerate();
+        Some(Shape::Line(points.map(|(i, value)| [place(i), value]).collect()))
     };
     [
         ("p50", Style::Measured, &percentiles.p50_ms),
@@ -93,8 +95,7 @@ fn three(percentiles: &Percentiles, place: impl Fn(usize) -> f64) -> Vec<Series>
         ("p99", Style::Failed, &percentiles.p99_ms),
     ]
     .into_iter()
-    .map(|(name, ink, list)| Series::new(name, ink, line(list)))
-    .filter(|series| !matches!(&series.shape, Shape::Line(points) if points.is_empty()))
+    .filter_map(|(name, style, list)| Some(Series::new(name, style, line(list)?)))
     .collect()
 }
 

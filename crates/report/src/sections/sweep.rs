@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use offered_experiment::document::sweep::{Cell as Point, Document as Sweep};
 use offered_experiment::sweep::{Interval, Times};
 use offered_experiment::{Field, Number, Unit};
+use offered_verify::{StabilityState, Validity};
 
 use crate::chart::{Axis, Chart, Scale, Series, Shape, Style};
 use crate::document::{Block, Cell, Section, Table};
@@ -28,7 +29,7 @@ pub(crate) fn section(sweep: &Sweep, number: usize) -> Section {
         id: format!("sweep-{number}"),
         level: 2,
         title: format!("Sweep of {} ({how})", sweep.workload),
-        intro: "Every point is a separate run without its warm-up; a line joins points that differ only in the first field. Where a curve bends upwards, the server saturates. Points of invalid runs do not have the specified load.",
+        intro: "Every point is a separate run without its warm-up; a line joins points that differ only in the first field. Where a curve bends upwards, the server saturates. Open circles are invalid runs, which did not have the specified load, and overloaded ones, whose times grow with the duration.",
         book_page: Some("guides/report.md"),
         blocks,
     }
@@ -65,23 +66,68 @@ impl SweepAxis {
         Some(Self { axis, at: first.values.iter().cloned().zip(places).collect(), field: first.field.clone() })
     }
 
-    /// A line per combination of the other fields, in grid order.
-    fn lines(&self, sweep: &Sweep, figure: impl Fn(&Point) -> Option<f64>) -> Vec<Series> {
-        let point = |cell: &Point| Some([*self.at.get(cell.values.get(&self.field)?)?, figure(cell)?]);
-        let lines =
-            groups(sweep).into_iter().map(|(name, cells)| (name, cells.into_iter().filter_map(point).collect()));
-        let line = |(i, (name, mut points)): (usize, (String, Vec<[f64; 2]>))| {
-            points.sort_by(|a, b| a[0].total_cmp(&b[0]));
-            let name = if name.is_empty() { sweep.workload.clone() } else { name };
+    /// A line with intervals per combination of the other fields, in grid order. Cells whose results must not be used, and overloaded ones,
+    /// whose results depend on the duration, are not on the line: they are series of open circles.
+    fn lines(&self, sweep: &Sweep, figure: impl Fn(&Point) -> Option<Interval>) -> Vec<Series> {
+        let mut all = Vec::new();
+        let mut drawn = 0;
+        for (name, cells) in groups(sweep) {
+            let point = |cell: &&Point| {
+                let interval = figure(cell).filter(|interval| interval.value.is_finite())?;
+                let (low, high) = interval.low.zip(interval.high).unwrap_or((interval.value, interval.value));
+                Some([*self.at.get(cell.values.get(&self.field)?)?, interval.value, low, high])
+            };
+            let of = |flaw: Option<Flaw>| {
+                let mut points: Vec<[f64; 4]> =
+                    cells.iter().filter(|cell| Flaw::of(cell) == flaw).filter_map(point).collect();
+                points.sort_by(|a, b| a[0].total_cmp(&b[0]));
+                points
+            };
+            let sound = of(None);
+            let flawed = [Flaw::Invalid, Flaw::Overloaded].map(|flaw| (flaw, of(Some(flaw))));
+            let is_shown = !sound.is_empty() || flawed.iter().any(|(_, points)| !points.is_empty());
             let named = matches!(self.axis.scale, Scale::Names(_));
-            Series::new(name, Style::Nth(i), if named { Shape::Points(points) } else { Shape::Line(points) })
-        };
-        lines.filter(|(_, points): &(_, Vec<_>)| !points.is_empty()).enumerate().map(line).collect()
+            let shape = |points| if named { Shape::Intervals(points) } else { Shape::LineWithIntervals(points) };
+            let suffix = if name.is_empty() { String::new() } else { format!("{name}, ") };
+            let line = if name.is_empty() { sweep.workload.clone() } else { name };
+            all.push(Series::new(line, Style::Nth(drawn), shape(sound)));
+            all.extend(flawed.map(|(flaw, points)| {
+                let circles = points.into_iter().map(|[x, y, ..]| [x, y]).collect();
+                Series::new(format!("{suffix}{}", flaw.name()), Style::Published(drawn), Shape::Points(circles))
+            }));
+            drawn += usize::from(is_shown);
+        }
+        all.retain(|series| !series.shape.is_empty());
+        all
     }
 
     fn chart(&self, id: &str, title: &str, caption: &str, y: &str, series: Vec<Series>) -> Chart {
         let (id, title, caption) = (id.to_owned(), title.to_owned(), caption.to_owned());
         Chart { id, title, caption, x: self.axis.clone(), y: Axis::linear(y), series }
+    }
+}
+
+/// Why the results of a cell are not comparable with those of the others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flaw {
+    Invalid,
+    Overloaded,
+}
+
+impl Flaw {
+    fn of(cell: &Point) -> Option<Self> {
+        let overloaded = || cell.figures.stability.is_some_and(|of| of.state == StabilityState::Overloaded);
+        match cell.figures.validity {
+            Validity::Invalid => Some(Self::Invalid),
+            _ => overloaded().then_some(Self::Overloaded),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Overloaded => "overloaded",
+        }
     }
 }
 
@@ -115,13 +161,10 @@ fn evenly<T>(all: Vec<T>, most: usize) -> impl Iterator<Item = T> {
 
 fn charts(sweep: &Sweep) -> Vec<Chart> {
     let Some(across) = SweepAxis::of(sweep) else { return Vec::new() };
-    let time = |of: fn(&Times) -> Interval| {
-        across.lines(sweep, move |cell| cell.figures.response_ms.as_ref().map(|times| of(times).value))
-    };
-    let value =
-        |of: fn(&Point) -> Option<Interval>| across.lines(sweep, move |cell| of(cell).map(|figure| figure.value));
+    let time = |of: fn(&Times) -> Interval| across.lines(sweep, move |cell| cell.figures.response_ms.as_ref().map(of));
+    let exact = |value: f64| Interval { value, low: None, high: None };
     let percentile = |id: &str, name: &str, series| {
-        let caption = "A horizontal line at the required time intersects each curve at the largest load that meets it.";
+        let caption = "A horizontal line at the required time intersects each curve at the largest load that meets it. Bars are 95 % intervals; open circles are invalid or overloaded cells.";
         across.chart(id, &format!("Response time, {name}"), caption, "response time (ms)", series).auto_scale()
     };
     vec![
@@ -136,7 +179,7 @@ fn charts(sweep: &Sweep) -> Vec<Chart> {
                 "Throughput",
                 "The completed rate rises with the load until the server is saturated, then stays constant.",
                 "completed requests/s",
-                value(|cell| cell.figures.completed_rate_per_s),
+                across.lines(sweep, |cell| cell.figures.completed_rate_per_s),
             )
             .auto_scale(),
         across.chart(
@@ -144,22 +187,24 @@ fn charts(sweep: &Sweep) -> Vec<Chart> {
             "CoV of the gaps",
             "1 for Poisson arrivals; closed users deviate when they wait more than they think.",
             "CoV of the gaps",
-            value(|cell| cell.figures.measured_cov),
+            across.lines(sweep, |cell| cell.figures.measured_cov),
         ),
         across.chart(
             "rort",
             "RoRT",
             "Share of time that users wait for responses. Near one, the server determines their rate.",
             "R / (R + Z)",
-            across.lines(sweep, |cell| cell.figures.queue.rort),
+            across.lines(sweep, |cell| cell.figures.queue.rort.map(exact)),
         ),
         densities(sweep),
     ]
 }
 
 /// The densities of some cells: at most three lines, each with the smallest and the largest load and some in between.
-fn densities(sweep: &Sweep) -> Chart {
-    let lines: Vec<Vec<&Point>> = evenly(groups(sweep), LINES).map(|(_, cells)| cells).collect();
+fn densities<'a>(sweep: &'a Sweep) -> Chart {
+    let sound =
+        |cells: Vec<&'a Point>| cells.into_iter().filter(|cell| Flaw::of(cell) != Some(Flaw::Invalid)).collect();
+    let lines: Vec<Vec<&Point>> = evenly(groups(sweep), LINES).map(|(_, cells)| sound(cells)).collect();
     let each = DENSITIES / lines.len().max(1);
     let steps = |cell: &Point| {
         let histogram = &cell.figures.response_histogram;
