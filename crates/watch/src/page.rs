@@ -11,6 +11,7 @@
 
 mod routes;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -20,6 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use offered_base::visible;
+use serde_json::Value;
 use tokio::sync::{broadcast, watch};
 
 use crate::{Snapshot, http};
@@ -76,6 +79,7 @@ impl LivePage {
         let (messages, _) = broadcast::channel(16);
         let (on_fetch, fetched) = mpsc::channel();
         let (past, report) = (Mutex::default(), OnceLock::new());
+        let about = visible(&about).into_owned();
         let shared = Arc::new(Shared { about, stop, past, messages, report, fetched: on_fetch });
         let (closed, closing) = watch::channel(false);
         let router = routes::router(&token, shared.clone());
@@ -116,7 +120,9 @@ impl LivePage {
 impl PageFeed {
     /// Shows a snapshot on all open pages, and stores it for later ones. Never waits for a browser.
     pub fn update(&self, snapshot: &Snapshot) {
-        let json: Arc<str> = serde_json::to_string(snapshot).expect("numbers and texts").into();
+        let mut document = serde_json::to_value(snapshot).expect("numbers and texts");
+        make_readable(&mut document);
+        let json: Arc<str> = document.to_string().into();
         let mut past = self.0.past();
         if past.len() == MAX_PAST {
             past.pop_front();
@@ -124,6 +130,20 @@ impl PageFeed {
         past.push_back(json.clone());
         // There may be no open page.
         let _ = self.0.messages.send(Message::Snapshot(json));
+    }
+}
+
+/// Shows unreadable characters in all texts of a document as escapes: names of requests, workers and errors come from outside.
+fn make_readable(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(safe) = visible(text) {
+                *text = safe;
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(make_readable),
+        Value::Object(all) => all.values_mut().for_each(make_readable),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

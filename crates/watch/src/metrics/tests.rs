@@ -18,7 +18,7 @@ target.url = "http://127.0.0.1:9"
 arrivals.closed = { users = 3, think.exponential = "1s" }
 thresholds = { "errors" = "< 10%" }
 [[request]]
-name = 'say "hi" \ '
+name = "say \"hi\" \\ \u202e"
 get = "/"
 "#;
 
@@ -86,7 +86,7 @@ fn both_formats_follow_their_specifications() {
     assert!(open.contains("content-type: application/openmetrics-text") && open.ends_with("# EOF\n"), "{open}");
     assert!(plain.contains("# TYPE offered_requests_total counter\n"), "{plain}");
     assert!(open.contains("# TYPE offered_requests counter\n"), "{open}");
-    let request = r#"request="say \"hi\" \\ ""#;
+    let request = r#"request="say \"hi\" \\ \\u{202e}""#;
     for line in [
         "offered_scheduled_requests_total 5\n",
         "offered_unsent_requests_total 1\n",

@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use offered_base::visible;
 use offered_events::Outcome;
 use offered_verify::{CheckResult, Validity};
 
@@ -112,7 +113,7 @@ impl Writer {
         let (launches, objects) =
             (|total: &RequestTotals| total.outcomes().collect(), |total: &RequestTotals| total.objects().collect());
         self.counter("offered_requests", "Requests that ended, by outcome.", by_outcome(launches));
-        self.counter("offered_objects", "Writer objects that ended, by outcome.", by_outcome(objects));
+        self.counter("offered_objects", "Objects of pages that ended, by outcome.", by_outcome(objects));
         let by_request = |cells: fn(&RequestTotals) -> &BucketHistogram| {
             totals.requests.iter().map(move |total| ([("request", total.name.as_str())], cells(total)))
         };
@@ -205,6 +206,7 @@ fn number(value: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
+/// A label value. Characters that nobody can read, line ends among them, are shown as escapes; then backslashes and quotes are escaped.
 fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    visible(value).replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -6,28 +6,38 @@ const snapshots = [];
 const element = (id) => document.getElementById(id);
 const put = (id, text) => { element(id).textContent = text; };
 
-// A number to four digits, as the terminal shows it.
+// A number to three significant digits; nothing where there is none.
 function short(number) {
-  if (number == null) return "-";
-  const size = Math.abs(number);
-  const text = number.toFixed(size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4);
-  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+  if (number == null) return "";
+  return Math.abs(number) >= 1000 ? number.toFixed(0) : String(Number(number.toPrecision(3)));
 }
+
+// The unit that suits a time in ms: its name, and its size in ms.
+const UNITS = [["s", 1000], ["ms", 1], ["us", 0.001]];
+const unit = (ms) => UNITS.find(([, size]) => Math.abs(ms) >= size) ?? UNITS.at(-1);
+
+// A time in ms, in the unit that suits it: 166 ms, 35.7 us, 1.24 s.
+function time(ms) {
+  if (ms == null) return "";
+  const [name, size] = unit(ms);
+  return `${short(ms / size)} ${name}`;
+}
+const lateness = (times, key) => times == null ? null : times[key] / 1000;
 const three = (number) => number == null ? "-" : number.toFixed(3);
 
 const errors = (snapshot) => Object.entries(snapshot.outcomes).filter(([name]) => !["ok", "unsent", "cut"].includes(name));
 const sum = (counts) => counts.reduce((all, [, count]) => all + count, 0);
 
-// Each line of a chart: its name, its value in a snapshot, and its colour.
+// Each chart: its title, whether its values are times in ms, and its lines. A line: its name, its value in a snapshot, and its colour.
 const CHARTS = [
-  ["Rate per second", [["target", (p) => p.recent.target_rate_per_s, "b"], ["sent", (p) => p.recent.sent_rate_per_s, "a"],
+  ["Rate per second", false, [["target", (p) => p.recent.target_rate_per_s, "b"], ["sent", (p) => p.recent.sent_rate_per_s, "a"],
     ["completed", (p) => p.recent.completed_rate_per_s, "c"]]],
-  ["Response time, ms", [["p50", (p) => p.recent.response?.p50_ms, "a"], ["p95", (p) => p.recent.response?.p95_ms, "b"],
+  ["Response time", true, [["p50", (p) => p.recent.response?.p50_ms, "a"], ["p95", (p) => p.recent.response?.p95_ms, "b"],
     ["p99", (p) => p.recent.response?.p99_ms, "c"]]],
-  ["In flight", [["requests", (p) => p.in_flight, "a"]]],
-  ["Lateness, us", [["p50", (p) => p.recent.lateness?.p50_us, "a"], ["p99", (p) => p.recent.lateness?.p99_us, "c"]]],
-  ["CoV of gaps so far", [["scheduled", (p) => p.scheduled_cov, "b"], ["measured", (p) => p.measured_cov, "a"]]],
-  ["Errors and requests not sent, in total", [["errors", (p) => sum(errors(p)), "c"], ["not sent", (p) => p.unsent, "b"]]],
+  ["In flight", false, [["requests", (p) => p.in_flight, "a"]]],
+  ["Lateness", true, [["p50", (p) => lateness(p.recent.lateness, "p50_us"), "a"], ["p99", (p) => lateness(p.recent.lateness, "p99_us"), "c"]]],
+  ["CoV of gaps so far", false, [["scheduled", (p) => p.scheduled_cov, "b"], ["measured", (p) => p.measured_cov, "a"]]],
+  ["Errors and requests not sent, in total", false, [["errors", (p) => sum(errors(p)), "c"], ["not sent", (p) => p.unsent, "b"]]],
 ];
 const WIDE = 480, HIGH = 150, LEFT = 44, TOP = 8, BOTTOM = 18;
 
@@ -50,11 +60,11 @@ function canvas(title) {
 }
 
 // The charts, redrawn with every snapshot, and the histogram of response times.
-const figures = CHARTS.map(([title, lines]) => {
+const figures = CHARTS.map(([title, isTime, lines]) => {
   const { caption, svg } = canvas(title);
-  return { svg, lines, legend: lines.map(([, , colour]) => make(caption, "span", { class: colour })) };
+  return { svg, isTime, lines, legend: lines.map(([, , colour]) => make(caption, "span", { class: colour })) };
 });
-const histogram = canvas("Response times of the last 10 s, ms").svg;
+const histogram = canvas("Response times of the last 10 s").svg;
 
 // The end of an axis for values up to `most`: a round number.
 function round(most) {
@@ -62,41 +72,45 @@ function round(most) {
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((times) => times * power).find((end) => end >= most * 0.999);
 }
 
-// Clears a drawing and draws the grid for `values`; returns the function from a value to its position.
-function ruled(svg, values) {
-  const top = round(Math.max(...values, 0));
+// Clears a drawing and draws the grid for `values` in a unit of this name and size; returns the function from a value to its position.
+function ruled(svg, values, [name, size]) {
+  const top = round(Math.max(...values, 0) / size) * size;
   const y = (value) => HIGH - BOTTOM - value / top * (HIGH - TOP - BOTTOM);
   svg.replaceChildren();
   for (const part of [0, 0.5, 1]) {
     const at = y(part * top);
     make(svg, "line", { class: "grid", x1: LEFT, x2: WIDE - 6, y1: at, y2: at });
-    if (values.length) make(svg, "text", { x: LEFT - 5, y: at + 4, "text-anchor": "end" }, short(part * top));
+    if (values.length) make(svg, "text", { x: LEFT - 5, y: at + 4, "text-anchor": "end" }, `${short(part * top / size)}${part === 1 ? name : ""}`);
   }
   return y;
 }
 
-function draw({ svg, legend, lines }) {
+function draw({ svg, isTime, legend, lines }) {
   const from = snapshots[0].time_s, to = Math.max(snapshots.at(-1).time_s, from + 10);
-  const y = ruled(svg, lines.flatMap(([, of]) => snapshots.map(of)).filter((value) => value != null));
+  const values = lines.flatMap(([, of]) => snapshots.map(of)).filter((value) => value != null);
+  const [name, size] = isTime ? unit(Math.max(...values, 0)) : ["", 1];
+  const y = ruled(svg, values, [name && ` ${name}`, size]);
   const x = (time) => LEFT + (time - from) / (to - from) * (WIDE - LEFT - 6);
   make(svg, "text", { x: LEFT, y: HIGH - 4 }, `${from.toFixed(0)} s`);
   make(svg, "text", { x: WIDE - 6, y: HIGH - 4, "text-anchor": "end" }, `${to.toFixed(0)} s`);
   lines.forEach(([name, of, colour], at) => {
-    legend[at].textContent = `${name} ${short(of(snapshots.at(-1)))}`;
+    // A closed system has no target.
+    const value = of(snapshots.at(-1));
+    legend[at].textContent = value == null ? "" : `${name} ${isTime ? time(value) : short(value)}`;
     const points = snapshots.filter((snapshot) => of(snapshot) != null).map((snapshot) => `${x(snapshot.time_s)},${y(of(snapshot))}`);
     make(svg, "polyline", { class: colour, points: points.join(" ") });
   });
 }
 
 function drawHistogram(bars) {
-  const y = ruled(histogram, bars.map((bar) => bar.count));
+  const y = ruled(histogram, bars.map((bar) => bar.count), ["", 1]);
   const wide = (WIDE - LEFT - 6) / bars.length;
   const every = Math.ceil(bars.length / 8);
   bars.forEach(({ from_ms, to_ms, count }, i) => {
     const x = LEFT + i * wide;
     const bar = make(histogram, "rect", { class: "bar", x: x + 1, width: Math.max(wide - 2, 1), y: y(count), height: HIGH - BOTTOM - y(count) });
-    make(bar, "title", {}, `${short(from_ms)} to ${short(to_ms)} ms: ${count}`);
-    if (i % every === 0) make(histogram, "text", { x, y: HIGH - 4, "text-anchor": "middle" }, short(Number(from_ms.toPrecision(2))));
+    make(bar, "title", {}, `${time(from_ms)} to ${time(to_ms)}: ${count}`);
+    if (i % every === 0) make(histogram, "text", { x, y: HIGH - 4, "text-anchor": "middle" }, time(Number(from_ms.toPrecision(2))));
   });
 }
 
@@ -107,12 +121,12 @@ const PHASES = {
 
 const WORKER_STATES = { "not_started": "not started", "running": "running", "silent": "SILENT", "ended": "finished", "lost": "LOST" };
 
-function row(id, { target_rate_per_s, sent_rate_per_s, completed_rate_per_s, response, lateness }) {
+function row(id, { target_rate_per_s, sent_rate_per_s, completed_rate_per_s, response, lateness: late }) {
   const line = element(id);
   line.replaceChildren(line.firstElementChild);
-  const numbers = [completed_rate_per_s, response?.p50_ms, response?.p95_ms, response?.p99_ms, sent_rate_per_s, target_rate_per_s,
-    lateness?.p50_us, lateness?.p99_us];
-  for (const number of numbers) make(line, "td", {}, short(number));
+  const cells = [short(completed_rate_per_s), time(response?.p50_ms), time(response?.p95_ms), time(response?.p99_ms), short(sent_rate_per_s),
+    short(target_rate_per_s), time(lateness(late, "p50_us")), time(lateness(late, "p99_us"))];
+  cells.forEach((text, at) => make(line, "td", at === 5 ? { class: "target" } : {}, text));
 }
 
 // Fills a table with rows of a name and numbers or texts; hides it if there are no rows.
@@ -132,14 +146,14 @@ function table(id, rows) {
 
 // The value of a threshold, with its unit.
 function figure(checked) {
-  const unit = { value_ms: " ms", value_percent: " %", value_per_s: "/s", value: "" };
-  const key = Object.keys(unit).find((key) => key in checked);
-  if (checked[key] != null) return short(checked[key]) + unit[key];
-  return checked.result === "failed" ? "infinite: too many requests failed" : "-";
+  const units = { value_ms: " ms", value_percent: " %", value_per_s: "/s", value: "" };
+  const key = Object.keys(units).find((key) => key in checked);
+  if (checked[key] == null) return checked.result === "failed" ? "infinite: too many requests failed" : "not known yet";
+  return key === "value_ms" ? time(checked[key]) : short(checked[key]) + units[key];
 }
 
 function show(snapshot) {
-  const limit = snapshot.duration_s === null ? "" : ` of ${short(snapshot.duration_s)} s`;
+  const limit = snapshot.duration_s === null ? "" : ` of ${snapshot.duration_s} s`;
   const most = snapshot.max_requests === null ? "" : `, ${snapshot.requests} of ${snapshot.max_requests} requests`;
   put("time", `${snapshot.time_s.toFixed(0)} s${limit}${most}, `);
   put("phase", PHASES[snapshot.phase] + (snapshot.failed_threshold === null ? "" : `: ${snapshot.failed_threshold}`)
@@ -152,6 +166,9 @@ function show(snapshot) {
   row("recent", snapshot.recent);
   row("so_far", snapshot.so_far);
   row("service", { response: snapshot.service });
+  const hasTarget = [snapshot.recent, snapshot.so_far].some(({ target_rate_per_s: target }) => target != null);
+  document.body.classList.toggle("without-target", !hasTarget);
+  element("all-successes").hidden = snapshot.thresholds.length === 0;
   const overloaded = snapshot.growth?.overloaded;
   element("overloaded").hidden = !overloaded;
   const rates = ({ target_rate_per_s: target, completed_rate_per_s: completed }) =>
@@ -163,9 +180,9 @@ function show(snapshot) {
   table("thresholds", snapshot.thresholds.map((checked) => [`${checked.metric} ${checked.bound}`, figure(checked), checked.result.replace("_", " ")]));
   const stateText = ({ state, silent_s: silent }) => WORKER_STATES[state] + (silent == null ? "" : ` for ${silent.toFixed(0)} s`);
   table("workers", snapshot.workers.map((worker) => [worker.name, stateText(worker), worker.requests, worker.unsent, worker.errors,
-    worker.sent_rate_per_s, worker.response?.p50_ms, worker.response?.p99_ms, worker.lateness?.p99_us]));
+    worker.sent_rate_per_s, time(worker.response?.p50_ms), time(worker.response?.p99_ms), time(lateness(worker.lateness, "p99_us"))]));
   const rows = snapshot.by_request.length > 1 ? snapshot.by_request : [];
-  table("by_request", rows.map(({ name, ok, failed, response: r }) => [name, ok + failed, ok, failed, r?.p50_ms, r?.p95_ms, r?.p99_ms, r?.max_ms]));
+  table("by_request", rows.map(({ name, ok, failed, response: r }) => [name, ok + failed, ok, failed, time(r?.p50_ms), time(r?.p95_ms), time(r?.p99_ms), time(r?.max_ms)]));
   for (const count of ["requests", "in_flight", "unsent", "pattern"]) put(count, snapshot[count]);
   put("errors", errors(snapshot).map(([name, count]) => `${count} ${name}`).join(", ") || "none");
   put("statuses", Object.entries(snapshot.statuses).map(([status, count]) => `${count} of ${status}`).join(", ") || "none");

@@ -120,6 +120,19 @@ fn events_start_with_the_past_and_end_with_the_report() {
 }
 
 #[test]
+fn texts_from_outside_are_readable() {
+    let page = LivePage::serve("127.0.0.1:0".parse().unwrap(), "http://h/\u{202e}gpj".into(), None).unwrap();
+    let mut hostile = snapshot(1);
+    hostile.reason = "a\u{1b}[2J\nb".to_owned();
+    hostile.workers = vec![crate::LiveWorker { name: "1/2 on \u{200b}vm".to_owned(), ..crate::LiveWorker::default() }];
+    page.feed().update(&hostile);
+    let mut events = BufReader::new(send(page.url(), "GET", "events"));
+    assert!(until(&mut events, "data:").contains("http://h/\\\\u{202e}gpj"));
+    let sent = until(&mut events, "data:");
+    assert!(sent.contains(r"a\\u{1b}[2J\\nb") && sent.contains(r"1/2 on \\u{200b}vm"), "{sent}");
+}
+
+#[test]
 fn without_an_open_page_the_end_does_not_wait() {
     let (page, _) = page();
     let url = page.url().to_owned();
