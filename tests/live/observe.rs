@@ -66,7 +66,7 @@ fn observations_appear_in_the_report() -> Tested {
     let report = path("report.html");
     assert_eq!(ended(&["report", &run, "-o", &report]).code, Some(0));
     let report = fs::read_to_string(report).unwrap();
-    for part in ["<section id=\"server-side\">", "server-side-utilisation", "server-side-run-queue", "server-side-load"]
+    for part in ["<details id=\"server-side\">", "server-side-utilisation", "server-side-run-queue", "server-side-load"]
     {
         assert!(report.contains(part), "{part}");
     }

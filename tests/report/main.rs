@@ -305,7 +305,7 @@ fn errors_have_a_fix() {
     let folder = simulated();
     for (args, why) in [
         (&["report", "run"][..], "-o report.html"),
-        (&["report", "run", "-o", "report.pdf"], ".html, .md, .xml (JUnit) or .json"),
+        (&["report", "run", "-o", "report.pdf"], "write .html and print it in a browser"),
         (&["report", "run", "-o", "x.html", "-o", "report"], "the extension names no format"),
         (&["report", "run", "-o", "x.md", "--format", "html"], "write a .html file"),
         (&["report", "absent.jtl", "-o", "x.html"], "absent.jtl"),

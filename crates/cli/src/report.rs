@@ -24,6 +24,7 @@ const EXAMPLES: &str = "\
 Examples:
   A recorded run, or another tool's result file
     offered report runs/1 -o report.html
+    offered report runs/1 -o report.html --title 'Checkout, staging'
     offered report s3://bucket/run7 -o report.html
     offered report results.jtl -o report.html
   With the server's resource usage from `offered observe`
@@ -53,6 +54,9 @@ pub(crate) struct Args {
     /// Output file, overwritten (repeatable): .html, .md, .xml (JUnit) or .json [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
+    /// Title of the report [default: the name of the run]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
     /// Output format [default: the extension of the output file]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -106,7 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             None => runs.push(of_file(args, path, &here)?),
         }
     }
-    let report = Report { sweeps, sites, ..Report::new(runs) };
+    let report = Report { title: args.title.clone(), sweeps, sites, ..Report::new(runs) };
     if args.json {
         json(&report);
     }
@@ -139,9 +143,7 @@ fn text(report: &Report, format: Format) -> Result<String, Failure> {
 
 /// The HTML page of `report`.
 pub(crate) fn page(report: &Report) -> Result<String, Failure> {
-    let requests: u64 = report.runs.iter().map(|run| run.verdict.source.requests).sum();
-    let subtitle = if requests > 0 { format!("{requests} requests") } else { String::new() };
-    html(&document(report), &subtitle).map_err(Failure::stopped)
+    html(&document(report)).map_err(Failure::stopped)
 }
 
 /// Writes the charts of `report` as SVG files into `folder`; overwrites existing ones.

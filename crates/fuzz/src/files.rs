@@ -100,7 +100,7 @@ fn build_report(path: &Path) {
     let Ok(run) = Run::judged(&path.into(), &ReadOptions::default(), &terms, |_, _| ()) else { return };
     let report = Report::new(vec![run]);
     serde_json::to_string(&report).expect("JSON");
-    html(&document(&report), "").expect("a page");
+    html(&document(&report)).expect("a page");
     markdown(&report);
     junit(&report).expect("cases");
 }

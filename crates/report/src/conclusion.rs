@@ -11,7 +11,7 @@ use crate::verdict_lines::{Subject, VerdictLine, VerdictLines};
 pub(crate) struct Conclusion {
     /// Failed exactly if the exit code of `offered run` is 3 or 99.
     pub(crate) status: Status,
-    /// The judgements in a few words: `Passed · valid run · stable`.
+    /// The judgements in a few words: `passed · valid run · stable`.
     pub(crate) headline: String,
     /// The judgements with their reasons.
     pub(crate) lines: Vec<VerdictLine>,
@@ -23,11 +23,16 @@ impl Conclusion {
         let mut phrases = phrases(run, &lines);
         phrases.sort_by_key(|(status, _)| *status != Status::Failed);
         let phrases: Vec<String> = phrases.into_iter().map(|(_, phrase)| phrase).collect();
-        let mut headline = phrases.join(" · ");
-        if let Some(first) = headline.get_mut(..1) {
+        Self { status: status(run, &lines), headline: phrases.join(" · "), lines }
+    }
+
+    /// The headline with a capital, to stand alone.
+    pub(crate) fn sentence(&self) -> String {
+        let mut text = self.headline.clone();
+        if let Some(first) = text.get_mut(..1) {
             first.make_ascii_uppercase();
         }
-        Self { status: status(run, &lines), headline, lines }
+        text
     }
 }
 

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::chart_data::{ConfidenceInterval, TimeDistribution};
-use crate::format::number;
 use crate::report::Run;
 
 /// The difference of a figure between a run and the first run.
@@ -76,26 +75,8 @@ fn difference(
 }
 
 impl Difference {
-    /// The difference as a sentence.
-    pub fn text(&self) -> String {
-        let Self { run, baseline, measure, difference_ms, low_ms, high_ms, significant } = self;
-        let way = if *difference_ms > 0.0 { "longer" } else { "shorter" };
-        let (least, most) = if *difference_ms > 0.0 { (*low_ms, *high_ms) } else { (-high_ms, -low_ms) };
-        if *significant {
-            format!(
-                "{run}: the {measure} is {} ms {way} than that of {baseline} (95 %: {} to {} ms). The difference is significant.",
-                number(difference_ms.abs()),
-                number(least),
-                number(most)
-            )
-        } else {
-            format!(
-                "{run}: the {measure} is {} ms {way} than that of {baseline} (95 %: {} to {} ms). The difference is not significant; \
-                 use longer runs to resolve it.",
-                number(difference_ms.abs()),
-                number(*low_ms),
-                number(*high_ms)
-            )
-        }
+    /// Whether the difference is more than chance, as text.
+    pub(crate) const fn significance(&self) -> &'static str {
+        if self.significant { "significant" } else { "not significant: use longer runs to resolve it" }
     }
 }

@@ -1,9 +1,11 @@
 //! The document: sections of text, tables and charts, independent of the output format.
 
+use std::borrow::Cow;
+
 use offered_verify::{CheckResult, StabilityState, Validity, Warning};
 
 use crate::chart::Chart;
-use crate::format::number;
+use crate::format::{count, number};
 use crate::readable::{make_readable, readable};
 
 /// A whole report.
@@ -11,6 +13,10 @@ use crate::readable::{make_readable, readable};
 pub struct Document {
     /// The title.
     pub title: String,
+    /// What was tested, in one line.
+    pub subtitle: String,
+    /// The conclusion in a few words, for the title of the window; may be empty.
+    pub conclusion: String,
     /// The sections, in order.
     pub sections: Vec<Section>,
     /// A sentence of HTML that names the source of the numbers.
@@ -22,7 +28,20 @@ impl Document {
     pub fn new(mut title: String, mut sections: Vec<Section>, source: &'static str) -> Self {
         readable(&mut title);
         sections.iter_mut().for_each(make_readable);
-        Self { title, sections, source }
+        Self { title, subtitle: String::new(), conclusion: String::new(), sections, source }
+    }
+
+    /// The document with what was tested, in one line, and with the conclusion in a few words.
+    #[must_use]
+    pub fn with_subtitle(self, mut subtitle: String, mut conclusion: String) -> Self {
+        [&mut subtitle, &mut conclusion].into_iter().for_each(readable);
+        Self { subtitle, conclusion, ..self }
+    }
+
+    /// The title of the window.
+    pub fn tab_title(&self) -> String {
+        let Self { title, conclusion, .. } = self;
+        if conclusion.is_empty() { format!("{title} - offered") } else { format!("{title}: {conclusion}") }
     }
 
     /// The charts, each with a unique name for a file.
@@ -50,12 +69,14 @@ pub struct Section {
     pub id: String,
     /// Heading level: 2, or 3 for a part of one run among several.
     pub level: u8,
-    /// The heading.
+    /// The heading; may be empty.
     pub title: String,
     /// How to read the section, in two sentences.
     pub intro: &'static str,
     /// The chapter of the book, relative to `book/src`.
     pub book_page: Option<&'static str>,
+    /// Whether a reader has to open the section.
+    pub folded: bool,
     /// The content.
     pub blocks: Vec<Block>,
 }
@@ -63,8 +84,8 @@ pub struct Section {
 /// A part of a section.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// A judgement with its reason.
-    Banner(Banner),
+    /// Judgements and the figures that matter.
+    Card(Card),
     /// A paragraph.
     Paragraph(String),
     /// Warnings with their fixes.
@@ -75,15 +96,37 @@ pub enum Block {
     Chart(Chart),
 }
 
+/// Judgements and the figures that matter.
+#[derive(Clone, Debug)]
+pub struct Card {
+    /// The judgements, the most important first.
+    pub judgements: Vec<Judgement>,
+    /// The figures.
+    pub tiles: Vec<Tile>,
+}
+
 /// A judgement with its reason.
 #[derive(Clone, Debug)]
-pub struct Banner {
+pub struct Judgement {
     /// The status, for colour and sign.
     pub status: Status,
-    /// The judgement as a sentence.
-    pub headline: String,
+    /// The judgement in capitals.
+    pub judgement: String,
     /// The reason.
-    pub reason: String,
+    pub text: String,
+    /// What to do about it.
+    pub fixes: Vec<String>,
+}
+
+/// A figure with its name.
+#[derive(Clone, Debug)]
+pub struct Tile {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: Cell,
+    /// The unit, and the limit or target.
+    pub note: String,
 }
 
 /// A table; the first cell of a row is its heading.
@@ -101,6 +144,21 @@ impl Table {
     /// Whether any column has a heading.
     pub fn has_headings(&self) -> bool {
         self.headings.iter().any(|head| !head.is_empty())
+    }
+
+    /// The table without columns that have no value in any row.
+    #[must_use]
+    pub(crate) fn without_empty_columns(self) -> Self {
+        let has_value =
+            |column: usize| self.rows.iter().any(|row| row.get(column).is_some_and(|cell| *cell != Cell::Empty));
+        let kept: Vec<bool> = (0..self.headings.len()).map(has_value).collect();
+        let of = |column: usize| kept.get(column).copied().unwrap_or(true);
+        let headings = self.headings.iter().enumerate().filter(|(i, _)| of(*i)).map(|(_, head)| *head).collect();
+        let row = |cells: &Vec<Cell>| {
+            cells.iter().enumerate().filter(|(i, _)| of(*i)).map(|(_, cell)| cell.clone()).collect()
+        };
+        let rows = self.rows.iter().map(row).collect();
+        Self { headings, rows, ..self }
     }
 
     /// The headings, and whether the column contains numbers, which are right-aligned.
@@ -122,8 +180,10 @@ pub enum Cell {
     Count(u64),
     /// An interval: low, high.
     Interval(f64, f64),
-    /// The result of a check, and its text.
-    Status(Status, &'static str),
+    /// A text, possibly from outside, and the identifier of the section that it leads to.
+    Link(String, String),
+    /// The result of a check, and its text, possibly from outside.
+    Status(Status, Cow<'static, str>),
     /// No value.
     Empty,
 }
@@ -160,19 +220,19 @@ impl From<u64> for Cell {
 
 impl From<Validity> for Cell {
     fn from(validity: Validity) -> Self {
-        Self::Status(validity.into(), validity.text())
+        Self::Status(validity.into(), validity.text().into())
     }
 }
 
 impl From<CheckResult> for Cell {
     fn from(result: CheckResult) -> Self {
-        Self::Status(result.into(), result.text())
+        Self::Status(result.into(), result.text().into())
     }
 }
 
 impl From<StabilityState> for Cell {
     fn from(state: StabilityState) -> Self {
-        Self::Status(state.into(), state.text())
+        Self::Status(state.into(), state.text().into())
     }
 }
 
@@ -186,9 +246,9 @@ impl Cell {
     /// The text of the cell.
     pub fn text(&self) -> String {
         match self {
-            Self::Text(text) => text.clone(),
+            Self::Text(text) | Self::Link(text, _) => text.clone(),
             Self::Number(value) => number(*value),
-            Self::Count(count) => count.to_string(),
+            Self::Count(n) => count(*n),
             Self::Interval(low, high) => format!("{} to {}", number(*low), number(*high)),
             Self::Status(status, text) => format!("{} {text}", sign(status)),
             Self::Empty => "–".to_owned(),
@@ -258,5 +318,14 @@ mod tests {
     #[test]
     fn a_cell_without_a_value_is_a_dash() {
         assert_eq!(Cell::from(None::<f64>).text(), "–");
+        assert_eq!(Cell::from(12_006).text(), "12,006");
+    }
+
+    #[test]
+    fn columns_without_a_value_are_left_out() {
+        let rows =
+            vec![vec![Cell::from("a"), Cell::Empty, Cell::Empty], vec![Cell::from("b"), Cell::Empty, Cell::from(1)]];
+        let table = Table { caption: String::new(), headings: vec!["x", "y", "z"], rows }.without_empty_columns();
+        assert_eq!((table.headings, table.rows[0].len(), table.rows[1][1].clone()), (vec!["x", "z"], 2, Cell::from(1)));
     }
 }

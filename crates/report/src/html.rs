@@ -7,7 +7,7 @@ use askama::Template;
 
 use crate::chart::Chart;
 use crate::csv::csv;
-use crate::document::{Banner, Block, Cell, Document, Section, Status, Table};
+use crate::document::{Block, Card, Cell, Document, Section, Status, Table};
 use crate::figure::{LIBRARY, figure};
 use offered_verify::Warning;
 
@@ -21,14 +21,18 @@ const BOOK: &str = "https://github.com/offered/offered/blob/main/book/src/";
 #[derive(Template)]
 #[template(path = "page.html")]
 struct Page<'a> {
-    title: &'a str,
-    subtitle: &'a str,
-    sections: Vec<SectionView<'a>>,
-    source: &'static str,
+    document: &'a Document,
+    groups: Vec<Group<'a>>,
     style: &'static str,
     script: &'static str,
     library: &'static str,
     version: &'static str,
+}
+
+/// A section and those below it.
+struct Group<'a> {
+    head: SectionView<'a>,
+    children: Vec<SectionView<'a>>,
 }
 
 /// A section for the template.
@@ -39,7 +43,7 @@ struct SectionView<'a> {
 }
 
 enum Part<'a> {
-    Banner(&'a Banner),
+    Card(&'a Card),
     Paragraph(&'a str),
     Warnings(&'a [Warning]),
     Table(&'a Table),
@@ -56,21 +60,21 @@ struct ChartView<'a> {
     csv: String,
 }
 
-/// The document as an HTML page. `subtitle` is a line below the title.
+/// The document as an HTML page.
 ///
 /// # Errors
 /// None in practice: the template is compiled and writes to memory.
-pub fn html(document: &Document, subtitle: &str) -> Result<String, askama::Error> {
-    let page = Page {
-        title: &document.title,
-        subtitle,
-        sections: document.sections.iter().map(SectionView::of).collect(),
-        source: document.source,
-        style: STYLE,
-        script: SCRIPT,
-        library: LIBRARY,
-        version: env!("CARGO_PKG_VERSION"),
-    };
+pub fn html(document: &Document) -> Result<String, askama::Error> {
+    let mut groups: Vec<Group> = Vec::new();
+    for section in &document.sections {
+        let view = SectionView::of(section);
+        match groups.last_mut().filter(|_| section.level > 2) {
+            Some(group) => group.children.push(view),
+            None => groups.push(Group { head: view, children: Vec::new() }),
+        }
+    }
+    let page =
+        Page { document, groups, style: STYLE, script: SCRIPT, library: LIBRARY, version: env!("CARGO_PKG_VERSION") };
     page.render()
 }
 
@@ -79,7 +83,7 @@ impl<'a> SectionView<'a> {
         let mut parts: Vec<Part> = Vec::new();
         for block in &section.blocks {
             let part = match block {
-                Block::Banner(banner) => Part::Banner(banner),
+                Block::Card(card) => Part::Card(card),
                 Block::Paragraph(text) => Part::Paragraph(text),
                 Block::Warnings(warnings) => Part::Warnings(warnings),
                 Block::Table(table) => Part::Table(table),

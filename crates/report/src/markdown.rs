@@ -16,7 +16,7 @@ const LINES: usize = 15;
 pub fn markdown(report: &Report) -> String {
     let runs = match &report.runs[..] {
         [] => None,
-        [run] => Some(parts::run(run)),
+        [run] => Some(parts::run(run, report.title.as_deref())),
         _ => Some(parts::comparison(report)),
     };
     let sweeps = report.sweeps.iter().map(parts::sweep);

@@ -1,16 +1,18 @@
 //! Texts of a document from outside (names, labels, reasons), with unreadable characters as escapes.
 
+use std::borrow::Cow;
+
 use offered_base::visible_lines;
 
 use crate::chart::{Axis, Chart, Scale, Shape};
-use crate::document::{Banner, Block, Cell, Section, Table};
+use crate::document::{Block, Card, Cell, Judgement, Section, Table};
 
 /// Makes all texts of a section readable.
 pub(crate) fn make_readable(section: &mut Section) {
     readable(&mut section.title);
     for block in &mut section.blocks {
         match block {
-            Block::Banner(Banner { headline, reason, .. }) => [headline, reason].into_iter().for_each(readable),
+            Block::Card(card) => make_card_readable(card),
             Block::Paragraph(text) => readable(text),
             Block::Warnings(warnings) => {
                 for warning in warnings {
@@ -23,11 +25,21 @@ pub(crate) fn make_readable(section: &mut Section) {
     }
 }
 
+fn make_card_readable(card: &mut Card) {
+    for Judgement { text, fixes, .. } in &mut card.judgements {
+        readable(text);
+        fixes.iter_mut().for_each(readable);
+    }
+    card.tiles.iter_mut().for_each(|tile| readable(&mut tile.note));
+}
+
 fn make_table_readable(table: &mut Table) {
     readable(&mut table.caption);
     for cell in table.rows.iter_mut().flatten() {
-        if let Cell::Text(text) = cell {
-            readable(text);
+        match cell {
+            Cell::Text(text) | Cell::Link(text, _) => readable(text),
+            Cell::Status(_, Cow::Owned(text)) => readable(text),
+            _ => {}
         }
     }
 }
@@ -50,7 +62,7 @@ fn make_chart_readable(chart: &mut Chart) {
 
 /// Makes a text readable.
 pub(crate) fn readable(text: &mut String) {
-    if let std::borrow::Cow::Owned(safe) = visible_lines(text) {
+    if let Cow::Owned(safe) = visible_lines(text) {
         *text = safe;
     }
 }

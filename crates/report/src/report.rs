@@ -19,6 +19,9 @@ use crate::test_setup::TestSetup;
 pub struct Report {
     /// Schema of this document.
     pub schema: Schema<Report>,
+    /// The title; `None`: that of the runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The runs, in the given order.
     pub runs: Vec<Run>,
     /// Differences of each run from the first.
@@ -37,7 +40,7 @@ impl Report {
     /// A report of these runs.
     pub fn new(runs: Vec<Run>) -> Self {
         let differences = differences(&runs);
-        Self { schema: Schema::new(), runs, differences, sweeps: Vec::new(), sites: Vec::new() }
+        Self { schema: Schema::new(), title: None, runs, differences, sweeps: Vec::new(), sites: Vec::new() }
     }
 }
 

@@ -9,6 +9,7 @@ mod queue;
 pub(crate) mod responses;
 mod server;
 pub(crate) mod site;
+mod summary;
 pub(crate) mod sweep;
 pub(crate) mod test_setup;
 mod times;
@@ -17,8 +18,9 @@ pub(crate) mod verdict;
 
 use offered_verify::TimeStats;
 
-use crate::document::{Cell, Document, Section, Table};
-use crate::report::Report;
+use crate::conclusion::Conclusion;
+use crate::document::{Block, Cell, Document, Section, Table};
+use crate::report::{Report, Run};
 
 /// Maximum number of labels in a chart or table, the most frequent first.
 const LABELS: usize = 30;
@@ -26,43 +28,67 @@ const LABELS: usize = 30;
 /// The source of the numbers, as HTML.
 const SOURCE: &str = include_str!("../templates/source.html");
 
-/// The full report as a document.
+/// The full report as a document: the conclusion and what matters first, everything else folded.
 pub fn document(report: &Report) -> Document {
-    let runs = report.runs.len();
-    let mut sections = Vec::new();
-    if runs > 1 {
-        sections.push(comparison::section(report));
-    }
-    for (number, run) in report.runs.iter().enumerate() {
-        let id = |part: &str| if runs > 1 { format!("{part}-{}", number + 1) } else { part.to_owned() };
-        let level = if runs > 1 { 3 } else { 2 };
-        if runs > 1 {
-            sections.push(Section {
-                id: id("run"),
-                level: 2,
-                title: format!("Run {}: {}", number + 1, run.name),
-                intro: "",
-                book_page: None,
-                blocks: Vec::new(),
-            });
+    let mut sections = match &report.runs[..] {
+        [] => Vec::new(),
+        [run] => of_run(run),
+        runs => {
+            let each = runs.iter().enumerate().flat_map(|(number, run)| of_several(number, run));
+            comparison::sections(report).into_iter().chain(each).collect()
         }
-        let results = [
-            Some(responses::section(run)),
-            failures::section(run),
-            failed_exchanges::section(run),
-            Some(times::section(run)),
-        ];
-        let parts = [test_setup::section(run), verdict::section(run)].into_iter().chain(results.into_iter().flatten());
-        let parts = parts
-            .chain([queue::section(run)])
-            .chain(server::section(run))
-            .chain(policies::section(run))
-            .chain(twin::section(run));
-        let parts = parts.chain([arrivals::section(run)]);
-        sections.extend(parts.map(|part| Section { id: id(&part.id), level, ..part }));
-    }
+    };
     sections.extend(others(report));
-    Document::new(title(report), sections, SOURCE)
+    let (facts, conclusion) = match &report.runs[..] {
+        [run] => (summary::facts(run, &title(report)), Conclusion::of(run).headline),
+        _ => (String::new(), String::new()),
+    };
+    Document::new(title(report), sections, SOURCE).with_subtitle(facts, conclusion)
+}
+
+/// The sections of one run.
+fn of_run(run: &Run) -> Vec<Section> {
+    let open = [Some(summary::section(run)), failures::section(run), warnings(run), policies::section(run)];
+    let folded = [
+        Some(verdict::section(run)).filter(|section| !section.blocks.is_empty()),
+        failed_exchanges::section(run),
+        Some(times::section(run)),
+        server::section(run),
+        twin::section(run),
+        Some(queue::section(run)),
+        Some(test_setup::section(run)),
+        Some(arrivals::section(run)),
+    ];
+    open.into_iter().chain(folded).flatten().collect()
+}
+
+/// The sections of one of several runs, below its name.
+fn of_several(number: usize, run: &Run) -> Vec<Section> {
+    let head = Section {
+        id: comparison::id(number),
+        level: 2,
+        title: format!("Run {}: {}: {}", number + 1, run.name, Conclusion::of(run).headline),
+        intro: "",
+        book_page: None,
+        folded: true,
+        blocks: vec![Block::Paragraph(summary::facts(run, &run.name))],
+    };
+    let part = |part: Section| Section { id: format!("{}-{}", part.id, number + 1), level: 3, ..part };
+    [head].into_iter().chain(of_run(run).into_iter().map(part)).collect()
+}
+
+/// The warnings; those that the verdict names are in the card, with their fixes.
+fn warnings(run: &Run) -> Option<Section> {
+    let rest: Vec<_> = run.verdict.warnings.iter().filter(|warning| !warning.in_reason).cloned().collect();
+    (!rest.is_empty()).then(|| Section {
+        id: "warnings".into(),
+        level: 2,
+        title: "Warnings".into(),
+        intro: "",
+        book_page: None,
+        folded: false,
+        blocks: vec![Block::Warnings(rest)],
+    })
 }
 
 /// Sweeps and sites.
@@ -72,6 +98,9 @@ fn others(report: &Report) -> impl Iterator<Item = Section> {
 }
 
 fn title(report: &Report) -> String {
+    if let Some(title) = &report.title {
+        return title.clone();
+    }
     let several = |n: usize, one: &str| match n {
         0 => None,
         1 => Some(format!("a {one}")),

@@ -29,19 +29,41 @@ const offered = (() => {
 
   const plots = () => [...document.querySelectorAll(".plot[data-from]")];
   const drawn = () => plots().filter((plot) => plot.figure);
+  // A chart in a folded section has no width: it is drawn when the section is opened.
+  const visible = () => plots().filter((plot) => !plot.closest("details:not([open])"));
   // One after another, so that the page can be read meanwhile.
-  const todo = plots();
+  let busy = false;
   const next = () => {
-    const plot = todo.shift();
-    if (!plot) return;
-    if (!plot.figure) draw(plot, read(plot));
+    const plot = visible().find((plot) => !plot.figure);
+    busy = plot !== undefined;
+    if (!busy) return;
+    draw(plot, read(plot));
     setTimeout(next, 0);
   };
   next();
+  document.addEventListener("toggle", () => { if (!busy) next(); }, true);
+
+  // Opens the section that a link names, and those around it.
+  const open = (hash) => {
+    const target = hash.length > 1 && document.getElementById(decodeURIComponent(hash.slice(1)));
+    if (!target) return;
+    for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    target.scrollIntoView();
+  };
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (link) open(link.hash);
+  });
+  open(location.hash);
+  const button = document.getElementById("unfold");
+  if (button) {
+    button.hidden = false;
+    button.addEventListener("click", () => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
+  }
 
   const again = (all) => all.forEach((plot) => draw(plot, read(plot)));
   dark.addEventListener("change", () => again(drawn()));
-  addEventListener("beforeprint", () => { printing = true; again(plots()); });
-  addEventListener("afterprint", () => { printing = false; again(plots()); });
+  addEventListener("beforeprint", () => { printing = true; again(visible()); });
+  addEventListener("afterprint", () => { printing = false; again(visible()); });
   return { draw };
 })();

@@ -59,8 +59,15 @@ pub(crate) fn chart_and_section(
     blocks.extend(description.found.iter().map(|found| Block::Paragraph(format!("Here: {found}"))));
     blocks.push(Block::Chart(chart.clone()));
     blocks.push(Block::Table(rows(description, &all)));
-    let section =
-        Section { id: name.to_owned(), level: 2, title: description.title.clone(), intro: "", book_page: None, blocks };
+    let section = Section {
+        id: name.to_owned(),
+        level: 2,
+        title: description.title.clone(),
+        intro: "",
+        book_page: None,
+        folded: false,
+        blocks,
+    };
     Ok((chart, section))
 }
 

@@ -82,7 +82,7 @@ fn draw(descriptions: &[PathBuf], folder: &Path) -> Result<PathBuf, Error> {
     let page = folder.join("figures.html");
     let title = "Figures".to_owned();
     let source = "The numbers are from the CSV files next to this page.";
-    let text = html(&Document::new(title, sections, source), "").map_err(Error::drawing(&page))?;
+    let text = html(&Document::new(title, sections, source)).map_err(Error::drawing(&page))?;
     for (path, text) in pictures.into_iter().chain([(page.clone(), text)]) {
         fs::write(&path, text).map_err(Error::file(&path))?;
     }

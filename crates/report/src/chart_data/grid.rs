@@ -20,8 +20,8 @@ pub struct Grid {
     pub counts: Vec<Vec<u64>>,
 }
 
-/// Percentiles of each column, in ms; `None` for too few values. [`p50_ms`](Self::p50_ms) always has values where there are any: columns are
-/// merged until each has enough.
+/// Percentiles of each column, in ms; `None` for too few values. Neighbouring columns are merged until each has enough for the same
+/// percentiles.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Percentiles {

@@ -4,15 +4,11 @@ use std::fmt::Write as _;
 
 use offered_base::visible;
 
-use crate::document::{Block, Table, sign};
+use crate::document::{Block, Table};
 
-/// Appends a block and a blank line; nothing for a chart.
+/// Appends a block and a blank line; nothing for a card and a chart.
 pub(super) fn write(text: &mut String, block: &Block) {
     let _ = match block {
-        Block::Banner(banner) => {
-            let (sign, headline) = (sign(&banner.status), plain(&banner.headline));
-            writeln!(text, "**{sign} {headline}**\n{}\n", plain(&banner.reason))
-        }
         Block::Paragraph(words) => writeln!(text, "{}\n", plain(words)),
         Block::Warnings(warnings) => {
             for warning in warnings {
@@ -24,7 +20,7 @@ pub(super) fn write(text: &mut String, block: &Block) {
             let _ = writeln!(text, "{}:\n", plain(&table.caption));
             rows(table).into_iter().try_for_each(|row| writeln!(text, "{row}")).and_then(|()| writeln!(text))
         }
-        Block::Chart(_) => Ok(()),
+        Block::Card(_) | Block::Chart(_) => Ok(()),
     };
 }
 

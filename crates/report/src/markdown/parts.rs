@@ -23,16 +23,25 @@ const fn emoji(status: Status) -> &'static str {
     }
 }
 
-/// One run.
-pub(super) fn run(run: &Run) -> Part {
+/// One run, below a title if the report has one.
+pub(super) fn run(run: &Run, title: Option<&str>) -> Part {
     let conclusion = Conclusion::of(run);
+    let heading = match title {
+        Some(title) => format!("{}: {}", plain(title), plain(&conclusion.headline)),
+        None => plain(&conclusion.sentence()),
+    };
     let reasons = conclusion.lines.iter().filter(|line| {
         // The table has the thresholds.
         line.status != Status::Passed && line.subject != Subject::Thresholds
     });
-    let summary = "Requests, failures, arrivals, generator, warnings".to_owned();
+    let warnings = match run.verdict.warnings.len() {
+        0 => String::new(),
+        1 => ", 1 warning".to_owned(),
+        n => format!(", {n} warnings"),
+    };
+    let summary = format!("Requests, failures, arrivals, generator{warnings}");
     let mut part = Part {
-        heading: format!("{} {}", emoji(conclusion.status), plain(&conclusion.headline)),
+        heading: format!("{} {heading}", emoji(conclusion.status)),
         shown: vec![reasons.map(|line| reason(run, line)).collect(), vec![sentence(run)]],
         summary,
         folded: details(run),
@@ -143,19 +152,26 @@ pub(super) fn comparison(report: &Report) -> Part {
         .collect();
     let worst = statuses.into_iter().find(|status| n(*status) > 0).unwrap_or(Status::NotChecked);
     let mut part = Part {
-        heading: format!("{} {} runs: {}", emoji(worst), report.runs.len(), counts.join(", ")),
+        heading: format!(
+            "{} {}{} runs: {}",
+            emoji(worst),
+            report.title.as_ref().map_or_else(String::new, |title| format!("{}: ", plain(title))),
+            report.runs.len(),
+            counts.join(", ")
+        ),
         shown: Vec::new(),
         summary: "Comparison, and each run".to_owned(),
         folded: comparison::tables(report),
     };
-    let row = |(run, conclusion): (&Run, &Conclusion)| {
+    let row = |(number, run): (usize, &Run)| {
+        let conclusion = &conclusions[number];
         let total = run.verdict.requests.last();
         let failed =
             total.filter(|total| total.requests > 0).map(|total| 100.0 * total.failed as f64 / total.requests as f64);
         let times = [total.and_then(|t| t.p50_ms), total.and_then(|t| t.p95_ms), total.and_then(|t| t.p99_ms)];
         let mut cells = vec![
             Cell::from(&run.name),
-            Cell::from(format!("{} {}", emoji(conclusion.status), conclusion.headline)),
+            Cell::from(format!("{} {}", emoji(conclusion.status), conclusion.sentence())),
             run.verdict.queue.rate_per_s.into(),
             failed.into(),
         ];
@@ -168,7 +184,7 @@ pub(super) fn comparison(report: &Report) -> Part {
     let mut lines = rows(&Table {
         caption: String::new(),
         headings: vec!["run", "result", "sent/s", "failed %", "p50 ms", "p95 ms", "p99 ms"],
-        rows: report.runs.iter().zip(&conclusions).take(room).map(row).collect(),
+        rows: comparison::sorted(&report.runs).into_iter().take(room).map(row).collect(),
     });
     lines.extend((left_out > 0).then(|| format!("| {left_out} more | see below | | | | | |")));
     part.shown.push(lines);

@@ -47,15 +47,11 @@ fn the_heading_is_the_conclusion() {
     let mut run = run("r", 20.0);
     let heading = |run: &Run| markdown(vec![run.clone()]).lines().next().unwrap().to_owned();
     // Every tenth request fails, and there is no threshold.
-    assert_eq!(heading(&run), "### ⚠️ Requests failed · valid run · stability not checked");
+    assert_eq!(heading(&run), "### ⚠️ Requests failed · stability not checked · valid run");
     run.thresholds = vec![threshold("p99 < 1s", 0.1, CheckResult::Passed)];
-    assert_eq!(heading(&run), "### ⚠️ Requests failed · passed · valid run · stability not checked");
+    assert_eq!(heading(&run), "### ⚠️ Requests failed · passed · stability not checked · valid run");
     run.thresholds.push(threshold("p50 < 1us", 0.1, CheckResult::Failed));
-    assert!(
-        heading(&run).starts_with("### ❌ 1 of 2 thresholds failed · requests failed · valid run"),
-        "{}",
-        heading(&run)
-    );
+    assert!(heading(&run).starts_with("### ❌ 1 of 2 thresholds failed · requests failed · "), "{}", heading(&run));
     run.verdict.validity = Validity::Invalid;
     assert!(heading(&run).starts_with("### ❌ Invalid run: do not use its results"), "{}", heading(&run));
 }

@@ -21,9 +21,10 @@ pub(super) fn section(run: &Run) -> Section {
     Section {
         id: "arrivals".into(),
         level: 2,
-        title: "Arrivals".into(),
+        title: "Arrivals (appendix)".into(),
         intro: "Independent users arrive as a Poisson process: exponential gaps and Poisson counts at every time scale. Where the measured (solid) lines deviate from the dashed or dotted ones, the load differs from the expected one.",
         book_page: Some("background/poisson.md"),
+        folded: true,
         blocks,
     }
 }
@@ -90,6 +91,20 @@ fn charts(chart_data: &ChartData) -> [Option<Chart>; 6] {
         late.map(lateness),
         late.and_then(|_| late_over_time(&chart_data.over_time)),
     ]
+}
+
+/// Scheduled, sent and completed requests over time.
+pub(super) fn rates(over_time: &OverTime) -> Chart {
+    let completed = Shape::Steps(over_time.steps(&over_time.completed));
+    let mut chart = rate(over_time);
+    chart.series.push(Series::new("completed", Style::Second, completed));
+    Chart {
+        id: "rates".into(),
+        title: "Rate".into(),
+        caption: "Scheduled, sent and completed requests. Sent below scheduled shows a late generator, completed below sent a saturated server."
+            .into(),
+        ..chart
+    }
 }
 
 /// Requests over time, scheduled and sent.

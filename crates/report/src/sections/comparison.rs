@@ -1,49 +1,65 @@
 //! Several runs side by side (Brady and Gunther, Figures 10, 12, 16 and 17).
 
-use offered_experiment::prediction::{PredictionMethod, ServerLimits};
-use offered_schedule::System;
-use offered_verify::{CheckResult, StabilityState};
+mod curves;
 
-use crate::chart::{Axis, Chart, Scale, Series, Shape, Style};
+use offered_experiment::prediction::PredictionMethod;
+use offered_schedule::System;
+use offered_verify::{StabilityState, Validity};
+
+use crate::chart::Chart;
 use crate::chart_data::{ConfidenceInterval, TimeDistribution};
-use crate::difference::MEAN;
-use crate::document::{Block, Cell, Section, Table};
+use crate::conclusion::Conclusion;
+use crate::difference::{Difference, MEAN};
+use crate::document::{Block, Card, Cell, Judgement, Section, Status, Table};
+use crate::format::number;
 use crate::report::{Report, Run};
 
-/// Maximum number of percentile curves in one chart.
-const CURVES: usize = 8;
-
-/// The comparison section.
-pub(super) fn section(report: &Report) -> Section {
-    let mut blocks = tables(report);
-    let charts = [
-        percentiles(&report.runs).non_empty(),
-        response_by_load(&report.runs).auto_scale().non_empty(),
-        throughput(&report.runs).auto_scale().non_empty(),
-        cov(&report.runs).non_empty(),
-        rort(&report.runs).non_empty(),
-    ];
-    blocks.extend(charts.into_iter().flatten().map(Block::Chart));
-    Section {
+/// The comparison on the first screen, and its folded curves and setups.
+pub(super) fn sections(report: &Report) -> [Section; 2] {
+    let runs = &report.runs;
+    let mut blocks = vec![Block::Card(card(report)), Block::Table(table(report))];
+    blocks.extend(notes(report).into_iter().map(Block::Paragraph));
+    let charts = |all: Vec<Chart>| all.into_iter().filter_map(Chart::non_empty).map(Block::Chart).collect::<Vec<_>>();
+    blocks.extend(charts(vec![curves::percentiles(runs), curves::response_by_load(runs).auto_scale()]));
+    blocks.extend(differences(report).map(Block::Table));
+    let more = vec![curves::throughput(runs).auto_scale(), curves::cov(runs), curves::rort(runs)];
+    let mut rest = vec![Block::Table(loads(report))];
+    rest.extend(tests(runs).map(Block::Table));
+    rest.extend(charts(more));
+    let comparison = Section {
         id: "runs".into(),
         level: 2,
-        title: "Side by side".into(),
-        intro: "Comparison of the runs. Intervals are 95 %, from ten parts of each run; where they overlap widely, the difference may be random.",
-        book_page: Some("guides/report.md"),
+        title: String::new(),
+        intro: "",
+        book_page: None,
+        folded: false,
         blocks,
-    }
+    };
+    let curves = Section {
+        id: "curves".into(),
+        level: 2,
+        title: "Load, setup and throughput of the runs".into(),
+        intro: "Intervals are 95 %, from ten parts of each run; where they overlap widely, the difference may be random.",
+        book_page: Some("guides/report.md"),
+        folded: true,
+        blocks: rest,
+    };
+    [comparison, curves]
 }
 
 /// The comparison in tables and sentences.
 pub(crate) fn tables(report: &Report) -> Vec<Block> {
-    let mut blocks: Vec<Block> = tests(&report.runs).map(Block::Table).into_iter().collect();
-    blocks.push(Block::Table(responses(&report.runs)));
-    blocks.extend(overloaded(&report.runs).map(Block::Paragraph));
-    blocks.push(Block::Table(loads(&report.runs)));
-    blocks.extend(models(&report.runs).map(|words| Block::Paragraph(words.to_owned())));
-    blocks.extend(report.differences.iter().map(|difference| Block::Paragraph(difference.text())));
-    blocks.extend(unknown(report).map(Block::Paragraph));
+    let mut blocks = vec![Block::Table(table(report))];
+    blocks.extend(notes(report).into_iter().map(Block::Paragraph));
+    blocks.extend(differences(report).map(Block::Table));
+    blocks.push(Block::Table(loads(report)));
+    blocks.extend(tests(&report.runs).map(Block::Table));
     blocks
+}
+
+/// The identifier of the section of a run.
+pub(super) fn id(number: usize) -> String {
+    format!("run-{}", number + 1)
 }
 
 fn response(run: &Run) -> Option<&TimeDistribution> {
@@ -52,8 +68,109 @@ fn response(run: &Run) -> Option<&TimeDistribution> {
 
 /// The load model of a run: system model and, if open, the expected CoV.
 fn kind(run: &Run) -> (Option<System>, Option<f64>) {
-    let meant = &run.verdict.expected;
-    (meant.system, meant.expected_cov.filter(|_| meant.system == Some(System::Open)))
+    let expected = &run.verdict.expected;
+    (expected.system, expected.expected_cov.filter(|_| expected.system == Some(System::Open)))
+}
+
+/// The load model as text: `open, CoV 1`, `closed`.
+fn model(run: &Run) -> String {
+    match kind(run) {
+        (Some(system), Some(cov)) => format!("{}, CoV {}", system.name(), number(cov)),
+        (Some(system), None) => system.name().to_owned(),
+        (None, _) => "unknown model".to_owned(),
+    }
+}
+
+/// The load of a run, for its place among others: users of a closed system, else the sent rate.
+fn load(run: &Run) -> f64 {
+    let users = run.verdict.queue.users_observed.filter(|_| run.verdict.expected.system == Some(System::Closed));
+    users.map(|users| users as f64).or(run.verdict.queue.rate_per_s).unwrap_or(0.0)
+}
+
+/// The runs with their numbers, by model and load.
+pub(crate) fn sorted(runs: &[Run]) -> Vec<(usize, &Run)> {
+    let rank = |run: &Run| match kind(run).0 {
+        Some(System::Open) => 0,
+        Some(System::PartlyOpen) => 1,
+        Some(System::Closed) => 2,
+        None => 3,
+    };
+    let mut all: Vec<(usize, &Run)> = runs.iter().enumerate().collect();
+    all.sort_by(|(_, a), (_, b)| {
+        let cov = |run: &Run| kind(run).1.unwrap_or(0.0);
+        rank(a).cmp(&rank(b)).then(cov(a).total_cmp(&cov(b))).then(load(a).total_cmp(&load(b)))
+    });
+    all
+}
+
+/// How many runs pass, and which do not.
+fn card(report: &Report) -> Card {
+    let conclusions: Vec<Conclusion> = report.runs.iter().map(Conclusion::of).collect();
+    let judgement = |(status, name): (Status, &str)| {
+        let with = |(run, conclusion): (&Run, &Conclusion)| {
+            (conclusion.status == status).then(|| (run.name.clone(), conclusion.headline.clone()))
+        };
+        let of: Vec<(String, String)> = report.runs.iter().zip(&conclusions).filter_map(with).collect();
+        let named =
+            of.iter().filter(|_| status != Status::Passed).map(|(name, headline)| format!("{name}: {headline}"));
+        let named = named.collect::<Vec<_>>().join("; ");
+        let text =
+            format!("{} of {} runs{}{named}", of.len(), report.runs.len(), if named.is_empty() { "" } else { ". " });
+        (!of.is_empty()).then(|| Judgement { status, judgement: name.to_owned(), text, fixes: Vec::new() })
+    };
+    let statuses = [
+        (Status::Failed, "FAILED"),
+        (Status::Warning, "WITH WARNINGS"),
+        (Status::NotChecked, "NOT CHECKED"),
+        (Status::Passed, "PASSED"),
+    ];
+    Card { judgements: statuses.into_iter().filter_map(judgement).collect(), tiles: Vec::new() }
+}
+
+/// A row per run, grouped by model and sorted by load; percentiles first, as a narrow screen shows only the first columns.
+fn table(report: &Report) -> Table {
+    let row = |(number, run): (usize, &Run)| {
+        let (distribution, conclusion) = (response(run), Conclusion::of(run));
+        vec![
+            Cell::Link(run.name.clone(), id(number)),
+            Cell::Status(conclusion.status, conclusion.sentence().into()),
+            distribution.map(|d| d.p50_ms).into(),
+            distribution.map(|d| d.p95_ms).into(),
+            distribution.map(|d| d.p99_ms).into(),
+            run.verdict.responses.last().and_then(|total| total.error_percent).into(),
+            run.verdict.queue.rate_per_s.into(),
+            model(run).into(),
+            ends(distribution.and_then(|d| d.p95_interval_ms)),
+            distribution.map(|d| d.mean_ms).into(),
+            ends(distribution.and_then(|d| d.mean_interval_ms)),
+            formula(run).into(),
+        ]
+    };
+    Table {
+        caption: "The runs by model and load (response times in ms)".into(),
+        headings: vec![
+            "run",
+            "result",
+            "p50",
+            "p95",
+            "p99",
+            "% failed",
+            "sent/s",
+            "model",
+            "95 % of p95",
+            "mean",
+            "95 % of mean",
+            "formula",
+        ],
+        rows: sorted(&report.runs).into_iter().map(row).collect(),
+    }
+    .without_empty_columns()
+}
+
+/// What a reader of the table must know.
+fn notes(report: &Report) -> Vec<String> {
+    let models = models(&report.runs).map(str::to_owned);
+    overloaded(&report.runs).into_iter().chain(models).chain(unknown(report)).collect()
 }
 
 /// A note about runs with different system models.
@@ -73,15 +190,38 @@ fn unknown(report: &Report) -> impl Iterator<Item = String> {
     })
 }
 
+/// A note about overloaded runs, whose times depend on the duration.
+fn overloaded(runs: &[Run]) -> Option<String> {
+    let is_overloaded =
+        |run: &&Run| run.verdict.stability.is_some_and(|stability| stability.state == StabilityState::Overloaded);
+    let names: Vec<&str> = runs.iter().filter(is_overloaded).map(|run| run.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!("The system was overloaded in {}: its times depend on the duration of the run.", names.join(", "))
+    })
+}
+
+/// The differences of each run from the first.
+fn differences(report: &Report) -> Option<Table> {
+    let first = report.differences.first()?;
+    let row = |difference: &Difference| {
+        vec![
+            Cell::from(&difference.run),
+            Cell::from(&*difference.measure),
+            difference.difference_ms.into(),
+            Cell::Interval(difference.low_ms, difference.high_ms),
+            Cell::from(difference.significance()),
+        ]
+    };
+    Some(Table {
+        caption: format!("Differences from {} (ms)", first.baseline),
+        headings: vec!["run", "figure", "difference", "95 %", "significance"],
+        rows: report.differences.iter().map(row).collect(),
+    })
+}
+
 /// The mean response time by formula; `None` without one.
 fn formula(run: &Run) -> Option<f64> {
     run.predictions.iter().find(|prediction| prediction.method == PredictionMethod::Formula)?.mean_ms
-}
-
-/// The result of all thresholds of a run together.
-fn thresholds(run: &Run) -> Option<CheckResult> {
-    let any = |result| run.thresholds.iter().any(|threshold| threshold.result == result).then_some(result);
-    [CheckResult::Failed, CheckResult::NotChecked, CheckResult::Passed].into_iter().find_map(any)
 }
 
 fn ends(ends: Option<ConfidenceInterval>) -> Cell {
@@ -90,7 +230,7 @@ fn ends(ends: Option<ConfidenceInterval>) -> Cell {
 
 /// The setups of the runs, if known.
 fn tests(runs: &[Run]) -> Option<Table> {
-    let row = |run: &Run| {
+    let row = |(_, run): (usize, &Run)| {
         let tested = &run.test_setup;
         tested.target.as_ref().or(tested.started_at.as_ref())?;
         let text = |text: &Option<String>| text.as_ref().map_or(Cell::Empty, Cell::from);
@@ -103,48 +243,14 @@ fn tests(runs: &[Run]) -> Option<Table> {
             text(&tested.version),
         ])
     };
-    let rows: Vec<_> = runs.iter().filter_map(row).collect();
-    let heads = vec!["run", "target", "started", "duration s", "seed", "version"];
-    (!rows.is_empty()).then(|| Table { caption: "Test setups".into(), headings: heads, rows })
+    let rows: Vec<_> = sorted(runs).into_iter().filter_map(row).collect();
+    let headings = vec!["run", "target", "started", "duration s", "seed", "version"];
+    (!rows.is_empty()).then(|| Table { caption: "Test setups".into(), headings, rows })
 }
 
-/// A note about overloaded runs, whose times depend on the duration.
-fn overloaded(runs: &[Run]) -> Option<String> {
-    let is_overloaded =
-        |run: &&Run| run.verdict.stability.is_some_and(|stability| stability.state == StabilityState::Overloaded);
-    let names: Vec<&str> = runs.iter().filter(is_overloaded).map(|run| run.name.as_str()).collect();
-    (!names.is_empty()).then(|| {
-        format!("The system was overloaded in {}: its times depend on the duration of the run.", names.join(", "))
-    })
-}
-
-/// Response times, percentiles first: a narrow screen shows only the first columns.
-fn responses(runs: &[Run]) -> Table {
-    let row = |run: &Run| {
-        let spread = response(run);
-        vec![
-            Cell::from(&run.name),
-            spread.map(|s| s.p50_ms).into(),
-            spread.map(|s| s.p95_ms).into(),
-            spread.map(|s| s.p99_ms).into(),
-            run.verdict.responses.last().and_then(|total| total.error_percent).into(),
-            ends(spread.and_then(|s| s.p95_interval_ms)),
-            spread.map(|s| s.mean_ms).into(),
-            ends(spread.and_then(|s| s.mean_interval_ms)),
-            formula(run).into(),
-            run.verdict.queue.rort.into(),
-        ]
-    };
-    Table {
-        caption: "Response times of the runs with intervals (ms)".into(),
-        headings: vec!["run", "p50", "p95", "p99", "% failed", "95 % of p95", "mean", "95 %", "formula", "RoRT"],
-        rows: runs.iter().map(row).collect(),
-    }
-}
-
-/// Load and validity of the runs.
-fn loads(runs: &[Run]) -> Table {
-    let row = |run: &Run| {
+/// Expected and measured arrivals of the runs.
+fn loads(report: &Report) -> Table {
+    let row = |(_, run): (usize, &Run)| {
         let v = &run.verdict;
         let total = v.gaps.last();
         let cov = total.and_then(|total| Some(Cell::Interval(total.cov_low?, total.cov_high?)));
@@ -152,214 +258,22 @@ fn loads(runs: &[Run]) -> Table {
             Cell::from(&run.name),
             v.validity.into(),
             v.stability.map(|stability| stability.state).into(),
-            thresholds(run).into(),
             v.queue.rate_per_s.into(),
             v.expected.arrivals.as_str().into(),
             total.map(|total| total.cov).into(),
             cov.unwrap_or(Cell::Empty),
+            v.queue.rort.into(),
         ]
     };
     Table {
         caption: "Load of the runs".into(),
-        headings: vec!["run", "validity", "stability", "thresholds", "sent/s", "expected", "CoV", "95 %"],
-        rows: runs.iter().map(row).collect(),
+        headings: vec!["run", "validity", "stability", "sent/s", "expected", "CoV", "95 %", "RoRT"],
+        rows: sorted(&report.runs).into_iter().map(row).collect(),
     }
+    .without_empty_columns()
 }
 
-fn percentiles(runs: &[Run]) -> Chart {
-    let curve = |(i, run): (usize, &Run)| {
-        Some(Series::new(run.name.clone(), Style::Nth(i), Shape::Line(response(run)?.percentile_curve.clone())))
-    };
-    Chart {
-        id: "percentiles-of-all".into(),
-        title: "Response time percentiles of all runs".into(),
-        caption: "The lower curve is the faster run at that percentile. Where curves cross, one run is faster for most requests and slower in the tail."
-            .into(),
-        x: Axis::nines("share of requests"),
-        y: Axis::log("response time (ms)"),
-        series: runs.iter().take(CURVES).enumerate().filter_map(curve).collect(),
-    }
-}
-
-/// The horizontal axis: number of users if known for all runs, else the sent rate; logarithmic for wide ranges.
-struct LoadAxis {
-    axis: Axis,
-    /// Whether the axis is the number of users.
-    users: bool,
-    of: fn(&Run) -> Option<f64>,
-}
-
-impl LoadAxis {
-    fn of(runs: &[Run]) -> Self {
-        let users: fn(&Run) -> Option<f64> = |run| {
-            let closed = run.verdict.expected.system == Some(System::Closed);
-            run.verdict.queue.users_observed.filter(|_| closed).map(|n| n as f64)
-        };
-        let load = if runs.iter().all(|run| users(run).is_some()) {
-            Self { axis: Axis::linear("users N"), users: true, of: users }
-        } else {
-            Self { axis: Axis::linear("sent requests/s"), users: false, of: |run| run.verdict.queue.rate_per_s }
-        };
-        let [least, most] = load.ends(runs);
-        Self { axis: load.axis.auto_scale((least, most)), ..load }
-    }
-
-    /// The smallest and the largest load of all runs.
-    fn ends(&self, runs: &[Run]) -> [f64; 2] {
-        let loads = || runs.iter().filter_map(self.of);
-        [loads().fold(f64::INFINITY, f64::min), loads().fold(0.0, f64::max)]
-    }
-
-    /// The start of lines that extend over all loads.
-    fn first(&self, runs: &[Run]) -> f64 {
-        if self.axis.scale == Scale::Log { self.ends(runs)[0] } else { 0.0 }
-    }
-
-    /// A figure of every run by its load, in order of load.
-    fn points<const N: usize>(&self, runs: &[Run], figure: impl Fn(&Run) -> Option<[f64; N]>) -> Vec<(f64, [f64; N])> {
-        let mut points: Vec<_> = runs.iter().filter_map(|run| Some(((self.of)(run)?, figure(run)?))).collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        points
-    }
-
-    fn line(&self, runs: &[Run], figure: impl Fn(&Run) -> Option<f64>) -> Shape {
-        let points = self.points(runs, |run| Some([figure(run)?])).into_iter().map(|(x, [y])| [x, y]).collect();
-        // Runs with different load models are not joined by a line.
-        if runs.windows(2).all(|pair| kind(&pair[0]) == kind(&pair[1])) {
-            Shape::Line(points)
-        } else {
-            Shape::Points(points)
-        }
-    }
-
-    /// Figures with intervals, and a separate series for runs too short for an interval.
-    fn with_and_without_interval(
-        &self,
-        name: &str,
-        ink: Style,
-        runs: &[Run],
-        figure: impl Fn(&Run) -> Option<(f64, Option<ConfidenceInterval>)>,
-    ) -> Vec<Series> {
-        let sure = self.intervals(runs, |run| figure(run).and_then(|(y, ends)| Some([y, ends?.low, ends?.high])));
-        let unsure = self.points(runs, |run| figure(run).filter(|(_, ends)| ends.is_none()).map(|(y, _)| [y]));
-        let unsure = Shape::Points(unsure.into_iter().map(|(x, [y])| [x, y]).collect());
-        let all = [(format!("{name}, 95 %"), sure), (format!("{name}, run too short for an interval"), unsure)];
-        all.into_iter()
-            .filter(|(_, shape)| !shape.is_empty())
-            .map(|(name, shape)| Series::new(name, ink, shape))
-            .collect()
-    }
-
-    fn intervals(&self, runs: &[Run], figure: impl Fn(&Run) -> Option<[f64; 3]>) -> Shape {
-        let points = self.points(runs, figure);
-        Shape::Intervals(points.into_iter().map(|(x, [y, low, high])| [x, y, low, high]).collect())
-    }
-}
-
-/// Hockey stick curve: mean and p95 of the response time by load, with the asymptote.
-fn response_by_load(runs: &[Run]) -> Chart {
-    let load = LoadAxis::of(runs);
-    let mean = |run: &Run| response(run).map(|spread| (spread.mean_ms, spread.mean_interval_ms));
-    let p95 = |run: &Run| response(run).map(|spread| (spread.p95_ms, spread.p95_interval_ms));
-    let mut series = load.with_and_without_interval("mean", Style::Measured, runs, mean);
-    series.extend(load.with_and_without_interval("p95", Style::Second, runs, p95));
-    series.extend(asymptote(runs, &load).map(|shape| Series::new("asymptote", Style::Theory, shape)));
-    Chart {
-        id: "response-by-load".into(),
-        title: "Response time by load".into(),
-        caption: "Flat at low load, then rising like a hockey stick. The dotted line, for a modelled server, is the lower bound: the service time, and the queue beyond the capacity."
-            .into(),
-        x: load.axis,
-        y: Axis::linear("response time (ms)"),
-        series,
-    }
-}
-
-/// Lower bounds of the response time if all runs have the same modelled server: R >= S, and R >= N / capacity - Z for N users.
-fn asymptote(runs: &[Run], load: &LoadAxis) -> Option<Shape> {
-    let server = runs.first()?.server?;
-    if runs.iter().any(|run| run.server != Some(server)) {
-        return None;
-    }
-    if load.users {
-        return Some(Shape::Line(closed_bounds(runs, load, server)));
-    }
-    let top = runs.iter().filter_map(|run| Some(response(run)?.p95_ms)).fold(server.service_ms, f64::max);
-    Some(Shape::Line(vec![
-        [load.first(runs), server.service_ms],
-        [server.capacity_per_s, server.service_ms],
-        [server.capacity_per_s, top],
-    ]))
-}
-
-/// Maximum relative difference of mean think times that count as equal.
-const SAME_THINK_TIME: f64 = 0.05;
-
-/// R >= N / capacity - Z and R >= S: one line for equal think times, else a bound per run.
-fn closed_bounds(runs: &[Run], load: &LoadAxis, server: ServerLimits) -> Vec<[f64; 2]> {
-    let bound = |n: f64, think: f64| (n / server.capacity_per_s * 1e3 - think).max(server.service_ms);
-    // The workload's think time: that of a short run differs by chance, and that of slow responses by the end of the run.
-    let think = |run: &Run| run.test_setup.think_ms.or(run.verdict.queue.think_ms).unwrap_or(0.0);
-    let bounds = load.points(runs, |run| Some([think(run)]));
-    let thinks = || bounds.iter().map(|(_, [think])| *think);
-    let (least, most) = (thinks().fold(f64::INFINITY, f64::min), thinks().fold(0.0, f64::max));
-    if most > least * (1.0 + SAME_THINK_TIME) {
-        return bounds.into_iter().map(|(n, [think])| [n, bound(n, think)]).collect();
-    }
-    let last = bounds.last().map_or(0.0, |(n, _)| *n);
-    let knee = (server.service_ms + least) * server.capacity_per_s / 1e3;
-    let mut points =
-        vec![[load.first(runs), server.service_ms], [knee.min(last), server.service_ms], [last, bound(last, least)]];
-    points.dedup();
-    points
-}
-
-fn throughput(runs: &[Run]) -> Chart {
-    let load = LoadAxis::of(runs);
-    let answers = load.line(runs, |run| run.verdict.responses.last()?.rate_per_s);
-    Chart {
-        id: "throughput-of-all".into(),
-        title: "Completed rate by load".into(),
-        caption: "The completed rate rises with the load until the server is saturated. A falling curve shows a server that becomes less efficient under load."
-            .into(),
-        x: load.axis,
-        y: Axis::linear("completed requests/s"),
-        series: vec![Series::new("completed", Style::Measured, answers)],
-    }
-}
-
-fn cov(runs: &[Run]) -> Chart {
-    let load = LoadAxis::of(runs);
-    let measured = load.intervals(runs, |run| {
-        let total = run.verdict.gaps.last()?;
-        Some([total.cov, total.cov_low?, total.cov_high?])
-    });
-    let ends = load.ends(runs);
-    let poisson = if ends[0].is_finite() { ends.map(|x| [x, 1.0]).to_vec() } else { Vec::new() };
-    Chart {
-        id: "cov-of-all".into(),
-        title: "CoV of the gaps by load".into(),
-        caption: "1 for Poisson arrivals at any load. Closed users deviate when they spend more of their time waiting: see the next chart."
-            .into(),
-        x: load.axis,
-        y: Axis::linear("CoV of the gaps"),
-        series: vec![
-            Series::new("measured, 95 %", Style::Measured, measured),
-            Series::new("Poisson", Style::Theory, Shape::Line(poisson)),
-        ],
-    }
-}
-
-fn rort(runs: &[Run]) -> Chart {
-    let load = LoadAxis::of(runs);
-    let ratio = load.line(runs, |run| run.verdict.queue.rort);
-    Chart {
-        id: "rort-of-all".into(),
-        title: "RoRT by load".into(),
-        caption: "Share of time that users wait for responses, R / (R + Z). Near zero, users are independent; near one, the server determines the rate."
-            .into(),
-        x: load.axis,
-        y: Axis::linear("R / (R + Z)"),
-        series: vec![Series::new("RoRT", Style::Measured, ratio)],
-    }
+/// Whether the results of a run must not be used.
+fn is_invalid(run: &Run) -> bool {
+    run.verdict.validity == Validity::Invalid
 }

@@ -42,6 +42,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
         title: "Failed requests in full".into(),
         intro: "The first failures of each kind, as recorded in failed.jsonl of the run directory. Credentials and values from files and the environment are blanked.",
         book_page: Some("guides/scripts.md"),
+        folded: true,
         blocks: vec![Block::Table(table())],
     })
 }

@@ -18,6 +18,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
         title: "Failures".into(),
         intro: "Failed requests of the whole run, by request and reason.",
         book_page: None,
+        folded: false,
         blocks: [table].into_iter().chain(over_time.map(Block::Chart)).collect(),
     })
 }

@@ -23,6 +23,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
         title: "Policies side by side".into(),
         intro: "The policies alternated within this run, so all had the same arrivals and the same machine. Intervals are computed from blocks, which are assumed to be independent. The ratio compares neighbouring blocks and is more precise than either mean.",
         book_page: Some("guides/policies.md"),
+        folded: false,
         blocks,
     })
 }

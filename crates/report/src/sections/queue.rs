@@ -41,6 +41,7 @@ pub(super) fn section(run: &Run) -> Section {
         title: "Queueing".into(),
         intro: "Little's law: the number of requests in flight Q is rate times response time, the number of users N is rate times R + Z. The same rate corresponds to many more web users, who think for tens of seconds.",
         book_page: Some("concepts/models.md"),
+        folded: true,
         blocks,
     }
 }

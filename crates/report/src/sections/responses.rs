@@ -6,26 +6,8 @@ use super::{LABELS, and_more};
 use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::chart_data::{ConcurrencyAtArrival, OverTime, Percentiles};
 use crate::check_counts::CheckCounts;
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Cell, Table};
 use crate::report::Run;
-
-pub(super) fn section(run: &Run) -> Section {
-    let chart_data = run.chart_data.as_ref();
-    let charts = [
-        chart_data.and_then(|chart_data| percentiles_over_time(&chart_data.over_time)),
-        chart_data.and_then(|chart_data| by_concurrency(chart_data.concurrency_at_arrival.as_ref()?)),
-    ];
-    let pages = chart_data.and_then(|chart_data| chart_data.pages.as_ref()).map(pages);
-    let tables = [by_request(run), statuses(run), checks(run), pages].into_iter().flatten().map(Block::Table);
-    Section {
-        id: "responses".into(),
-        level: 2,
-        title: "Response times".into(),
-        intro: "Response times of successful requests, from the scheduled time. Failed requests are counted separately.",
-        book_page: Some("concepts/times.md"),
-        blocks: charts.into_iter().flatten().map(Block::Chart).chain(tables).collect(),
-    }
-}
 
 /// A row per request and the total. Of many requests, those with most failures and most requests.
 pub(crate) fn by_request(run: &Run) -> Option<Table> {
@@ -116,7 +98,7 @@ pub(super) fn percentiles_over_time(over_time: &OverTime) -> Option<Chart> {
     };
     Chart {
         id: "percentiles-over-time".into(),
-        title: "Response time percentiles over time".into(),
+        title: "Response times over time".into(),
         caption: "p50, p95 and p99 of successful requests. Level lines show a steady state; rising lines show that a longer test would measure longer times."
             .into(),
         x: Axis::linear("time (s)"),
@@ -126,7 +108,7 @@ pub(super) fn percentiles_over_time(over_time: &OverTime) -> Option<Chart> {
     .non_empty()
 }
 
-fn by_concurrency(concurrency: &ConcurrencyAtArrival) -> Option<Chart> {
+pub(super) fn by_concurrency(concurrency: &ConcurrencyAtArrival) -> Option<Chart> {
     let middle = |i: usize| f64::midpoint(concurrency.ranges[i][0] as f64, concurrency.ranges[i][1] as f64);
     // A single bin is not a curve.
     (concurrency.ranges.len() > 1).then_some(())?;
@@ -143,7 +125,7 @@ fn by_concurrency(concurrency: &ConcurrencyAtArrival) -> Option<Chart> {
 }
 
 /// Pages and their objects.
-fn pages(p: &Pages) -> Table {
+pub(super) fn pages(p: &Pages) -> Table {
     let row = |name: &str, n: u64, failed: u64, per_s: f64, times: [Option<f64>; 4]| {
         let counts = vec![name.into(), n.into(), failed.into(), per_s.into()];
         counts.into_iter().chain(times.map(Cell::from)).collect()

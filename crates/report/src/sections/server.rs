@@ -39,6 +39,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
         title: "Server".into(),
         intro: "Resource usage of the observed machines, from their own counters. A utilisation near 1 means saturation. If response times grow without one, requests wait for something that is not measured here: a lock, a connection pool, a machine that is not observed.",
         book_page: Some("guides/server.md"),
+        folded: true,
         blocks,
     })
 }

@@ -18,6 +18,7 @@ pub(crate) fn section(site: &Site, number: usize) -> Section {
         title: format!("The site from {} to {}", site.figures.first_time, site.figures.last_time),
         intro: "A session is the requests of one client without a gap longer than the timeout. Web sites are partly-open: users arrive, send some requests and leave. A simpler model is recommended only if its response times were found to be the same.",
         book_page: Some("reference/logs.md"),
+        folded: false,
         blocks,
     }
 }

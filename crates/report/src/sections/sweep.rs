@@ -22,8 +22,8 @@ pub(crate) fn section(sweep: &Sweep, number: usize) -> Section {
     if let Some(objective) = &sweep.objective {
         blocks.push(Block::Table(limits(sweep, objective)));
     }
-    blocks.extend(charts(sweep).into_iter().filter_map(Chart::non_empty).map(Block::Chart));
     blocks.push(Block::Table(cells(sweep)));
+    blocks.extend(charts(sweep).into_iter().filter_map(Chart::non_empty).map(Block::Chart));
     let how = if sweep.simulated { "simulated" } else { "run" };
     Section {
         id: format!("sweep-{number}"),
@@ -31,6 +31,7 @@ pub(crate) fn section(sweep: &Sweep, number: usize) -> Section {
         title: format!("Sweep of {} ({how})", sweep.workload),
         intro: "Every point is a separate run without its warm-up; a line joins points that differ only in the first field. Where a curve bends upwards, the server saturates. Open circles are invalid runs, which did not have the specified load, and overloaded ones, whose times grow with the duration.",
         book_page: Some("guides/report.md"),
+        folded: false,
         blocks,
     }
 }

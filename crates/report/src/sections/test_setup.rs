@@ -17,6 +17,7 @@ pub(super) fn section(run: &Run) -> Section {
         title: "Test setup".into(),
         intro: "",
         book_page: None,
+        folded: true,
         blocks: vec![Block::Table(table(run)), Block::Paragraph(source(run))],
     }
 }

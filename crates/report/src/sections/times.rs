@@ -1,8 +1,8 @@
-//! Response, service and first-byte times in detail, and throughput.
+//! Response, service and first-byte times in detail.
 
 use offered_verify::{TimeStats, Verdict};
 
-use super::{most_frequent, times};
+use super::{most_frequent, responses, times};
 use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::chart_data::{ChartData, OverTime, TimeDistribution};
 use crate::document::{Block, Cell, Section, Table};
@@ -13,6 +13,7 @@ pub(super) fn section(run: &Run) -> Section {
     let mut blocks = Vec::new();
     if let Some(chart_data) = &run.chart_data {
         blocks.extend(charts(run, chart_data).into_iter().flatten().map(Block::Chart));
+        blocks.extend(responses::statuses(run).map(Block::Table));
     }
     blocks.extend(by_label(v).map(Block::Chart));
     blocks.extend(times("Response times (ms), from the scheduled time", &v.responses).map(Block::Table));
@@ -24,9 +25,10 @@ pub(super) fn section(run: &Run) -> Section {
     Section {
         id: "times".into(),
         level: 2,
-        title: "Times and throughput".into(),
+        title: "Response times in detail".into(),
         intro: "The response time starts at the scheduled time, the service time when the request was sent: what a user experiences, and what server and network took. Both are called latency elsewhere, but they differ.",
         book_page: Some("concepts/times.md"),
+        folded: true,
         blocks,
     }
 }
@@ -39,7 +41,7 @@ fn charts(run: &Run, chart_data: &ChartData) -> [Option<Chart>; 6] {
         spread.map(density),
         spread.map(distribution),
         heat(over_time),
-        throughput(over_time).non_empty(),
+        chart_data.concurrency_at_arrival.as_ref().and_then(responses::by_concurrency),
         bytes(over_time),
     ]
 }
@@ -113,7 +115,7 @@ fn distribution(spread: &TimeDistribution) -> Chart {
 fn heat(over_time: &OverTime) -> Option<Chart> {
     Some(Chart {
         id: "responses-over-time".into(),
-        title: "Response times over time".into(),
+        title: "Density of the response times over time".into(),
         caption: "Each column is a time interval, each cell the share of its requests with this response time. A steady run looks the same from left to right; a rising band shows a growing queue."
             .into(),
         x: Axis::linear("time (s)"),
@@ -124,22 +126,6 @@ fn heat(over_time: &OverTime) -> Option<Chart> {
             Shape::Heat(over_time.heat(over_time.responses.as_ref()?, 1.0, "% of requests")),
         )],
     })
-}
-
-fn throughput(over_time: &OverTime) -> Chart {
-    Chart {
-        id: "throughput".into(),
-        title: "Throughput".into(),
-        caption:
-            "Sent and completed requests. A completed rate below the sent rate shows that the server is saturated."
-                .into(),
-        x: Axis::linear("time (s)"),
-        y: Axis::linear(&over_time.per()),
-        series: vec![
-            Series::new("sent", Style::Scheduled, Shape::Steps(over_time.steps(&over_time.sent))),
-            Series::new("completed", Style::Measured, Shape::Steps(over_time.steps(&over_time.completed))),
-        ],
-    }
 }
 
 fn bytes(over_time: &OverTime) -> Option<Chart> {

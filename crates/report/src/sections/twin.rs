@@ -19,6 +19,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
         title: "Comparison with the server model".into(),
         intro: "The same requests, simulated on the [server] of the workload. Run and simulation use the same random numbers, so their noise cancels and their ratio is more precise than either mean. A ratio of 1 means that the server behaves like its model.",
         book_page: Some("concepts/twin.md"),
+        folded: true,
         blocks,
     })
 }

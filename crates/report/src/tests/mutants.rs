@@ -85,7 +85,7 @@ fn reported(text: &str) -> bool {
         for (name, chart) in document.charts() {
             svg::svg(chart).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
-        html::html(&document, "").unwrap();
+        html::html(&document).unwrap();
         junit::junit(&report).unwrap();
         markdown::markdown(&report);
     }
