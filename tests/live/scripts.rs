@@ -11,7 +11,7 @@ use offered_store::{ReadOptions, read};
 use serde_json::Value;
 
 use self::shop::{Broken, Shop};
-use crate::process::{Ended, Process, offered};
+use crate::process::{Ended, Process, ended, offered};
 
 tests![
     a_visit_succeeds_while_the_application_keeps_its_contract,
@@ -129,7 +129,9 @@ request = "order"
 
 fn a_visit_succeeds_while_the_application_keeps_its_contract() {
     let shop = Shop::open(Broken::Nothing);
-    let left = run(&shop, VISIT, &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let left = run_into(&shop, VISIT, &[], &out);
     assert!(matches!(left.ended.code, Some(0 | 3)), "{:?}", left.ended);
     let well = left.count(Outcome::Ok);
     assert_eq!(well, left.events.len(), "{}: {:?}", left.json["outcomes"], left.errors(Outcome::CheckFailed));
@@ -138,6 +140,15 @@ fn a_visit_succeeds_while_the_application_keeps_its_contract() {
     let of = |label: u16| left.events.iter().filter(|event| event.label == label).count();
     let (logins, pages, orders) = (of(1), of(2), of(3));
     assert_eq!(shop.served(), left.events.len() + logins + left.objects.len());
+    // The summary adds up to the requests that the server has counted, and so do the text and the verdict on the recording.
+    let wire = &left.json["on_the_wire"];
+    let counted = [left.events.len(), logins, left.objects.len(), shop.served()];
+    let keys = ["requests", "redirects", "objects", "total"];
+    assert_eq!(keys.map(|key| wire[key].as_u64().unwrap()), counted.map(|n| n as u64), "{wire}");
+    let text = ended(&["verify", out.to_str().unwrap()]).stdout;
+    let line = format!("{} redirects, {} objects: {} on the wire", logins, left.objects.len(), shop.served());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace(',', "");
+    assert!(text.contains(&line.replace(',', "")), "{line}: {text}");
     assert_eq!(left.objects.len(), 4 * pages);
     assert_eq!(shop.orders(), orders);
     assert_eq!(left.json["pages"]["pages"], pages);

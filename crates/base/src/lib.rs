@@ -5,12 +5,14 @@
 mod error;
 mod log;
 mod named;
+mod number;
 pub mod random;
 mod share;
 mod text;
 pub mod time;
 
 pub use error::{InvalidValue, nearest};
+pub use number::{count, short, significant};
 pub use random::{Purpose, Seed, Stream};
 pub use share::Share;
 pub use text::{is_unreadable, visible, visible_lines};

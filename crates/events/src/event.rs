@@ -54,6 +54,10 @@ pub struct Event {
     pub connection: u32,
     /// Whether the connection had been used before.
     pub reused: bool,
+    /// Number of redirects that were followed; each is one more request on the wire.
+    pub redirects: u16,
+    /// Number of times that the request was sent again because the server had not processed it (RFC 9113, section 8.7).
+    pub resends: u16,
     /// Why the request failed or was not sent; `None` if it succeeded.
     pub error: Option<Reason>,
 }
@@ -104,6 +108,8 @@ impl Event {
             worker: 0,
             connection: 0,
             reused: false,
+            redirects: 0,
+            resends: 0,
             error: None,
         }
     }

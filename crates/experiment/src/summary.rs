@@ -16,8 +16,8 @@ use offered_run::RunStats;
 use offered_stats::Summary as Numbers;
 use offered_stats::values::Values;
 use offered_verify::{
-    Check, GeneratorError, Measurements, Pages, Pattern, RequestStats, Sessions, Stability, ThresholdResult, Validity,
-    Verdict, Warning,
+    Check, GeneratorError, Measurements, OnTheWire, Pages, Pattern, RequestStats, Sessions, Stability, ThresholdResult,
+    Validity, Verdict, Warning,
 };
 use offered_workload::Workload;
 use serde::{Deserialize, Serialize};
@@ -83,6 +83,9 @@ pub struct Summary {
     /// Number of database rows returned or changed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rows: u64,
+    /// Requests on the wire, with redirects, resends and objects: what the log of the server contains.
+    #[serde(default)]
+    pub on_the_wire: OnTheWire,
     /// Load times of pages with embedded objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<Pages>,
@@ -123,6 +126,7 @@ struct Totals {
     bytes_out: u64,
     rows: u64,
     failing: FailureCounter,
+    on_the_wire: OnTheWire,
 }
 
 impl Totals {
@@ -131,6 +135,7 @@ impl Totals {
         let mut totals = Self::default();
         recording.events.each_of_all(|event| {
             totals.failing.add(event);
+            totals.on_the_wire.add(event);
             (totals.bytes_in, totals.bytes_out) =
                 (totals.bytes_in + event.bytes_in, totals.bytes_out + event.bytes_out);
             if event.object > 0 {
@@ -271,6 +276,7 @@ impl Summary {
             bytes_in: totals.bytes_in,
             bytes_out: totals.bytes_out,
             rows: totals.rows,
+            on_the_wire: totals.on_the_wire,
             pages: Pages::of(recording, workload.counted(), &workload.pages())?,
             duration_s: done.threads.iter().map(|worker| worker.elapsed).max().unwrap_or_default().as_secs_f64(),
             busy_shares: done.threads.iter().map(offered_run::ThreadStats::busy_share).collect(),

@@ -189,7 +189,8 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         table.number(Some(event.worker))?.number(Some(event.connection))?.number(Some(event.reused))?;
         table.text(&event.why())?.number(length(event.handshake))?;
         table.number(Some(event.object))?.number(Some(recording.resolution.0))?;
-        table.number(start(recording, origin))?.number(length(event.waited))?.number(Some(event.rows))?.end()
+        table.number(start(recording, origin))?.number(length(event.waited))?.number(Some(event.rows))?;
+        table.number(Some(event.redirects))?.number(Some(event.resends))?.end()
     })?;
     table.flush()
 }

@@ -66,7 +66,7 @@ enum Field {
 }
 
 /// The columns in order. New columns are appended; parts without them are valid.
-static COLUMNS: [ColumnSpec; 19] = [
+static COLUMNS: [ColumnSpec; 21] = [
     required("intended_ns", Field::Long(|e| e.intended.0, |e, ns| e.intended = Instant(ns))),
     optional("sent_ns", Field::Instant(|e| e.sent, |e, at| e.sent = at)),
     optional("first_byte_ns", Field::Instant(|e| e.first_byte, |e, at| e.first_byte = at)),
@@ -86,6 +86,8 @@ static COLUMNS: [ColumnSpec; 19] = [
     required("object", Field::Int(|e| e.object.into(), |e, object| e.object = object as u16)),
     optional("waited_ns", Field::Duration(|e| e.waited, |e, took| e.waited = took)),
     required("rows", Field::Long(|e| e.rows, |e, rows| e.rows = rows)),
+    required("redirects", Field::Int(|e| e.redirects.into(), |e, n| e.redirects = n as u16)),
+    required("resends", Field::Int(|e| e.resends.into(), |e, n| e.resends = n as u16)),
 ];
 
 /// This many columns, the first ones, are in every part.

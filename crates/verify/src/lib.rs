@@ -77,6 +77,7 @@ mod twin;
 mod verdict;
 mod warnings;
 mod windows;
+mod wire;
 mod workers;
 
 pub use criteria::{Criteria, Failures, RandomRate};
@@ -99,6 +100,7 @@ pub use verdict::{
     Sessions, SizeStats, Source, Stability, StabilityState, Stalls, ThreadStats, TimeStats, Validity, Verdict,
     Verdicts, Warning, WarningKind, Window,
 };
+pub use wire::OnTheWire;
 
 use std::io;
 

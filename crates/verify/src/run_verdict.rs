@@ -28,6 +28,7 @@ use crate::verdict::{
     CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Pattern, Queue, RequestStats, Sessions, Source,
     Stability, Stalls, TimeStats, Validity, Verdict, Warning, WarningKind, Window,
 };
+use crate::wire::OnTheWire;
 use crate::workers::Workers;
 use crate::{by_threads, clocks, judge, lateness, poisson, policies, warnings, windows};
 
@@ -270,6 +271,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         gaps: tables.gaps,
         requests: measured.requests,
         statuses: measured.statuses,
+        on_the_wire: OnTheWire::of(scope.recording)?,
         stability: measured.stability,
         responses: tables.responses,
         failures: tables.failures,

@@ -18,6 +18,7 @@ use crate::incomplete::Incomplete;
 use crate::policies::Policy;
 use crate::thresholds::ThresholdResult;
 use crate::twin::Twin;
+use crate::wire::OnTheWire;
 pub use enums::{Check, CheckResult, NotCheckedReason, Pattern, StabilityState, Validity};
 pub use warning_kind::WarningKind;
 
@@ -45,6 +46,10 @@ pub struct Verdict {
     pub requests: Vec<RequestStats>,
     /// Number of responses by HTTP status.
     pub statuses: BTreeMap<u16, u64>,
+    /// Requests on the wire over the whole run, with redirects, resends and objects: what the log of the server contains. `None` for the file
+    /// of another tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_the_wire: Option<OnTheWire>,
     /// Whether completions follow arrivals. `None` if no request was sent or if completion times are unknown.
     pub stability: Option<Stability>,
     /// Response times (done - scheduled) of successful requests, one row per label, then `Total`.

@@ -456,14 +456,16 @@ fn merge_redirects(earlier: &Event, event: Event, redirects: u32, now: Instant) 
         return event;
     }
     // The request was sent, whatever happened to its last redirect.
-    let (outcome, done) = match event.outcome {
-        Outcome::Unsent | Outcome::NoValue => (Outcome::Reset, Some(now)),
-        outcome => (outcome, event.done),
+    let (outcome, done, followed) = match event.outcome {
+        Outcome::Unsent | Outcome::NoValue => (Outcome::Reset, Some(now), redirects - 1),
+        outcome => (outcome, event.done, redirects),
     };
     Event {
         sent: earlier.sent,
         handshake: earlier.handshake.or(event.handshake),
         reused: earlier.reused,
+        redirects: u16::try_from(followed).unwrap_or(u16::MAX),
+        resends: earlier.resends + event.resends,
         bytes_out: earlier.bytes_out + event.bytes_out,
         bytes_in: earlier.bytes_in + event.bytes_in,
         outcome,

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use offered_events::{Event, Outcome};
 
@@ -135,13 +136,6 @@ fn refuse_first(mut peer: Peer) -> io::Result<()> {
     peer.well()
 }
 
-fn refuse_all(mut peer: Peer) -> io::Result<()> {
-    loop {
-        let stream = peer.request()?;
-        peer.reset(stream, REFUSED_STREAM)?;
-    }
-}
-
 #[test]
 fn unprocessed_requests_are_sent_again_with_their_scheduled_time() {
     for (mode, act) in [("GOAWAY", go_away as Act), ("REFUSED_STREAM", refuse_first)] {
@@ -158,9 +152,21 @@ fn unprocessed_requests_are_sent_again_with_their_scheduled_time() {
 }
 
 #[test]
-fn resending_is_limited() {
-    let events = get_events(server(..usize::MAX, refuse_all), "response_timeout = \"20s\"");
+fn resending_is_limited_and_counted() {
+    /// The HEADERS frames that the server has received.
+    static RECEIVED: AtomicUsize = AtomicUsize::new(0);
+    let address = server(..usize::MAX, |mut peer| {
+        loop {
+            let stream = peer.request()?;
+            RECEIVED.fetch_add(1, Relaxed);
+            peer.reset(stream, REFUSED_STREAM)?;
+        }
+    });
+    let events = get_events(address, "response_timeout = \"20s\"");
     assert_first_events(&events, 30, Outcome::Unprocessed, "always");
+    let sent: usize = events.iter().map(|event| 1 + usize::from(event.resends)).sum();
+    assert_eq!(sent, RECEIVED.load(Relaxed), "requests and resends are all that the server has received");
+    assert!(events.iter().any(|event| event.resends == 3), "three resends at most: {:?}", events[0]);
     assert!(events.iter().all(|event| event.why().contains("REFUSED_STREAM")), "{:?}", events[0]);
 }
 

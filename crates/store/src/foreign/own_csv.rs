@@ -21,7 +21,7 @@ pub(super) static READER: Reader = Reader {
 };
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 21] = [
+pub const COLUMNS: [&str; 23] = [
     "intended_ns",
     "sent_ns",
     "first_byte_ns",
@@ -43,6 +43,8 @@ pub const COLUMNS: [&str; 21] = [
     "start_ns",
     "waited_ns",
     "rows",
+    "redirects",
+    "resends",
 ];
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
@@ -125,6 +127,8 @@ impl Fields<'_, '_> {
             worker: self.small(11)?,
             connection: self.small(12)?,
             reused: self.text(13) == b"true",
+            redirects: self.small(21)?,
+            resends: self.small(22)?,
             error: (!error.is_empty()).then(|| Reason::read(&crate::labels::text(unguarded(&error)))),
             ..Event::at(intended.or(sent).ok_or("it has neither intended_ns nor sent_ns")?)
         })

@@ -158,7 +158,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     let times = (any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>());
     let whole = (any::<u64>(), any::<u32>(), 0..3u16, 0..Outcome::ALL.len(), any::<u16>(), any::<u64>(), any::<u64>());
     let rest = (any::<u16>(), any::<u32>(), any::<bool>(), any::<Option<String>>(), any::<Option<u64>>(), any::<u16>());
-    let late = (any::<Option<u64>>(), any::<u64>());
+    let late = (any::<Option<u64>>(), any::<u64>(), any::<u16>(), any::<u16>());
     (times, whole, rest, late).prop_map(|(t, w, r, l)| Event {
         intended: Instant(t.0),
         sent: t.1.map(Instant),
@@ -178,6 +178,8 @@ fn any_event() -> impl Strategy<Value = Event> {
         worker: r.0,
         connection: r.1,
         reused: r.2,
+        redirects: l.2,
+        resends: l.3,
         error: r.3.map(Into::into),
     })
 }

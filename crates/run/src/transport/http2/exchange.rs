@@ -29,9 +29,8 @@ pub(crate) struct Exchange {
     pub(super) serial: u64,
     /// What is sent as soon as the connection is open.
     pub(super) request: Option<HeadAndBody>,
-    /// The request, in case it must be sent again, and how often it has been.
+    /// The request, in case it must be sent again.
     pub(super) outgoing: Arc<OutgoingRequest>,
-    pub(super) resent: u8,
     /// The part of the body that flow control still holds back, and its stream.
     pub(super) sending: Option<(SendStream<Bytes>, Bytes)>,
     /// Whether the body is held back until the server asks for it.
@@ -129,7 +128,6 @@ impl Exchange {
             state: State::Waiting,
             response: Box::new(Response { body_limit, ..Response::default() }),
             outgoing,
-            resent: 0,
             sending: None,
             trailers: None,
         }

@@ -15,7 +15,7 @@ use crate::transport::protocol_client::Completion;
 use crate::transport::timers::CONTINUE_TIMEOUT;
 
 /// Maximum number of times that a request which the server did not process is sent again.
-const MAX_RESENDS: u8 = 3;
+const MAX_RESENDS: u16 = 3;
 /// The key of no connection.
 const NO_CONNECTION: usize = usize::MAX;
 
@@ -90,7 +90,7 @@ impl Http2 {
         exchange.connection = connection;
         exchange.request = Some(request);
         exchange.held = exchange.outgoing.expects_continue();
-        exchange.resent += 1;
+        exchange.event.resends += 1;
         (exchange.event.connection, exchange.event.reused) = (on.number, on.carried > 0);
         on.carried += 1;
         on.under_way += 1;
@@ -156,7 +156,8 @@ impl Http2 {
     /// Fails an exchange. One that the server did not process is sent again, if allowed.
     pub(super) fn fail_or_resend(&mut self, key: usize, failure: Failure, completions: &mut Vec<Completion>) {
         let resend = self.setup.resend && failure.0 == Outcome::Unprocessed;
-        let Some(exchange) = self.exchanges.get_mut(key).filter(|exchange| resend && exchange.resent < MAX_RESENDS)
+        let Some(exchange) =
+            self.exchanges.get_mut(key).filter(|exchange| resend && exchange.event.resends < MAX_RESENDS)
         else {
             return self.fail_exchange(key, failure, completions);
         };

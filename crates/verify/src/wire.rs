@@ -1,0 +1,115 @@
+//! Requests on the wire: what the log of the server contains.
+//!
+//! One request of the workload may be several there. Redirects are requests of their own, objects of a page too, and over HTTP/2 a request that
+//! the server did not process is sent again.
+
+use std::io;
+
+use offered_base::count;
+use offered_events::{Event, Outcome, Reason, Recording};
+use serde::{Deserialize, Serialize};
+
+/// Number of requests that the generator put on the wire, over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OnTheWire {
+    /// Requests of the workload, without those that were not sent or for which no connection could be opened.
+    pub requests: u64,
+    /// Redirects that were followed.
+    pub redirects: u64,
+    /// Requests that were sent again because the server had not processed them (HTTP/2 REFUSED_STREAM, GOAWAY).
+    pub resends: u64,
+    /// Objects of pages.
+    pub objects: u64,
+    /// The sum of all.
+    pub total: u64,
+}
+
+impl OnTheWire {
+    /// Counts a request or an object.
+    pub fn add(&mut self, event: &Event) {
+        if !reached_the_wire(event) {
+            return;
+        }
+        let (redirects, resends) = (u64::from(event.redirects), u64::from(event.resends));
+        self.requests += u64::from(event.object == 0);
+        self.objects += u64::from(event.object > 0);
+        self.redirects += redirects;
+        self.resends += resends;
+        self.total += 1 + redirects + resends;
+    }
+
+    /// The requests of a run of `offered`; `None` for the file of another tool, which does not contain them all.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub(crate) fn of(recording: &Recording) -> io::Result<Option<Self>> {
+        if !recording.on_run_clock {
+            return Ok(None);
+        }
+        let mut counts = Self::default();
+        recording.events.each_of_all(|event| counts.add(event))?;
+        Ok(Some(counts))
+    }
+
+    /// `209 requests, 84 redirects: 293 on the wire`; `None` if each request was one on the wire.
+    pub fn text(&self) -> Option<String> {
+        let Self { requests, redirects, resends, objects, total } = *self;
+        let extra = [(redirects, "redirect"), (resends, "resend"), (objects, "object")];
+        let extra = extra.into_iter().filter(|(n, _)| *n > 0).map(|(n, name)| counted(n, name));
+        let parts: Vec<String> = std::iter::once(counted(requests, "request")).chain(extra).collect();
+        (parts.len() > 1).then(|| format!("{}: {} on the wire", parts.join(", "), count(total)))
+    }
+}
+
+/// `1 redirect`, `84 redirects`.
+fn counted(n: u64, name: &str) -> String {
+    format!("{} {name}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// Whether a connection was open for the request, so that it was written.
+fn reached_the_wire(event: &Event) -> bool {
+    let has_connection =
+        !matches!(event.outcome, Outcome::Unsent | Outcome::NoValue | Outcome::Refused | Outcome::Dns | Outcome::Tls);
+    let waited_for_one = matches!(event.error, Some(Reason::ConnectTimeout(_) | Reason::PoolTimeout(_)));
+    event.sent.is_some() && has_connection && !waited_for_one
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_base::{Instant, Nanos};
+
+    fn event(outcome: Outcome) -> Event {
+        Event { sent: Some(Instant(1)), outcome, ..Event::at(Instant(1)) }
+    }
+
+    #[test]
+    fn everything_that_was_written_counts_once() {
+        let ok = event(Outcome::Ok);
+        let no_connection = Some(Reason::ConnectTimeout(Nanos::from_secs(1)));
+        let late = Some(Reason::ResponseTimeout(Nanos::from_secs(1)));
+        let events = [
+            ok.clone(),
+            Event { redirects: 2, ..ok.clone() },
+            Event { resends: 3, ..event(Outcome::Unprocessed) },
+            Event { object: 1, ..ok.clone() },
+            Event { object: 2, ..event(Outcome::HttpError) },
+            Event { error: late, ..event(Outcome::Timeout) },
+            // These never had a connection.
+            Event { error: no_connection, ..event(Outcome::Timeout) },
+            event(Outcome::Refused),
+            Event { sent: None, ..event(Outcome::Unsent) },
+            Event { object: 3, sent: None, ..event(Outcome::NoValue) },
+        ];
+        let mut counts = OnTheWire::default();
+        events.iter().for_each(|event| counts.add(event));
+        assert_eq!(counts, OnTheWire { requests: 4, redirects: 2, resends: 3, objects: 2, total: 11 });
+        assert_eq!(counts.text().as_deref(), Some("4 requests, 2 redirects, 3 resends, 2 objects: 11 on the wire"));
+        let mut plain = OnTheWire::default();
+        plain.add(&ok);
+        assert_eq!(plain.text(), None);
+        plain.add(&Event { redirects: 1, ..ok });
+        assert_eq!(plain.text().as_deref(), Some("2 requests, 1 redirect: 3 on the wire"));
+    }
+}
