@@ -133,6 +133,7 @@ fn failures_come_first() {
     let threshold = |result| ThresholdResult {
         threshold: "p99 < 250ms".parse().unwrap(),
         value: Some(0.3),
+        ok_value: None,
         result,
         possible_range: None,
         not_checked_reason: None,

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use offered_base::{short, significant};
 use offered_workload::Threshold;
-use offered_workload::threshold::{Quantity, Unit};
+use offered_workload::threshold::{Metric, Quantity, Statistic, Unit};
 use serde::de::Error;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -21,6 +22,9 @@ pub struct ThresholdResult {
     /// The measured value, in seconds, per second, or as a fraction; infinite if too many requests failed for a
     /// percentile; `None` if nothing was measured.
     pub value: Option<f64>,
+    /// The same percentile of successful requests only, in the unit of `value`; only if failed requests, whose times count as infinite,
+    /// change the value.
+    pub ok_value: Option<f64>,
     /// Whether the value satisfies the bound.
     pub result: CheckResult,
     /// The range of the value with a punctual generator, in the unit of `value`; only if the threshold is not checked
@@ -63,8 +67,13 @@ impl ThresholdResult {
     ) -> io::Result<Vec<Self>> {
         let usable = verdict.validity != Validity::Invalid;
         let error = verdict.generator_error.as_ref().filter(|_| usable);
+        let any_failed = verdict.requests.last().is_some_and(|total| total.failed > 0);
         let check = |threshold: &Threshold| {
-            let value = measurements.estimate(&threshold.metric)?.map(|estimate| estimate.value);
+            let estimate =
+                |metric: &Metric| Ok::<_, io::Error>(measurements.estimate(metric)?.map(|found| found.value));
+            let value = estimate(&threshold.metric)?;
+            let of_ok = of_ok_requests(&threshold.metric).filter(|_| any_failed);
+            let ok_value = of_ok.map(|metric| estimate(&metric)).transpose()?.flatten().filter(|ok| Some(*ok) != value);
             let between = error
                 .map(|error| threshold_sensitivity::affected_range(threshold, measurements, error))
                 .transpose()?
@@ -76,8 +85,8 @@ impl ThresholdResult {
                 }
                 _ => CheckResult::NotChecked,
             };
-            let checked =
-                Self { threshold: threshold.clone(), value, result, possible_range: between, not_checked_reason };
+            let (threshold, possible_range) = (threshold.clone(), between);
+            let checked = Self { threshold, value, ok_value, result, possible_range, not_checked_reason };
             Ok(if measurements.is_share() { checked.of_share() } else { checked })
         };
         thresholds.iter().map(check).collect()
@@ -86,7 +95,8 @@ impl ThresholdResult {
     /// Checks a threshold during a run; `None` if nothing has been measured yet.
     pub fn check_interim(threshold: &Threshold, value: Option<f64>) -> Self {
         let result = value.map_or(CheckResult::NotChecked, |value| Self::compare(threshold, value));
-        Self { threshold: threshold.clone(), value, result, possible_range: None, not_checked_reason: None }
+        let threshold = threshold.clone();
+        Self { threshold, value, ok_value: None, result, possible_range: None, not_checked_reason: None }
     }
 
     /// The result where only one worker's share of the run is known: a threshold on a rate or on the CoV of the gaps is not checked, because
@@ -114,10 +124,22 @@ impl ThresholdResult {
         self.value.map_or_else(|| "not measured".to_owned(), |value| self.format_value(value))
     }
 
-    /// The value, its possible range if there is one, and why it is not checked: `2.8 ms, with a punctual generator 1.9 ms to 2.8 ms`,
-    /// `98.2/s (needs the whole run)`.
-    pub fn value_and_range(&self) -> String {
+    /// The value, and that of successful requests if failures change it: `872 ms with failures as infinite, 795 ms of ok requests`.
+    pub fn value_and_ok(&self) -> String {
         let found = self.value_text();
+        match self.ok_value {
+            None => found,
+            Some(ok) if self.value.is_some_and(f64::is_infinite) => {
+                format!("{found}; {} of ok requests", self.format_value(ok))
+            }
+            Some(ok) => format!("{found} with failures as infinite, {} of ok requests", self.format_value(ok)),
+        }
+    }
+
+    /// The value and that of successful requests, its possible range if there is one, and why it is not checked: `2.80 ms, with a punctual
+    /// generator 1.90 ms to 2.80 ms`, `98.2/s (needs the whole run)`.
+    pub fn value_and_range(&self) -> String {
+        let found = self.value_and_ok();
         let found = match self.possible_range.map(|ends| ends.map(|end| self.format_value(end))) {
             None => found,
             Some([low, high]) => format!("{found}, with a punctual generator {low} to {high}"),
@@ -132,14 +154,35 @@ impl ThresholdResult {
         if value.is_infinite() {
             return "infinite: too many requests failed".to_owned();
         }
-        let digits = |x: f64| if x >= 100.0 { format!("{x:.1}") } else { format!("{x:.3}") };
-        match self.threshold.metric.quantity.unit() {
-            Unit::Seconds => format!("{} ms", digits(value * 1e3)),
-            Unit::Fraction => format!("{} %", digits(value * 1e2)),
-            Unit::PerSecond => format!("{}/s", digits(value)),
-            Unit::Number => digits(value),
-        }
+        let (scale, unit) = match self.threshold.metric.quantity.unit() {
+            Unit::Seconds => (1e3, " ms"),
+            Unit::Fraction => (1e2, " %"),
+            Unit::PerSecond => (1.0, "/s"),
+            Unit::Number => (1.0, ""),
+        };
+        // As many digits as the value needs to be on its side of the limit: 299.96 ms is below 300 ms.
+        let bound = &self.threshold.bound;
+        let is_on_its_side = |text: &str| {
+            let shown: Result<f64, _> = text.replace(',', "").parse();
+            shown.is_ok_and(|shown| bound.holds(shown / scale) == bound.holds(value))
+        };
+        let texts = (3..16).map(|digits| significant(value * scale, digits));
+        let text = texts.into_iter().find(|text| is_on_its_side(text)).unwrap_or_else(|| short(value * scale));
+        text + unit
     }
+}
+
+/// The JSON key of [`ThresholdResult::ok_value`], which is always a time.
+const OK_KEY: &str = "value_ok_ms";
+
+/// The same percentile of successful requests only; `None` if failures have no influence on the metric.
+fn of_ok_requests(metric: &Metric) -> Option<Metric> {
+    let quantity = match metric.quantity {
+        Quantity::Response(of @ Statistic::Percentile(_)) => Quantity::ResponseOk(of),
+        Quantity::Service(of @ Statistic::Percentile(_)) => Quantity::ServiceOk(of),
+        _ => return None,
+    };
+    Some(Metric { quantity, label: metric.label.clone() })
 }
 
 /// Whether only all workers together can decide the threshold.
@@ -147,7 +190,8 @@ pub(crate) const fn needs_all_workers(threshold: &Threshold) -> bool {
     matches!(threshold.metric.quantity, Quantity::ThroughputRate | Quantity::ArrivalsRate | Quantity::ArrivalsCov)
 }
 
-/// The keys are `metric`, `bound`, `value_ms` (or `value_percent`, `value_per_s`, `value`) and `result`. An infinite
+/// The keys are `metric`, `bound`, `value_ms` (or `value_percent`, `value_per_s`, `value`) and `result`; `value_ok_ms` is the percentile of
+/// successful requests, present if failures change it. An infinite
 /// percentile (too many requests failed) is `null` with a result of `passed` or `failed`; a missing value is `null` and
 /// `not_checked`. `not_checked_reason` is present where the validity of the run is not the reason. `possible_range`, if present, has two values in the same unit, where `null` is infinite.
 impl Serialize for ThresholdResult {
@@ -157,6 +201,9 @@ impl Serialize for ThresholdResult {
         map.serialize_entry("metric", &self.threshold.metric.to_string())?;
         map.serialize_entry("bound", &self.threshold.bound.to_string())?;
         map.serialize_entry(key, &self.value.map(|value| value * unit))?;
+        if let Some(ok) = self.ok_value {
+            map.serialize_entry(OK_KEY, &(ok * unit))?;
+        }
         map.serialize_entry("result", &self.result)?;
         if let Some(between) = self.possible_range {
             map.serialize_entry("possible_range", &between.map(|value| value * unit))?;
@@ -196,6 +243,7 @@ impl<'de> Deserialize<'de> for ThresholdResult {
         let threshold = Threshold::new(&metric, &bound).map_err(D::Error::custom)?;
         let (key, unit) = key(threshold.metric.quantity.unit());
         let value = values.get(key).ok_or_else(|| D::Error::missing_field(key))?;
+        let ok_value = values.get(OK_KEY).copied().flatten();
         let is_judged = result != CheckResult::NotChecked || possible_range.is_some();
         let beyond = || is_judged.then_some(f64::INFINITY);
         // The printed product with the factor is rounded, so a neighbouring value may print the same number.
@@ -205,7 +253,8 @@ impl<'de> Deserialize<'de> for ThresholdResult {
             near.into_iter().find(|value| value * unit == printed).unwrap_or(value)
         };
         let possible_range = possible_range.map(|ends| ends.map(|end| end.map_or(f64::INFINITY, exact)));
-        Ok(Self { value: value.map(exact).or_else(beyond), threshold, result, possible_range, not_checked_reason })
+        let (value, ok_value) = (value.map(exact).or_else(beyond), ok_value.map(exact));
+        Ok(Self { value, ok_value, threshold, result, possible_range, not_checked_reason })
     }
 }
 
@@ -230,6 +279,7 @@ impl schemars::JsonSchema for ThresholdResult {
                 "metric": { "description": "The metric, such as `response.p99`.", "type": "string" },
                 "bound": { "description": "The bound, such as `< 250ms`.", "type": "string" },
                 "value_ms": { "description": "The value, if it is a time; `null` if it is infinite or was not measured.", "type": ["number", "null"] },
+                "value_ok_ms": { "description": "The same percentile of successful requests only; present if failed requests, whose times count as infinite, change the value.", "type": "number" },
                 "value_percent": { "description": "The value, if it is a share.", "type": ["number", "null"] },
                 "value_per_s": { "description": "The value, if it is a rate.", "type": ["number", "null"] },
                 "value": { "description": "The value, if it has no unit.", "type": ["number", "null"] },
@@ -373,6 +423,38 @@ mod tests {
     }
 
     #[test]
+    fn both_percentiles_are_named_where_failures_change_them() {
+        let of = |text| checked(text, true);
+        // Every 50th fails: the 90th of 1000 is another one than that of 980.
+        let p90 = of("p90 < 1s");
+        assert_eq!((p90.value, p90.ok_value), (Some(0.091), Some(0.089)));
+        assert_eq!(p90.value_and_range(), "91.0 ms with failures as infinite, 89.0 ms of ok requests");
+        assert_eq!(of("p98.1 < 1s").value_and_ok(), "infinite: too many requests failed; 98.0 ms of ok requests");
+        let json = serde_json::to_value(&p90).unwrap();
+        assert_eq!(json["value_ok_ms"].as_f64().map(f64::round), Some(89.0));
+        assert_eq!(serde_json::from_value::<ThresholdResult>(json).unwrap(), p90);
+        // No request of this label failed, and these metrics ignore failures.
+        for text in ["p98.1{odd} < 1s", "response.ok.p50 < 1s", "max < 1s", "errors < 1%", "lateness.p99 < 1s"] {
+            let one = of(text);
+            assert_eq!((one.ok_value, serde_json::to_value(&one).unwrap().get("value_ok_ms")), (None, None), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_printed_on_its_side_of_the_limit() {
+        let text = |threshold: &str, value| {
+            ThresholdResult::check_interim(&threshold.parse().unwrap(), Some(value)).value_text()
+        };
+        assert_eq!(text("p95 < 300ms", 0.071_43), "71.4 ms");
+        assert_eq!(text("p95 < 300ms", 0.299_96), "299.96 ms");
+        assert_eq!(text("p95 < 300ms", 0.3), "300 ms");
+        assert_eq!(text("p95 < 300ms", 1.204_2), "1,204 ms");
+        assert_eq!(text("errors < 1%", 0.009_999), "0.9999 %");
+        assert_eq!(text("errors < 1%", 0.0), "0 %");
+        assert_eq!(text("arrivals.cov = 0.95..1.05", 1.050_4), "1.0504");
+    }
+
+    #[test]
     fn thresholds_pass_fail_or_are_not_checked() {
         assert_eq!(checked("p90 < 95ms", true).result, CheckResult::Passed);
         assert_eq!(checked("p90 < 80ms", true).result, CheckResult::Failed);
@@ -412,7 +494,7 @@ mod tests {
         assert_eq!(json("p90 < 80ms")["metric"], "response.p90");
         assert_eq!(json("errors < 1%")["value_percent"], 2.0);
         assert_eq!(json("errors < 1%")["result"], "failed");
-        assert_eq!(checked("errors < 1%", true).value_text(), "2.000 %");
+        assert_eq!(checked("errors < 1%", true).value_text(), "2.00 %");
     }
 
     #[test]

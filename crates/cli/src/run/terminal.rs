@@ -329,6 +329,7 @@ mod tests {
             thresholds: vec![ThresholdResult {
                 threshold: "p99 < 250ms".parse().unwrap(),
                 value: Some(30.0001),
+                ok_value: None,
                 result: CheckResult::Failed,
                 possible_range: None,
                 not_checked_reason: None,

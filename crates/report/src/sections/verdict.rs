@@ -56,7 +56,7 @@ pub(crate) fn thresholds(thresholds: &[ThresholdResult]) -> Table {
             Cell::from(checked.threshold.metric.to_string()),
             checked.result.into(),
             checked.threshold.bound.to_string().into(),
-            checked.value_text().into(),
+            checked.value_and_ok().into(),
         ]
     };
     Table {
