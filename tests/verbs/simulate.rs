@@ -32,7 +32,7 @@ fn one_result_is_a_small_table() {
     for word in ["open, ps", "response ms", "p99", "throughput/s", "measured load", "E[N]/X"] {
         assert!(table.contains(word), "{word} in\n{table}");
     }
-    assert!(table.lines().count() < 16, "{table}");
+    assert!(table.lines().count() < 20 && table.lines().all(|line| line.chars().count() <= 80), "{table}");
 }
 
 #[test]
@@ -162,13 +162,12 @@ fn wrong_input_is_one_line_and_code_2() {
         (&["negative.toml"], "not a duration"),
         (&["none.toml"], "`sptr` is no discipline"),
         (&["w.toml", "--load", "1"], "without end"),
-        (&["w.toml", "--jobs", "100"], "too few for an interval"),
+        (&["w.toml", "--vary", "rate=0.0001/s"], "no request completed"),
         (&["w.toml", "--vary", "discipline=pesjf"], "discipline=pesjf: the discipline pesjf needs classes"),
         (&["w.toml", "--vary", "users=3"], "users=3: the workload's arrivals are not closed"),
         (&["w.toml", "--vary", "discipline=priority"], "classes"),
         (&["w.toml", "--vary", "discipline=ps:0"], "discipline"),
         (&["w.toml", "--vary", "scv=-1"], "scv=-1"),
-        (&["w.toml", "--vary", "load=0.5,1"], "load=1: a load of 1 is impossible"),
         (&["w.toml", "--load", "0"], "a load must be above zero"),
         (&["w.toml", "--load", "nan"], "a load must be above zero"),
         (&["closed.toml", "--vary", "users=0"], "arrivals.closed.users: must be at least 1"),
@@ -187,6 +186,83 @@ fn wrong_input_is_one_line_and_code_2() {
         assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
         assert!(error.starts_with("error: ") && error.lines().count() == 1 && error.contains(why), "{args:?}: {error}");
     }
+}
+
+#[test]
+fn a_short_simulation_prints_what_it_knows_and_what_an_interval_needs() {
+    let folder = folder(&[("w.toml", OPEN)]);
+    let output = offered(folder.path(), &["w.toml", "--jobs", "100"]);
+    let (table, warnings) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{warnings}");
+    assert!(table.contains("100 requests after a warm-up of 0; 95 % intervals need 1024 (--jobs 1024)"), "{table}");
+    assert!(table.contains("needs 1e3") && !table.contains("inf") && !table.contains("NaN"), "{table}");
+    assert!(warnings.contains("100 completed requests are too few") && warnings.contains("--jobs 1024"), "{warnings}");
+    let json: Value =
+        serde_json::from_slice(&offered(folder.path(), &["w.toml", "--jobs", "100", "--json"]).stdout).unwrap();
+    let result = &json["results"][0];
+    assert_eq!((&result["jobs"], &result["jobs_needed"]), (&100.into(), &1024.into()));
+    assert!(result["response_s"]["mean"].as_f64().unwrap() > 0.0 && result["response_s"]["low"].is_null(), "{result}");
+    // With that many requests there is an interval.
+    let output = offered(folder.path(), &["w.toml", "--jobs", "1024", "--json"]);
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let result = &json["results"][0];
+    assert!(result["response_s"]["low"].is_number() && result["jobs_needed"].is_null(), "{result}");
+}
+
+#[test]
+fn points_without_a_steady_state_are_marked_and_the_others_simulated() {
+    let folder = folder(&[("w.toml", OPEN)]);
+    let vary = ["w.toml", "--jobs", "5e3", "--vary", "load=0.5,1"];
+    let output = offered(folder.path(), &[&vary[..], &["--csv", "t.csv"]].concat());
+    let (table, warnings) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{warnings}");
+    let row = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{table}"));
+    assert!(row("load=1 ").trim_end().ends_with("unstable") && !row("load=0.5").contains("unstable"), "{table}");
+    assert!(warnings.contains("load=1: the load is 1.000, and at 1 or more the queue"), "{warnings}");
+    let csv = std::fs::read_to_string(folder.path().join("t.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+    assert!(csv.lines().nth(2).unwrap().starts_with("1,,,"), "{csv}");
+    let json: Value =
+        serde_json::from_slice(&offered(folder.path(), &[&vary[..], &["--json"]].concat()).stdout).unwrap();
+    assert_eq!(
+        (json["results"].as_array().unwrap().len(), &json["unmeasurable"][0]["varied"]["load"]),
+        (1, &"1".into())
+    );
+}
+
+#[test]
+fn sweep_cells_without_a_steady_state_are_marked() {
+    let folder = folder(&[("w.toml", OPEN)]);
+    let sweep = |more: &[&str]| {
+        let args =
+            ["sweep", "w.toml", "--vary", "rate=50,0.0001,200", "--simulate", "--slo", "p90 < 1s", "-o", "out", "-q"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_offered"));
+        command.current_dir(folder.path()).args([&args[..], more].concat()).output().unwrap()
+    };
+    let output = sweep(&[]);
+    let table = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{table}{}", text(&output.stderr));
+    let row = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{table}"));
+    assert!(row("rate=50 ").contains("VALID") || row("rate=50 ").contains("WARNINGS"), "{table}");
+    assert!(row("rate=200 ").contains("NOT CHECKED") && row("rate=200: ").contains("the load is 2.000"), "{table}");
+    assert!(row("rate=0.0001: ").contains("no request completed"), "{table}");
+    // The limit is between the cell that meets it and the one without a steady state.
+    let json: Value = serde_json::from_slice(&sweep(&["--json"]).stdout).unwrap();
+    let limit = json["limits"][0]["value"].as_f64().unwrap();
+    assert!((50.0..200.0).contains(&limit), "{}", json["limits"]);
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    // The same command again finds the same.
+    assert_eq!(text(&sweep(&[]).stdout), table);
+    let json: Value = serde_json::from_slice(&sweep(&["--json"]).stdout).unwrap();
+    let cell = &json["cells"][2];
+    assert_eq!((&cell["validity"], &cell["response_ms"]), (&"not_checked".into(), &Value::Null));
+    assert!(cell["reason"].as_str().unwrap().contains("grows without end"), "{cell}");
+    let report = Command::new(env!("CARGO_BIN_EXE_offered"))
+        .current_dir(folder.path())
+        .args(["report", "out", "-o", "page.html"])
+        .output()
+        .unwrap();
+    assert_eq!(report.status.code(), Some(0), "{}", text(&report.stderr));
 }
 
 #[test]

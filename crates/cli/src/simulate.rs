@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use offered_experiment::document::simulate::Document;
+use offered_experiment::simulation::Simulated;
 use offered_experiment::{Point, VariedField, parallel, points, simulation};
-use offered_simulate::{SimulationResult, Stop};
+use offered_simulate::Stop;
 
 use crate::csv;
 use crate::exit::{Exit, Failure};
@@ -96,17 +97,19 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         (_, Some(precision)) => Stop::Precision(precision),
         _ => Stop::Duration,
     };
-    let results = match &args.output {
-        Some(out) => vec![simulation::simulate_point_into(&points[0], args.load, stop, out)?],
-        None => all(&points, args, stop)?,
+    let results: Vec<Simulated> = match (&args.output, &points[..]) {
+        (Some(out), [point, ..]) => vec![Ok(simulation::simulate_point_into(point, args.load, stop, out)?)],
+        (None, [point]) => vec![Ok(simulation::simulate_point(point, args.load, stop)?)],
+        _ => all(&points, args, stop)?,
     };
     for (point, result) in points.iter().zip(&results) {
-        for warning in &result.warnings {
-            status!(
-                "warning: {}{}",
-                if points.len() > 1 { format!("{}: ", point.name()) } else { String::new() },
-                messages::simulation_warning(warning)
-            );
+        let name = if points.len() > 1 { format!("{}: ", point.name()) } else { String::new() };
+        match result {
+            Ok(result) => {
+                let warnings = result.warnings.iter().map(messages::simulation_warning);
+                warnings.for_each(|warning| status!("warning: {name}{warning}"));
+            }
+            Err(reason) => status!("warning: {name}{reason}"),
         }
     }
     if let Some(path) = &args.csv {
@@ -119,7 +122,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.json {
         json(&Document::new(&points, &results));
     } else if points.len() == 1 {
-        out!(no newline: "{}", table::one(&results[0]));
+        results.iter().flatten().for_each(|result| out!(no newline: "{}", table::one(result)));
     } else {
         out!(no newline: "{}", table::many(&points, &results));
     }
@@ -127,11 +130,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// Simulates all points in parallel. Each depends only on its workload, so order and number of threads do not matter.
-fn all(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<SimulationResult>, Failure> {
+fn all(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<Simulated>, Failure> {
     let done = Mutex::new(0);
     let show = points.len() > 1 && std::io::stderr().is_terminal();
     let results = parallel::map(points, args.threads.map_or_else(parallel::processors, usize::from), |point| {
-        let result = simulation::simulate_point(point, args.load, stop);
+        let result = simulation::simulate_cell(point, args.load, stop);
         if show {
             progress(&done, points.len());
         }

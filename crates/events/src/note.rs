@@ -224,6 +224,13 @@ pub enum SimulationWarning {
     LittlesLaw,
     /// No warm-up period was found after which the run is stationary.
     WarmUpNotConverged,
+    /// Too few requests completed for confidence intervals.
+    TooFewRequests {
+        /// Number of completed requests that were counted.
+        completed: u64,
+        /// Number of requests from which the mean has an interval.
+        needed: u64,
+    },
     /// Batches are correlated.
     CorrelatedBatches {
         /// Number of independent batches that the run corresponds to.
@@ -267,6 +274,11 @@ impl SimulationWarning {
                 "Little's law does not hold: this is a bug of offered, please report it with the workload".to_owned()
             }
             Self::WarmUpNotConverged => "the first half of the run is not stationary; simulate longer".to_owned(),
+            Self::TooFewRequests { completed, needed } => {
+                format!(
+                    "{completed} completed requests are too few for confidence intervals; simulate at least {needed}"
+                )
+            }
             Self::CorrelatedBatches { effective_batches } => format!(
                 "batches are correlated and correspond to only {effective_batches:.0} independent ones, so intervals may be too narrow; simulate longer"
             ),

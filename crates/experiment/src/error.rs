@@ -18,6 +18,9 @@ pub enum Error {
     /// The workload cannot be simulated or computed.
     #[error(transparent)]
     Refused(#[from] offered_base::InvalidValue),
+    /// The workload cannot be simulated.
+    #[error(transparent)]
+    Simulation(#[from] offered_simulate::Error),
     /// No formula applies.
     #[error(transparent)]
     Formula(#[from] offered_plan::Error),
@@ -325,6 +328,15 @@ impl Error {
             #[cfg(feature = "objects")]
             Self::Objects(error) => matches!(error, offered_rendezvous::objects::Error::IncompleteUpload { .. }),
             _ => false,
+        }
+    }
+
+    /// Why a simulation has nothing to measure although its workload is right, at any point of a grid; `None` for other errors.
+    pub fn unmeasurable(&self) -> Option<&offered_simulate::Error> {
+        match self {
+            Self::At { error, .. } => error.unmeasurable(),
+            Self::Simulation(error) if error.is_unmeasurable() => Some(error),
+            _ => None,
         }
     }
 

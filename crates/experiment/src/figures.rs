@@ -162,6 +162,32 @@ impl Figures {
         })
     }
 
+    /// The figures of a simulation that has nothing to measure, for this reason.
+    pub(crate) fn unmeasured(workload: &Workload, reason: String) -> Self {
+        Self {
+            validity: Validity::NotChecked,
+            reason,
+            stability: None,
+            warnings: Vec::new(),
+            total_requests: 0,
+            unsent: 0,
+            target_rate_per_s: workload.asked_rate(),
+            sent_rate_per_s: None,
+            completed_rate_per_s: None,
+            errors_percent: None,
+            response_ms: None,
+            service_ms: None,
+            lateness_us: None,
+            generator_error: None,
+            sessions: None,
+            expected_cov: None,
+            measured_cov: None,
+            queue: Queue::default(),
+            thresholds: Vec::new(),
+            response_histogram: Histogram { edges_ms: Vec::new(), counts: Vec::new() },
+        }
+    }
+
     /// Whether the results may be used: the run is not invalid.
     pub fn is_valid(&self) -> bool {
         self.validity != Validity::Invalid

@@ -137,7 +137,11 @@ fn of_simulation(workload: &Workload, stop: Stop) -> Prediction {
                 model: format!("{}, {}", answer.model, answer.discipline),
                 source: format!("{} requests after a warm-up of {}", summary.jobs, summary.warm_up),
                 mean_ms: Some(response.mean.value * 1e3),
-                interval_ms: Some((response.mean.low * 1e3, response.mean.high * 1e3)),
+                interval_ms: response
+                    .mean
+                    .low
+                    .is_finite()
+                    .then_some((response.mean.low * 1e3, response.mean.high * 1e3)),
                 percentiles_ms: points.map(|(p, estimate)| [p, estimate.value * 1e3]).to_vec(),
                 throughput_per_s: Some(summary.throughput.value),
                 in_system: Some(summary.in_system.value),

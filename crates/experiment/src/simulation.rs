@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use offered_base::InvalidValue;
 use offered_plan::analytic::{self, System};
 use offered_schedule::Sessions;
 use offered_simulate::load::{DEFAULT_TOLERANCE, at_load};
@@ -12,13 +11,27 @@ use offered_workload::Workload;
 use crate::recorded_simulation::simulate_into;
 use crate::{Error, Point};
 
+/// The result of a simulation, or why it has nothing to measure: its queue grows without end, or no request completed.
+pub type Simulated = Result<SimulationResult, offered_simulate::Error>;
+
+/// Simulates `point` as a cell of a grid, at `load` unless the point has its own load. A cell with nothing to measure is a result.
+///
+/// # Errors
+/// The workload cannot be simulated.
+pub fn simulate_cell(point: &Point, load: Option<f64>, stop: Stop) -> Result<Simulated, Error> {
+    match simulate_point(point, load, stop) {
+        Ok(result) => Ok(Ok(result)),
+        Err(error) => error.unmeasurable().cloned().map(Err).ok_or(error),
+    }
+}
+
 /// Simulates `point`, at `load` unless the point has its own load.
 ///
 /// # Errors
 /// The workload cannot be simulated.
 pub fn simulate_point(point: &Point, load: Option<f64>, stop: Stop) -> Result<SimulationResult, Error> {
-    let answer = workload_at_load(point, load).and_then(|workload| simulate(&workload, stop, None));
-    answer.map_err(|wrong| Error::at(point.name())(wrong.into()))
+    let answer = workload_at_load(point, load).and_then(|workload| Ok(simulate(&workload, stop, None)?));
+    answer.map_err(Error::at(point.name()))
 }
 
 /// Simulates `point`, and records every request as an event in the new run directory `out`.
@@ -35,15 +48,15 @@ pub fn simulate_point_into(
 }
 
 /// The workload of a point at its load. The think time of closed users comes from a formula, if there is one.
-fn workload_at_load(point: &Point, load: Option<f64>) -> Result<Workload, InvalidValue> {
+fn workload_at_load(point: &Point, load: Option<f64>) -> Result<Workload, Error> {
     let workload = &point.workload;
     let Some(load) = point.load.or(load) else { return Ok(workload.clone()) };
     let by_flows = workload.flows().is_some_and(|flows| flows.thinks());
     match (workload.sessions(), system_at_load(workload, load)) {
         (Sessions::Closed(closed), Some(System::Closed { think, .. })) if closed.mean_think() > 0.0 && !by_flows => {
-            workload.clone().with_sessions(Sessions::Closed(closed.with_mean_think(think)?))
+            Ok(workload.clone().with_sessions(Sessions::Closed(closed.with_mean_think(think)?))?)
         }
-        _ => at_load(workload, load, DEFAULT_TOLERANCE),
+        _ => Ok(at_load(workload, load, DEFAULT_TOLERANCE)?),
     }
 }
 

@@ -96,10 +96,15 @@ impl Sweep<'_> {
         check_no_other_cells(self.at, &cells)?;
         self.visit(&mut cells, seed, stop, observer)?;
         self.at.refresh_runs_under(CELLS)?;
+        if self.simulated {
+            // Those of other workers: the load is known without a simulation.
+            cells.iter_mut().try_for_each(Cell::mark_unstable)?;
+        }
         if let missing @ 1.. = cells.iter_mut().map(Cell::is_there).filter(|is_there| !is_there).count() {
             return Ok(SweepOutcome::Incomplete { missing });
         }
-        let wanted: HashSet<String> = cells.iter().map(Cell::name).collect();
+        let recorded = cells.iter().filter(|cell| cell.unmeasurable.is_none());
+        let wanted: HashSet<String> = recorded.map(Cell::name).collect();
         let told = &mut |copied: CopyProgress| observer.on_progress(Progress::CopyProgress(copied));
         self.at.fetch_recordings(CELLS, &|name| wanted.contains(name), told)?;
         let cells = cells.into_iter().map(|cell| cell.measured(self.objective)).collect::<Result<Vec<_>, _>>()?;
@@ -165,6 +170,7 @@ impl Sweep<'_> {
                 observer.on_progress(Progress::ResourceShortfall { name: &name, shortfall: &shortfall, others });
             }
         }
+        let mut unmeasurable = Vec::new();
         for (done, place) in todo.iter().enumerate() {
             let (cell, rest) = (&cells[*place], &todo[done..]);
             let name = cell.point.name();
@@ -174,7 +180,15 @@ impl Sweep<'_> {
                 name: &name,
                 duration: duration(rest),
             });
-            self.make(cell, rest.len(), stop, observer)?;
+            if let Err(error) = self.make(cell, rest.len(), stop, observer) {
+                match error.unmeasurable() {
+                    Some(reason) => unmeasurable.push((*place, reason.clone())),
+                    None => return Err(error),
+                }
+            }
+        }
+        for (place, reason) in unmeasurable {
+            cells[place].unmeasurable = Some(reason);
         }
         Ok(())
     }

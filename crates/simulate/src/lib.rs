@@ -26,6 +26,7 @@
 
 pub mod discipline;
 pub mod drive;
+mod error;
 pub mod load;
 mod modelled_server;
 pub mod policy;
@@ -34,6 +35,7 @@ pub mod statistics;
 mod warnings;
 
 pub use discipline::{Discipline, Job};
+pub use error::Error;
 pub use modelled_server::ModelledServer;
 pub use offered_events::note::SimulationWarning;
 pub use policy::{BuildDiscipline, Policy, ServerConfig};

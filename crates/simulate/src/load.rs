@@ -11,6 +11,7 @@ use offered_schedule::{Closed, Sessions};
 use offered_stats::steady_state::Estimate;
 use offered_workload::Workload;
 
+use crate::Error;
 use crate::drive::ServiceDemands;
 use crate::modelled_server::ModelledServer;
 use crate::simulation::{Stop, offered_load, simulate, times};
@@ -33,23 +34,23 @@ pub const DEFAULT_TOLERANCE: f64 = 1e-3;
 /// # Errors
 /// The load is impossible: 1 or more (or 0 or less) in an open system, more than the users can produce in a closed one.
 /// The rate is not constant. A closed system has no think time to adjust.
-pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workload, InvalidValue> {
+pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workload, Error> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     if !(load > 0.0 && load.is_finite()) {
-        return Err(InvalidValue::new(format!("a load must be above zero, not {load}")));
+        return Err(InvalidValue::new(format!("a load must be above zero, not {load}")).into());
     }
     let Some(bottleneck) = modelled.bottleneck(&demands) else {
-        return Err(InvalidValue::new("every request has its own server, so no rate produces a load; give a rate"));
+        return Err(
+            InvalidValue::new("every request has its own server, so no rate produces a load; give a rate").into()
+        );
     };
     let sessions = match workload.sessions() {
         Sessions::Open(_) | Sessions::PartlyOpen { .. } if load >= 1.0 && modelled.capacity().is_none() => {
-            return Err(InvalidValue::new(format!(
-                "a load of {load} is impossible: at 1 or more the queue of an open system grows without end; use a load below 1, or limit the server's `capacity`"
-            )));
+            return Err(Error::Unstable { load });
         }
         Sessions::Replay(_) => {
-            return Err(InvalidValue::new("a trace has a fixed load; change `speed` of the replay instead"));
+            return Err(InvalidValue::new("a trace has a fixed load; change `speed` of the replay instead").into());
         }
         Sessions::Open(schedule) => Sessions::Open(constant(schedule, load / bottleneck)?),
         Sessions::PartlyOpen { schedule, length, think, opening } => Sessions::PartlyOpen {
@@ -59,9 +60,8 @@ pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workloa
             opening: *opening,
         },
         Sessions::Closed(closed) if closed.pace().is_some() => {
-            return Err(InvalidValue::new(
-                "users with a pace produce a fixed load; change `every` or the number of users instead",
-            ));
+            let why = "users with a pace produce a fixed load; change `every` or the number of users instead";
+            return Err(InvalidValue::new(why).into());
         }
         Sessions::Closed(closed) => {
             let cycle = closed.users() as f64 * bottleneck / load;
@@ -69,19 +69,19 @@ pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workloa
             Sessions::Closed(closed.with_mean_think(think)?)
         }
     };
-    workload.clone().with_sessions(sessions)
+    Ok(workload.clone().with_sessions(sessions)?)
 }
 
-/// Returns whether the queue of `workload` grows without end: an open or partly-open system with load 1 or more and
-/// unlimited capacity.
+/// The load of `workload` if its queue grows without end: an open or partly-open system with load 1 or more and unlimited
+/// capacity. `None` for any other.
 ///
 /// # Errors
 /// The workload cannot be simulated.
-pub fn overloaded(workload: &Workload) -> Result<bool, InvalidValue> {
+pub fn unstable_load(workload: &Workload) -> Result<Option<f64>, InvalidValue> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     let load = offered_load(workload, &modelled, &demands);
-    Ok(load.is_some_and(|load| load >= 1.0) && modelled.capacity().is_none())
+    Ok(load.filter(|load| *load >= 1.0 && modelled.capacity().is_none()))
 }
 
 fn constant(schedule: &Schedule, per_sec: f64) -> Result<Schedule, InvalidValue> {

@@ -5,12 +5,12 @@ use offered_schedule::Sessions;
 use offered_stats::steady_state::Estimate;
 use offered_workload::Workload;
 
-use crate::SimulationWarning;
 use crate::discipline::Discipline;
 use crate::drive::{ServiceDemands, SimulatedServer, SimulationObserver, Tee, drive};
 use crate::modelled_server::ModelledServer;
 use crate::policy::DisciplineVisitor;
 use crate::statistics::{Statistics, StatisticsConfig, Summary, WarmUp};
+use crate::{Error, SimulationWarning};
 
 /// When a simulation stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,19 +64,17 @@ pub struct SimulationResult {
 ///
 /// # Errors
 /// The workload cannot be simulated: it has no server, it is an open system with load 1 or more and unlimited capacity, or
-/// the run is too short for any statistics.
+/// no request completed. With too few completions for intervals there is a result without them.
 pub fn simulate(
     workload: &Workload,
     stop: Stop,
     also: Option<&mut dyn SimulationObserver>,
-) -> Result<SimulationResult, InvalidValue> {
+) -> Result<SimulationResult, Error> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     let load = offered_load(workload, &modelled, &demands);
     if let Some(load) = load.filter(|load| *load >= 1.0 && modelled.capacity().is_none()) {
-        return Err(InvalidValue::new(format!(
-            "the load is {load:.3}, and at 1 or more the queue of an open system grows without end; lower the rate, add servers, or limit the server's `capacity`"
-        )));
+        return Err(Error::Unstable { load });
     }
     let endless = match stop {
         Stop::Duration => workload.clone(),
@@ -163,7 +161,7 @@ struct Run<'a, 's> {
 type Ages = Option<(f64, f64)>;
 
 impl DisciplineVisitor for Run<'_, '_> {
-    type Output = Result<(Summary, Ages), InvalidValue>;
+    type Output = Result<(Summary, Ages), Error>;
 
     fn visit<D: Discipline + Send + 'static>(self, discipline: D) -> Self::Output {
         let Self { workload, demands, modelled, stop, mut also } = self;
@@ -204,11 +202,7 @@ impl DisciplineVisitor for Run<'_, '_> {
             };
             let completed = statistics.completed();
             if precise || completed >= MAX_JOBS || completed == before {
-                let summary = summary.ok_or_else(|| {
-                    InvalidValue::new(format!(
-                        "only {completed} requests completed in the measured time, too few for an interval; simulate longer"
-                    ))
-                })?;
+                let summary = summary.ok_or(Error::NothingCompleted)?;
                 let now = statistics.now();
                 if let Some(also) = also {
                     served.unfinished().for_each(|(launch, class)| also.unfinished(now, launch, class));

@@ -29,6 +29,8 @@ use visits::Visits;
 
 /// Minimum number of batches for an interval.
 const MIN_BATCHES: usize = 16;
+/// Minimum number of completions for an interval.
+const LEAST_JOBS: u64 = MIN_BATCHES as u64 * Batches::SMALLEST;
 
 /// Observes a simulation and collects the data for a [`Summary`].
 #[derive(Clone, Debug)]
@@ -146,6 +148,8 @@ pub struct Summary {
     pub littles_law_holds: bool,
     /// Number of independent batches that are equivalent to the correlated ones. Intervals are reliable from ten on.
     pub effective_batches: f64,
+    /// Number of completions from which the mean has an interval; `None` if it has one. Without it, all ends of intervals are infinite.
+    pub jobs_needed: Option<u64>,
     /// Whether the warm-up is shorter than half of the run; otherwise the run may not have reached a steady state.
     pub warm_up_converged: bool,
 }
@@ -223,31 +227,40 @@ impl Statistics {
         end
     }
 
-    /// Summary of the run; `None` with fewer than sixteen batches of 64 jobs. This minimum also limits the warm-up.
+    /// Summary of the run; `None` if no request completed. With fewer than sixteen batches of 64 jobs there are neither a warm-up nor intervals.
     pub fn summary(&self, warm_up: WarmUp) -> Option<Summary> {
         let full = self.batches.full();
-        let most = full.len().checked_sub(MIN_BATCHES)?;
+        let end = self.end();
+        let mut last = self.batches.partial(end);
+        let Some(most) = full.len().checked_sub(MIN_BATCHES) else {
+            full.iter().for_each(|batch| last.merge(batch));
+            return self.summarise(&[&last], end).map(Summary::without_intervals);
+        };
         let means: Vec<f64> = full.iter().map(Batch::mean_response).collect();
         let found = match warm_up {
             WarmUp::Mser => first_cut(&means),
             WarmUp::Fixed => 0,
         };
         let cut = found.min(most);
-        let kept = &full[cut..];
-        let end = self.end();
-        let (last, before) = kept.split_last()?;
-        let mut last = last.clone();
-        last.merge(&self.batches.partial(end));
+        let (final_batch, before) = full[cut..].split_last()?;
+        last.merge(final_batch);
         // A batch with many classes is large, so only those that change are copied.
         let groups: Vec<&Batch> = before.iter().chain([&last]).collect();
+        let summary = self.summarise(&groups, end)?;
+        let warm_up_converged = found < full.len() / 2;
+        Some(Summary { warm_up: full[..cut].iter().map(Batch::count).sum(), warm_up_converged, ..summary })
+    }
+
+    /// Summary of these consecutive batches, which end at `end`; `None` if no request completed in them.
+    fn summarise(&self, groups: &[&Batch], end: TimeIntegrals) -> Option<Summary> {
         let mut all = groups[0].clone();
         groups[1..].iter().for_each(|group| all.merge(group));
         let over = |figure: &dyn Fn(&Batch) -> (f64, f64)| ratio(&groups.iter().map(|b| figure(b)).collect::<Vec<_>>());
-        let classes = (0..all.classes.len()).map(|class| both(&all, &groups, &|b| &b.classes[class], [1e9, 1.0]));
-        let (response, slowdown) = both(&all, &groups, &|b| &b.requests, [1e9, 1.0])?;
+        let classes = (0..all.classes.len()).map(|class| both(&all, groups, &|b| &b.classes[class], [1e9, 1.0]));
+        let (response, slowdown) = both(&all, groups, &|b| &b.requests, [1e9, 1.0])?;
         let sessions = all.sessions.as_ref().and_then(|[durations, _]| {
             let (duration, waiting) =
-                both(&all, &groups, &|b| b.sessions.as_ref().expect("all batches count sessions, or none"), [1e9; 2])?;
+                both(&all, groups, &|b| b.sessions.as_ref().expect("all batches count sessions, or none"), [1e9; 2])?;
             Some(SessionStatistics { count: durations.count, duration, waiting })
         });
         let count = |b: &Batch| b.count() as f64;
@@ -257,7 +270,7 @@ impl Statistics {
         let inside = self.inside.wrapping_add(u128::from(self.present) * u128::from(end.at.0));
         Some(Summary {
             jobs: all.count(),
-            warm_up: full[..cut].iter().map(Batch::count).sum(),
+            warm_up: 0,
             response,
             slowdown,
             classes: classes.collect(),
@@ -271,8 +284,36 @@ impl Statistics {
             unfinished: self.present,
             littles_law_holds: end.present == inside,
             effective_batches: effective_sample_size(&group_means),
-            warm_up_converged: found < full.len() / 2,
+            jobs_needed: None,
+            warm_up_converged: true,
         })
+    }
+}
+
+impl Summary {
+    /// The summary of a run that is too short for intervals.
+    fn without_intervals(self) -> Self {
+        let open = |estimate: Estimate| Estimate { low: f64::NEG_INFINITY, high: f64::INFINITY, ..estimate };
+        let both = |(one, other): (SampleSummary, SampleSummary)| (one.without_intervals(), other.without_intervals());
+        let Self { response, slowdown, classes, sessions, .. } = self;
+        let (response, slowdown) = both((response, slowdown));
+        let sessions = sessions.map(|SessionStatistics { count, duration, waiting }| {
+            let (duration, waiting) = both((duration, waiting));
+            SessionStatistics { count, duration, waiting }
+        });
+        Self {
+            response,
+            slowdown,
+            classes: classes.into_iter().map(|class| class.map(both)).collect(),
+            sessions,
+            littles_law_response: open(self.littles_law_response),
+            throughput: open(self.throughput),
+            utilisation: open(self.utilisation),
+            in_system: open(self.in_system),
+            rejected: open(self.rejected),
+            jobs_needed: Some(LEAST_JOBS),
+            ..self
+        }
     }
 }
 
@@ -303,6 +344,15 @@ fn both<const BITS: u32>(
 }
 
 impl SampleSummary {
+    /// The same values without intervals.
+    fn without_intervals(self) -> Self {
+        // Enough for ten independent values beyond the 99th percentile; correlated values need more.
+        let open = |of: Percentile| Percentile { interval: Interval::NeedsSamples(LEAST_JOBS), ..of };
+        let mean = Estimate { low: f64::NEG_INFINITY, high: f64::INFINITY, ..self.mean };
+        let [p50, p90, p95, p99] = [self.p50, self.p90, self.p95, self.p99].map(open);
+        Self { mean, p50, p90, p95, p99, ..self }
+    }
+
     fn of<const BITS: u32>(all: &Batch, groups: &[&Batch], which: &dyn Fn(&Batch) -> &Tally<BITS>, unit: f64) -> Self {
         let pairs: Vec<_> = groups.iter().map(|b| (which(b).sum / unit, which(b).count as f64)).collect();
         let whole = which(all);

@@ -15,17 +15,19 @@ pub(crate) fn of(answer: &SimulationResult, stop: Stop) -> Vec<SimulationWarning
     if !summary.warm_up_converged {
         warnings.push(SimulationWarning::WarmUpNotConverged);
     }
-    if summary.effective_batches < 10.0 {
+    if let Some(needed) = summary.jobs_needed {
+        warnings.push(SimulationWarning::TooFewRequests { completed: summary.jobs, needed });
+    } else if summary.effective_batches < 10.0 {
         warnings.push(SimulationWarning::CorrelatedBatches { effective_batches: summary.effective_batches });
     }
     let wanted = if let Stop::Precision(wanted) = stop { wanted } else { 0.1 };
-    if precision > wanted {
+    if precision > wanted && summary.jobs_needed.is_none() {
         warnings.push(SimulationWarning::Imprecise { relative_half_width: precision });
     }
     // W/S has no mean where a request of any small size can find a queue; the sample mean is then dominated by its most
     // extreme job.
     let slowdown = summary.slowdown;
-    if slowdown.mean.relative() > 0.1 && slowdown.max > 100.0 * slowdown.p99.value {
+    if summary.jobs_needed.is_none() && slowdown.mean.relative() > 0.1 && slowdown.max > 100.0 * slowdown.p99.value {
         warnings.push(SimulationWarning::SlowdownOutliers { mean: slowdown.mean.value, max: slowdown.max });
     }
     let (_, scv) = summary.realised_work;

@@ -2,17 +2,26 @@
 
 use std::fmt::Write as _;
 
+use offered_base::count;
 use offered_experiment::Point;
+use offered_experiment::simulation::Simulated;
 use offered_report::format::number;
 use offered_simulate::statistics::{Interval, Percentile, SampleSummary};
-use offered_simulate::{SimulationResult, SimulationWarning};
+use offered_simulate::{Error, SimulationResult, SimulationWarning};
 use offered_stats::steady_state::Estimate;
 use offered_store::{Cells, Column};
 
-use crate::table::{Table, clipped};
+use crate::table::{Table, clipped, paragraph};
 
-fn with_error(estimate: Estimate) -> String {
-    format!("{} +- {}", number(estimate.value), number(estimate.half_width()))
+fn with_error(estimate: Estimate, unit: f64) -> String {
+    let half = estimate.half_width() * unit;
+    let value = number(estimate.value * unit);
+    if half.is_finite() { format!("{value} ± {}", number(half)) } else { value }
+}
+
+/// Both ends of an interval; `-` if it is unknown.
+fn interval_text(low: f64, high: f64) -> String {
+    if low.is_finite() && high.is_finite() { format!("{} .. {}", number(low), number(high)) } else { "-".to_owned() }
 }
 
 /// The interval of a percentile, or the number of requests that it needs.
@@ -26,7 +35,7 @@ fn ends(percentile: Percentile, unit: f64) -> String {
 /// Adds a row of times or slowdowns, multiplied by `unit`.
 fn row(table: &mut Table, name: &str, spread: &SampleSummary, unit: f64) {
     let value = |x: f64| number(x * unit);
-    let interval = format!("{} .. {}", value(spread.mean.low), value(spread.mean.high));
+    let interval = interval_text(spread.mean.low * unit, spread.mean.high * unit);
     let points = [spread.p50, spread.p90, spread.p95, spread.p99].map(|percentile| value(percentile.value));
     let [p50, p90, p95, p99] = points;
     table.row([name.to_owned(), value(spread.mean.value), interval, p50, p90, p95, p99, value(spread.max)]);
@@ -43,12 +52,13 @@ pub(super) fn one(result: &SimulationResult) -> String {
     if let Some(think) = result.think {
         let _ = write!(head, ", think {} s", number(think));
     }
-    let _ = writeln!(out, "{head}\n{} requests after a warm-up of {}\n", summary.jobs, summary.warm_up);
+    paragraph("", &head).iter().for_each(|line| out.extend([line, "\n"]));
+    let few = summary
+        .jobs_needed
+        .map_or_else(String::new, |needed| format!("; 95 % intervals need {needed} (--jobs {needed})"));
+    let _ = writeln!(out, "{} requests after a warm-up of {}{few}\n", count(summary.jobs), count(summary.warm_up));
     let mut table = Table::new(["", "mean", "95 % interval", "p50", "p90", "p95", "p99", "max"]);
     row(&mut table, "response ms", &summary.response, 1e3);
-    let SampleSummary { p50, p90, p95, p99, .. } = summary.response;
-    let [p50, p90, p95, p99] = [p50, p90, p95, p99].map(|percentile| ends(percentile, 1e3));
-    table.row(["  95 % intervals".to_owned(), String::new(), String::new(), p50, p90, p95, p99, String::new()]);
     let mut spread = |name: &str, spread: &SampleSummary, unit: f64| row(&mut table, name, spread, unit);
     spread("slowdown", &summary.slowdown, 1.0);
     for (label, class) in result.labels.iter().zip(&summary.classes) {
@@ -62,8 +72,12 @@ pub(super) fn one(result: &SimulationResult) -> String {
     }
     let _ = writeln!(out, "{table}");
     let mut figures = Table::new(["", "value", "95 % interval"]);
+    let SampleSummary { p50, p90, p95, p99, .. } = summary.response;
+    for (name, percentile) in [("p50", p50), ("p90", p90), ("p95", p95), ("p99", p99)] {
+        figures.row([format!("response {name} ms"), number(percentile.value * 1e3), ends(percentile, 1e3)]);
+    }
     let mut figure = |name: &str, estimate: Estimate, unit: f64| {
-        let interval = format!("{} .. {}", number(estimate.low * unit), number(estimate.high * unit));
+        let interval = interval_text(estimate.low * unit, estimate.high * unit);
         figures.row([name.to_owned(), number(estimate.value * unit), interval]);
     };
     figure("throughput/s", summary.throughput, 1.0);
@@ -78,21 +92,31 @@ pub(super) fn one(result: &SimulationResult) -> String {
 }
 
 /// A row per result.
-pub(super) fn many(points: &[Point], results: &[SimulationResult]) -> String {
-    let mut table =
-        Table::new(["point", "response ms", "p50", "p95", "p99", "slowdown", "load", "throughput/s", "think s"]);
+pub(super) fn many(points: &[Point], results: &[Simulated]) -> String {
+    let heads = ["point", "response ms", "p50", "p95", "p99", "slowdown", "load", "throughput/s", "think s"];
+    let mut table = Table::new(heads).with_whole_names();
     for (point, result) in points.iter().zip(results) {
+        let result = match result {
+            Ok(result) => result,
+            Err(reason) => {
+                let mark = if matches!(reason, Error::Unstable { .. }) { "unstable" } else { "none completed" };
+                let mut cells: [String; 9] = std::array::from_fn(|_| String::new());
+                (cells[0], cells[1]) = (point.name(), mark.to_owned());
+                table.row(cells);
+                continue;
+            }
+        };
         let summary = &result.summary;
         let millis = |secs: f64| number(secs * 1e3);
         let mean = summary.response.mean;
         table.row([
             point.name(),
-            format!("{} +- {}", millis(mean.value), number(mean.half_width() * 1e3)),
+            with_error(mean, 1e3),
             millis(summary.response.p50.value),
             millis(summary.response.p95.value),
             millis(summary.response.p99.value),
             number(summary.slowdown.mean.value),
-            with_error(result.load_reached),
+            with_error(result.load_reached, 1.0),
             number(summary.throughput.value),
             result.think.map_or_else(String::new, number),
         ]);
@@ -101,21 +125,22 @@ pub(super) fn many(points: &[Point], results: &[SimulationResult]) -> String {
 }
 
 /// Columns in full precision: the varied fields, then the figures.
-pub(super) fn columns(points: &[Point], results: &[SimulationResult]) -> Vec<Column> {
+pub(super) fn columns(points: &[Point], results: &[Simulated]) -> Vec<Column> {
     let swept = points[0].values.iter().enumerate().map(|(place, (field, _))| {
         let cells = points.iter().map(|point| Some(point.values[place].1.clone())).collect();
         Column { name: format!("varied_{field}"), cells: Cells::Texts(cells) }
     });
     let column = |name: &str, cells| Column { name: name.to_owned(), cells };
     let text = |name: &str, of: &dyn Fn(&SimulationResult) -> String| {
-        column(name, Cells::Texts(results.iter().map(|result| Some(of(result))).collect()))
+        column(name, Cells::Texts(results.iter().map(|result| result.as_ref().ok().map(of)).collect()))
     };
     let known = |name: &str, of: &dyn Fn(&SimulationResult) -> Option<f64>| {
-        column(name, Cells::Numbers(results.iter().map(of).collect()))
+        let finite = |result: &SimulationResult| of(result).filter(|value| value.is_finite());
+        column(name, Cells::Numbers(results.iter().map(|result| result.as_ref().ok().and_then(finite)).collect()))
     };
     let numbers = |name: &str, of: &dyn Fn(&SimulationResult) -> f64| known(name, &|result| Some(of(result)));
     let count = |name: &str, of: &dyn Fn(&SimulationResult) -> Option<u64>| {
-        column(name, Cells::Counts(results.iter().map(of).collect()))
+        column(name, Cells::Counts(results.iter().map(|result| result.as_ref().ok().and_then(of)).collect()))
     };
     let figures = [
         text("model", &|a| a.model.to_owned()),

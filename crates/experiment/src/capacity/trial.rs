@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use offered_events::{Event, Recording};
-use offered_simulate::load::overloaded;
+use offered_simulate::load::unstable_load;
 use offered_simulate::{Stop, simulate};
 use offered_verify::{Check, Criteria, Measurements, Validity, Verdict, verify};
 use offered_workload::Objective;
@@ -81,11 +81,12 @@ impl Trial {
     pub(super) fn simulated(point: &Point, objective: &Objective) -> Result<Self, Error> {
         let workload = &point.workload;
         let wrong = |wrong: offered_base::InvalidValue| Error::at(point.name())(wrong.into());
-        if overloaded(workload).map_err(wrong)? {
+        if unstable_load(workload).map_err(wrong)?.is_some() {
             return Ok(Self::Overloaded);
         }
         let mut events = EventCollector::default();
-        simulate(workload, Stop::Duration, Some(&mut events)).map_err(wrong)?;
+        let simulated = simulate(workload, Stop::Duration, Some(&mut events));
+        simulated.map_err(|error| Error::at(point.name())(error.into()))?;
         let recording = Recording::of_run(events.0, workload.labels());
         let verdict = verify(&recording, &Criteria { path: point.name(), ..Criteria::from_workload(workload, 1.0) })?;
         Self::of(point, objective, &recording, &verdict)

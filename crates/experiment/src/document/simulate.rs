@@ -9,6 +9,7 @@ use offered_stats::steady_state::Estimate;
 use serde::{Deserialize, Serialize};
 
 use super::finite;
+use crate::simulation::Simulated;
 use crate::{Field, Point};
 
 /// Simulations, one per point of a grid.
@@ -19,6 +20,19 @@ pub struct Document {
     pub schema: Schema<Document>,
     /// In the order of the grid.
     pub results: Vec<Outcome>,
+    /// The points of the grid that have nothing to measure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmeasurable: Vec<Unmeasurable>,
+}
+
+/// A point of a grid whose simulation has nothing to measure: its queue grows without end, or no request completed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Unmeasurable {
+    /// The value of every field that was varied.
+    pub varied: BTreeMap<Field, String>,
+    /// Why there is nothing to measure.
+    pub reason: String,
 }
 
 impl document::Document for Document {
@@ -52,6 +66,9 @@ pub struct Outcome {
     pub jobs: u64,
     /// Number of completed requests excluded as warm-up.
     pub warm_up_jobs: u64,
+    /// Number of completed requests from which the means have confidence intervals; only if there are too few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs_needed: Option<u64>,
     /// Response times of all completed requests.
     pub response_s: Percentiles,
     /// Mean response time by Little's law, E\[N\]/X, which includes unfinished requests.
@@ -231,6 +248,7 @@ impl Outcome {
             service: answer.service.clone(),
             jobs: summary.jobs,
             warm_up_jobs: summary.warm_up,
+            jobs_needed: summary.jobs_needed,
             response_s: summary.response.into(),
             littles_law_response_s: summary.littles_law_response.into(),
             slowdown: summary.slowdown.into(),
@@ -261,8 +279,17 @@ impl Outcome {
 
 impl Document {
     /// The document of all points and their results.
-    pub fn new(points: &[Point], answers: &[SimulationResult]) -> Self {
-        let results = points.iter().zip(answers).map(|(point, answer)| Outcome::new(&point.values, answer)).collect();
-        Self { schema: Schema::new(), results }
+    pub fn new(points: &[Point], answers: &[Simulated]) -> Self {
+        let (mut results, mut unmeasurable) = (Vec::new(), Vec::new());
+        for (point, answer) in points.iter().zip(answers) {
+            match answer {
+                Ok(answer) => results.push(Outcome::new(&point.values, answer)),
+                Err(reason) => {
+                    let (varied, reason) = (point.values.iter().cloned().collect(), reason.to_string());
+                    unmeasurable.push(Unmeasurable { varied, reason });
+                }
+            }
+        }
+        Self { schema: Schema::new(), results, unmeasurable }
     }
 }

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_base::{Nanos, Share};
 use offered_io::{Clock, unix_now};
+use offered_simulate::Error as Unmeasurable;
+use offered_simulate::load::unstable_load;
 use offered_stats::steady_state::Estimate;
 use offered_store::{HEARTBEAT_TIMEOUT, Heartbeat, ReadOptions, RunKind, RunRecord, read};
 use offered_verify::{Criteria, Measurements as Run, verify};
@@ -31,6 +33,8 @@ pub(super) struct Cell {
     first: String,
     /// Its position in the order of execution, from 0.
     pub(super) position: usize,
+    /// Why its simulation has nothing to measure; `None` if it is recorded or not finished.
+    pub(super) unmeasurable: Option<Unmeasurable>,
 }
 
 /// A finished cell.
@@ -43,7 +47,7 @@ pub struct MeasuredCell {
     pub position: usize,
     /// Its figures.
     pub figures: Figures,
-    /// The metrics of the objective, in its order.
+    /// The metrics of the objective, in its order; empty without an objective, and if no request completed.
     pub objective: Vec<Option<Estimate>>,
 }
 
@@ -52,7 +56,7 @@ impl Cell {
     pub(super) fn new(point: Point, out: &Path) -> Self {
         let path = out.join(directory(&point));
         let first = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self { point, path, first, position: 0 }
+        Self { point, path, first, position: 0, unmeasurable: None }
     }
 
     /// The name of its directory.
@@ -83,8 +87,23 @@ impl Cell {
         });
     }
 
-    /// Whether one of its attempts is finished, and selects it.
+    /// Marks a simulation whose queue would grow without end.
+    ///
+    /// # Errors
+    /// The workload cannot be simulated.
+    pub(super) fn mark_unstable(&mut self) -> Result<(), Error> {
+        let load = unstable_load(&self.point.workload).map_err(|wrong| Error::at(self.point.name())(wrong.into()))?;
+        if let Some(load) = load {
+            self.unmeasurable = Some(Unmeasurable::Unstable { load });
+        }
+        Ok(())
+    }
+
+    /// Whether one of its attempts is finished, and selects it; or whether it has nothing to record.
     pub(super) fn is_there(&mut self) -> bool {
+        if self.unmeasurable.is_some() {
+            return true;
+        }
         let ended = self.attempts().into_iter().find(|(_, path)| path.join("run.json").exists());
         ended.map(|(attempt, _)| self.select(attempt)).is_some()
     }
@@ -183,15 +202,22 @@ impl Cell {
 
     /// Reads and verifies its recording, whether executed now or earlier.
     pub(super) fn measured(self, objective: Option<&Objective>) -> Result<MeasuredCell, Error> {
+        let asked = objective.map_or(&[][..], Objective::thresholds);
+        let directory = format!("{CELLS}/{}", self.name());
+        if let Some(reason) = self.unmeasurable {
+            let figures = Figures::unmeasured(&self.point.workload, reason.to_string());
+            // A queue that grows without end meets no objective; without a response, nothing is known.
+            let is_unstable = matches!(reason, Unmeasurable::Unstable { .. });
+            let objective = if is_unstable { vec![None; asked.len()] } else { Vec::new() };
+            return Ok(MeasuredCell { directory, position: self.position, figures, objective, point: self.point });
+        }
         let recording = read(&self.path, &ReadOptions::default())?;
         let workload = &self.point.workload;
         let verdict =
             verify(&recording, &Criteria { path: self.point.name(), ..Criteria::from_workload(workload, 1.0) })?;
         let run = Run::new(&recording, &verdict.gaps, &verdict.window, workload.counted());
         let figures = Figures::of(&run, &recording, workload, &verdict)?;
-        let asked = objective.map_or(&[][..], Objective::thresholds);
         let objective = asked.iter().map(|threshold| run.estimate(&threshold.metric)).collect::<Result<_, _>>()?;
-        let directory = format!("{CELLS}/{}", self.name());
         Ok(MeasuredCell { directory, position: self.position, figures, objective, point: self.point })
     }
 }

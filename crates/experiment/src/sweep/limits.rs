@@ -59,11 +59,15 @@ pub(super) fn objective_limits(
     };
     let answer = |(fixed, mut group): Group| {
         group.sort_by(|a, b| at(a).total_cmp(&at(b)));
-        let invalid: Vec<&str> =
-            group.iter().filter(|cell| !cell.figures.is_valid()).map(|cell| cell.point.values[0].1.as_str()).collect();
+        let is_measured = |cell: &MeasuredCell| !cell.objective.is_empty();
+        let named = |excluded: &dyn Fn(&MeasuredCell) -> bool| {
+            let cells = group.iter().filter(|cell| excluded(cell));
+            cells.map(|cell| cell.point.values[0].1.as_str()).collect::<Vec<_>>().join(",")
+        };
+        let (invalid, unmeasured) = (named(&|cell| !cell.figures.is_valid()), named(&|cell| !is_measured(cell)));
         let (tried, points): (Vec<f64>, Vec<&[Option<Estimate>]>) = group
             .iter()
-            .filter(|cell| cell.figures.is_valid())
+            .filter(|cell| cell.figures.is_valid() && is_measured(cell))
             .map(|cell| (at(cell), cell.objective.as_slice()))
             .unzip();
         let curve = |end: fn(&dyn Fn(f64) -> f64, Estimate) -> f64| {
@@ -81,7 +85,10 @@ pub(super) fn objective_limits(
             Crossing::At(_) => {}
         }
         if !invalid.is_empty() {
-            notes.push(format!("{field}={} excluded: invalid", invalid.join(",")));
+            notes.push(format!("{field}={invalid} excluded: invalid"));
+        }
+        if !unmeasured.is_empty() {
+            notes.push(format!("{field}={unmeasured} excluded: no request completed"));
         }
         ObjectiveLimit {
             fixed: fixed.to_vec(),

@@ -99,12 +99,14 @@ pub(super) struct Batches {
 
 impl Batches {
     const MAX: usize = 64;
+    /// Number of completions in a batch at the beginning.
+    pub(super) const SMALLEST: u64 = 64;
 
     /// Batches for this number of classes, with or without sessions that end.
     pub(super) fn new(classes: usize, sessions: bool) -> Self {
         let classes = if classes > 1 { vec![Class::default(); classes] } else { Vec::new() };
         let empty = Batch { classes, sessions: sessions.then(Pair::default), ..Batch::default() };
-        Self { full: Vec::new(), current: empty.clone(), begun: TimeIntegrals::default(), size: 64, empty }
+        Self { full: Vec::new(), current: empty.clone(), begun: TimeIntegrals::default(), size: Self::SMALLEST, empty }
     }
 
     /// Starts the current batch at `now`.
