@@ -147,7 +147,8 @@ fn shape(line: &str, kind: Kind) -> String {
     let mut shaped = String::new();
     let mut before = ' ';
     for c in line.trim().chars() {
-        let numeric = kind != Kind::Exact && (c.is_ascii_digit() || (c == '.' && before.is_ascii_digit()));
+        let numeric =
+            kind != Kind::Exact && (c.is_ascii_digit() || (matches!(c, '.' | ',') && before.is_ascii_digit()));
         match c {
             _ if numeric => {
                 if !shaped.ends_with('#') {
@@ -327,6 +328,7 @@ fn a_number_stands_for_any_other_and_a_word_for_itself() {
     assert!(!agrees(&lines("CoV 1.002 VALID"), &lines("CoV 1.002 INVALID"), Kind::Shape));
     assert!(agrees(&lines("CoV 1.002 VALID"), &lines("CoV 1.002 INVALID"), Kind::Live));
     assert!(!agrees(&lines("N = 7"), &lines("N = 8"), Kind::Exact));
+    assert!(agrees(&lines("total 998 ok"), &lines("total 1,002 ok"), Kind::Shape));
     assert!(!agrees(&lines("one"), &lines("one\ntwo"), Kind::Shape));
 }
 

@@ -25,6 +25,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("even-json", "even.txt --json"),
     ("bunches", "bunches.csv"),
     ("users", "a.jtl --by-threads --skip-first 2s --take 25s"),
+    ("users-details", "a.jtl --details"),
     ("users-json", "a.jtl --by-threads --skip-first 2s --take 25s --json"),
     ("users-meant", "a.jtl --skip-first 1s --expected closed:6:uniform:0s,1s"),
     ("users-drop", "a.jtl --failures drop"),

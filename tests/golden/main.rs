@@ -32,6 +32,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("help-report", &["report", "--help"]),
     ("nothing", &[]),
     ("run-open", &["run", URL, "--open", "100/s", "--seed", "3", "--duration", "30s", "--dry-run"]),
+    ("run-details", &["run", "@/thresholds.toml", "--dry-run", "exponential:20ms", "--in-flight", "4", "--details"]),
     ("run-open-json", &["run", URL, "--open", "100/s", "--seed", "3", "--dry-run", "exponential:20ms", "--json"]),
     (
         "run-closed",
@@ -289,6 +290,63 @@ fn every_file_belongs_to_a_command() {
     files.sort();
     names.sort();
     assert_eq!(files, names);
+}
+
+/// Outputs that may be wider than 80 columns: documents for programs, manifests, and the texts that clap lays out.
+const WIDE: [&str; 4] = ["-json", "help", "nothing", "kubernetes"];
+
+/// The name of each golden file, below the folder, with its text.
+fn golden_files() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
+    let mut files = Vec::new();
+    for folder in [root.clone(), root.join("plan"), root.join("verify")] {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        for path in entries.filter(|path| path.extension().is_some_and(|extension| extension == "txt")) {
+            let name = path.strip_prefix(&root).unwrap().with_extension("").display().to_string();
+            files.push((name, fs::read_to_string(path).unwrap()));
+        }
+    }
+    files
+}
+
+/// What a golden file has of stdout.
+fn stdout(text: &str) -> &str {
+    let stdout = text.split_once("--- stdout\n").map_or(text, |(_, rest)| rest);
+    stdout.split("--- stderr\n").next().unwrap_or_default()
+}
+
+#[test]
+fn outputs_fit_into_eighty_columns() {
+    let files = golden_files();
+    let narrow = files.iter().filter(|(name, _)| !WIDE.iter().any(|wide| name.contains(wide)));
+    let mut wide = Vec::new();
+    for (name, text) in narrow.clone() {
+        let lines = stdout(text).lines().filter(|line| line.chars().count() > 80);
+        wide.extend(lines.map(|line| format!("{name}: {line}")));
+    }
+    assert!(wide.is_empty(), "wider than 80 columns:\n{}", wide.join("\n"));
+    assert!(narrow.count() > 40 && files.iter().any(|(name, _)| name == "verify/users"), "{} files", files.len());
+}
+
+#[test]
+fn first_screens_have_at_most_twenty_lines() {
+    let mut seen = 0;
+    for (name, text) in golden_files() {
+        let is_run = name.starts_with("run-") || name.starts_with("verify/");
+        // Several files and tables that were asked for are more than a first screen.
+        let command = text.lines().next().unwrap_or_default();
+        let more = ["--json", "--details", "--by-threads", "a.jtl b.jtl"];
+        let asks_for_more = more.iter().any(|flag| command.contains(flag));
+        if !is_run || asks_for_more {
+            continue;
+        }
+        // A dry run also shows the first requests.
+        let screen: Vec<&str> = stdout(&text).lines().take_while(|line| !line.starts_with("-- ")).collect();
+        let end = screen.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
+        assert!(end <= 20, "{name}: {end} lines\n{}", screen.join("\n"));
+        seen += usize::from(end > 5);
+    }
+    assert!(seen > 12, "{seen} first screens");
 }
 
 /// The command, its exit code, and all it printed.

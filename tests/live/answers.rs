@@ -26,7 +26,7 @@ fn overload_is_reported_in_the_first_lines() {
     let policy = Policy::Fcfs.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed }).unwrap();
     let server = Server::start(Options::new(policy, Distribution::constant(0.02).unwrap(), seed)).unwrap();
     let url = format!("{}/", server.address());
-    let ended = ended(&["run", &url, "--open", "150/s", "-d", "4s", "--seed", "1", "--quiet"]);
+    let ended = ended(&["run", &url, "--open", "150/s", "-d", "4s", "--seed", "1", "--quiet", "--details"]);
     server.stop().unwrap();
     // A verdict is a line that may continue on indented lines.
     let mut first: Vec<String> = Vec::new();
@@ -47,7 +47,7 @@ fn overload_is_reported_in_the_first_lines() {
     assert!(line.contains(", in flight 0 -> "), "{line}");
     assert!(line.ends_with("; response times depend on the duration"), "{line}");
     assert!(
-        ended.stdout.contains("\n  Little     Q = lambda R does not apply: the system is overloaded\n"),
+        ended.stdout.contains("\nLittle      Q = lambda R does not apply: the system is overloaded\n"),
         "{ended:?}"
     );
 }

@@ -301,7 +301,7 @@ fn rejected_uploads_stay_local_and_are_pushed_later() -> Tested {
     let ended = worker.end();
     assert_eq!(ended.code, Some(4), "{ended:?}");
     assert!(ended.stderr.contains("are not in s3://bucket/runs/7/worker-1-of-1: cannot write"), "{ended:?}");
-    assert!(ended.stdout.contains("outcomes"), "its result is told: {ended:?}");
+    assert!(ended.stdout.contains("request  requests"), "its result is told: {ended:?}");
     let (_, kept) = ended.stderr.split_once("the complete run is in ").expect("where it is");
     let kept = Path::new(kept.split(';').next().unwrap());
     assert!(RunRecord::read(kept).unwrap().is_some_and(|record| record.generator.unwrap().stopped));

@@ -61,7 +61,7 @@ fn observations_appear_in_the_report() -> Tested {
     // Files in the run directory are found without an option.
     fs::create_dir(format!("{run}/observed")).unwrap();
     fs::rename(&host, format!("{run}/observed/db.parquet")).unwrap();
-    let page = ended(&["verify", &run]);
+    let page = ended(&["verify", &run, "--details"]);
     assert!(page.stdout.contains("\nServer\nmachine") && page.stdout.contains("db: U = X S: "), "{page:?}");
     let report = path("report.html");
     assert_eq!(ended(&["report", &run, "-o", &report]).code, Some(0));

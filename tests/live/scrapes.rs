@@ -123,7 +123,7 @@ fn exporters_are_scraped_during_the_run() {
     let notes = host("db")["notes"].to_string();
     assert!(notes.contains("{\"counter\":\"orders_total\",\"kind\":\"counter_reset\"}"), "{notes}");
 
-    let page = ended(&["verify", &run]).stdout;
+    let page = ended(&["verify", &run, "--details"]).stdout;
     for part in [
         "share of  busy CPUs",
         "75.0 %",
@@ -167,7 +167,7 @@ fn unreachable_exporters_are_reported_and_the_run_continues() {
     fs::write(&workload, text).unwrap();
     let made = ended(&["run", &workload, "--output", &run, "--quiet"]);
     assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
-    let page = ended(&["verify", &run]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let page = ended(&["verify", &run, "--details"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in ["its response has no numbers", "longer than a megabyte"] {
         assert!(page.contains(part), "{part} is not in {page}");
     }

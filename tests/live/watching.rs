@@ -145,7 +145,7 @@ fn ctrl_c_removes_the_display_and_prints_the_summary() -> Tested {
     terminal.tmux(&["send-keys", "C-c"]);
     let ended = terminal.until(|seen| seen.contains("ended with"));
     assert!(!is_shown(&ended), "{ended}");
-    assert!(ended.contains("Little"), "{ended}");
+    assert!(ended.contains("request  requests"), "{ended}");
     let all = terminal.history();
     assert!(all.contains("the run was stopped before its end"), "{all}");
     Ok(())

@@ -33,6 +33,7 @@ mod replay_notes;
 mod report;
 mod run;
 mod schema;
+mod screen;
 mod serve;
 mod signals;
 mod simulate;

@@ -1,26 +1,43 @@
 //! The first lines of `run` and `verify` in the terminal: aligned, wrapped, with the fixes of the reason.
 
-use std::fmt::{self, Formatter};
-
 use offered_base::visible;
-use offered_report::{Subject, VerdictLines};
+use offered_report::{Subject, VerdictLine, VerdictLines};
 use offered_verify::{Warning, WarningKind};
 
 use crate::messages;
-use crate::table::wrapped;
+use crate::table::paragraph;
 
-/// Writes the lines. Below the validity come the fixes of the warnings that its reason names.
-pub(crate) fn write(f: &mut Formatter<'_>, input: VerdictLines<'_>) -> fmt::Result {
-    let lines = input.lines();
+/// The lines, aligned, with at most `thresholds` lines of thresholds. Below the validity come the fixes of the warnings that its reason
+/// names.
+pub(crate) fn lines(input: VerdictLines<'_>, thresholds: usize) -> Vec<String> {
+    let (lines, omitted) = limited(input.lines(), thresholds);
     let width = lines.iter().map(|line| line.judgement.len()).max().unwrap_or(0);
+    let mut printed = Vec::new();
     for line in lines {
-        wrapped(f, &format!("{:width$}  ", line.judgement), &visible(&line.text))?;
+        printed.extend(paragraph(&format!("{:width$}  ", line.judgement), &visible(&line.text)));
         if line.subject == Subject::Validity {
-            let fixes = input.verdict.warnings.iter().filter(|warning| warning.in_reason);
-            fixes.map(messages::fix).try_for_each(|fix| wrapped(f, &" ".repeat(width + 2), &format!("fix: {fix}")))?;
+            let fixes = input.verdict.warnings.iter().filter(|warning| warning.in_reason).map(messages::fix);
+            printed.extend(fixes.flat_map(|fix| paragraph(&" ".repeat(width + 2), &format!("fix: {fix}"))));
         }
     }
-    Ok(())
+    if omitted > 0 {
+        let s = if omitted == 1 { "" } else { "s" };
+        printed.push(format!("{:width$}  {omitted} more line{s} of thresholds: --details", ""));
+    }
+    printed
+}
+
+/// At most `most` lines of thresholds, the first ones, and the number of the others.
+fn limited(lines: Vec<VerdictLine>, most: usize) -> (Vec<VerdictLine>, usize) {
+    let (all, mut thresholds) = (lines.len(), 0);
+    let keep = |line: &VerdictLine| {
+        thresholds += usize::from(line.subject == Subject::Thresholds);
+        line.subject != Subject::Thresholds || thresholds <= most
+    };
+    let mut kept = lines;
+    kept.retain(keep);
+    let omitted = all - kept.len();
+    (kept, omitted)
 }
 
 /// Whether the lines state this warning.
@@ -34,18 +51,6 @@ mod tests {
     use offered_base::Instant;
     use offered_events::{Event, Recording};
     use offered_verify::{Criteria, Stability, StabilityState, Validity, Verdict, verify};
-
-    struct Lines(Verdict);
-
-    impl fmt::Display for Lines {
-        fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-            let (target_rate_per_s, states_expected) = (Some(150.0), false);
-            write(
-                f,
-                VerdictLines { verdict: &self.0, thresholds: &[], failures: &[], target_rate_per_s, states_expected },
-            )
-        }
-    }
 
     #[test]
     fn judgements_come_first_and_their_texts_are_aligned() {
@@ -68,9 +73,11 @@ mod tests {
             growth_high_per_s: 76.0,
         });
         let (validity, reason) = (Validity::Invalid, "the generator was saturated from 12.3 s on".to_owned());
-        let text =
-            Lines(Verdict { validity, reason, stability, requests: Vec::new(), warnings: Vec::new(), ..verdict });
-        let text = text.to_string();
+        let verdict = Verdict { validity, reason, stability, requests: Vec::new(), warnings: Vec::new(), ..verdict };
+        let (target_rate_per_s, states_expected) = (Some(150.0), false);
+        let (thresholds, failures) = (&[][..], &[][..]);
+        let input = VerdictLines { verdict: &verdict, thresholds, failures, target_rate_per_s, states_expected };
+        let text = lines(input, 4).join("\n");
         assert!(text.starts_with("INVALID     the generator was saturated from 12.3 s on\n"), "{text}");
         let overloaded = "OVERLOADED  target 150/s, sent 150/s, completed 88/s: backlog grows 62/s (99 %:";
         assert!(text.contains(overloaded), "{text}");

@@ -13,7 +13,9 @@ use std::path::PathBuf;
 
 use offered_base::Nanos;
 use offered_events::document::Schema;
-use offered_experiment::{ThreadAnalysis, TwinComparison, VerifiedRun, VerifyOptions};
+use offered_experiment::{
+    Failure as FailureKind, ThreadAnalysis, TwinComparison, VerifiedRun, VerifyOptions, failures,
+};
 use offered_verify::{Failures, ThresholdResult, Validity, Verdict, Verdicts};
 
 use crate::exit::{Exit, Failure};
@@ -60,7 +62,7 @@ pub(crate) struct Args {
     /// Exit with 3 if requests were not sent as expected; same as --tolerance 0% without one
     #[arg(long)]
     strict: bool,
-    /// Show every statistical test
+    /// Show all requests, warnings, tables of gaps and times, and every statistical test
     #[arg(long)]
     details: bool,
     /// Simulate the same requests on the workload's [server] and compare the response times
@@ -140,26 +142,37 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Err(Failure::input("--host needs one run, not --merge: merged files have no common clock"));
     }
     args.files_out.check(args.merge || args.files.len() == 1)?;
-    let verdicts = if args.merge { vec![merged(args)?] } else { each(args)? };
+    let judged = if args.merge { vec![merged(args)?] } else { each(args)? };
     if args.json {
-        match &verdicts[..] {
-            [verdict] => json(verdict),
-            several => json(&Verdicts { schema: Schema::new(), verdicts: several.to_vec() }),
+        match &judged[..] {
+            [one] => json(&one.verdict),
+            several => {
+                let verdicts = several.iter().map(|one| one.verdict.clone()).collect();
+                json(&Verdicts { schema: Schema::new(), verdicts });
+            }
         }
     } else {
-        for verdict in &verdicts {
-            out!(no newline: "{}", text::Text { verdict, details: args.details });
-        }
-        if verdicts.len() > 1 {
-            out!(no newline: "{}", text::Summary(&verdicts));
+        let (details, hosts) = (args.details, !args.hosts.host.is_empty());
+        match &judged[..] {
+            [Judged { verdict, failures }] => {
+                out!(no newline: "{}", text::Text { verdict, failures, details, hosts });
+            }
+            several => out!(no newline: "{}", text::Several { judged: several, details }),
         }
     }
-    Ok(exit(&verdicts, args.strict))
+    Ok(exit(&judged, args.strict))
+}
+
+/// A verdict and the failures behind it.
+struct Judged {
+    verdict: Verdict,
+    /// Failures by kind, for the text; empty with `--json`.
+    failures: Vec<FailureKind>,
 }
 
 /// The exit code for these verdicts: that of the worst.
-fn exit(verdicts: &[Verdict], strict: bool) -> Exit {
-    let any = |is: &dyn Fn(&Verdict) -> bool| verdicts.iter().any(is);
+fn exit(judged: &[Judged], strict: bool) -> Exit {
+    let any = |is: &dyn Fn(&Verdict) -> bool| judged.iter().any(|one| is(&one.verdict));
     // As for `run`: thresholds of an invalid run, and those that lateness may have decided, neither pass nor fail.
     let undecided = |verdict: &Verdict| {
         let is_invalid = verdict.validity == Validity::Invalid;
@@ -184,21 +197,21 @@ fn exit(verdicts: &[Verdict], strict: bool) -> Exit {
 }
 
 /// The verdict on each file, one after another.
-fn each(args: &Args) -> Result<Vec<Verdict>, Failure> {
+fn each(args: &Args) -> Result<Vec<Judged>, Failure> {
     let terms = args.terms()?;
     let verdict = |path: &PathBuf| {
         let options = args.source.options(path)?;
-        args.write_files(terms.verify(&object_store::run(path)?, &options, input_file::broken)?)
+        args.judged(terms.verify(&object_store::run(path)?, &options, input_file::broken)?)
     };
     args.files.iter().map(verdict).collect()
 }
 
 /// The verdict on all files merged to one run.
-fn merged(args: &Args) -> Result<Verdict, Failure> {
+fn merged(args: &Args) -> Result<Judged, Failure> {
     args.files.iter().try_for_each(|path| args.source.options(path).map(drop))?;
     let options = args.source.options(&args.files[0])?;
     let runs = args.files.iter().map(|path| object_store::run(path)).collect::<Result<Vec<_>, _>>()?;
-    args.write_files(args.terms()?.verify_merged(&runs, &options, input_file::broken)?)
+    args.judged(args.terms()?.verify_merged(&runs, &options, input_file::broken)?)
 }
 
 impl Args {
@@ -214,9 +227,14 @@ impl Args {
     }
 
     /// Writes the additional files (`--csv`, `--gaps`) and returns the verdict.
-    fn write_files(&self, VerifiedRun { recording, criteria, verdict, .. }: VerifiedRun) -> Result<Verdict, Failure> {
+    fn judged(&self, VerifiedRun { recording, criteria, verdict, .. }: VerifiedRun) -> Result<Judged, Failure> {
         self.window.check(&verdict)?;
         self.files_out.toolkit().write(&recording, &criteria, &verdict)?;
-        Ok(verdict)
+        // Another scan of the recording, so only if there is something to count.
+        let has_failures = verdict.requests.last().is_some_and(|total| total.ok < total.requests);
+        let failures = if has_failures && !self.json { failures(&recording) } else { Ok(Vec::new()) };
+        let path = &verdict.source.path;
+        let failures = failures.map_err(|error| Failure::stopped(format!("{path}: {error}")))?;
+        Ok(Judged { verdict, failures })
     }
 }

@@ -90,9 +90,22 @@ impl VerdictLines<'_> {
             Validity::Invalid => format!("{expected} expected, {} found: {reason}", pattern.name().replace('_', "-")),
             Validity::NotChecked => format!("{expected} expected: {reason}"),
         };
+        let cov = self.cov();
         let coverage = incomplete.as_ref().and_then(Incomplete::coverage);
         let coverage = coverage.map_or_else(String::new, |coverage| format!("; {coverage}"));
-        vec![line(Subject::Validity, (*validity).into(), validity.heading(), format!("{reason}{coverage}"))]
+        vec![line(Subject::Validity, (*validity).into(), validity.heading(), format!("{reason}{cov}{coverage}"))]
+    }
+
+    /// The CoV of the gaps beside the expected one, which the validity of another tool's recording depends on: `; CoV 1.002 (95 %: 0.990 to
+    /// 1.013), expected 1`. Empty where lateness decides.
+    fn cov(&self) -> String {
+        let Verdict { gaps, expected, lateness, .. } = self.verdict;
+        let total = gaps.last().filter(|_| self.states_expected && lateness.is_none());
+        let Some((total, low, high)) = total.and_then(|total| Some((total, total.cov_low?, total.cov_high?))) else {
+            return String::new();
+        };
+        let expected = expected.expected_cov.map_or_else(String::new, |cov| format!(", expected {}", number(cov)));
+        format!("; CoV {:.3} (95 %: {low:.3} to {high:.3}){expected}", total.cov)
     }
 
     /// That all or many requests failed, with the most frequent failure.

@@ -308,7 +308,7 @@ fn beside(out: &Path) -> PathBuf {
 fn verify_run(out: &Path) -> Result<Exit, Failure> {
     let VerifiedRun { verdict, .. } =
         VerifyOptions::default().verify(&object_store::here(out)?, &ReadOptions::default(), input_file::broken)?;
-    out!(no newline: "{}", Text { verdict: &verdict, details: false });
+    out!(no newline: "{}", Text::of(&verdict));
     let any = |result| verdict.thresholds.iter().any(|threshold| threshold.result == result);
     Ok(match verdict.validity {
         Validity::Invalid => Exit::Invalid,

@@ -1,27 +1,20 @@
-//! The result of a run as text: verdict, load, requests, failures, arrivals, times, warnings.
+//! The result of a run as text: the first screen, and with `--details` outcomes, arrivals, times and every test.
 
 use std::fmt;
 
-use offered_base::visible;
+use offered_base::{count, short};
 use offered_events::RunId;
 use offered_experiment::{Millis, Summary};
 use offered_report::VerdictLines;
 use offered_report::format::number;
-use offered_schedule::Count;
-use offered_schedule::Sessions;
-use offered_verify::{RequestStats, StabilityState, Verdict};
+use offered_schedule::{Count, Sessions};
+use offered_verify::{NotCheckedReason, Stability, StabilityState, Verdict};
 use offered_workload::Workload;
 
-use crate::table::{Table, clipped, wrapped};
+use crate::screen::{Fact, Screen, failure_facts};
+use crate::table::{Table, WIDTH};
 use crate::verify::policies;
 use crate::verify::text::Details;
-use crate::{messages, verdict_lines};
-
-/// Number of requests shown; the JSON document has all.
-const REQUESTS: usize = 20;
-
-/// Number of failures shown; the JSON document has all.
-const FAILURES: usize = 5;
 
 /// A summary as text.
 pub(crate) struct Text<'a> {
@@ -30,7 +23,7 @@ pub(crate) struct Text<'a> {
     pub(crate) run: Option<&'a RunId>,
     pub(crate) verdict: &'a Verdict,
     pub(crate) workload: &'a Workload,
-    /// Whether to show every statistical test.
+    /// Whether to show everything that is known.
     pub(crate) details: bool,
 }
 
@@ -39,227 +32,207 @@ impl fmt::Display for Text<'_> {
         let s = self.summary;
         let (thresholds, failures) = (&s.thresholds[..], &s.failures[..]);
         let (verdict, target_rate_per_s, states_expected) = (self.verdict, s.target_rate_per_s, false);
-        verdict_lines::write(f, VerdictLines { verdict, thresholds, failures, target_rate_per_s, states_expected })?;
-        writeln!(f)?;
-        self.load(f)?;
-        self.requests(f)?;
-        self.endings(f)?;
+        let saved = self.saved();
+        let screen = Screen {
+            verdict: VerdictLines { verdict, thresholds, failures, target_rate_per_s, states_expected },
+            requests: &s.requests,
+            failures: failure_facts(failures, verdict.window.excluded > 0, self.details),
+            facts: self.facts(),
+            warnings: &s.warnings,
+            reserved: saved.len(),
+            details: self.details,
+        };
+        screen.lines().iter().try_for_each(|line| writeln!(f, "{line}"))?;
         policies::write(f, self.verdict)?;
-        self.arrivals(f)?;
-        self.times(f)?;
-        self.traffic(f)?;
         if self.details {
-            write!(f, "{}", Details(self.verdict))?;
+            self.details(f)?;
         }
-        for warning in s.warnings.iter().filter(|warning| !verdict_lines::states(warning)) {
-            writeln!(f)?;
-            wrapped(f, "warning: ", &warning.message)?;
-            wrapped(f, "fix:     ", &messages::fix(warning))?;
-        }
-        if let Some(out) = &s.directory {
-            writeln!(f, "\nsaved       {out}        next: offered report {out} -o report.html")?;
-        }
-        Ok(())
+        saved.iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 
 impl Text<'_> {
-    fn load(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn facts(&self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        facts.extend(self.summary.on_the_wire.text().map(|text| Fact::new("on the wire", text)));
+        facts.extend(self.pages());
+        facts.extend(self.summary.set_load.as_ref().map(|set| Fact::new("set load", set.text())));
+        facts.push(self.load());
+        facts
+    }
+
+    /// System model, limits, seed; the rates only where no line of the verdict has them.
+    fn load(&self) -> Fact {
         let s = self.summary;
-        if let Some(set) = &s.set_load {
-            writeln!(f, "  set load   {}", set.text())?;
+        let mut text = model(self.workload).to_owned();
+        if s.target_rate_per_s.is_none() {
+            text += &format!(", {}", closed_target(self.workload));
         }
-        let model = model(self.workload);
-        let target =
-            s.target_rate_per_s.map_or_else(|| closed_target(self.workload), |rate| format!("{}/s", number(rate)));
-        // Sent and completed rates of the same seconds.
-        let sent = s.stability.map(|stability| stability.sent_rate_per_s).or(s.sent_rate_per_s);
-        let (sent, completed) = (rate(sent), rate(s.completed_rate_per_s));
-        let ok = self.ok_and_failed_rates().unwrap_or_default();
-        let run = self.run.map_or(String::new(), |run| format!(", run id {run}"));
-        writeln!(
-            f,
-            "  load       {model}, target {target}, sent {sent}{ok}, completed {completed}, seed {}{run}",
-            s.seed
-        )?;
-        let most = match self.workload.count() {
-            None => String::new(),
-            Some(Count::Requests(n)) => format!("; at most {n} in all"),
-            Some(Count::Sessions(n)) => format!("; at most {n} sessions in all"),
-        };
-        writeln!(f, "  requests   {}, of them {} not sent{most}", s.total_requests, s.unsent)
+        let is_closed = |stability: Stability| stability.not_checked_reason == Some(NotCheckedReason::ClosedSystem);
+        if s.stability.is_none_or(is_closed) {
+            let (sent, completed) = (rate(s.sent_rate_per_s), rate(s.completed_rate_per_s));
+            text += &format!(": sent {sent}, completed {completed}");
+        }
+        match self.workload.count() {
+            None => {}
+            Some(Count::Requests(n)) => text += &format!("; at most {} requests", count(n)),
+            Some(Count::Sessions(n)) => text += &format!("; at most {} sessions", count(n)),
+        }
+        text += &format!("; seed {}", s.seed);
+        if let Some(run) = self.run {
+            text += &format!("; run id {run}");
+        }
+        Fact::new("load", text)
+    }
+
+    /// Pages with their objects.
+    fn pages(&self) -> Option<Fact> {
+        let pages = self.summary.pages.as_ref()?;
+        let (failed, objects_failed) = (count(pages.failed), count(pages.objects_failed));
+        Some(Fact::new(
+            "pages",
+            format!(
+                "{}, {failed} failed; {} objects, {objects_failed} failed; page time p50 {} ms, p95 {} ms, p99 {} ms",
+                count(pages.pages),
+                count(pages.objects),
+                short(pages.response_p50_ms),
+                short(pages.response_p95_ms),
+                short(pages.response_p99_ms)
+            ),
+        ))
+    }
+
+    /// Where the run is recorded and what to do with it, on one line if it fits.
+    fn saved(&self) -> Vec<String> {
+        let Some(out) = &self.summary.directory else { return Vec::new() };
+        let (saved, next) = (format!("saved       {out}"), format!("offered report {out} -o report.html"));
+        let line = format!("{saved}        next: {next}");
+        if line.chars().count() <= WIDTH { vec![line] } else { vec![saved, format!("next        {next}")] }
+    }
+
+    /// What `--details` adds, in the order in which questions come up: outcomes, arrivals, times, Little's law, tests.
+    fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f)?;
+        for fact in self.outcomes().into_iter().chain(self.arrivals()).chain(self.little()) {
+            fact.lines().iter().try_for_each(|line| writeln!(f, "{line}"))?;
+        }
+        self.times(f)?;
+        writeln!(f, "{}", Details(self.verdict))
+    }
+
+    fn outcomes(&self) -> Vec<Fact> {
+        let s = self.summary;
+        let outcomes: Vec<String> = s.outcomes.iter().map(|(name, n)| format!("{name} {}", count(*n))).collect();
+        let statuses: Vec<String> = s.statuses.iter().map(|(status, n)| format!("{status}: {}", count(*n))).collect();
+        let rows = if s.rows == 0 { String::new() } else { format!("; {} rows", count(s.rows)) };
+        let bytes = format!("{} in, {} out{rows}", count(s.bytes_in), count(s.bytes_out));
+        let mut facts =
+            vec![Fact::new("requests", format!("{}, of them {} not sent", count(s.total_requests), count(s.unsent)))];
+        facts.push(Fact::new("outcomes", outcomes.join(", ")));
+        if !statuses.is_empty() {
+            facts.push(Fact::new("statuses", statuses.join(", ")));
+        }
+        facts.extend(self.ok_and_failed_rates());
+        facts.push(Fact::new("bytes", bytes));
+        if let Some(pages) = &s.pages {
+            let (pages, objects) = (number(pages.pages_per_s), number(pages.objects_per_s));
+            facts.push(Fact::new("page rate", format!("{pages}/s with {objects} objects/s")));
+        }
+        facts
     }
 
     /// Rates of successful and failed requests; `None` if none failed.
-    fn ok_and_failed_rates(&self) -> Option<String> {
+    fn ok_and_failed_rates(&self) -> Option<Fact> {
         let total = self.summary.requests.last().filter(|total| total.failed > 0)?;
         let time = Some(self.verdict.window.end_s - self.verdict.window.start_s).filter(|time| *time > 0.0)?;
         let [ok, failed] = [total.ok, total.failed].map(|n| number(n as f64 / time));
-        Some(format!(" (ok {ok}/s, failed {failed}/s)"))
+        Some(Fact::new("rates", format!("ok {ok}/s, failed {failed}/s")))
     }
 
-    /// A row per request and the total. Of many requests, those with most failures and most requests.
-    fn requests(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some((total, requests)) = self.summary.requests.split_last() else { return Ok(()) };
-        let mut rows: Vec<&RequestStats> = requests.iter().collect();
-        rows.sort_by_key(|row| std::cmp::Reverse((row.failed, row.requests)));
-        let omitted = rows.len().saturating_sub(REQUESTS);
-        rows.truncate(REQUESTS);
-        rows.sort_by(|a, b| a.label.cmp(&b.label));
-        // A single request equals the total.
-        let shown = if rows.len() > 1 { rows } else { Vec::new() };
-        let mut table = Table::new(["  response ms", "requests", "ok", "failed", "p50", "p95", "p99", "max"]);
-        for row in shown.into_iter().chain([total]) {
-            let name = if row == total { "  total".to_owned() } else { format!("  {}", clipped(&row.label)) };
-            let [p50, p95, p99, max] =
-                [row.p50_ms, row.p95_ms, row.p99_ms, row.max_ms].map(|n| n.map_or_else(|| "-".to_owned(), number));
-            let [requests, ok, failed] = [row.requests, row.ok, row.failed].map(|n| n.to_string());
-            table.row([name, requests, ok, failed, p50, p95, p99, max]);
-        }
-        write!(f, "\n{table}")?;
-        if omitted > 0 {
-            writeln!(f, "  {omitted} more requests: see --json")?;
-        }
-        Ok(())
-    }
-
-    fn arrivals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn arrivals(&self) -> Vec<Fact> {
         let s = self.summary;
         let (a, cov) = (&s.arrivals, |cov: Option<f64>| cov.map_or_else(|| "-".to_owned(), |cov| format!("{cov:.3}")));
-        match &s.sessions {
-            None => writeln!(
-                f,
-                "\n  arrivals   {}: CoV expected {}, measured {} (95 %: {} to {})",
-                a.pattern.name().replace('_', "-"),
-                cov(a.scheduled_cov),
-                cov(a.measured_cov),
-                cov(a.measured_cov_low),
-                cov(a.measured_cov_high)
-            )?,
-            Some(of) => {
-                writeln!(
-                    f,
-                    "\n  sessions   {}: target {}, sent {}; CoV expected {}, measured {} (95 %: {} to {})",
-                    a.pattern.name().replace('_', "-"),
-                    rate(of.target_rate_per_s),
-                    rate(of.sent_rate_per_s),
-                    cov(of.scheduled_cov),
-                    cov(of.measured_cov),
-                    cov(of.cov_low),
-                    cov(of.cov_high)
-                )?;
-                let (target, sent) = (rate(s.target_rate_per_s), rate(s.sent_rate_per_s));
-                writeln!(f, "  requests   target {target}, sent {sent}; CoV measured {}", cov(a.measured_cov))?;
+        let pattern = a.pattern.name().replace('_', "-");
+        let compared = |expected, measured, low, high| {
+            let [expected, measured, low, high] = [expected, measured, low, high].map(cov);
+            format!("CoV expected {expected}, measured {measured} (95 %: {low} to {high})")
+        };
+        let mut facts = match &s.sessions {
+            None => {
+                let covs = compared(a.scheduled_cov, a.measured_cov, a.measured_cov_low, a.measured_cov_high);
+                vec![Fact::new("arrivals", format!("{pattern}: {covs}"))]
             }
-        }
+            Some(of) => {
+                let covs = compared(of.scheduled_cov, of.measured_cov, of.cov_low, of.cov_high);
+                let [target, sent] = [of.target_rate_per_s, of.sent_rate_per_s].map(rate);
+                let sessions = format!("{pattern}: target {target}, sent {sent}; {covs}");
+                let [target, sent] = [s.target_rate_per_s, s.sent_rate_per_s].map(rate);
+                let requests = format!("target {target}, sent {sent}; CoV measured {}", cov(a.measured_cov));
+                vec![Fact::new("sessions", sessions), Fact::new("arrivals", requests)]
+            }
+        };
         if let Some(late) = &s.lateness_us {
-            writeln!(
-                f,
-                "  lateness   p50 {} us, p99 {} us, max {} us",
-                number(late.p50),
-                number(late.p99),
-                number(late.max)
-            )?;
+            let [p50, p99, max] = [late.p50, late.p99, late.max].map(number);
+            facts.push(Fact::new("lateness", format!("p50 {p50} us, p99 {p99} us, max {max} us")));
         }
-        if let Some(effect) = &s.generator_error {
+        if let Some(error) = &s.generator_error {
             let percent = |share: f64| format!("{} %", number(100.0 * share.min(1.0)));
-            let shares =
-                effect.percentiles.iter().map(|of| format!("p{} {}", of.percentile, percent(of.upper_bound())));
-            let shares = shares.collect::<Vec<_>>().join(", ");
-            writeln!(f, "  generator error  at most {shares}; tolerance {}", percent(effect.tolerance))?;
+            let shares = error.percentiles.iter().map(|of| format!("p{} {}", of.percentile, percent(of.upper_bound())));
+            let (shares, tolerance) = (shares.collect::<Vec<_>>().join(", "), percent(error.tolerance));
+            facts.push(Fact::new("generator", format!("error at most {shares}; tolerance {tolerance}")));
         }
-        Ok(())
+        facts
     }
 
     fn times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut table = Table::new(["  ms", "mean", "sdev", "p50", "p90", "p95", "p99", "p99.9", "max"]);
+        let mut table = Table::new(["ms", "mean", "sdev", "p50", "p90", "p95", "p99", "p99.9", "max"]);
         let s = self.summary;
-        for (name, times) in [
-            ("  response", &s.response_ms),
-            ("  service", &s.service_ms),
-            ("  handshake", &s.handshake_ms),
-            ("  connection wait", &s.connection_wait_ms),
-        ] {
+        let mut row = |name: &str, numbers: [f64; 8]| {
+            let [mean, sdev, p50, p90, p95, p99, p999, max] = numbers.map(number);
+            table.row([name.to_owned(), mean, sdev, p50, p90, p95, p99, p999, max]);
+        };
+        let all = [
+            ("response, ok", &s.response_ms),
+            ("service, ok", &s.service_ms),
+            ("handshake", &s.handshake_ms),
+            ("connection wait", &s.connection_wait_ms),
+        ];
+        for (name, times) in all {
             if let Some(Millis { mean, sdev, p50, p90, p95, p99, p999, max, .. }) = times {
-                let numbers = [mean, sdev, p50, p90, p95, p99, p999, max].map(|n| number(*n));
-                let [mean, sdev, p50, p90, p95, p99, p999, max] = numbers;
-                table.row([name.to_owned(), mean, sdev, p50, p90, p95, p99, p999, max]);
+                row(name, [*mean, *sdev, *p50, *p90, *p95, *p99, *p999, *max]);
             }
-            if let Some(t) = self.verdict.failures.last().filter(|_| name == "  response") {
-                let numbers = [t.mean_ms, t.sdev_ms, t.p50_ms, t.p90_ms, t.p95_ms, t.p99_ms, t.p999_ms, t.max_ms];
-                let [mean, sdev, p50, p90, p95, p99, p999, max] = numbers.map(number);
-                table.row(["  failed".to_owned(), mean, sdev, p50, p90, p95, p99, p999, max]);
-            }
+        }
+        if let Some(t) = self.verdict.failures.last() {
+            row(
+                "response, failed",
+                [t.mean_ms, t.sdev_ms, t.p50_ms, t.p90_ms, t.p95_ms, t.p99_ms, t.p999_ms, t.max_ms],
+            );
         }
         write!(f, "\n{table}")
     }
 
-    fn endings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let s = self.summary;
-        let outcomes: Vec<String> = s.outcomes.iter().map(|(name, n)| format!("{name} {n}")).collect();
-        writeln!(f, "\n  outcomes   {}", outcomes.join(", "))?;
-        if !s.statuses.is_empty() {
-            let statuses: Vec<String> = s.statuses.iter().map(|(status, n)| format!("{status} {n}")).collect();
-            writeln!(f, "  statuses   {}", statuses.join(", "))?;
-        }
-        for failure in s.failures.iter().take(FAILURES) {
-            let label = failure.label.as_deref().map_or(String::new(), |label| format!("{}: ", visible(label)));
-            let status = failure.status.map_or(String::new(), |status| format!(" {status}"));
-            let why = failure.reason.as_deref().map_or(String::new(), |error| format!(", {}", visible(error)));
-            writeln!(f, "{:>10}   {label}{}{status}{why}", failure.n, failure.outcome)?;
-        }
-        let more: u64 = s.failures.iter().skip(FAILURES).map(|failure| failure.n).sum();
-        if more > 0 {
-            writeln!(f, "{more:>10}   of other kinds: see --json")?;
-        }
-        Ok(())
-    }
-
-    fn traffic(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let s = self.summary;
-        let rows = if s.rows == 0 { String::new() } else { format!("; {} rows", s.rows) };
-        writeln!(f, "\n  bytes      {} in, {} out{rows}", s.bytes_in, s.bytes_out)?;
-        if let Some(p) = &s.pages {
-            writeln!(
-                f,
-                "  pages      {}/s with {} objects/s; page time mean {} ms, p50 {}, p95 {}, p99 {}, max {}",
-                number(p.pages_per_s),
-                number(p.objects_per_s),
-                number(p.response_mean_ms),
-                number(p.response_p50_ms),
-                number(p.response_p95_ms),
-                number(p.response_p99_ms),
-                number(p.response_max_ms)
-            )?;
-            writeln!(
-                f,
-                "             {} of {} pages failed, {} of {} objects",
-                p.failed, p.pages, p.objects_failed, p.objects
-            )?;
-        }
-        self.little(f)
-    }
-
     /// Little's law, or why it does not apply.
-    fn little(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn little(&self) -> Option<Fact> {
         let q = &self.summary.queue;
-        let (Some(rate), Some(response), Some(concurrency)) = (q.rate_per_s, q.response_ms, q.concurrency) else {
-            let overloaded =
-                self.summary.stability.is_some_and(|stability| stability.state == StabilityState::Overloaded);
-            let why = if overloaded { "the system is overloaded" } else { "too few completed requests" };
-            return writeln!(f, "  Little     Q = lambda R does not apply: {why}");
+        let text = match (q.rate_per_s, q.response_ms, q.concurrency) {
+            (Some(rate), Some(response), Some(concurrency)) => {
+                let [rate, response, concurrency] = [rate, response, concurrency].map(number);
+                format!("Q = lambda R = {rate}/s x {response} ms = {concurrency}")
+            }
+            _ => {
+                let state = self.summary.stability.map(|stability| stability.state);
+                let overloaded = state == Some(StabilityState::Overloaded);
+                let why = if overloaded { "the system is overloaded" } else { "too few completed requests" };
+                return Some(Fact::new("Little", format!("Q = lambda R does not apply: {why}")));
+            }
         };
-        write!(
-            f,
-            "  Little     Q = lambda R = {}/s x {} ms = {}",
-            number(rate),
-            number(response),
-            number(concurrency)
-        )?;
-        if let (Some(think), Some(users), Some(rort)) = (q.think_ms, q.users, q.rort) {
-            write!(f, "; Z {} ms, N = lambda (R + Z) = {}, RoRT {rort:.3}", number(think), number(users))?;
-        }
-        writeln!(f)
+        let users = match (q.think_ms, q.users, q.rort) {
+            (Some(think), Some(users), Some(rort)) => {
+                format!("; Z {} ms, N = lambda (R + Z) = {}, RoRT {rort:.3}", number(think), number(users))
+            }
+            _ => String::new(),
+        };
+        Some(Fact::new("Little", text + &users))
     }
 }
 

@@ -2,37 +2,58 @@
 
 use std::fmt::{self, Formatter};
 
+use offered_base::count;
 use offered_verify::Verdict;
 
 use super::text::maybe;
-use crate::table::{Table, clipped};
+use crate::table::{Table, clipped, wrapped};
 
 /// Writes a row per policy and request; nothing without alternating policies.
 pub(crate) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     let Some(first) = v.policies.first() else { return Ok(()) };
     writeln!(f, "\nAlternating policies, measured parts of their blocks (ms)")?;
-    let mut table = Table::new([
-        "policy", "requests", "n", "/s", "mean", "low", "high", "p50", "p95", "p99", "ratio", "low", "high",
-    ]);
+    let heads = ["policy", "n", "/s", "mean", "95 %", "p50", "p95", "p99", "ratio", "95 %"];
+    let mut table = Table::new(heads);
     for policy in &v.policies {
         for row in policy.shown_rows() {
-            let [mean, low, high, p50, p95, p99] =
-                [row.mean_ms, row.mean_low_ms, row.mean_high_ms, row.p50_ms, row.p95_ms, row.p99_ms]
-                    .map(|ms| maybe(ms, 2));
-            let [ratio, least, most] = [row.ratio, row.ratio_low, row.ratio_high].map(|ratio| maybe(ratio, 3));
-            let (n, rate) = (row.requests.to_string(), format!("{:.1}", row.rate_per_s));
-            let names = [clipped(&policy.policy), clipped(&row.label)];
-            let [name, label] = names;
-            table.row([name, label, n, rate, mean, low, high, p50, p95, p99, ratio, least, most]);
+            let [mean, p50, p95, p99] = [row.mean_ms, row.p50_ms, row.p95_ms, row.p99_ms].map(|ms| maybe(ms, 2));
+            let ratio = maybe(row.ratio, 3);
+            let ratio_interval = interval(row.ratio_low, row.ratio_high, 3);
+            let (n, rate) = (count(row.requests), format!("{:.1}", row.rate_per_s));
+            let name = format!("{}: {}", policy.policy, row.label);
+            table.row([
+                clipped(&name),
+                n,
+                rate,
+                mean,
+                interval(row.mean_low_ms, row.mean_high_ms, 2),
+                p50,
+                p95,
+                p99,
+                ratio,
+                ratio_interval,
+            ]);
         }
     }
     write!(f, "{table}")?;
     let blocks = v.policies.iter().map(|policy| format!("{} {}", policy.policy, policy.blocks)).collect::<Vec<_>>();
-    writeln!(f, "blocks: {}; mean and interval over blocks; ratio to `{}`", blocks.join(", "), first.policy)?;
+    wrapped(
+        f,
+        "",
+        &format!("blocks: {}; mean and interval over blocks; ratio to `{}`", blocks.join(", "), first.policy),
+    )?;
     for host in v.server_side.iter().flat_map(|side| &side.hosts).filter(|host| !host.policies.is_empty()) {
         let each = host.policies.iter().map(|under| format!("{} {:.3}", under.policy, under.busy_processors));
         let counter = host.policies[0].counter.name();
-        writeln!(f, "busy CPUs at {} ({counter}): {}", host.name, each.collect::<Vec<_>>().join(", "))?;
+        wrapped(f, "", &format!("busy CPUs at {} ({counter}): {}", host.name, each.collect::<Vec<_>>().join(", ")))?;
     }
     Ok(())
+}
+
+/// `1.20 to 1.40`, or `-` where there is no interval.
+fn interval(low: Option<f64>, high: Option<f64>, digits: usize) -> String {
+    match (low, high) {
+        (None, None) => "-".to_owned(),
+        _ => format!("{} to {}", maybe(low, digits), maybe(high, digits)),
+    }
 }

@@ -1,70 +1,134 @@
-//! A verdict as text: the first lines, then the tables behind it.
+//! A verdict as text: the first screen, and with `--details` the tables behind it.
 
 use std::fmt::{self, Display, Formatter};
 
+use offered_base::{count, visible};
+use offered_experiment::Failure;
 use offered_report::VerdictLines;
 use offered_verify::{Clock, Finding, PairedStats, SizeStats, ThreadStats, TimeStats, Verdict};
 
+use super::Judged;
+use crate::screen::{Fact, Screen, THRESHOLDS, failure_facts};
 use crate::table::{Table, clipped, wrapped};
-use crate::{messages, verdict_lines};
+use crate::verdict_lines;
 
 /// Maximum number of rows of a table; `Total` is always among them.
 const ROWS: usize = 40;
 
-/// One verdict; with `details`, also every statistical test.
+/// One verdict.
 pub(crate) struct Text<'a> {
     pub(crate) verdict: &'a Verdict,
+    /// The failures by kind; empty if they were not counted.
+    pub(crate) failures: &'a [Failure],
+    /// Whether to show all tables and tests.
     pub(crate) details: bool,
+    /// Whether to show the resource usage of the server's machines.
+    pub(crate) hosts: bool,
 }
 
 impl Display for Text<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let v = self.verdict;
-        // The target of a partly-open system is one of sessions.
-        let target_rate_per_s = v.expected.target_rate_per_s.filter(|_| v.sessions.is_none());
-        verdict_lines::write(
-            f,
-            VerdictLines {
-                verdict: v,
-                thresholds: &v.thresholds,
-                failures: &[],
-                target_rate_per_s,
-                states_expected: true,
-            },
-        )?;
-        source(f, v)?;
-        for warning in v.warnings.iter().filter(|warning| !verdict_lines::states(warning)) {
-            wrapped(f, "warning: ", &warning.message)?;
-            wrapped(f, "fix:     ", &messages::fix(warning))?;
-        }
+        let (v, details) = (self.verdict, self.details);
+        let screen = Screen {
+            verdict: self.verdict_lines(),
+            requests: &v.requests,
+            failures: failure_facts(self.failures, v.window.excluded > 0, details),
+            facts: self.facts(),
+            warnings: &v.warnings,
+            reserved: 0,
+            details,
+        };
+        screen.lines().iter().try_for_each(|line| writeln!(f, "{line}"))?;
         if !v.runs.is_empty() {
-            write!(f, "{}", Summary(&v.runs))?;
+            write!(f, "\n{}", Summary(&v.runs.iter().collect::<Vec<_>>()))?;
         }
-        // Whole milliseconds for a coarse clock, else three decimal places.
-        let digits = if v.source.resolution_ms >= 1.0 { 0 } else { 3 };
-        times(f, "Gaps between requests (ms)", &v.gaps, digits)?;
-        times(f, "Gaps by node (ms)", &v.by_node, digits)?;
-        times(f, "Gaps by worker (ms)", &v.by_worker, digits)?;
-        clocks(f, &v.clocks)?;
-        times(f, "Response times (ms)", &v.responses, digits)?;
-        times(f, "Response times of failed requests (ms)", &v.failures, digits)?;
-        times(f, "Time to first byte (ms)", &v.first_byte, digits)?;
-        sizes(f, &v.sizes)?;
+        if details {
+            tables(f, v)?;
+        }
         threads(f, &v.by_threads)?;
-        sessions(f, v)?;
-        lateness(f, v)?;
-        queue(f, v)?;
         super::policies::write(f, v)?;
         twin(f, v)?;
-        super::hosts::write(f, v)?;
-        if self.details {
-            write!(f, "{}", Details(v))?;
+        if self.hosts || details {
+            super::hosts::write(f, v)?;
         }
-        for run in &v.runs {
-            writeln!(f, "\n{}", Text { verdict: run, details: self.details })?;
+        if details {
+            write!(f, "{}", Details(v))?;
+            let run = |run| write!(f, "\n{}", Text { details, ..Text::of(run) });
+            v.runs.iter().try_for_each(run)?;
         }
         Ok(())
     }
+}
+
+impl<'a> Text<'a> {
+    /// The verdict alone.
+    pub(crate) fn of(verdict: &'a Verdict) -> Self {
+        Self { verdict, failures: &[], details: false, hosts: false }
+    }
+
+    /// What the first lines depend on.
+    fn verdict_lines(&self) -> VerdictLines<'a> {
+        let (verdict, failures) = (self.verdict, self.failures);
+        // The target of a partly-open system is one of sessions.
+        let target_rate_per_s = verdict.expected.target_rate_per_s.filter(|_| verdict.sessions.is_none());
+        let (thresholds, states_expected) = (&verdict.thresholds[..], true);
+        VerdictLines { verdict, thresholds, failures, target_rate_per_s, states_expected }
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let Self { verdict: v, details, hosts, .. } = *self;
+        let mut facts = Vec::new();
+        facts.extend(v.on_the_wire.and_then(|wire| wire.text()).map(|text| Fact::new("on the wire", text)));
+        // Saturation is what an overload needs first; the tables are `--details`.
+        let hosts = v.server_side.as_ref().filter(|_| !hosts && !details);
+        facts.extend(hosts.map(|side| Fact::new("server", side.saturation.clone())));
+        facts.push(Fact::new("file", source(v, details)));
+        facts
+    }
+}
+
+/// Several verdicts: each with its file and first lines, or in full with `--details`, then all side by side.
+pub(super) struct Several<'a> {
+    pub(super) judged: &'a [Judged],
+    pub(super) details: bool,
+}
+
+impl Display for Several<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for Judged { verdict, failures } in self.judged {
+            let text = Text { failures, details: self.details, ..Text::of(verdict) };
+            if self.details {
+                writeln!(f, "{text}")?;
+                continue;
+            }
+            wrapped(f, "", &visible(&source(verdict, false)))?;
+            verdict_lines::lines(text.verdict_lines(), THRESHOLDS).iter().try_for_each(|line| writeln!(f, "{line}"))?;
+            match verdict.warnings.iter().filter(|warning| !verdict_lines::states(warning)).count() {
+                0 => writeln!(f)?,
+                1 => writeln!(f, "1 warning: --details\n")?,
+                n => writeln!(f, "{n} warnings: --details\n")?,
+            }
+        }
+        let verdicts: Vec<&Verdict> = self.judged.iter().map(|one| &one.verdict).collect();
+        write!(f, "{}", Summary(&verdicts))
+    }
+}
+
+/// The tables of gaps, times, sizes, clocks and lateness.
+fn tables(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    // Whole milliseconds for a coarse clock, else three decimal places.
+    let digits = if v.source.resolution_ms >= 1.0 { 0 } else { 3 };
+    times(f, "Gaps between requests (ms)", &v.gaps, digits)?;
+    times(f, "Gaps by node (ms)", &v.by_node, digits)?;
+    times(f, "Gaps by worker (ms)", &v.by_worker, digits)?;
+    clocks(f, &v.clocks)?;
+    times(f, "Response times of ok requests (ms)", &v.responses, digits)?;
+    times(f, "Response times of failed requests (ms)", &v.failures, digits)?;
+    times(f, "Time to first byte (ms)", &v.first_byte, digits)?;
+    sizes(f, &v.sizes)?;
+    sessions(f, v)?;
+    lateness(f, v)?;
+    queue(f, v)
 }
 
 /// Every statistical test with its numbers.
@@ -77,30 +141,28 @@ impl Display for Details<'_> {
     }
 }
 
-fn source(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+/// What was read and which part of it was judged; with `details`, how its timestamps were understood.
+pub(super) fn source(v: &Verdict, details: bool) -> String {
     let (w, s) = (&v.window, &v.source);
-    writeln!(
-        f,
-        "{}: {}, {} requests, timestamps to {}{}; {} analysed from {:.1} s to {:.1} s, {} excluded",
+    let unit = if s.resolution_ms >= 1.0 {
+        format!("{} ms", s.resolution_ms)
+    } else {
+        format!("{} us", s.resolution_ms * 1e3)
+    };
+    // The rest is the evidence.
+    let stamps =
+        s.timestamps.as_deref().map(|stamps| if details { stamps } else { stamps.split(',').next().unwrap_or(stamps) });
+    let stamps = stamps.map_or_else(String::new, |stamps| format!(" ({stamps})"));
+    let excluded = if w.excluded > 0 { format!(", {} excluded", count(w.excluded)) } else { String::new() };
+    format!(
+        "{}: {}, {} requests, timestamps to {unit}{stamps}; {} analysed from {:.1} s to {:.1} s{excluded}",
         s.path,
         s.format,
-        s.requests,
-        if s.resolution_ms >= 1.0 {
-            format!("{} ms", s.resolution_ms)
-        } else {
-            format!("{} us", s.resolution_ms * 1e3)
-        },
-        s.timestamps.as_ref().map_or_else(String::new, |stamps| format!(" ({stamps})")),
-        w.requests,
+        count(s.requests),
+        count(w.requests),
         w.start_s,
         w.end_s,
-        w.excluded
-    )?;
-    // A CoV of 1 (Poisson) needs no line.
-    match v.expected.expected_cov {
-        Some(cov) if cov != 1.0 => writeln!(f, "expected: {}, CoV {cov:.3}", v.expected.arrivals),
-        _ => Ok(()),
-    }
+    )
 }
 
 fn number(x: f64, digits: usize) -> String {
@@ -117,36 +179,30 @@ fn times(f: &mut Formatter<'_>, title: &str, rows: &[TimeStats], digits: usize) 
     // Above ten seconds, one decimal place: tables have 120 columns.
     let digits = if total.max_ms >= 10_000.0 { digits.min(1) } else { digits };
     let fine = digits.max(2);
-    let cells = |row: &TimeStats| {
+    let heads = ["label", "n", "/s", "median", "mean", "sdev", "CoV", "p90", "p95", "p99", "min", "max"];
+    let with_errors =
+        ["label", "n", "/s", "median", "mean", "sdev", "CoV", "p90", "p95", "p99", "max", "%error", "KB/s"];
+    let has_errors = total.error_percent.is_some();
+    let mut table = if has_errors { Table::new(with_errors) } else { Table::new(heads) };
+    for row in shown(rows) {
         let order = [row.p90_ms, row.p95_ms, row.p99_ms, row.min_ms, row.max_ms].map(|x| number(x, digits));
         let [p90, p95, p99, min, max] = order;
         let (mean, sdev) = (number(row.mean_ms, fine), number(row.sdev_ms, fine));
         let head = [clipped(&row.label), row.n.to_string(), maybe(row.rate_per_s, 2), number(row.p50_ms, digits)];
         let [label, n, rate, median] = head;
-        [label, n, rate, median, mean, sdev, number(row.cov, 2), p90, p95, p99, min, max]
-    };
-    let heads = ["label", "n", "/s", "median", "mean", "sdev", "CoV", "p90", "p95", "p99", "min", "max"];
-    if total.error_percent.is_some() {
-        let mut table = Table::new([
-            "label", "n", "/s", "median", "mean", "sdev", "CoV", "p90", "p95", "p99", "max", "%error", "KB/s",
-        ]);
-        for row in shown(rows) {
-            let [label, n, rate, median, mean, sdev, cov, p90, p95, p99, _, max] = cells(row);
+        let cov = number(row.cov, 2);
+        if has_errors {
             let (error, kb) = (maybe(row.error_percent, 2), maybe(row.kb_per_s, 2));
             table.row([label, n, rate, median, mean, sdev, cov, p90, p95, p99, max, error, kb]);
+        } else {
+            table.row([label, n, rate, median, mean, sdev, cov, p90, p95, p99, min, max]);
         }
-        write!(f, "{table}")
-    } else {
-        let mut table = Table::new(heads);
-        for row in shown(rows) {
-            table.row(cells(row));
-        }
-        write!(f, "{table}")?;
-        if let (Some(low), Some(high)) = (total.cov_low, total.cov_high) {
-            writeln!(f, "CoV of {}: {:.3}, 95 % interval {low:.3} to {high:.3}", total.label, total.cov)?;
-        }
-        Ok(())
     }
+    write!(f, "{table}")?;
+    if let (Some(low), Some(high)) = (total.cov_low, total.cov_high) {
+        writeln!(f, "CoV of {}: {:.3}, 95 % interval {low:.3} to {high:.3}", total.label, total.cov)?;
+    }
+    Ok(())
 }
 
 /// The first rows and the last.
@@ -212,16 +268,11 @@ fn sessions(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
 
 fn lateness(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     let Some(late) = &v.lateness else { return Ok(()) };
-    writeln!(
-        f,
-        "\nLateness (us): p50 {:.1}, p90 {:.1}, p99 {:.1}, max {:.1}; {} of {} not sent",
-        late.p50_us,
-        late.p90_us,
-        late.p99_us,
-        late.max_us,
-        late.unsent,
-        late.unsent + late.n
-    )?;
+    let [p50, p90, p99, max] = [late.p50_us, late.p90_us, late.p99_us, late.max_us].map(|us| number(us, 1));
+    let (unsent, all) = (count(late.unsent), count(late.unsent + late.n));
+    writeln!(f)?;
+    let head = "Lateness (us): ";
+    wrapped(f, head, &format!("p50 {p50}, p90 {p90}, p99 {p99}, max {max}; {unsent} of {all} not sent"))?;
     if let Some(stalls) = &late.stalls {
         writeln!(
             f,
@@ -306,32 +357,31 @@ fn dispersion(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     write!(f, "{table}")
 }
 
-/// Several verdicts side by side: Figures 12 and 16 of Brady and Gunther.
-pub(crate) struct Summary<'a>(pub(crate) &'a [Verdict]);
+/// Several verdicts side by side: Figures 12 and 16 of Brady and Gunther. The gaps are those between requests.
+pub(super) struct Summary<'a>(pub(super) &'a [&'a Verdict]);
 
 impl Display for Summary<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\nSide by side")?;
-        let mut table = Table::new([
-            "file", "n", "/s", "mean ms", "sdev ms", "CoV", "low", "high", "R ms", "RoRT", "pattern", "validity",
-        ]);
+        writeln!(f, "Side by side")?;
+        let heads = ["file", "result", "n", "/s", "CoV", "95 %", "R ms", "pattern", "mean ms", "sdev ms", "RoRT"];
+        let mut table = Table::new(heads).with_whole_names();
         for v in self.0 {
             let total = v.gaps.last();
             let cell = |get: fn(&TimeStats) -> f64, digits| maybe(total.map(get), digits);
             let name = v.source.path.rsplit('/').next().unwrap_or_default();
+            let [low, high] = [total.and_then(|row| row.cov_low), total.and_then(|row| row.cov_high)];
             table.row([
                 clipped(name),
-                total.map_or(0, |total| total.n).to_string(),
+                v.validity.heading().to_owned(),
+                count(total.map_or(0, |total| total.n)),
                 maybe(total.and_then(|row| row.rate_per_s), 2),
+                cell(|row| row.cov, 2),
+                low.zip(high).map_or_else(|| "-".to_owned(), |(low, high)| format!("{low:.2} to {high:.2}")),
+                maybe(v.queue.response_ms, 2),
+                v.pattern.name().replace('_', "-"),
                 cell(|row| row.mean_ms, 2),
                 cell(|row| row.sdev_ms, 2),
-                cell(|row| row.cov, 2),
-                maybe(total.and_then(|row| row.cov_low), 2),
-                maybe(total.and_then(|row| row.cov_high), 2),
-                maybe(v.queue.response_ms, 2),
                 maybe(v.queue.rort, 3),
-                v.pattern.name().to_owned(),
-                v.validity.name().to_owned(),
             ]);
         }
         write!(f, "{table}")
