@@ -12,7 +12,8 @@ use offered_verify::Validity;
 use crate::exit::{Exit, Failure};
 use crate::output::{json, out, status};
 use crate::report;
-use crate::table::Table;
+use crate::table::{Table, paragraph};
+use crate::verdict_lines;
 
 const AFTER: &str = "\
 The server is the one of `offered serve`, three of them on free ports of 127.0.0.1.
@@ -76,15 +77,18 @@ fn print(models: &[Model]) {
             digits(*simulated_ms, 2),
             digits(*ratio, 2) + &interval.unwrap_or_default(),
             digits(Some(*theory_ms), 2),
-            run.validity.heading().to_owned(),
+            // In full below.
+            if run.validity == Validity::ValidWithWarnings { "WARNINGS" } else { run.validity.heading() }.to_owned(),
         ]);
     }
     out!("{table}");
     for Model { model, run, .. } in models.iter().filter(|model| model.run.validity != Validity::Valid) {
-        out!("{model} is {}: {}", run.validity.heading(), run.reason);
-        for warning in &run.warnings {
-            out!("  {}\n  fix: {}", warning.message, warning.fix);
-        }
+        let text = format!("{}: {}", run.validity.heading(), run.reason);
+        let warnings = run.warnings.iter().filter(|warning| !verdict_lines::states(warning));
+        let warnings = warnings
+            .flat_map(|warning| [paragraph("  warning: ", &warning.message), paragraph("  fix: ", &warning.fix)]);
+        let lines = paragraph(&format!("{model}: "), &text).into_iter().chain(warnings.flatten());
+        lines.for_each(|line| out!("{line}"));
     }
     out!(
         "Same server, same load. In the closed system {USERS} users wait for their responses,

@@ -13,6 +13,8 @@ use clap::Subcommand;
 use offered_base::{Nanos, Rate};
 
 use crate::exit::{Exit, Failure};
+use crate::output::out;
+use crate::table::paragraph;
 
 #[derive(Subcommand)]
 pub(crate) enum PlanCommand {
@@ -55,6 +57,11 @@ fn seconds(time: Nanos) -> f64 {
 /// The rate per second.
 fn per_second(rate: Rate) -> f64 {
     rate.per_sec()
+}
+
+/// Prints a paragraph.
+fn prose(text: &str) {
+    paragraph("", text).iter().for_each(|line| out!("{line}"));
 }
 
 /// A share written `3%` or `0.03`.

@@ -134,7 +134,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         json(&swept.document);
     } else {
         out!(no newline: "{}", table::page(&swept.cells, args.slo.as_ref(), &swept.limits));
-        out!("\nrecorded in {}", at.name());
+        out!("\nrecorded in {}\ncells.csv there has every figure with its interval", at.name());
     }
     Ok(if swept.is_valid() { Exit::Done } else { Exit::Invalid })
 }

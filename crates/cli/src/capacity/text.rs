@@ -10,7 +10,7 @@ use offered_workload::threshold::Unit;
 
 use offered_report::format::number;
 
-use crate::table::Table;
+use crate::table::{Table, wrapped};
 
 /// The result as text.
 pub(super) struct Text<'a> {
@@ -37,11 +37,8 @@ impl fmt::Display for Text<'_> {
         let Self { result, objective } = self;
         let field = &result.field;
         if let Some(Limit { value, reason, .. }) = &result.generator_limit {
-            writeln!(
-                f,
-                "INVALID  the generator, not the server, was the limit at {field}={}: {reason}",
-                number(*value)
-            )?;
+            let text = format!("the generator, not the server, was the limit at {field}={}: {reason}", number(*value));
+            wrapped(f, "INVALID  ", &text)?;
         }
         match (result.low, result.high) {
             (Some(low), Some(high)) => {
@@ -52,23 +49,26 @@ impl fmt::Display for Text<'_> {
                     Field::Users => ("a number of users", ""),
                     other => (other.name(), ""),
                 };
-                writeln!(f, "{objective} is met up to {what} between {low}{unit} and {high}{unit} (95 %)")?;
+                let text = format!("{objective} is met up to {what} between {low}{unit} and {high}{unit} (95 %)");
+                wrapped(f, "", &text)?;
             }
             (Some(low), None) => {
-                writeln!(f, "{objective} is met at {field}={}; the limit was not reached", number(low))?;
+                wrapped(f, "", &format!("{objective} is met at {field}={}; the limit was not reached", number(low)))?;
             }
-            (None, Some(high)) => writeln!(f, "{objective} is missed even at {field}={}", number(high))?,
+            (None, Some(high)) => wrapped(f, "", &format!("{objective} is missed even at {field}={}", number(high)))?,
             (None, None) => {
-                writeln!(f, "no result: no {field} was found at which {objective} is clearly met or missed")?;
+                wrapped(
+                    f,
+                    "",
+                    &format!("no result: no {field} was found at which {objective} is clearly met or missed"),
+                )?;
             }
         }
         if !result.complete {
-            writeln!(
-                f,
-                "the trials were used up before the interval was narrow enough; add --trials, or increase the duration"
-            )?;
+            let why = "the trials were used up before the interval was narrow enough";
+            wrapped(f, "", &format!("{why}; add --trials, or increase the duration"))?;
         }
-        let mut table = Table::new([field.name(), "trials", "figures (95 % interval of their mean)", ""]);
+        let mut table = Table::new([field.name(), "trials", "figures (95 % interval)", ""]);
         for point in &result.points {
             let units = objective.thresholds().iter().map(|threshold| threshold.metric.quantity.unit());
             let figures: Vec<String> =
@@ -77,7 +77,10 @@ impl fmt::Display for Text<'_> {
             table.row([number(point.value), point.trials.to_string(), figures, point.result.name().to_owned()]);
         }
         write!(f, "\n{table}")?;
-        result.warnings.iter().try_for_each(|warning| writeln!(f, "\nwarning: {warning}"))
+        result.warnings.iter().try_for_each(|warning| {
+            writeln!(f)?;
+            wrapped(f, "warning: ", warning)
+        })
     }
 }
 
@@ -110,7 +113,9 @@ mod tests {
         };
         let page = Text { result: &result, objective: &objective }.to_string();
         assert!(
-            page.starts_with("INVALID  the generator, not the server, was the limit at rate=800: requests were late\n"),
+            page.starts_with(
+                "INVALID  the generator, not the server, was the limit at rate=800: requests were\n         late\n"
+            ),
             "{page}"
         );
         assert!(page.contains("is met at rate=400; the limit was not reached"), "{page}");

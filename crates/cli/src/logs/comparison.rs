@@ -3,6 +3,8 @@
 use offered_experiment::log_models;
 use offered_logs::document::ModelComparison;
 
+use super::text::named;
+
 /// The assumed scheduling discipline of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Discipline {
@@ -27,21 +29,19 @@ pub(super) struct Text<'a>(pub(super) &'a ModelComparison);
 impl std::fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self(others) = self;
-        writeln!(
-            f,
-            "\nThe site under the three system models, simulated at one server with load {} (--load)",
-            others.load
-        )?;
+        writeln!(f, "\nThe three system models, simulated at one server with load {} (--load)", others.load)?;
         let known = if others.scv_known { "as above" } else { "assumed; log durations to measure it" };
-        writeln!(f, "  service       {}; C2 {:.1}, {known}", others.service_distribution, others.scv)?;
-        writeln!(f, "  closed        {} users, with the think time that gives the same load", others.users)?;
+        named(f, "service", &format!("{}; C2 {:.1}, {known}", others.service_distribution, others.scv))?;
+        named(f, "closed", &format!("{} users, with the think time that gives the same load", others.users))?;
         for missing in &others.missing {
-            writeln!(f, "  not compared  {missing}")?;
+            named(f, "not compared", missing)?;
         }
+        named(f, "ratio", "to partly-open")?;
         let shown =
             |discipline: &log_models::Discipline| others.models.iter().any(|model| discipline.of(model).is_some());
         for discipline in log_models::Discipline::ALL.into_iter().filter(shown) {
-            let heads = [discipline.name(), "mean response", "ratio to partly-open", "p95", "ratio to partly-open"];
+            // The ratios are to the partly-open system.
+            let heads = [discipline.name(), "mean response", "ratio", "p95", "ratio"];
             let mut table = crate::table::Table::new(heads);
             for model in &others.models {
                 let Some(response) = discipline.of(model) else { continue };

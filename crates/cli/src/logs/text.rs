@@ -5,7 +5,7 @@ use std::fmt;
 use offered_logs::{Findings, LogWarning, TraceSummary, model_by_rule};
 
 use super::messages;
-use crate::table::Table;
+use crate::table::{Table, wrapped};
 
 /// The result of an analysis.
 pub(crate) struct Text<'f> {
@@ -46,7 +46,7 @@ impl fmt::Display for Text<'_> {
         });
         writeln!(f, "\nSystem model: {}{}", found.recommendation.model.name(), doubt.unwrap_or_default())?;
         for reason in self.reasons {
-            writeln!(f, "  {reason}")?;
+            wrapped(f, "  ", reason)?;
         }
         if let Some(others) = self.others {
             write!(f, "{}", super::comparison::Text(others))?;
@@ -55,70 +55,63 @@ impl fmt::Display for Text<'_> {
             self.requests(f)?;
         }
         if let Some(written) = &self.written {
-            writeln!(
+            let TraceSummary { entries, sessions, requests, other_methods, .. } = written;
+            let excluded = format!("{other_methods} requests excluded by their method");
+            writeln!(f)?;
+            wrapped(
                 f,
-                "\nTrace: {} entries of {} sessions, {} distinct requests; {} requests excluded by their method",
-                written.entries, written.sessions, written.requests, written.other_methods
+                "Trace: ",
+                &format!("{entries} entries of {sessions} sessions, {requests} distinct requests; {excluded}"),
             )?;
         }
         Ok(())
     }
 }
 
+/// Writes a named figure.
+pub(super) fn named(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
+    wrapped(f, &format!("  {name:<14}"), text)
+}
+
 impl Text<'_> {
     fn sessions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = self.found;
         let (lengths, fit) = (&found.figures.requests_per_session, &found.figures.geometric_fit);
-        writeln!(
-            f,
-            "\nSessions (end after {} s without a request): {}",
-            found.figures.timeout_s, found.figures.sessions
-        )?;
-        writeln!(
-            f,
-            "  requests      mean {:.2}, median {}, p90 {}, max {}",
-            lengths.mean, lengths.p50, lengths.p90, lengths.max
-        )?;
+        let (timeout, sessions) = (found.figures.timeout_s, found.figures.sessions);
+        writeln!(f, "\nSessions (end after {timeout} s without a request): {sessions}")?;
+        let (mean, median, p90, max) = (lengths.mean, lengths.p50, lengths.p90, lengths.max);
+        named(f, "requests", &format!("mean {mean:.2}, median {median}, p90 {p90}, max {max}"))?;
         let shares = lengths.histogram.iter().map(|cell| match cell.to {
             Some(to) if to == cell.from => format!("{to}: {:.1} %", 100.0 * cell.share),
             Some(to) => format!("{}-{to}: {:.1} %", cell.from, 100.0 * cell.share),
             None => format!("more: {:.1} %", 100.0 * cell.share),
         });
-        writeln!(f, "  lengths       {}", shares.collect::<Vec<_>>().join(", "))?;
+        named(f, "lengths", &shares.collect::<Vec<_>>().join(", "))?;
         let p = fit.p_value.map_or_else(String::new, |p| format!(", p {p:.3}"));
-        writeln!(
-            f,
-            "  stay          {:.4}; distance to a geometric distribution {:.3}{p}",
-            fit.stay_probability, fit.distance
-        )?;
+        let (stay, distance) = (fit.stay_probability, fit.distance);
+        named(f, "stay", &format!("{stay:.4}; distance to a geometric distribution {distance:.3}{p}"))?;
         if let Some(think) = &found.figures.think_time {
-            writeln!(
-                f,
-                "  think time    mean {:.1} s, CoV {:.2}, median {:.1} s, p90 {:.1} s, p99 {:.1} s",
-                think.mean_s, think.cov, think.p50_s, think.p90_s, think.p99_s
-            )?;
-            if let (Some(law), Some(distance)) = (&think.distribution, think.distribution_distance) {
-                writeln!(f, "  distribution  {law}; distance {distance:.3}")?;
+            let (mean, cov, median, p90, p99) = (think.mean_s, think.cov, think.p50_s, think.p90_s, think.p99_s);
+            let text = format!("mean {mean:.1} s, CoV {cov:.2}, median {median:.1} s, p90 {p90:.1} s, p99 {p99:.1} s");
+            named(f, "think time", &text)?;
+            if let (Some(distribution), Some(distance)) = (&think.distribution, think.distribution_distance) {
+                named(f, "distribution", &format!("{distribution}; distance {distance:.3}"))?;
             }
         }
         let starts = &found.figures.session_starts;
         let cov = starts.cov.map_or_else(|| "unknown".to_owned(), |cov| format!("{cov:.2}"));
-        writeln!(
-            f,
-            "  starts        {:.4}/s, CoV {cov} in blocks of {} s; Poisson {}: {} of {} blocks",
-            starts.rate_per_s, starts.block_s, starts.poisson_result, starts.poisson_blocks, starts.blocks
-        )?;
+        let (rate, block, result) = (starts.rate_per_s, starts.block_s, &starts.poisson_result);
+        let blocks = format!("{} of {} blocks", starts.poisson_blocks, starts.blocks);
+        let text = format!("{rate:.4}/s, CoV {cov} in blocks of {block} s; Poisson {result}: {blocks}");
+        named(f, "starts", &text)?;
         let idc = starts.idc.iter().map(|idc| format!("{:.2} at {} s", idc.idc, idc.window_s));
-        writeln!(f, "  dispersion    {}", idc.collect::<Vec<_>>().join(", "))?;
-        writeln!(
-            f,
-            "  in progress   mean {:.1}, peak {}",
-            found.figures.concurrency.mean, found.figures.concurrency.peak
-        )?;
+        named(f, "dispersion", &idc.collect::<Vec<_>>().join(", "))?;
+        let concurrency = &found.figures.concurrency;
+        named(f, "in progress", &format!("mean {:.1}, peak {}", concurrency.mean, concurrency.peak))?;
         if let (Some(scv), Some(of)) = (found.figures.scv, found.figures.scv_source) {
-            writeln!(f, "  C2            {scv:.1} of {}", messages::service(of))?;
+            named(f, "C2", &format!("{scv:.1} of {}", messages::service(of)))?;
         } else if let Some(scv) = found.figures.bytes_scv {
-            writeln!(f, "  C2            of service times unknown; {scv:.1} of bytes")?;
+            named(f, "C2", &format!("of service times unknown; {scv:.1} of bytes"))?;
         }
         Ok(())
     }

@@ -11,11 +11,12 @@ use offered_plan::document::Comparison;
 use offered_schedule::Sessions;
 
 use super::emulate::read_workload;
-use super::{load, users};
+use super::{load, prose, users};
 use crate::exit::{Exit, Failure};
 use crate::messages;
 use crate::output::{json, out, status};
 use crate::simulate::jobs;
+use crate::table::Table;
 use offered_report::format::duration;
 
 #[derive(Arguments)]
@@ -58,14 +59,14 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
 
 /// Prints one row per model and one column per load.
 fn print(cells: &[Cell<'_>], args: &Args) {
-    let names = cells.iter().map(|cell| cell.model.name.len()).max().unwrap_or(0);
-    let widest = cells.iter().map(|cell| shown(cell).chars().count()).max().unwrap_or(0).max(10) + 2;
-    let heads: Vec<String> = args.load.iter().map(|load| format!("{:>widest$}", format!("load {load}"))).collect();
-    out!("mean response\n{:names$}{}", "", heads.concat());
+    let heads = args.load.iter().map(|load| format!("load {load}"));
+    let mut table = Table::with_columns(std::iter::once(String::new()).chain(heads).collect()).with_whole_names();
     for row in cells.chunks(args.load.len()) {
-        let shown: Vec<String> = row.iter().map(|cell| format!("{:>widest$}", shown(cell))).collect();
-        out!("{:names$}{}", row[0].model.name, shown.concat());
+        let responses = row.iter().map(shown);
+        table.row(std::iter::once(row[0].model.name.clone()).chain(responses).collect::<Vec<_>>());
     }
+    out!("mean response");
+    out!(no newline: "{table}");
     let think = cells.iter().find_map(|cell| match cell.model.workload.sessions() {
         Sessions::PartlyOpen { think, .. } => Some(format!("; partly-open: think time {}", duration(think.mean()))),
         Sessions::Open(_) | Sessions::Replay(_) | Sessions::Closed(_) => None,
@@ -73,11 +74,13 @@ fn print(cells: &[Cell<'_>], args: &Args) {
     out!("\nclosed: think times are chosen to reach the load{}", think.unwrap_or_default());
     if cells.iter().any(|cell| matches!(cell.found, Found::Simulated(..))) {
         let jobs = args.jobs;
-        out!("±: simulated ({jobs} requests, see --jobs), with half the width of the 95 % interval; others by formula");
+        prose(&format!(
+            "±: simulated ({jobs} requests, see --jobs), with half the width of the 95 % interval; others by formula"
+        ));
     }
     for cell in cells {
         if let Found::Nothing(why) = &cell.found {
-            out!("-: {} at load {}: {why}", cell.model.name, cell.load);
+            prose(&format!("-: {} at load {}: {why}", cell.model.name, cell.load));
         }
     }
 }
@@ -88,7 +91,10 @@ fn shown(cell: &Cell<'_>) -> String {
         Found::Known(answer) => answer.steady_state.as_ref().map_or_else(String::new, |known| duration(known.response)),
         Found::Simulated(_, simulated) => {
             let mean = simulated.summary.response.mean;
-            format!("{} ±{:.1} %", duration(mean.value), mean.relative() * 100.0)
+            match mean.relative() {
+                half if half.is_finite() => format!("{} ±{:.1} %", duration(mean.value), half * 100.0),
+                _ => duration(mean.value),
+            }
         }
         Found::Nothing(_) => "-".to_owned(),
     }

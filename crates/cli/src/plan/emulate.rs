@@ -12,7 +12,7 @@ use offered_plan::emulate::Emulation;
 use offered_schedule::{Closed, Sessions};
 use offered_workload::{Draft, Request, Target, Url, Workload};
 
-use super::{per_second, seconds, share, users};
+use super::{per_second, prose, seconds, share, users};
 use crate::exit::{Exit, Failure};
 use crate::output::{json, out, status};
 use crate::table::Table;
@@ -182,17 +182,15 @@ fn print(result: &document::Emulation) {
         (duration(z), "think time, if R does not change")
     });
     line(&format!("for {} exactly", rate(result.target.rate_per_s)), exact, note);
-    out!("\nrequests                 CoV of gaps  dispersion of counts over long windows (both are 1 for web traffic)");
+    out!("\nrequests                 CoV of gaps  dispersion of counts over long windows");
     line("without queueing", format!("{:.4}", result.cov), &format!("{:>11.4}", result.dispersion));
     let queueing = &result.with_queueing;
-    let note = format!(
-        "{:>11.4}  M/M/1/N/N, S = {}, load {}, exponential think times",
-        queueing.dispersion,
-        duration(queueing.service_s),
-        number(queueing.load)
+    line("with queueing", format!("{:.4}", queueing.cov), &format!("{:>11.4}", queueing.dispersion));
+    let (service, load) = (duration(queueing.service_s), number(queueing.load));
+    prose(&format!("With queueing: M/M/1/N/N, S = {service}, load {load}, exponential think times."));
+    prose(
+        "Both are 1 for web traffic. A CoV near 1 does not prove Poisson arrivals: the dispersion shows correlation between gaps.",
     );
-    line("with queueing", format!("{:.4}", queueing.cov), &note);
-    out!("A CoV near 1 does not prove Poisson arrivals: the dispersion shows correlation between gaps.");
 
     if !result.fewer_users.is_empty() {
         out!("\nwith fewer users at the same N/Z");
@@ -203,13 +201,12 @@ fn print(result: &document::Emulation) {
         out!(no newline: "{table}");
     }
     let twice = &result.if_response_doubles;
-    out!(
-        "\nif the response time doubles: this plan sends {}; N = {} and Z = {} restore {} and the RoRT",
-        rate(twice.rate_unchanged_plan_per_s),
-        twice.users,
-        duration(twice.think_s),
-        rate(twice.rate_per_s)
-    );
+    let [unchanged, restored] = [twice.rate_unchanged_plan_per_s, twice.rate_per_s].map(rate);
+    let (users, think) = (twice.users, duration(twice.think_s));
+    out!("");
+    prose(&format!(
+        "if the response time doubles: this plan sends {unchanged}; N = {users} and Z = {think} restore {restored} and the RoRT"
+    ));
 }
 
 /// A script or workload file to write.

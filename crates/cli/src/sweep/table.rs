@@ -2,73 +2,91 @@
 
 use std::fmt::Write;
 
+use offered_base::{short, visible};
+use offered_experiment::Field;
 use offered_experiment::sweep::{Figures, Interval, MeasuredCell, ObjectiveLimit};
+use offered_report::format::number;
 use offered_store::{Cells, Column};
-use offered_verify::NotCheckedReason;
+use offered_verify::{StabilityState, Validity};
 use offered_workload::Objective;
 
-use crate::table::Table;
-use offered_report::format::{number, optional};
+use crate::table::{Table, paragraph};
 
-fn cell(interval: Option<&Interval>) -> String {
-    let Some(Interval { value, low, high }) = interval else { return "-".to_owned() };
-    match low.zip(*high) {
-        Some((low, high)) => format!("{} +- {}", number(*value), number((high - low) / 2.0)),
-        None => number(*value),
+/// Number of cells whose reasons are shown.
+const REASONS: usize = 5;
+
+fn with_half_width(interval: &Interval) -> String {
+    match interval.low.zip(interval.high) {
+        Some((low, high)) => format!("{} ± {}", short(interval.value), short((high - low) / 2.0)),
+        None => short(interval.value),
+    }
+}
+
+/// The result of a cell in a word or two: the validity, and whether the system was overloaded.
+fn result(figures: &Figures) -> &'static str {
+    let is_overloaded = figures.stability.is_some_and(|stability| stability.state == StabilityState::Overloaded);
+    match figures.validity {
+        Validity::Invalid => "INVALID",
+        Validity::NotChecked => "NOT CHECKED",
+        _ if is_overloaded => "OVERLOADED",
+        Validity::Valid => "VALID",
+        Validity::ValidWithWarnings => "WARNINGS",
     }
 }
 
 /// A row per cell, and the largest values that meet the objective.
 pub(super) fn page(cells: &[MeasuredCell], objective: Option<&Objective>, kept: &[ObjectiveLimit]) -> String {
-    let mut table = Table::new([
-        "cell",
-        "completed/s",
-        "mean ms",
-        "p50 ms",
-        "p90 ms",
-        "p99 ms",
-        "errors %",
-        "CoV",
-        "RoRT",
-        "lateness p99 us",
-        "stability",
-        "validity",
-    ]);
+    let errors = |figures: &Figures| figures.errors_percent.map(|errors| errors.value);
+    let has_errors = cells.iter().any(|cell| errors(&cell.figures).is_some_and(|percent| percent > 0.0));
+    let heads = ["cell", "result", "completed/s", "mean ms", "p50 ms", "p90 ms", "p99 ms"];
+    let [cell, validity, completed, mean, p50, p90, p99] = heads;
+    let mut table = match has_errors {
+        true => Table::new([cell, validity, "errors %", completed, mean, p50, p90, p99]),
+        false => Table::new(heads),
+    }
+    .with_whole_names();
+    let or_dash = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), short);
     for MeasuredCell { point, figures: f, .. } in cells {
         let response = f.response_ms.as_ref();
-        table.row([
-            point.name(),
-            cell(f.completed_rate_per_s.as_ref()),
-            cell(response.map(|r| &r.mean)),
-            optional(response.map(|r| r.p50.value)),
-            cell(response.map(|r| &r.p90)),
-            cell(response.map(|r| &r.p99)),
-            optional(f.errors_percent.map(|e| e.value)),
-            optional(f.measured_cov.map(|c| c.value)),
-            optional(f.queue.rort),
-            optional(f.lateness_us.map(|late| late.p99)),
-            // A closed system cannot be overloaded.
-            f.stability
-                .filter(|stability| stability.not_checked_reason != Some(NotCheckedReason::ClosedSystem))
-                .map_or_else(|| "-".to_owned(), |stability| stability.state.name().to_owned()),
-            f.validity.name().to_owned(),
-        ]);
+        let completed = or_dash(f.completed_rate_per_s.map(|rate| rate.value));
+        let mean = response.map_or_else(|| "-".to_owned(), |response| with_half_width(&response.mean));
+        let [p50, p90, p99] = [response.map(|r| r.p50), response.map(|r| r.p90), response.map(|r| r.p99)]
+            .map(|percentile| or_dash(percentile.map(|percentile| percentile.value)));
+        let (cell, validity) = (point.name(), result(f).to_owned());
+        match has_errors {
+            true => table.row([cell, validity, or_dash(errors(f)), completed, mean, p50, p90, p99]),
+            false => table.row([cell, validity, completed, mean, p50, p90, p99]),
+        }
     }
     let mut page = table.to_string();
+    let marked: Vec<&MeasuredCell> = cells.iter().filter(|cell| cell.figures.validity != Validity::Valid).collect();
+    for cell in marked.iter().take(REASONS) {
+        let lines = paragraph(&format!("{}: ", cell.point.name()), &visible(&cell.figures.reason));
+        lines.iter().for_each(|line| page.extend([line, "\n"]));
+    }
+    if marked.len() > REASONS {
+        let _ = writeln!(page, "{} more cells with reasons: --json", marked.len() - REASONS);
+    }
     if let (Some(objective), Some(first)) = (objective, kept.first()) {
         let _ = writeln!(page, "\n{objective} is met up to");
-        let mut table = Table::new(["", first.field.name(), "95 %", ""]);
-        for ObjectiveLimit { fixed, value, low, high, note, .. } in kept {
-            let fixed: Vec<String> = fixed.iter().map(|(field, value)| format!("{field}={value}")).collect();
+        let mut table = Table::new(["", first.field.name(), "95 %"]).with_whole_names();
+        let name = |fixed: &[(Field, String)]| {
+            fixed.iter().map(|(field, value)| format!("{field}={value}")).collect::<Vec<_>>().join(" ")
+        };
+        for ObjectiveLimit { fixed, value, low, high, .. } in kept {
             let end = |end: &Option<f64>| end.map_or_else(|| "?".to_owned(), number);
             table.row([
-                fixed.join(" "),
+                name(fixed),
                 value.map_or_else(|| "-".to_owned(), number),
                 format!("{} to {}", end(low), end(high)),
-                note.clone().unwrap_or_default(),
             ]);
         }
         let _ = write!(page, "{table}");
+        for ObjectiveLimit { fixed, note, .. } in kept {
+            let lines =
+                note.iter().flat_map(|note| paragraph(&(name(fixed) + if fixed.is_empty() { "" } else { ": " }), note));
+            lines.for_each(|line| page.extend([&line, "\n"]));
+        }
     }
     page
 }
