@@ -12,9 +12,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use offered_base::Nanos;
+use offered_base::{Instant, Nanos};
 use offered_io::Clock;
 
 /// Requirements of tests: the name in `OFFERED_REQUIRE`, and how to install it.
@@ -56,6 +57,12 @@ const AWAY: Nanos = Nanos::from_millis(30);
 const TRIES: usize = 3;
 /// Number of pauses of the machine since the tests started.
 static ABSENCES: AtomicU64 = AtomicU64::new(0);
+
+/// Number of tests in the list of the slowest, and the time from which a test is slow.
+const SLOWEST: usize = 30;
+const SLOW: Instant = Instant::from_secs(5);
+/// Duration and name of each test that has ended.
+static DURATIONS: Mutex<Vec<(Instant, String)>> = Mutex::new(Vec::new());
 
 /// A requirement that is not available on this machine.
 pub(crate) struct Missing(&'static str);
@@ -129,7 +136,10 @@ fn made<E: End>(name: &str, run: fn() -> E) -> Tested {
 pub(crate) fn test<E: End + 'static>(path: &str, run: fn() -> E) -> Trial {
     let name = path.split_once("::").map_or(path, |(_, name)| name).to_owned();
     Trial::ignorable_test(name.clone(), move || {
-        let Err(Missing(lacking)) = made(&name, run) else { return Ok(Completion::Completed) };
+        let clock = Clock::start();
+        let made = made(&name, run);
+        DURATIONS.lock().unwrap_or_else(PoisonError::into_inner).push((clock.now(), name.clone()));
+        let Err(Missing(lacking)) = made else { return Ok(Completion::Completed) };
         let how = NEEDS.iter().find(|(known, _)| *known == lacking).map_or("", |(_, how)| how);
         if required().iter().any(|required| required == lacking) {
             return Err(Failed::from(format!("{lacking} is required and not here: {how}")));
@@ -138,11 +148,23 @@ pub(crate) fn test<E: End + 'static>(path: &str, run: fn() -> E) -> Trial {
     })
 }
 
-/// Runs the tests of all modules according to the command line, and exits the process.
+/// Runs the tests of all modules according to the command line, prints the slowest, and exits the process. These tests
+/// wait most of the time, so two run for each processor.
 pub(crate) fn run(modules: impl IntoIterator<Item = Vec<Trial>>) -> ! {
     required();
     std::thread::spawn(watch);
-    libtest_mimic::run(&Arguments::from_args(), modules.into_iter().flatten().collect()).exit()
+    let mut args = Arguments::from_args();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    args.test_threads = args.test_threads.or(Some(2 * processors));
+    let conclusion = libtest_mimic::run(&args, modules.into_iter().flatten().collect());
+    let mut durations = DURATIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    durations.sort_by(|one, other| other.cmp(one));
+    let slowest = durations.iter().take(SLOWEST).filter(|(time, _)| *time >= SLOW);
+    let lines: String = slowest.map(|(time, name)| format!("{time:>8} {name}\n")).collect();
+    if !lines.is_empty() {
+        eprintln!("slowest tests:\n{lines}");
+    }
+    conclusion.exit()
 }
 
 /// Lists the tests of a module. A test that is not listed is an unused function, which the compiler reports. After
