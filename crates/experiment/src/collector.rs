@@ -1,6 +1,5 @@
 //! The collector: the thread that receives events from the sending threads, stores them, and shows the progress of the run.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, OnceLock};
@@ -11,8 +10,10 @@ use offered_base::{Instant, Nanos};
 use offered_events::{Event, Exchange};
 use offered_io::Clock;
 use offered_run::{Counts, End, Sink};
-use offered_store::{Error, HEARTBEAT_INTERVAL, Recorder, Spool, write_failure};
+use offered_store::{Error, HEARTBEAT_INTERVAL, Recorder, Spool};
 use offered_watch::{MetricsFeed, PageFeed, Snapshot, Tally};
+
+use crate::side_files::SideFiles;
 
 /// Time between two progress updates.
 const PULSE_INTERVAL: Nanos = Nanos::from_secs(1);
@@ -71,10 +72,8 @@ pub(crate) struct Monitor {
     pub(crate) views: Vec<Box<dyn LiveView>>,
     /// The captured failures.
     pub(crate) failures: Option<Receiver<Exchange>>,
-    /// The run directory.
-    pub(crate) directory: Option<PathBuf>,
-    /// Writes a heartbeat with the number of requests in flight.
-    pub(crate) write_heartbeat: Option<Box<dyn FnMut(u64) + Send>>,
+    /// The heartbeat and the captured failures in the run directory, if there is one.
+    pub(crate) side_files: Option<SideFiles>,
     /// The error of the upload, if the run is uploaded.
     pub(crate) upload_error: Option<UploadError>,
 }
@@ -91,11 +90,11 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// Writes the failures captured since the last call.
+    /// Takes the failures captured since the last call.
     fn collect_failures(&mut self, monitor: &Monitor) {
         for exchange in monitor.failures.iter().flat_map(Receiver::try_iter) {
-            if let (Some(directory), None) = (&monitor.directory, &self.failure_loss) {
-                self.failure_loss = write_failure(directory, &exchange).err();
+            if let Some(files) = &monitor.side_files {
+                files.failure(&exchange);
             }
             self.failures.push(exchange);
         }
@@ -263,9 +262,9 @@ fn collect(
                 (monitor.halt)(broken.clone(), End::Threshold);
             }
             monitor.views.iter_mut().for_each(|view| view.show(&snapshot));
-            if let Some(beat) = monitor.write_heartbeat.as_mut().filter(|_| now >= beats) {
+            if let Some(files) = monitor.side_files.as_ref().filter(|_| now >= beats) {
                 beats = now + HEARTBEAT_INTERVAL;
-                beat((monitor.counts)().in_flight);
+                files.heartbeat((monitor.counts)().in_flight);
             }
         }
     }
@@ -276,5 +275,6 @@ fn collect(
         monitor.views.iter_mut().for_each(|view| view.show(&last));
     }
     collected.collect_failures(&monitor);
+    collected.failure_loss = monitor.side_files.and_then(SideFiles::finish);
     collected
 }

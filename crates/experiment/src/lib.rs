@@ -58,6 +58,7 @@ mod run;
 mod run_watcher;
 mod server_side;
 mod session_trace;
+mod side_files;
 pub mod simulation;
 mod summary;
 pub mod sweep;

@@ -25,6 +25,7 @@ use super::{FinishedRun, Membership, PendingDisk, PendingUpload, PreparedRun, Ru
 use crate::collector::{Collected, Collector, EventStorage, LiveView, Monitor};
 use crate::location::{SharedDirectory, Upload};
 use crate::redact::redact;
+use crate::side_files::SideFiles;
 use crate::summary::Summary;
 use crate::{Error, SetLoad, calibrate, server_side};
 
@@ -169,17 +170,14 @@ impl<'a> PreparedRun<'a> {
             clock,
             copied_until_unix_ns: None,
         };
-        let write_heartbeat = started_at
-            .zip(path)
-            .map(|(started, path)| heartbeat_writer(path.to_owned(), heartbeat(started)))
-            .transpose()?;
+        let side_files = path.map(|path| SideFiles::start(path.to_owned(), started_at.map(heartbeat))).transpose()?;
         let upload = shared.as_ref().zip(path).map(|(shared, path)| shared.upload(path)).transpose()?.flatten();
         let mut tally = Tally::new(workload, share.fraction());
         if views.iter().any(|view| view.wants_totals()) {
             tally.enable_totals();
         }
         let monitor = Monitor {
-            write_heartbeat,
+            side_files,
             upload_error: upload.as_ref().map(Upload::error).or(upload_error),
             tally,
             counts: Box::new(generator.watch()),
@@ -188,7 +186,6 @@ impl<'a> PreparedRun<'a> {
             stop_on_write_loss: workload.generator().on_disk_full() == OnDiskFull::Stop,
             views,
             failures,
-            directory: path.map(Path::to_owned),
         };
         let storage = match &directory {
             Some(directory) => EventStorage::Recorder(directory.recorder.clone()),
@@ -362,16 +359,6 @@ fn clock_before(offset: Option<ClockOffset>) -> WorkerClock {
         before: offset,
         after: None,
     }
-}
-
-/// Writes the first heartbeat, and returns a function that writes the next ones with the number of requests in flight.
-fn heartbeat_writer(directory: PathBuf, mut heartbeat: Heartbeat) -> Result<Box<dyn FnMut(u64) + Send>, Error> {
-    heartbeat.write(&directory)?;
-    Ok(Box::new(move |in_flight| {
-        (heartbeat.at_unix_ns, heartbeat.in_flight) = (unix_now().0, in_flight);
-        // The recorder reports a directory that cannot be written.
-        drop(heartbeat.write(&directory));
-    }))
 }
 
 /// The verdict, with the server's side from the samples in the directory `observed`.
