@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use offered_base::Nanos;
-use offered_events::FailedCheck;
+use offered_events::{Event, FailedCheck, Reason};
 use offered_workload::digest;
 use offered_workload::script::{self, Otherwise, Sizes, Which};
 use regex::bytes::Regex;
@@ -360,6 +360,14 @@ impl Script {
         let extracted = state.into_iter().flat_map(|state| self.values.secret_extractions(state)).map(Cow::Borrowed);
         let values: Vec<Cow<'_, str>> = values.into_iter().chain(extracted).collect();
         Redactor::new(self.values.secret_names(), values.iter().map(|value| &**value))
+    }
+
+    /// Hides secrets in the reason of a failure that quotes the workload or a response.
+    pub(crate) fn redact_reason(&self, event: &mut Event, context: RequestContext, state: Option<&SessionState>) {
+        if let Some(reason @ (Reason::Other(Cow::Owned(_)) | Reason::NotHttp(_) | Reason::Sql(..))) = &event.error {
+            let redacted = self.redactor(context, state).redact(&reason.text());
+            event.error = Some(redacted.into());
+        }
     }
 
     /// Whether the extracted value of this name is a secret.

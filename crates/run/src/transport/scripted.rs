@@ -279,6 +279,10 @@ impl<C: ProtocolClient> Scripted<C> {
             {
                 (page.request.outcome, page.request.error) = outcome_with_objects(objects, &page.objects);
             }
+            let state = self.session_states.get(&session);
+            for event in page.objects.iter_mut().chain([&mut page.request]) {
+                self.script.redact_reason(event, page.context, state);
+            }
             events.extend(page.objects);
             events.push(page.request);
         }
