@@ -210,8 +210,14 @@ impl Drop for Page {
 
 impl Page {
     fn new(path: &Path) -> Self {
-        let free = |i| (format!("127.0.0.1:808{i}"), TcpListener::bind("127.0.0.1:0").unwrap());
-        let held: HashMap<String, TcpListener> = (0..10).map(free).collect();
+        // Below the ports that systems give to clients, which could take a port between its release and its use.
+        let mut candidates = (20_000..32_000).cycle().skip(std::process::id() as usize * 10 % 12_000);
+        let mut free = |i| {
+            let listener =
+                candidates.by_ref().take(12_000).find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
+            (format!("127.0.0.1:808{i}"), listener.expect("a free port"))
+        };
+        let held: HashMap<String, TcpListener> = (0..10).map(&mut free).collect();
         let port =
             |(written, socket): (&String, &TcpListener)| (written.clone(), socket.local_addr().unwrap().to_string());
         let ports = held.iter().map(port).collect();

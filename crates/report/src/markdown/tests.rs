@@ -15,6 +15,7 @@ fn threshold(text: &str, value: f64, result: CheckResult) -> ThresholdResult {
     ThresholdResult {
         threshold: text.parse().unwrap(),
         value: Some(value),
+        ok_value: None,
         result,
         possible_range: None,
         not_checked_reason: None,
