@@ -27,8 +27,8 @@ use offered_base::{Instant, Nanos, Rate, Seed};
 use offered_events::{Note, Recording};
 use offered_store::{EndCondition, ReadOptions, RunRecord, read, recorded_shares};
 use offered_verify::{
-    Criteria, ExpectedArrivals, Failures, Incomplete, Measurements, ThresholdResult, Twin, Verdict, Window, merge,
-    verify,
+    Criteria, ExpectedArrivals, Failures, Incomplete, Measurements, OwnSchedule, ThresholdResult, Twin, Verdict,
+    Window, merge, verify,
 };
 use offered_workload::Mistake;
 use offered_workload::Workload;
@@ -322,13 +322,21 @@ impl VerifyOptions {
             }
             (Some(ExpectedSource::Workload(workload)), _) => self.workload_criteria(workload, 1.0, covered),
             (None, Some(merged)) => {
-                self.workload_criteria(merged.workload.as_ref().map_err(Mistake::clone)?, merged.fraction, covered)
+                let workload = merged.workload.as_ref().map_err(Mistake::clone)?;
+                let criteria = self.workload_criteria(workload, merged.fraction, covered);
+                let share = merged.record.map(|record| record.share).filter(|_| runs.len() == 1);
+                Criteria {
+                    schedule: criteria.schedule.or(share.map(|share| OwnSchedule::new(workload, share))),
+                    ..criteria
+                }
             }
             (None, None) => Criteria::default(),
         };
         let criteria = Criteria {
             target_rate_per_s: self.rate.map(Rate::per_sec).or(given.target_rate_per_s),
             rate_interval: given.rate_interval.filter(|_| self.rate.is_none()),
+            // Another rate than that of the workload is a question about the schedule.
+            schedule: given.schedule.filter(|_| self.rate.is_none()),
             skip_first: self.skip_first.unwrap_or(given.skip_first),
             skip_last: self.skip_last.unwrap_or(given.skip_last),
             take: self.take,

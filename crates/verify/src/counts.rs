@@ -34,6 +34,8 @@ pub(crate) struct Counts<'a> {
     pub(crate) scheduled: Ends,
     /// For a changing rate: number of requests scheduled in the interval over which the target rate is the mean.
     pub(crate) scheduled_in_rate_interval: u64,
+    /// Number of those that were sent.
+    pub(crate) sent_in_rate_interval: u64,
     /// Number of requests that were early by more than the timestamp resolution, and the largest amount.
     pub(crate) early: (u64, Nanos),
     /// Number of requests sent during the run.
@@ -88,6 +90,7 @@ impl<'a> Counts<'a> {
             sent: Ends::default(),
             scheduled: Ends::default(),
             scheduled_in_rate_interval: 0,
+            sent_in_rate_interval: 0,
             early: (0, Nanos::ZERO),
             sent_in_run: 0,
             keys: KeyBuffer::new(scope),
@@ -112,7 +115,8 @@ impl<'a> Counts<'a> {
         if let Some((from, to)) = criteria.rate_interval
             && (from..to).contains(&event.intended)
         {
-            self.scheduled_in_rate_interval += u64::from(counts && event.sent.is_some());
+            self.scheduled_in_rate_interval += u64::from(counts);
+            self.sent_in_rate_interval += u64::from(counts && event.sent.is_some());
         }
         if is_meant {
             self.requests.add(event);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use offered_base::{Instant, Nanos, Seed};
+use offered_base::{Instant, Nanos, Seed, Share};
 use offered_events::Recording;
 use offered_schedule::Sessions;
 use offered_schedule::arrivals::{Process, Schedule};
@@ -12,6 +12,7 @@ use offered_workload::{Threshold, Workload};
 
 use crate::expected_arrivals::ExpectedArrivals;
 use crate::incomplete::Incomplete;
+use crate::own_schedule::OwnSchedule;
 
 /// The criteria by which a recording is judged: the part that is judged, the specified load, and tolerances.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub struct Criteria {
     pub rate_interval: Option<(Instant, Instant)>,
     /// For a rate that changes at random: the random schedule. The sent rate of a run is compared with it.
     pub random_rate: Option<RandomRate>,
+    /// The schedule of the run, if it can be recomputed: what it deviates from theory by itself does not make the run invalid.
+    pub schedule: Option<OwnSchedule>,
     /// Whether the recording is only one worker's share of a run, so that rates and gaps of the whole are unknown.
     pub is_share: bool,
     /// What is missing of the run; `None` if nothing is known to be missing.
@@ -73,6 +76,7 @@ impl Default for Criteria {
             target_rate_per_s: None,
             rate_interval: None,
             random_rate: None,
+            schedule: None,
             is_share: false,
             incomplete: None,
             duration: None,
@@ -95,7 +99,8 @@ impl Default for Criteria {
 }
 
 impl Criteria {
-    /// The criteria for a run of `workload`, or of the given fraction of it, in its measured time.
+    /// The criteria for a run of `workload`, or of the given fraction of it, in its measured time. The schedule of a fraction is unknown
+    /// ([`Criteria::schedule`]): it needs the number of the share.
     pub fn from_workload(workload: &Workload, fraction: f64) -> Self {
         Self::from_workload_part(workload, fraction, workload.skip_first(), workload.skip_last())
     }
@@ -131,6 +136,7 @@ impl Criteria {
             target_rate_per_s,
             rate_interval,
             random_rate,
+            schedule: (fraction >= 1.0 - 1e-9).then(|| OwnSchedule::new(workload, Share::ALL)),
             // A sum of shares such as 1/6 is one up to rounding.
             is_share: fraction < 1.0 - 1e-9,
             duration,

@@ -23,6 +23,11 @@ impl Strictness {
         Self { level: if intent_known { 0.001 } else { 0.05 }, tolerance }
     }
 
+    /// Ten times the significance level.
+    pub(crate) fn with_less_evidence(self) -> Self {
+        Self { level: 10.0 * self.level, ..self }
+    }
+
     /// The finding of a test that has `share` of the significance level, with this effect.
     pub(crate) fn finding(self, check: Check, test: Option<Test>, share: f64, effect: EffectSize) -> Finding {
         let judgement = match test {

@@ -32,6 +32,10 @@ pub struct InterimStats {
     pub scheduled_cov: Option<f64>,
     /// Sent rate over target rate; `None` without a target rate.
     pub rate_ratio: Option<f64>,
+    /// Scheduled rate over target rate; `None` without a target rate.
+    pub scheduled_rate_ratio: Option<f64>,
+    /// Whether the schedule is that of the workload by construction: what it deviates from theory by itself is then no defect.
+    pub is_own_schedule: bool,
     /// The 99th percentile of lateness, in microseconds.
     pub lateness_p99_us: Option<f64>,
     /// The percentile with the largest lateness share, if known. Bunching is not measured before the end.
@@ -112,21 +116,28 @@ struct Defect {
 fn arrivals_defect(stats: &InterimStats, criteria: &Criteria) -> Option<Defect> {
     let cov = stats.measured_cov?;
     let schedule_passes = |passes: &dyn Fn(f64) -> bool| stats.scheduled_cov.is_some_and(passes);
+    let is_unusual = |passes: &dyn Fn(f64) -> bool| {
+        stats.is_own_schedule && stats.scheduled_cov.is_some_and(|scheduled| !passes(scheduled))
+    };
     let poisson = |cov| !failed(&greenwood_finding(stats, cov, criteria));
-    if criteria.expected.is_poisson() && !poisson(cov) {
+    if criteria.expected.is_poisson() && !poisson(cov) && !is_unusual(&poisson) {
         let reason = format!("the CoV of the gaps is {cov:.2}, that of a Poisson process is 1");
         return Some(Defect { reason, caused_by_sending: schedule_passes(&poisson) });
     }
     let even = |cov| !failed(&check_limit(Check::ConstantGaps, cov, CONSTANT_GAPS_COV));
-    if *criteria.expected.arrivals() == ExpectedArrivals::Constant && !even(cov) {
+    if *criteria.expected.arrivals() == ExpectedArrivals::Constant && !even(cov) && !is_unusual(&even) {
         let reason = format!("the CoV of the gaps is {cov:.2}, but constant gaps were specified");
         return Some(Defect { reason, caused_by_sending: schedule_passes(&even) });
     }
     if let Some(ratio) = stats.rate_ratio {
         // With n gaps the rate is known to 1.96 CoV / sqrt(n).
         let half_width = 1.96 * cov / (stats.gaps as f64).sqrt();
-        let interval = Interval { low: ratio - half_width, high: ratio + half_width };
-        if failed(&check_interval(Check::RateAgainstTarget, ratio, Some(interval), 1.0, criteria.cov_tolerance)) {
+        let differs = |ratio: f64| {
+            let interval = Interval { low: ratio - half_width, high: ratio + half_width };
+            failed(&check_interval(Check::RateAgainstTarget, ratio, Some(interval), 1.0, criteria.cov_tolerance))
+        };
+        let is_unusual = stats.is_own_schedule && stats.scheduled_rate_ratio.is_some_and(differs);
+        if differs(ratio) && !is_unusual {
             let reason = format!("the sent rate is {:.0} % of the target rate", 100.0 * ratio);
             return Some(Defect { reason, caused_by_sending: false });
         }
@@ -177,6 +188,8 @@ mod tests {
         measured_cov: Some(1.003),
         scheduled_cov: Some(1.002),
         rate_ratio: Some(1.01),
+        scheduled_rate_ratio: Some(1.01),
+        is_own_schedule: false,
         lateness_p99_us: Some(80.0),
         worst_percentile: None,
         sent: 10_000,
@@ -243,6 +256,19 @@ mod tests {
         );
         let slow = InterimStats { rate_ratio: Some(0.9), ..WELL };
         is(slow, ExpectedArrivals::Poisson, Pattern::Poisson, Validity::Invalid, "90 % of the target rate");
+    }
+
+    #[test]
+    fn an_unusual_schedule_is_no_defect_of_its_run() {
+        let unusual = InterimStats { measured_cov: Some(1.2), scheduled_cov: Some(1.2), is_own_schedule: true, ..WELL };
+        is(unusual, ExpectedArrivals::Poisson, Pattern::OverDispersed, Validity::Valid, "as specified");
+        let slow = InterimStats { rate_ratio: Some(0.9), scheduled_rate_ratio: Some(0.9), ..unusual };
+        is(slow, ExpectedArrivals::Poisson, Pattern::OverDispersed, Validity::Valid, "as specified");
+        // The schedule explains neither a lower rate than its own nor another CoV.
+        let unsent = InterimStats { scheduled_rate_ratio: Some(1.0), ..slow };
+        is(unsent, ExpectedArrivals::Poisson, Pattern::OverDispersed, Validity::Invalid, "90 % of the target rate");
+        let stalls = InterimStats { measured_cov: Some(1.4), scheduled_cov: Some(1.0), ..unusual };
+        is(stalls, ExpectedArrivals::Poisson, Pattern::OverDispersed, Validity::Invalid, "the CoV of the gaps is 1.40");
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub(crate) struct Observed<'a> {
     pub(crate) scheduled_cov: Option<f64>,
     /// The rate of the schedule, for a rate that changes at random.
     pub(crate) realised_rate_per_s: Option<f64>,
+    /// Whether all requests count as sent at their scheduled times; `stream` is then that of the schedule.
+    pub(crate) as_scheduled: bool,
 }
 
 /// The findings of the comparison with the specification, except for the tests of a Poisson process.
@@ -177,7 +179,9 @@ fn identical_rounds(cycle: &Cycle, users: u64, stream: &Stream) -> f64 {
 
 /// Compares the mean think time with the specified one. The mean of n think times is known to 1.96 sqrt(scv / n).
 fn check_think_time(scope: Scope, criteria: &Criteria, seen: &Observed, think: &Distribution) -> Option<Finding> {
-    let ratio = seen.queue.think_ms.filter(|_| think.mean() > 0.0)? / 1e3 / think.mean();
+    // A late request makes the think time before it longer.
+    let lateness_ms = seen.lateness.filter(|_| seen.as_scheduled).map_or(0.0, |lateness| lateness.mean_us / 1e3);
+    let ratio = (seen.queue.think_ms.filter(|_| think.mean() > 0.0)? - lateness_ms) / 1e3 / think.mean();
     let error = (think.scv() / seen.stream.gaps() as f64).sqrt();
     Some(check_ratio(Check::ThinkTime, ratio, error, scope, criteria))
 }
@@ -242,7 +246,8 @@ fn check_rate(scope: Scope, criteria: &Criteria, seen: &Observed) -> Option<Find
                 // The run was stopped early, or its schedule is empty at the end; the recording does not show which.
                 return None;
             }
-            let n = seen.counts.scheduled_in_rate_interval;
+            let Counts { scheduled_in_rate_interval, sent_in_rate_interval, .. } = *seen.counts;
+            let n = if seen.as_scheduled { scheduled_in_rate_interval } else { sent_in_rate_interval };
             // Counts of bursts vary more than Poisson counts, by at most about the squared CoV of the gaps.
             (n as f64 / from.until(to).as_secs_f64(), stream.corrected_cov?.max(1.0), n)
         }

@@ -13,6 +13,7 @@ pub(crate) const CONSTANT_COV: f64 = 0.25;
 const MIN_BUNCH_SIZE: f64 = 1.5;
 
 /// The arrival pattern, with the bunches if it is bunched.
+#[derive(Clone)]
 pub(crate) struct Classification {
     pub(crate) pattern: Pattern,
     pub(crate) bunches: Option<Bunches>,

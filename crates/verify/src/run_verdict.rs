@@ -25,7 +25,7 @@ use crate::stream::{self, Stream, StreamBuilder};
 use crate::tables::{GapCollector, Tables};
 use crate::threshold_sensitivity::ThresholdSensitivity;
 use crate::verdict::{
-    CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Pattern, Queue, RequestStats, Sessions, Source,
+    Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Pattern, Queue, RequestStats, Sessions, Source,
     Stability, Stalls, TimeStats, Validity, Verdict, Warning, WarningKind, Window,
 };
 use crate::wire::OnTheWire;
@@ -146,25 +146,69 @@ impl<'a> Measured<'a> {
             lateness: self.lateness.as_ref(),
             scheduled_cov: self.scheduled_cov,
             realised_rate_per_s: self.realised_rate_per_s,
+            as_scheduled: false,
         }
     }
 
-    /// Whether the requests deviate from the specification, but would not if they had been sent on schedule.
-    fn is_badly_sent(&self, failed: &[&Finding]) -> io::Result<bool> {
+    /// The findings about the arrivals, and what they show about schedule and sending.
+    fn arrivals(&self) -> io::Result<Arrivals> {
+        let Self { scope, criteria, stream, .. } = self;
+        let mut against_expected = judge::check_against_expected(*scope, criteria, &self.observed());
+        let mut poisson = self.poisson.clone();
+        let excused = self.checks_that_the_schedule_fails(&poisson, &against_expected)?;
+        let mut classification = self.classification.clone();
+        if !excused.is_empty() {
+            let all = poisson.iter_mut().chain(&mut against_expected);
+            all.filter(|finding| excused.contains(&finding.check))
+                .for_each(|finding| finding.result = CheckResult::NotChecked);
+            classification = pattern::classify(stream, &poisson, &criteria.expected);
+        }
+        let failed: Vec<&Finding> = failed(criteria, &poisson, &against_expected).collect();
+        let badly_sent = self.is_badly_sent(&failed, !excused.is_empty())?;
+        let only_badly_sent = badly_sent && failed.iter().all(|finding| finding.check.depends_on_send_times());
+        Ok(Arrivals { poisson, against_expected, classification, excused, badly_sent, only_badly_sent })
+    }
+
+    /// The failed checks against theory that the schedule fails as well, if it is the schedule of the workload.
+    fn checks_that_the_schedule_fails(&self, poisson: &[Finding], others: &[Finding]) -> io::Result<Vec<Check>> {
+        /// A schedule whose deviation is a little smaller than the tolerance explains one that is a little larger.
+        const SMALLER: f64 = 0.8;
+        let Self { scope, criteria, counts, .. } = self;
+        let checks = || failed(criteria, poisson, others).map(|finding| finding.check);
+        let Some(schedule) = criteria.schedule.as_ref().filter(|_| scope.recording.intent_known) else {
+            return Ok(Vec::new());
+        };
+        if !checks().any(Check::compares_with_theory) || !schedule.is_recorded(*scope)? {
+            return Ok(Vec::new());
+        }
+        let scheduled = scheduled_stream(*scope, criteria, counts)?;
+        let criteria = Criteria { cov_tolerance: SMALLER * criteria.cov_tolerance, ..(*criteria).clone() };
+        let strictness = Strictness::new(true, criteria.cov_tolerance).with_less_evidence();
+        let observed = Observed { stream: &scheduled, as_scheduled: true, ..self.observed() };
+        let mut found = judge::check_against_expected(*scope, &criteria, &observed);
+        found.extend(poisson_findings(&scheduled, strictness));
+        let fails = |check: &Check| found.iter().any(|finding| finding.check == *check && finding.failed());
+        Ok(checks().filter(|check| check.compares_with_theory() && fails(check)).collect())
+    }
+
+    /// Whether the requests deviate from the specification, but would not if they had been sent on schedule. `is_own_schedule`: it is known that
+    /// the schedule is that of the workload, and none of the checks fails because of it.
+    fn is_badly_sent(&self, failed: &[&Finding], is_own_schedule: bool) -> io::Result<bool> {
         let Self { scope, criteria, counts, .. } = self;
         let may_be = scope.recording.intent_known && failed.iter().any(|finding| finding.check.depends_on_send_times());
-        if !may_be {
-            return Ok(false);
+        if !may_be || is_own_schedule {
+            return Ok(may_be);
         }
         let scheduled = scheduled_stream(*scope, criteria, counts)?;
         let (poisson, _) = test_and_classify(&scheduled, *scope, criteria);
-        let observed = Observed { stream: &scheduled, ..self.observed() };
+        let observed = Observed { stream: &scheduled, as_scheduled: true, ..self.observed() };
         Ok(judge::matches_expected(*scope, criteria, &observed, &poisson))
     }
 
     /// All warnings, except that the order of requests is uncertain.
-    fn warnings(&self, stalled: Option<Stalls>) -> Vec<WarningKind> {
-        let Self { criteria, classification, queue, .. } = self;
+    fn warnings(&self, arrivals: &Arrivals, stalled: Option<Stalls>) -> Vec<WarningKind> {
+        let Self { criteria, queue, .. } = self;
+        let Arrivals { classification, excused, .. } = arrivals;
         let recording = self.scope.recording;
         let generator = recording.generator.as_ref();
         let mut all: Vec<WarningKind> = generator.and_then(warnings::of_saturation).into_iter().collect();
@@ -179,6 +223,7 @@ impl<'a> Measured<'a> {
         let lateness = self.lateness.iter();
         all.extend(lateness.flat_map(|lateness| warnings::of_lateness(criteria, lateness, stalled.is_some())));
         all.extend(warnings::of_schedule(criteria, self.realised_rate_per_s));
+        all.extend((!excused.is_empty()).then(|| WarningKind::UnusualSchedule { checks: excused.clone() }));
         all.extend(warnings::of_early(self.counts.early));
         all.extend(generator.into_iter().flat_map(warnings::of_generator));
         all.extend(policies::warning(recording));
@@ -186,8 +231,30 @@ impl<'a> Measured<'a> {
     }
 }
 
+/// What the arrivals show.
+struct Arrivals {
+    /// The findings of the tests of a Poisson process.
+    poisson: Vec<Finding>,
+    /// All other findings.
+    against_expected: Vec<Finding>,
+    classification: Classification,
+    /// Checks that the schedule fails by itself. Their findings are not checked.
+    excused: Vec<Check>,
+    /// Whether requests were sent at other times than scheduled.
+    badly_sent: bool,
+    /// Whether that is all that is wrong.
+    only_badly_sent: bool,
+}
+
+/// The failed findings. Tests of a Poisson process count only if one is specified.
+fn failed<'a>(criteria: &Criteria, poisson: &'a [Finding], others: &'a [Finding]) -> impl Iterator<Item = &'a Finding> {
+    let poisson = if criteria.expected.is_poisson() { poisson } else { &[] };
+    others.iter().chain(poisson).filter(|finding| finding.failed())
+}
+
 /// The findings of a run, and what follows from them.
 struct Judged {
+    pattern: Pattern,
     window: Window,
     clocks: Vec<Clock>,
     findings: Vec<Finding>,
@@ -199,17 +266,13 @@ struct Judged {
 
 impl Judged {
     fn new(measured: &Measured) -> io::Result<Self> {
-        let Measured { scope, criteria, stream, poisson, classification, .. } = measured;
+        let Measured { scope, criteria, stream, .. } = measured;
         let recording = scope.recording;
-        let against_expected = judge::check_against_expected(*scope, criteria, &measured.observed());
-        let failed: Vec<&Finding> = {
-            let poisson = poisson.iter().filter(|_| criteria.expected.is_poisson());
-            against_expected.iter().chain(poisson).filter(|finding| finding.failed()).collect()
-        };
-        let badly_sent = measured.is_badly_sent(&failed)?;
-        let only_badly_sent = badly_sent && failed.iter().all(|finding| finding.check.depends_on_send_times());
+        let arrivals = measured.arrivals()?;
+        let Arrivals { poisson, against_expected, classification, badly_sent, only_badly_sent, .. } = &arrivals;
+        let (badly_sent, only_badly_sent) = (*badly_sent, *only_badly_sent);
 
-        let strict = judge::overall(criteria, poisson, &against_expected, stream);
+        let strict = judge::overall(criteria, poisson, against_expected, stream);
         let sent = measured.tables.gaps.last().map_or(stream.requests(), |total| total.n + 1);
         let window = scope.window(sent, measured.counts.sent_in_run);
         let error = measured.generator_error.as_ref();
@@ -225,7 +288,7 @@ impl Judged {
         let reason_input = ReasonInput {
             criteria,
             classification,
-            findings: &against_expected,
+            findings: against_expected,
             validity,
             generator: recording.generator.as_ref(),
             badly_sent,
@@ -247,13 +310,14 @@ impl Judged {
             None => reason(&reason_input),
         };
         let validity = if incomplete.is_some() { Validity::Invalid } else { validity };
-        let warnings = measured.warnings(stalled).into_iter().chain(order_uncertain.clone());
+        let warnings = measured.warnings(&arrivals, stalled).into_iter().chain(order_uncertain.clone());
         let states = |kind: &WarningKind| states_all && reason_input.states(kind);
         let warnings = warnings.map(|kind| Warning { in_reason: states(&kind), ..kind.into() }).collect();
         let poisson = if_compared_with_poisson(poisson.clone(), criteria);
         let bootstrap = bootstrap(classification, criteria, stream);
         let findings = poisson.into_iter().chain(bootstrap).chain(against_expected.iter().copied()).collect();
-        Ok(Self { window, clocks, findings, validity, reason, incomplete, warnings })
+        let pattern = classification.pattern;
+        Ok(Self { pattern, window, clocks, findings, validity, reason, incomplete, warnings })
     }
 }
 
@@ -290,7 +354,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         server_side: None,
         thresholds: Vec::new(),
         reason: judged.reason,
-        pattern: measured.classification.pattern,
+        pattern: judged.pattern,
         validity: judged.validity,
         findings: judged.findings,
         warnings: judged.warnings,
@@ -360,10 +424,16 @@ fn dispersion(of_window: &CountDispersion) -> Dispersion {
 /// The tests of a Poisson process, and the arrival pattern.
 fn test_and_classify(stream: &Stream, scope: Scope, criteria: &Criteria) -> (Vec<Finding>, Classification) {
     let strictness = Strictness::new(scope.recording.intent_known, criteria.cov_tolerance);
-    let mut poisson = poisson::findings(stream, strictness);
-    poisson.push(windows::finding(&stream.ladder, strictness));
+    let poisson = poisson_findings(stream, strictness);
     let classification = pattern::classify(stream, &poisson, &criteria.expected);
     (poisson, classification)
+}
+
+/// The tests of a Poisson process.
+fn poisson_findings(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
+    let mut poisson = poisson::findings(stream, strictness);
+    poisson.push(windows::finding(&stream.ladder, strictness));
+    poisson
 }
 
 /// Collectors that need requests in the order of their sent times.

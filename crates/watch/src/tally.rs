@@ -288,6 +288,8 @@ impl Tally {
             measured_cov: self.sent.cov(),
             scheduled_cov: self.scheduled.cov(),
             rate_ratio: self.sent.rate_per_s().zip(judged_per_s).map(|(sent, target)| sent / target),
+            scheduled_rate_ratio: self.scheduled.rate_per_s().zip(judged_per_s).map(|(rate, target)| rate / target),
+            is_own_schedule: true,
             lateness_p99_us: self.all.lateness().map(|lateness| lateness.p99_us),
             worst_percentile: self.worst(),
             sent: self.counts.0,

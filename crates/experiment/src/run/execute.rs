@@ -14,7 +14,7 @@ use offered_run::{Counts, Generator, Load, RunStats, ThreadStats};
 use offered_store::{
     Closing, EndCondition, Heartbeat, ObservedHost, Recorder, RunKind, RunRecord, Spool, Writer, read_events,
 };
-use offered_verify::{Criteria, Verdict, verify};
+use offered_verify::{Criteria, OwnSchedule, Verdict, verify};
 use offered_watch::Tally;
 use offered_workload::OnDiskFull;
 use offered_workload::Workload;
@@ -286,6 +286,7 @@ impl PersistedRun<'_> {
         let RunContext { workload, share, .. } = context;
         let criteria = Criteria {
             path: context.name.clone(),
+            schedule: Some(OwnSchedule::new(workload, share)),
             ..Criteria::from_workload_part(
                 workload,
                 share.fraction(),

@@ -154,6 +154,30 @@ impl Check {
     pub(crate) const fn depends_on_send_times(self) -> bool {
         !matches!(self, Self::ThinkTime | Self::RateAgainstTarget | Self::UnsentShare | Self::BusiestThread)
     }
+
+    /// Whether the check compares arrivals with theory, so that the schedule itself can fail it.
+    pub(crate) const fn compares_with_theory(self) -> bool {
+        !matches!(self, Self::CovAgainstSchedule | Self::LatenessP99 | Self::UnsentShare | Self::BusiestThread)
+    }
+
+    /// What the check examines, for a sentence.
+    pub(crate) const fn subject(self) -> &'static str {
+        match self {
+            Self::Cov | Self::CovBootstrap | Self::CovAgainstExpected | Self::ClosedCov | Self::CovAgainstSchedule => {
+                "the CoV of the gaps"
+            }
+            Self::GammaFit | Self::AndersonDarling | Self::KolmogorovSmirnov => "the distribution of the gaps",
+            Self::PoissonCounts | Self::Dispersion | Self::ClosedDispersion => "the number of requests over time",
+            Self::LjungBox | Self::Spearman | Self::RepeatedPattern => "the order of the gaps",
+            Self::Trend => "the trend of the rate",
+            Self::ConstantGaps => "the regularity of the gaps",
+            Self::ThinkTime => "the mean think time",
+            Self::RateAgainstTarget => "the rate",
+            Self::LatenessP99 => "the lateness",
+            Self::UnsentShare => "the number of requests that were not sent",
+            Self::BusiestThread => "the busiest thread",
+        }
+    }
 }
 
 offered_base::named! {

@@ -6,7 +6,7 @@ use offered_base::time::span;
 use offered_events::Note;
 use serde::{Deserialize, Serialize};
 
-use super::{Pattern, Stalls, Warning};
+use super::{Check, Pattern, Stalls, Warning};
 
 /// The kind of a warning, with its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -153,6 +153,11 @@ pub enum WarningKind {
         /// The rate of the schedule of this seed in the judged time.
         scheduled_rate_per_s: f64,
     },
+    /// The schedule of this seed fails a check against theory by itself; the requests were sent as it says.
+    UnusualSchedule {
+        /// The checks that it fails.
+        checks: Vec<Check>,
+    },
     /// The file contains several runs.
     SeveralRuns {
         /// Number of runs.
@@ -242,6 +247,10 @@ impl WarningKind {
                  {scheduled_rate_per_s:.4}/s, {:.0} % of it",
                 100.0 * scheduled_rate_per_s / target_rate_per_s
             ),
+            Self::UnusualSchedule { checks } => format!(
+                "in the schedule of this seed {} differs from theory; the requests were sent as scheduled",
+                subjects(checks)
+            ),
             Self::SeveralRuns { runs, evidence } => format!("the file contains {runs} runs: {evidence}"),
             Self::RunPaused { evidence } => format!("the run paused: {evidence}"),
         }
@@ -300,6 +309,9 @@ impl WarningKind {
             Self::RandomRateDiffers { .. } => {
                 "compare with the rate of the schedule; to approach the mean, run longer or with several seeds"
             }
+            Self::UnusualSchedule { .. } => {
+                "the run is as specified; longer runs and other seeds come closer to theory, if think times and gaps are shorter than the run"
+            }
             Self::SeveralRuns { .. } => {
                 "write each run to its own file; if it was a single run, its generator stalled and its results are invalid"
             }
@@ -312,6 +324,21 @@ impl WarningKind {
 impl From<WarningKind> for Warning {
     fn from(kind: WarningKind) -> Self {
         Self { message: kind.message(), fix: kind.fix(), details: Some(kind), in_reason: false }
+    }
+}
+
+/// What these checks examine: `the rate and the order of the gaps`.
+fn subjects(checks: &[Check]) -> String {
+    let mut subjects: Vec<&str> = Vec::new();
+    for subject in checks.iter().map(|check| check.subject()) {
+        if !subjects.contains(&subject) {
+            subjects.push(subject);
+        }
+    }
+    match &subjects[..] {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 
