@@ -68,7 +68,8 @@ impl<'a> KeyBuffer<'a> {
             self.each(|key| {
                 let (sent, inside) = (self.scope.sent_time(key), self.scope.is_scheduled_in_window(key));
                 if sent.is_some() || inside {
-                    give(ScheduledRequest { intended: key.intended.0, sent, in_window: inside, first: key.step == 0 });
+                    let (intended, worker, first) = (key.intended.0, key.worker, key.step == 0);
+                    give(ScheduledRequest { intended, sent, worker, in_window: inside, first });
                 }
             })
         };

@@ -42,6 +42,8 @@ impl Strictness {
             estimate: effect.estimate,
             low: effect.interval.map(|interval| interval.low),
             high: effect.interval.map(|interval| interval.high),
+            limit_low: effect.limits.map(|limits| limits.low),
+            limit_high: effect.limits.map(|limits| limits.high),
             result: judgement,
         }
     }
@@ -52,6 +54,8 @@ impl Strictness {
 pub(crate) struct EffectSize {
     pub(crate) estimate: Option<f64>,
     pub(crate) interval: Option<Interval>,
+    /// Estimates within these limits do not matter.
+    pub(crate) limits: Option<Interval>,
     /// Whether it exceeds the tolerance.
     pub(crate) matters: bool,
 }
@@ -59,7 +63,8 @@ pub(crate) struct EffectSize {
 impl EffectSize {
     /// An effect of this size; it matters if it is further than `tolerance` from `meant`.
     pub(crate) fn of(estimate: f64, meant: f64, tolerance: f64) -> Self {
-        Self { estimate: Some(estimate), interval: None, matters: (estimate - meant).abs() > tolerance }
+        let limits = Some(Interval { low: meant - tolerance, high: meant + tolerance });
+        Self { estimate: Some(estimate), interval: None, limits, matters: (estimate - meant).abs() > tolerance }
     }
 
     /// Adds a confidence interval.
@@ -77,7 +82,9 @@ pub(crate) fn check_limit(check: Check, estimate: f64, highest: f64) -> Finding 
         p_value: None,
         estimate: Some(estimate),
         low: None,
-        high: Some(highest),
+        high: None,
+        limit_low: None,
+        limit_high: Some(highest),
         result: judgement,
     }
 }

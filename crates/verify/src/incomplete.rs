@@ -12,6 +12,8 @@ offered_base::named! {
         Running = "running",
         /// The run ended, but some of its requests are not recorded.
         RequestsMissing = "requests_missing",
+        /// The recording is a copy in an object store that lacks the end of a worker: it was killed, or it could not upload.
+        EndMissing = "end_missing",
     }
 }
 
@@ -39,6 +41,12 @@ pub struct Incomplete {
 }
 
 impl Incomplete {
+    /// Whether requests are missing between those that were judged, so that rate and pattern of the others show nothing. A run of one worker is
+    /// judged up to its last request, and complete up to there.
+    pub(crate) fn has_gaps(&self) -> bool {
+        !self.workers.is_empty() || self.cause == IncompleteCause::RequestsMissing
+    }
+
     /// What the notes of a recording show. Callers that know the workload know more.
     pub(crate) fn from_notes(recording: &Recording) -> Option<Self> {
         recording.notes.contains(&Note::Killed).then(|| {
@@ -78,6 +86,13 @@ impl Incomplete {
             IncompleteCause::Running if self.workers.len() > 1 => format!("{workers}have not ended{after}"),
             IncompleteCause::Running if self.workers.len() == 1 => format!("{workers}has not ended{after}"),
             IncompleteCause::Running => format!("not ended{after}"),
+            IncompleteCause::EndMissing if self.workers.len() > 1 => {
+                format!("the object store lacks the end of {workers}(they were killed or could not upload){after}")
+            }
+            IncompleteCause::EndMissing => {
+                let whose = if workers.is_empty() { "the run " } else { &workers };
+                format!("the object store lacks the end of {whose}(it was killed or could not upload){after}")
+            }
             IncompleteCause::RequestsMissing if self.workers.is_empty() => "incomplete".to_owned(),
             IncompleteCause::RequestsMissing => format!("{}missing", workers + were.trim_end() + " "),
         };
@@ -100,7 +115,7 @@ impl Incomplete {
 }
 
 /// A count with a comma before each group of three digits: `4,213`.
-fn grouped(count: u64) -> String {
+pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -139,6 +154,16 @@ mod tests {
         assert_eq!(ended.reason(), "incomplete: 4,213 of 6,000 requests are missing");
         let absent = Incomplete { workers: vec!["3/8".to_owned(), "4/8".to_owned()], ..ended };
         assert_eq!(absent.reason(), "workers 3/8, 4/8 were missing: 4,213 of 6,000 requests are missing");
+    }
+
+    #[test]
+    fn a_copy_without_its_end_blames_neither_worker_nor_store() {
+        let copy = Incomplete { cause: IncompleteCause::EndMissing, workers: vec!["2/3".to_owned()], ..KILLED };
+        let reason =
+            "the object store lacks the end of worker 2/3 (it was killed or could not upload) after 7.0 s of 20 s: ";
+        assert!(copy.reason().starts_with(reason), "{}", copy.reason());
+        let alone = Incomplete { workers: Vec::new(), ..copy };
+        assert!(alone.reason().starts_with("the object store lacks the end of the run (it was"), "{}", alone.reason());
     }
 
     #[test]

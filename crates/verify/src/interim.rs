@@ -84,12 +84,16 @@ pub fn interim_verdict(stats: &InterimStats, criteria: &Criteria) -> InterimVerd
     let noticeable = stats.worst_percentile.filter(|worst| worst.needs_warning(criteria.generator_error_tolerance));
     match (lateness.or_else(|| defect.as_ref().map(|defect| defect.reason.clone())), worst) {
         (None, _) => match noticeable {
-            Some(worst) => verdict(pattern, Validity::ValidWithWarnings, error_text(&worst)),
+            Some(worst) => {
+                verdict(pattern, Validity::ValidWithWarnings, error_text(&worst, criteria.generator_error_tolerance))
+            }
             None => verdict(pattern, Validity::Valid, as_specified()),
         },
-        (Some(reason), Some(worst)) if defect.as_ref().is_none_or(|defect| defect.caused_by_sending) => {
-            verdict(pattern, Validity::ValidWithWarnings, format!("{reason}; {}", error_text(&worst)))
-        }
+        (Some(reason), Some(worst)) if defect.as_ref().is_none_or(|defect| defect.caused_by_sending) => verdict(
+            pattern,
+            Validity::ValidWithWarnings,
+            format!("{reason}; {}", error_text(&worst, criteria.generator_error_tolerance)),
+        ),
         (Some(reason), _) => verdict(pattern, Validity::Invalid, defect.map_or(reason, |defect| defect.reason)),
     }
 }

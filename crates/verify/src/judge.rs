@@ -216,6 +216,8 @@ pub(crate) fn check_interval(
         estimate: Some(estimate),
         low: Some(low),
         high: Some(high),
+        limit_low: Some(meant - tolerance),
+        limit_high: Some(meant + tolerance),
         result: if fails { CheckResult::Failed } else { CheckResult::Passed },
     }
 }

@@ -56,6 +56,7 @@ mod judge;
 mod lateness;
 mod measured;
 mod merge;
+mod not_sent;
 mod own_schedule;
 mod pages;
 mod pattern;
@@ -67,6 +68,7 @@ mod requests;
 mod run_verdict;
 mod runs;
 mod samples;
+mod scans;
 mod scope;
 mod stability;
 mod stalls;
@@ -89,6 +91,7 @@ pub use incomplete::{Incomplete, IncompleteCause};
 pub use interim::{InterimStats, InterimVerdict, interim_verdict};
 pub use measured::{BatchedTimes, Measurements};
 pub use merge::merge;
+pub use not_sent::{NotSent, NotSentReason};
 pub use own_schedule::OwnSchedule;
 pub use pages::{Object, ObjectJoiner, Pages, response as page_response};
 pub use samples::{Sample, samples};
@@ -98,9 +101,9 @@ pub use tables::{Tables, toolkit};
 pub use thresholds::{ThresholdResult, UncheckedReason};
 pub use twin::{PairSampler, PairedInterval, PairedStats, SimulatedRequest, Twin, Unpaired};
 pub use verdict::{
-    Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, NotCheckedReason, Pattern, Queue, RequestStats,
-    Sessions, SizeStats, Source, Stability, StabilityState, Stalls, ThreadStats, TimeStats, Validity, Verdict,
-    Verdicts, Warning, WarningKind, Window,
+    Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Limits, NotCheckedReason, Pattern, Queue,
+    RequestStats, Sessions, SizeStats, Source, Stability, StabilityState, Stalls, ThreadStats, TimeStats, Validity,
+    Verdict, Verdicts, Warning, WarningKind, Window,
 };
 pub use wire::OnTheWire;
 

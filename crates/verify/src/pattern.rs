@@ -38,10 +38,12 @@ pub(crate) fn classify(stream: &Stream, findings: &[Finding], expected: &Expecte
         } else {
             Pattern::Poisson
         };
-        return plain(
-            pattern,
-            "the requests are indistinguishable from those of independent users (Poisson)".to_owned(),
-        );
+        let tested = match stream.ladder.last() {
+            Some(longest) => format!("gap by gap and in counts over up to {}", span(longest.window as f64)),
+            None => "gap by gap; the run is too short for counts".to_owned(),
+        };
+        let reason = "the requests are indistinguishable from those of independent users (Poisson)";
+        return plain(pattern, format!("{reason}, {tested}"));
     }
     if let Some(found) = bunches::find(&stream.neighbours).filter(|found| found.size >= MIN_BUNCH_SIZE) {
         let when = if found.spacing_cov < 0.5 {

@@ -91,6 +91,7 @@ fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
             EffectSize {
                 estimate: repeat.map(|repeat| repeat.lag as f64),
                 interval: None,
+                limits: None,
                 matters: repeat.is_some_and(|repeat| repeat.test.statistic > 2.0 * tolerance),
             },
         ),

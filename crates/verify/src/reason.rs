@@ -1,14 +1,14 @@
 //! The reason for the validity, in one sentence; `verify` and `run` print the same one.
 
 use offered_base::time::span;
-use offered_events::recording::Evidence;
 
 use crate::criteria::Criteria;
 use crate::expected_arrivals::ExpectedArrivals;
-use crate::generator_error::{GeneratorError, PercentileError};
+use crate::generator_error::{GeneratorError, NOTICEABLE_MS, PercentileError};
+use crate::judge::MAX_UNSENT_SHARE;
+use crate::not_sent::{self, NotSent};
 use crate::pattern::Classification;
 use crate::verdict::{Check, Finding, Lateness, Pattern, Stalls, Validity, WarningKind};
-use crate::warnings;
 
 /// A smaller share counts as zero: it would be displayed as 0.0 %.
 const NEGLIGIBLE: f64 = 5e-4;
@@ -19,11 +19,14 @@ pub(crate) struct ReasonInput<'a> {
     pub(crate) classification: &'a Classification,
     pub(crate) findings: &'a [Finding],
     pub(crate) validity: Validity,
-    pub(crate) generator: Option<&'a Evidence>,
     /// Whether requests were sent at other times than scheduled.
     pub(crate) badly_sent: bool,
     /// The stalls of the generator, if they caused that.
-    pub(crate) stalled: Option<Stalls>,
+    pub(crate) stalled: Option<&'a Stalls>,
+    /// The requests that were not sent.
+    pub(crate) not_sent: &'a [NotSent],
+    /// The saturated thread, if there is one.
+    pub(crate) saturated: Option<&'a WarningKind>,
     pub(crate) lateness: Option<&'a Lateness>,
     /// The CoV of the gaps between scheduled times, if those are known.
     pub(crate) scheduled_cov: Option<f64>,
@@ -47,6 +50,10 @@ impl ReasonInput<'_> {
             WarningKind::GeneratorSaturated { .. }
             | WarningKind::GeneratorStalled(_)
             | WarningKind::NotPoisson { .. } => invalid_or_badly_sent,
+            WarningKind::UnsentRequests { .. } => {
+                let unsent = |finding: &Finding| finding.check == Check::UnsentShare && finding.failed();
+                self.findings.iter().any(unsent)
+            }
             WarningKind::OrderUncertain { .. } => self.validity == Validity::ValidWithWarnings,
             WarningKind::TooFewRequests { .. } => {
                 self.validity == Validity::NotChecked || (invalid_or_badly_sent && self.criteria.expected.is_poisson())
@@ -96,27 +103,30 @@ fn arrivals_match(criteria: &Criteria, classification: &Classification) -> Strin
     }
 }
 
-/// What deviates from the specification.
+/// What deviates from the specification: the cause if the recording singles one out, otherwise the symptom.
 fn what_is_wrong(input: &ReasonInput) -> String {
+    let saturated = input.saturated.map(WarningKind::message);
+    let failed = || input.findings.iter().filter(|finding| finding.failed());
+    // Requests that were not sent explain a low rate and all other arrivals.
+    if let Some(finding) = failed().find(|finding| finding.check == Check::UnsentShare) {
+        return saturated.into_iter().chain([not_sent_text(input, finding)]).collect::<Vec<_>>().join("; ");
+    }
     let is_poisson = matches!(input.classification.pattern, Pattern::Poisson | Pattern::PoissonFixedCount);
     // After a stall, only its effect on the percentiles matters.
     let stall_explains = input.stalled.is_some() && input.generator_error.is_some();
     let names_pattern = input.criteria.expected.is_poisson() && !is_poisson && !stall_explains;
     let pattern = names_pattern.then(|| input.classification.reason.clone());
-    let failed = input.findings.iter().filter(|finding| finding.failed());
-    // Unsent requests and a low rate explain all other deviations.
-    let is_missing = |finding: &&Finding| matches!(finding.check, Check::UnsentShare | Check::RateAgainstTarget);
-    let (missing, mut other): (Vec<_>, Vec<_>) = failed.partition(is_missing);
-    other.retain(|_| !stall_explains);
-    let [missing, other] =
-        [missing, other].map(|findings| findings.into_iter().filter_map(|finding| describe(input, finding)));
-    let saturated = input.generator.and_then(warnings::of_saturation);
-    let stalled = input.stalled.map(WarningKind::GeneratorStalled);
-    let causes = saturated.into_iter().chain(stalled).map(|warning| warning.message());
+    let (rate, other): (Vec<_>, Vec<_>) = failed().partition(|finding| finding.check == Check::RateAgainstTarget);
+    let other = other.into_iter().filter(|_| !stall_explains);
+    let stalled = input.stalled.map(|stalls| WarningKind::GeneratorStalled(stalls.clone()).message());
     let error = input.generator_error.map(worst_error_text);
     let unaffected = input.thresholds_unaffected.then(|| "no threshold depends on that".to_owned());
+    let described = |findings: Vec<&Finding>| {
+        findings.into_iter().filter_map(|finding| describe(input, finding)).collect::<Vec<_>>()
+    };
     let mut reasons: Vec<String> = Vec::new();
-    for reason in causes.chain(missing).chain(pattern).chain(other).chain(error).chain(unaffected) {
+    let causes = saturated.into_iter().chain(stalled).chain(described(rate)).chain(pattern);
+    for reason in causes.chain(described(other.collect())).chain(error).chain(unaffected) {
         // Two checks may find the same deviation.
         if !reasons.contains(&reason) {
             reasons.push(reason);
@@ -125,30 +135,65 @@ fn what_is_wrong(input: &ReasonInput) -> String {
     reasons.join("; ")
 }
 
-/// A failed check in plain words; the finding has the numbers. `None` if the cause is stated elsewhere.
+/// That more requests than the limit were not sent, and why.
+fn not_sent_text(input: &ReasonInput, finding: &Finding) -> String {
+    let share = percent(finding.estimate.unwrap_or(f64::NAN));
+    let limit = plain_percent(MAX_UNSENT_SHARE);
+    match not_sent::text(input.not_sent) {
+        None => format!("{share} of the requests were not sent (limit {limit})"),
+        Some(text) => format!("{text} ({share} of all; limit {limit})"),
+    }
+}
+
+/// A failed check in plain words, with the limit; the finding has the numbers. `None` if the cause is stated elsewhere.
 fn describe(input: &ReasonInput, finding: &Finding) -> Option<String> {
     let estimate = finding.estimate.unwrap_or(f64::NAN);
+    let limits = || match (finding.limit_low, finding.limit_high) {
+        (Some(low), Some(high)) => format!("{:.2} to {high:.2}", low.max(0.0)),
+        (None, Some(high)) => format!("at most {high:.2}"),
+        _ => "none".to_owned(),
+    };
     let compare = |measured: f64, expected: f64| {
         let how = if measured > expected { "over-dispersed" } else { "under-dispersed" };
-        format!("requests were {how} compared with the specification")
+        format!("requests were {how} compared with the specification (CoV {measured:.2}, tolerated: ")
     };
     Some(match finding.check {
-        Check::ConstantGaps => "the gaps between requests were not constant, as specified".to_owned(),
+        Check::ConstantGaps => {
+            format!(
+                "the gaps between requests were not constant, as specified (CoV {estimate:.2}, tolerated: {})",
+                limits()
+            )
+        }
         Check::CovAgainstSchedule => {
-            compare(finding.statistic.unwrap_or(f64::NAN), input.scheduled_cov.unwrap_or(f64::NAN))
+            let (sent, scheduled) = (finding.statistic.unwrap_or(f64::NAN), input.scheduled_cov.unwrap_or(f64::NAN));
+            let half = input.criteria.cov_tolerance * scheduled.max(1.0);
+            compare(sent, scheduled) + &format!("{:.2} to {:.2})", (scheduled - half).max(0.0), scheduled + half)
         }
         Check::CovAgainstExpected | Check::ClosedCov => {
-            compare(estimate, input.criteria.expected.expected_cov().unwrap_or(f64::NAN))
+            let middle = finding.limit_low.zip(finding.limit_high).map_or(f64::NAN, |(low, high)| (low + high) / 2.0);
+            compare(estimate, middle) + &limits() + ")"
         }
         Check::ClosedDispersion => {
             "over longer times the number of requests varied differently than with the specified users".to_owned()
         }
-        Check::ThinkTime => format!("the mean think time was {} of the specified one", whole_percent(estimate)),
-        Check::RateAgainstTarget => format!("the sent rate was {} of the target rate", whole_percent(estimate)),
-        Check::LatenessP99 => format!("1 % of the requests were {} late or more", span(estimate * 1e3)),
-        Check::UnsentShare => format!("{} of the requests were not sent", percent(estimate)),
+        Check::ThinkTime => {
+            format!("the mean think time was {} of the specified one{}", whole_percent(estimate), ratio_limits(finding))
+        }
+        Check::RateAgainstTarget => {
+            format!("the sent rate was {} of the target rate{}", whole_percent(estimate), ratio_limits(finding))
+        }
+        Check::LatenessP99 => {
+            let limit = span(input.criteria.late_after.0 as f64);
+            format!("1 % of the requests were {} late or more (limit {limit})", span(estimate * 1e3))
+        }
         _ => return None,
     })
+}
+
+/// ` (tolerated: 95 to 105 %)`: the limits of a ratio.
+fn ratio_limits(finding: &Finding) -> String {
+    let limits = finding.limit_low.zip(finding.limit_high);
+    limits.map_or_else(String::new, |(low, high)| format!(" (tolerated: {:.0} to {:.0} %)", 100.0 * low, 100.0 * high))
 }
 
 /// `92 %`, `120 %`; close to 100 % with one decimal: `99.4 %`.
@@ -168,17 +213,29 @@ fn lateness_text(lateness: &Lateness) -> String {
     }
 }
 
-/// The largest share of a percentile that the generator caused.
+/// The largest share of a percentile that the generator caused, and the tolerance.
 fn worst_error_text(error: &GeneratorError) -> String {
-    error_text(error.worst())
+    error_text(error.worst(), error.tolerance)
 }
 
-/// The share of this percentile that the generator caused.
-pub(crate) fn error_text(worst: &PercentileError) -> String {
-    match worst.upper_bound() {
-        share if share < NEGLIGIBLE => "the generator error of the p99 is 0 %".to_owned(),
-        share => format!("the generator error of the p{} is at most {}", worst.percentile, percent(share)),
+/// The share of this percentile that the generator caused, and the tolerance.
+pub(crate) fn error_text(worst: &PercentileError, tolerance: f64) -> String {
+    let share = worst.upper_bound();
+    if share < NEGLIGIBLE {
+        return "the generator error of the p99 is 0 %".to_owned();
     }
+    let is_small = share > tolerance && share * worst.response_ms.abs() < NOTICEABLE_MS;
+    let or_small = if is_small { format!(" or {NOTICEABLE_MS} ms") } else { String::new() };
+    let tolerated = match tolerance {
+        0.0 => "none tolerated".to_owned(),
+        _ => format!("{}{or_small} tolerated", plain_percent(tolerance)),
+    };
+    format!("the generator error of the p{} is at most {} ({tolerated})", worst.percentile, percent(share))
+}
+
+/// `5 %`, `0.5 %`: a limit as it was set.
+fn plain_percent(share: f64) -> String {
+    format!("{} %", (share * 1e6).round() / 1e4)
 }
 
 /// Two digits: `0.43 %`, `4.3 %`, `43 %`; at most 100 %.

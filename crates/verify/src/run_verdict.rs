@@ -8,28 +8,28 @@ use offered_events::Recording;
 use offered_events::document::Schema;
 use offered_stats::cov::exponential_interval;
 use offered_stats::dispersion::Dispersion as CountDispersion;
-use offered_stats::values::{Moments, Sorted};
+use offered_stats::values::Sorted;
 
 use crate::counts::Counts;
 use crate::criteria::Criteria;
 use crate::finding::Strictness;
-use crate::generator_error::{BunchingCounter, BunchingCounts, GeneratorError, bunching_window};
+use crate::generator_error::{BunchingCounts, GeneratorError, NOTICEABLE_MS, bunching_window};
 use crate::incomplete::Incomplete;
 use crate::judge::Observed;
+use crate::not_sent::{NotSent, not_sent};
 use crate::pattern::{self, Classification};
 use crate::queue::{Users, queue};
 use crate::reason::{ReasonInput, reason};
-use crate::scope::{RunRange, ScheduledRequest, Scope};
-use crate::stalls::StallDetector;
-use crate::stream::{self, Stream, StreamBuilder};
-use crate::tables::{GapCollector, Tables};
+use crate::scans::{InSentOrder, in_scheduled_order, in_sent_order, scheduled_stream};
+use crate::scope::{RunRange, Scope};
+use crate::stream::Stream;
+use crate::tables::Tables;
 use crate::threshold_sensitivity::ThresholdSensitivity;
 use crate::verdict::{
-    Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Pattern, Queue, RequestStats, Sessions, Source,
-    Stability, Stalls, TimeStats, Validity, Verdict, Warning, WarningKind, Window,
+    Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Limits, Pattern, Queue, RequestStats, Sessions,
+    Source, Stability, Stalls, TimeStats, Validity, Verdict, Warning, WarningKind, Window,
 };
 use crate::wire::OnTheWire;
-use crate::workers::Workers;
 use crate::{by_threads, clocks, judge, lateness, poisson, policies, warnings, windows};
 
 /// The verdict on one run of a recording.
@@ -77,6 +77,9 @@ struct Measured<'a> {
     stability: Option<Stability>,
     queue: Queue,
     lateness: Option<Lateness>,
+    not_sent: Vec<NotSent>,
+    /// What is missing of the run.
+    incomplete: Option<Incomplete>,
     generator_error: Option<GeneratorError>,
     /// The CoV of the gaps between scheduled times, if those are known.
     scheduled_cov: Option<f64>,
@@ -111,7 +114,9 @@ impl<'a> Measured<'a> {
             false => None,
         };
         let scheduled_cov = scheduled.as_ref().and_then(|scheduled| scheduled.gaps.cov());
-        let stalls = scheduled.as_ref().and_then(|scheduled| scheduled.stalls.finish());
+        let judged_s = scope.range().start.until(scope.range().end).as_secs_f64();
+        let stalls = scheduled.as_ref().and_then(|scheduled| scheduled.stalls.finish(recording, judged_s));
+        let not_sent = if counts.unsent > 0 && recording.intent_known { not_sent(scope)? } else { Vec::new() };
         let lateness = lateness.map(|summary| lateness::lateness(&summary, counts.unsent, stalls));
         let generator_error = scheduled.and_then(|scheduled| {
             let bunching = BunchingCounts { sent: bunching.finish(), scheduled: scheduled.bunching.finish() };
@@ -129,6 +134,8 @@ impl<'a> Measured<'a> {
             stability,
             queue,
             lateness,
+            not_sent,
+            incomplete: criteria.incomplete.clone().or_else(|| Incomplete::from_notes(recording)),
             generator_error,
             scheduled_cov,
             realised_rate_per_s: criteria.realised_rate_per_s(recording),
@@ -155,18 +162,29 @@ impl<'a> Measured<'a> {
         let Self { scope, criteria, stream, .. } = self;
         let mut against_expected = judge::check_against_expected(*scope, criteria, &self.observed());
         let mut poisson = self.poisson.clone();
+        let not_checked = |finding: &mut Finding| finding.result = CheckResult::NotChecked;
+        if self.has_gaps() {
+            // Requests that are missing decide these checks.
+            let arrivals = |check: Check| check.compares_with_theory() || check == Check::UnsentShare;
+            let all = poisson.iter_mut().chain(&mut against_expected);
+            all.filter(|finding| arrivals(finding.check)).for_each(not_checked);
+        }
         let excused = self.checks_that_the_schedule_fails(&poisson, &against_expected)?;
         let mut classification = self.classification.clone();
         if !excused.is_empty() {
             let all = poisson.iter_mut().chain(&mut against_expected);
-            all.filter(|finding| excused.contains(&finding.check))
-                .for_each(|finding| finding.result = CheckResult::NotChecked);
+            all.filter(|finding| excused.contains(&finding.check)).for_each(not_checked);
             classification = pattern::classify(stream, &poisson, &criteria.expected);
         }
         let failed: Vec<&Finding> = failed(criteria, &poisson, &against_expected).collect();
         let badly_sent = self.is_badly_sent(&failed, !excused.is_empty())?;
         let only_badly_sent = badly_sent && failed.iter().all(|finding| finding.check.depends_on_send_times());
         Ok(Arrivals { poisson, against_expected, classification, excused, badly_sent, only_badly_sent })
+    }
+
+    /// Whether requests are missing between those that are judged.
+    fn has_gaps(&self) -> bool {
+        self.incomplete.as_ref().is_some_and(Incomplete::has_gaps)
     }
 
     /// The failed checks against theory that the schedule fails as well, if it is the schedule of the workload.
@@ -206,22 +224,24 @@ impl<'a> Measured<'a> {
     }
 
     /// All warnings, except that the order of requests is uncertain.
-    fn warnings(&self, arrivals: &Arrivals, stalled: Option<Stalls>) -> Vec<WarningKind> {
-        let Self { criteria, queue, .. } = self;
-        let Arrivals { classification, excused, .. } = arrivals;
+    fn warnings(&self, arrivals: &Arrivals, stalled: Option<&Stalls>) -> Vec<WarningKind> {
+        let Self { criteria, queue, not_sent, .. } = self;
+        let Arrivals { classification, excused, badly_sent, .. } = arrivals;
         let recording = self.scope.recording;
-        let generator = recording.generator.as_ref();
-        let mut all: Vec<WarningKind> = generator.and_then(warnings::of_saturation).into_iter().collect();
+        let (generator, has_gaps) = (recording.generator.as_ref(), self.has_gaps());
+        let mut all: Vec<WarningKind> = warnings::of_saturation(recording).into_iter().collect();
         all.extend(warnings::of_source(criteria, recording));
-        all.extend(stalled.map(WarningKind::GeneratorStalled));
+        all.extend(stalled.map(|stalls| WarningKind::GeneratorStalled(stalls.clone())));
         all.extend(warnings::of_launches(criteria, &self.stream, classification, recording.sessions_known));
-        // Stalls are not a pattern of the workload and have their own fix.
-        let blames_pattern = criteria.expected.is_poisson() && stalled.is_none();
+        // A pattern that comes from sending late, or from missing requests, is not one of the workload.
+        let blames_pattern = criteria.expected.is_poisson() && !badly_sent && !has_gaps;
         all.extend(warnings::of_pattern(classification).filter(|_| blames_pattern));
         all.extend(warnings::of_queue(criteria, queue));
         all.extend(warnings::of_length(criteria, queue, &self.stream.ladder));
-        let lateness = self.lateness.iter();
-        all.extend(lateness.flat_map(|lateness| warnings::of_lateness(criteria, lateness, stalled.is_some())));
+        if let Some(lateness) = &self.lateness {
+            all.extend(warnings::of_lateness(criteria, lateness, stalled.is_some()));
+            all.extend(warnings::of_not_sent(lateness, not_sent).filter(|_| !has_gaps));
+        }
         all.extend(warnings::of_schedule(criteria, self.realised_rate_per_s));
         all.extend((!excused.is_empty()).then(|| WarningKind::UnusualSchedule { checks: excused.clone() }));
         all.extend(warnings::of_early(self.counts.early));
@@ -283,23 +303,27 @@ impl Judged {
             error.map_or(strict, |error| judge::with_generator_error(strict, only_badly_sent, thresholds, error));
         let validity = judge::with_clock_uncertainty(validity, order_uncertain.as_ref());
 
-        let stalls = measured.lateness.as_ref().and_then(|lateness| lateness.stalls);
-        let stalled = stalls.filter(|_| badly_sent);
+        let stalls = measured.lateness.as_ref().and_then(|lateness| lateness.stalls.as_ref());
+        let fails = |check| against_expected.iter().any(|finding| finding.check == check && finding.failed());
+        // Requests that were not sent have another cause than those that were late.
+        let stalled = stalls.filter(|_| badly_sent && !fails(Check::UnsentShare));
+        let saturated = warnings::of_saturation(recording);
         let reason_input = ReasonInput {
             criteria,
             classification,
             findings: against_expected,
             validity,
-            generator: recording.generator.as_ref(),
             badly_sent,
             stalled,
+            not_sent: &measured.not_sent,
+            saturated: saturated.as_ref(),
             lateness: measured.lateness.as_ref(),
             scheduled_cov: measured.scheduled_cov,
             generator_error: error.filter(|_| only_badly_sent || validity != Validity::Invalid),
             thresholds_unaffected: badly_sent && thresholds.all_unaffected(),
             order_uncertain: order_uncertain.as_ref(),
         };
-        let incomplete = criteria.incomplete.clone().or_else(|| Incomplete::from_notes(recording));
+        let incomplete = measured.incomplete.clone();
         let states_all = incomplete.is_none() || validity == Validity::Invalid;
         let reason = match &incomplete {
             // What the rest shows is of interest only where it is wrong too.
@@ -346,6 +370,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         by_node: measured.by_node,
         clocks: judged.clocks,
         lateness: measured.lateness,
+        not_sent: measured.not_sent,
         generator_error: measured.generator_error,
         queue: measured.queue,
         dispersion: stream.ladder.iter().map(dispersion).collect(),
@@ -353,6 +378,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         twin: None,
         server_side: None,
         thresholds: Vec::new(),
+        limits: limits(criteria),
         reason: judged.reason,
         pattern: judged.pattern,
         validity: judged.validity,
@@ -360,6 +386,18 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         warnings: judged.warnings,
         runs: Vec::new(),
     })
+}
+
+/// The limits by which a run is judged.
+fn limits(criteria: &Criteria) -> Limits {
+    Limits {
+        cov_percent: 100.0 * criteria.cov_tolerance,
+        lateness_p99_ms: criteria.late_after.as_millis_f64(),
+        not_sent_percent: 100.0 * judge::MAX_UNSENT_SHARE,
+        busy_percent: 100.0 * judge::SATURATED,
+        generator_error_percent: 100.0 * criteria.generator_error_tolerance,
+        generator_error_ms: NOTICEABLE_MS,
+    }
 }
 
 /// Arrivals that were not specified as Poisson are tested to name the pattern; the results do not count.
@@ -434,119 +472,4 @@ fn poisson_findings(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let mut poisson = poisson::findings(stream, strictness);
     poisson.push(windows::finding(&stream.ladder, strictness));
     poisson
-}
-
-/// Collectors that need requests in the order of their sent times.
-struct InSentOrder<U> {
-    gaps: GapCollector,
-    workers: Workers,
-    bunching: BunchingCounter,
-    stream: StreamBuilder<U>,
-}
-
-/// Collectors that need requests in the order of their scheduled times.
-struct InScheduledOrder {
-    bunching: BunchingCounter,
-    stalls: StallDetector,
-    before: Option<u64>,
-    gaps: Moments,
-}
-
-/// Whether bunching can be compared with the schedule. In a closed system responses determine when requests are sent.
-fn compares_bunching(scope: Scope, criteria: &Criteria) -> bool {
-    scope.recording.intent_known && !criteria.is_closed()
-}
-
-/// Scans the sent requests; `window` is the length of the bunching window in nanoseconds.
-fn in_sent_order(
-    scope: Scope,
-    criteria: &Criteria,
-    counts: &Counts,
-    window: u64,
-) -> io::Result<InSentOrder<impl FnMut() -> f64>> {
-    let (labels, tick, ends) = (scope.recording.labels.len(), scope.recording.resolution.0, counts.sent);
-    let (first_only, compares) = (criteria.expected.applies_to_sessions(), compares_bunching(scope, criteria));
-    let spread = if tick > 1 {
-        let fresh = || stream::spread_ends(tick, criteria.seed);
-        let spread = counts.keys.in_sent_order(fresh, |spread, request| {
-            if !first_only || request.first {
-                spread.add(request.sent);
-            }
-        });
-        spread?.finish()
-    } else {
-        ends
-    };
-    let fresh = || InSentOrder {
-        gaps: GapCollector::new(labels),
-        workers: Workers::new(scope),
-        bunching: BunchingCounter::new(window),
-        stream: stream::builder(ends, spread, tick, criteria.seed),
-    };
-    counts.keys.in_sent_order(fresh, |all, request| {
-        all.gaps.add(request.label.into(), request.sent);
-        all.workers.add(request.worker, request.sent);
-        if compares && request.first {
-            all.bunching.add(request.sent);
-        }
-        if !first_only || request.first {
-            all.stream.add(request.sent);
-        }
-    })
-}
-
-/// Scans the scheduled requests; `usual` is their median lateness.
-fn in_scheduled_order(
-    scope: Scope,
-    criteria: &Criteria,
-    counts: &Counts,
-    window: u64,
-    usual: Nanos,
-) -> io::Result<InScheduledOrder> {
-    let (first_only, compares) = (criteria.expected.applies_to_sessions(), compares_bunching(scope, criteria));
-    let fresh = || InScheduledOrder {
-        bunching: BunchingCounter::new(window),
-        stalls: StallDetector::new(usual),
-        before: None,
-        gaps: Moments::default(),
-    };
-    counts.keys.in_scheduled_order(fresh, |all, request| {
-        if let Some(sent) = request.sent {
-            all.stalls.add(request.intended, sent);
-            if compares && request.first {
-                all.bunching.add(request.intended);
-            }
-        }
-        if request.in_window
-            && (!first_only || request.first)
-            && let Some(before) = all.before.replace(request.intended)
-        {
-            all.gaps.add(request.intended - before, 1);
-        }
-    })
-}
-
-/// The stream of requests as if all had been sent at their scheduled times.
-fn scheduled_stream(scope: Scope, criteria: &Criteria, counts: &Counts) -> io::Result<Stream> {
-    let (tick, ends) = (scope.recording.resolution.0, counts.scheduled);
-    let first_only = criteria.expected.applies_to_sessions();
-    let is_included = |request: &ScheduledRequest| request.in_window && (!first_only || request.first);
-    let spread = if tick > 1 {
-        let fresh = || stream::spread_ends(tick, criteria.seed);
-        let spread = counts.keys.in_scheduled_order(fresh, |spread, request| {
-            if is_included(&request) {
-                spread.add(request.intended);
-            }
-        });
-        spread?.finish()
-    } else {
-        ends
-    };
-    let fresh = || stream::builder(ends, spread, tick, criteria.seed);
-    let builder = counts.keys.in_scheduled_order(fresh, |builder, request| {
-        if is_included(&request) {
-            builder.add(request.intended);
-        }
-    });
-    Ok(builder?.finish())
 }

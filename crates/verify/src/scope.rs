@@ -74,6 +74,8 @@ pub(crate) struct ScheduledRequest {
     pub(crate) intended: u64,
     /// The sent time, in nanoseconds; `None` if it was not sent in the window.
     pub(crate) sent: Option<u64>,
+    /// The number of the thread that sent it.
+    pub(crate) worker: u16,
     /// Whether it was scheduled in the window.
     pub(crate) in_window: bool,
     /// Whether it is the first request of its session.

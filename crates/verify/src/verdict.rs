@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::generator_error::GeneratorError;
 use crate::hosts::ServerSide;
 use crate::incomplete::Incomplete;
+use crate::not_sent::NotSent;
 use crate::policies::Policy;
 use crate::thresholds::ThresholdResult;
 use crate::twin::Twin;
@@ -71,8 +72,11 @@ pub struct Verdict {
     pub clocks: Vec<Clock>,
     /// Lateness (sent - scheduled). `None` if the scheduled times are unknown.
     pub lateness: Option<Lateness>,
-    /// The share of the response-time percentiles that the generator caused. `None` if the scheduled times are unknown or if fewer than
-    /// 100 requests succeeded.
+    /// Requests that were not sent, by worker and reason; empty if all were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_sent: Vec<NotSent>,
+    /// The share of the response-time percentiles that the generator caused. `None` if the scheduled times are unknown or if no
+    /// request succeeded.
     pub generator_error: Option<GeneratorError>,
     /// Concurrency and number of users by Little's law.
     pub queue: Queue,
@@ -85,6 +89,9 @@ pub struct Verdict {
     /// The results of the thresholds of the workload; empty if it has none, and in the verdict of `run`, whose summary has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<ThresholdResult>,
+    /// The limits that decide the validity.
+    #[serde(default)]
+    pub limits: Limits,
     /// Every test and check, with its numbers.
     pub findings: Vec<Finding>,
     /// The index of dispersion for counts, for a ladder of window lengths.
@@ -362,7 +369,7 @@ pub struct ThreadStats {
 }
 
 /// Lateness: sent time minus scheduled time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lateness {
     /// Number of sent requests.
@@ -383,8 +390,8 @@ pub struct Lateness {
     pub stalls: Option<Stalls>,
 }
 
-/// Stalls: periods in which the generator did not run. After a stall it sends all overdue requests at once.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// Stalls: periods in which the generator sent nothing although requests were due. After a stall it sends all overdue requests at once.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stalls {
     /// Number of stalls.
@@ -393,6 +400,19 @@ pub struct Stalls {
     pub delayed_requests: u64,
     /// The duration of the longest stall.
     pub longest_ms: f64,
+    /// When the longest stall began, from the start of the run.
+    #[serde(default)]
+    pub longest_start_s: f64,
+    /// The worker that the longest stall was of; `None` for a run of one worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_worker: Option<String>,
+    /// The duration of all stalls of all workers together.
+    #[serde(default)]
+    pub total_ms: f64,
+    /// Whether the sending threads were idle for most of that time, so that the machine did not run them. `false` if they were busy, for example
+    /// with checks of large bodies, or if it is not known.
+    #[serde(default)]
+    pub threads_idle: bool,
 }
 
 /// Little's law applied to the run: one row of Table 3 of Brady and Gunther.
@@ -417,6 +437,24 @@ pub struct Queue {
     pub rort: Option<f64>,
 }
 
+/// The limits that decide the validity of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Limits {
+    /// The tolerated difference of the CoV of the gaps from the expected one, relative to that, or to 1 if that is smaller.
+    pub cov_percent: f64,
+    /// The largest 99th percentile of the lateness.
+    pub lateness_p99_ms: f64,
+    /// The largest share of requests that may stay unsent.
+    pub not_sent_percent: f64,
+    /// The largest share of its time in which a sending thread may be busy.
+    pub busy_percent: f64,
+    /// The largest generator error of p50, p95 and p99; 0 tolerates none.
+    pub generator_error_percent: f64,
+    /// A smaller generator error causes no warning.
+    pub generator_error_ms: f64,
+}
+
 /// The finding of one test or check.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -433,6 +471,12 @@ pub struct Finding {
     pub low: Option<f64>,
     /// The upper end of the interval.
     pub high: Option<f64>,
+    /// The smallest `estimate` that cannot fail; `None` if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_low: Option<f64>,
+    /// The largest `estimate` that cannot fail; `None` if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_high: Option<f64>,
     /// Whether the finding agrees with the specification.
     pub result: CheckResult,
 }

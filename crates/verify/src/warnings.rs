@@ -8,6 +8,7 @@ use offered_stats::dispersion::Dispersion;
 use crate::criteria::Criteria;
 use crate::expected_arrivals::ExpectedArrivals;
 use crate::judge::SATURATED;
+use crate::not_sent::NotSent;
 use crate::pattern::Classification;
 use crate::stream::Stream;
 use crate::verdict::{Lateness, Pattern, Queue, WarningKind};
@@ -21,9 +22,20 @@ const CYCLES_PER_WINDOW: f64 = 3.0;
 const COARSE_TICK_SHARE: f64 = 0.2;
 
 /// A warning if a sending thread was saturated.
-pub(crate) fn of_saturation(generator: &Evidence) -> Option<WarningKind> {
+pub(crate) fn of_saturation(recording: &Recording) -> Option<WarningKind> {
+    let generator = recording.generator.as_ref()?;
     let (thread, busy) = generator.busiest().filter(|(_, busy)| *busy > SATURATED)?;
-    Some(WarningKind::GeneratorSaturated { thread, busy })
+    // The threads of all workers are listed one worker after another. Workers without events leave none.
+    let (workers, threads) = (recording.nodes.len(), generator.busy.len());
+    let each = threads.checked_div(workers).unwrap_or(0);
+    let is_known = (0..).zip(&recording.nodes).all(|(number, (_, first))| usize::from(*first) == number * each);
+    let worker =
+        recording.nodes.get(thread.checked_div(each).unwrap_or(0)).filter(|_| is_known && each * workers == threads);
+    let (worker, thread) = match worker {
+        Some((name, _)) => (Some(name.clone()), thread % each),
+        None => (None, thread),
+    };
+    Some(WarningKind::GeneratorSaturated { thread, busy, worker })
 }
 
 /// Warnings about a run that was stopped early, and about a generator near its limit.
@@ -133,10 +145,14 @@ pub(crate) fn of_early((launches, most): (u64, Nanos)) -> Option<WarningKind> {
     (launches > 0).then(|| WarningKind::EarlyRequests { requests: launches, max_us: most.as_micros_f64() })
 }
 
-/// Warnings about lateness; if the generator `stalled`, that is a separate warning.
-pub(crate) fn of_lateness(criteria: &Criteria, lateness: &Lateness, stalled: bool) -> Vec<WarningKind> {
+/// A warning about lateness; if the generator `stalled`, that is a separate warning.
+pub(crate) fn of_lateness(criteria: &Criteria, lateness: &Lateness, stalled: bool) -> Option<WarningKind> {
     let late = lateness.p99_us > criteria.late_after.as_micros_f64() && !stalled;
-    let late = late.then_some(WarningKind::LateRequests { p99_us: lateness.p99_us });
-    let (unsent, launches) = (lateness.unsent, lateness.unsent + lateness.n);
-    late.into_iter().chain((unsent > 0).then_some(WarningKind::UnsentRequests { unsent, requests: launches })).collect()
+    late.then_some(WarningKind::LateRequests { p99_us: lateness.p99_us })
+}
+
+/// A warning about requests that were not sent.
+pub(crate) fn of_not_sent(lateness: &Lateness, groups: &[NotSent]) -> Option<WarningKind> {
+    let (unsent, requests) = (lateness.unsent, lateness.unsent + lateness.n);
+    (unsent > 0).then(|| WarningKind::UnsentRequests { unsent, requests, causes: groups.to_vec() })
 }

@@ -7,6 +7,8 @@ use offered_events::Note;
 use serde::{Deserialize, Serialize};
 
 use super::{Check, Pattern, Stalls, Warning};
+use crate::judge::SATURATED;
+use crate::not_sent::{self, NotSent};
 
 /// The kind of a warning, with its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +21,9 @@ pub enum WarningKind {
         thread: usize,
         /// The share of the run in which it was busy.
         busy: f64,
+        /// The worker of the thread; `None` for a run of one worker, and if it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worker: Option<String>,
     },
     /// The run was stopped before its end.
     StoppedEarly {
@@ -116,7 +121,7 @@ pub enum WarningKind {
         /// The duration that would suffice.
         needed_ms: f64,
     },
-    /// The machine stalled the generator.
+    /// The generator stood still while requests were due.
     GeneratorStalled(Stalls),
     /// Requests were late, and not because of stalls.
     LateRequests {
@@ -145,6 +150,9 @@ pub enum WarningKind {
         unsent: u64,
         /// Number of scheduled requests.
         requests: u64,
+        /// Why, by worker: the largest group first.
+        #[serde(default)]
+        causes: Vec<NotSent>,
     },
     /// The rate changes at random, and the schedule of this seed differs from the target rate.
     RandomRateDiffers {
@@ -176,8 +184,13 @@ impl WarningKind {
     /// What may be wrong.
     pub fn message(&self) -> String {
         match self {
-            Self::GeneratorSaturated { thread, busy } => {
-                format!("the generator was saturated: thread {thread} was busy for {:.0} % of the run", busy * 100.0)
+            Self::GeneratorSaturated { thread, busy, worker } => {
+                let of_worker = worker.as_ref().map_or_else(String::new, |worker| format!(" of worker {worker}"));
+                let busy = 100.0 * busy;
+                format!(
+                    "the generator was saturated: thread {thread}{of_worker} was busy for {busy:.0} % of the run (limit {:.0} %)",
+                    100.0 * SATURATED
+                )
             }
             Self::StoppedEarly { reason: Some(reason) } => format!("the run stopped itself: {reason}"),
             Self::StoppedEarly { reason: None } => "the run was stopped before its end".to_owned(),
@@ -227,10 +240,7 @@ impl WarningKind {
                 span(rtt_ms * 1e6),
                 span(window_ms * 1e6)
             ),
-            Self::GeneratorStalled(Stalls { count, delayed_requests, longest_ms }) => format!(
-                "the machine stalled the generator: {count} stalls of up to {} delayed {delayed_requests} requests",
-                span(longest_ms * 1e6)
-            ),
+            Self::GeneratorStalled(stalls) => stalls_text(stalls),
             Self::LateRequests { p99_us } => format!("1 % of the requests were more than {} late", span(p99_us * 1e3)),
             Self::EarlyRequests { requests, max_us } => {
                 format!("{requests} requests were sent before their scheduled times, by up to {}", span(max_us * 1e3))
@@ -241,7 +251,10 @@ impl WarningKind {
                 span(clock_uncertainty_ms * 1e6),
                 span(mean_gap_ms * 1e6)
             ),
-            Self::UnsentRequests { unsent, requests } => format!("{unsent} of {requests} requests were not sent"),
+            Self::UnsentRequests { unsent, requests, causes } => {
+                let all = format!("{unsent} of {requests} requests were not sent");
+                not_sent::text(causes).map_or(all.clone(), |text| format!("{all}: {text}"))
+            }
             Self::RandomRateDiffers { target_rate_per_s, scheduled_rate_per_s } => format!(
                 "the rate changes at random: its long-term mean is {target_rate_per_s:.4}/s, and the schedule of this seed has \
                  {scheduled_rate_per_s:.4}/s, {:.0} % of it",
@@ -289,12 +302,16 @@ impl WarningKind {
                 "exclude ramp-up and ramp-down; if the difference remains, some users are idle part of the time"
             }
             Self::RunTooShortForUsers { needed_ms, .. } => return format!("run for at least {}", span(needed_ms * 1e6)),
-            Self::GeneratorStalled(_) => {
+            Self::GeneratorStalled(stalls) if stalls.threads_idle => {
                 "reserve cores for the generator (its own machine, fewer threads than cores, no CPU limit on the container) and run \
                  again; the load is not the cause"
             }
+            Self::GeneratorStalled(_) => {
+                "reserve cores for the generator, and see what its threads do: checks and extraction of large bodies delay other requests; \
+                 more threads help"
+            }
             Self::LateRequests { .. } => {
-                "the generator is saturated: lower the rate, add threads, or divide the load among machines"
+                "lower the rate, add threads, divide the load among machines, or reserve cores for the generator"
             }
             Self::EarlyRequests { .. } => {
                 "check the program that wrote the timestamps: one of them is wrong or their clocks differ, so response times are wrong"
@@ -303,9 +320,7 @@ impl WarningKind {
                 "use the gaps of each worker; for the gaps of the whole run, place workers closer to worker 1 on the network, or use \
                  fewer of them"
             }
-            Self::UnsentRequests { .. } => {
-                "raise the limits on connections and requests in flight, or lower the rate: these requests are missing from the load"
-            }
+            Self::UnsentRequests { causes, .. } => fix_for_not_sent(causes),
             Self::RandomRateDiffers { .. } => {
                 "compare with the rate of the schedule; to approach the mean, run longer or with several seeds"
             }
@@ -324,6 +339,28 @@ impl WarningKind {
 impl From<WarningKind> for Warning {
     fn from(kind: WarningKind) -> Self {
         Self { message: kind.message(), fix: kind.fix(), details: Some(kind), in_reason: false }
+    }
+}
+
+/// When and how long the generator stood still; the machine is named only if the threads were idle.
+fn stalls_text(stalls: &Stalls) -> String {
+    let Stalls { count, delayed_requests, longest_ms, longest_start_s, longest_worker, threads_idle, .. } = stalls;
+    let longest = span(longest_ms * 1e6);
+    let of_worker = longest_worker.as_ref().map_or_else(String::new, |worker| format!(" of worker {worker}"));
+    let at = format!("at {longest_start_s:.1} s{of_worker}");
+    let (times, where_to) = match count {
+        1 => (format!("for {longest}"), at),
+        count => (format!("{count} times, for up to {longest}"), format!("the longest {at}")),
+    };
+    let what = if *threads_idle { "the machine stopped the generator" } else { "the generator stood still" };
+    format!("{what} {times} ({where_to}), which delayed {delayed_requests} requests")
+}
+
+/// How to avoid that requests are not sent.
+fn fix_for_not_sent(causes: &[NotSent]) -> &'static str {
+    match causes {
+        [first, rest @ ..] if rest.iter().all(|other| other.fix() == first.fix()) => first.fix(),
+        _ => "the failures of the run list the reasons: these requests are missing from the load",
     }
 }
 
