@@ -1,9 +1,9 @@
 //! Summary statistics of a sample: one row of a table.
 //!
 //! # Percentiles
-//! [`quantile_at`] is the one definition of percentiles in this workspace: the order statistic with index floor(p (n - 1/2)), counted
-//! from 0. It never interpolates, so the result is a value of the sample. With n = 10, the p99 is element floor(0.99 * 9.5) = 9, the
-//! maximum.
+//! [`quantile_at`] is the one definition of percentiles in this workspace: the nearest rank, that is, the smallest value that at least the
+//! share p of all values does not exceed (type 1 of Hyndman and Fan 1996; `HdrHistogram` has the same). It never interpolates, so the
+//! result is a value of the sample. With n = 10, the p99 is the value of rank ceil(0.99 * 10) = 10, the maximum.
 
 /// Count, mean, standard deviation and percentiles of a sample: one row of the tables of the web-generator-toolkit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,13 +73,13 @@ pub fn quantile<T: Copy>(sorted: &[T], p: f64) -> T {
     sorted[quantile_at(sorted.len() as u64, p) as usize]
 }
 
-/// The index, from 0, of the `p` quantile among `n` values in ascending order: floor(p (n - 1/2)), at most n - 1. `n`
-/// must be positive.
-///
-/// This is the rule of the web-generator-toolkit, so that tables agree with it to the last digit. Its median, element
-/// floor((n - 1)/2), is the same rule with p = 1/2.
+/// The index, from 0, of the `p` quantile among `n` values in ascending order: that of the nearest rank, ceil(p n) counted from 1. `n` must be
+/// positive.
 pub fn quantile_at(n: u64, p: f64) -> u64 {
-    ((p * (n as f64 - 0.5)) as u64).min(n - 1)
+    // Products such as 0.07 * 100 are rounded up.
+    const ROUNDING: f64 = 1e-12;
+    let rank = (p * n as f64 * (1.0 - ROUNDING)).ceil() as u64;
+    rank.clamp(1, n) - 1
 }
 
 /// The differences of consecutive times: one fewer than there are times.

@@ -158,10 +158,12 @@ fn dispersion_and_trend_agree_with_scipy() {
 }
 
 #[test]
-fn quantiles_are_the_toolkits_order_statistics() {
+fn quantiles_are_nearest_ranks() {
     let ten: Vec<u64> = (1..=10).collect();
-    // floor(p (n - 1/2)) from 0: floor(4.75) = 4, floor(8.55) = 8, floor(9.405) = 9.
-    assert_eq!([0.5, 0.9, 0.99].map(|p| quantile(&ten, p)), [5, 9, 10]);
+    assert_eq!([0.5, 0.9, 0.91, 0.99, 0.0, 1.0].map(|p| quantile(&ten, p)), [5, 9, 10, 10, 1, 10]);
+    // Of a hundred values the p-th percentile is the p-th, in spite of rounding.
+    let hundred: Vec<u64> = (1..=100).collect();
+    assert!((1..=100).all(|p| quantile(&hundred, p as f64 / 100.0) == p));
     assert_eq!(quantile(&[7], 0.99), 7);
     let row = Summary::of_sorted(&[1_000_000u64, 2_000_000, 6_000_000], 1e6).unwrap();
     assert_eq!((row.n, row.mean, row.median, row.max), (3, 3.0, 2.0, 6.0));

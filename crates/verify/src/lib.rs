@@ -8,7 +8,7 @@
 //! book/src/background/calibration.md.
 //!
 //! # Percentiles
-//! A percentile p of n values is the order statistic of index floor(p (n - 1/2)), counted from 0; nothing is interpolated. See
+//! A percentile p of n values is the one of the nearest rank, ceil(p n); nothing is interpolated. See
 //! [`offered_stats::summary::quantile_at`].
 //!
 //! # Example
