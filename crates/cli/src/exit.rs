@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use offered_base::visible;
-use offered_experiment::{Error, FinishedRun};
+use offered_experiment::{Error, RunResult};
 use offered_run::{Counts, Error as Run};
 
 use crate::conventions;
@@ -120,15 +120,12 @@ impl From<Error> for Failure {
     }
 }
 
-impl Exit {
-    /// The exit code of a run with this result.
-    pub(crate) fn of(made: &FinishedRun) -> Self {
-        match made.summary.is_valid() {
-            // All sent requests failed, however late they were.
-            _ if !made.summary.succeeded() && made.summary.unsent < made.summary.total_requests => Self::Failed,
-            true if made.passed() => Self::Done,
-            true if !made.is_undecided() => Self::Failed,
-            _ => Self::Invalid,
+impl From<RunResult> for Exit {
+    fn from(result: RunResult) -> Self {
+        match result {
+            RunResult::Passed => Self::Done,
+            RunResult::Failed => Self::Failed,
+            RunResult::Invalid => Self::Invalid,
         }
     }
 }
@@ -177,7 +174,7 @@ mod tests {
 
     use offered_base::Share;
     use offered_distributions::Distribution;
-    use offered_experiment::RunPlan;
+    use offered_experiment::{FinishedRun, RunPlan};
     use offered_run::Load;
     use offered_verify::{CheckResult, Validity};
     use offered_workload::Workload;
@@ -218,20 +215,20 @@ mod tests {
     #[test]
     fn unchecked_thresholds_exit_with_3_and_failed_ones_with_99() {
         let (mut made, _) = made();
-        assert_eq!(Exit::of(&made), Exit::Done);
+        assert_eq!(made.result(), RunResult::Passed);
         // The generator error decides the second threshold.
         let second = &mut made.summary.thresholds[1];
         (second.result, second.possible_range) = (CheckResult::NotChecked, Some([0.02, 0.04]));
-        assert_eq!(Exit::of(&made), Exit::Invalid);
+        assert_eq!(made.result(), RunResult::Invalid);
         // The first fails in any case.
         made.summary.thresholds[0].result = CheckResult::Failed;
-        assert_eq!(Exit::of(&made), Exit::Failed);
-        made.summary.validity = Validity::Invalid;
-        assert_eq!(Exit::of(&made), Exit::Invalid);
+        assert_eq!(made.result(), RunResult::Failed);
+        made.verdict.validity = Validity::Invalid;
+        assert_eq!(made.result(), RunResult::Invalid);
         // If every sent request failed, lateness does not matter, unless none was sent.
-        made.summary.outcomes.remove("ok");
-        assert_eq!(Exit::of(&made), Exit::Failed);
-        made.summary.unsent = made.summary.total_requests;
-        assert_eq!(Exit::of(&made), Exit::Invalid);
+        made.verdict.requests.last_mut().unwrap().ok = 0;
+        assert_eq!(made.result(), RunResult::Failed);
+        made.verdict.window.requests = 0;
+        assert_eq!(made.result(), RunResult::Invalid);
     }
 }

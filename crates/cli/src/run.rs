@@ -284,7 +284,7 @@ fn finish(args: &Args, made: &mut FinishedRun, abort: &Arc<AtomicBool>) -> Resul
             status!("error: stopped (on_disk_full): {}", visible(why));
             Ok(Exit::WriteLoss)
         }
-        _ => Ok(Exit::of(made)),
+        _ => Ok(made.result().into()),
     }
 }
 

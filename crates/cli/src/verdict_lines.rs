@@ -1,8 +1,9 @@
 //! The first lines of `run` and `verify` in the terminal: aligned, wrapped, with the fixes of the reason.
 
 use offered_base::visible;
+use offered_experiment::Failure;
 use offered_report::{Subject, VerdictLine, VerdictLines};
-use offered_verify::{Warning, WarningKind};
+use offered_verify::{Verdict, Warning, WarningKind};
 
 use crate::messages;
 use crate::table::paragraph;
@@ -40,6 +41,13 @@ fn limited(lines: Vec<VerdictLine>, most: usize) -> (Vec<VerdictLine>, usize) {
     (kept, omitted)
 }
 
+/// What the lines of a verdict depend on. A run says nothing of expected arrivals, which its workload states; the file of another tool does.
+pub(crate) fn input<'a>(verdict: &'a Verdict, failures: &'a [Failure]) -> VerdictLines<'a> {
+    let target_rate_per_s = verdict.expected.target_request_rate_per_s;
+    let (thresholds, states_expected) = (&verdict.thresholds[..], !verdict.source.is_run());
+    VerdictLines { verdict, thresholds, failures, target_rate_per_s, states_expected }
+}
+
 /// Whether the lines state this warning.
 pub(crate) fn states(warning: &Warning) -> bool {
     warning.in_reason || matches!(warning.details, Some(WarningKind::StoppedEarly { .. }))
@@ -50,7 +58,7 @@ mod tests {
     use super::*;
     use offered_base::Instant;
     use offered_events::{Event, Recording};
-    use offered_verify::{Criteria, Stability, StabilityState, Validity, Verdict, verify};
+    use offered_verify::{Criteria, Stability, StabilityState, Validity, verify};
 
     #[test]
     fn judgements_come_first_and_their_texts_are_aligned() {

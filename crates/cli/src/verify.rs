@@ -14,9 +14,9 @@ use std::path::PathBuf;
 use offered_base::Nanos;
 use offered_events::document::Schema;
 use offered_experiment::{
-    Failure as FailureKind, ThreadAnalysis, TwinComparison, VerifiedRun, VerifyOptions, failures,
+    Failure as FailureKind, RunResult, ThreadAnalysis, TwinComparison, VerifiedRun, VerifyOptions, failures,
 };
-use offered_verify::{Failures, ThresholdResult, Validity, Verdict, Verdicts};
+use offered_verify::{Failures, Validity, Verdict, Verdicts};
 
 use crate::exit::{Exit, Failure};
 use crate::output::{json, out};
@@ -42,8 +42,8 @@ Examples:
     k6 run --out csv=- script.js | offered verify -
 
 Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 the run is
-incomplete, a threshold could not be checked or, with --strict, the requests
-were not sent as expected; 99 a threshold failed.";
+invalid or a threshold could not be checked (for the file of another tool: only
+with --strict); 99 a threshold or every request failed. As for `offered run`.";
 
 /// Check the arrival process of any tool's run against the expected one
 #[derive(clap::Args)]
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     /// Print one JSON document (schema offered.verify/1)
     #[arg(long)]
     json: bool,
-    /// Exit with 3 if requests were not sent as expected; same as --tolerance 0% without one
+    /// Exit with 3 if requests were not sent as expected; for a run same as --tolerance 0%
     #[arg(long)]
     strict: bool,
     /// Show all requests, warnings, tables of gaps and times, and every statistical test
@@ -154,13 +154,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     } else {
         let (details, hosts) = (args.details, !args.hosts.host.is_empty());
         match &judged[..] {
-            [Judged { verdict, failures }] => {
+            [Judged { verdict, failures, .. }] => {
                 out!(no newline: "{}", text::Text { verdict, failures, details, hosts });
             }
             several => out!(no newline: "{}", text::Several { judged: several, details }),
         }
     }
-    Ok(exit(&judged, args.strict))
+    let worst = judged.iter().map(|judged| judged.result(args.strict)).max();
+    Ok(worst.map_or(Exit::Done, Exit::from))
 }
 
 /// A verdict and the failures behind it.
@@ -168,31 +169,20 @@ struct Judged {
     verdict: Verdict,
     /// Failures by kind, for the text; empty with `--json`.
     failures: Vec<FailureKind>,
+    /// The result of a run of `offered`; `None` for the file of another tool.
+    result: Option<RunResult>,
 }
 
-/// The exit code for these verdicts: that of the worst.
-fn exit(judged: &[Judged], strict: bool) -> Exit {
-    let any = |is: &dyn Fn(&Verdict) -> bool| judged.iter().any(|one| is(&one.verdict));
-    // As for `run`: thresholds of an invalid run, and those that lateness may have decided, neither pass nor fail.
-    let undecided = |verdict: &Verdict| {
-        let is_invalid = verdict.validity == Validity::Invalid;
-        verdict
-            .thresholds
-            .iter()
-            .any(|checked| !checked.passed_here() && (is_invalid || checked.possible_range.is_some()))
-    };
-    let fails = |verdict: &Verdict| {
-        let open = |checked: &ThresholdResult| checked.passed_here() || checked.possible_range.is_some();
-        verdict.validity != Validity::Invalid && !verdict.thresholds.iter().all(open)
-    };
-    if any(&|verdict| verdict.incomplete.is_some() || strict && verdict.validity == Validity::Invalid) {
-        Exit::Invalid
-    } else if any(&fails) {
-        Exit::Failed
-    } else if any(&undecided) {
-        Exit::Invalid
-    } else {
-        Exit::Done
+impl Judged {
+    /// The result that decides the exit code. The file of another tool can fail only if asked to.
+    fn result(&self, strict: bool) -> RunResult {
+        let Self { verdict, result, .. } = self;
+        let is_refused = strict && verdict.validity == Validity::Invalid;
+        match result {
+            Some(result) => *result,
+            None if is_refused || verdict.incomplete.is_some() => RunResult::Invalid,
+            None => RunResult::Passed,
+        }
     }
 }
 
@@ -227,7 +217,9 @@ impl Args {
     }
 
     /// Writes the additional files (`--csv`, `--gaps`) and returns the verdict.
-    fn judged(&self, VerifiedRun { recording, criteria, verdict, .. }: VerifiedRun) -> Result<Judged, Failure> {
+    fn judged(&self, verified: VerifiedRun) -> Result<Judged, Failure> {
+        let result = verified.result();
+        let VerifiedRun { recording, criteria, verdict, .. } = verified;
         self.window.check(&verdict)?;
         self.files_out.toolkit().write(&recording, &criteria, &verdict)?;
         // Another scan of the recording, so only if there is something to count.
@@ -235,6 +227,6 @@ impl Args {
         let failures = if has_failures && !self.json { failures(&recording) } else { Ok(Vec::new()) };
         let path = &verdict.source.path;
         let failures = failures.map_err(|error| Failure::stopped(format!("{path}: {error}")))?;
-        Ok(Judged { verdict, failures })
+        Ok(Judged { verdict, failures, result })
     }
 }

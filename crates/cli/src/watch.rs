@@ -1,19 +1,24 @@
 //! `offered watch`: follows a run of other workers while it is under way.
 
+use std::fmt::{self, Display, Formatter};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use offered_base::{Nanos, Share};
-use offered_experiment::{LiveView, LocalRun, RunWatcher, ThreadAnalysis, VerifyOptions};
+use offered_experiment::{
+    Error, Failure as Failed, LiveView, LocalRun, RunWatcher, ThreadAnalysis, VerifiedRun, VerifyOptions, failures,
+};
 use offered_io::Clock;
 use offered_report::{Report, Run};
 use offered_store::ReadOptions;
+use offered_verify::Verdict;
 use offered_watch::{LivePage, Phase, Snapshot};
 
 use crate::exit::{Exit, Failure};
 use crate::output::out;
 use crate::run::{live_page, metrics, views};
-use crate::{input_file, object_store, report};
+use crate::screen::THRESHOLDS;
+use crate::{input_file, object_store, report, verdict_lines};
 
 /// Time between two reads of the run directory.
 const INTERVAL: Nanos = Nanos::from_secs(1);
@@ -30,7 +35,8 @@ Examples:
 
 The display is about three seconds behind: workers write every few seconds.
 
-Exit codes: 0 the run has ended; 1 it can no longer be read; 2 no such run.";
+Exit codes: 1 the run can no longer be read; 2 no such run; otherwise those of
+`offered verify`: 0, 3 the run is invalid, 99 a threshold failed.";
 
 /// Watch a run of one or many workers while it is under way
 #[derive(clap::Args)]
@@ -64,33 +70,55 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let last = loop {
         let looked = clock.now();
         let snapshot = watching.snapshot()?;
-        for view in &mut views {
-            view.show(&snapshot);
-        }
         if snapshot.phase == Phase::Ended {
             break snapshot;
         }
+        for view in &mut views {
+            view.show(&snapshot);
+        }
         clock.sleep_until(looked + INTERVAL);
     };
-    out!("{}", summary(&last, args));
+    // From here on the verdict counts, not the interim one.
+    let verified = VerifyOptions::default().verify(watching.run(), &ReadOptions::default(), input_file::broken)?;
+    let Verdict { validity, reason, pattern, .. } = &verified.verdict;
+    let last = Snapshot { validity: *validity, reason: reason.clone(), pattern: *pattern, ..last };
+    for view in &mut views {
+        view.show(&last);
+    }
+    let failed = failures(&verified.recording).map_err(Error::from)?;
+    // The views end before the lines below.
+    drop(views);
+    out!(no newline: "{}", EndOfRun { last: &last, verified: &verified, failures: &failed, args });
     if let Some(page) = page {
         end(page, watching.run())?;
     }
     if let Some(metrics) = metrics {
         metrics::end(metrics, args.quiet, || true);
     }
-    Ok(Exit::Done)
+    Ok(verified.result().map_or(Exit::Done, Exit::from))
 }
 
-/// The last lines about a run that has ended.
-fn summary(last: &Snapshot, args: &Args) -> String {
-    let Snapshot { requests: launched, unsent, time_s, .. } = last;
-    let workers: String =
-        last.workers.iter().map(|worker| format!("  {}: {}\n", worker.name, worker.state_text())).collect();
-    let run = args.run.display();
-    format!(
-        "the run has ended after {time_s:.0} s: {launched} requests, {unsent} of them not sent\n{workers}next: offered verify {run}"
-    )
+/// The last lines about a run that has ended: its verdict, in the words of `verify`, and its workers.
+struct EndOfRun<'a> {
+    last: &'a Snapshot,
+    verified: &'a VerifiedRun,
+    failures: &'a [Failed],
+    args: &'a Args,
+}
+
+impl Display for EndOfRun<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { last, verified: VerifiedRun { verdict, .. }, failures, args } = self;
+        let lines = verdict_lines::lines(verdict_lines::input(verdict, failures), THRESHOLDS);
+        lines.iter().try_for_each(|line| writeln!(f, "{line}"))?;
+        let (requests, unsent) =
+            (verdict.source.requests, verdict.lateness.as_ref().map_or(0, |lateness| lateness.unsent));
+        writeln!(f, "\nended after {:.0} s: {requests} requests, {unsent} of them not sent", last.time_s)?;
+        for worker in &last.workers {
+            writeln!(f, "  {}: {}", worker.name, worker.state_text())?;
+        }
+        writeln!(f, "next: offered verify {}", args.run.display())
+    }
 }
 
 /// Replaces the live page by the report of the run.

@@ -7,7 +7,7 @@ use offered_events::{Note, Recording};
 use offered_io::unix_now;
 use offered_schedule::Sessions;
 use offered_schedule::trace::Way;
-use offered_store::unended_workers;
+use offered_store::{UnendedWorker, unended_workers};
 use offered_verify::{Incomplete, IncompleteCause};
 use offered_workload::Workload;
 
@@ -35,6 +35,8 @@ pub(crate) fn incomplete(
     let is_of_many = recording.notes.iter().any(|note| matches!(note, Note::Worker { .. })) || !gaps.absent.is_empty();
     // A run of one worker without its end is called killed: it hardly ever runs while it is verified.
     let (cause, concerned) = match (killed.is_empty(), running.is_empty()) {
+        // A copy in an object store ends where its upload ended.
+        (false, _) if killed.iter().any(is_copy) => (IncompleteCause::EndMissing, &killed),
         (false, _) => (IncompleteCause::Killed, &killed),
         (true, false) if is_of_many => (IncompleteCause::Running, &running),
         (true, false) => (IncompleteCause::Killed, &running),
@@ -77,6 +79,11 @@ pub(crate) fn incomplete(
         missing_requests: missing_requests.or(gaps.missing),
         scheduled_requests: scheduled_requests.filter(|_| missing_requests.is_some()),
     }))
+}
+
+/// Whether the recording of this worker is a copy in an object store.
+fn is_copy(worker: &UnendedWorker) -> bool {
+    worker.heartbeat.as_ref().is_some_and(|heartbeat| heartbeat.copied_until_unix_ns.is_some())
 }
 
 /// What is missing of several runs that are judged as one.

@@ -13,7 +13,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Receiver;
 
 use offered_base::{Instant, Nanos, Share};
-use offered_events::recording::End;
 use offered_events::{ClockOffset, Exchange, Recording, RunId};
 use offered_io::{WallClock, raise_file_limit};
 use offered_observe::compare_clocks_before;
@@ -30,7 +29,7 @@ use crate::location::{SharedDirectory, Upload};
 use crate::redact::{REDACTED, redact};
 use crate::resource_shortfall::{ResourceShortfall, resource_shortfalls};
 use crate::summary::Summary;
-use crate::{Error, Point, SetLoad};
+use crate::{Error, Point, RunResult, SetLoad};
 
 /// What to run, and how.
 pub struct RunPlan<'a> {
@@ -145,14 +144,9 @@ pub struct FinishedRun {
 }
 
 impl FinishedRun {
-    /// Whether the run passed: neither an error nor a threshold stopped it, at least one request succeeded, and all thresholds passed.
-    pub fn passed(&self) -> bool {
-        self.completed() && self.summary.thresholds_passed()
-    }
-
-    /// Whether the result is undecided: all is well except for thresholds whose result depends on the lateness of the generator.
-    pub fn is_undecided(&self) -> bool {
-        self.completed() && self.summary.thresholds_undecided()
+    /// The result of the run.
+    pub fn result(&self) -> RunResult {
+        RunResult::of(&self.verdict, &self.summary.thresholds, self.record.generator.as_ref())
     }
 
     /// The run itself, once its directory is complete.
@@ -167,13 +161,6 @@ impl FinishedRun {
             Some(loss) => Err(loss.into()),
             None => Ok(self),
         }
-    }
-
-    /// Whether neither an error nor a threshold stopped the run, and at least one request succeeded.
-    fn completed(&self) -> bool {
-        let failed =
-            self.stats.halted.as_ref().is_some_and(|halted| matches!(halted.end, End::RequestFailed | End::Threshold));
-        !failed && self.summary.succeeded()
     }
 }
 

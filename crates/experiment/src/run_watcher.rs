@@ -9,6 +9,7 @@ use offered_base::{Instant, Share};
 use offered_events::Event;
 use offered_run::Counts;
 use offered_store::{RunFollower, WorkerState, WorkerStatus};
+use offered_verify::Validity;
 use offered_watch::{LiveWorker, Snapshot, Tally, WorkerPhase};
 use offered_workload::Workload;
 
@@ -119,7 +120,12 @@ impl RunWatcher {
         self.feed(until);
         let under_way = workers.iter().map(|worker| worker.in_flight).sum();
         let rows = self.rows(&workers);
-        Ok(Snapshot { workers: rows, ..self.whole.snapshot(self.now, under_way, is_over) })
+        let snapshot = Snapshot { workers: rows, ..self.whole.snapshot(self.now, under_way, is_over) };
+        Ok(match absent_workers(&snapshot.workers) {
+            // The requests of the others say nothing about rate and pattern of the whole.
+            Some(reason) => Snapshot { validity: Validity::NotChecked, reason, ..snapshot },
+            None => snapshot,
+        })
     }
 
     /// Adds the events that ended until then.
@@ -176,6 +182,14 @@ impl RunWatcher {
         };
         (0..parts).map(row).collect()
     }
+}
+
+/// That workers are silent or lost; `None` if all are there.
+fn absent_workers(workers: &[LiveWorker]) -> Option<String> {
+    let is_absent = |worker: &&LiveWorker| matches!(worker.state, WorkerPhase::Silent | WorkerPhase::Lost);
+    let absent = workers.iter().filter(is_absent).map(|worker| format!("{} {}", worker.name, worker.state_text()));
+    let absent = absent.collect::<Vec<_>>().join(", ");
+    (!absent.is_empty()).then(|| format!("requests are missing: worker {absent}"))
 }
 
 /// Whether all workers have ended.
@@ -280,6 +294,9 @@ mod tests {
         let snapshot = opened(folder.path()).snapshot().unwrap();
         assert_eq!(snapshot.time_s, 11.0);
         assert_eq!(snapshot.workers[1].state_text(), "SILENT for 12 s");
+        // The rate of the other worker is not the reason for anything.
+        let reason = "requests are missing: worker 2/2 on rack-2 SILENT for 12 s";
+        assert_eq!((snapshot.validity, snapshot.reason.as_str()), (Validity::NotChecked, reason));
         assert!(
             snapshot.workers[1].silent_s.is_some_and(|s| s >= 12.0) && snapshot.phase != offered_watch::Phase::Ended
         );

@@ -299,18 +299,6 @@ impl Summary {
     pub fn succeeded(&self) -> bool {
         self.total_requests == 0 || self.outcomes.contains_key(Outcome::Ok.name())
     }
-
-    /// Whether a threshold is undecided because its result depends on the generator's lateness, and all others passed.
-    pub fn thresholds_undecided(&self) -> bool {
-        let open = |checked: &ThresholdResult| checked.possible_range.is_some();
-        let kept = ThresholdResult::passed_here;
-        self.thresholds.iter().any(open) && self.thresholds.iter().all(|checked| open(checked) || kept(checked))
-    }
-
-    /// Whether every threshold passed. A threshold that was not checked has not passed, unless only all workers together can decide it.
-    pub fn thresholds_passed(&self) -> bool {
-        self.thresholds.iter().all(ThresholdResult::passed_here)
-    }
 }
 
 impl Millis {

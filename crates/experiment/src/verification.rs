@@ -37,7 +37,7 @@ use crate::incomplete;
 use crate::location::LocalRun;
 use crate::redact::without_location;
 use crate::workload_source::{BadLineHandler, WorkloadSource, file_reader};
-use crate::{Error, server_side, twin};
+use crate::{Error, RunResult, server_side, twin};
 
 /// How a recording is verified. Options that are `None` come from the workload of the run, or else from [`Criteria::default`].
 #[derive(Clone, Debug)]
@@ -134,6 +134,15 @@ pub struct VerifiedRun {
     pub verdict: Verdict,
     /// Workload and record, if it is a single run directory.
     pub run: Option<RecordedRun>,
+}
+
+impl VerifiedRun {
+    /// The result of a run of `offered`; `None` for the file of another tool.
+    pub fn result(&self) -> Option<RunResult> {
+        let Self { recording, verdict, .. } = self;
+        let is_run = recording.on_run_clock && verdict.source.is_run();
+        is_run.then(|| RunResult::of(verdict, &verdict.thresholds, recording.generator.as_ref()))
+    }
 }
 
 /// The workload and the record in a run directory.
@@ -334,6 +343,7 @@ impl VerifyOptions {
         };
         let criteria = Criteria {
             target_rate_per_s: self.rate.map(Rate::per_sec).or(given.target_rate_per_s),
+            target_request_rate_per_s: given.target_request_rate_per_s.filter(|_| self.rate.is_none()),
             rate_interval: given.rate_interval.filter(|_| self.rate.is_none()),
             // Another rate than that of the workload is a question about the schedule.
             schedule: given.schedule.filter(|_| self.rate.is_none()),

@@ -7,7 +7,7 @@ use offered_base::Share;
 use offered_experiment::{FinishedRun, LocalRun, RunPlan, VerifyOptions};
 use offered_run::Load;
 use offered_store::ReadOptions;
-use offered_verify::Validity;
+use offered_verify::{Validity, Verdict};
 use offered_workload::Workload;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -189,6 +189,33 @@ fn no_dry_run_is_invalid() {
     }
     // A generator that makes only workloads that are refused or too short would prove nothing.
     assert!(2 * judged.get() > cases, "only {} of {cases} runs were judged valid", judged.get());
+}
+
+/// `run` and `verify` of its directory are one judgement, with one exit code and one wording.
+#[test]
+fn verify_repeats_the_verdict_of_run() {
+    let config = Config { cases: 40, failure_persistence: None, max_shrink_iters: 0, ..Config::default() };
+    let random = TestRng::from_seed(RngAlgorithm::ChaCha, &[11; 32]);
+    let outcome = TestRunner::new_with_rng(config, random).run(&case(), |mut case| {
+        // A worker of many writes into the directory of all; this is about runs of one.
+        case.share = "1/1";
+        case.text += "[thresholds]\np95 = \"< 100ms\"\n\"errors\" = \"< 1%\"\n";
+        let Some(workload) = workload(&case).filter(|_| !case.text.contains("t.trace")) else { return Ok(()) };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        let Some(run) = dry_run(&case, &workload, Some(&path)) else { return Ok(()) };
+        let verified =
+            VerifyOptions::default().verify(&LocalRun::from(&*path), &ReadOptions::default(), |_, _| {}).unwrap();
+        prop_assert_eq!(Some(run.result()), verified.result());
+        prop_assert_eq!(&run.summary.thresholds, &verified.verdict.thresholds);
+        let source = run.verdict.source.clone();
+        let verdict = Verdict { thresholds: Vec::new(), source, ..verified.verdict };
+        prop_assert_eq!(&run.verdict, &verdict, "{}", case.text);
+        Ok(())
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
 }
 
 /// The example of the issue: 25 closed users who pause briefly or for minutes, with responses of a second.

@@ -24,6 +24,8 @@ pub struct Criteria {
     pub expected: ExpectedArrivals,
     /// The target rate, in requests (in a partly-open system: sessions) per second.
     pub target_rate_per_s: Option<f64>,
+    /// The target rate of all requests per second; `None` if responses determine it. With a changing rate, the mean over the run.
+    pub target_request_rate_per_s: Option<f64>,
     /// For a changing rate: the interval of which `target_rate_per_s` is the mean, on the clock of the run.
     pub rate_interval: Option<(Instant, Instant)>,
     /// For a rate that changes at random: the random schedule. The sent rate of a run is compared with it.
@@ -74,6 +76,7 @@ impl Default for Criteria {
             path: String::new(),
             expected: ExpectedArrivals::Poisson,
             target_rate_per_s: None,
+            target_request_rate_per_s: None,
             rate_interval: None,
             random_rate: None,
             schedule: None,
@@ -134,6 +137,7 @@ impl Criteria {
         Self {
             expected,
             target_rate_per_s,
+            target_request_rate_per_s: workload.asked_rate().map(|rate| rate * fraction),
             rate_interval,
             random_rate,
             schedule: (fraction >= 1.0 - 1e-9).then(|| OwnSchedule::new(workload, Share::ALL)),

@@ -434,6 +434,10 @@ fn expected(criteria: &Criteria, scheduled_cov: Option<f64>, scheduled_rate_per_
         arrivals: criteria.expected.name(),
         system: criteria.expected.system(),
         target_rate_per_s: criteria.target_rate_per_s,
+        // A rate that was asked for without a workload is one of requests, except of sessions in a partly-open system.
+        target_request_rate_per_s: criteria
+            .target_request_rate_per_s
+            .or(criteria.target_rate_per_s.filter(|_| !criteria.expected.applies_to_sessions())),
         scheduled_rate_per_s,
         expected_cov: criteria.expected.expected_cov(),
         scheduled_cov,

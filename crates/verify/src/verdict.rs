@@ -126,6 +126,13 @@ impl Document for Verdicts {
     const SCHEMA: &'static str = "offered.verify-several/1";
 }
 
+impl Source {
+    /// Whether it is a run of `offered` rather than the file of another tool.
+    pub fn is_run(&self) -> bool {
+        self.format == "run"
+    }
+}
+
 impl Verdict {
     /// The finding of `check`; `None` if this check was not made.
     pub fn finding(&self, check: Check) -> Option<&Finding> {
@@ -220,6 +227,9 @@ pub struct Expected {
     pub system: Option<System>,
     /// The target rate; `None` if no rate was specified.
     pub target_rate_per_s: Option<f64>,
+    /// The target rate of all requests, those of sessions included; `None` if responses determine it, or if no rate was specified.
+    #[serde(default)]
+    pub target_request_rate_per_s: Option<f64>,
     /// The rate that the schedule of this seed has in the judged time; only for a rate that changes at random.
     pub scheduled_rate_per_s: Option<f64>,
     /// The CoV of the gaps that theory predicts; `None` if theory has no formula for it.

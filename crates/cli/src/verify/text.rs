@@ -68,11 +68,7 @@ impl<'a> Text<'a> {
 
     /// What the first lines depend on.
     fn verdict_lines(&self) -> VerdictLines<'a> {
-        let (verdict, failures) = (self.verdict, self.failures);
-        // The target of a partly-open system is one of sessions.
-        let target_rate_per_s = verdict.expected.target_rate_per_s.filter(|_| verdict.sessions.is_none());
-        let (thresholds, states_expected) = (&verdict.thresholds[..], true);
-        VerdictLines { verdict, thresholds, failures, target_rate_per_s, states_expected }
+        verdict_lines::input(self.verdict, self.failures)
     }
 
     fn facts(&self) -> Vec<Fact> {
@@ -95,7 +91,7 @@ pub(super) struct Several<'a> {
 
 impl Display for Several<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for Judged { verdict, failures } in self.judged {
+        for Judged { verdict, failures, .. } in self.judged {
             let text = Text { failures, details: self.details, ..Text::of(verdict) };
             if self.details {
                 writeln!(f, "{text}")?;
