@@ -23,6 +23,7 @@ enum Format {
     Memory,
     Pressure,
     Process,
+    ProcessStatus,
     GroupCpu,
     GroupLimit,
     GroupIo,
@@ -70,7 +71,10 @@ impl Counters {
         }
         for pid in pids {
             let file = File::open(format!("/proc/{pid}/stat")).map_err(|_| Error::NoProcess(*pid))?;
-            sources.push(Source { name: format!("pid:{pid}"), file, format: Format::Process });
+            let name = format!("pid:{pid}");
+            sources.push(Source { name: name.clone(), file, format: Format::Process });
+            let status = File::open(format!("/proc/{pid}/status")).ok();
+            sources.extend(status.map(|file| Source { name, file, format: Format::ProcessStatus }));
         }
         for group in groups {
             group_files(group, &mut sources)?;
@@ -94,6 +98,7 @@ impl Counters {
                 Format::Memory => parse::memory(&text, visit),
                 Format::Pressure => parse::pressure(name, &text, visit),
                 Format::Process => parse::process(name, &text, *page, visit),
+                Format::ProcessStatus => parse::process_status(name, &text, visit),
                 Format::GroupCpu => parse::group_cpu(name, &text, visit),
                 Format::GroupLimit => parse::group_limit(name, &text, visit),
                 Format::GroupIo => parse::group_io(name, &text, visit),
@@ -183,6 +188,7 @@ mod tests {
             assert!(of(&second, source, metric).unwrap() >= of(&first, source, metric).unwrap(), "{source} {metric}");
         }
         assert!(of(&first, &pid, "resident_bytes").unwrap() > 0.0);
+        assert!(of(&first, &pid, "allowed_processors").unwrap() >= 1.0);
     }
 
     #[test]

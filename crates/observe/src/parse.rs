@@ -169,6 +169,19 @@ pub(crate) fn process(source: &str, text: &str, page: u64, visit: SampleVisitor<
     }
 }
 
+/// `/proc/PID/status`: number of processors that a process may use (`Cpus_allowed_list: 0-2,7`).
+pub(crate) fn process_status(source: &str, text: &str, visit: SampleVisitor<'_>) {
+    let Some(list) = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")) else { return };
+    let count = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last) = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?);
+        last.checked_sub(first)?.checked_add(1)
+    };
+    if let Some(processors) = list.trim().split(',').map(count).try_fold(0u64, |sum, more| sum.checked_add(more?)) {
+        visit(source, "allowed_processors", processors as f64);
+    }
+}
+
 /// Parses lines such as `key value` and `key: value kB`.
 fn pairs(text: &str) -> impl Iterator<Item = (&str, u64)> {
     text.lines().filter_map(|line| {
@@ -300,6 +313,19 @@ mod tests {
             ["cgroup:db read_bytes 15", "cgroup:db written_bytes 20", "cgroup:db reads 2", "cgroup:db writes 2"]
         );
         assert_eq!(of(group_io, "")[0], "cgroup:db read_bytes 0", "nothing was read yet");
+    }
+
+    #[test]
+    fn allowed_processors_are_counted() {
+        for (list, expected) in [("0", "1"), ("0-3", "4"), ("0-2,7,9-10", "6")] {
+            let text = format!("Name:\tdb\nCpus_allowed:\tf\nCpus_allowed_list:\t{list}\nMems_allowed:\t1\n");
+            let line = format!("pid:7 allowed_processors {expected}");
+            assert_eq!(found(|visit| process_status("pid:7", &text, visit)), [line]);
+        }
+        for list in ["", "x", "3-1", "0-18446744073709551615"] {
+            let text = format!("Cpus_allowed_list:\t{list}\n");
+            assert_eq!(found(|visit| process_status("pid:7", &text, visit)), [""; 0], "{list}");
+        }
     }
 
     #[test]

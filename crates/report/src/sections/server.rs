@@ -225,7 +225,7 @@ fn charts(side: &ServerSide) -> impl Iterator<Item = Chart> {
             "Utilisation",
             "Share of time in which all CPUs, the busiest CPU, disks, and control groups within their limits were busy. At 1 the resource is saturated.",
             "share of time",
-            series(&[Resource::Processors, Resource::Core, Resource::GroupLimit, Resource::Disk, Resource::Stolen], 1.0),
+            series(&[Resource::Processors, Resource::Core, Resource::GroupLimit, Resource::ProcessLimit, Resource::Disk, Resource::Stolen], 1.0),
         ),
         over_time_chart(
             "at-work",

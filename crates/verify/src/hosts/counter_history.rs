@@ -139,9 +139,14 @@ impl CounterHistory {
         (rise >= 0.0).then_some(rise)
     }
 
-    /// The sum of the increases of several counters.
+    /// The sum of the increases of several counters. Counters that the source never had do not count: an exporter may leave out those of
+    /// states that its system does not know, such as stolen processor time. `None` if it has none of them, or if one of them is
+    /// unknown at an edge.
     pub(super) fn total_increase(&self, source: &str, metrics: &[&str], from: usize, to: usize) -> Option<f64> {
-        metrics.iter().map(|metric| self.increase(source, metric, from, to)).sum()
+        let of_source = self.series.get(source)?;
+        let mut present = metrics.iter().filter(|metric| of_source.contains_key(**metric)).peekable();
+        present.peek()?;
+        present.map(|metric| self.increase(source, metric, from, to)).sum()
     }
 
     /// The mean of a gauge over its samples in these windows.

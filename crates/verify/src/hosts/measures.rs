@@ -33,6 +33,8 @@ offered_base::named! {
         GroupLimit = "group_limit",
         /// A process: its busy processors.
         Process = "process",
+        /// A process: its utilisation of the processors that it can use, as many as it has threads and is allowed.
+        ProcessLimit = "process_limit",
         /// Number of runnable processes, without the observer.
         Running = "running",
         /// Number of processes waiting for a disk.
@@ -68,7 +70,7 @@ impl Resource {
 
     /// Whether it is a utilisation: at 1 the resource is exhausted, and tasks wait.
     pub fn is_utilisation(self) -> bool {
-        matches!(self, Self::Processors | Self::Core | Self::GroupLimit | Self::Disk)
+        matches!(self, Self::Processors | Self::Core | Self::GroupLimit | Self::ProcessLimit | Self::Disk)
     }
 }
 
@@ -97,6 +99,7 @@ impl Measure {
             Resource::Group => format!("control group {of}"),
             Resource::GroupLimit => format!("the limit of control group {of}"),
             Resource::Process => format!("process {of}"),
+            Resource::ProcessLimit => format!("the processors that process {of} can use"),
             Resource::Running => "runnable processes".to_owned(),
             Resource::Blocked => "processes waiting for a disk".to_owned(),
             Resource::Disk => format!("disk {of}"),
@@ -162,6 +165,15 @@ pub(super) fn of(history: &CounterHistory, ticks_per_s: u64, judged: &Range<usiz
         let unit = 1.0 / ticks_per_s.max(1) as f64;
         let used = |from, to| per_s(&source, &["user_ticks", "system_ticks"], unit, from, to);
         measures.push(making.rate(Resource::Process, &bare(&source), used));
+        let limited = |from, to| {
+            let level = |metric| history.level(&source, metric, from..to);
+            let processors = history.sources().filter(|source| is_core(source)).count() as f64;
+            let allowed = level("allowed_processors").or((processors > 0.0).then_some(processors));
+            // The mean number of threads of a process that starts and ends some is no whole number.
+            let usable = allowed.map_or(f64::INFINITY, |allowed| allowed).min(level("threads")?.max(1.0));
+            Some(used(from, to)? / usable)
+        };
+        measures.push(making.rate(Resource::ProcessLimit, &bare(&source), limited));
     }
     // The observer is runnable while it samples, and nobody waits for it.
     let running = |from: usize, to: usize| Some((history.level("system", "running", from..to)? - 1.0).max(0.0));

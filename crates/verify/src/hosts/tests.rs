@@ -304,3 +304,74 @@ fn demand_intervals_cover_the_true_demands() {
     }
     assert!(demands_of(1, 0.85).unwrap_err().unwrap().contains("above 70 % responses wait"));
 }
+
+#[test]
+fn a_scrape_without_some_modes_is_measured() {
+    let mut history = CounterHistory::new(window_edges(&window(0.0, 20.0), 200_000_000));
+    for sample in 0..=110i64 {
+        let (at, elapsed) = ((sample - 5) * SECOND / 5, sample as f64 / 5.0);
+        history.add(at, "cpu", "user_ticks", 60.0 * elapsed);
+        history.add(at, "cpu", "idle_ticks", 40.0 * elapsed);
+    }
+    let counted = count_responses(&recording(), history.edges()).unwrap();
+    let host = Host::of(origin(), &history, &counted, &window(0.0, 20.0));
+    assert!((host.mean(Resource::Processors).unwrap() - 0.6).abs() < 1e-9);
+    assert!((host.utilisation_law.as_ref().unwrap().busy_processors - 0.6).abs() < 1e-9);
+    let text = ServerSide::of(vec![host]).saturation;
+    assert!(text.contains("the processors of db at 0.60"), "{text}");
+    // Without any mode nothing is known.
+    assert_eq!(history.total_increase("cpu", &["system_ticks"], 0, 1), None);
+}
+
+#[test]
+fn the_responses_of_an_overloaded_server_have_a_utilisation_law() {
+    // Two minutes at a rising rate; from half a minute on the responses wait, in the end for a minute.
+    let mut history = CounterHistory::new(window_edges(&window(0.0, 120.0), 200_000_000));
+    let rate = |second: i64| (10 + second).clamp(0, 40) as f64;
+    let mut used = 0.0;
+    for sample in 0..=610i64 {
+        let at = (sample - 5) * SECOND / 5;
+        history.add(at, "cgroup:/db", "cpu_us", used);
+        used += rate((sample - 5) / 5) * 20e3 / 5.0;
+    }
+    let mut events = Vec::new();
+    for second in 0..120i64 {
+        for number in 0..rate(second) as u64 {
+            let done = Instant(second as u64 * 1_000_000_000 + number * 20_000_000);
+            let waited = Nanos::from_millis(u64::try_from(second - 30).unwrap_or(0) * 600);
+            let sent = Some(done.earlier(waited));
+            events.push(Event { sent, done: Some(done), outcome: Outcome::Ok, ..Event::at(done.earlier(waited)) });
+        }
+    }
+    let recording = Recording::of_run(events, vec!["a".to_owned()]);
+    let counted = count_responses(&recording, history.edges()).unwrap();
+    assert!(counted.mean_service_s > 12.0, "{}", counted.mean_service_s);
+    let law = Host::of(origin(), &history, &counted, &window(0.0, 120.0)).utilisation_law.unwrap();
+    assert!((law.demand_ms - 20.0).abs() < 0.5, "{law:?}");
+    let line = law.regression.unwrap_or_else(|| panic!("{:?}", law.no_regression_reason));
+    assert!((line.demand_ms - 20.0).abs() < 2.0, "{line:?}");
+    assert!(law.window_s > 0.0 && law.windows.len() >= 10);
+}
+
+#[test]
+fn a_process_that_uses_all_of_its_processors_is_saturated() {
+    let of = |threads: f64, allowed: f64| {
+        let mut history = CounterHistory::new(window_edges(&window(0.0, 20.0), 200_000_000));
+        for sample in 0..=110i64 {
+            let (at, elapsed) = ((sample - 5) * SECOND / 5, sample as f64 / 5.0);
+            let mut see = |source: &str, metric: &str, value| history.add(at, source, metric, value);
+            see("pid:42", "user_ticks", 99.0 * elapsed);
+            see("pid:42", "system_ticks", 0.0);
+            see("pid:42", "threads", threads);
+            see("pid:42", "allowed_processors", allowed);
+            see("cpu", "user_ticks", 99.0 * elapsed);
+            see("cpu", "idle_ticks", 301.0 * elapsed);
+        }
+        let counted = count_responses(&recording(), history.edges()).unwrap();
+        ServerSide::of(vec![Host::of(origin(), &history, &counted, &window(0.0, 20.0))]).saturation
+    };
+    let saturated = "saturated: the processors that process 42 can use of db at 0.99; everything else at 0.25 or below";
+    assert_eq!(of(1.0, 4.0), saturated);
+    assert_eq!(of(8.0, 1.0), saturated);
+    assert!(of(8.0, 4.0).starts_with("no observed resource was saturated"), "{}", of(8.0, 4.0));
+}
