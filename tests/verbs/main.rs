@@ -18,6 +18,7 @@ mod pipes;
 mod plan;
 mod schema;
 mod simulate;
+mod situations;
 mod think_time;
 mod ticks;
 mod trust;
