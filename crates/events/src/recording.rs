@@ -1,5 +1,7 @@
 //! A recording: the events of one run, of this or another tool, and their metadata.
 
+use std::fmt::{self, Display, Formatter};
+
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
@@ -69,12 +71,33 @@ pub struct Evidence {
     pub halted: Option<Halted>,
     /// Target rate and calibrated maximum rate. `None` if the machine was never calibrated.
     pub calibrated: Option<CalibratedRate>,
+    /// How the operating system scheduled the sending threads; one entry per process. Empty if nothing was sent.
+    #[serde(default)]
+    pub scheduling: Vec<Scheduling>,
     /// Blocks of alternating policies that started, in order of time.
     #[serde(default)]
     pub blocks: Vec<Block>,
     /// The addresses of the target and their connections, if its name has several.
     #[serde(default)]
     pub addresses: Vec<AddressUse>,
+}
+
+/// How the operating system scheduled the sending threads of a process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Scheduling {
+    /// The priority that the workload requests: `auto`, `normal` or `realtime`.
+    pub requested: String,
+    /// The scheduling policy: `SCHED_OTHER` (fair, weighted by the nice value), `SCHED_RR` (real-time), or another one of sched(7).
+    pub policy: String,
+    /// The nice value: -20 (first) to 19; without effect under a real-time policy.
+    pub nice: i32,
+    /// The time slice in us; `None`: the default of the system.
+    pub slice_us: Option<f64>,
+    /// Why a higher priority was not granted; `None` if it was granted, or not requested.
+    pub refused: Option<String>,
+    /// How long threads had the normal priority because they used too much of a processor: the sum over all threads.
+    pub lowered_s: f64,
 }
 
 /// The connections to one of several addresses of the target.
@@ -155,6 +178,40 @@ impl Block {
     }
 }
 
+impl Scheduling {
+    /// Whether the threads run before all threads of a fair policy.
+    pub fn is_realtime(&self) -> bool {
+        matches!(self.policy.as_str(), "SCHED_RR" | "SCHED_FIFO" | "SCHED_DEADLINE")
+    }
+
+    /// Whether the threads run before others with the normal priority.
+    pub fn is_raised(&self) -> bool {
+        self.is_realtime() || self.nice < 0
+    }
+}
+
+impl Display for Scheduling {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.is_realtime() {
+            write!(f, "real-time ({})", self.policy)?;
+        } else if self.policy == "SCHED_OTHER" {
+            write!(f, "nice {}", self.nice)?;
+        } else {
+            write!(f, "{}, nice {}", self.policy, self.nice)?;
+        }
+        if let Some(slice) = self.slice_us {
+            write!(f, ", time slice {slice:.0} us")?;
+        }
+        if let Some(refused) = &self.refused {
+            write!(f, "; refused: {refused}")?;
+        }
+        if self.lowered_s > 0.0 {
+            write!(f, "; {:.1} s without it, because the threads used too much of a processor", self.lowered_s)?;
+        }
+        Ok(())
+    }
+}
+
 impl Evidence {
     /// Index and utilisation of the busiest thread.
     pub fn busiest(&self) -> Option<(usize, f64)> {
@@ -169,6 +226,7 @@ impl Evidence {
         self.stopped |= other.stopped;
         self.halted = self.halted.or(other.halted);
         self.calibrated = self.calibrated.or(other.calibrated);
+        self.scheduling.append(&mut other.scheduling);
         self.blocks.append(&mut other.blocks);
         for used in other.addresses {
             match self.addresses.iter_mut().find(|known| known.address == used.address) {

@@ -9,11 +9,11 @@ use offered_base::{Instant, Nanos, Share};
 use offered_distributions::Distribution;
 use offered_events::recording::{AddressUse, Block};
 use offered_events::{Event, RunId};
-use offered_io::{Clock, Poller, raise_file_limit, thread_cpu_time};
+use offered_io::{Clock, GrantedPriority, Poller, Priorities, PriorityClass, raise_file_limit, thread_cpu_time};
 use offered_schedule::Agenda;
 use offered_schedule::Sessions;
 use offered_workload::Workload;
-use offered_workload::{Policies, Target, WaitMode};
+use offered_workload::{Policies, Priority, Target, WaitMode};
 
 use crate::driver::Driver;
 use crate::halt::{End, Halt, Halted};
@@ -74,6 +74,8 @@ struct StartSignal<'a> {
     ready: mpsc::Sender<Result<(), Error>>,
     /// The clock of the run, once all threads are ready.
     clock: &'a OnceLock<Clock>,
+    /// Gives the thread its scheduling priority.
+    priorities: &'a Priorities,
 }
 
 /// What one thread did.
@@ -107,6 +109,8 @@ pub struct RunStats {
     pub halted: Option<Halted>,
     /// With alternating policies: each block that began.
     pub blocks: Vec<Block>,
+    /// The scheduling priority of the threads; `None` on a virtual clock.
+    pub priority: Option<GrantedPriority>,
 }
 
 impl Generator {
@@ -279,6 +283,7 @@ impl Generator {
                 stopped: self.stop.load(Relaxed),
                 halted: None,
                 blocks: Vec::new(),
+                priority: None,
             },
             sinks,
         ))
@@ -295,14 +300,17 @@ impl Generator {
         let (ready_sender, ready_receiver) = mpsc::channel();
         let clock = OnceLock::new();
         let ended = AtomicBool::new(false);
+        let (priorities, (supervise, supervised)) = (Priorities::new(self.priority_class()), mpsc::channel());
         thread::scope(|scope| {
+            // Dropped with every return, so that the supervisor ends.
+            let (priorities, supervise) = (&priorities, supervise);
             let spawned: io::Result<Vec<_>> = (0..self.threads)
                 .map(|thread| {
                     let (target, ready_sender, clock, mut sink) =
                         (target.clone(), ready_sender.clone(), &clock, sink());
                     let requests = requests.clone();
                     let run = move || {
-                        let start = StartSignal { ready: ready_sender, clock };
+                        let start = StartSignal { ready: ready_sender, clock, priorities };
                         self.run_thread(thread, target, requests, start, &mut sink).map(|stats| (stats, sink))
                     };
                     thread::Builder::new().name(format!("sender {thread}")).spawn_scoped(scope, run)
@@ -315,6 +323,7 @@ impl Generator {
                     let target = target.clone();
                     other().spawn_scoped(scope, move || resolve_periodically(&target, begins.wait(), every, ended))?;
                 }
+                other().spawn_scoped(scope, move || priorities.supervise(&supervised))?;
                 // Before the start, which may be immediate.
                 let switcher = self.switcher()?;
                 let switcher = switcher.map(|switcher| {
@@ -335,6 +344,7 @@ impl Generator {
             on_start(clock);
             let joined: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("a thread that ends")).collect();
             ended.store(true, Relaxed);
+            drop(supervise);
             if let Some(tls_mismatch) = tls_watcher.join().expect("a thread that ends") {
                 return Err(tls_mismatch);
             }
@@ -342,7 +352,8 @@ impl Generator {
             // All threads were ready.
             let (workers, sinks) = joined.into_iter().flatten().unzip();
             let (stopped, halted) = (self.stop.load(Relaxed), self.halt.halted());
-            Ok((RunStats { started: clock.unix_origin(), threads: workers, stopped, halted, blocks }, sinks))
+            let (started, priority) = (clock.unix_origin(), priorities.granted());
+            Ok((RunStats { started, threads: workers, stopped, halted, blocks, priority }, sinks))
         })
     }
 
@@ -378,6 +389,15 @@ impl Generator {
         match self.workload.generator().wait_mode() {
             WaitMode::Spin => SPIN,
             WaitMode::Sleep => Nanos::ZERO,
+        }
+    }
+
+    /// The scheduling priority of the threads.
+    fn priority_class(&self) -> PriorityClass {
+        match self.workload.generator().priority() {
+            Priority::Normal => PriorityClass::Normal,
+            Priority::Auto => PriorityClass::High,
+            Priority::Realtime => PriorityClass::Realtime,
         }
     }
 
@@ -418,6 +438,7 @@ impl Generator {
             Ok(client) => (Ok(()), Some(client)),
             Err(error) => (Err(error), None),
         };
+        let _raised = start.priorities.raise_current_thread();
         // The receiver is gone if another thread could not be spawned.
         let _ = start.ready.send(readiness);
         let clock = start.clock.wait();

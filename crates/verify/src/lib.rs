@@ -69,6 +69,7 @@ mod run_verdict;
 mod runs;
 mod samples;
 mod scans;
+mod scheduling;
 mod scope;
 mod stability;
 mod stalls;

@@ -30,7 +30,7 @@ use crate::verdict::{
     Source, Stability, Stalls, TimeStats, Validity, Verdict, Warning, WarningKind, Window,
 };
 use crate::wire::OnTheWire;
-use crate::{by_threads, clocks, judge, lateness, poisson, policies, warnings, windows};
+use crate::{by_threads, clocks, judge, lateness, poisson, policies, scheduling, warnings, windows};
 
 /// The verdict on one run of a recording.
 pub(crate) fn verdict_on_run(recording: &Recording, run: &RunRange, criteria: &Criteria) -> io::Result<Verdict> {
@@ -336,7 +336,13 @@ impl Judged {
         let validity = if incomplete.is_some() { Validity::Invalid } else { validity };
         let warnings = measured.warnings(&arrivals, stalled).into_iter().chain(order_uncertain.clone());
         let states = |kind: &WarningKind| states_all && reason_input.states(kind);
-        let warnings = warnings.map(|kind| Warning { in_reason: states(&kind), ..kind.into() }).collect();
+        let generator = recording.generator.as_ref();
+        let warning = |kind: WarningKind| Warning {
+            in_reason: states(&kind),
+            fix: scheduling::fix(&kind, generator),
+            ..kind.into()
+        };
+        let warnings = warnings.map(warning).collect();
         let poisson = if_compared_with_poisson(poisson.clone(), criteria);
         let bootstrap = bootstrap(classification, criteria, stream);
         let findings = poisson.into_iter().chain(bootstrap).chain(against_expected.iter().copied()).collect();
@@ -371,6 +377,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         clocks: judged.clocks,
         lateness: measured.lateness,
         not_sent: measured.not_sent,
+        scheduling: scope.recording.generator.as_ref().map_or_else(Vec::new, |generator| generator.scheduling.clone()),
         generator_error: measured.generator_error,
         queue: measured.queue,
         dispersion: stream.ladder.iter().map(dispersion).collect(),

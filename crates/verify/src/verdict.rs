@@ -9,6 +9,7 @@ mod warning_kind;
 use std::collections::BTreeMap;
 
 use offered_events::document::{Document, Schema};
+use offered_events::recording::Scheduling;
 use offered_schedule::System;
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +76,9 @@ pub struct Verdict {
     /// Requests that were not sent, by worker and reason; empty if all were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_sent: Vec<NotSent>,
+    /// How the operating system scheduled the sending threads, one entry per process; empty if it is unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scheduling: Vec<Scheduling>,
     /// The share of the response-time percentiles that the generator caused. `None` if the scheduled times are unknown or if no
     /// request succeeded.
     pub generator_error: Option<GeneratorError>,

@@ -38,7 +38,7 @@ pub(crate) fn of_saturation(recording: &Recording) -> Option<WarningKind> {
     Some(WarningKind::GeneratorSaturated { thread, busy, worker })
 }
 
-/// Warnings about a run that was stopped early, and about a generator near its limit.
+/// Warnings about a run that was stopped early, about a generator near its limit, and about a refused priority.
 pub(crate) fn of_generator(generator: &Evidence) -> Vec<WarningKind> {
     let why = generator.halted.as_ref().map(|halted| halted.reason.clone());
     let stopped = generator.stopped.then_some(WarningKind::StoppedEarly { reason: why });
@@ -48,7 +48,10 @@ pub(crate) fn of_generator(generator: &Evidence) -> Vec<WarningKind> {
         sustained_rate_per_s: found.sustained_rate_per_s,
         threads: generator.busy.len(),
     });
-    stopped.into_iter().chain(near).collect()
+    let mut refused = generator.scheduling.iter().filter(|of| of.requested == "realtime" && !of.is_realtime());
+    let refused = refused.find_map(|of| of.refused.clone());
+    let refused = refused.map(|reason| WarningKind::PriorityRefused { reason });
+    stopped.into_iter().chain(near).chain(refused).collect()
 }
 
 /// Warnings about the file and about the identity of the server.

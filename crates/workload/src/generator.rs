@@ -10,6 +10,7 @@ const MOST_THREADS: u16 = 1024;
 pub struct Generator {
     pub(super) threads: Option<u16>,
     pub(super) wait_mode: WaitMode,
+    pub(super) priority: Priority,
     /// In per cent, as it is written.
     pub(super) tolerance: f64,
     pub(super) on_disk_full: OnDiskFull,
@@ -17,8 +18,8 @@ pub struct Generator {
 
 impl Default for Generator {
     fn default() -> Self {
-        let (wait_mode, on_disk_full) = (WaitMode::Spin, OnDiskFull::Continue);
-        Self { threads: None, wait_mode, tolerance: 100.0 * Self::TOLERANCE, on_disk_full }
+        let (wait_mode, priority, on_disk_full) = (WaitMode::Spin, Priority::Auto, OnDiskFull::Continue);
+        Self { threads: None, wait_mode, priority, tolerance: 100.0 * Self::TOLERANCE, on_disk_full }
     }
 }
 
@@ -44,6 +45,12 @@ impl Generator {
     #[must_use]
     pub fn with_wait_mode(self, wait_mode: WaitMode) -> Self {
         Self { wait_mode, ..self }
+    }
+
+    /// The same with this priority of the sending threads.
+    #[must_use]
+    pub fn with_priority(self, priority: Priority) -> Self {
+        Self { priority, ..self }
     }
 
     /// The same with so much of a run's percentiles tolerated as its own doing, in per cent of them.
@@ -72,6 +79,11 @@ impl Generator {
     /// How they wait for the next launch.
     pub fn wait_mode(&self) -> WaitMode {
         self.wait_mode
+    }
+
+    /// The requested priority of the sending threads.
+    pub fn priority(&self) -> Priority {
+        self.priority
     }
 
     /// What is done where the disk takes no more of what is recorded.
@@ -103,5 +115,17 @@ offered_base::named! {
         Spin = "spin",
         /// Only sleeps: some tens of microseconds late, for almost nothing.
         Sleep = "sleep",
+    }
+}
+
+offered_base::named! {
+    /// The priority that the sending threads request from the operating system.
+    pub enum Priority {
+        /// Nice -20 and a short time slice, as far as they are permitted; not for threads that use more than half of a processor.
+        Auto = "auto",
+        /// That of every other process.
+        Normal = "normal",
+        /// A real-time policy, if it is permitted; otherwise as `Auto`.
+        Realtime = "realtime",
     }
 }

@@ -57,7 +57,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use address::Address;
-pub use generator::{Generator, OnDiskFull, WaitMode};
+pub use generator::{Generator, OnDiskFull, Priority, WaitMode};
 pub use local_access::EnvironmentVariable;
 pub use login::{Encryption, Login};
 pub use mix::Mix;

@@ -1,6 +1,6 @@
 //! What is asked, beside a run, of the machines that serve it.
 
-use super::{Call, Draft, Generator, Late, Request, Sessions, Sql, Statement, Target, WaitMode, Workload};
+use super::{Call, Draft, Generator, Late, Priority, Request, Sessions, Sql, Statement, Target, WaitMode, Workload};
 use crate::template::Template;
 use offered_base::{InvalidValue, Nanos, Rate};
 use offered_schedule::Schedule;
@@ -134,7 +134,10 @@ impl Scrape {
         Workload::new(Draft {
             late: Late::Skip(self.every),
             target: Some(target),
-            generator: Generator::default().with_wait_mode(WaitMode::Sleep).with_threads(1)?,
+            generator: Generator::default()
+                .with_wait_mode(WaitMode::Sleep)
+                .with_priority(Priority::Normal)
+                .with_threads(1)?,
             requests: vec![request.named("scrape")],
             ..Draft::new(Sessions::Open(schedule), Nanos::from_secs(366 * 24 * 3600))
         })

@@ -23,7 +23,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::check::{Misfit, Place};
-use super::{Draft, Generator, Late, Observe, OnDiskFull, Policies, Request, Scrape, Sessions, WaitMode, Workload};
+use super::{
+    Draft, Generator, Late, Observe, OnDiskFull, Policies, Priority, Request, Scrape, Sessions, WaitMode, Workload,
+};
 use crate::catalogue::Catalogue;
 use crate::secret::SecretNames;
 use crate::template::Template;
@@ -232,7 +234,9 @@ fn generator(value: &Value<'_>) -> Result<Generator, Mistake> {
     let table = value.table(&shape::GENERATOR)?;
     let wait_mode = table.named("wait")?.unwrap_or(WaitMode::Spin);
     let on_disk_full = table.named("on_disk_full")?.unwrap_or(OnDiskFull::Continue);
-    let mut generator = Generator::default().with_wait_mode(wait_mode).with_on_disk_full(on_disk_full);
+    let priority = table.named("priority")?.unwrap_or(Priority::Auto);
+    let generator = Generator::default().with_wait_mode(wait_mode).with_priority(priority);
+    let mut generator = generator.with_on_disk_full(on_disk_full);
     if let Some(tolerance) = table.get("tolerance") {
         let text = tolerance.text()?;
         let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse().ok());

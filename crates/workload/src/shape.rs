@@ -83,7 +83,7 @@ pub(crate) enum Kind {
     Any(&'static [Self]),
 }
 
-use crate::{OnDiskFull, WaitMode};
+use crate::{OnDiskFull, Priority, WaitMode};
 
 use Kind::{Boolean, Choice, Form, List, Named, Text, Time, Whole};
 
@@ -277,6 +277,11 @@ pub(super) static GENERATOR: Shape = shape(
             "wait",
             Choice(WaitMode::NAMES),
             "How a thread waits for the next request: \"spin\" (default; precise) or \"sleep\" (less CPU).",
+        ),
+        key(
+            "priority",
+            Choice(Priority::NAMES),
+            "Scheduling priority of the sending threads: \"auto\" (default; as high as is safe), \"normal\" or \"realtime\".",
         ),
         key(
             "tolerance",

@@ -80,6 +80,7 @@ service = { hyperexponential = { mean = "10ms", scv = 8 } }
 [generator]
 threads = 2
 wait = "sleep"
+priority = "realtime"
 
 [[request]]
 name = "010_Home"
@@ -106,7 +107,12 @@ fn a_whole_workload_is_read_to_the_last_key() {
     assert_eq!((target.reuse, target.connections, target.headers.len()), (Reuse::PerSession, Some(10), 2));
     assert_eq!(target.headers[0], ("Accept".to_owned(), Template::new("text/html")));
     assert_eq!(workload.0.server.as_ref().unwrap().service, Distribution::hyperexponential(0.01, 8.0).unwrap());
-    let generator = Generator { threads: Some(2), wait_mode: WaitMode::Sleep, ..Generator::default() };
+    let generator = Generator {
+        threads: Some(2),
+        wait_mode: WaitMode::Sleep,
+        priority: Priority::Realtime,
+        ..Generator::default()
+    };
     assert_eq!(workload.0.generator, generator);
     assert_eq!(workload.labels(), ["010_Home", "020_Order"]);
     assert_eq!(workload.0.requests[1].method, "POST");

@@ -18,8 +18,8 @@ use super::script::{
 };
 use super::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use super::{
-    Call, Descriptors, Draft, Generator, Late, OnDiskFull, Policies, Protocol, Request, Resolve, Reuse, Scrape, Server,
-    Sql, Statement, Station, Target, Tls, WaitMode, Workload,
+    Call, Descriptors, Draft, Generator, Late, OnDiskFull, Policies, Priority, Protocol, Request, Resolve, Reuse,
+    Scrape, Server, Sql, Statement, Station, Target, Tls, WaitMode, Workload,
 };
 use crate::catalogue::OneOf;
 use crate::policy::Policy;
@@ -367,6 +367,8 @@ fn of_generator(generator: Generator) -> Vec<Pair> {
     let said = Pairs::default().maybe(generator.threads, |said, threads| said.raw("threads", threads));
     let wait_mode = generator.wait_mode;
     let said = said.when(wait_mode != WaitMode::Spin, |said| said.text("wait", wait_mode));
+    let priority = generator.priority;
+    let said = said.when(priority != Priority::Auto, |said| said.text("priority", priority));
     let tolerated = generator.tolerance != Generator::default().tolerance;
     let said = said.when(tolerated, |said| said.text("tolerance", format!("{}%", generator.tolerance)));
     let on_disk_full = generator.on_disk_full;

@@ -85,6 +85,9 @@ pub(crate) struct WorkloadFlags {
     /// How threads wait: spin is exact to microseconds, sleep uses little CPU [default: spin]
     #[arg(long, value_parser = ["spin", "sleep"], help_heading = "Generator")]
     wait_mode: Option<String>,
+    /// Scheduling priority of sending threads: as high as is safe, normal, or real-time [default: auto]
+    #[arg(long, value_parser = ["auto", "normal", "realtime"], help_heading = "Generator")]
+    priority: Option<String>,
     #[command(flatten)]
     tolerance: Tolerance,
     #[command(flatten)]
@@ -178,6 +181,7 @@ impl WorkloadFlags {
             ("target.tls", "--insecure", self.insecure),
             ("generator.threads", "--threads", self.threads.is_some()),
             ("generator.wait", "--wait-mode", self.wait_mode.is_some()),
+            ("generator.priority", "--priority", self.priority.is_some()),
             ("generator.tolerance", "--tolerance", self.tolerance.text().is_some()),
         ];
         let is_in =
@@ -233,6 +237,7 @@ impl WorkloadFlags {
             ("target", "headers", self.headers()?),
             ("generator", "threads", number(self.threads.map(u32::from))),
             ("generator", "wait", text(&self.wait_mode)),
+            ("generator", "priority", text(&self.priority)),
             ("generator", "tolerance", self.tolerance.text().map(Value::from)),
         ] {
             if let Some(content) = content {

@@ -133,7 +133,8 @@ pub(crate) struct Details<'a>(pub(crate) &'a Verdict);
 impl Display for Details<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         findings(f, &self.0.findings)?;
-        dispersion(f, self.0)
+        dispersion(f, self.0)?;
+        scheduling(f, self.0)
     }
 }
 
@@ -351,6 +352,15 @@ fn dispersion(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
         table.row([window, number(rung.idc, 3), number(rung.low, 3), number(rung.high, 3)]);
     }
     write!(f, "{table}")
+}
+
+/// How the operating system scheduled the sending threads.
+fn scheduling(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    if v.scheduling.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\nPriority of the sending threads")?;
+    v.scheduling.iter().try_for_each(|of| wrapped(f, "", &format!("{} requested, granted {of}", of.requested)))
 }
 
 /// Several verdicts side by side: Figures 12 and 16 of Brady and Gunther. The gaps are those between requests.

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
 use offered_base::{Instant, Nanos, Share};
-use offered_events::recording::{CalibratedRate, Evidence};
+use offered_events::recording::{CalibratedRate, Evidence, Scheduling};
 use offered_events::{ClockOffset, Exchange, Recording, RunId, WorkerClock};
-use offered_io::{Clock, WallClock, kernel_clock_status, unix_now};
+use offered_io::{Clock, GrantedPriority, WallClock, kernel_clock_status, unix_now};
 use offered_observe::{Scraper, compare_clocks_after, this_machine};
 use offered_rendezvous::ClockRole;
 use offered_run::{Counts, Generator, Load, RunStats, ThreadStats};
@@ -250,13 +250,18 @@ impl<'a> ExecutedRun<'a> {
         let Collected { events, failures, failure_loss } = collected;
         let is_mock = context.is_mock;
         let calibrated = calibrate::compared(context.workload, context.share, context.generator.threads());
+        let scheduling = stats.priority.as_ref().map(|granted| scheduling(context.workload, granted));
         let record = RunRecord {
             seed: Some(context.workload.seed().0),
             run_id: (!is_mock).then(|| context.run_id.clone()),
             share: context.share,
             started_unix_ns: (!is_mock).then_some(stats.started.0),
             clock: context.clock,
-            generator: Some(Evidence { addresses: context.generator.addresses(), ..evidence(&stats, calibrated) }),
+            generator: Some(Evidence {
+                addresses: context.generator.addresses(),
+                scheduling: scheduling.into_iter().collect(),
+                ..evidence(&stats, calibrated)
+            }),
             machine: Some(this_machine()),
             hosts: std::mem::take(&mut context.hosts),
             ..RunRecord::new(if is_mock { RunKind::DryRun } else { RunKind::Run }, EndCondition::Duration)
@@ -373,6 +378,19 @@ fn verdict(
     let read = |run: &Path| server_side::read(&[], run, Some(record), recording, &verdict.window);
     let server_side = observed.map_or(Ok(None), read)?;
     Ok(Verdict { server_side, ..verdict })
+}
+
+/// How the operating system scheduled the threads of a run of `workload`.
+fn scheduling(workload: &Workload, granted: &GrantedPriority) -> Scheduling {
+    let offered_io::Scheduling { policy, nice, slice, .. } = granted.scheduling;
+    Scheduling {
+        requested: workload.generator().priority().to_string(),
+        policy: policy.name().to_owned(),
+        nice,
+        slice_us: slice.map(Nanos::as_micros_f64),
+        refused: granted.refused.clone(),
+        lowered_s: granted.lowered.as_secs_f64(),
+    }
 }
 
 /// What is known about the generator in addition to its events.

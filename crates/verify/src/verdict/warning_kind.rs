@@ -39,6 +39,11 @@ pub enum WarningKind {
         /// Number of sending threads.
         threads: usize,
     },
+    /// Real-time priority was requested and not granted.
+    PriorityRefused {
+        /// The reason.
+        reason: String,
+    },
     /// A note by the reader of the file.
     ReaderNote {
         /// The note.
@@ -199,6 +204,9 @@ impl WarningKind {
                  {sustained_rate_per_s:.0}/s that calibration found on this machine",
                 if *threads == 1 { "" } else { "s" }
             ),
+            Self::PriorityRefused { reason } => {
+                format!("the operating system refused what generator.priority requests: {reason}")
+            }
             Self::ReaderNote { note } => note.to_string(),
             Self::UnreadableRows { rows, first_error } => {
                 let first = first_error.as_ref().map_or_else(String::new, |first| format!("; the first: {first}"));
@@ -275,6 +283,9 @@ impl WarningKind {
             Self::GeneratorSaturated { .. } => "use more threads or more machines, or lower the rate",
             Self::StoppedEarly { .. } => "only the requests sent so far are judged; let the run finish",
             Self::NearGeneratorLimit { .. } => "check the lateness first; use more threads or more machines",
+            Self::PriorityRefused { .. } => {
+                "permit it (CAP_SYS_NICE, or the limit `rtprio` of the user), or set generator.priority to \"auto\""
+            }
             Self::ReaderNote { .. } => "interpret the results with that in mind, or record the run again",
             Self::UnreadableRows { .. } => "check those rows: missing requests create gaps that did not exist",
             Self::PolicyNotApplied { .. } => {
@@ -304,14 +315,15 @@ impl WarningKind {
             Self::RunTooShortForUsers { needed_ms, .. } => return format!("run for at least {}", span(needed_ms * 1e6)),
             Self::GeneratorStalled(stalls) if stalls.threads_idle => {
                 "reserve cores for the generator (its own machine, fewer threads than cores, no CPU limit on the container) and run \
-                 again; the load is not the cause"
+                 again, or accept a larger generator error (generator.tolerance); the load is not the cause"
             }
             Self::GeneratorStalled(_) => {
                 "reserve cores for the generator, and see what its threads do: checks and extraction of large bodies delay other requests; \
                  more threads help"
             }
             Self::LateRequests { .. } => {
-                "lower the rate, add threads, divide the load among machines, or reserve cores for the generator"
+                "lower the rate, add threads or divide the load among machines, or accept a larger generator error \
+                 (generator.tolerance)"
             }
             Self::EarlyRequests { .. } => {
                 "check the program that wrote the timestamps: one of them is wrong or their clocks differ, so response times are wrong"

@@ -380,7 +380,7 @@ fn general() -> impl Strategy<Value = String> {
         } else {
             ""
         };
-        text += if sleep { "generator = { threads = 3, wait = \"sleep\", tolerance = \"7.5%\" }\n" } else { "" };
+        text += if sleep { "generator = { threads = 3, wait = \"sleep\", priority = \"normal\", tolerance = \"7.5%\" }\n" } else { "" };
         text
     })
 }
