@@ -19,6 +19,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -210,14 +211,15 @@ impl Drop for Page {
 
 impl Page {
     fn new(path: &Path) -> Self {
-        // Below the ports that systems give to clients, which could take a port between its release and its use.
-        let mut candidates = (20_000..32_000).cycle().skip(std::process::id() as usize * 10 % 12_000);
-        let mut free = |i| {
-            let listener =
-                candidates.by_ref().take(12_000).find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
-            (format!("127.0.0.1:808{i}"), listener.expect("a free port"))
+        // Each port once, and below those that systems give to clients: both could take a port between its release and its use.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let start = std::process::id() * 100;
+        let port = || 20_000 + ((start + NEXT.fetch_add(1, Relaxed)) % 12_000) as u16;
+        let bound = || TcpListener::bind(("127.0.0.1", port())).ok();
+        let free = |i| {
+            (format!("127.0.0.1:808{i}"), std::iter::repeat_with(bound).take(12_000).flatten().next().expect("a free port"))
         };
-        let held: HashMap<String, TcpListener> = (0..10).map(&mut free).collect();
+        let held: HashMap<String, TcpListener> = (0..10).map(free).collect();
         let port =
             |(written, socket): (&String, &TcpListener)| (written.clone(), socket.local_addr().unwrap().to_string());
         let ports = held.iter().map(port).collect();
