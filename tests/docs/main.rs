@@ -217,7 +217,10 @@ impl Page {
         let port = || 20_000 + ((start + NEXT.fetch_add(1, Relaxed)) % 12_000) as u16;
         let bound = || TcpListener::bind(("127.0.0.1", port())).ok();
         let free = |i| {
-            (format!("127.0.0.1:808{i}"), std::iter::repeat_with(bound).take(12_000).flatten().next().expect("a free port"))
+            (
+                format!("127.0.0.1:808{i}"),
+                std::iter::repeat_with(bound).take(12_000).flatten().next().expect("a free port"),
+            )
         };
         let held: HashMap<String, TcpListener> = (0..10).map(free).collect();
         let port =

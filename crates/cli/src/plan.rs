@@ -61,7 +61,9 @@ fn per_second(rate: Rate) -> f64 {
 
 /// Prints a paragraph.
 fn prose(text: &str) {
-    paragraph("", text).iter().for_each(|line| out!("{line}"));
+    for line in paragraph("", text) {
+        out!("{line}");
+    }
 }
 
 /// A share written `3%` or `0.03`.

@@ -95,7 +95,7 @@ pub(crate) struct Args {
     /// Output format: tables, Markdown for a pull request, or JUnit XML
     #[arg(long, value_enum, default_value = "text", conflicts_with = "json")]
     format: Format,
-    /// Show every statistical test of the arrivals
+    /// Show all requests and warnings, outcomes, times, arrivals and every statistical test
     #[arg(long)]
     details: bool,
     /// Set the rate so that the server's CPUs reach this utilisation, measured by pilot runs

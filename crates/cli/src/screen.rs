@@ -216,7 +216,9 @@ fn table(requests: &[RequestStats], rows: usize, details: bool) -> Vec<String> {
         let [p50, p95, p99, max] = times.map(|ms| ms.map_or_else(|| "-".to_owned(), short));
         table.row([name, requests, ok, failed, p50, p95, p99, max]);
     };
-    shown.iter().for_each(|of| row(clipped(&of.label), of));
+    for of in shown {
+        row(clipped(&of.label), of);
+    }
     row("total".to_owned(), total);
     let text = table.to_string();
     let width = text.lines().next().map_or(0, |line| line.chars().count());

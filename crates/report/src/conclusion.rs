@@ -22,6 +22,10 @@ impl Conclusion {
         let lines = lines(run);
         let mut phrases = phrases(run, &lines);
         phrases.sort_by_key(|(status, _)| *status != Status::Failed);
+        if run.verdict.validity == Validity::Invalid {
+            // Nothing else counts.
+            phrases.retain(|(status, _)| *status == Status::Failed);
+        }
         let phrases: Vec<String> = phrases.into_iter().map(|(_, phrase)| phrase).collect();
         Self { status: status(run, &lines), headline: phrases.join(" · "), lines }
     }

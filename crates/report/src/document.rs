@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use offered_base::{count, short};
 use offered_verify::{CheckResult, StabilityState, Validity, Warning};
 
 use crate::chart::Chart;
-use crate::format::{count, number};
+use crate::format::number;
 use crate::readable::{make_readable, readable};
 
 /// A whole report.
@@ -127,6 +128,16 @@ pub struct Tile {
     pub value: Cell,
     /// The unit, and the limit or target.
     pub note: String,
+}
+
+impl Tile {
+    /// The value, to three significant digits.
+    pub fn text(&self) -> String {
+        match self.value {
+            Cell::Number(value) => short(value),
+            ref value => value.text(),
+        }
+    }
 }
 
 /// A table; the first cell of a row is its heading.

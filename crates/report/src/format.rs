@@ -47,19 +47,6 @@ pub fn percent(fraction: f64) -> String {
     format!("{} %", number(fraction * 100.0))
 }
 
-/// A count with a comma before each group of three digits: `4,213`.
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,11 +69,6 @@ mod tests {
             assert_eq!(number(value), text);
         }
         assert_eq!((optional(None), optional(Some(2.0))), ("-".to_owned(), "2".to_owned()));
-    }
-
-    #[test]
-    fn counts_are_grouped_by_thousands() {
-        assert_eq!([0, 999, 1000, 12_345_678].map(count), ["0", "999", "1,000", "12,345,678"]);
     }
 
     #[test]

@@ -86,6 +86,13 @@ fn charts_contain_every_request() {
         let requests = area(points(&series.shape), |from, to| (to - from) / 0.5);
         assert!((requests - 4000.0).abs() < 2.0, "{}: {requests}", series.name);
     }
+    // The first screen shows rates per second.
+    let rates = chart(&all, "rates");
+    assert_eq!(rates.y.title, "requests per second");
+    for series in rates.series {
+        let requests = area(points(&series.shape), |from, to| to - from);
+        assert!((requests - 4000.0).abs() < 2.0, "{}: {requests}", series.name);
+    }
     let density = chart(&all, "density");
     let share = area(points(&density.series[0].shape), |from, to| (to / from).log10());
     assert!((share - 100.0).abs() < 0.01, "the density's area is one: {share} %");
@@ -144,7 +151,7 @@ fn failures_come_first() {
     let all = judgements(&run);
     assert_eq!(all[0].0, Status::Failed);
     assert!(all[0].1.starts_with("FAILURES 400 of 4000 requests failed (10 %)"), "{all:?}");
-    assert_eq!(all[1], (Status::Failed, "FAILED response.p99 < 250ms: 300.0 ms".to_owned()));
+    assert_eq!(all[1], (Status::Failed, "FAILED response.p99 < 250ms: 300 ms".to_owned()));
     // With 10 % failures, stability is not checked; the run is valid.
     let rest: Vec<Status> = all[2..].iter().map(|(status, _)| *status).collect();
     assert_eq!(rest, [Status::NotChecked, Status::Passed, Status::Passed], "{all:?}");

@@ -233,7 +233,9 @@ impl Statistics {
         let end = self.end();
         let mut last = self.batches.partial(end);
         let Some(most) = full.len().checked_sub(MIN_BATCHES) else {
-            full.iter().for_each(|batch| last.merge(batch));
+            for batch in full {
+                last.merge(batch);
+            }
             return self.summarise(&[&last], end).map(Summary::without_intervals);
         };
         let means: Vec<f64> = full.iter().map(Batch::mean_response).collect();

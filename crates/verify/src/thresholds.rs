@@ -254,7 +254,7 @@ impl<'de> Deserialize<'de> for ThresholdResult {
         };
         let possible_range = possible_range.map(|ends| ends.map(|end| end.map_or(f64::INFINITY, exact)));
         let (value, ok_value) = (value.map(exact).or_else(beyond), ok_value.map(exact));
-        Ok(Self { value, ok_value, threshold, result, possible_range, not_checked_reason })
+        Ok(Self { threshold, value, ok_value, result, possible_range, not_checked_reason })
     }
 }
 

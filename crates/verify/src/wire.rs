@@ -17,7 +17,7 @@ pub struct OnTheWire {
     pub requests: u64,
     /// Redirects that were followed.
     pub redirects: u64,
-    /// Requests that were sent again because the server had not processed them (HTTP/2 REFUSED_STREAM, GOAWAY).
+    /// Requests that were sent again because the server had not processed them (`REFUSED_STREAM` or `GOAWAY` of HTTP/2).
     pub resends: u64,
     /// Objects of pages.
     pub objects: u64,

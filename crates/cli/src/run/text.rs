@@ -113,7 +113,7 @@ impl Text<'_> {
     /// What `--details` adds, in the order in which questions come up: outcomes, arrivals, times, Little's law, tests.
     fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f)?;
-        for fact in self.outcomes().into_iter().chain(self.arrivals()).chain(self.little()) {
+        for fact in self.outcomes().into_iter().chain(self.arrivals()).chain([self.little()]) {
             fact.lines().iter().try_for_each(|line| writeln!(f, "{line}"))?;
         }
         self.times(f)?;
@@ -212,7 +212,7 @@ impl Text<'_> {
     }
 
     /// Little's law, or why it does not apply.
-    fn little(&self) -> Option<Fact> {
+    fn little(&self) -> Fact {
         let q = &self.summary.queue;
         let text = match (q.rate_per_s, q.response_ms, q.concurrency) {
             (Some(rate), Some(response), Some(concurrency)) => {
@@ -223,7 +223,7 @@ impl Text<'_> {
                 let state = self.summary.stability.map(|stability| stability.state);
                 let overloaded = state == Some(StabilityState::Overloaded);
                 let why = if overloaded { "the system is overloaded" } else { "too few completed requests" };
-                return Some(Fact::new("Little", format!("Q = lambda R does not apply: {why}")));
+                return Fact::new("Little", format!("Q = lambda R does not apply: {why}"));
             }
         };
         let users = match (q.think_ms, q.users, q.rort) {
@@ -232,7 +232,7 @@ impl Text<'_> {
             }
             _ => String::new(),
         };
-        Some(Fact::new("Little", text + &users))
+        Fact::new("Little", text + &users)
     }
 }
 

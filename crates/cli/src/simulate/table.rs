@@ -52,7 +52,7 @@ pub(super) fn one(result: &SimulationResult) -> String {
     if let Some(think) = result.think {
         let _ = write!(head, ", think {} s", number(think));
     }
-    paragraph("", &head).iter().for_each(|line| out.extend([line, "\n"]));
+    let _ = writeln!(out, "{}", paragraph("", &head).join("\n"));
     let few = summary
         .jobs_needed
         .map_or_else(String::new, |needed| format!("; 95 % intervals need {needed} (--jobs {needed})"));

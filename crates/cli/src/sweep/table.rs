@@ -62,7 +62,7 @@ pub(super) fn page(cells: &[MeasuredCell], objective: Option<&Objective>, kept: 
     let marked: Vec<&MeasuredCell> = cells.iter().filter(|cell| cell.figures.validity != Validity::Valid).collect();
     for cell in marked.iter().take(REASONS) {
         let lines = paragraph(&format!("{}: ", cell.point.name()), &visible(&cell.figures.reason));
-        lines.iter().for_each(|line| page.extend([line, "\n"]));
+        let _ = writeln!(page, "{}", lines.join("\n"));
     }
     if marked.len() > REASONS {
         let _ = writeln!(page, "{} more cells with reasons: --json", marked.len() - REASONS);

@@ -208,6 +208,24 @@ impl OverTime {
         steps
     }
 
+    /// A list as step function of rates per second, in bins of at least a second, or of a tenth of a short run.
+    pub fn rates(&self, counts: &[u64]) -> Vec<[f64; 2]> {
+        let bins = counts.len();
+        let per_second = self.edges_s.get(1).map_or(1, |bin| (1.0 / bin).round() as usize);
+        let together = per_second.min(bins / 10).max(1);
+        // As the last bin, the last group may be up to half longer or shorter.
+        let groups = ((bins as f64 / together as f64).round() as usize).max(1);
+        let edge = |group: usize| if group == groups { bins } else { group * together };
+        let rate = |group: usize| {
+            let (from, to) = (edge(group), edge(group + 1));
+            let seconds = self.edges_s[to] - self.edges_s[from];
+            [self.edges_s[from], counts[from..to].iter().sum::<u64>() as f64 / seconds]
+        };
+        let mut steps: Vec<[f64; 2]> = (0..groups).map(rate).collect();
+        steps.extend(self.edges_s.last().zip(steps.last().copied()).map(|(end, last)| [*end, last[1]]));
+        steps
+    }
+
     /// A grid as heat map of shares of its columns in per cent; row edges are in units of `per_ms` per millisecond.
     pub fn heat(&self, grid: &Grid, per_ms: f64, title: &str) -> Heat {
         let of_column: Vec<u64> =

@@ -1,5 +1,6 @@
 //! The parts of the Markdown text: a run, several runs, a sweep, a site.
 
+use offered_base::{count, short};
 use offered_experiment::document::sweep::Document as Sweep;
 use offered_logs::document::LogAnalysis as Site;
 use offered_verify::{CheckResult, Validity};
@@ -8,7 +9,7 @@ use super::Part;
 use super::blocks::{code, plain, rows};
 use crate::conclusion::Conclusion;
 use crate::document::{Block, Cell, Section, Status, Table};
-use crate::format::{count, duration, percent, rate};
+use crate::format::{duration, percent, rate};
 use crate::report::{Report, Run};
 use crate::sections::{arrivals, comparison, failures, responses, site, sweep, test_setup, verdict};
 use crate::verdict_lines::{Subject, VerdictLine};
@@ -115,9 +116,18 @@ fn sentence(run: &Run) -> String {
         let share = total.failed as f64 / total.requests as f64;
         facts.extend((total.failed > 0).then(|| format!("{} failed ({})", count(total.failed), percent(share))));
         let times = [("p50", total.p50_ms), ("p95", total.p95_ms), ("p99", total.p99_ms)];
-        facts.extend(times.into_iter().filter_map(|(name, ms)| Some(format!("{name} {}", duration(ms? / 1e3)))));
+        facts.extend(times.into_iter().filter_map(|(name, ms)| Some(format!("{name} {}", response_time(ms?)))));
     }
     facts.join(" · ")
+}
+
+/// A time in the unit that suits it, to three significant digits.
+fn response_time(ms: f64) -> String {
+    match ms {
+        ms if ms < 1.0 => format!("{} us", short(1e3 * ms)),
+        ms if ms < 1e3 => format!("{} ms", short(ms)),
+        ms => format!("{} s", short(ms / 1e3)),
+    }
 }
 
 /// What is folded of a run.

@@ -93,17 +93,20 @@ fn charts(chart_data: &ChartData) -> [Option<Chart>; 6] {
     ]
 }
 
-/// Scheduled, sent and completed requests over time.
+/// Scheduled, sent and completed requests per second over time.
 pub(super) fn rates(over_time: &OverTime) -> Chart {
-    let completed = Shape::Steps(over_time.steps(&over_time.completed));
-    let mut chart = rate(over_time);
-    chart.series.push(Series::new("completed", Style::Second, completed));
+    let line = |name: &str, style, counts: &[u64]| Series::new(name, style, Shape::Steps(over_time.rates(counts)));
+    let scheduled = over_time.scheduled.as_ref().map(|counts| line("scheduled", Style::Scheduled, counts));
+    let sent = line("sent", Style::Measured, &over_time.sent);
+    let completed = line("completed", Style::Second, &over_time.completed);
     Chart {
         id: "rates".into(),
         title: "Rate".into(),
         caption: "Scheduled, sent and completed requests. Sent below scheduled shows a late generator, completed below sent a saturated server."
             .into(),
-        ..chart
+        x: Axis::linear("time (s)"),
+        y: Axis::linear("requests per second"),
+        series: [sent].into_iter().chain(scheduled).chain([completed]).collect(),
     }
 }
 

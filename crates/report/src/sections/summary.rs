@@ -1,5 +1,6 @@
 //! The first screen of a run: its conclusion, the figures that matter, response times and rates over time, and its requests.
 
+use offered_base::count;
 use offered_workload::threshold::{Bound, Quantity, Statistic};
 
 use super::{arrivals, responses, verdict};
@@ -7,7 +8,7 @@ use crate::chart::{Chart, Series, Shape, Style};
 use crate::chart_data::OverTime;
 use crate::conclusion::Conclusion;
 use crate::document::{Block, Card, Cell, Judgement, Section, Status, Tile};
-use crate::format::{count, duration, number, rate};
+use crate::format::{duration, number, rate};
 use crate::report::Run;
 use crate::verdict_lines::Subject;
 
@@ -161,7 +162,7 @@ mod tests {
         let mut run = crate::tests::run("r", 20.0);
         run.thresholds = vec![threshold("p95 < 300ms"), threshold("p99{a} < 1s"), threshold("p50 > 1ms")];
         let tiles: Vec<String> =
-            tiles(&run).into_iter().map(|tile| format!("{} {} {}", tile.name, tile.value.text(), tile.note)).collect();
+            tiles(&run).into_iter().map(|tile| format!("{} {} {}", tile.name, tile.text(), tile.note)).collect();
         assert!(tiles[1].starts_with("p95 of successes ") && tiles[1].ends_with(" ms, limit < 300ms"), "{tiles:?}");
         assert!(tiles[0].ends_with(" ms") && tiles[2].ends_with(" ms"), "{tiles:?}");
         assert!(tiles[3].ends_with("/s of 100") && tiles[4] == "failed 400 of 4,000", "{tiles:?}");

@@ -303,6 +303,59 @@ pub(crate) fn limits(sweep: &Sweep, objective: &str) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    /// A sweep of three rates, whose second cell has this validity and stability.
+    fn sweep(validity: &str, state: &str) -> Sweep {
+        let cell = |rate: u64, validity: &str, state: &str| {
+            let mean = rate as f64;
+            let interval = json!({ "value": mean, "low": 0.9 * mean, "high": 1.1 * mean });
+            json!({
+                "values": { "rate": rate.to_string() }, "directory": "cells/1", "position": 0, "validity": validity,
+                "reason": "", "warnings": [], "total_requests": 100, "unsent": 0, "sent_rate_per_s": 80.0,
+                "completed_rate_per_s": interval, "thresholds": [], "queue": {},
+                "response_ms": {
+                    "n": 100, "mean": interval, "p50": interval, "p90": interval, "p95": interval, "p99": interval,
+                    "p999": { "value": null, "low": null, "high": null }, "max": mean
+                },
+                "stability": {
+                    "state": state, "sent_rate_per_s": 80.0, "completed_rate_per_s": 80.0, "in_flight_at_start": 0,
+                    "in_flight_at_end": 0, "timed_out": 0, "growth_per_s": 0.0, "growth_low_per_s": 0.0,
+                    "growth_high_per_s": 0.0
+                },
+                "response_histogram": { "edges_ms": [1.0, 10.0, 100.0], "counts": [30, 70] },
+            })
+        };
+        serde_json::from_value(json!({
+            "schema": "offered.sweep/1", "version": "0.1.0", "workload": "w.toml", "simulated": true,
+            "order": "strided", "fields": [{ "field": "rate", "values": ["50", "60", "70"] }],
+            "cells": [cell(50, "valid", "stable"), cell(60, validity, state), cell(70, "valid", "stable")],
+            "objective": null, "limits": [],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn invalid_and_overloaded_cells_are_not_on_the_line() {
+        let line =
+            |points: &[f64]| Shape::LineWithIntervals(points.iter().map(|x| [*x, *x, 0.9 * x, 1.1 * x]).collect());
+        let series = |validity, state| {
+            let charts = charts(&sweep(validity, state));
+            let chart = charts.into_iter().find(|chart| chart.id == "mean").unwrap();
+            chart.series.into_iter().map(|series| (series.name, series.style, series.shape)).collect::<Vec<_>>()
+        };
+        assert_eq!(series("valid", "stable"), [("w.toml".into(), Style::Nth(0), line(&[50.0, 60.0, 70.0]))]);
+        for (validity, state, name) in [
+            ("invalid", "stable", "invalid"),
+            ("invalid", "overloaded", "invalid"),
+            ("valid", "overloaded", "overloaded"),
+        ] {
+            let circle = (name.to_owned(), Style::Published(0), Shape::Points(vec![[60.0, 60.0]]));
+            assert_eq!(series(validity, state), [("w.toml".into(), Style::Nth(0), line(&[50.0, 70.0])), circle]);
+        }
+        let densities = |validity| densities(&sweep(validity, "stable")).series.len();
+        assert_eq!((densities("valid"), densities("invalid")), (3, 2));
+    }
 
     #[test]
     fn first_and_last_are_always_selected() {
