@@ -120,8 +120,9 @@ fn steps(text: &str) -> Vec<Step> {
 }
 
 /// Words of verdicts, which match each other in a live block.
-const VERDICTS: [&str; 14] = [
+const VERDICTS: [&str; 15] = [
     "VALID, WITH WARNINGS",
+    "WARNINGS",
     "INVALID",
     "VALID",
     "NOT CHECKED",

@@ -247,7 +247,7 @@ fn other_workers_continue_when_one_is_killed() {
     assert!(matches!(one.end().code, Some(0 | 3)));
     assert!(run.join("workload.toml").exists());
     let warnings = warned(&run, "requests of its part were not sent because the worker was lost");
-    assert!(warnings.contains("worker 2/2: truncated: the run was killed before its end"), "{warnings}");
+    assert!(warnings.contains("worker 2/2: truncated: the record of the end is missing"), "{warnings}");
     assert_eq!(meant(&run), pair.undisturbed(), "what it did not launch is known to the nanosecond");
     let events = read(&run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
     let (gone, made): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.error == Some(Reason::WorkerLost));
@@ -289,7 +289,7 @@ fn a_worker_killed_twice_resumes_each_time() {
     assert!(matches!(again.code, Some(0 | 3)), "{again:?}");
     assert!(matches!(one.end().code, Some(0 | 3)));
     let warnings = warned(&run, "requests of its part were not sent because the worker was lost");
-    assert!(warnings.contains("worker 2/2: truncated: the run was killed before its end"), "{warnings}");
+    assert!(warnings.contains("worker 2/2: truncated: the record of the end is missing"), "{warnings}");
     assert_eq!(meant(&run), pair.undisturbed(), "what nobody launched is known to the nanosecond");
     let recording = read(&run, &ReadOptions::default()).unwrap();
     let again = recording.nodes.iter().filter(|(name, _)| name.starts_with("2/2 again")).count();

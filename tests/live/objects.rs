@@ -225,8 +225,9 @@ fn four_workers_in_a_bucket_send_the_requests_of_one_generator() -> Tested {
         (&RUN.into(), &whole.len().into())
     );
     let one = store.said(&["verify", &format!("{RUN}/worker-2-of-4")]);
-    assert!(one.lines().any(|line| line.starts_with("s3://bucket/runs/7/worker-2-of-4: ")), "one worker alone: {one}");
-    assert!(one.contains("expected: renewal with CoV 0.5"), "by its own workload: {one}");
+    assert!(one.contains("\nfile        s3://bucket/runs/7/worker-2-of-4: "), "one worker alone: {one}");
+    let one: Value = serde_json::from_str(&store.said(&["verify", &format!("{RUN}/worker-2-of-4"), "--json"])).unwrap();
+    assert_eq!(one["expected"]["arrivals"], "renewal with CoV 0.5", "by its own workload");
     assert!(store.is_tidy(), "copies are taken away");
     store.stop();
     Ok(())

@@ -187,7 +187,7 @@ fn warning_lines(warning: &Warning) -> Vec<String> {
 
 /// Whether times are of a part of the requests, which then stands above them.
 fn is_partial(total: &RequestStats) -> bool {
-    total.ok < total.requests
+    0 < total.ok && total.ok < total.requests
 }
 
 /// Number of lines above the rows.

@@ -13,7 +13,7 @@ use offered_base::time::span;
 pub enum Note {
     /// The file ends in the middle of a row, or of the compressed stream.
     Truncated,
-    /// The run was killed before its end: it has no record.
+    /// The run has no record: it was killed before its end, or the copy of it is incomplete.
     Killed,
     /// Scheduled requests without an event, although a later request has one. Requests whose schedule depends on responses are not counted.
     NotRecorded {
@@ -148,9 +148,9 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Truncated => f.write_str("truncated: the file ends in the middle of a row"),
-            Self::Killed => {
-                f.write_str("truncated: the run was killed before its end (no run.json); up to 2 s of events are lost")
-            }
+            Self::Killed => f.write_str(
+                "truncated: the record of the end is missing (no run.json); up to 2 s of events before it are lost",
+            ),
             Self::NotRecorded { requests, start_s, end_s } => write!(
                 f,
                 "{requests} scheduled requests between {start_s:.3} s and {end_s:.3} s were not recorded; whether they were sent is unknown"

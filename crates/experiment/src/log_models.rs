@@ -77,8 +77,14 @@ pub fn compare(found: &Findings, load: f64, disciplines: &[Discipline]) -> Resul
         let server = Some(Server::new(1, discipline.policy(), service.clone())?);
         let workload = Workload::new(Draft { server, ..Draft::new(sessions(model)?, Nanos::from_secs(3600)) })?;
         let workload = at_load(&workload, load, LOAD_TOLERANCE)?;
-        let response = simulate(&workload, Stop::Jobs(JOBS), None)?.summary.response;
-        Ok::<_, InvalidValue>((response.mean, response.p95.estimate()))
+        let summary = simulate(&workload, Stop::Jobs(JOBS), None)?.summary;
+        if summary.jobs_needed.is_some() {
+            return Err(InvalidValue::new(format!(
+                "only {} requests completed, too few for an interval",
+                summary.jobs
+            )));
+        }
+        Ok((summary.response.mean, summary.response.p95.estimate()))
     };
     let own = disciplines
         .iter()

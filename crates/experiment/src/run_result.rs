@@ -2,16 +2,19 @@
 
 use offered_events::recording::{End, Evidence};
 use offered_verify::{RequestStats, ThresholdResult, Validity, Verdict};
+use serde::{Deserialize, Serialize};
 
-/// The result of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RunResult {
-    /// The run may be used, at least one request succeeded, and all thresholds passed.
-    Passed,
-    /// A threshold failed, no request succeeded, or a failure stopped the run.
-    Failed,
-    /// The run is invalid, or a threshold could not be checked. An invalid run can neither pass nor fail.
-    Invalid,
+offered_base::named! {
+    /// The result of a run.
+    #[derive(PartialOrd, Ord)]
+    pub enum RunResult {
+        /// The run may be used, at least one request succeeded, and all thresholds passed.
+        Passed = "passed",
+        /// A threshold failed, no request succeeded, or a failure stopped the run.
+        Failed = "failed",
+        /// The run is invalid, or a threshold could not be checked. An invalid run can neither pass nor fail.
+        Invalid = "invalid",
+    }
 }
 
 impl RunResult {

@@ -1,5 +1,6 @@
 //! The conclusion of a run: its first lines, the same in a few words, and whether the run passes.
 
+use offered_experiment::RunResult;
 use offered_verify::{CheckResult, ThresholdResult, Validity};
 
 use crate::document::Status;
@@ -9,7 +10,7 @@ use crate::verdict_lines::{Subject, VerdictLine, VerdictLines};
 /// What a reader must know first.
 #[derive(Clone, Debug)]
 pub(crate) struct Conclusion {
-    /// Failed exactly if the exit code of `offered run` is 3 or 99.
+    /// Failed exactly if the exit code of `offered run` is 3 or 99; of another tool's file, if it is invalid or no request succeeded.
     pub(crate) status: Status,
     /// The judgements in a few words: `passed · valid run · stable`.
     pub(crate) headline: String,
@@ -44,17 +45,19 @@ impl Conclusion {
 fn lines(run: &Run) -> Vec<VerdictLine> {
     let verdict = &run.verdict;
     let failures = run.chart_data.as_ref().map_or(&[][..], |chart_data| &chart_data.failures);
-    // The target of a partly-open system is one of sessions.
-    let target_rate_per_s = verdict.expected.target_rate_per_s.filter(|_| verdict.sessions.is_none());
+    let target_rate_per_s = verdict.expected.target_request_rate_per_s;
     // The setup of a run states its arrivals; a file of another tool has none.
-    let states_expected = run.test_setup.target.is_none();
+    let states_expected = !verdict.source.is_run();
     VerdictLines { verdict, thresholds: &run.thresholds, failures, target_rate_per_s, states_expected }.lines()
 }
 
 fn status(run: &Run, lines: &[VerdictLine]) -> Status {
-    let undecided = run.thresholds.iter().any(|checked| !checked.passed_here());
     let is = |status| lines.iter().any(|line| line.status == status);
-    if none_succeeded(run) || run.verdict.validity == Validity::Invalid || undecided {
+    let fails = match run.result {
+        Some(result) => result != RunResult::Passed,
+        None => none_succeeded(run) || run.verdict.validity == Validity::Invalid,
+    };
+    if fails {
         Status::Failed
     } else if is(Status::Failed) || is(Status::Warning) {
         Status::Warning

@@ -25,9 +25,12 @@ impl Run {
         terms: &VerifyOptions,
         broken: BadLineHandler,
     ) -> Result<Self, Error> {
-        let VerifiedRun { recording, criteria, verdict, run: own } = terms.verify(at, options, broken)?;
+        let verified = terms.verify(at, options, broken)?;
+        let result = verified.result();
+        let VerifiedRun { recording, criteria, verdict, run: own } = verified;
         let chart_data = ChartData::of(&recording, &criteria, &verdict.window)?;
         let mut run = Self::new(criteria.path, verdict, chart_data);
+        run.result = result;
         run.test_setup.started_at = first_request(&recording);
         if let Some(RecordedRun { workload, record, .. }) = own {
             let workload = workload?;
@@ -50,6 +53,7 @@ impl Run {
         let FinishedRun { summary, verdict, criteria, recording, record, failures, .. } = made;
         let chart_data = ChartData::of(recording, criteria, &verdict.window)?;
         let mut run = Self {
+            result: Some(made.result()),
             thresholds: summary.thresholds.clone(),
             checks: CheckCounts::all(workload, recording)?,
             failed_exchanges: failures.clone(),

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use offered_base::visible;
+use offered_experiment::RunResult;
 use offered_verify::{CheckResult, Incomplete, RequestStats, ThresholdResult, Validity};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
@@ -15,6 +16,7 @@ use crate::check_counts::CheckCounts;
 use crate::conclusion::{Conclusion, none_succeeded};
 use crate::format::optional;
 use crate::report::{Report, Run};
+use crate::verdict_lines::Subject;
 
 /// Something that passes or fails.
 struct Case {
@@ -103,7 +105,8 @@ fn write_case(writer: &mut Writer<Vec<u8>>, suite: &str, case: &Case) -> io::Res
     Ok(())
 }
 
-/// The validity, the success of requests, and the thresholds. Where the run is invalid, the validity is what fails.
+/// The validity, the success of requests, and the thresholds. Where the run is invalid, the validity is what fails. What else made the
+/// run fail is a case of its own: a failure that stopped it.
 fn cases(run: &Run) -> Vec<Case> {
     let verdict = &run.verdict;
     let is_invalid = verdict.validity == Validity::Invalid;
@@ -132,7 +135,13 @@ fn cases(run: &Run) -> Vec<Case> {
     let is_left =
         |checked: &&ThresholdResult| is_invalid || checked.result == CheckResult::NotChecked && checked.passed_here();
     let thresholds = run.thresholds.iter().filter(|checked| !is_left(checked)).map(threshold);
-    validity.into_iter().chain(success).chain(thresholds).collect()
+    let mut cases: Vec<Case> = validity.into_iter().chain(success).chain(thresholds).collect();
+    if run.result.is_some_and(|result| result != RunResult::Passed) && failed(&cases) == 0 {
+        let end = Conclusion::of(run).lines.into_iter().find(|line| line.subject == Subject::End);
+        let message = end.map_or_else(String::new, |line| line.text);
+        cases.push(Case { name: "the run ends by itself".to_owned(), fails: true, message });
+    }
+    cases
 }
 
 /// The first lines of every output, and a line per request.
@@ -158,4 +167,41 @@ fn output(run: &Run) -> String {
         let _ = writeln!(text, "check {check} of {request}: {failed} of {responses} responses failed");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_events::recording::End;
+    use offered_verify::{Warning, WarningKind};
+
+    fn text(run: &Run) -> String {
+        junit(&Report::new(vec![run.clone()])).unwrap()
+    }
+
+    #[test]
+    fn a_test_case_fails_if_and_only_if_the_run_does() {
+        let mut run = crate::tests::run("r", 20.0);
+        let threshold = |result| ThresholdResult {
+            result,
+            ..ThresholdResult::check_interim(&"p99 < 1s".parse().unwrap(), Some(0.1))
+        };
+        run.result = Some(RunResult::Passed);
+        run.thresholds = vec![threshold(CheckResult::Passed)];
+        assert!(text(&run).contains("tests=\"3\" failures=\"0\""), "{}", text(&run));
+        (run.result, run.thresholds) = (Some(RunResult::Failed), vec![threshold(CheckResult::Failed)]);
+        assert!(text(&run).contains("tests=\"3\" failures=\"1\""), "{}", text(&run));
+        // The thresholds of an invalid run are not checked: the validity fails alone.
+        (run.result, run.verdict.validity) = (Some(RunResult::Invalid), Validity::Invalid);
+        assert!(text(&run).contains("tests=\"2\" failures=\"1\""), "{}", text(&run));
+        // A request whose failure ends the run.
+        (run.result, run.verdict.validity) = (Some(RunResult::Failed), Validity::Valid);
+        run.thresholds.clear();
+        run.verdict.warnings.push(Warning::from(WarningKind::StoppedEarly {
+            reason: Some("login failed".to_owned()),
+            end: Some(End::RequestFailed),
+        }));
+        let stopped = text(&run);
+        assert!(stopped.contains("tests=\"3\" failures=\"1\"") && stopped.contains("login failed"), "{stopped}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use offered_events::Exchange;
 use offered_events::document::{Document, Schema};
+use offered_experiment::RunResult;
 use offered_experiment::document::sweep::Document as Sweep;
 use offered_experiment::prediction::{Prediction, ServerLimits, WebUsers};
 use offered_logs::document::LogAnalysis as Site;
@@ -50,6 +51,9 @@ impl Report {
 pub struct Run {
     /// Name of the run.
     pub name: String,
+    /// The result, which decides the exit code of `offered run` and `verify`; `None` for the file of another tool.
+    #[serde(default)]
+    pub result: Option<RunResult>,
     /// The setup of the test.
     pub test_setup: TestSetup,
     /// Results of the workload's thresholds.
@@ -75,6 +79,7 @@ impl Run {
     pub fn new(name: String, verdict: Verdict, chart_data: Option<ChartData>) -> Self {
         Self {
             name,
+            result: None,
             test_setup: TestSetup::default(),
             thresholds: Vec::new(),
             checks: Vec::new(),

@@ -321,7 +321,8 @@ mod tests {
     #[test]
     fn a_run_that_ended_early_says_why() {
         let mut stopped = verdict(Validity::Valid, "sent as scheduled", StabilityState::Stable);
-        stopped.warnings = vec![Warning::from(WarningKind::StoppedEarly { reason: Some("p95 < 1s: 3 s".to_owned()) })];
+        stopped.warnings =
+            vec![Warning::from(WarningKind::StoppedEarly { reason: Some("p95 < 1s: 3 s".to_owned()), end: None })];
         let lines = text(&stopped, &[], &[]);
         assert_eq!(lines[1], "STOPPED the run stopped itself: p95 < 1s: 3 s; only the requests sent so far are judged");
     }

@@ -147,6 +147,10 @@ impl Search<'_> {
         let trial = self.workload.clone().with_sessions(Sessions::Closed(closed))?;
         // Each user must complete several cycles before the rate is meaningful.
         let answer = simulate(&trial, Stop::Jobs(jobs.max(20 * users)), None)?;
+        if answer.summary.jobs_needed.is_some() {
+            let completed = answer.summary.jobs;
+            return Err(InvalidValue::new(format!("only {completed} requests completed, too few to measure a load")));
+        }
         // The load can be estimated by the busy time, or by the rate times the mean demand. The busy time is more
         // precise with few users, because it cancels the randomness of the demands; the rate is more precise with many
         // users, because they cycle at a steady rate.

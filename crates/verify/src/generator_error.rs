@@ -172,11 +172,17 @@ impl BunchingCounter {
     }
 }
 
-/// The mean of the values between the quantiles p - h and p + h; h is half the distance from p to the nearer end.
+/// The mean of the values between the quantiles p - h and p + h; h is half the distance from p to the nearer end. The mean of at least four
+/// values, because counts are integers.
 fn smoothed(sorted: &Sorted, p: f64) -> f64 {
-    let half = p.min(1.0 - p) / 2.0;
-    let at = |p: f64| (p * sorted.len() as f64) as u64;
-    sorted.mean_of_ranks(at(p - half)..at(p + half).max(at(p - half) + 1))
+    const MIN_VALUES: u64 = 4;
+    let (n, half) = (sorted.len(), p.min(1.0 - p) / 2.0);
+    let at = |p: f64| (p * n as f64) as u64;
+    let (from, to) = (at(p - half), at(p + half));
+    let missing = MIN_VALUES.saturating_sub(to - from);
+    let to = (to + missing / 2).min(n);
+    let from = from.min(to.saturating_sub(MIN_VALUES));
+    sorted.mean_of_ranks(from..to.max((from + MIN_VALUES).min(n)))
 }
 
 #[cfg(test)]

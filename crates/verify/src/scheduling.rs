@@ -36,7 +36,12 @@ mod tests {
     use crate::verdict::Stalls;
 
     fn with(scheduling: &[Scheduling]) -> String {
-        let stalled = WarningKind::GeneratorStalled(Stalls { count: 1, delayed_requests: 2, longest_ms: 3.0 });
+        let stalled = WarningKind::GeneratorStalled(Stalls {
+            count: 1,
+            delayed_requests: 2,
+            longest_ms: 3.0,
+            ..Stalls::default()
+        });
         fix(&stalled, Some(&Evidence { scheduling: scheduling.to_vec(), ..Evidence::default() }))
     }
 
@@ -65,7 +70,7 @@ mod tests {
             let fix = with(scheduling);
             assert!(fix.starts_with(start) && fix.contains("(generator.tolerance)"), "{fix}");
         }
-        let unsent = WarningKind::UnsentRequests { unsent: 1, requests: 2 };
+        let unsent = WarningKind::UnsentRequests { unsent: 1, requests: 2, causes: Vec::new() };
         assert_eq!(fix(&unsent, Some(&Evidence { scheduling: vec![realtime], ..Evidence::default() })), unsent.fix());
     }
 }

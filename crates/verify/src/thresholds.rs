@@ -348,7 +348,7 @@ mod tests {
             ("p98.1{odd} < 1s", 0.099),
             ("response.ok.p50 < 1s", 0.049),
             ("service.p99 < 1s", f64::INFINITY),
-            ("service.ok.p99 < 1s", 0.097_995),
+            ("service.ok.p99 < 1s", 0.098_995),
             ("max < 1s", 0.099),
             ("p50{even} < 1s", 0.052),
             ("lateness.p99 < 1s", 5e-6),
@@ -427,11 +427,11 @@ mod tests {
         let of = |text| checked(text, true);
         // Every 50th fails: the 90th of 1000 is another one than that of 980.
         let p90 = of("p90 < 1s");
-        assert_eq!((p90.value, p90.ok_value), (Some(0.091), Some(0.089)));
-        assert_eq!(p90.value_and_range(), "91.0 ms with failures as infinite, 89.0 ms of ok requests");
+        assert_eq!((p90.value, p90.ok_value), (Some(0.091), Some(0.09)));
+        assert_eq!(p90.value_and_range(), "91.0 ms with failures as infinite, 90.0 ms of ok requests");
         assert_eq!(of("p98.1 < 1s").value_and_ok(), "infinite: too many requests failed; 98.0 ms of ok requests");
         let json = serde_json::to_value(&p90).unwrap();
-        assert_eq!(json["value_ok_ms"].as_f64().map(f64::round), Some(89.0));
+        assert_eq!(json["value_ok_ms"].as_f64().map(f64::round), Some(90.0));
         assert_eq!(serde_json::from_value::<ThresholdResult>(json).unwrap(), p90);
         // No request of this label failed, and these metrics ignore failures.
         for text in ["p98.1{odd} < 1s", "response.ok.p50 < 1s", "max < 1s", "errors < 1%", "lateness.p99 < 1s"] {

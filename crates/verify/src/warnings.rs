@@ -40,8 +40,8 @@ pub(crate) fn of_saturation(recording: &Recording) -> Option<WarningKind> {
 
 /// Warnings about a run that was stopped early, about a generator near its limit, and about a refused priority.
 pub(crate) fn of_generator(generator: &Evidence) -> Vec<WarningKind> {
-    let why = generator.halted.as_ref().map(|halted| halted.reason.clone());
-    let stopped = generator.stopped.then_some(WarningKind::StoppedEarly { reason: why });
+    let (reason, end) = generator.halted.as_ref().map(|halted| (halted.reason.clone(), halted.end)).unzip();
+    let stopped = generator.stopped.then_some(WarningKind::StoppedEarly { reason, end });
     let near = generator.calibrated.filter(|found| found.target_rate_per_s > found.sustained_rate_per_s / 2.0);
     let near = near.map(|found| WarningKind::NearGeneratorLimit {
         target_rate_per_s: found.target_rate_per_s,

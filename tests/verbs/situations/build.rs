@@ -15,6 +15,9 @@ use offered_workload::Workload;
 
 use super::Situation;
 
+/// When runs with a record started: the same time for all workers.
+const STARTED_UNIX_NS: u64 = 1_790_000_000_000_000_000;
+
 /// How a worker ended.
 #[derive(Clone, Copy)]
 pub(super) enum Ended {
@@ -130,7 +133,7 @@ fn record(situation: &Situation, share: Share, ended: Ended) -> RunRecord {
     };
     RunRecord {
         share,
-        started_unix_ns: Some((unix_now() - Nanos::from_secs(60)).0),
+        started_unix_ns: Some(STARTED_UNIX_NS),
         clock: Some(clock),
         generator,
         machine: Some(Machine { name, system, arch, cores: 2, boot_id: None }),

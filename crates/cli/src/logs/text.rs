@@ -46,7 +46,9 @@ impl fmt::Display for Text<'_> {
         });
         writeln!(f, "\nSystem model: {}{}", found.recommendation.model.name(), doubt.unwrap_or_default())?;
         for reason in self.reasons {
-            wrapped(f, "  ", reason)?;
+            // Details of the line above are indented.
+            let indent = reason.len() - reason.trim_start().len();
+            wrapped(f, &" ".repeat(2 + indent), reason)?;
         }
         if let Some(others) = self.others {
             write!(f, "{}", super::comparison::Text(others))?;

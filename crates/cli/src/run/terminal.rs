@@ -386,7 +386,7 @@ mod tests {
             "last 10 s      100000   99873        61873",
             "so far              -       -            -",
             "OVERLOADED: target 100000/s, completed 61873/s, backlog grows 38000/s\n",
-            "response.p99 < 250ms  30000.1 ms  failed",
+            "response.p99 < 250ms  30,000 ms  failed",
             "a request with a long...  1000000       7",
         ] {
             assert!(block.contains(part), "{part}: {block}");

@@ -12,7 +12,7 @@ use offered_verify::{NotCheckedReason, Stability, StabilityState, Verdict};
 use offered_workload::Workload;
 
 use crate::screen::{Fact, Screen, failure_facts};
-use crate::table::{Table, WIDTH};
+use crate::table::Table;
 use crate::verify::policies;
 use crate::verify::text::Details;
 
@@ -65,13 +65,16 @@ impl Text<'_> {
     fn load(&self) -> Fact {
         let s = self.summary;
         let mut text = model(self.workload).to_owned();
-        if s.target_rate_per_s.is_none() {
-            text += &format!(", {}", closed_target(self.workload));
+        if let Sessions::Closed(closed) = self.workload.sessions()
+            && closed.pace().is_some()
+        {
+            text += &format!(", at most {}", rate(closed.most_per_s()));
         }
         let is_closed = |stability: Stability| stability.not_checked_reason == Some(NotCheckedReason::ClosedSystem);
         if s.stability.is_none_or(is_closed) {
-            let (sent, completed) = (rate(s.sent_rate_per_s), rate(s.completed_rate_per_s));
-            text += &format!(": sent {sent}, completed {completed}");
+            // Sent and completed rates of the same seconds.
+            let sent = s.stability.map(|stability| stability.sent_rate_per_s).or(s.sent_rate_per_s);
+            text += &format!(", sent {}, completed {}", rate(sent), rate(s.completed_rate_per_s));
         }
         match self.workload.count() {
             None => {}
@@ -102,12 +105,13 @@ impl Text<'_> {
         ))
     }
 
-    /// Where the run is recorded and what to do with it, on one line if it fits.
+    /// Where the run is recorded and what to do with it.
     fn saved(&self) -> Vec<String> {
         let Some(out) = &self.summary.directory else { return Vec::new() };
-        let (saved, next) = (format!("saved       {out}"), format!("offered report {out} -o report.html"));
-        let line = format!("{saved}        next: {next}");
-        if line.chars().count() <= WIDTH { vec![line] } else { vec![saved, format!("next        {next}")] }
+        [Fact::new("saved", out), Fact::new("next", format!("offered report {out} -o report.html"))]
+            .iter()
+            .flat_map(Fact::lines)
+            .collect()
     }
 
     /// What `--details` adds, in the order in which questions come up: outcomes, arrivals, times, Little's law, tests.
@@ -233,16 +237,6 @@ impl Text<'_> {
             _ => String::new(),
         };
         Fact::new("Little", text + &users)
-    }
-}
-
-/// The target rate of a closed system, which depends on the server.
-fn closed_target(workload: &Workload) -> String {
-    match workload.sessions() {
-        Sessions::Closed(closed) if closed.pace().is_some() => {
-            format!("at most {}, limited by the server", rate(closed.most_per_s()))
-        }
-        _ => "limited by the server".to_owned(),
     }
 }
 

@@ -59,16 +59,18 @@ pub(super) fn one(result: &SimulationResult) -> String {
     let _ = writeln!(out, "{} requests after a warm-up of {}{few}\n", count(summary.jobs), count(summary.warm_up));
     let mut table = Table::new(["", "mean", "95 % interval", "p50", "p90", "p95", "p99", "max"]);
     row(&mut table, "response ms", &summary.response, 1e3);
-    let mut spread = |name: &str, spread: &SampleSummary, unit: f64| row(&mut table, name, spread, unit);
-    spread("slowdown", &summary.slowdown, 1.0);
-    for (label, class) in result.labels.iter().zip(&summary.classes) {
-        let (Some((response, slowdown)), label) = (class, clipped(label)) else { continue };
-        spread(&format!("  {label}: response ms"), response, 1e3);
-        spread(&format!("  {label}: slowdown"), slowdown, 1.0);
+    let classes: Vec<_> =
+        result.labels.iter().zip(&summary.classes).filter_map(|(l, c)| Some((clipped(l), (*c)?))).collect();
+    for (label, (response, _)) in &classes {
+        row(&mut table, &format!("  {label}"), response, 1e3);
+    }
+    row(&mut table, "slowdown", &summary.slowdown, 1.0);
+    for (label, (_, slowdown)) in &classes {
+        row(&mut table, &format!("  {label}"), slowdown, 1.0);
     }
     if let Some(ended) = &summary.sessions {
-        spread("session s", &ended.duration, 1.0);
-        spread("responses of a session s", &ended.waiting, 1.0);
+        row(&mut table, "session s", &ended.duration, 1.0);
+        row(&mut table, "  its responses", &ended.waiting, 1.0);
     }
     let _ = writeln!(out, "{table}");
     let mut figures = Table::new(["", "value", "95 % interval"]);

@@ -1,5 +1,6 @@
 //! The shown lines of every kind of part.
 
+use offered_experiment::RunResult;
 use offered_verify::{CheckResult, ThresholdResult, Validity};
 
 use crate::report::{Report, Run};
@@ -45,6 +46,7 @@ fn the_heading_is_the_conclusion() {
     run.thresholds = vec![threshold("p99 < 1s", 0.1, CheckResult::Passed)];
     assert_eq!(heading(&run), "### ⚠️ Requests failed · passed · stability not checked · valid run");
     run.thresholds.push(threshold("p50 < 1us", 0.1, CheckResult::Failed));
+    run.result = Some(RunResult::Failed);
     assert!(heading(&run).starts_with("### ❌ 1 of 2 thresholds failed · requests failed · "), "{}", heading(&run));
     run.verdict.validity = Validity::Invalid;
     assert_eq!(heading(&run), "### ❌ Invalid run: do not use its results · requests failed");

@@ -46,7 +46,7 @@ fn thread_usage_and_early_stops_are_judged() {
     let verdict = judged(Evidence { stopped: true, calibrated: Some(asked), ..easy });
     let warnings: Vec<&WarningKind> = verdict.warnings.iter().filter_map(|warning| warning.details.as_ref()).collect();
     assert_eq!(verdict.validity, Validity::Valid);
-    assert!(warnings.contains(&&WarningKind::StoppedEarly { reason: None }), "{warnings:?}");
+    assert!(warnings.contains(&&WarningKind::StoppedEarly { reason: None, end: None }), "{warnings:?}");
     let near = WarningKind::NearGeneratorLimit { target_rate_per_s: 600.0, sustained_rate_per_s: 1000.0, threads: 2 };
     assert!(warnings.contains(&&near), "{warnings:?}");
 }
@@ -111,7 +111,7 @@ fn a_stall_with_a_small_generator_error_is_a_warning() {
     let effect = verdict.generator_error.clone().unwrap();
     assert!(effect.worst().upper_bound() < 0.01 && effect.window_ms == 3400.0, "{effect:?}");
     let because = &verdict.reason;
-    assert!(because.starts_with("the generator stood still 80 times, for up to "), "{because}");
+    assert!(because.starts_with("the generator stood still "), "{because}");
     assert!(
         because.contains("; the generator error of the p50 is at most")
             || because.contains("; the generator error of the p99 is at most"),

@@ -4,6 +4,7 @@
 
 use offered_base::time::span;
 use offered_events::Note;
+use offered_events::recording::End;
 use serde::{Deserialize, Serialize};
 
 use super::{Check, Pattern, Stalls, Warning};
@@ -29,6 +30,9 @@ pub enum WarningKind {
     StoppedEarly {
         /// Why the run stopped itself; `None` if someone stopped it.
         reason: Option<String>,
+        /// The kind of that reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        end: Option<End>,
     },
     /// The target rate is more than half of the rate that calibration found this machine to sustain.
     NearGeneratorLimit {
@@ -197,8 +201,8 @@ impl WarningKind {
                     100.0 * SATURATED
                 )
             }
-            Self::StoppedEarly { reason: Some(reason) } => format!("the run stopped itself: {reason}"),
-            Self::StoppedEarly { reason: None } => "the run was stopped before its end".to_owned(),
+            Self::StoppedEarly { reason: Some(reason), .. } => format!("the run stopped itself: {reason}"),
+            Self::StoppedEarly { reason: None, .. } => "the run was stopped before its end".to_owned(),
             Self::NearGeneratorLimit { target_rate_per_s, sustained_rate_per_s, threads } => format!(
                 "the target rate is {target_rate_per_s:.0} requests/s with {threads} thread{}; that is more than half of the \
                  {sustained_rate_per_s:.0}/s that calibration found on this machine",
@@ -318,8 +322,8 @@ impl WarningKind {
                  again, or accept a larger generator error (generator.tolerance); the load is not the cause"
             }
             Self::GeneratorStalled(_) => {
-                "reserve cores for the generator, and see what its threads do: checks and extraction of large bodies delay other requests; \
-                 more threads help"
+                "reserve cores for the generator, and see what its threads do (checks and extraction of large bodies delay other requests, \
+                 more threads help), or accept a larger generator error (generator.tolerance)"
             }
             Self::LateRequests { .. } => {
                 "lower the rate, add threads or divide the load among machines, or accept a larger generator error \
