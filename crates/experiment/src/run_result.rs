@@ -2,7 +2,6 @@
 
 use offered_events::recording::{End, Evidence};
 use offered_verify::{RequestStats, ThresholdResult, Validity, Verdict};
-use serde::{Deserialize, Serialize};
 
 offered_base::named! {
     /// The result of a run.
