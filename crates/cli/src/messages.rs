@@ -13,7 +13,9 @@ pub(crate) fn fix(warning: &Warning) -> String {
         Some(WarningKind::GeneratorSaturated { .. }) => "--threads, --share",
         Some(WarningKind::NearGeneratorLimit { .. }) => "--threads, --share; found by `offered calibrate`",
         Some(WarningKind::GeneratorStalled(_)) => "--priority, --tolerance",
-        Some(WarningKind::LateRequests { .. }) => "--priority, --threads, --share, --tolerance",
+        Some(WarningKind::LateRequests { .. } | WarningKind::LateReading { .. }) => {
+            "--priority, --threads, --share, --tolerance"
+        }
         Some(WarningKind::RunPaused { .. }) => "--take, --skip-first",
         Some(
             WarningKind::UserCountMismatch { .. } | WarningKind::NotPoisson { pattern: Pattern::OverDispersed, .. },

@@ -29,6 +29,11 @@ pub struct Event {
     pub first_byte: Option<Instant>,
     /// When the last byte of the response was read or the request failed. `None`: not sent.
     pub done: Option<Instant>,
+    /// How long the operating system held the first byte of the response before it was read: a delay of the generator, part of
+    /// `first_byte`. `None`: not measured.
+    pub reading_lateness: Option<Nanos>,
+    /// The same for the last byte, part of `done`.
+    pub done_lateness: Option<Nanos>,
     /// Number of the session: the user of a closed system, the session of a partly-open one, the arrival of an open one.
     pub session: u64,
     /// Number of the request in its session, from 0.
@@ -96,6 +101,8 @@ impl Event {
             waited: None,
             first_byte: None,
             done: None,
+            reading_lateness: None,
+            done_lateness: None,
             session: 0,
             step: 0,
             object: 0,

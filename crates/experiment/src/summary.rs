@@ -68,6 +68,9 @@ pub struct Summary {
     pub connection_wait_ms: Option<Millis>,
     /// Lateness, sent - intended.
     pub lateness_us: Option<Micros>,
+    /// Reading lateness: how long the first byte of a response waited to be read, for a random part of the responses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading_lateness_us: Option<Micros>,
     /// Share of the response time percentiles that the generator caused; `null` for fewer than 100 successful requests.
     pub generator_error: Option<GeneratorError>,
     /// The arrivals of sessions in a partly-open system.
@@ -258,6 +261,7 @@ impl Summary {
                 p99: n.p99 / 1e3,
                 max: n.max / 1e3,
             }),
+            reading_lateness_us: verdict.reading.map(|of| Micros { p50: of.p50_us, p99: of.p99_us, max: of.max_us }),
             generator_error: verdict.generator_error.clone(),
             sessions: verdict.sessions,
             arrivals: Arrivals {

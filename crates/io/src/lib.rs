@@ -11,6 +11,7 @@ mod poller;
 mod priority;
 mod regular_file;
 mod resource_error;
+mod timestamps;
 mod wall_clock;
 
 pub use clock::{Clock, thread_cpu_time, unix_now};
@@ -19,4 +20,5 @@ pub use poller::{Poller, Ready, Waker};
 pub use priority::{GrantedPriority, Priorities, PriorityClass, RaisedPriority, Scheduling, SchedulingPolicy};
 pub use regular_file::{open_regular, read_regular, read_regular_text};
 pub use resource_error::resource_error;
+pub use timestamps::{ReceiveTimestamps, TimestampsEnabled};
 pub use wall_clock::{KernelClockStatus, WallClock, kernel_clock_status};

@@ -27,6 +27,7 @@ mod postgres;
 mod preflight;
 mod protocol;
 mod protocol_client;
+mod reading;
 mod route;
 mod scripted;
 mod socket;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use offered_base::{Instant, Nanos, Purpose, Seed};
 use offered_distributions::Distribution;
-use offered_io::{Poller, Ready};
+use offered_io::{Poller, Ready, ReceiveTimestamps};
 use offered_simulate::discipline::Infinite;
 use rustix::io::Errno;
 use slab::Slab;
@@ -23,7 +23,6 @@ use crate::files::Files;
 use crate::jobs::{Jobs, Owner};
 use crate::record::Recorder;
 use crate::routes::Routes;
-use crate::timestamps::ReceiveTimestamps;
 use crate::{Options, Summary};
 
 /// Token of the listening socket; connection `n` has the token `n + 1`.
@@ -87,7 +86,7 @@ impl EventLoop {
             seed: options.seed,
             capacity: options.capacity,
             spin: options.spin,
-            timestamps: accounting.recorder.is_some().then(ReceiveTimestamps::new),
+            timestamps: accounting.recorder.is_some().then(ReceiveTimestamps::default),
             accounting,
             writable: Vec::new(),
             again: Vec::new(),

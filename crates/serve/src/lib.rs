@@ -38,7 +38,6 @@ mod jobs;
 mod record;
 mod response;
 mod routes;
-mod timestamps;
 
 use std::io;
 use std::path::PathBuf;

@@ -190,7 +190,8 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         table.text(&event.why())?.number(length(event.handshake))?;
         table.number(Some(event.object))?.number(Some(recording.resolution.0))?;
         table.number(start(recording, origin))?.number(length(event.waited))?.number(Some(event.rows))?;
-        table.number(Some(event.redirects))?.number(Some(event.resends))?.end()
+        table.number(Some(event.redirects))?.number(Some(event.resends))?;
+        table.number(length(event.reading_lateness))?.number(length(event.done_lateness))?.end()
     })?;
     table.flush()
 }

@@ -66,7 +66,7 @@ enum Field {
 }
 
 /// The columns in order. New columns are appended; parts without them are valid.
-static COLUMNS: [ColumnSpec; 21] = [
+static COLUMNS: [ColumnSpec; 23] = [
     required("intended_ns", Field::Long(|e| e.intended.0, |e, ns| e.intended = Instant(ns))),
     optional("sent_ns", Field::Instant(|e| e.sent, |e, at| e.sent = at)),
     optional("first_byte_ns", Field::Instant(|e| e.first_byte, |e, at| e.first_byte = at)),
@@ -88,6 +88,8 @@ static COLUMNS: [ColumnSpec; 21] = [
     required("rows", Field::Long(|e| e.rows, |e, rows| e.rows = rows)),
     required("redirects", Field::Int(|e| e.redirects.into(), |e, n| e.redirects = n as u16)),
     required("resends", Field::Int(|e| e.resends.into(), |e, n| e.resends = n as u16)),
+    optional("reading_lateness_ns", Field::Duration(|e| e.reading_lateness, |e, late| e.reading_lateness = late)),
+    optional("done_lateness_ns", Field::Duration(|e| e.done_lateness, |e, late| e.done_lateness = late)),
 ];
 
 /// This many columns, the first ones, are in every part.
@@ -99,7 +101,8 @@ const STARTED: &str = "offered.started_unix_ns";
 /// The columns of [`Columns::Key`].
 const KEY_COLUMNS: [&str; 7] = ["intended_ns", "sent_ns", "step", "label", "outcome", "worker", "object"];
 /// The columns that [`Columns::Response`] adds.
-const RESPONSE_COLUMNS: [&str; 5] = ["first_byte_ns", "done_ns", "session", "status", "bytes_in"];
+const RESPONSE_COLUMNS: [&str; 7] =
+    ["first_byte_ns", "done_ns", "session", "status", "bytes_in", "reading_lateness_ns", "done_lateness_ns"];
 
 const fn required(name: &'static str, field: Field) -> ColumnSpec {
     ColumnSpec { name, optional: false, field }

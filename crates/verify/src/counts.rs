@@ -10,6 +10,7 @@ use crate::criteria::Criteria;
 use crate::ends::Ends;
 use crate::event_keys::KeyBuffer;
 use crate::queue::SessionTracker;
+use crate::reading::ReadingCollector;
 use crate::requests::RequestCounter;
 use crate::scope::Scope;
 use crate::stability::FlowCounts;
@@ -26,6 +27,8 @@ pub(crate) struct Counts<'a> {
     pub(crate) service: Values<i64>,
     /// Lateness (sent - scheduled) of sent requests, in nanoseconds.
     pub(crate) lateness: Values<i64>,
+    /// How late responses were read.
+    pub(crate) reading: ReadingCollector,
     /// Number of scheduled requests that were not sent.
     pub(crate) unsent: u64,
     /// Sent times of the requests that are compared with the specification.
@@ -86,6 +89,7 @@ impl<'a> Counts<'a> {
             responses: ResponseSums::default(),
             service: Values::default(),
             lateness: Values::default(),
+            reading: ReadingCollector::default(),
             unsent: 0,
             sent: Ends::default(),
             scheduled: Ends::default(),
@@ -129,6 +133,7 @@ impl<'a> Counts<'a> {
         self.columns.add(sent, event);
         self.sessions.add(sent, event);
         event.response().into_iter().for_each(|response| self.responses.add(response));
+        self.reading.add(event);
         if counts {
             self.sent.add(sent);
         }

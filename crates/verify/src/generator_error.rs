@@ -1,7 +1,7 @@
 //! The generator error: the effect of late sending on the measured response times.
 //!
 //! A run of `offered` records the scheduled and the sent time of every request, so the effect of a stall can be
-//! computed. It has two components. For each reported percentile (p50, p95, p99), the share of the value that the
+//! computed. It has three components. For each reported percentile (p50, p95, p99), the share of the value that the
 //! generator caused is at most their sum:
 //!
 //! * **Lateness.** Lateness is part of the response time. The share is (Q(response) - Q(service)) / Q(response), where
@@ -12,8 +12,12 @@
 //!   integers, Q is smoothed over half the distance to the end on both sides. With processor sharing, response times
 //!   grow in proportion to these counts.
 //!
-//! Users of a closed system send when a response arrives, so their scheduled counts are unknown and only lateness is
-//! measured. For the same reason only the first requests of sessions are counted for bunching.
+//! * **Late reading.** For responses whose reads were timestamped by the kernel, it is known how long the last byte
+//!   waited for the generator. The share is (Q(response) - Q(response without that time)) / Q(response), of these
+//!   responses.
+//!
+//! Users of a closed system send when a response arrives, so their scheduled counts are unknown and only lateness and
+//! late reading are measured. For the same reason only the first requests of sessions are counted for bunching.
 //!
 //! The error rates of this method are measured in book/src/background/calibration.md.
 
@@ -22,6 +26,8 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use offered_stats::values::{Sorted, Values};
+
+use crate::reading::MeasuredReading;
 
 /// The percentiles that are examined.
 const PERCENTILES: [f64; 3] = [0.50, 0.95, 0.99];
@@ -44,18 +50,30 @@ pub struct PercentileError {
     /// The relative increase of the number of requests sent close together, against the schedule, as a fraction;
     /// negative for a decrease. `None` in a closed system.
     pub bunching_share: Option<f64>,
+    /// The share of the response time in which the response waited to be read, as a fraction. `None` if that was not measured.
+    #[serde(default)]
+    pub reading_share: Option<f64>,
 }
 
 impl PercentileError {
     /// The largest share of the response time that the generator can have caused, as a fraction.
     pub fn upper_bound(&self) -> f64 {
-        self.lateness_share.abs() + self.bunching_share.unwrap_or(0.0).abs()
+        let [bunching, reading] = [self.bunching_share, self.reading_share].map(|share| share.unwrap_or(0.0).abs());
+        self.lateness_share.abs() + bunching + reading
     }
 
     /// Whether the error exceeds a positive tolerance and is at least a millisecond.
     pub(crate) fn needs_warning(&self, tolerance: f64) -> bool {
-        let matters = self.upper_bound() * self.response_ms.abs() >= NOTICEABLE_MS;
-        matters && tolerance > 0.0 && self.upper_bound() > tolerance
+        self.matters(self.upper_bound(), tolerance)
+    }
+
+    /// Whether late reading alone is such an error.
+    pub(crate) fn is_read_late(&self, tolerance: f64) -> bool {
+        self.reading_share.is_some_and(|share| self.matters(share.abs(), tolerance))
+    }
+
+    fn matters(&self, share: f64, tolerance: f64) -> bool {
+        share * self.response_ms.abs() >= NOTICEABLE_MS && tolerance > 0.0 && share > tolerance
     }
 }
 
@@ -106,12 +124,13 @@ impl GeneratorError {
         self.percentiles.iter().any(|share| share.needs_warning(self.tolerance))
     }
 
-    /// The generator error for these response and service times of successful requests and these bunching counts;
-    /// `None` if none succeeded. With fewer than 100 of them the p99 is the maximum, so that the largest delay of a request counts.
+    /// The generator error for these response and service times of successful requests, these bunching counts, and this
+    /// lateness of reading; `None` if none succeeded. With fewer than 100 of them the p99 is the maximum, so that the largest delay of a request counts.
     pub(crate) fn of(
         response: &Sorted<i64>,
         service: &Sorted<i64>,
         bunching: &BunchingCounts,
+        reading: &MeasuredReading,
         tolerance: f64,
     ) -> Option<Self> {
         let share = |p: f64| {
@@ -126,6 +145,7 @@ impl GeneratorError {
                 service_ms: without / 1e6,
                 lateness_share: if with == 0.0 { 0.0 } else { (with - without) / with.abs() },
                 bunching_share: bunching,
+                reading_share: reading.share(p),
             })
         };
         let shares = PERCENTILES.iter().map(|p| share(*p)).collect::<Option<_>>()?;
@@ -188,6 +208,7 @@ fn smoothed(sorted: &Sorted, p: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reading::ReadingCollector;
     use offered_base::{Instant, Purpose, Seed};
 
     const MS: u64 = 1_000_000;
@@ -227,7 +248,8 @@ mod tests {
             }
             bunching.finish()
         });
-        GeneratorError::of(&response, &service, &BunchingCounts { sent, scheduled: meant }, 0.05)
+        let reading = ReadingCollector::default().finish();
+        GeneratorError::of(&response, &service, &BunchingCounts { sent, scheduled: meant }, &reading, 0.05)
     }
 
     #[test]

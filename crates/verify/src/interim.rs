@@ -283,6 +283,7 @@ mod tests {
             service_ms: 1000.0 * (1.0 - waiting),
             lateness_share: waiting,
             bunching_share: None,
+            reading_share: None,
         };
         let lateness =
             |waiting| InterimStats { lateness_p99_us: Some(25_000.0), worst_percentile: Some(worst(waiting)), ..WELL };

@@ -14,7 +14,7 @@ use crate::generator_error::GeneratorError;
 use crate::scope::Scope;
 use crate::stream::Stream;
 use crate::threshold_sensitivity::ThresholdSensitivity;
-use crate::verdict::{Check, CheckResult, Finding, Lateness, Queue, Validity, WarningKind};
+use crate::verdict::{Check, CheckResult, Finding, Lateness, Queue, ReadingLateness, Validity, WarningKind};
 
 /// The largest CoV of gaps, jitter included, that counts as constant.
 pub(crate) const CONSTANT_GAPS_COV: f64 = 0.1;
@@ -41,6 +41,7 @@ pub(crate) struct Observed<'a> {
     pub(crate) stream: &'a Stream,
     pub(crate) queue: &'a Queue,
     pub(crate) lateness: Option<&'a Lateness>,
+    pub(crate) reading: Option<&'a ReadingLateness>,
     pub(crate) scheduled_cov: Option<f64>,
     /// The rate of the schedule, for a rate that changes at random.
     pub(crate) realised_rate_per_s: Option<f64>,
@@ -67,6 +68,10 @@ pub(crate) fn check_against_expected(scope: Scope, criteria: &Criteria, seen: &O
             late.unsent as f64 / (late.unsent + late.n) as f64,
             MAX_UNSENT_SHARE,
         ));
+    }
+    if let Some(reading) = seen.reading {
+        let limit = criteria.late_after.as_micros_f64();
+        found.push(check_limit(Check::ReadingLatenessP99, reading.p99_us, limit));
     }
     if let Some((_, busy)) = scope.recording.generator.as_ref().and_then(Evidence::busiest) {
         found.push(check_limit(Check::BusiestThread, busy, SATURATED));
@@ -281,16 +286,16 @@ pub(crate) fn overall(criteria: &Criteria, poisson: &[Finding], intent: &[Findin
     if stream.is_long_enough() && checked { Validity::Valid } else { Validity::NotChecked }
 }
 
-/// The validity, given the generator error. `only_badly_sent` means that only the sending deviates from the
-/// specification.
+/// The validity, given the generator error. `only_late` means that only the times at which requests were sent and
+/// responses were read are wrong.
 pub(crate) fn with_generator_error(
     strict: Validity,
-    only_spoilt: bool,
+    only_late: bool,
     decided: ThresholdSensitivity,
     effect: &GeneratorError,
 ) -> Validity {
     match strict {
-        Validity::Invalid if only_spoilt && (decided.all_unaffected() || effect.is_within_tolerance()) => {
+        Validity::Invalid if only_late && (decided.all_unaffected() || effect.is_within_tolerance()) => {
             Validity::ValidWithWarnings
         }
         Validity::Valid if decided.affected > 0 || effect.needs_warning() => Validity::ValidWithWarnings,

@@ -63,6 +63,7 @@ mod pattern;
 mod poisson;
 pub mod policies;
 mod queue;
+mod reading;
 mod reason;
 mod requests;
 mod run_verdict;
@@ -103,8 +104,8 @@ pub use thresholds::{ThresholdResult, UncheckedReason};
 pub use twin::{PairSampler, PairedInterval, PairedStats, SimulatedRequest, Twin, Unpaired};
 pub use verdict::{
     Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Limits, NotCheckedReason, Pattern, Queue,
-    RequestStats, Sessions, SizeStats, Source, Stability, StabilityState, Stalls, ThreadStats, TimeStats, Validity,
-    Verdict, Verdicts, Warning, WarningKind, Window,
+    ReadingLateness, RequestStats, Sessions, SizeStats, Source, Stability, StabilityState, Stalls, ThreadStats,
+    TimeStats, Validity, Verdict, Verdicts, Warning, WarningKind, Window,
 };
 pub use wire::OnTheWire;
 

@@ -140,6 +140,15 @@ impl<'a> Measurements<'a> {
         })
     }
 
+    /// The statistic of the time that last bytes of responses waited to be read, in seconds, for the label of `metric`; `None` if it
+    /// was not measured.
+    pub(crate) fn reading_lateness(&self, metric: &Metric, statistic: Statistic) -> io::Result<Option<f64>> {
+        let position = |label: &String| self.recording.labels.iter().position(|name| name == label);
+        let label = metric.label.as_ref().and_then(position).map(|label| label as u16);
+        let times = self.times(|event| event.done_lateness.map(Difference::from), label)?;
+        Ok(times.estimate(statistic).map(|estimate| estimate.value))
+    }
+
     /// Passes every request of the label, or of all labels, to `see`.
     fn each(&self, label: Option<u16>, mut see: impl FnMut(&Event)) -> io::Result<()> {
         self.recording.events.each_response(|event| {

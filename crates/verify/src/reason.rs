@@ -8,10 +8,13 @@ use crate::generator_error::{GeneratorError, NOTICEABLE_MS, PercentileError};
 use crate::judge::MAX_UNSENT_SHARE;
 use crate::not_sent::{self, NotSent};
 use crate::pattern::Classification;
-use crate::verdict::{Check, Finding, Lateness, Pattern, Stalls, Validity, WarningKind};
+use crate::verdict::{Check, Finding, Lateness, Pattern, ReadingLateness, Stalls, Validity, WarningKind};
 
 /// A smaller share counts as zero: it would be displayed as 0.0 %.
 const NEGLIGIBLE: f64 = 5e-4;
+
+/// Less reading lateness, in microseconds, is not mentioned in a valid run.
+const NOTICEABLE_US: f64 = 1000.0;
 
 /// Everything the sentence depends on.
 pub(crate) struct ReasonInput<'a> {
@@ -19,8 +22,8 @@ pub(crate) struct ReasonInput<'a> {
     pub(crate) classification: &'a Classification,
     pub(crate) findings: &'a [Finding],
     pub(crate) validity: Validity,
-    /// Whether requests were sent at other times than scheduled.
-    pub(crate) badly_sent: bool,
+    /// Whether requests were sent at other times than scheduled, or responses read too late.
+    pub(crate) is_late: bool,
     /// The stalls of the generator, if they caused that.
     pub(crate) stalled: Option<&'a Stalls>,
     /// The requests that were not sent.
@@ -28,6 +31,7 @@ pub(crate) struct ReasonInput<'a> {
     /// The saturated thread, if there is one.
     pub(crate) saturated: Option<&'a WarningKind>,
     pub(crate) lateness: Option<&'a Lateness>,
+    pub(crate) reading: Option<&'a ReadingLateness>,
     /// The CoV of the gaps between scheduled times, if those are known.
     pub(crate) scheduled_cov: Option<f64>,
     /// The generator error, if the validity depends on it.
@@ -43,7 +47,7 @@ impl ReasonInput<'_> {
     pub(crate) fn states(&self, warning: &WarningKind) -> bool {
         let invalid_or_badly_sent = match self.validity {
             Validity::Invalid => true,
-            Validity::ValidWithWarnings => self.badly_sent,
+            Validity::ValidWithWarnings => self.is_late,
             Validity::Valid | Validity::NotChecked => false,
         };
         match warning {
@@ -76,12 +80,14 @@ fn reason_for_arrivals(input: &ReasonInput) -> String {
     let ReasonInput { criteria, classification, .. } = input;
     match input.validity {
         Validity::Invalid => what_is_wrong(input),
-        Validity::ValidWithWarnings if input.badly_sent => what_is_wrong(input),
+        Validity::ValidWithWarnings if input.is_late => what_is_wrong(input),
         Validity::Valid | Validity::ValidWithWarnings => match input.lateness {
             Some(lateness) => {
                 let error = input.generator_error;
                 let second = error.map_or_else(|| arrivals_match(criteria, classification), worst_error_text);
-                format!("{}; {second}", lateness_text(lateness))
+                let reading = input.reading.filter(|reading| reading.p99_us >= NOTICEABLE_US);
+                let reading = reading.map_or_else(String::new, |reading| format!("; {}", reading_text(reading.p99_us)));
+                format!("{}{reading}; {second}", lateness_text(lateness))
             }
             None => arrivals_match(criteria, classification),
         },
@@ -186,6 +192,9 @@ fn describe(input: &ReasonInput, finding: &Finding) -> Option<String> {
             let limit = span(input.criteria.late_after.0 as f64);
             format!("1 % of the requests were {} late or more (limit {limit})", span(estimate * 1e3))
         }
+        Check::ReadingLatenessP99 => {
+            format!("{} (limit {})", reading_text(estimate), span(input.criteria.late_after.0 as f64))
+        }
         _ => return None,
     })
 }
@@ -200,6 +209,11 @@ fn ratio_limits(finding: &Finding) -> String {
 fn whole_percent(share: f64) -> String {
     let digits = usize::from((0.95..1.05).contains(&share));
     format!("{:.digits$} %", 100.0 * share)
+}
+
+/// How late the responses were read, by the 99th percentile.
+fn reading_text(p99_us: f64) -> String {
+    format!("1 % of the responses waited {} or more to be read", span(p99_us * 1e3))
 }
 
 /// How late the requests were.

@@ -19,6 +19,7 @@ use crate::judge::Observed;
 use crate::not_sent::{NotSent, not_sent};
 use crate::pattern::{self, Classification};
 use crate::queue::{Users, queue};
+use crate::reading::MeasuredReading;
 use crate::reason::{ReasonInput, reason};
 use crate::scans::{InSentOrder, in_scheduled_order, in_sent_order, scheduled_stream};
 use crate::scope::{RunRange, Scope};
@@ -26,8 +27,8 @@ use crate::stream::Stream;
 use crate::tables::Tables;
 use crate::threshold_sensitivity::ThresholdSensitivity;
 use crate::verdict::{
-    Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Limits, Pattern, Queue, RequestStats, Sessions,
-    Source, Stability, Stalls, TimeStats, Validity, Verdict, Warning, WarningKind, Window,
+    Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Limits, Pattern, Queue, ReadingLateness,
+    RequestStats, Sessions, Source, Stability, Stalls, TimeStats, Validity, Verdict, Warning, WarningKind, Window,
 };
 use crate::wire::OnTheWire;
 use crate::{by_threads, clocks, judge, lateness, poisson, policies, scheduling, warnings, windows};
@@ -47,6 +48,8 @@ struct Prepared<'a> {
     counts: Counts<'a>,
     /// Lateness of sent requests, in nanoseconds.
     lateness: Sorted<i64>,
+    /// How late responses were read.
+    reading: MeasuredReading,
     /// Service times of successful requests, in nanoseconds.
     service: Sorted<i64>,
     users: Option<Users>,
@@ -57,9 +60,10 @@ impl<'a> Prepared<'a> {
         let scope = Scope::new(recording, run, criteria);
         let mut counts = Counts::of(scope, criteria)?;
         let lateness = std::mem::take(&mut counts.lateness).sorted();
+        let reading = std::mem::take(&mut counts.reading).finish();
         let service = std::mem::take(&mut counts.service).sorted();
         let users = std::mem::take(&mut counts.sessions).users();
-        Ok(Self { scope, criteria, counts, lateness, service, users })
+        Ok(Self { scope, criteria, counts, lateness, reading, service, users })
     }
 }
 
@@ -80,6 +84,7 @@ struct Measured<'a> {
     not_sent: Vec<NotSent>,
     /// What is missing of the run.
     incomplete: Option<Incomplete>,
+    reading: Option<ReadingLateness>,
     generator_error: Option<GeneratorError>,
     /// The CoV of the gaps between scheduled times, if those are known.
     scheduled_cov: Option<f64>,
@@ -92,7 +97,7 @@ struct Measured<'a> {
 
 impl<'a> Measured<'a> {
     fn new(prepared: Prepared<'a>) -> io::Result<Self> {
-        let Prepared { scope, criteria, mut counts, lateness, service, users } = prepared;
+        let Prepared { scope, criteria, mut counts, lateness, reading, service, users } = prepared;
         let recording = scope.recording;
         let window = bunching_window(&service);
 
@@ -120,7 +125,7 @@ impl<'a> Measured<'a> {
         let lateness = lateness.map(|summary| lateness::lateness(&summary, counts.unsent, stalls));
         let generator_error = scheduled.and_then(|scheduled| {
             let bunching = BunchingCounts { sent: bunching.finish(), scheduled: scheduled.bunching.finish() };
-            GeneratorError::of(&responses, &service, &bunching, criteria.generator_error_tolerance)
+            GeneratorError::of(&responses, &service, &bunching, &reading, criteria.generator_error_tolerance)
         });
         Ok(Self {
             scope,
@@ -136,6 +141,7 @@ impl<'a> Measured<'a> {
             lateness,
             not_sent,
             incomplete: criteria.incomplete.clone().or_else(|| Incomplete::from_notes(recording)),
+            reading: reading.lateness(),
             generator_error,
             scheduled_cov,
             realised_rate_per_s: criteria.realised_rate_per_s(recording),
@@ -151,6 +157,7 @@ impl<'a> Measured<'a> {
             stream: &self.stream,
             queue: &self.queue,
             lateness: self.lateness.as_ref(),
+            reading: self.reading.as_ref(),
             scheduled_cov: self.scheduled_cov,
             realised_rate_per_s: self.realised_rate_per_s,
             as_scheduled: false,
@@ -176,10 +183,13 @@ impl<'a> Measured<'a> {
             all.filter(|finding| excused.contains(&finding.check)).for_each(not_checked);
             classification = pattern::classify(stream, &poisson, &criteria.expected);
         }
-        let failed: Vec<&Finding> = failed(criteria, &poisson, &against_expected).collect();
+        // Late reading does not change the arrivals.
+        let (late_reading, failed): (Vec<&Finding>, Vec<&Finding>) = failed(criteria, &poisson, &against_expected)
+            .partition(|finding| finding.check == Check::ReadingLatenessP99);
         let badly_sent = self.is_badly_sent(&failed, !excused.is_empty())?;
-        let only_badly_sent = badly_sent && failed.iter().all(|finding| finding.check.depends_on_send_times());
-        Ok(Arrivals { poisson, against_expected, classification, excused, badly_sent, only_badly_sent })
+        let is_late = badly_sent || !late_reading.is_empty();
+        let only_late = is_late && failed.iter().all(|of| badly_sent && of.check.depends_on_send_times());
+        Ok(Arrivals { poisson, against_expected, classification, excused, badly_sent, is_late, only_late })
     }
 
     /// Whether requests are missing between those that are judged.
@@ -244,6 +254,8 @@ impl<'a> Measured<'a> {
             all.extend(warnings::of_lateness(criteria, lateness, stalled.is_some()));
             all.extend(warnings::of_not_sent(lateness, not_sent).filter(|_| !has_gaps));
         }
+        let reading = self.reading.as_ref();
+        all.extend(reading.and_then(|of| warnings::of_reading(criteria, of, self.generator_error.as_ref())));
         all.extend(warnings::of_schedule(criteria, self.realised_rate_per_s));
         all.extend((!excused.is_empty()).then(|| WarningKind::UnusualSchedule { checks: excused.clone() }));
         all.extend(warnings::of_early(self.counts.early));
@@ -264,8 +276,10 @@ struct Arrivals {
     excused: Vec<Check>,
     /// Whether requests were sent at other times than scheduled.
     badly_sent: bool,
+    /// Whether that is so, or responses were read too late.
+    is_late: bool,
     /// Whether that is all that is wrong.
-    only_badly_sent: bool,
+    only_late: bool,
 }
 
 /// The failed findings. Tests of a Poisson process count only if one is specified.
@@ -291,18 +305,17 @@ impl Judged {
         let Measured { scope, criteria, stream, .. } = measured;
         let recording = scope.recording;
         let arrivals = measured.arrivals()?;
-        let Arrivals { poisson, against_expected, classification, badly_sent, only_badly_sent, .. } = &arrivals;
-        let (badly_sent, only_badly_sent) = (*badly_sent, *only_badly_sent);
+        let Arrivals { poisson, against_expected, classification, badly_sent, is_late, only_late, .. } = &arrivals;
+        let (badly_sent, is_late, only_late) = (*badly_sent, *is_late, *only_late);
 
         let strict = judge::overall(criteria, poisson, against_expected, stream);
         let sent = measured.tables.gaps.last().map_or(stream.requests(), |total| total.n + 1);
         let window = scope.window(sent, measured.counts.sent_in_run);
         let error = measured.generator_error.as_ref();
-        let relevant_error = error.filter(|_| only_badly_sent || strict != Validity::Invalid);
+        let relevant_error = error.filter(|_| only_late || strict != Validity::Invalid);
         let thresholds = ThresholdSensitivity::of(recording, criteria, &measured.tables.gaps, &window, relevant_error)?;
         let (clocks, order_uncertain) = clocks::clocks_and_warning(recording, stream.mean_gap(), criteria);
-        let validity =
-            error.map_or(strict, |error| judge::with_generator_error(strict, only_badly_sent, thresholds, error));
+        let validity = error.map_or(strict, |error| judge::with_generator_error(strict, only_late, thresholds, error));
         let validity = judge::with_clock_uncertainty(validity, order_uncertain.as_ref());
 
         let stalls = measured.lateness.as_ref().and_then(|lateness| lateness.stalls.as_ref());
@@ -315,14 +328,15 @@ impl Judged {
             classification,
             findings: against_expected,
             validity,
-            badly_sent,
+            is_late,
             stalled,
             not_sent: &measured.not_sent,
             saturated: saturated.as_ref(),
             lateness: measured.lateness.as_ref(),
             scheduled_cov: measured.scheduled_cov,
-            generator_error: error.filter(|_| only_badly_sent || validity != Validity::Invalid),
-            thresholds_unaffected: badly_sent && thresholds.all_unaffected(),
+            reading: measured.reading.as_ref(),
+            generator_error: error.filter(|_| only_late || validity != Validity::Invalid),
+            thresholds_unaffected: is_late && thresholds.all_unaffected(),
             order_uncertain: order_uncertain.as_ref(),
         };
         let incomplete = measured.incomplete.clone();
@@ -379,6 +393,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         clocks: judged.clocks,
         lateness: measured.lateness,
         not_sent: measured.not_sent,
+        reading: measured.reading,
         scheduling: scope.recording.generator.as_ref().map_or_else(Vec::new, |generator| generator.scheduling.clone()),
         generator_error: measured.generator_error,
         queue: measured.queue,

@@ -6,7 +6,12 @@ use crate::verdict::WarningKind;
 
 /// The fix of a warning. For lateness it begins with the priority of the sending threads, unless they had the highest.
 pub(crate) fn fix(kind: &WarningKind, generator: Option<&Evidence>) -> String {
-    let is_lateness = matches!(kind, WarningKind::GeneratorStalled(_) | WarningKind::LateRequests { .. });
+    let is_lateness = match kind {
+        // Threads that worked when they were late need no priority.
+        WarningKind::GeneratorStalled(stalls) => stalls.threads_idle,
+        WarningKind::LateRequests { .. } | WarningKind::LateReading { .. } => true,
+        _ => false,
+    };
     let scheduling = generator.map_or(&[][..], |generator| generator.scheduling.as_slice());
     match higher_priority(scheduling).filter(|_| is_lateness) {
         Some(priority) => format!("{priority}, or {}", kind.fix()),
@@ -36,12 +41,7 @@ mod tests {
     use crate::verdict::Stalls;
 
     fn with(scheduling: &[Scheduling]) -> String {
-        let stalled = WarningKind::GeneratorStalled(Stalls {
-            count: 1,
-            delayed_requests: 2,
-            longest_ms: 3.0,
-            ..Stalls::default()
-        });
+        let stalled = WarningKind::GeneratorStalled(Stalls { threads_idle: true, ..Stalls::default() });
         fix(&stalled, Some(&Evidence { scheduling: scheduling.to_vec(), ..Evidence::default() }))
     }
 

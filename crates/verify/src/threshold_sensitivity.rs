@@ -2,7 +2,7 @@
 //!
 //! A range is computed that contains the value which a punctual generator would have measured. Lateness is known for
 //! each request: without it, a response time is a service time, and a service time contains at most the same lateness
-//! again, from the thread that reads the response. Bunching is known as a proportion ([`GeneratorError`]). If `more`
+//! again, from the thread that reads the response, or the measured reading lateness if that is longer. Bunching is known as a proportion ([`GeneratorError`]). If `more`
 //! and `less` are the largest increase and decrease of bunching, a response time is between (service - lateness) / (1 +
 //! more) and response / (1 - less).
 //!
@@ -92,10 +92,12 @@ fn possible_range(
         let metric = Metric { quantity, ..threshold.metric.clone() };
         Ok::<_, io::Error>(measurements.estimate(&metric)?.map(|estimate| estimate.value))
     };
-    // A thread that sends late also reads late. Without a successful response, one might have come in no time.
+    // A thread that sends late also reads late, by more than was measured where reads were not timestamped. Without a successful response, one might have come in no time.
     let unread = |service, statistic| {
         let [service, late] = [of(service)?, of(Quantity::Lateness(statistic))?];
-        Ok::<_, io::Error>((service.unwrap_or(0.0) - late.unwrap_or(0.0).max(0.0)).max(0.0))
+        let read_late = measurements.reading_lateness(&threshold.metric, statistic)?;
+        let late = late.unwrap_or(0.0).max(read_late.unwrap_or(0.0));
+        Ok::<_, io::Error>((service.unwrap_or(0.0) - late.max(0.0)).max(0.0))
     };
     let Some(value) = of(threshold.metric.quantity)? else { return Ok(None) };
     let lower = match threshold.metric.quantity {

@@ -76,6 +76,9 @@ pub struct Verdict {
     /// Requests that were not sent, by worker and reason; empty if all were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_sent: Vec<NotSent>,
+    /// How late responses were read. `None` if that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<ReadingLateness>,
     /// How the operating system scheduled the sending threads, one entry per process; empty if it is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scheduling: Vec<Scheduling>,
@@ -402,6 +405,23 @@ pub struct Lateness {
     pub unsent: u64,
     /// Stalls of the generator; `None` if there were none.
     pub stalls: Option<Stalls>,
+}
+
+/// Reading lateness: how long the operating system held the first byte of a response before the generator read it. Measured for a random
+/// part of the responses, those whose reads the kernel timestamped.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReadingLateness {
+    /// Number of measured responses.
+    pub n: u64,
+    /// The median.
+    pub p50_us: f64,
+    /// The 90th percentile.
+    pub p90_us: f64,
+    /// The 99th percentile.
+    pub p99_us: f64,
+    /// The maximum.
+    pub max_us: f64,
 }
 
 /// Stalls: periods in which the generator sent nothing although requests were due. After a stall it sends all overdue requests at once.

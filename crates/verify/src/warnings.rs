@@ -7,11 +7,12 @@ use offered_stats::dispersion::Dispersion;
 
 use crate::criteria::Criteria;
 use crate::expected_arrivals::ExpectedArrivals;
+use crate::generator_error::GeneratorError;
 use crate::judge::SATURATED;
 use crate::not_sent::NotSent;
 use crate::pattern::Classification;
 use crate::stream::Stream;
-use crate::verdict::{Lateness, Pattern, Queue, WarningKind};
+use crate::verdict::{Lateness, Pattern, Queue, ReadingLateness, WarningKind};
 use crate::windows;
 
 /// With a larger R / (R + Z), users wait so long that their requests follow the server.
@@ -146,6 +147,18 @@ pub(crate) fn of_schedule(criteria: &Criteria, scheduled_per_s: Option<f64>) -> 
 /// A warning if requests were early by more than the timestamp resolution: a clock error, not a generator error.
 pub(crate) fn of_early((launches, most): (u64, Nanos)) -> Option<WarningKind> {
     (launches > 0).then(|| WarningKind::EarlyRequests { requests: launches, max_us: most.as_micros_f64() })
+}
+
+/// A warning if responses were read late: by more than the limit, or so that a percentile differs by more than the tolerance.
+pub(crate) fn of_reading(
+    criteria: &Criteria,
+    reading: &ReadingLateness,
+    error: Option<&GeneratorError>,
+) -> Option<WarningKind> {
+    let is_late = reading.p99_us > criteria.late_after.as_micros_f64();
+    let matters =
+        error.is_some_and(|error| error.percentiles.iter().any(|percentile| percentile.is_read_late(error.tolerance)));
+    (is_late || matters).then_some(WarningKind::LateReading { p99_us: reading.p99_us })
 }
 
 /// A warning about lateness; if the generator `stalled`, that is a separate warning.

@@ -307,6 +307,7 @@ impl Tally {
             service_ms,
             lateness_share: (1.0 - service_ms / response_ms).max(0.0),
             bunching_share: None,
+            reading_share: None,
         };
         let all = [
             error(50.0, response.p50_ms, service.p50_ms),

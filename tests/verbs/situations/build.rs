@@ -39,7 +39,7 @@ pub(super) enum Ended {
 
 /// A trace for replays.
 fn trace() -> String {
-    let entry = |i: u32| format!("{:.3} {} 0\n", f64::from(i / 30) * 0.5 + f64::from(i % 30) * 0.003, i * 7 % 40);
+    let entry = |i: u32| format!("{:.3} {} 0\n", f64::from(i / 30) * 0.5 + f64::from(i % 30) * 0.003, i % 40);
     format!("offered.trace/1\nGET /\n{}", (0..1200).map(entry).collect::<String>())
 }
 

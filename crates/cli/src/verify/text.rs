@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use offered_base::{count, visible};
 use offered_experiment::Failure;
 use offered_report::VerdictLines;
-use offered_verify::{Clock, Finding, PairedStats, SizeStats, ThreadStats, TimeStats, Verdict};
+use offered_verify::{Clock, Finding, PairedStats, PercentileError, SizeStats, ThreadStats, TimeStats, Verdict};
 
 use super::Judged;
 use crate::screen::{Fact, Screen, THRESHOLDS, failure_facts};
@@ -277,13 +277,33 @@ fn lateness(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
             stalls.delayed_requests, stalls.count, stalls.longest_ms
         )?;
     }
+    if let Some(reading) = &v.reading {
+        writeln!(
+            f,
+            "Reading lateness (us): p50 {:.1}, p90 {:.1}, p99 {:.1}, max {:.1}; of {} responses",
+            reading.p50_us, reading.p90_us, reading.p99_us, reading.max_us, reading.n
+        )?;
+    }
     let Some(effect) = &v.generator_error else { return Ok(()) };
     let percent = |share: f64| format!("{:.2}", 100.0 * share);
     writeln!(f, "\nGenerator error of the response time (ms; tolerance {} %)", percent(effect.tolerance))?;
-    let mut table = Table::new(["figure", "response", "without lateness", "generator error %, at most"]);
-    for share in &effect.percentiles {
+    let row = |share: &PercentileError| {
         let (with, without) = (number(share.response_ms, 3), number(share.service_ms, 3));
-        table.row([format!("p{}", share.percentile), with, without, percent(share.upper_bound())]);
+        (format!("p{}", share.percentile), with, without, percent(share.upper_bound()))
+    };
+    if effect.percentiles.iter().all(|share| share.reading_share.is_none()) {
+        let mut table = Table::new(["figure", "response", "without lateness", "generator error %, at most"]);
+        for share in &effect.percentiles {
+            let (figure, with, without, error) = row(share);
+            table.row([figure, with, without, error]);
+        }
+        return write!(f, "{table}");
+    }
+    let mut table = Table::new(["figure", "response", "without lateness", "read late %", "generator error %, at most"]);
+    for share in &effect.percentiles {
+        let (figure, with, without, error) = row(share);
+        let reading = share.reading_share.map_or_else(|| "-".to_owned(), percent);
+        table.row([figure, with, without, reading, error]);
     }
     write!(f, "{table}")
 }

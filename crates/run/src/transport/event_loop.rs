@@ -13,6 +13,7 @@ use slab::Slab;
 
 use super::Failure;
 use super::deadlines::Deadlines;
+use super::reading::ReadingLateness;
 
 /// How long sockets are handled before scheduled requests get their turn.
 const MAX_TURN: Nanos = Nanos::from_millis(1);
@@ -29,6 +30,8 @@ pub(super) struct EventLoop {
     pub(super) response_deadlines: Deadlines,
     /// The last part of each wait that is spent without sleeping.
     spin: Nanos,
+    /// Measures how late responses are read.
+    pub(super) reading: ReadingLateness,
     /// Total time spent waiting.
     pub(super) idle: Nanos,
     ready: Vec<Ready>,
@@ -45,8 +48,19 @@ pub(super) struct EventLoop {
 #[derive(Default)]
 struct Backlog {
     tokens: VecDeque<usize>,
-    /// What each waiting socket is ready for, and the number of its connection; by token.
-    sockets: Vec<Option<(Ready, u32)>>,
+    /// The waiting sockets, by token.
+    sockets: Vec<Option<Waiting>>,
+}
+
+/// A socket to be handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Waiting {
+    /// What it is ready for.
+    ready: Ready,
+    /// The number of its connection.
+    number: u32,
+    /// Since when there has been something to read, as far as that is known.
+    since: Instant,
 }
 
 impl Backlog {
@@ -54,21 +68,25 @@ impl Backlog {
         self.tokens.is_empty()
     }
 
-    /// Adds a socket, or what else it has become ready for.
-    fn push(&mut self, ready: Ready, number: u32) {
+    /// Adds a socket that is ready since `since`, or what else it has become ready for.
+    fn push(&mut self, ready: Ready, number: u32, since: Instant) {
         if self.sockets.len() <= ready.token {
             self.sockets.resize(ready.token + 1, None);
         }
+        let new = Waiting { ready, number, since };
         match &mut self.sockets[ready.token] {
-            Some((waiting, same)) if *same == number => {
-                waiting.readable |= ready.readable;
-                waiting.writable |= ready.writable;
-                waiting.closed |= ready.closed;
+            Some(waiting) if waiting.number == number => {
+                if !waiting.ready.readable {
+                    waiting.since = since;
+                }
+                waiting.ready.readable |= ready.readable;
+                waiting.ready.writable |= ready.writable;
+                waiting.ready.closed |= ready.closed;
             }
             // The connection that was waiting is closed.
-            Some(waiting) => *waiting = (ready, number),
+            Some(waiting) => *waiting = new,
             free => {
-                *free = Some((ready, number));
+                *free = Some(new);
                 self.tokens.push_back(ready.token);
             }
         }
@@ -80,7 +98,7 @@ impl Backlog {
         !self.tokens.is_empty() && self.sockets.get(token).is_some_and(Option::is_some)
     }
 
-    fn pop(&mut self) -> Option<(Ready, u32)> {
+    fn pop(&mut self) -> Option<Waiting> {
         let token = self.tokens.pop_front()?;
         self.sockets[token].take()
     }
@@ -137,6 +155,7 @@ impl EventLoop {
             connect_deadlines: Deadlines::new(connect),
             response_deadlines: Deadlines::new(answer),
             spin,
+            reading: ReadingLateness::new(),
             idle: Nanos::ZERO,
             ready: Vec::new(),
             backlog: Backlog::default(),
@@ -163,13 +182,13 @@ impl EventLoop {
 #[inline]
 pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant, completions: &mut H) {
     let (event_loop, connections, exchanges) = served.parts();
+    let before = event_loop.clock.now();
     for (ready, number) in event_loop.requeued.drain(..) {
-        event_loop.backlog.push(ready, number);
+        event_loop.backlog.push(ready, number, before);
     }
     let opening = |key, serial| connections.get(key).is_some_and(|connection| connection.is_connecting(serial));
     let waiting = |key, serial| exchanges.get(key).is_some_and(|exchange| exchange.is_pending(serial));
     let expiry = event_loop.connect_deadlines.next_due(opening).min(event_loop.response_deadlines.next_due(waiting));
-    let before = event_loop.clock.now();
     let until = if event_loop.backlog.is_empty() { deadline.min(expiry) } else { before };
     let mut ready = std::mem::take(&mut event_loop.ready);
     if let Err(error) = event_loop.poller.wait_until(&event_loop.clock, until, event_loop.spin, &mut ready) {
@@ -178,15 +197,17 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
     }
     let now = event_loop.clock.now();
     event_loop.idle += before.until(now);
+    event_loop.reading.adapt(now);
     let mut budget = TurnBudget { end: now + MAX_TURN, read: 0, is_spent: false };
     handle_backlog(served, &mut budget, completions);
     for ready in ready.drain(..) {
         let (event_loop, connections, _) = served.parts();
         if budget.is_spent || event_loop.backlog.contains(ready.token) {
             if let Some(connection) = connections.get(ready.token) {
-                event_loop.backlog.push(ready, connection.number());
+                event_loop.backlog.push(ready, connection.number(), now);
             }
         } else {
+            event_loop.reading.socket_ready(now);
             let read = served.on_ready(ready, completions);
             budget.spend(read, served);
         }
@@ -204,7 +225,8 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
 fn handle_backlog<H, S: SocketHandler<H>>(served: &mut S, budget: &mut TurnBudget, completions: &mut H) {
     while !budget.is_spent {
         let (event_loop, connections, _) = served.parts();
-        let Some((ready, number)) = event_loop.backlog.pop() else { return };
+        let Some(Waiting { ready, number, since }) = event_loop.backlog.pop() else { return };
+        event_loop.reading.socket_ready(since);
         if connections.get(ready.token).is_some_and(|connection| connection.number() == number) {
             let read = served.on_ready(ready, completions);
             budget.spend(read, served);
@@ -351,17 +373,22 @@ mod tests {
     fn a_backlog_merges_what_a_socket_is_ready_for() {
         let ready = |token, readable, writable| Ready { token, readable, writable, closed: false };
         let mut backlog = Backlog::default();
-        for (socket, number) in [
-            (ready(3, true, false), 7),
-            (ready(1, true, false), 8),
-            (ready(3, false, true), 7),
-            (ready(1, true, true), 9),
+        let waiting = |ready, number, since| Some(Waiting { ready, number, since: Instant(since) });
+        for (socket, number, since) in [
+            (ready(3, true, false), 7, 1),
+            (ready(1, true, false), 8, 2),
+            (ready(5, false, true), 7, 2),
+            (ready(3, false, true), 7, 3),
+            (ready(1, true, true), 9, 4),
+            (ready(5, true, false), 7, 5),
         ] {
-            backlog.push(socket, number);
+            backlog.push(socket, number, Instant(since));
         }
         assert!(backlog.contains(3) && !backlog.contains(0) && !backlog.contains(99));
-        assert_eq!(backlog.pop(), Some((ready(3, true, true), 7)));
-        assert_eq!((backlog.pop(), backlog.pop()), (Some((ready(1, true, true), 9)), None));
+        // Waiting counts from when there was something to read.
+        assert_eq!(backlog.pop(), waiting(ready(3, true, true), 7, 1));
+        assert_eq!(backlog.pop(), waiting(ready(1, true, true), 9, 4));
+        assert_eq!((backlog.pop(), backlog.pop()), (waiting(ready(5, true, true), 7, 5), None));
         assert!(backlog.is_empty() && !backlog.contains(3));
     }
 }

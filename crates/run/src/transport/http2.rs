@@ -97,7 +97,7 @@ impl SocketHandler<Vec<Completion>> for Http2 {
         let stream_ref = connection.stream_ref.clone();
         let opened = {
             let stream_ref = &mut *stream_ref.borrow_mut();
-            stream_ref.begin_turn(ready);
+            stream_ref.begin_turn(ready, self.event_loop.reading.samples(true));
             if stream_ref.stream.is_open() {
                 Ok(true)
             } else {

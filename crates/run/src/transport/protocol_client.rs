@@ -52,6 +52,7 @@ impl RequestText {
 
 /// A part of an exchange that is complete.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a box would cost an allocation for every request")]
 pub(crate) enum Completion {
     /// The first byte of the response has arrived. Reported at most once, and only before the end.
     FirstByte {

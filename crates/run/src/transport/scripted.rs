@@ -474,6 +474,8 @@ fn merge_redirects(earlier: &Event, event: Event, redirects: u32, now: Instant) 
         bytes_in: earlier.bytes_in + event.bytes_in,
         outcome,
         done,
+        // The redirect was followed when its response was read.
+        done_lateness: event.done_lateness.map(|late| late + earlier.done_lateness.unwrap_or_default()),
         ..event
     }
 }

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use offered_base::Nanos;
 use offered_events::{Outcome, Reason};
+use offered_io::ReceiveTimestamps;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, bind, connect, ipproto, recv, send, socket,
@@ -104,6 +105,7 @@ pub(super) fn dial(endpoint: &Endpoint, source: Option<IpAddr>) -> io::Result<(O
     let connected = match endpoint {
         Endpoint::Tcp(address) => {
             sockopt::set_tcp_nodelay(&socket, true)?;
+            ReceiveTimestamps::enable(&socket);
             if let Some(source) = source {
                 defer_port_choice(&socket);
                 bind(&socket, &SocketAddr::new(source, 0))?;
@@ -154,18 +156,47 @@ fn defer_port_choice(socket: &OwnedFd) {
 #[cfg(not(target_os = "linux"))]
 fn defer_port_choice(_: &OwnedFd) {}
 
-/// Reads up to `buffer.len()` bytes.
-#[inline]
-pub(super) fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Read, Failure> {
-    loop {
-        // `recv` and `send` save the system the check whether the descriptor is a file, unlike `read` and `write`.
-        return match recv(socket, &mut *buffer, RecvFlags::empty()) {
-            Ok((0, _)) => Ok(Read::End),
-            Ok((bytes, _)) => Ok(Read::Some { bytes, drained: bytes < buffer.len() }),
+/// Reads from a socket, with or without receive timestamps.
+#[derive(Default)]
+pub(super) struct SocketReads {
+    timestamps: ReceiveTimestamps,
+    /// Whether timestamps are read.
+    pub(super) is_stamped: bool,
+    /// When the last bytes of the latest read arrived, since the Unix epoch; `None` if that is unknown.
+    pub(super) arrival: Option<Nanos>,
+}
+
+impl SocketReads {
+    /// Receives up to `buffer.len()` bytes.
+    #[inline]
+    pub(super) fn receive(&mut self, socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
+        loop {
+            let received = if self.is_stamped {
+                self.timestamps.read(socket, buffer)
+            } else {
+                // `recv` and `send` save the system the check whether the descriptor is a file, unlike `read` and `write`.
+                recv(socket, &mut *buffer, RecvFlags::empty()).map(|(bytes, _)| (bytes, None))
+            };
+            return match received {
+                Ok((bytes, arrival)) => {
+                    self.arrival = arrival;
+                    Ok(bytes)
+                }
+                Err(Errno::INTR) => continue,
+                Err(error) => Err(error),
+            };
+        }
+    }
+
+    /// Reads up to `buffer.len()` bytes.
+    #[inline]
+    pub(super) fn read(&mut self, socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Read, Failure> {
+        match self.receive(socket, buffer) {
+            Ok(0) => Ok(Read::End),
+            Ok(bytes) => Ok(Read::Some { bytes, drained: bytes < buffer.len() }),
             Err(Errno::AGAIN) => Ok(Read::Nothing { drained: true }),
-            Err(Errno::INTR) => continue,
             Err(error) => Err(reset_failure(error.into())),
-        };
+        }
     }
 }
 

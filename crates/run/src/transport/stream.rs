@@ -14,7 +14,7 @@ use super::Failure;
 use super::addresses::{Addresses, Candidates};
 use super::attempts::{Attempts, connect_error, is_connected};
 use super::route::Route;
-use super::socket::{Endpoint, Read, Socket, dial, dial_failure, limit_attempt, read, reset_failure};
+use super::socket::{Endpoint, Read, Socket, SocketReads, dial, dial_failure, limit_attempt, reset_failure};
 use super::tls::TlsStream;
 use super::tunnel::Tunnel;
 
@@ -27,6 +27,7 @@ pub(crate) struct Stream {
     pub(crate) handshake: Option<Nanos>,
     /// The attempts at other addresses, until one is connected.
     attempts: Option<Box<Attempts>>,
+    reads: SocketReads,
 }
 
 /// The stage of connecting.
@@ -61,7 +62,14 @@ impl Stream {
         let mut attempts = Attempts::new(candidates);
         let (socket, connected) = attempts.start(&route.addresses)?;
         let attempts = Some(Box::new(attempts));
-        let mut stream = Self { socket, stage: Stage::Connecting, tls: None, handshake: None, attempts };
+        let mut stream = Self {
+            socket,
+            stage: Stage::Connecting,
+            tls: None,
+            handshake: None,
+            attempts,
+            reads: SocketReads::default(),
+        };
         if connected {
             stream.chosen(route);
             stream.connected(route, clock)?;
@@ -81,7 +89,8 @@ impl Stream {
         clock: &Clock,
     ) -> Result<Self, Failure> {
         let (socket, connected) = dial(endpoint, source).map_err(dial_failure)?;
-        let mut stream = Self { socket, stage: Stage::Connecting, tls: None, handshake: None, attempts: None };
+        let reads = SocketReads::default();
+        let mut stream = Self { socket, stage: Stage::Connecting, tls: None, handshake: None, attempts: None, reads };
         if connected {
             stream.connected(route, clock)?;
             stream.advance(route, clock)?;
@@ -222,6 +231,19 @@ impl Stream {
         }
     }
 
+    /// Sets whether the following reads determine [`Self::arrival`].
+    #[inline]
+    pub(crate) fn stamp_reads(&mut self, are_stamped: bool) {
+        self.reads.is_stamped = are_stamped;
+    }
+
+    /// When the operating system received the last bytes of the latest read, since the Unix epoch; `None` if that read
+    /// is not stamped, or if the system gives no timestamps.
+    #[inline]
+    pub(crate) fn arrival(&self) -> Option<Nanos> {
+        self.reads.arrival
+    }
+
     /// Reads up to `buffer.len()` bytes.
     ///
     /// # Errors
@@ -229,8 +251,8 @@ impl Stream {
     #[inline]
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<Read, Failure> {
         match &mut self.tls {
-            None => read(&self.socket, buffer),
-            Some(tls) => tls.read(self.socket.as_fd(), buffer),
+            None => self.reads.read(self.socket.as_fd(), buffer),
+            Some(tls) => tls.read(self.socket.as_fd(), buffer, &mut self.reads),
         }
     }
 

@@ -12,13 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_events::{Outcome, Reason};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
 use rustls::client::ClientConnection;
 use rustls::pki_types::ServerName;
 use rustls::{AlertDescription, CertificateError, ClientConfig, Error as TlsError};
 
 use super::Failure;
-use super::socket::{Read, Socket};
+use super::socket::{Read, Socket, SocketReads};
 use config::is_webpki;
 
 /// Maximum number of bytes encrypted before they are written: one record.
@@ -113,16 +112,21 @@ impl TlsStream {
         flushed.map_err(read_failure)
     }
 
-    /// Reads from the socket into the end of `buffer`, and decrypts to its start.
-    pub(super) fn read(&mut self, socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Read, Failure> {
+    /// Reads from the socket with `reads` into the end of `buffer`, and decrypts to its start.
+    pub(super) fn read(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        buffer: &mut [u8],
+        reads: &mut SocketReads,
+    ) -> Result<Read, Failure> {
         let (plaintext, sealed) = buffer.split_at_mut(buffer.len() / 4 * 3);
-        let received = match rustix::io::retry_on_intr(|| recv(socket, &mut *sealed, RecvFlags::empty())) {
-            Ok((0, _)) => {
+        let received = match reads.receive(socket, sealed) {
+            Ok(0) => {
                 // rustls must see the end, to distinguish an orderly one from a truncation.
                 self.0.read_tls(&mut io::empty()).map_err(read_failure)?;
                 0
             }
-            Ok((received, _)) => received,
+            Ok(received) => received,
             Err(Errno::AGAIN) => 0,
             Err(error) => return Err(read_failure(error.into())),
         };

@@ -125,7 +125,9 @@ impl WebSocket {
         let mut has_more = true;
         for _ in 0..MESSAGES_PER_TURN {
             let Some(connection) = self.connections.get_mut(key) else { return };
-            let message = match connection.receive() {
+            let received = connection.receive();
+            let arrival = connection.stream().and_then(|stream| stream.arrival());
+            let message = match received {
                 Ok(Some(message)) => message,
                 Ok(None) => {
                     has_more = connection.io().is_some_and(|io| io.readable);
@@ -151,8 +153,10 @@ impl WebSocket {
                 continue;
             };
             exchange.event.bytes_in += payload.len() as u64;
+            let now = self.event_loop.clock.now();
+            let late = self.event_loop.reading.of_read(arrival, exchange.event.sent, now);
             if exchange.event.first_byte.is_none() {
-                exchange.event.first_byte = Some(self.event_loop.clock.now());
+                (exchange.event.first_byte, exchange.event.reading_lateness) = (Some(now), late);
                 let Event { session, object, .. } = exchange.event;
                 completions.push(Completion::FirstByte { session, object });
             }
@@ -162,6 +166,7 @@ impl WebSocket {
                 exchange.response = Some(message);
                 exchange.remaining = exchange.remaining.map(|remaining| remaining - 1);
                 if exchange.remaining == Some(0) {
+                    exchange.event.done_lateness = late;
                     self.complete(key, completions);
                 }
             }
@@ -285,6 +290,9 @@ impl SocketHandler<Vec<Completion>> for WebSocket {
 
     fn on_ready(&mut self, ready: Ready, completions: &mut Vec<Completion>) -> usize {
         let key = ready.token;
+        if let Some(stream) = self.connections.get_mut(key).and_then(Connection::stream) {
+            stream.stamp_reads(self.event_loop.reading.samples(true));
+        }
         if let Some(io) = self.connections.get_mut(key).and_then(Connection::io) {
             io.readable |= ready.readable || ready.closed;
             (io.reads_left, io.taken) = (READS_PER_TURN, 0);

@@ -10,6 +10,7 @@ mod http2;
 mod observed;
 mod postgres;
 mod preflight;
+mod reading;
 mod tls;
 mod websocket;
 

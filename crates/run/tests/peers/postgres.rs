@@ -102,12 +102,17 @@ fn server(act: Act) -> SocketAddr {
     })
 }
 
-const REQUEST: &str = "name = \"one\"\nsql = \"select 42\"\ncheck = [{ column = \"answer\", is = \"42\" }]";
+pub(crate) const REQUEST: &str = "name = \"one\"\nsql = \"select 42\"\ncheck = [{ column = \"answer\", is = \"42\" }]";
 
-fn target(address: SocketAddr, connections: u32, timeout: &str) -> String {
+pub(crate) fn target(address: SocketAddr, connections: u32, timeout: &str) -> String {
     format!(
         "url = \"postgres://me@{address}/?sslmode=disable\"\nconnections = {connections}\nresponse_timeout = \"{timeout}\""
     )
+}
+
+/// A server without faults.
+pub(crate) fn well_behaved() -> SocketAddr {
+    server(|stream| stream.write_all(&answer()).ok())
 }
 
 fn events_of(act: Act) -> Vec<Event> {

@@ -33,7 +33,7 @@ pub(crate) fn config() -> Arc<ServerConfig> {
 /// Handles the first connection.
 type Act = fn(TcpStream, Arc<ServerConfig>);
 
-fn well(stream: TcpStream, config: Arc<ServerConfig>) {
+pub(crate) fn well(stream: TcpStream, config: Arc<ServerConfig>) {
     answer(stream, config, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
 }
 

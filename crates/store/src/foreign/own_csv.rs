@@ -21,7 +21,7 @@ pub(super) static READER: Reader = Reader {
 };
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 23] = [
+pub const COLUMNS: [&str; 25] = [
     "intended_ns",
     "sent_ns",
     "first_byte_ns",
@@ -45,6 +45,8 @@ pub const COLUMNS: [&str; 23] = [
     "rows",
     "redirects",
     "resends",
+    "reading_lateness_ns",
+    "done_lateness_ns",
 ];
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
@@ -116,6 +118,8 @@ impl Fields<'_, '_> {
             done,
             handshake: length(15)?,
             waited: length(19)?,
+            reading_lateness: length(23)?,
+            done_lateness: length(24)?,
             session: self.small(4)?,
             step: self.small(5)?,
             object: self.small(16)?,

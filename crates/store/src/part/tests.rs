@@ -158,7 +158,8 @@ fn any_event() -> impl Strategy<Value = Event> {
     let times = (any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>());
     let whole = (any::<u64>(), any::<u32>(), 0..3u16, 0..Outcome::ALL.len(), any::<u16>(), any::<u64>(), any::<u64>());
     let rest = (any::<u16>(), any::<u32>(), any::<bool>(), any::<Option<String>>(), any::<Option<u64>>(), any::<u16>());
-    let late = (any::<Option<u64>>(), any::<u64>(), any::<u16>(), any::<u16>());
+    let late =
+        (any::<Option<u64>>(), any::<u64>(), any::<u16>(), any::<u16>(), any::<Option<u64>>(), any::<Option<u64>>());
     (times, whole, rest, late).prop_map(|(t, w, r, l)| Event {
         intended: Instant(t.0),
         sent: t.1.map(Instant),
@@ -166,6 +167,8 @@ fn any_event() -> impl Strategy<Value = Event> {
         waited: l.0.map(Nanos),
         first_byte: t.2.map(Instant),
         done: t.3.map(Instant),
+        reading_lateness: l.4.map(Nanos),
+        done_lateness: l.5.map(Nanos),
         session: w.0,
         step: w.1,
         object: r.5,
@@ -206,7 +209,8 @@ proptest! {
         read(file.clone(), &mut read_back, &mut names).unwrap();
         prop_assert_eq!(&read_back, &events);
         let place = |event: &Event| (event.key(), event.object);
-        let answer = |e: &Event| (place(e), e.session, e.first_byte, e.done, e.status, e.bytes_in);
+        let late = |e: &Event| (e.reading_lateness, e.done_lateness);
+        let answer = |e: &Event| (place(e), e.session, e.first_byte, e.done, e.status, e.bytes_in, late(e));
         let (mut places, mut answers) = (Vec::new(), Vec::new());
         scan(file.clone(), &mut names, Columns::Key, &mut |some| places.extend(some.iter().map(place))).unwrap();
         scan(file, &mut names, Columns::Response, &mut |some| answers.extend(some.iter().map(answer))).unwrap();

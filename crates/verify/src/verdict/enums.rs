@@ -142,6 +142,8 @@ offered_base::named! {
         RateAgainstTarget = "rate_against_target",
         /// The 99th percentile of lateness, in microseconds.
         LatenessP99 = "lateness_p99_us",
+        /// The 99th percentile of the lateness with which responses were read, in microseconds.
+        ReadingLatenessP99 = "reading_lateness_p99_us",
         /// The share of requests that were not sent.
         UnsentShare = "unsent_share",
         /// The busy share of the busiest sending thread.
@@ -152,12 +154,26 @@ offered_base::named! {
 impl Check {
     /// Whether the check can fail only because send times differ from scheduled times. The scheduled times then show whether they do.
     pub(crate) const fn depends_on_send_times(self) -> bool {
-        !matches!(self, Self::ThinkTime | Self::RateAgainstTarget | Self::UnsentShare | Self::BusiestThread)
+        !matches!(
+            self,
+            Self::ThinkTime
+                | Self::RateAgainstTarget
+                | Self::ReadingLatenessP99
+                | Self::UnsentShare
+                | Self::BusiestThread
+        )
     }
 
     /// Whether the check compares arrivals with theory, so that the schedule itself can fail it.
     pub(crate) const fn compares_with_theory(self) -> bool {
-        !matches!(self, Self::CovAgainstSchedule | Self::LatenessP99 | Self::UnsentShare | Self::BusiestThread)
+        !matches!(
+            self,
+            Self::CovAgainstSchedule
+                | Self::LatenessP99
+                | Self::ReadingLatenessP99
+                | Self::UnsentShare
+                | Self::BusiestThread
+        )
     }
 
     /// What the check examines, for a sentence.
@@ -174,6 +190,7 @@ impl Check {
             Self::ThinkTime => "the mean think time",
             Self::RateAgainstTarget => "the rate",
             Self::LatenessP99 => "the lateness",
+            Self::ReadingLatenessP99 => "the lateness of reading",
             Self::UnsentShare => "the number of requests that were not sent",
             Self::BusiestThread => "the busiest thread",
         }

@@ -137,6 +137,11 @@ pub enum WarningKind {
         /// The 99th percentile of lateness.
         p99_us: f64,
     },
+    /// The generator read responses late.
+    LateReading {
+        /// The 99th percentile of the time that the first byte of a response waited to be read.
+        p99_us: f64,
+    },
     /// Requests were sent before their scheduled times.
     EarlyRequests {
         /// Number of such requests.
@@ -254,6 +259,9 @@ impl WarningKind {
             ),
             Self::GeneratorStalled(stalls) => stalls_text(stalls),
             Self::LateRequests { p99_us } => format!("1 % of the requests were more than {} late", span(p99_us * 1e3)),
+            Self::LateReading { p99_us } => {
+                format!("1 % of the responses waited more than {} to be read", span(p99_us * 1e3))
+            }
             Self::EarlyRequests { requests, max_us } => {
                 format!("{requests} requests were sent before their scheduled times, by up to {}", span(max_us * 1e3))
             }
@@ -326,8 +334,12 @@ impl WarningKind {
                  more threads help), or accept a larger generator error (generator.tolerance)"
             }
             Self::LateRequests { .. } => {
-                "lower the rate, add threads or divide the load among machines, or accept a larger generator error \
-                 (generator.tolerance)"
+                "lower the rate, add threads, divide the load among machines, reserve cores for the generator, or accept a larger generator \
+                 error (generator.tolerance)"
+            }
+            Self::LateReading { .. } => {
+                "add threads or divide the load among machines, so that a thread reads each response when it arrives, or accept a larger \
+                 generator error (generator.tolerance)"
             }
             Self::EarlyRequests { .. } => {
                 "check the program that wrote the timestamps: one of them is wrong or their clocks differ, so response times are wrong"

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 
 use bytes::{Buf as _, Bytes};
-use offered_base::Instant;
+use offered_base::{Instant, Nanos};
 use offered_events::{Event, Reason};
 
 use super::response::{Malformed, ResponseReader};
@@ -128,9 +128,12 @@ fn is_retryable(error: &io::Error) -> bool {
 }
 
 impl Exchange {
-    /// Records bytes read at `now`.
-    pub(super) fn received(&mut self, bytes: usize, now: Instant) {
-        self.event.first_byte.get_or_insert(now);
+    /// Records bytes read at `now`, which was `late` by this much if that was measured.
+    #[inline]
+    pub(super) fn received(&mut self, bytes: usize, now: Instant, late: Option<Nanos>) {
+        if self.event.first_byte.is_none() {
+            (self.event.first_byte, self.event.reading_lateness) = (Some(now), late);
+        }
         self.event.bytes_in += bytes as u64;
     }
 }

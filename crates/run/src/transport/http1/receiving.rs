@@ -1,6 +1,6 @@
 //! Handling ready sockets: connecting, writing what is left, reading responses, and closing connections.
 
-use offered_base::Instant;
+use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome};
 use offered_io::Ready;
 use offered_workload::Reuse;
@@ -112,13 +112,21 @@ impl Http1 {
         if ready.readable { self.receive(key, ready.closed, sink) } else { 0 }
     }
 
+    /// Reads once from a connection, with or without a timestamp.
+    #[inline]
+    fn read(&mut self, key: usize) -> Result<Read, Failure> {
+        let connection = &mut self.connections[key];
+        let is_first = connection.exchange.as_ref().is_some_and(|exchange| exchange.event.first_byte.is_none());
+        connection.stream.stamp_reads(self.event_loop.reading.samples(is_first));
+        connection.stream.read(&mut self.buffer)
+    }
+
     /// Reads from a connection, a bounded number of times; to the end of the stream if the peer may have closed.
     /// Returns the number of bytes read.
     fn receive<E: CompletionSink>(&mut self, key: usize, to_the_end: bool, sink: &mut E) -> usize {
         let mut taken = 0;
         for _ in 0..READS_PER_TURN {
-            let connection = &mut self.connections[key];
-            let (read, drained) = match connection.stream.read(&mut self.buffer) {
+            let (read, drained) = match self.read(key) {
                 Ok(Read::Some { bytes, drained }) => (bytes, drained),
                 Ok(Read::End) => (0, true),
                 Ok(Read::Nothing { drained: true }) => return taken,
@@ -129,15 +137,17 @@ impl Http1 {
                 }
             };
             taken += read;
+            let connection = &mut self.connections[key];
             let now = self.event_loop.clock.now();
             let Some(exchange) = &mut connection.exchange else {
                 // An idle connection that closes, or receives unexpected bytes, cannot be used again.
                 self.close(key);
                 return taken;
             };
+            let late = self.event_loop.reading.of_read(connection.stream.arrival(), exchange.event.sent, now);
             if read == 0 {
                 match exchange.response.end() {
-                    Ok(()) => self.finish(key, false, now, sink),
+                    Ok(()) => self.finish(key, false, (now, None), sink),
                     Err(reason) => self.fail(key, (Outcome::Reset, reason), sink),
                 }
                 return taken;
@@ -151,7 +161,7 @@ impl Http1 {
             if holds_body {
                 exchange.event.bytes_in += read as u64;
             } else {
-                exchange.received(read, now);
+                exchange.received(read, now, late);
             }
             // An associated constant cannot be passed as a const argument yet, so it is matched here.
             let bytes = &self.buffer[..read];
@@ -161,7 +171,7 @@ impl Http1 {
                 exchange.response.read::<false>(bytes)
             };
             if holds_body && exchange.response.status() > 0 {
-                exchange.event.first_byte = Some(now);
+                (exchange.event.first_byte, exchange.event.reading_lateness) = (Some(now), late);
                 sink.first_byte(&exchange.event);
             } else if holds_body
                 && exchange.response.saw_continue()
@@ -177,7 +187,7 @@ impl Http1 {
                     // The server would take the next request for the rest of the body.
                     let is_incomplete = connection.is_unwritten() || E::KEEPS_RESPONSE && connection.held.is_some();
                     let keep = keep && !is_incomplete && self.setup.reuse != Reuse::Fresh;
-                    self.finish(key, keep, now, sink);
+                    self.finish(key, keep, (now, late), sink);
                     if !keep || (drained && !to_the_end) {
                         return taken;
                     }
@@ -196,8 +206,14 @@ impl Http1 {
         taken
     }
 
-    /// The response is complete.
-    fn finish(&mut self, key: usize, keep: bool, now: Instant, sink: &mut impl CompletionSink) {
+    /// The response is complete: its last bytes were read at `now`, and `late`, if that was measured.
+    fn finish(
+        &mut self,
+        key: usize,
+        keep: bool,
+        (now, late): (Instant, Option<Nanos>),
+        sink: &mut impl CompletionSink,
+    ) {
         let exchange = if keep {
             let connection = &mut self.connections[key];
             let exchange = connection.exchange.take();
@@ -213,7 +229,7 @@ impl Http1 {
             let status = exchange.response.status();
             let outcome = if status < 400 { Outcome::Ok } else { Outcome::HttpError };
             let Exchange { event, response, .. } = exchange;
-            sink.done(Event { done: Some(now), status, outcome, ..event }, response);
+            sink.done(Event { done: Some(now), done_lateness: late, status, outcome, ..event }, response);
         }
     }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use h2::client::ResponseFuture;
 use h2::{RecvStream, SendStream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
-use offered_base::Instant;
+use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, Reason};
 use offered_io::Clock;
 
@@ -18,6 +18,7 @@ use crate::transport::Failure;
 use crate::transport::event_loop::PendingExchange;
 use crate::transport::grpc::{self, Methods};
 use crate::transport::protocol_client::Completion;
+use crate::transport::reading::ReadingLateness;
 
 /// An exchange in flight.
 pub(crate) struct Exchange {
@@ -182,11 +183,13 @@ impl Exchange {
         (if unprocessed { Outcome::Unprocessed } else { outcome }, reason)
     }
 
-    /// Reads what has arrived, until the response is complete.
+    /// Reads what has arrived, until the response is complete. `arrival` is the receive time of the latest read of its
+    /// connection, since the Unix epoch, if it is known.
     pub(super) fn poll_response(
         &mut self,
         context: &mut Context<'_>,
         clock: &Clock,
+        arrival: Option<Nanos>,
         completions: &mut Vec<Completion>,
     ) -> Poll<Result<(), Failure>> {
         self.send_body(context);
@@ -207,7 +210,9 @@ impl Exchange {
                         Err(error) => return Poll::Ready(Err(self.failure(&error))),
                     };
                     let (head, body) = response.into_parts();
-                    self.event.first_byte = Some(clock.now());
+                    let now = clock.now();
+                    self.event.first_byte = Some(now);
+                    self.event.reading_lateness = self.lateness(arrival, now);
                     self.event.status = head.status.as_u16();
                     let header = |(name, value): (&HeaderName, &HeaderValue)| {
                         (name.as_str().to_owned(), value.as_bytes().to_vec())
@@ -238,10 +243,22 @@ impl Exchange {
         }
     }
 
-    /// Reports the complete response. The outcome follows from the HTTP status or, for a call, from the gRPC status.
-    pub(super) fn complete(&mut self, now: Instant, methods: &Methods, completions: &mut Vec<Completion>) {
+    fn lateness(&self, arrival: Option<Nanos>, now: Instant) -> Option<Nanos> {
+        ReadingLateness::of_response(arrival?, self.event.sent, now)
+    }
+
+    /// Reports the complete response, whose last bytes had this `arrival`. The outcome follows from the HTTP status or, for
+    /// a call, from the gRPC status.
+    pub(super) fn complete(
+        &mut self,
+        now: Instant,
+        arrival: Option<Nanos>,
+        methods: &Methods,
+        completions: &mut Vec<Completion>,
+    ) {
         let outcome = if self.event.status < 400 { Outcome::Ok } else { Outcome::HttpError };
-        let mut event = Event { done: Some(now), outcome, ..self.event.clone() };
+        let done_lateness = self.lateness(arrival, now);
+        let mut event = Event { done: Some(now), done_lateness, outcome, ..self.event.clone() };
         let mut response = std::mem::take(&mut self.response);
         if let Some(method) = methods.of(event.label)
             && let Err((outcome, reason)) = method.decode_response(&mut response, self.trailers.as_ref(), outcome)

@@ -56,8 +56,9 @@ impl SharedStream {
         }
     }
 
-    /// Begins an iteration, because the socket is `ready`.
-    pub(super) fn begin_turn(&mut self, ready: Ready) {
+    /// Begins an iteration, because the socket is `ready`. Its reads are timestamped if `are_stamped`.
+    pub(super) fn begin_turn(&mut self, ready: Ready, are_stamped: bool) {
+        self.stream.stamp_reads(are_stamped);
         self.readable |= ready.readable;
         self.read_to_end |= ready.closed;
         (self.reads_left, self.bytes_read, self.has_reported_more) = (READS_PER_TURN, 0, false);

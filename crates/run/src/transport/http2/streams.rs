@@ -133,11 +133,13 @@ impl Http2 {
     pub(super) fn poll_response(&mut self, key: usize, completions: &mut Vec<Completion>) {
         let Some(exchange) = self.exchanges.get_mut(key) else { return };
         let mut context = Context::from_waker(&self.wakers[key]);
-        match exchange.poll_response(&mut context, &self.event_loop.clock, completions) {
+        let connection = self.connections.get(exchange.connection);
+        let arrival = connection.and_then(|connection| connection.stream_ref.borrow().stream.arrival());
+        match exchange.poll_response(&mut context, &self.event_loop.clock, arrival, completions) {
             Poll::Pending => {}
             Poll::Ready(Ok(())) => {
                 let Some(mut exchange) = self.remove_exchange(key) else { return };
-                exchange.complete(self.event_loop.clock.now(), &self.setup.methods, completions);
+                exchange.complete(self.event_loop.clock.now(), arrival, &self.setup.methods, completions);
             }
             Poll::Ready(Err(failure)) => {
                 let connection = self.connections.get(exchange.connection);

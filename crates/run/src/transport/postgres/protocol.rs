@@ -68,6 +68,7 @@ impl Postgres {
             let Some(connection) = self.connections.get_mut(key).filter(|c| c.number == number) else {
                 return Ok(taken);
             };
+            connection.stream.stamp_reads(self.event_loop.reading.samples(true));
             let (read, drained) = match connection.stream.read(&mut self.buffer)? {
                 Read::Some { bytes, drained } => (bytes, drained),
                 Read::End => return Err((Outcome::Reset, Reason::words("closed by the server"))),
@@ -97,7 +98,13 @@ impl Postgres {
         let connection = &mut self.connections[key];
         let number = connection.number;
         if let State::Busy(exchange) = connection.state {
-            self.exchanges[exchange].event.first_byte.get_or_insert(now);
+            let (event, arrival) = (&mut self.exchanges[exchange].event, connection.stream.arrival());
+            let late = self.event_loop.reading.of_read(arrival, event.sent, now);
+            if event.first_byte.is_none() {
+                (event.first_byte, event.reading_lateness) = (Some(now), late);
+            }
+            // That of the last read remains.
+            event.done_lateness = late;
         }
         let mut reader = mem::take(&mut connection.reader);
         loop {
