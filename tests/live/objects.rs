@@ -460,7 +460,7 @@ fn workers_share_the_cells_of_a_sweep_in_a_bucket() -> Tested {
     assert_eq!(report["sweeps"][0], alone);
     let cell = format!("{SWEEP}/cells/rate=50,request.0.get=_d");
     assert!(
-        store.said(&["verify", &cell]).lines().any(|line| line.starts_with(&format!("{cell}: "))),
+        store.said(&["verify", &cell]).contains(&format!("\nfile        {cell}: ")),
         "a cell is a run"
     );
     let verify = Process::start(store.offered(&["verify", SWEEP])).end();
