@@ -459,10 +459,7 @@ fn workers_share_the_cells_of_a_sweep_in_a_bucket() -> Tested {
     let report: Value = serde_json::from_str(&store.said(&["report", SWEEP, "--json"])).unwrap();
     assert_eq!(report["sweeps"][0], alone);
     let cell = format!("{SWEEP}/cells/rate=50,request.0.get=_d");
-    assert!(
-        store.said(&["verify", &cell]).contains(&format!("\nfile        {cell}: ")),
-        "a cell is a run"
-    );
+    assert!(store.said(&["verify", &cell]).contains(&format!("\nfile        {cell}: ")), "a cell is a run");
     let verify = Process::start(store.offered(&["verify", SWEEP])).end();
     assert!(
         verify.code == Some(2) && verify.stderr.contains("is a sweep; report it: offered report s3://"),

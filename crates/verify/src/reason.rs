@@ -176,7 +176,8 @@ fn describe(input: &ReasonInput, finding: &Finding) -> Option<String> {
             compare(sent, scheduled) + &format!("{:.2} to {:.2})", (scheduled - half).max(0.0), scheduled + half)
         }
         Check::CovAgainstExpected | Check::ClosedCov => {
-            let middle = finding.limit_low.zip(finding.limit_high).map_or(f64::NAN, |(low, high)| (low + high) / 2.0);
+            let middle =
+                finding.limit_low.zip(finding.limit_high).map_or(f64::NAN, |(low, high)| f64::midpoint(low, high));
             compare(estimate, middle) + &limits() + ")"
         }
         Check::ClosedDispersion => {
