@@ -158,6 +158,7 @@ fn third(number: u64, ended: Ended) -> Ended {
     if number == 2 { ended } else { Ended::Well }
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn one_worker() -> Vec<Situation> {
     vec![
         Situation { name: "open, all well", ..WELL },
@@ -278,6 +279,7 @@ fn one_worker() -> Vec<Situation> {
     ]
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn invalid() -> Vec<Situation> {
     let quick = "constant:2ms";
     vec![
@@ -377,7 +379,7 @@ fn invalid() -> Vec<Situation> {
         Situation {
             name: "as many connections as allowed",
             edit: |_, events| {
-                leave_out(events, &Reason::Connections(50), |number, at| at >= secs(7) && number % 3 == 0)
+                leave_out(events, &Reason::Connections(50), |number, at| at >= secs(7) && number % 3 == 0);
             },
             cause: "the limit of connections was reached",
             never: &["stood still", "the machine", "saturated", "killed"],
@@ -413,6 +415,7 @@ fn invalid() -> Vec<Situation> {
     ]
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn four_workers() -> Vec<Situation> {
     const OF_FOUR: Situation = Situation { workers: 4, ..INVALID };
     vec![

@@ -103,7 +103,9 @@ mod tests {
             Event { object: 3, sent: None, ..event(Outcome::NoValue) },
         ];
         let mut counts = OnTheWire::default();
-        events.iter().for_each(|event| counts.add(event));
+        for event in &events {
+            counts.add(event);
+        }
         assert_eq!(counts, OnTheWire { requests: 4, redirects: 2, resends: 3, objects: 2, total: 11 });
         assert_eq!(counts.text().as_deref(), Some("4 requests, 2 redirects, 3 resends, 2 objects: 11 on the wire"));
         let mut plain = OnTheWire::default();
