@@ -16,6 +16,8 @@ const URL: &str = "http://127.0.0.1:8080/";
 const COMMANDS: &[(&str, &[&str])] = &[
     ("help", &["--help"]),
     ("help-run", &["run", "--help"]),
+    ("help-init", &["init", "--help"]),
+    ("help-completions", &["completions", "--help"]),
     ("help-serve", &["serve", "--help"]),
     ("help-calibrate", &["calibrate", "--help"]),
     ("help-demo", &["demo", "--help"]),

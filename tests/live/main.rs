@@ -15,6 +15,7 @@ mod e_commerce;
 mod engines;
 mod grpc;
 mod http2;
+mod init;
 mod inputs;
 mod kubernetes;
 mod machines;
@@ -53,6 +54,7 @@ fn main() {
         engines::tests(),
         grpc::tests(),
         http2::tests(),
+        init::tests(),
         inputs::tests(),
         kubernetes::tests(),
         machines::tests(),

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use offered_events::document::Document;
+use offered_experiment::document::version::Version;
 use offered_experiment::document::{RunRecord, SimulationRecord, capacity, simulate, sweep};
 use offered_experiment::{Summary, calibrate::Calibration};
 use offered_import::document::ImportDocument;
@@ -185,6 +186,20 @@ fn sites_and_reports() {
     printed(here, "run open.toml --dry-run --duration 1ms --skip-first 0s --quiet --output short");
     printed(here, "sweep open.toml --vary rate=20,60 --simulate --output s -q");
     named::<Report>(&printed(here, "report run other short s site.json --json"));
+}
+
+#[test]
+fn the_version_is_a_document_with_target_and_features() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = printed(folder.path(), "--version --json");
+    named::<Version>(&text);
+    let version: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(version["version"], env!("CARGO_PKG_VERSION"));
+    assert!(version["target"].as_str().unwrap().contains(std::env::consts::ARCH), "{version}");
+    let features: Vec<&str> =
+        version["features"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(features.contains(&"objects"), cfg!(feature = "objects"), "{version}");
+    assert_eq!(printed(folder.path(), "-V"), concat!("offered ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
 #[test]

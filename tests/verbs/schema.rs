@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use offered_events::document::Document;
 use offered_experiment::Summary;
 use offered_experiment::calibrate::Calibration;
+use offered_experiment::document::version::Version;
 use offered_experiment::document::{Record, capacity, demo, simulate, sweep};
 use offered_import::document::ImportDocument;
 use offered_logs::document as logs;
@@ -49,6 +50,7 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         document::<ImportDocument>(),
         document::<Calibration>(),
         document::<demo::Demo>(),
+        document::<Version>(),
     ]
 }
 

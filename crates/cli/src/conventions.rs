@@ -68,8 +68,13 @@ pub(crate) fn hint(error: &clap::Error, mut line: impl Iterator<Item = String>) 
     }
     let ContextValue::String(given) = error.get(ContextKind::InvalidArg)? else { return None };
     let flag = given.split(['=', ' ']).next()?;
+    let words: Vec<String> = line.collect();
+    if !flag.starts_with('-') {
+        // Without `=` the file of `--json FILE` is an argument too many.
+        let is_file_of_json = words.windows(2).any(|pair| pair[0] == "--json" && pair[1] == *given);
+        return is_file_of_json.then(|| format!("--json prints to stdout; to write a file: --json={given}"));
+    }
     if flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.')) {
-        let words: Vec<String> = line.collect();
         // clap reports `-5/s` or only its first letter.
         let [before, below] = words.windows(2).find(|pair| pair[1].starts_with(flag))? else { return None };
         return before.starts_with('-').then(|| format!("{before} {below}: must not be negative"));
@@ -128,5 +133,9 @@ mod tests {
         }
         let error = Line::try_parse_from(["run", "--opne", "1"]).unwrap_err();
         assert_eq!(super::hint(&error, std::iter::empty()), None);
+        let line = "run --json a.json";
+        let error = Line::try_parse_from(line.split(' ').filter(|word| *word != "--json")).unwrap_err();
+        let hint = super::hint(&error, line.split(' ').map(str::to_owned)).unwrap();
+        assert!(hint.contains("--json=a.json"), "{hint}");
     }
 }

@@ -52,6 +52,12 @@ impl Failure {
     pub(crate) fn stopped(why: impl ToString) -> Self {
         Self::Stopped(why.to_string())
     }
+
+    /// The reason.
+    pub(crate) fn message(&self) -> &str {
+        let (Self::Input(why) | Self::Stopped(why)) = self;
+        why
+    }
 }
 
 impl From<offered_base::InvalidValue> for Failure {

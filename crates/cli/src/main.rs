@@ -12,15 +12,18 @@
 
 mod calibrate;
 mod capacity;
+mod completions;
 mod conventions;
 mod csv;
 mod demo;
 mod exit;
 mod export;
 mod import;
+mod init;
 mod input_file;
 mod kubernetes;
 mod logs;
+mod man;
 mod messages;
 mod object_store;
 mod observe;
@@ -31,6 +34,7 @@ mod progress;
 mod push;
 mod replay_notes;
 mod report;
+mod result_files;
 mod run;
 mod schema;
 mod screen;
@@ -43,6 +47,7 @@ mod tolerance;
 mod trust;
 mod verdict_lines;
 mod verify;
+mod version;
 mod watch;
 mod workload_file;
 
@@ -54,10 +59,23 @@ use exit::{Exit, Failure};
 
 /// A load generator that sends requests exactly when they are scheduled, and proves it.
 #[derive(Parser)]
-#[command(name = "offered", version, about, arg_required_else_help = true)]
+#[command(
+    name = "offered",
+    about,
+    arg_required_else_help = true,
+    args_conflicts_with_subcommands = true,
+    override_usage = "offered <COMMAND>"
+)]
 struct Cli {
+    /// Print version
+    #[arg(short = 'V', long)]
+    version: bool,
+    /// With --version: print a JSON document with commit, target and features
+    #[arg(long, requires = "version")]
+    json: bool,
+    /// `None` only with `--version`.
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Subcommand)]
@@ -65,6 +83,7 @@ enum Command {
     /// Plan a load test: users, think times, rates and expected response times
     #[command(subcommand)]
     Plan(plan::PlanCommand),
+    Init(init::Args),
     Simulate(simulate::Args),
     Run(Box<run::Args>),
     Sweep(sweep::Args),
@@ -81,6 +100,9 @@ enum Command {
     Calibrate(calibrate::Args),
     Kubernetes(kubernetes::Args),
     Schema(schema::Args),
+    Completions(completions::Args),
+    #[command(hide = true)]
+    Man(man::Args),
     Demo(demo::Args),
 }
 
@@ -89,7 +111,12 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),
     };
-    let result: Result<Exit, Failure> = match cli.command {
+    let Some(command) = cli.command else {
+        version::print(cli.json);
+        return ExitCode::SUCCESS;
+    };
+    let result: Result<Exit, Failure> = match command {
+        Command::Init(args) => init::run(&args),
         Command::Plan(command) => plan::run(command),
         Command::Simulate(args) => simulate::run(&args),
         Command::Run(args) => run::run(&args),
@@ -107,6 +134,8 @@ fn main() -> ExitCode {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Kubernetes(args) => kubernetes::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
         Command::Demo(args) => demo::run(&args),
     };
     exit::code(result)

@@ -74,7 +74,7 @@ impl<W: Write> Write for Pipe<W> {
     }
 }
 
-/// Prints a document as JSON, with unreadable characters in its strings as `\u` escapes.
+/// Prints a document as JSON.
 pub(crate) fn json(document: &impl Serialize) {
     out!("{}", readable(document));
 }

@@ -1,10 +1,11 @@
 //! `offered run`: runs a workload and reports whether its results are valid.
 
-mod exchange;
+pub(crate) mod exchange;
 mod flags;
 pub(crate) mod live_page;
 pub(crate) mod metrics;
 mod once;
+mod replacement;
 mod terminal;
 mod text;
 
@@ -27,6 +28,7 @@ use offered_workload::Workload;
 
 use crate::exit::{Exit, Failure};
 use crate::output::{json, out, status};
+use crate::result_files::ResultFiles;
 use crate::trust::CommandsFlag;
 use crate::{messages, signals};
 use exchange::ExchangeText;
@@ -55,8 +57,10 @@ Examples:
     offered run workload.toml --dry-run constant:10ms
   Live page in the browser, metrics for Prometheus on port 9464
     offered run workload.toml --ui --metrics
-  A summary for a pull request
-    offered run workload.toml --format md
+  Text on the terminal, files for CI: schema offered.run/1, JUnit, a summary
+    offered run workload.toml --json=run.json --junit run.xml --markdown run.md
+  A workload from another program
+    offered import visit.har | offered run -
   Worker 2 of 8; all start together when the last one is ready
     offered run workload.toml --share 2/8 --rendezvous s3://bucket/run7
     offered verify s3://bucket/run7
@@ -89,12 +93,14 @@ pub(crate) struct Args {
     /// Record the run in this new directory: workload.toml, run.json, events/*.parquet
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Print one JSON document (schema offered.run/1)
-    #[arg(long)]
-    json: bool,
-    /// Output format: tables, Markdown for a pull request, or JUnit XML
-    #[arg(long, value_enum, default_value = "text", conflicts_with = "json")]
-    format: Format,
+    /// Replace the run that is recorded in the directory of --output
+    #[arg(long, requires = "output")]
+    force: bool,
+    /// Format of stdout: tables, Markdown for a pull request, or JUnit XML [default: text]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    #[command(flatten)]
+    result_files: ResultFiles,
     /// Show all requests and warnings, outcomes, times, arrivals and every statistical test
     #[arg(long)]
     details: bool,
@@ -149,6 +155,7 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let sessions = args.once.sessions();
+    check_output(args)?;
     let (source, mut text, mut workload) =
         args.workload.workload(args.share.is_some() || args.rendezvous.is_some(), sessions.is_some())?;
     let access = args.workload.files.check(&source, &workload)?;
@@ -168,12 +175,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         .map(|rendezvous| offered_store::worker_directory(rendezvous, share))
         .or_else(|| args.output.clone());
     // With --rendezvous the directory may exist: the worker was restarted.
-    if let Some(out) = args.output.as_ref().filter(|out| out.exists()) {
-        return Err(Failure::input(format!(
-            "{} already exists and is not overwritten; choose another -o",
-            out.display()
-        )));
-    }
+    let replaced = replacement::check(args.output.as_deref(), args.force)?;
     let stop = Arc::new(AtomicBool::new(false));
     let abort = Arc::new(AtomicBool::new(false));
     let mut set_load = None;
@@ -191,7 +193,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         start_at,
         run_id: args.run_id.clone(),
         directory: out.as_deref(),
-        name: out.as_ref().map_or_else(|| args.workload.target.clone(), |out| out.display().to_string()),
+        name: out.as_ref().map_or_else(|| args.workload.name(), |out| out.display().to_string()),
         capture_failures: args.once.verbose,
     };
     plan.resource_shortfalls()
@@ -209,12 +211,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut views = views(args.quiet || args.dry_run.is_some());
     views.extend(page.as_ref().map(|page| Box::new(page.feed()) as Box<dyn LiveView>));
     views.extend(metrics.as_ref().map(|metrics| Box::new(metrics.feed()) as Box<dyn LiveView>));
+    replaced.map_or(Ok(()), replacement::remove)?;
     let mut made = ready.run(views)?;
-    if args.once.verbose {
-        made.failures.iter().for_each(|exchange| status!("{}", ExchangeText { exchange, whole: false }));
-    }
-    note_failed_addresses(&made);
-    print_result(args, &made, &workload)?;
+    show(args, &made, &workload)?;
+    let written = args.result_files.write(&made.summary, || report_of(&made, &workload));
+    let written =
+        written.inspect_err(|failure| status!("error: {}; the results are complete", visible(failure.message())));
     if let Some(page) = page {
         live_page::end(page, &made, &workload);
     }
@@ -224,7 +226,17 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     // The run has ended, so that the next signal gives up waiting.
     stop.store(true, Relaxed);
-    finish(args, &mut made, &abort)
+    let exit = finish(args, &mut made, &abort)?;
+    Ok(written.map_or(Exit::WriteLoss, |()| exit))
+}
+
+/// An error if stdout cannot show what is asked for, or a result file cannot be written.
+fn check_output(args: &Args) -> Result<(), Failure> {
+    if args.format.is_some() && args.result_files.prints_json() {
+        let why = "--json and --format both choose the output on stdout; write --json=FILE for a file";
+        return Err(Failure::input(why));
+    }
+    args.result_files.check()
 }
 
 /// Waits for the other workers and compares the clocks, if the run has a rendezvous.
@@ -242,10 +254,14 @@ fn join_rendezvous<'a>(args: &Args, ready: PreparedRun<'a>, share: Share) -> Res
     Ok(ready)
 }
 
-/// Prints the result in the output format of the command line.
-fn print_result(args: &Args, made: &FinishedRun, workload: &Workload) -> Result<(), Failure> {
-    match args.format {
-        _ if args.json => json(&made.summary),
+/// Prints the result in the output format of the command line, after notes about failures.
+fn show(args: &Args, made: &FinishedRun, workload: &Workload) -> Result<(), Failure> {
+    if args.once.verbose {
+        made.failures.iter().for_each(|exchange| status!("{}", ExchangeText { exchange, whole: false }));
+    }
+    note_failed_addresses(made);
+    match args.format.unwrap_or(Format::Text) {
+        _ if args.result_files.prints_json() => json(&made.summary),
         Format::Md => out!(no newline: "{}", markdown(&report_of(made, workload)?)),
         Format::Junit => out!(no newline: "{}", junit(&report_of(made, workload)?).map_err(Failure::stopped)?),
         Format::Text => {

@@ -40,8 +40,16 @@ macro_rules! schemas {
 /// All schemas, in the order of the list.
 const SCHEMAS: &[NamedSchema] = schemas! {
     "workload" "run" "verify" "verify-several" "run-directory" "sweep" "capacity" "simulate" "plan.emulate" "plan.table"
-    "plan.curve" "plan.web-users" "plan.solve" "plan.flows" "plan.compare" "logs" "report" "import" "calibrate" "demo"
+    "plan.curve" "plan.web-users" "plan.solve" "plan.flows" "plan.compare" "logs" "report" "import" "calibrate" "demo" "version"
 };
+
+/// Title of the schema of the workload file.
+pub(crate) const WORKLOAD_TITLE: &str = "offered workload";
+
+/// The schema of the workload file.
+pub(crate) fn workload() -> &'static str {
+    SCHEMAS[0].text
+}
 
 impl NamedSchema {
     fn property(&self, key: &str) -> String {

@@ -14,12 +14,15 @@ use std::path::PathBuf;
 use offered_base::Nanos;
 use offered_events::document::Schema;
 use offered_experiment::{
-    Failure as FailureKind, RunResult, ThreadAnalysis, TwinComparison, VerifiedRun, VerifyOptions, failures,
+    Failure as FailureKind, LocalRun, RunResult, ThreadAnalysis, TwinComparison, VerifiedRun, VerifyOptions, failures,
 };
+use offered_report::{Report, Run};
 use offered_verify::{Failures, Validity, Verdict, Verdicts};
+use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::output::{json, out};
+use crate::result_files::ResultFiles;
 use crate::{input_file, object_store};
 
 const EXAMPLES: &str = "\
@@ -38,6 +41,8 @@ Examples:
   Several files: each by itself, or as one run of several generators
     offered verify a.jtl b.jtl c.jtl
     offered verify a.jtl b.jtl --merge
+  Text on the terminal, files for CI: schema offered.verify/1, JUnit, a summary
+    offered verify runs/1 --json=verdict.json --junit run.xml --markdown run.md
   From a pipe
     k6 run --out csv=- script.js | offered verify -
 
@@ -56,9 +61,6 @@ pub(crate) struct Args {
     /// Treat the files as one run of several generators
     #[arg(long)]
     merge: bool,
-    /// Print one JSON document (schema offered.verify/1)
-    #[arg(long)]
-    json: bool,
     /// Exit with 3 if requests were not sent as expected; for a run same as --tolerance 0%
     #[arg(long)]
     strict: bool,
@@ -77,6 +79,8 @@ pub(crate) struct Args {
     expected: expected::ExpectedFlags,
     #[command(flatten)]
     source: reading::ReadingFlags,
+    #[command(flatten)]
+    result_files: ResultFiles,
     #[command(flatten)]
     files_out: files::Files,
 }
@@ -142,22 +146,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Err(Failure::input("--host needs one run, not --merge: merged files have no common clock"));
     }
     args.files_out.check(args.merge || args.files.len() == 1)?;
-    let judged = if args.merge { vec![merged(args)?] } else { each(args)? };
-    if args.json {
-        match &judged[..] {
-            [one] => json(&one.verdict),
-            several => {
-                let verdicts = several.iter().map(|one| one.verdict.clone()).collect();
-                json(&Verdicts { schema: Schema::new(), verdicts });
-            }
-        }
-    } else {
-        let (details, hosts) = (args.details, !args.hosts.host.is_empty());
-        match &judged[..] {
-            [Judged { verdict, failures, .. }] => {
-                out!(no newline: "{}", text::Text { verdict, failures, details, hosts });
-            }
-            several => out!(no newline: "{}", text::Several { judged: several, details }),
+    args.result_files.check()?;
+    let mut judged = if args.merge { vec![merged(args)?] } else { each(args)? };
+    let runs = judged.iter_mut().filter_map(|one| one.run.take()).collect();
+    match &judged[..] {
+        [one] => show(args, &judged, runs, &one.verdict)?,
+        several => {
+            let verdicts = several.iter().map(|one| one.verdict.clone()).collect();
+            show(args, several, runs, &Verdicts { schema: Schema::new(), verdicts })?;
         }
     }
     let worst = judged.iter().map(|judged| judged.result(args.strict)).max();
@@ -171,6 +167,21 @@ struct Judged {
     failures: Vec<FailureKind>,
     /// The result of a run of `offered`; `None` for the file of another tool.
     result: Option<RunResult>,
+    /// The run, for the result files; `None` if they do not need it.
+    run: Option<Run>,
+}
+
+/// Prints the verdicts as text, or their document, and writes the result files.
+fn show(args: &Args, judged: &[Judged], runs: Vec<Run>, document: &impl Serialize) -> Result<(), Failure> {
+    let (details, hosts) = (args.details, !args.hosts.host.is_empty());
+    match judged {
+        _ if args.result_files.prints_json() => json(document),
+        [Judged { verdict, failures, .. }] => {
+            out!(no newline: "{}", text::Text { verdict, failures, details, hosts });
+        }
+        several => out!(no newline: "{}", text::Several { judged: several, details }),
+    }
+    args.result_files.write(document, || Ok(Report::new(runs)))
 }
 
 impl Judged {
@@ -191,7 +202,8 @@ fn each(args: &Args) -> Result<Vec<Judged>, Failure> {
     let terms = args.terms()?;
     let verdict = |path: &PathBuf| {
         let options = args.source.options(path)?;
-        args.judged(terms.verify(&object_store::run(path)?, &options, input_file::broken)?)
+        let at = object_store::run(path)?;
+        args.judged(terms.verify(&at, &options, input_file::broken)?, Some(&at))
     };
     args.files.iter().map(verdict).collect()
 }
@@ -201,7 +213,7 @@ fn merged(args: &Args) -> Result<Judged, Failure> {
     args.files.iter().try_for_each(|path| args.source.options(path).map(drop))?;
     let options = args.source.options(&args.files[0])?;
     let runs = args.files.iter().map(|path| object_store::run(path)).collect::<Result<Vec<_>, _>>()?;
-    args.judged(args.terms()?.verify_merged(&runs, &options, input_file::broken)?)
+    args.judged(args.terms()?.verify_merged(&runs, &options, input_file::broken)?, None)
 }
 
 impl Args {
@@ -216,17 +228,20 @@ impl Args {
         })
     }
 
-    /// Writes the additional files (`--csv`, `--gaps`) and returns the verdict.
-    fn judged(&self, verified: VerifiedRun) -> Result<Judged, Failure> {
+    /// Writes the additional files (`--csv`, `--gaps`) and returns the verdict on the run at `at`; `None`: on merged files.
+    fn judged(&self, verified: VerifiedRun, at: Option<&LocalRun>) -> Result<Judged, Failure> {
         let result = verified.result();
-        let VerifiedRun { recording, criteria, verdict, .. } = verified;
-        self.window.check(&verdict)?;
-        self.files_out.toolkit().write(&recording, &criteria, &verdict)?;
+        let VerifiedRun { recording, criteria, verdict, .. } = &verified;
+        self.window.check(verdict)?;
+        self.files_out.toolkit().write(recording, criteria, verdict)?;
         // Another scan of the recording, so only if there is something to count.
         let has_failures = verdict.requests.last().is_some_and(|total| total.ok < total.requests);
-        let failures = if has_failures && !self.json { failures(&recording) } else { Ok(Vec::new()) };
+        let counted = has_failures && !self.result_files.prints_json();
+        let failures = if counted { failures(recording) } else { Ok(Vec::new()) };
         let path = &verdict.source.path;
         let failures = failures.map_err(|error| Failure::stopped(format!("{path}: {error}")))?;
-        Ok(Judged { verdict, failures, result })
+        let verdict = verdict.clone();
+        let run = self.result_files.needs_report().then(|| Run::of_verified(verified, at)).transpose()?;
+        Ok(Judged { verdict, failures, result, run })
     }
 }

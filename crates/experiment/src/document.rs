@@ -7,6 +7,7 @@ pub mod capacity;
 pub mod demo;
 pub mod simulate;
 pub mod sweep;
+pub mod version;
 
 use offered_events::document::Document;
 use offered_store::RunKind;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{self, Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -91,13 +91,14 @@ impl WorkloadSource {
         (self.files)(name)
     }
 
-    /// Opens the file at `path`. The files that it names are relative to its directory.
+    /// Opens the file at `path`, or stdin if it is `-`. The files that it names are relative to its directory.
     ///
     /// # Errors
     /// The file cannot be read, or is not text.
     pub fn open(path: &Path, on_bad_lines: BadLineHandler) -> Result<Self, Error> {
         let text = read_workload_text(path)?;
-        Ok(Self::new(path.display().to_string(), text, file_reader(Some(path), on_bad_lines)))
+        let name = if path == Path::new(STDIN) { "stdin".to_owned() } else { path.display().to_string() };
+        Ok(Self::new(name, text, file_reader(Some(path), on_bad_lines)))
     }
 
     /// Parses `text`: the text of this source, or a variant of it.
@@ -146,13 +147,19 @@ fn is_outside(directory: &Path, path: &Path) -> bool {
 /// Maximum size of a workload in bytes. One with 70,000 requests has 3 MB.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Reads the text of a workload file.
+/// The path that stands for stdin.
+const STDIN: &str = "-";
+
+/// Reads the text of a workload file, or of stdin if `path` is `-`.
 ///
 /// # Errors
 /// The file cannot be read, is not text, or is larger than 64 MiB.
 pub fn read_workload_text(path: &Path) -> Result<String, Error> {
     let mut text = String::new();
-    let file = File::open(path).map_err(Error::unreadable(path))?;
+    let file: Box<dyn Read> = match path == Path::new(STDIN) {
+        true => Box::new(io::stdin().lock()),
+        false => Box::new(File::open(path).map_err(Error::unreadable(path))?),
+    };
     file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(Error::unreadable(path))?;
     if text.len() as u64 > MAX_BYTES { Err(Error::TooLarge { path: path.to_owned() }) } else { Ok(text) }
 }

@@ -25,14 +25,21 @@ impl Run {
         terms: &VerifyOptions,
         broken: BadLineHandler,
     ) -> Result<Self, Error> {
-        let verified = terms.verify(at, options, broken)?;
+        Self::of_verified(terms.verify(at, options, broken)?, Some(at))
+    }
+
+    /// The run of a recording that is already verified. `at` is its place; `None` for several files that were merged.
+    ///
+    /// # Errors
+    /// Its failures cannot be read, or no formula applies to its workload.
+    pub fn of_verified(verified: VerifiedRun, at: Option<&LocalRun>) -> Result<Self, Error> {
         let result = verified.result();
         let VerifiedRun { recording, criteria, verdict, run: own } = verified;
         let chart_data = ChartData::of(&recording, &criteria, &verdict.window)?;
         let mut run = Self::new(criteria.path, verdict, chart_data);
         run.result = result;
         run.test_setup.started_at = first_request(&recording);
-        if let Some(RecordedRun { workload, record, .. }) = own {
+        if let (Some(RecordedRun { workload, record, .. }), Some(at)) = (own, at) {
             let workload = workload?;
             run.failed_exchanges = read_failures(at.path()).map_err(Error::Read)?;
             run.thresholds = run.verdict.thresholds.clone();

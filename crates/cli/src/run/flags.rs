@@ -23,7 +23,8 @@ use arrivals::ArrivalFlags;
 /// Flags that describe a workload.
 #[derive(clap::Args)]
 pub(crate) struct WorkloadFlags {
-    /// Workload file, or URL (`http://`, `https://`, `unix:/run/app.sock:/path`)
+    /// Workload file, - for stdin, or URL (`http://`, `https://`, `unix:/run/app.sock:/path`)
+    #[arg(value_hint = clap::ValueHint::FilePath)]
     pub(crate) target: String,
 
     #[command(flatten)]
@@ -121,7 +122,7 @@ impl WorkloadFlags {
                         .input(text.clone())
                         .parse(text)
                         .err()
-                        .map_or_else(|| Failure::input(format!("{}: not a TOML file", self.target)), Failure::input));
+                        .map_or_else(|| Failure::input(format!("{}: not a TOML file", self.name())), Failure::input));
                 }
             },
         };
@@ -149,10 +150,15 @@ impl WorkloadFlags {
 
     /// The workload text, with access to the files that it names.
     pub(crate) fn input(&self, text: String) -> WorkloadSource {
-        self.files.restrict(WorkloadSource::new(self.target.clone(), text, input_file::beside(self.file())))
+        self.files.restrict(WorkloadSource::new(self.name(), text, input_file::beside(self.file())))
     }
 
-    /// The workload file; `None` for a URL.
+    /// The target as messages and reports name it.
+    pub(crate) fn name(&self) -> String {
+        if self.target == "-" { "stdin".to_owned() } else { self.target.clone() }
+    }
+
+    /// The workload file, `-` for stdin; `None` for a URL.
     fn file(&self) -> Option<&Path> {
         (!self.target.contains("://") && !self.target.starts_with("unix:")).then(|| Path::new(&self.target))
     }

@@ -27,7 +27,7 @@ pub(super) struct OnceFlags {
 }
 
 /// Flags that do not apply to `--once`.
-const OTHERS: [&str; 6] = ["output", "json", "share", "start_at", "dry_run", "ui"];
+const OTHERS: [&str; 8] = ["output", "json", "junit", "markdown", "share", "start_at", "dry_run", "ui"];
 
 impl OnceFlags {
     /// Number of sessions to send; `None` without `--once`.
