@@ -19,7 +19,7 @@ use offered_base::{Instant, Nanos};
 use offered_io::Clock;
 
 /// Requirements of tests: the name in `OFFERED_REQUIRE`, and how to install it.
-const NEEDS: [(&str, &str); 26] = [
+const NEEDS: [(&str, &str); 28] = [
     ("chromium", "apt-get install chromium"),
     ("e-commerce", "be root on Linux with two processors, and apt-get install postgresql python3 util-linux"),
     ("grpc", "pip install grpcio grpcio-reflection"),
@@ -38,9 +38,11 @@ const NEEDS: [(&str, &str); 26] = [
     ("objects", "test with --features offered/full"),
     ("nomad", "run tests/cluster/nomad-build, and be root"),
     ("plans", "set OFFERED_PLANS to a folder of other tools' plans"),
+    ("notebook", "pip install nbclient ipykernel matplotlib pandas pyarrow"),
     ("postgresql", "apt-get install postgresql"),
     ("presence", "a machine that does not stand still in each of three tries"),
     ("prometheus", "apt-get install prometheus"),
+    ("r", "R with its packages arrow and jsonlite"),
     ("shared", "files of other people beside the checkout, in ../shared"),
     ("slurm", "apt-get install slurm-wlm munge, and be root"),
     ("ssh", "apt-get install openssh-server, and be root"),

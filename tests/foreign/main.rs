@@ -13,6 +13,7 @@ mod formulas;
 mod golden;
 mod jmeter;
 mod nasa;
+mod notebooks;
 mod plans;
 mod program;
 mod queues;
@@ -29,6 +30,7 @@ fn main() {
         golden::tests(),
         jmeter::tests(),
         nasa::tests(),
+        notebooks::tests(),
         plans::tests(),
         queues::tests(),
         readers::tests(),
