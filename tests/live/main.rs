@@ -11,6 +11,7 @@ mod harness;
 mod accounting;
 mod answers;
 mod chromium;
+mod ci;
 mod e_commerce;
 mod engines;
 mod grpc;
@@ -50,6 +51,7 @@ fn main() {
     harness::run([
         accounting::tests(),
         answers::tests(),
+        ci::tests(),
         e_commerce::tests(),
         engines::tests(),
         grpc::tests(),
