@@ -81,3 +81,26 @@ fn pages_name_files_that_exist() {
     assert!(missing.is_empty(), "these paths do not exist:\n{}", missing.join("\n"));
     assert!(checked > 100, "{checked} paths");
 }
+
+/// The Rust files in a directory and its subdirectories.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn no_source_file_is_longer_than_600_lines() {
+    let mut found = Vec::new();
+    ["crates", "tests"].iter().for_each(|folder| sources(&root().join(folder), &mut found));
+    let lengths = found.iter().map(|path| (read(path).lines().count(), path.strip_prefix(root()).unwrap()));
+    let long: Vec<String> =
+        lengths.filter(|(lines, _)| *lines > 600).map(|(n, path)| format!("{}: {n}", path.display())).collect();
+    assert!(long.is_empty(), "split these files by idea:\n{}", long.join("\n"));
+    assert!(found.len() > 500, "{} files", found.len());
+}

@@ -3,12 +3,14 @@
 //! The run directories are built from dry runs, so nothing waits. What is expected follows from the situation, not from outputs.
 
 mod build;
+mod edit;
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use build::{Ended, build};
-use offered_base::{Difference, Instant, Nanos};
+use edit::{cut, fail, leave_out, pause, secs, send_at};
+use offered_base::{Instant, Nanos};
 use offered_events::recording::End;
 use offered_events::{Event, Outcome, Reason};
 use serde_json::Value;
@@ -109,49 +111,6 @@ const CHANGED: Situation = Situation { is_dry_run: false, ..WELL };
 
 /// An invalid run.
 const INVALID: Situation = Situation { validity: "invalid", begins: "INVALID", exit: 3, ..CHANGED };
-
-fn secs(s: u64) -> Instant {
-    Instant::from_secs(s)
-}
-
-/// Sends the request at another time; the response takes as long as before.
-fn send_at(event: &mut Event, sent: Instant) {
-    let service = event.service().unwrap_or(Difference(0));
-    event.sent = Some(sent);
-    event.done = event.done.map(|_| sent + Nanos(service.0.max(0) as u64));
-    event.first_byte = event.done;
-}
-
-/// Sends the requests that are due in the first `length` of every `period` at the end of it.
-fn pause(events: &mut [Event], period: Nanos, length: Nanos) {
-    for event in events {
-        let since = Nanos(event.intended.0 % period.0);
-        if since < length {
-            let sent = Instant(event.intended.0 - since.0) + length;
-            send_at(event, sent);
-        }
-    }
-}
-
-/// Does not send the requests that `which` selects by their number and scheduled time.
-fn leave_out(events: &mut [Event], reason: &Reason, which: impl Fn(usize, Instant) -> bool) {
-    for (number, event) in events.iter_mut().enumerate() {
-        if which(number, event.intended) {
-            let Event { worker, session, step, label, .. } = *event;
-            *event = Event { worker, session, step, label, error: Some(reason.clone()), ..Event::at(event.intended) };
-        }
-    }
-}
-
-/// Cuts the recording off: nothing after `at` is recorded.
-fn cut(events: &mut Vec<Event>, at: u64) {
-    events.retain(|event| event.done.is_none_or(|done| done < secs(at)) && event.intended < secs(at));
-}
-
-/// Every request of these fails.
-fn fail(events: &mut [Event], every: usize, outcome: Outcome, status: u16) {
-    events.iter_mut().step_by(every).for_each(|event| (event.outcome, event.status) = (outcome, status));
-}
 
 /// The third of four.
 fn third(number: u64, ended: Ended) -> Ended {

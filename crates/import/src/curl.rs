@@ -193,6 +193,25 @@ impl Reader {
         Ok(())
     }
 
+    /// Adds the data of `--data`, `--data-ascii`, `--data-binary` or `--json`.
+    fn add_data(&mut self, command: &mut CommandOptions, line: usize, written: &str, value: Text) {
+        let option = options::long_name(written);
+        if option == "--json" {
+            command.flags.push("--json");
+        }
+        match value.to_display().strip_prefix('@') {
+            Some("-") => self.note(line, written, "reads the body from standard input; left out"),
+            Some(file) => {
+                if option != "--data-binary" && option != "--json" {
+                    let message = format!("curl removes line breaks from `{file}`; here the file is sent unchanged");
+                    self.note(line, written, message);
+                }
+                command.data.push(Data::File(file.to_owned()));
+            }
+            None => command.data.push(Data::Text(value)),
+        }
+    }
+
     /// Handles one option. `value` is its value, if it takes one and the command does not end before.
     fn option(&mut self, command: &mut CommandOptions, written: &str, line: usize, value: Option<Word>) -> LineResult {
         let option = options::long_name(written);
@@ -205,25 +224,7 @@ impl Reader {
             "--request" => command.method = Some(shown),
             "--url" => command.urls.push((line, value)),
             "--header" => self.header(command, line, value),
-            "--data" | "--data-ascii" | "--data-binary" | "--json" => {
-                if option == "--json" {
-                    command.flags.push("--json");
-                }
-                match shown.strip_prefix('@') {
-                    Some("-") => self.note(line, written, "reads the body from standard input; left out"),
-                    Some(file) => {
-                        if option != "--data-binary" && option != "--json" {
-                            self.note(
-                                line,
-                                written,
-                                format!("curl removes line breaks from `{file}`; here the file is sent unchanged"),
-                            );
-                        }
-                        command.data.push(Data::File(file.to_owned()));
-                    }
-                    None => command.data.push(Data::Text(value)),
-                }
-            }
+            "--data" | "--data-ascii" | "--data-binary" | "--json" => self.add_data(command, line, written, value),
             "--data-raw" => command.data.push(Data::Text(value)),
             "--data-urlencode" => self.encoded(command, line, value),
             "--url-query" => command.query.push(value),

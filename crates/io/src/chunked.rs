@@ -22,7 +22,7 @@ const MAX_DIGITS: u8 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoder {
     state: State,
-    /// Number of data bytes left in the chunk; while a size is read, its value so far.
+    /// Number of remaining data bytes of the chunk; while a size is read, its value so far.
     left: u64,
     /// Number of bytes that extensions and trailers may still have.
     room: u32,
@@ -98,7 +98,7 @@ impl ChunkError {
 }
 
 impl Decoder {
-    /// A decoder at the start of a body, whose extensions and trailers may have `room` bytes in total.
+    /// A decoder at the start of a body. Its extensions and trailers may have `room` bytes in total.
     pub const fn new(room: u32) -> Self {
         Self { state: State::Size(0), left: 0, room }
     }

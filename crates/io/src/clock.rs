@@ -2,12 +2,12 @@
 #![allow(clippy::disallowed_methods)] // the module that may read clocks
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{self, Duration, SystemTime, UNIX_EPOCH};
+use std::time::{self, Duration};
 
 use offered_base::{Instant, Nanos};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::wall_clock::WallClock;
+use crate::wall_clock::{WallClock, unix_now};
 
 /// Interval at which `stop` is polled while waiting for the start.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -66,11 +66,6 @@ impl Clock {
             std::thread::sleep(left);
         }
     }
-}
-
-/// The time on the wall clock, since the Unix epoch.
-pub fn unix_now() -> Nanos {
-    Nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64)
 }
 
 /// The processor time used by the current thread.

@@ -34,7 +34,7 @@ pub struct Ready {
     pub token: usize,
     /// There is something to read, or the peer has closed.
     pub readable: bool,
-    /// There is room to write, or an attempt to connect has ended.
+    /// The socket accepts data, or an attempt to connect has ended.
     pub writable: bool,
     /// The peer may have closed: read to the end, because it will not be reported again. If false, a read that did not
     /// fill its buffer has taken everything.

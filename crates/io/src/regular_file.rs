@@ -1,4 +1,4 @@
-//! Reading files whose names or contents come from someone else.
+//! Reads files with untrusted names or contents.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -7,7 +7,7 @@ use std::path::Path;
 /// Maximum size of a file that is read into memory: 1 GiB.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Opens a regular file, or a symbolic link to one. A pipe, whose opening may wait forever, and a device, which may have no end, are errors.
+/// Opens a regular file, or a symbolic link to one. Pipes and devices are errors: opening a pipe can block, and a device can be endless.
 ///
 /// # Errors
 /// The file is not regular, or cannot be opened.
@@ -29,7 +29,7 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has {size} bytes, more than {MAX_BYTES}")));
     }
     content.reserve_exact(size as usize);
-    // A file that grows meanwhile is read up to the limit.
+    // A file that grows while it is read is read up to the limit.
     file.take(MAX_BYTES).read_to_end(&mut content)?;
     Ok(content)
 }

@@ -1,17 +1,20 @@
-//! The wall clock of this machine, and what its kernel reports about it.
+//! The wall clock of this machine, and the status that its kernel reports.
 #![allow(clippy::disallowed_methods)] // the module that may read clocks
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use offered_base::Nanos;
 
-use crate::clock::unix_now;
-
-/// Number of readings, of which the least disturbed one is used.
+/// Number of readings; the least disturbed one is used.
 const READINGS: usize = 16;
 
-/// The wall clock as it was when it was read, advanced by the monotonic clock. Later adjustments do not affect it.
+/// The time on the wall clock, since the Unix epoch.
+pub fn unix_now() -> Nanos {
+    Nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64)
+}
+
+/// A reading of the wall clock, advanced by the monotonic clock. Later adjustments of the wall clock do not affect it.
 #[derive(Clone, Copy, Debug)]
 pub struct WallClock {
     origin: Instant,
@@ -61,16 +64,16 @@ fn boot_id() -> Option<u128> {
     u128::from_str_radix(&id.trim().replace('-', ""), 16).ok()
 }
 
-/// What the kernel reports about its clock.
+/// The status of the clock as reported by the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelClockStatus {
     /// Whether the clock is synchronised (by NTP, PTP or the host of a virtual machine).
     pub synchronised: bool,
-    /// The maximum error, as estimated by what synchronises the clock. Grows if nothing does.
+    /// The maximum error, as estimated by the time service; it grows without one.
     pub error: Nanos,
 }
 
-/// What the kernel reports about its clock. `None` on any system but Linux, and in containers without permission.
+/// The status of the clock as reported by the kernel. `None` on any system but Linux, and in containers without permission.
 #[cfg(target_os = "linux")]
 pub fn kernel_clock_status() -> Option<KernelClockStatus> {
     let (state, status) = adjtimex();
@@ -80,7 +83,7 @@ pub fn kernel_clock_status() -> Option<KernelClockStatus> {
     })
 }
 
-/// What the kernel reports about its clock: always `None` on this system.
+/// The status of the clock as reported by the kernel: always `None` on this system.
 #[cfg(not(target_os = "linux"))]
 pub fn kernel_clock_status() -> Option<KernelClockStatus> {
     None

@@ -192,17 +192,11 @@ impl Findings {
             let requests_per_session = pages as f64 / sessions.max(1) as f64;
             PagesOnly { requests: pages * one_in, sessions: sessions * one_in, requests_per_session, scv: pages_scv }
         });
-        let otherwise = |timeout_s: u64, requests_per_session: f64, scv| RuleResult {
-            timeout_s,
-            requests_per_session,
-            model: model_by_rule(requests_per_session, scv),
-        };
-        let other = [timeout_s / 3, timeout_s * 2].map(|tau| tau.clamp(1, crate::gaps::LONGEST));
         let paper_rule = PaperRule {
-            at_timeouts: other.map(|tau| otherwise(tau, curve.at(tau).requests_per_session, scv)).to_vec(),
+            at_timeouts: rule_at_other_timeouts(timeout_s, &curve, scv),
             pages_only: pages_only
                 .filter(|pages| pages.sessions > 0)
-                .map(|pages| otherwise(timeout_s, pages.requests_per_session, pages.scv)),
+                .map(|pages| rule_result(timeout_s, pages.requests_per_session, pages.scv)),
             ..PaperRule::of(requests_per_session.mean, scv)
         };
         let recommendation = Recommendation::by(requests_per_session.mean, &[]);
@@ -268,4 +262,15 @@ impl Findings {
         ];
         warnings.into_iter().flatten().collect()
     }
+}
+
+/// The rule for a session timeout, with the mean number of requests per session that it gives.
+fn rule_result(timeout_s: u64, requests_per_session: f64, scv: Option<f64>) -> RuleResult {
+    RuleResult { timeout_s, requests_per_session, model: model_by_rule(requests_per_session, scv) }
+}
+
+/// The rule for a third and for twice the session timeout.
+fn rule_at_other_timeouts(timeout_s: u64, curve: &Curve, scv: Option<f64>) -> Vec<RuleResult> {
+    let timeouts = [timeout_s / 3, timeout_s * 2].map(|tau| tau.clamp(1, crate::gaps::LONGEST));
+    timeouts.map(|tau| rule_result(tau, curve.at(tau).requests_per_session, scv)).to_vec()
 }

@@ -28,7 +28,7 @@ impl LabelRules {
             ))
         };
         let (regex, name) = text.rsplit_once('=').filter(|(_, name)| !name.is_empty()).ok_or_else(wrong)?;
-        self.0.push((crate::options::path_regex(regex)?, name.to_owned()));
+        self.0.push((path_regex(regex)?, name.to_owned()));
         Ok(())
     }
 }
@@ -160,7 +160,7 @@ fn join<Name: Eq + Hash>(counts: &mut HashMap<Name, Label>, name: Name, label: L
     }
 }
 
-/// Adds `labels`, whose names are relative to `folder`, to `counts`; joins names of folders with more than `names`
+/// Adds `labels` to `counts`; their names are relative to `folder`. Joins the names of folders with more than `names`
 /// names.
 fn joined(folder: &mut Vec<u8>, labels: Vec<(&[u8], Label)>, names: usize, counts: &mut HashMap<Box<[u8]>, Label>) {
     let (mut files, mut folders) = (HashMap::new(), HashMap::<&[u8], Vec<(&[u8], Label)>>::new());
@@ -268,6 +268,18 @@ pub(crate) fn sendable(target: &[u8]) -> String {
     let text = printable(target).replace(' ', "%20");
     let text = text.split('#').next().unwrap_or("");
     if text.starts_with('/') { text.to_owned() } else { format!("/{text}") }
+}
+
+/// Compiles a regular expression for paths.
+///
+/// # Errors
+/// The expression is invalid.
+pub fn path_regex(text: &str) -> Result<Regex, offered_base::InvalidValue> {
+    Regex::new(text).map_err(|why| {
+        let why = why.to_string();
+        let last = why.lines().last().unwrap_or("").to_owned();
+        offered_base::InvalidValue::new(format!("invalid regular expression `{}`: {last}", text.escape_debug()))
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! not depend on the number of threads.
 //!
 //! # Example
-//! Two clients; one of them returns after more than the session timeout of half an hour.
+//! Two clients; the first returns after more than the session timeout of half an hour.
 //! ```
 //! use offered_logs::{Options, Progress, open_inputs, read};
 //!
@@ -64,9 +64,9 @@ pub use findings::{Findings, LogWarning, PagesOnly};
 pub use format::{Format, FormatChoice};
 pub use gaps::{Bin, Gaps, LONGEST};
 pub use input::{Input, Progress, open_inputs};
-pub use labels::{Label, LabelRules, Labels};
+pub use labels::{Label, LabelRules, Labels, path_regex};
 pub use lengths::{GeometricFit, LengthShare, SessionLengths};
-pub use options::{ASSET_EXTENSIONS, Exclusion, Extensions, Filters, Options, ServiceSource, StatusFilter, path_regex};
+pub use options::{ASSET_EXTENSIONS, Exclusion, Extensions, Filters, Options, ServiceSource, StatusFilter};
 pub use read::{Moments, Tally, read};
 pub use sessions::{Session, Sessions};
 pub use starts::{Concurrency, Idc, SessionStarts};

@@ -51,18 +51,6 @@ impl Default for Options {
     }
 }
 
-/// Compiles a regular expression for paths.
-///
-/// # Errors
-/// The expression is invalid.
-pub fn path_regex(text: &str) -> Result<Regex, offered_base::InvalidValue> {
-    Regex::new(text).map_err(|why| {
-        let why = why.to_string();
-        let last = why.lines().last().unwrap_or("").to_owned();
-        offered_base::InvalidValue::new(format!("invalid regular expression `{}`: {last}", text.escape_debug()))
-    })
-}
-
 /// Filters that exclude lines from the analysis.
 #[derive(Clone, Debug)]
 pub struct Filters {

@@ -34,7 +34,7 @@ fn start(
 }
 
 fn connect(server: &ServerHandle) -> TcpStream {
-    let Address::Tcp(address) = server.address() else { unreachable!("TCP was asked for") };
+    let Address::Tcp(address) = server.address() else { unreachable!("the server listens on TCP") };
     let stream = TcpStream::connect(address).expect("a connection");
     stream.set_nodelay(true).expect("a socket");
     stream

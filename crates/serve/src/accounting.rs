@@ -4,10 +4,10 @@ use offered_base::{Instant, Nanos};
 use offered_io::Clock;
 
 use crate::Summary;
-use crate::connection::Request;
 use crate::record::{Recorder, Row};
+use crate::request::Request;
 
-/// The counts, and the record if there is one.
+/// The counts, and the record if the server writes one.
 pub(crate) struct Accounting {
     pub(crate) clock: Clock,
     pub(crate) summary: Summary,
@@ -23,7 +23,7 @@ impl Accounting {
         Self { clock, summary: Summary::default(), recorder, collect_arrivals, lateness_sum: 0, jobs_completed: 0 }
     }
 
-    /// Counts a request whose last byte was read.
+    /// Counts a request after its last byte was read.
     pub(crate) fn arrived(&mut self, now: Instant) {
         self.summary.requests += 1;
         if self.collect_arrivals {
@@ -31,7 +31,7 @@ impl Accounting {
         }
     }
 
-    /// Counts a response whose last byte was passed to the system.
+    /// Counts a response after its last byte was passed to the system.
     pub(crate) fn completed(&mut self, request: Request, now: Instant) {
         self.summary.completed += 1;
         if let (Some(_), Some(due)) = (request.work, request.due) {
@@ -43,7 +43,7 @@ impl Accounting {
         self.record(request, Some(now));
     }
 
-    /// Records a request whose connection ended before its response was sent.
+    /// Records a request without a response because its connection ended.
     pub(crate) fn incomplete(&mut self, request: Request) {
         self.record(request, None);
     }

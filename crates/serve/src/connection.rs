@@ -4,18 +4,19 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use offered_base::{Instant, Nanos};
+use offered_base::Instant;
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown, sockopt};
 
 use crate::accounting::Accounting;
-use crate::codec::{Head, Part, RequestDecoder, RequestError};
-use crate::demand::{Demand, Work};
-use crate::files::{Files, SEGMENT};
-use crate::response::{Body, ConnectionAction, MAX_ECHO, Response, ResponseFraming};
+use crate::codec::{Part, RequestDecoder, RequestError};
+use crate::demand::Demand;
+use crate::files::Files;
+use crate::request::{Request, Stage};
+use crate::response::{Body, ConnectionAction, Response, ResponseFraming};
 use crate::routes::Routes;
 
-/// Maximum number of pipelined requests; reading stops until half of them are completed.
+/// Maximum number of pipelined requests; at the maximum, reading stops until half are completed.
 const MAX_PIPELINED: usize = 1024;
 /// Maximum bytes written before other connections get a turn.
 const MAX_WRITE_PER_TURN: usize = 256 * 1024;
@@ -23,43 +24,6 @@ const MAX_WRITE_PER_TURN: usize = 256 * 1024;
 const WRITE_BUFFER: usize = 32 * 1024;
 /// A larger buffer is freed when it is empty: ten thousand idle connections must not hold memory.
 const MAX_IDLE_BUFFER: usize = 4 * 1024;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// Its last byte has not been received.
-    Receiving,
-    /// Its job or its pause is in progress.
-    InService,
-    /// Its response can be sent after those of earlier requests.
-    Ready,
-}
-
-/// A request and its response.
-#[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) arrival: Instant,
-    /// When the system received its last byte; `None` without a timestamp.
-    pub(crate) received: Option<Instant>,
-    /// Work of its job; `None` before it arrives and for requests without a job.
-    pub(crate) work: Option<Nanos>,
-    /// When its response was due according to the discipline.
-    pub(crate) due: Option<Instant>,
-    /// Its target; empty without a record.
-    pub(crate) path: String,
-    /// Class of its job.
-    pub(crate) class: u16,
-    pub(crate) asked: Option<Work>,
-    pub(crate) pause: Option<Nanos>,
-    framing: ResponseFraming,
-    response: Response,
-    stage: Stage,
-    /// Number of bytes of its file that may be sent.
-    allowed: u64,
-    /// The client waits for `100 Continue`.
-    expects: bool,
-    /// Number of bytes written on this connection when the response is complete.
-    ends_at: u64,
-}
 
 /// How incoming bytes are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +36,7 @@ enum Incoming {
     Closed,
 }
 
-/// What a connection needs after a write.
+/// The next step of a connection after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteOutcome {
     /// Wait for the next event.
@@ -92,7 +56,7 @@ pub(crate) struct Connection {
     requests: VecDeque<Request>,
     /// Number of the first of `requests` on this connection.
     first: u64,
-    /// Number of `requests` whose responses are in `out` or written.
+    /// Number of `requests` with responses that are in `out` or written.
     rendered: usize,
     out: Vec<u8>,
     /// Number of bytes of `out` that are written.
@@ -280,7 +244,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Removes the requests whose responses are written completely.
+    /// Removes the requests with completely written responses.
     fn complete_written(&mut self, accounting: &mut Accounting) {
         let now = accounting.clock.now();
         while self.requests.front().is_some_and(|request| request.ends_at <= self.written)
@@ -325,82 +289,6 @@ impl Connection {
                 // Closing with a linger time of zero sends RST. On a Unix socket it only closes.
                 let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
                 WriteOutcome::Close
-            }
-        }
-    }
-}
-
-impl Request {
-    fn new(demand: Demand, framing: ResponseFraming) -> Self {
-        Self {
-            arrival: Instant::ZERO,
-            received: None,
-            work: None,
-            due: None,
-            path: String::new(),
-            class: demand.class,
-            asked: demand.work,
-            pause: demand.pause,
-            framing,
-            response: demand.response,
-            stage: Stage::Receiving,
-            allowed: 0,
-            expects: false,
-            ends_at: u64::MAX,
-        }
-    }
-
-    /// A request whose head has been read; it arrives when its body is complete.
-    fn of(head: &Head<'_>, (routes, files): (&Routes, Option<&Files>), is_recorded: bool) -> Self {
-        let mut demand = files.map_or_else(|| Demand::of(head, routes), |files| files.demand(head, routes));
-        if let Response::Echo(text) = &mut demand.response {
-            text.extend_from_slice(head.text);
-        }
-        let framing = ResponseFraming { head_only: head.bodiless, is_old: head.is_old, keep_alive: head.keep_alive };
-        let mut request = Self::new(demand, framing);
-        request.expects = head.expects;
-        if is_recorded {
-            head.target.clone_into(&mut request.path);
-        }
-        request
-    }
-
-    /// Its last byte was read at `now`.
-    pub(crate) fn arrive(&mut self, now: Instant, received: Option<Instant>) {
-        self.arrival = now;
-        self.received = received;
-        self.stage = Stage::InService;
-    }
-
-    /// Its job and its pause ended at `due`.
-    pub(crate) fn ready(&mut self, due: Instant) {
-        self.due = Some(due);
-        self.stage = Stage::Ready;
-        self.allowed = u64::MAX;
-    }
-
-    /// Permits `bytes` bytes of its file to be sent; the last ones only when it is [`ready`](Self::ready). Returns
-    /// whether that is worth a packet.
-    pub(crate) fn allow(&mut self, bytes: u64) -> bool {
-        let is_worth = bytes >= self.allowed.saturating_add(SEGMENT);
-        if is_worth {
-            self.allowed = bytes;
-        }
-        is_worth
-    }
-
-    /// Responds with 503, since the system was full.
-    pub(crate) fn reject(&mut self, now: Instant) {
-        self.response = Response::Status(503);
-        self.ready(now);
-    }
-
-    /// Stores a piece of the body if it will be echoed.
-    fn body(&mut self, data: &[u8]) {
-        if let Response::Echo(text) = &mut self.response {
-            text.extend_from_slice(data);
-            if text.len() > MAX_ECHO {
-                self.response = Response::TooLargeBody;
             }
         }
     }

@@ -17,11 +17,12 @@ use slab::Slab;
 
 use crate::accounting::Accounting;
 use crate::address::Listener;
-use crate::connection::{Connection, Request, WriteOutcome};
+use crate::connection::{Connection, WriteOutcome};
 use crate::demand::Work;
 use crate::files::Files;
 use crate::jobs::{Jobs, Owner};
 use crate::record::Recorder;
+use crate::request::Request;
 use crate::routes::Routes;
 use crate::{Options, Summary};
 
@@ -230,7 +231,7 @@ impl EventLoop {
         self.write_responses();
     }
 
-    /// Lets the requests whose last bytes are in `input` arrive, all at this instant. The system received them at
+    /// Lets the requests with their last bytes in `input` arrive, all at this instant. The system received them at
     /// `timestamp`, since the epoch.
     fn arrive(&mut self, slot: usize, mut input: &[u8], timestamp: Option<Nanos>) {
         let now = self.accounting.clock.now();
@@ -260,7 +261,7 @@ impl EventLoop {
         self.accounting.arrived(now);
         let Some(request) = owned(&mut self.connections, owner) else { return };
         request.arrive(now, received);
-        let Some(work) = request.asked else { return self.finish_job(owner, now) };
+        let Some(work) = request.demand else { return self.finish_job(owner, now) };
         let number = self.accounting.summary.jobs;
         self.accounting.summary.jobs += 1;
         if self.capacity.is_some_and(|capacity| self.jobs.len() >= capacity as usize) {
@@ -278,9 +279,9 @@ impl EventLoop {
         self.jobs.arrive(now, request.class, size, owner);
     }
 
-    /// Starts the pause, or makes the response ready, of a request without a job or whose job completed at `now`.
+    /// Starts the pause of a request, or makes its response ready, at `now`: its job completed, or it has no job.
     fn finish_job(&mut self, owner: Owner, now: Instant) {
-        // A request of a closed connection was served all the same, as by most servers.
+        // A request of a closed connection was served too, as by most servers.
         let Some(request) = owned(&mut self.connections, owner) else { return };
         if let Some(length) = request.pause.take() {
             self.pauses.arrive(now, 0, length, owner);

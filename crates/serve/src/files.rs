@@ -1,12 +1,10 @@
-//! Serves the files of a directory over an uplink of known rate, which the discipline shares among the responses.
+//! Serves the files of a directory over an uplink of known rate, which the discipline shares between the responses.
 //!
 //! A file's work is the transfer time of its bytes on the uplink. While a job is in service, its file is sent as far as
 //! the discipline has served it, one segment at a time. Waiting bytes stay here and not in a socket.
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
@@ -16,6 +14,7 @@ use percent_encoding::percent_decode_str;
 use crate::Error;
 use crate::codec::Head;
 use crate::demand::{Demand, Work};
+use crate::open_file::OpenFile;
 use crate::response::Response;
 use crate::routes::{Route, Routes};
 
@@ -69,30 +68,6 @@ impl BitRate {
 pub struct Files {
     root: PathBuf,
     pub(crate) rate: BitRate,
-}
-
-/// An open file to send as a response.
-#[derive(Debug)]
-pub(crate) struct OpenFile {
-    file: File,
-    /// Length when the file was opened, which the head announces.
-    pub(crate) length: u64,
-}
-
-/// Equality of the descriptor and the length.
-impl PartialEq for OpenFile {
-    fn eq(&self, other: &Self) -> bool {
-        (self.file.as_raw_fd(), self.length) == (other.file.as_raw_fd(), other.length)
-    }
-}
-
-impl OpenFile {
-    /// Appends `count` bytes from offset `from` to `out`.
-    pub(crate) fn read(&self, from: u64, count: usize, out: &mut Vec<u8>) -> io::Result<()> {
-        let begin = out.len();
-        out.resize(begin + count, 0);
-        self.file.read_exact_at(&mut out[begin..], from).inspect_err(|_| out.truncate(begin))
-    }
 }
 
 impl Files {

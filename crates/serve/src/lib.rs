@@ -16,15 +16,15 @@
 //! | `/delay/50ms` | a response after a pause without queueing |
 //! | `/echo` | the request as received, up to 1 MiB |
 //! | `/continue` | 100, 103, then 200 |
-//! | `/close`, `/reset`, `/stall` | no response: the connection is closed, reset, or kept open forever |
+//! | `/close`, `/reset`, `/stall` | no response: the connection is closed, reset, or stays open |
 //! | `/early` | Content-Length 1000, 500 bytes sent, connection closed |
 //! | `/garbage` | bytes that are not HTTP, connection closed |
 //!
 //! With [`Options::files`] there are no endpoints: each path is a file, and the discipline schedules the uplink.
 //!
 //! # Limitations
-//! All requests in one read arrive at the same instant, that of the read. A job whose client has disconnected is still
-//! served to its end, as by most servers. Idle connections are never closed. Over a Unix socket `/reset` is the same as
+//! All requests in one read arrive at the same instant, that of the read. A job is served to its end even if its client has
+//! disconnected, as by most servers. Idle connections are never closed. Over a Unix socket `/reset` is the same as
 //! `/close`.
 
 mod accounting;
@@ -35,7 +35,9 @@ mod demand;
 mod event_loop;
 mod files;
 mod jobs;
+mod open_file;
 mod record;
+mod request;
 mod response;
 mod routes;
 
@@ -100,11 +102,11 @@ pub struct Options {
     /// Maximum number of jobs in the system, including those in service; further jobs get 503 at once. `None`:
     /// unlimited.
     pub capacity: Option<u32>,
-    /// Distribution of the work, in seconds, of jobs whose request and path do not determine it.
+    /// Distribution of the work, in seconds, of jobs without work from the request or the path.
     pub service: Distribution,
     /// Known paths. A job's class is the index of its request; jobs of unknown paths form the class after the last.
     pub routes: Routes,
-    /// Serve files instead of the [endpoints](crate): each request is a job whose work is the file's transfer time on
+    /// Serve files instead of the [endpoints](crate): the work of each request is the file's transfer time on
     /// the uplink.
     pub files: Option<Files>,
     /// Seed of the sampled work: job n (from 0) always has the same work.
@@ -248,7 +250,7 @@ impl ServerHandle {
     /// Waits until the server is stopped and returns its statistics.
     ///
     /// # Errors
-    /// Those of [`stop`](Self::stop).
+    /// The errors of [`stop`](Self::stop).
     pub fn wait(self) -> Result<Summary, Error> {
         join(self.thread, self.record)
     }

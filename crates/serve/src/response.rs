@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::files::OpenFile;
+use crate::open_file::OpenFile;
 
 /// A response.
 #[derive(Debug, PartialEq)]
@@ -73,7 +73,7 @@ pub(crate) enum ConnectionAction {
 pub(crate) struct Body {
     left: u64,
     is_chunked: bool,
-    /// The file whose last bytes remain; without a file the body is filler text.
+    /// The file with its remaining bytes; without a file the body is filler text.
     file: Option<OpenFile>,
 }
 
@@ -102,8 +102,8 @@ impl Body {
         self.left == 0 && !self.is_chunked
     }
 
-    /// Writes the next piece, at most [`CHUNK`] bytes of data, and of a file no more than its first `allowed` bytes in all; whether there
-    /// was one.
+    /// Writes the next piece, at most [`CHUNK`] bytes of data; of a file, at most its first `allowed` bytes in total. Returns whether there
+    /// was a piece.
     ///
     /// # Errors
     /// The file cannot be read to the length that was announced.

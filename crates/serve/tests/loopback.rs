@@ -26,7 +26,7 @@ fn start() -> ServerHandle {
 }
 
 fn connect(server: &ServerHandle) -> TcpStream {
-    let Address::Tcp(address) = server.address() else { panic!("TCP was asked for") };
+    let Address::Tcp(address) = server.address() else { panic!("the server listens on TCP") };
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream
@@ -412,7 +412,7 @@ fn jobs_complete_at_the_disciplines_times_even_if_the_loop_is_late() {
 }
 
 #[test]
-fn requests_without_room_get_503_at_once() {
+fn requests_above_the_capacity_get_503_at_once() {
     let server = Server::start(Options { capacity: Some(1), ..options(Fcfs::new(1)) }).unwrap();
     let back = response_to(&server, get("/?work_ms=20") + &get("/") + &last("/status/204"));
     let full = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 24\r\n\r\n503 Service Unavailable\n";

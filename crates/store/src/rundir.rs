@@ -7,6 +7,7 @@ pub(crate) mod follower;
 pub(crate) mod heartbeat;
 mod in_flight;
 mod lost;
+mod merge;
 pub(crate) mod workers;
 
 use std::fs::{self, File};
@@ -125,7 +126,7 @@ impl Writer {
         self.in_flight.add(requests);
     }
 
-    /// Closes the part: writes its events under their final name, and requests in flight beside them. Does nothing if there are neither.
+    /// Closes the part: writes its events under their final name, and the requests in flight to another file. Does nothing without either.
     ///
     /// # Errors
     /// The disk refuses; the events stay pending and the next call tries again.
@@ -216,7 +217,7 @@ fn write_complete(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::R
 /// several workers are read as one run.
 pub(crate) fn read(path: &Path) -> Result<Recording, Error> {
     let workers = workers::of(path)?;
-    if workers.is_empty() { read_worker(path) } else { workers::read(path, &workers) }
+    if workers.is_empty() { read_worker(path) } else { merge::read(path, &workers) }
 }
 
 /// Opens the run directory of one worker.
@@ -259,7 +260,7 @@ pub(crate) fn read_first_parts(path: &Path, count: u32) -> Result<Recording, Err
     ScannedRun::of(paths).map(ScannedRun::into_recording)
 }
 
-/// A run whose parts have been scanned once.
+/// A run after one scan of its parts.
 struct ScannedRun {
     recording: Recording,
     labels: Labels,

@@ -3,7 +3,7 @@
 use super::Reader;
 use super::node::Node;
 use super::sampler::Defaults;
-use super::tree::Element;
+use super::tree::{Element, is_controller};
 use super::variables::EXTRACTOR_NAMES;
 use super::{functions, untranslated};
 use crate::chain::{Action, MAX_STEPS};
@@ -104,7 +104,7 @@ impl<'e> Reader<'e, '_> {
                             (_, "2") => "stops the test",
                             _ => "stops the thread",
                         };
-                        self.note(node, format!("{what}; here the session goes on"));
+                        self.note(node, format!("{what}; here the session continues"));
                         Delay::default()
                     }
                 };
@@ -393,9 +393,4 @@ pub(super) fn is_sampler(class: &str) -> bool {
 
 fn is_selectable(class: &str) -> bool {
     is_sampler(class) || class == "HTTPSampler2" || class == "TestAction" || is_controller(class)
-}
-
-/// Whether a class is a logic controller; not all class names end in `Controller`.
-pub(super) fn is_controller(class: &str) -> bool {
-    class.ends_with("Controller") || ["InterleaveControl", "RunTime"].contains(&class)
 }

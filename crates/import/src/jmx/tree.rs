@@ -160,3 +160,8 @@ impl Lines<'_> {
         self.line
     }
 }
+
+/// Whether a class is a logic controller; not all class names end in `Controller`.
+pub(super) fn is_controller(class: &str) -> bool {
+    class.ends_with("Controller") || ["InterleaveControl", "RunTime"].contains(&class)
+}

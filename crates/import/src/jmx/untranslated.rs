@@ -20,10 +20,10 @@ pub(super) fn describe(node: &Node) -> String {
     } else if ["all", "children"].contains(&scope.as_str()) {
         return "also applies to sub-samples (redirects and embedded resources)".to_owned();
     }
+    if let Some(description) = describe_by_name(class) {
+        return description.to_owned();
+    }
     match class {
-        "CacheManager" => "does not request resources again that are still fresh".to_owned(),
-        "DNSCacheManager" => "resolves host names in its own way".to_owned(),
-        "UserParameters" => "gives each thread its own variables".to_owned(),
         "ConstantThroughputTimer" => {
             format!("limits the threads to {} samples per minute", property(&["throughput"]))
         }
@@ -31,50 +31,9 @@ pub(super) fn describe(node: &Node) -> String {
             let (rate, period) = (property(&["throughput"]), property(&["throughputPeriod"]));
             format!("limits the threads to {rate} samples in {period} s, at random times")
         }
-        "SyncTimer" => "collects threads and releases them together".to_owned(),
-        "TestFragmentController" => "runs only where a module controller refers to it".to_owned(),
-        "ModuleController" | "IncludeController" => "runs elements that are defined elsewhere".to_owned(),
-        "CriticalSectionController" => "admits one thread at a time".to_owned(),
-        "ResultCollector" | "BackendListener" | "Summariser" | "ResultSaver" => {
-            "writes results; offered records every request".to_owned()
-        }
-        "ProxyControl" | "HttpMirrorControl" | "HTTPMirrorControl" | "PropertyDisplay" | "WorkBench" | "HttpSimpleTableControl" => "is not part of the load".to_owned(),
-        "SizeAssertion" => {
-            "checks the size of the headers, status, message or whole response; only the size of the body can be checked here"
-                .to_owned()
-        }
         "RegexExtractor" if property(&["RegexExtractor.template"]).is_empty() => {
             format!("sets `{}` to an empty text, because its template is empty", property(&["RegexExtractor.refname"]))
         }
-        "ConfigTestElement" | "ConfigTestElementCustom" | "JavaConfig" | "LDAPArguments" => {
-            "sets defaults of samplers that do not use HTTP".to_owned()
-        }
-        "JDBCDataSource" | "MongoSourceElement" | "HBaseConnection" | "JMeterXMPPConnection" => {
-            "configures a connection that is not HTTP".to_owned()
-        }
-        "RedisDataSet" | "VariablesFromCSV" => {
-            "reads values from an external source; write them to a file and use it under [variables]".to_owned()
-        }
-        "RegExUserParameters" => "sends values of a response as parameters of the next request".to_owned(),
-        "ResultAction" => "stops a thread or the test after a failed sample; set on_failure of a request".to_owned(),
-        "LockFile" => "prevents a second test from running".to_owned(),
-        "TextFrameFilter" => "filters messages of a WebSocket".to_owned(),
-        "JSONFormatter" | "JSONToXMLConverter" => "converts the response to another format".to_owned(),
-        "HbaseCrud" | "HdfsOperations" | "JobStatistics" => "sends requests that are not HTTP".to_owned(),
-        "SetVariablesAction" => "sets variables".to_owned(),
-        "SoapSampler" | "WebServiceSampler" => {
-            "posts XML to a web service (JMeter before version 3); write a [[request]] for it".to_owned()
-        }
-        "HTTPRawSampler" => "sends raw bytes over a socket".to_owned(),
-        "SampleTimeout" => "aborts samples that take too long; set response_timeout".to_owned(),
-        "DummySampler" => "sends nothing and waits".to_owned(),
-        "KeystoreConfig" => "selects a client certificate; set tls = { certificate = ..., key = ... }".to_owned(),
-        "AutoStop" => "stops the test when responses are slow or fail; use [thresholds]".to_owned(),
-        "DebugSampler" => "shows variables".to_owned(),
-        "JDBCSampler" | "FTPSampler" | "LDAPSampler" | "LDAPExtSampler" | "TCPSampler" | "JMSSampler"
-        | "MailReaderSampler" | "SmtpSampler" | "SystemSampler" | "JavaSampler" | "PublisherSampler"
-        | "SubscriberSampler" | "AccessLogSampler" | "AjpSampler" | "BoltSampler" | "MongoScriptSampler"
-        | "JUnitSampler" => "sends requests that are not HTTP".to_owned(),
         _ if class.starts_with("JSR223") || class.starts_with("BeanShell") || class.starts_with("BSF") => {
             let script = property(&["script", "BeanShellSampler.query", "BeanShellAssertion.query", "filename"]);
             let begins: String = script.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
@@ -97,6 +56,61 @@ pub(super) fn describe(node: &Node) -> String {
 }
 
 /// A short description by the end of the class name, for elements without one of their own.
+/// The description of a class, if it does not depend on the properties of the element.
+fn describe_by_name(class: &str) -> Option<&'static str> {
+    Some(match class {
+        "CacheManager" => "does not request resources again that are still fresh",
+        "DNSCacheManager" => "resolves host names in its own way",
+        "UserParameters" => "gives each thread its own variables",
+        "SyncTimer" => "collects threads and releases them together",
+        "TestFragmentController" => "runs only where a module controller refers to it",
+        "ModuleController" | "IncludeController" => "runs elements that are defined elsewhere",
+        "CriticalSectionController" => "admits one thread at a time",
+        "ResultCollector" | "BackendListener" | "Summariser" | "ResultSaver" => {
+            "writes results; offered records every request"
+        }
+        "ProxyControl"
+        | "HttpMirrorControl"
+        | "HTTPMirrorControl"
+        | "PropertyDisplay"
+        | "WorkBench"
+        | "HttpSimpleTableControl" => "is not part of the load",
+        "SizeAssertion" => {
+            "checks the size of the headers, status, message or whole response; only the size of the body can be checked here"
+        }
+        "ConfigTestElement" | "ConfigTestElementCustom" | "JavaConfig" | "LDAPArguments" => {
+            "sets defaults of samplers that do not use HTTP"
+        }
+        "JDBCDataSource" | "MongoSourceElement" | "HBaseConnection" | "JMeterXMPPConnection" => {
+            "configures a connection that is not HTTP"
+        }
+        "RedisDataSet" | "VariablesFromCSV" => {
+            "reads values from an external source; write them to a file and use it under [variables]"
+        }
+        "RegExUserParameters" => "sends values of a response as parameters of the next request",
+        "ResultAction" => "stops a thread or the test after a failed sample; set on_failure of a request",
+        "LockFile" => "prevents a second test from running",
+        "TextFrameFilter" => "filters messages of a WebSocket",
+        "JSONFormatter" | "JSONToXMLConverter" => "converts the response to another format",
+        "HbaseCrud" | "HdfsOperations" | "JobStatistics" => "sends requests that are not HTTP",
+        "SetVariablesAction" => "sets variables",
+        "SoapSampler" | "WebServiceSampler" => {
+            "posts XML to a web service (JMeter before version 3); write a [[request]] for it"
+        }
+        "HTTPRawSampler" => "sends raw bytes over a socket",
+        "SampleTimeout" => "aborts samples that take too long; set response_timeout",
+        "DummySampler" => "sends nothing and waits",
+        "KeystoreConfig" => "selects a client certificate; set tls = { certificate = ..., key = ... }",
+        "AutoStop" => "stops the test when responses are slow or fail; use [thresholds]",
+        "DebugSampler" => "shows variables",
+        "JDBCSampler" | "FTPSampler" | "LDAPSampler" | "LDAPExtSampler" | "TCPSampler" | "JMSSampler"
+        | "MailReaderSampler" | "SmtpSampler" | "SystemSampler" | "JavaSampler" | "PublisherSampler"
+        | "SubscriberSampler" | "AccessLogSampler" | "AjpSampler" | "BoltSampler" | "MongoScriptSampler"
+        | "JUnitSampler" => "sends requests that are not HTTP",
+        _ => return None,
+    })
+}
+
 fn describe_by_suffix(class: &str) -> &'static str {
     match class {
         _ if class.ends_with("Assertion") => "fails responses that are not as expected",

@@ -116,7 +116,7 @@ impl<'g> Variables<'g> {
         }
         // These controllers start exactly once per iteration.
         let plain = ["GenericController", "TransactionController", "RecordingController"].contains(&node.class());
-        let inner = super::controller::is_controller(node.class()) && !plain;
+        let inner = super::tree::is_controller(node.class()) && !plain;
         let inner = inner.then(|| format!("{} `{}`", node.class(), node.name()));
         node.children.iter().for_each(|child| self.collect(child, inner.as_deref().or(within)));
     }

@@ -5,7 +5,7 @@ fn choice(format: &str) -> FormatChoice {
     FormatChoice { format: format.to_owned(), ..FormatChoice::default() }
 }
 
-/// What the first line of `log` that is an entry says: client, method, target, status, bytes, milliseconds, seconds of
+/// The fields of the first entry of `log`: client, method, target, status, bytes, milliseconds, seconds of
 /// time.
 fn first(choice: &FormatChoice, log: &str) -> (String, String, String, u16, Option<u64>, Option<u64>, f64) {
     let mut format = choice.format(log.as_bytes()).unwrap();
@@ -19,88 +19,93 @@ fn first(choice: &FormatChoice, log: &str) -> (String, String, String, u16, Opti
     panic!("no entry in {log}")
 }
 
+/// Format, log line, client, target and duration in ms.
+type LogLine = (&'static str, &'static str, &'static str, &'static str, Option<u64>);
+
+const LOG_LINES: [LogLine; 11] = [
+    (
+        "common/combined",
+        "h.example - - [14/Oct/2026:13:46:40 -0400] \"GET /a HTTP/1.0\" 200 1713\n",
+        "h.example",
+        "/a",
+        None,
+    ),
+    (
+        "common/combined",
+        "2001:db8::1 - bob smith [14/Oct/2026:17:46:40 +0000] \"GET /a \\\"b\\\" HTTP/1.1\" 200 1713 \"-\" \"Mozilla/5.0 \\\"x\\\"\" 0.2\n",
+        "2001:db8::1",
+        "/a \\\"b\\\"",
+        None,
+    ),
+    (
+        "vhost-combined",
+        "www.x.org:443 ::1 - - [14/Oct/2026:17:46:40 +0000] \"GET /a HTTP/1.1\" 200 1713 \"-\" \"curl\"\n",
+        "::1",
+        "/a",
+        None,
+    ),
+    (
+        "squid",
+        "1792000000.000    250 10.0.0.9 TCP_MISS/200 1713 GET http://x.org/a?b - DIRECT/1.2.3.4 text/html\n",
+        "10.0.0.9",
+        "/a?b",
+        Some(250),
+    ),
+    (
+        "w3c",
+        "#Software: IIS\n#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query c-ip sc-status sc-bytes time-taken\n2026-10-14 17:46:40 1.1.1.1 GET /a x=1 10.0.0.9 200 1713 250\n",
+        "10.0.0.9",
+        "/a?x=1",
+        Some(250),
+    ),
+    (
+        "w3c",
+        "#Version: 1.0\n#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query time-taken\n2026-10-14\t17:46:40\tFRA2\t1713\t10.0.0.9\tGET\td.net\t/a\t200\t-\tM%20z\t-\t0.250\n",
+        "10.0.0.9",
+        "/a",
+        Some(250),
+    ),
+    (
+        "elb",
+        "2026-10-14T17:46:40.000000Z my-lb 10.0.0.9:2817 10.0.0.1:80 0.000050 0.250000 0.000060 200 200 0 1713 \"GET http://x.org:80/a HTTP/1.1\" \"curl/7\" - -\n",
+        "10.0.0.9",
+        "/a",
+        Some(250),
+    ),
+    (
+        "elb",
+        "h2 2026-10-14T17:46:40.000000Z app/lb/5 2001:db8::1:2817 10.0.0.1:80 0.000 0.250 0.000 200 200 34 1713 \"GET https://x.org:443/a HTTP/2.0\" \"curl/7\" A B arn \"R\" \"-\" \"-\" 0 2026-10-14T17:46:39Z \"forward\" \"-\" \"-\"\n",
+        "2001:db8::1",
+        "/a",
+        Some(250),
+    ),
+    (
+        "json",
+        "{\"level\":\"info\",\"ts\":1792000000.0,\"request\":{\"remote_ip\":\"10.0.0.9\",\"method\":\"GET\",\"uri\":\"/a\",\"headers\":{\"User-Agent\":[\"curl\"]}},\"duration\":0.25,\"size\":1713,\"status\":200}\n",
+        "10.0.0.9",
+        "/a",
+        Some(250),
+    ),
+    (
+        "json",
+        "{\"ClientHost\":\"10.0.0.9\",\"DownstreamContentSize\":1713,\"DownstreamStatus\":200,\"Duration\":250000000,\"RequestMethod\":\"GET\",\"RequestPath\":\"/a\",\"StartUTC\":\"2026-10-14T17:46:40Z\"}\n",
+        "10.0.0.9",
+        "/a",
+        Some(250),
+    ),
+    (
+        "json",
+        "{\"time_local\":\"14/Oct/2026:17:46:40 +0000\",\"remote_addr\":\"10.0.0.9\",\"request\":\"GET /a HTTP/1.1\",\"status\":\"200\",\"body_bytes_sent\":\"1713\",\"request_time\":\"0.250\"}\n",
+        "10.0.0.9",
+        "/a",
+        Some(250),
+    ),
+];
+
 #[test]
 fn web_server_formats_are_detected_and_parsed() {
     let nine = 1_792_000_000.0 / 1.0; // 14 October 2026, 17:46:40 UTC
-    for (name, log, client, target, ms) in [
-        (
-            "common/combined",
-            "h.example - - [14/Oct/2026:13:46:40 -0400] \"GET /a HTTP/1.0\" 200 1713\n",
-            "h.example",
-            "/a",
-            None,
-        ),
-        (
-            "common/combined",
-            "2001:db8::1 - bob smith [14/Oct/2026:17:46:40 +0000] \"GET /a \\\"b\\\" HTTP/1.1\" 200 1713 \"-\" \"Mozilla/5.0 \\\"x\\\"\" 0.2\n",
-            "2001:db8::1",
-            "/a \\\"b\\\"",
-            None,
-        ),
-        (
-            "vhost-combined",
-            "www.x.org:443 ::1 - - [14/Oct/2026:17:46:40 +0000] \"GET /a HTTP/1.1\" 200 1713 \"-\" \"curl\"\n",
-            "::1",
-            "/a",
-            None,
-        ),
-        (
-            "squid",
-            "1792000000.000    250 10.0.0.9 TCP_MISS/200 1713 GET http://x.org/a?b - DIRECT/1.2.3.4 text/html\n",
-            "10.0.0.9",
-            "/a?b",
-            Some(250),
-        ),
-        (
-            "w3c",
-            "#Software: IIS\n#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query c-ip sc-status sc-bytes time-taken\n2026-10-14 17:46:40 1.1.1.1 GET /a x=1 10.0.0.9 200 1713 250\n",
-            "10.0.0.9",
-            "/a?x=1",
-            Some(250),
-        ),
-        (
-            "w3c",
-            "#Version: 1.0\n#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query time-taken\n2026-10-14\t17:46:40\tFRA2\t1713\t10.0.0.9\tGET\td.net\t/a\t200\t-\tM%20z\t-\t0.250\n",
-            "10.0.0.9",
-            "/a",
-            Some(250),
-        ),
-        (
-            "elb",
-            "2026-10-14T17:46:40.000000Z my-lb 10.0.0.9:2817 10.0.0.1:80 0.000050 0.250000 0.000060 200 200 0 1713 \"GET http://x.org:80/a HTTP/1.1\" \"curl/7\" - -\n",
-            "10.0.0.9",
-            "/a",
-            Some(250),
-        ),
-        (
-            "elb",
-            "h2 2026-10-14T17:46:40.000000Z app/lb/5 2001:db8::1:2817 10.0.0.1:80 0.000 0.250 0.000 200 200 34 1713 \"GET https://x.org:443/a HTTP/2.0\" \"curl/7\" A B arn \"R\" \"-\" \"-\" 0 2026-10-14T17:46:39Z \"forward\" \"-\" \"-\"\n",
-            "2001:db8::1",
-            "/a",
-            Some(250),
-        ),
-        (
-            "json",
-            "{\"level\":\"info\",\"ts\":1792000000.0,\"request\":{\"remote_ip\":\"10.0.0.9\",\"method\":\"GET\",\"uri\":\"/a\",\"headers\":{\"User-Agent\":[\"curl\"]}},\"duration\":0.25,\"size\":1713,\"status\":200}\n",
-            "10.0.0.9",
-            "/a",
-            Some(250),
-        ),
-        (
-            "json",
-            "{\"ClientHost\":\"10.0.0.9\",\"DownstreamContentSize\":1713,\"DownstreamStatus\":200,\"Duration\":250000000,\"RequestMethod\":\"GET\",\"RequestPath\":\"/a\",\"StartUTC\":\"2026-10-14T17:46:40Z\"}\n",
-            "10.0.0.9",
-            "/a",
-            Some(250),
-        ),
-        (
-            "json",
-            "{\"time_local\":\"14/Oct/2026:17:46:40 +0000\",\"remote_addr\":\"10.0.0.9\",\"request\":\"GET /a HTTP/1.1\",\"status\":\"200\",\"body_bytes_sent\":\"1713\",\"request_time\":\"0.250\"}\n",
-            "10.0.0.9",
-            "/a",
-            Some(250),
-        ),
-    ] {
+    for (name, log, client, target, ms) in LOG_LINES {
         assert_eq!(choice("auto").format(log.as_bytes()).unwrap().name(), name, "{log}");
         let expected = (client.to_owned(), "GET".to_owned(), target.to_owned(), 200, Some(1713), ms, nine);
         assert_eq!(first(&choice("auto"), log), expected, "{log}");

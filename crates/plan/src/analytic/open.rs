@@ -33,56 +33,10 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
     below_one(load)?;
     let known = |response: f64, method, source| SteadyState::at(response, rate, load, method, source);
     let name = server.discipline().to_string().to_uppercase();
-    let poisson = "Poisson arrivals";
     match (server.discipline(), m) {
-        (Policy::Fcfs | Policy::Lcfs { .. }, _) if service.is_exponential() => {
-            let queue = Mmm::new(m, mean, rate)?;
-            let (percentiles, sdev) = match server.discipline() {
-                Policy::Fcfs => (Some(queue.percentiles()), Some(queue.sdev())),
-                Policy::Lcfs { preemptive: true } if m == 1 => (None, Some(service.work().lcfs_preemptive_sdev(rate))),
-                Policy::Lcfs { preemptive: false } if m == 1 => (None, Some(service.work().lcfs_sdev(rate))),
-                _ => (None, None),
-            };
-            let known =
-                SteadyState { sdev, percentiles, ..known(queue.response(), "closed form (Erlang C)", KLEINROCK) };
-            Ok(Finding::known(format!("M/M/{m}"), known, format!("{poisson}, exponential service, {m} server(s)")))
-        }
-        (Policy::Ps(None), _) => {
-            let response = Mmm::new(m, mean, rate)?.response();
-            let known =
-                known(response, "closed form, insensitive to the service distribution", "Baskett et al. 1975 (BCMP)");
-            let sdev = match service.size_blind_distribution() {
-                Some(distribution) if m == 1 => Mg1::new(&distribution, rate)?.ps_sdev(),
-                _ => None,
-            };
-            let known = SteadyState { sdev, ..known };
-            Ok(Finding::known(
-                format!("M/G/{m} PS"),
-                known,
-                format!(
-                    "{poisson}; a request uses at most one of the {m} server(s); only the mean service time matters"
-                ),
-            ))
-        }
-        (Policy::Fcfs | Policy::Lcfs { preemptive: false }, 1) => {
-            let response = mean + rate * service.second_moment() / (2.0 * (1.0 - load));
-            if response.is_infinite() {
-                return Ok(without_mean("M/G/1".to_owned(), rate, load));
-            }
-            let percentiles = match service.size_blind_distribution() {
-                Some(distribution) if server.discipline() == Policy::Fcfs => {
-                    Mg1::new(&distribution, rate)?.fcfs_percentiles()
-                }
-                _ => None,
-            };
-            let sdev = match server.discipline() {
-                Policy::Fcfs => service.work().fcfs_sdev(rate),
-                _ => service.work().lcfs_sdev(rate),
-            };
-            let known =
-                SteadyState { sdev: Some(sdev), percentiles, ..known(response, "Pollaczek-Khinchine formula", PK) };
-            Ok(Finding::known("M/G/1", known, format!("{poisson}, one server, order of service independent of sizes")))
-        }
+        (Policy::Fcfs | Policy::Lcfs { .. }, _) if service.is_exponential() => mmm(rate, load, server, service),
+        (Policy::Ps(None), _) => processor_sharing(rate, load, m, service),
+        (Policy::Fcfs | Policy::Lcfs { preemptive: false }, 1) => mg1(rate, load, server, service),
         (Policy::Lcfs { preemptive: true }, 1) => {
             let known = known(
                 mean / (1.0 - load),
@@ -93,7 +47,7 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
             Ok(Finding::known(
                 "M/G/1 LCFS-PR",
                 known,
-                format!("{poisson}; interrupted requests resume where they stopped"),
+                "Poisson arrivals; interrupted requests resume where they stopped",
             ))
         }
         (Policy::Srpt, 1) => by_size(rate, load, size_based::Policy::Srpt, "Schrage and Miller 1966", &name, service),
@@ -116,6 +70,56 @@ pub(super) fn solve(rate: f64, server: &Server, service: &Service) -> Result<Fin
             format!("{name} on {m} server(s) with this service distribution"),
         )),
     }
+}
+
+/// M/M/m under FCFS or LCFS.
+fn mmm(rate: f64, load: f64, server: &Server, service: &Service) -> Result<Finding, Error> {
+    let m = server.servers();
+    let queue = Mmm::new(m, service.mean(), rate)?;
+    let (percentiles, sdev) = match server.discipline() {
+        Policy::Fcfs => (Some(queue.percentiles()), Some(queue.sdev())),
+        Policy::Lcfs { preemptive: true } if m == 1 => (None, Some(service.work().lcfs_preemptive_sdev(rate))),
+        Policy::Lcfs { preemptive: false } if m == 1 => (None, Some(service.work().lcfs_sdev(rate))),
+        _ => (None, None),
+    };
+    let known = SteadyState::at(queue.response(), rate, load, "closed form (Erlang C)", KLEINROCK);
+    let known = SteadyState { sdev, percentiles, ..known };
+    Ok(Finding::known(format!("M/M/{m}"), known, format!("Poisson arrivals, exponential service, {m} server(s)")))
+}
+
+/// M/G/m under processor sharing.
+fn processor_sharing(rate: f64, load: f64, m: u32, service: &Service) -> Result<Finding, Error> {
+    let response = Mmm::new(m, service.mean(), rate)?.response();
+    let (method, source) = ("closed form, insensitive to the service distribution", "Baskett et al. 1975 (BCMP)");
+    let sdev = match service.size_blind_distribution() {
+        Some(distribution) if m == 1 => Mg1::new(&distribution, rate)?.ps_sdev(),
+        _ => None,
+    };
+    let known = SteadyState { sdev, ..SteadyState::at(response, rate, load, method, source) };
+    Ok(Finding::known(
+        format!("M/G/{m} PS"),
+        known,
+        format!(
+            "Poisson arrivals; a request uses at most one of the {m} server(s); only the mean service time matters"
+        ),
+    ))
+}
+
+/// M/G/1 under FCFS or non-preemptive LCFS.
+fn mg1(rate: f64, load: f64, server: &Server, service: &Service) -> Result<Finding, Error> {
+    let response = service.mean() + rate * service.second_moment() / (2.0 * (1.0 - load));
+    if response.is_infinite() {
+        return Ok(without_mean("M/G/1".to_owned(), rate, load));
+    }
+    let is_fcfs = server.discipline() == Policy::Fcfs;
+    let percentiles = match service.size_blind_distribution() {
+        Some(distribution) if is_fcfs => Mg1::new(&distribution, rate)?.fcfs_percentiles(),
+        _ => None,
+    };
+    let sdev = if is_fcfs { service.work().fcfs_sdev(rate) } else { service.work().lcfs_sdev(rate) };
+    let known = SteadyState::at(response, rate, load, "Pollaczek-Khinchine formula", PK);
+    let known = SteadyState { sdev: Some(sdev), percentiles, ..known };
+    Ok(Finding::known("M/G/1", known, "Poisson arrivals, one server, order of service independent of sizes"))
 }
 
 /// With an infinite second moment of the service, the mean wait is infinite under every policy that makes requests wait

@@ -35,7 +35,7 @@ fn decoded(bytes: &[u8], cuts: &[usize]) -> Decoded {
                 }
             }
         }
-        assert!(input.is_empty(), "asked for more with bytes left");
+        assert!(input.is_empty(), "incomplete although bytes remain");
     }
     decoded
 }

@@ -1,4 +1,5 @@
 mod garbage;
+mod jmeter;
 mod shapes;
 
 use super::*;

@@ -11,7 +11,7 @@ const MODE: u32 = 0o600;
 
 /// Writes all files of the run at `run` as a tar, with relative paths. Returns the number of files.
 ///
-/// Skips temporary files (`.tmp`) and files that disappear meanwhile. A run in progress is tar as far as it was readable.
+/// Skips temporary files (`.tmp`) and files that disappear before they are read. For a run in progress the tar contains the readable part.
 ///
 /// # Errors
 /// A file is unreadable, or `out` cannot be written.

@@ -1,4 +1,4 @@
-//! Follows a run while it goes on: the state of its workers and their new events.
+//! Follows a run in progress: the state of its workers and their new events.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub struct RunFollower {
 pub struct WorkerStatus {
     /// The share of the run that it generates.
     pub share: Share,
-    /// How often the share has been taken up, from 1.
+    /// Number of the attempt to run this share, from 1.
     pub attempt: u32,
     /// The host name of its machine; `None` if unknown.
     pub host: Option<String>,

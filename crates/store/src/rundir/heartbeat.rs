@@ -31,7 +31,7 @@ pub struct Heartbeat {
     pub at_unix_ns: u64,
     /// Number of requests in flight at that time.
     pub in_flight: u64,
-    /// What was known of its clock at the start.
+    /// The state of its clock at the start of the run.
     pub clock: Option<WorkerClock>,
     /// In a copied directory: everything that the original directory held at this time has been copied. `None`: the directory is
     /// not a copy.

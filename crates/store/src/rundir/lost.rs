@@ -86,7 +86,7 @@ impl LostRequests {
         extent
     }
 
-    /// A note that they are not recorded; `None` if there are none.
+    /// A note about the unrecorded requests; `None` without such requests.
     pub(super) fn note(&self) -> Option<Note> {
         let (mut launches, mut meant) = (0, None);
         self.each(&mut self.agenda(), Instant::MAX, |event| {
@@ -101,7 +101,7 @@ impl LostRequests {
         self.workload.agenda(self.started.share)
     }
 
-    /// Takes those scheduled before `until` from `agenda`, in order, and passes them to `visit`.
+    /// Passes the requests of `agenda` that are scheduled before `until` to `visit`, in order, as events that were not sent.
     pub(super) fn each(&self, agenda: &mut Agenda, until: Instant, mut visit: impl FnMut(Event)) {
         let mix = self.workload.mix();
         while let Some(launch) = agenda.due_before(until.min(self.until)) {

@@ -1,24 +1,15 @@
-//! A run of several workers: a directory that holds one run directory for each of them, such as `worker-3-of-8`. It reads as one run.
+//! A run of several workers: a directory with one run directory per worker, such as `worker-3-of-8`. It is read as one run.
 
-use std::collections::HashSet;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use offered_base::{Instant, Nanos, Share};
-use offered_events::recording::NodeClock;
-use offered_events::{ClockCorrection, Event, Note, Recording, WorkerClock};
-use offered_events::{Columns, EventSource, Events, Extent};
+use offered_events::Note;
 use offered_io::unix_now;
 
 use super::heartbeat::{HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT, Heartbeat};
-use super::in_flight::InFlightRequests;
-use super::lost::{self, LostRequests, StartedSessions};
-use super::{count_note, empty_recording, scan_parts};
+use super::lost;
 use crate::error::Error;
-use crate::event_source::Part;
-use crate::labels::Labels;
 use crate::record::{EndCondition, RunRecord};
 
 /// The run directory of the worker with this share, inside the directory of the whole run.
@@ -44,9 +35,9 @@ pub fn attempt_directories(run: &Path, share: Share, late: bool) -> (Vec<PathBuf
 /// The directory of one worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Worker {
-    share: Share,
-    /// How often the share has been taken up, from 1.
-    attempt: u32,
+    pub(super) share: Share,
+    /// Number of the attempt to run this share, from 1.
+    pub(super) attempt: u32,
     pub(crate) path: PathBuf,
 }
 
@@ -89,7 +80,7 @@ pub(super) fn parse_name(path: &Path) -> Option<(Share, u32)> {
     Some((format!("{number}/{parts}").parse().ok()?, attempt.parse().ok()?))
 }
 
-/// A worker of a run whose last attempt left no record: it was killed, is frozen, or still running.
+/// A worker without a run record of its last attempt: it was killed, is frozen, or still running.
 #[derive(Clone, Debug)]
 pub struct UnendedWorker {
     /// Its share of the run; `None` for a run of one worker without a heartbeat.
@@ -166,131 +157,13 @@ impl State {
         }
     }
 
-    fn note(&self) -> Note {
+    pub(super) fn note(&self) -> Note {
         match self {
             Self::Running => Note::Running,
             Self::Silent(silence) => Note::Silent { silence_s: silence.as_secs_f64() },
             Self::Lost => Note::Killed,
         }
     }
-}
-
-/// Reads all `workers` of the run in `run` as one recording.
-///
-/// Sessions keep their numbers, because shares are disjoint parts of one schedule. Generator threads are renumbered, worker by worker. Times are
-/// corrected to the clock of worker 1 as far as offsets are known ([`ClockCorrection`]); an unknown offset between machines is noted. Requests that a
-/// lost worker did not send are part of the recording, as not sent.
-pub(super) fn read(run: &Path, workers: &[Worker]) -> Result<Recording, Error> {
-    let (mut recording, mut labels) = (empty_recording(), Labels::default());
-    let (mut all_parts, mut first, mut machines, mut lost) = (Vec::new(), 0u16, HashSet::new(), Vec::new());
-    for attempts in workers.chunk_by(|one, other| one.share == other.share) {
-        let (share, mut last) = (attempts[0].share, None);
-        let before = recording.notes.len();
-        let mut started = StartedSessions::new(share);
-        let records = attempts.iter().map(|worker| RunRecord::read(&worker.path)).collect::<Result<Vec<_>, _>>()?;
-        let is_whole = matches!(records[..], [Some(_)]) && attempts[0].attempt == 1;
-        for (place, (Worker { path, attempt, .. }, record)) in attempts.iter().zip(&records).enumerate() {
-            let heartbeat = Heartbeat::read(path);
-            let (clock, placing) = clock(record.as_ref(), heartbeat.as_ref());
-            let (renumbering, mut threads) = (Renumbering { share, first, placing }, 0);
-            let is_last = place + 1 == attempts.len();
-            let is_gone = record.is_none() && (!is_last || matches!(State::of(path, heartbeat.as_ref()), State::Lost));
-            let mut in_flight =
-                if is_gone { InFlightRequests::read(path, &mut labels) } else { InFlightRequests::default() };
-            // Started sessions matter only where some may not have started.
-            let columns = if is_whole { Columns::Key } else { Columns::All };
-            let paths = super::parts(&path.join("events"))?;
-            let mut parts = scan_parts(paths, &mut labels, &mut recording, columns, &placing, |event| {
-                threads = threads.max(renumbering.thread(event.worker) + 1);
-                if !is_whole {
-                    started.add(event);
-                    in_flight.remove(event);
-                }
-            })?;
-            recording.notes.extend(count_note(path, &recording, &parts));
-            let in_flight = in_flight.into_events();
-            for event in &in_flight {
-                threads = threads.max(renumbering.thread(event.worker) + 1);
-                started.add(event);
-            }
-            let extent = in_flight.iter().map(|event| placing.place(event)).collect::<Vec<_>>();
-            parts.push((Part::Events(in_flight), Extent::of(&extent)));
-            last = parts.iter().filter_map(|(_, extent)| extent.last_intended).max();
-            all_parts.extend(parts.into_iter().map(|(part, extent)| (part, extent, renumbering)));
-            let host = match record {
-                Some(record) => record.machine.as_ref().map(|machine| machine.name.clone()),
-                None => heartbeat.map(|heartbeat| heartbeat.host),
-            };
-            if record.as_ref().is_none_or(|record| record.started_unix_ns.is_some()) {
-                machines.insert(host.clone());
-            }
-            let suffix = if *attempt > 1 { " again" } else { "" };
-            let host = host.map_or_else(String::new, |host| format!(" on {host}"));
-            let name = format!("{share}{suffix}{host}");
-            let is_first = share.index() == 0 && *attempt == 1;
-            recording.clocks.extend(clock.map(|clock| NodeClock { name: name.clone(), is_first, clock }));
-            recording.nodes.push((name, first));
-            first = first.saturating_add(threads);
-        }
-        let (Worker { path, .. }, record) = (&attempts[attempts.len() - 1], &records[attempts.len() - 1]);
-        recording.notes.extend(records[..records.len() - 1].iter().map(|_| Note::Killed));
-        let is_over = match record {
-            Some(record) => {
-                recording.notes.extend(record.notes.clone());
-                true
-            }
-            None => {
-                let state = State::of(path, Heartbeat::read(path).as_ref());
-                recording.notes.push(state.note());
-                matches!(state, State::Lost)
-            }
-        };
-        if is_over && !is_whole {
-            let stopped = record.as_ref().and_then(|record| record.generator.as_ref()).is_some_and(|seen| seen.stopped);
-            // They get the row of the last attempt.
-            let row = recording.nodes.last().map_or(0, |(_, first)| *first);
-            if let Some(gone) = LostRequests::new(path, started, last.filter(|_| stopped), row, &mut labels) {
-                let extent = gone.extent();
-                recording.notes.push(Note::WorkerLost { requests: extent.launches, more_unknown: gone.has_more() });
-                lost.push((gone, extent));
-            }
-        }
-        let of_all = recording.notes.split_off(before);
-        let worker = share.to_string();
-        let of_it = |note| Note::Worker { worker: worker.clone(), note: Box::new(note) };
-        recording.notes.extend(of_all.into_iter().map(of_it));
-        // A worker that sent nothing still needs a row for its lost requests.
-        first = first.max(recording.nodes.last().map_or(0, |(_, first)| first.saturating_add(1)));
-    }
-    let all = workers.first().map_or(0, |worker| worker.share.parts());
-    let is_here = |number: &u64| workers.iter().any(|worker| worker.share.index() == *number);
-    let missing = (0..all).filter(|number| !is_here(number));
-    recording.notes.extend(missing.map(|number| Note::WorkerMissing { worker: format!("{}/{all}", number + 1) }));
-    let is_known = |of: &NodeClock| of.is_first || of.clock.within_ns().is_some();
-    if machines.len() > 1 && recording.clocks.iter().filter(|of| is_known(of)).count() < recording.nodes.len() {
-        recording.notes.push(Note::SeveralClocks { machines: machines.len() });
-    }
-    recording.generator = record(run)?.and_then(|record| record.generator);
-    recording.labels = labels.clone().into_names(&mut recording.notes);
-    // Neighbouring parts cover about the same time, so events are nearly in order.
-    all_parts.sort_by_key(|(_, extent, _)| extent.last_intended);
-    let extents = all_parts.iter().map(|(_, extent, _)| *extent).chain(lost.iter().map(|(_, extent)| *extent));
-    let extent = extents.fold(Extent::default(), Extent::and);
-    let parts =
-        all_parts.into_iter().map(|(part, extent, renumbering)| (part, extent.last_intended, renumbering)).collect();
-    let lost = lost.into_iter().map(|(gone, _)| gone).collect();
-    recording.events = Events::new(Arc::new(MergedWorkers { parts, lost, labels }), extent);
-    Ok(recording)
-}
-
-/// What is known of a worker's clock, and the resulting correction.
-fn clock(record: Option<&RunRecord>, heartbeat: Option<&Heartbeat>) -> (Option<WorkerClock>, ClockCorrection) {
-    let (clock, started) = match record {
-        Some(record) => (record.clock, record.started_unix_ns),
-        None => (heartbeat.and_then(|heartbeat| heartbeat.clock), heartbeat.map(|heartbeat| heartbeat.started_unix_ns)),
-    };
-    let placing = clock.zip(started).map(|(clock, started)| ClockCorrection::of(&clock, started));
-    (clock, placing.unwrap_or_default())
 }
 
 /// The merged record of a run with several workers; `None` if no worker has a record.
@@ -326,77 +199,12 @@ pub(crate) fn record(run: &Path) -> Result<Option<RunRecord>, Error> {
     Ok(whole)
 }
 
-/// How the events of one worker are renumbered and corrected.
-#[derive(Clone, Copy)]
-struct Renumbering {
-    share: Share,
-    /// The number of its first thread.
-    first: u16,
-    placing: ClockCorrection,
-}
-
-impl Renumbering {
-    /// The index of a thread within its worker. Threads of all workers are numbered round-robin.
-    fn thread(self, worker: u16) -> u16 {
-        let parts = u16::try_from(self.share.parts()).unwrap_or(u16::MAX);
-        worker.wrapping_sub(self.share.index() as u16) / parts
-    }
-
-    /// The event with its number and time in the merged recording.
-    fn apply(self, event: &Event) -> Event {
-        let placed = if self.placing.is_none() { event.clone() } else { self.placing.place(event) };
-        Event { worker: self.first.saturating_add(self.thread(event.worker)), ..placed }
-    }
-}
-
-/// The parts of all workers, and the lost requests.
-struct MergedWorkers {
-    /// Each part with the last scheduled time of its requests.
-    parts: Vec<(Part, Option<Instant>, Renumbering)>,
-    lost: Vec<LostRequests>,
-    labels: Labels,
-}
-
-impl EventSource for MergedWorkers {
-    fn scan(&self, columns: Columns, visit: &mut dyn FnMut(&[Event])) -> io::Result<()> {
-        /// Number of events passed at a time.
-        const BATCH: usize = 1024;
-        let (mut labels, mut renumbered) = (self.labels.clone(), Vec::new());
-        let mut lost: Vec<_> = self.lost.iter().map(|gone| (gone, gone.agenda())).collect();
-        // Lost requests come next to requests sent at the same time.
-        let mut until = |until: Instant, visit: &mut dyn FnMut(&[Event])| {
-            for (gone, agenda) in &mut lost {
-                let mut batch = Vec::new();
-                gone.each(agenda, until, |event| {
-                    batch.push(event);
-                    if batch.len() == BATCH {
-                        visit(&batch);
-                        batch.clear();
-                    }
-                });
-                visit(&batch);
-            }
-        };
-        for (part, last, renumbering) in &self.parts {
-            until(last.unwrap_or_default(), visit);
-            let scanned = part.scan(&mut labels, columns, &mut |events| {
-                renumbered.clear();
-                renumbered.extend(events.iter().map(|event| renumbering.apply(event)));
-                visit(&renumbered);
-            });
-            scanned.map_err(|why| part.with_path(&why))?;
-        }
-        until(Instant::MAX, visit);
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Machine, ReadOptions, RunKind, Writer, read};
     use offered_events::recording::Evidence;
-    use offered_events::{ClockOffset, Outcome, Reason};
+    use offered_events::{ClockOffset, Event, Outcome, Reason, WorkerClock};
     use offered_workload::Workload;
 
     /// Writes worker `share` with two threads: its share of 1000 requests, a millisecond apart.

@@ -208,11 +208,9 @@ impl WarningKind {
             }
             Self::StoppedEarly { reason: Some(reason), .. } => format!("the run stopped itself: {reason}"),
             Self::StoppedEarly { reason: None, .. } => "the run was stopped before its end".to_owned(),
-            Self::NearGeneratorLimit { target_rate_per_s, sustained_rate_per_s, threads } => format!(
-                "the target rate is {target_rate_per_s:.0} requests/s with {threads} thread{}; that is more than half of the \
-                 {sustained_rate_per_s:.0}/s that calibration found on this machine",
-                if *threads == 1 { "" } else { "s" }
-            ),
+            Self::NearGeneratorLimit { target_rate_per_s, sustained_rate_per_s, threads } => {
+                near_limit_text(*target_rate_per_s, *sustained_rate_per_s, *threads)
+            }
             Self::PriorityRefused { reason } => {
                 format!("the operating system refused what generator.priority requests: {reason}")
             }
@@ -265,21 +263,16 @@ impl WarningKind {
             Self::EarlyRequests { requests, max_us } => {
                 format!("{requests} requests were sent before their scheduled times, by up to {}", span(max_us * 1e3))
             }
-            Self::OrderUncertain { clock_uncertainty_ms, mean_gap_ms, cov_uncertainty } => format!(
-                "the clocks of the workers are uncertain by {} and the mean gap is {}: the order of closer requests of different \
-                 workers is unknown, and the CoV of the gaps is uncertain by ±{cov_uncertainty:.2}",
-                span(clock_uncertainty_ms * 1e6),
-                span(mean_gap_ms * 1e6)
-            ),
+            Self::OrderUncertain { clock_uncertainty_ms, mean_gap_ms, cov_uncertainty } => {
+                order_text(*clock_uncertainty_ms, *mean_gap_ms, *cov_uncertainty)
+            }
             Self::UnsentRequests { unsent, requests, causes } => {
                 let all = format!("{unsent} of {requests} requests were not sent");
                 not_sent::text(causes).map_or(all.clone(), |text| format!("{all}: {text}"))
             }
-            Self::RandomRateDiffers { target_rate_per_s, scheduled_rate_per_s } => format!(
-                "the rate changes at random: its long-term mean is {target_rate_per_s:.4}/s, and the schedule of this seed has \
-                 {scheduled_rate_per_s:.4}/s, {:.0} % of it",
-                100.0 * scheduled_rate_per_s / target_rate_per_s
-            ),
+            Self::RandomRateDiffers { target_rate_per_s, scheduled_rate_per_s } => {
+                random_rate_text(*target_rate_per_s, *scheduled_rate_per_s)
+            }
             Self::UnusualSchedule { checks } => format!(
                 "in the schedule of this seed {} differs from theory; the requests were sent as scheduled",
                 subjects(checks)
@@ -368,6 +361,34 @@ impl From<WarningKind> for Warning {
     fn from(kind: WarningKind) -> Self {
         Self { message: kind.message(), fix: kind.fix(), details: Some(kind), in_reason: false }
     }
+}
+
+/// A target rate near the limit of the generator.
+fn near_limit_text(target_rate_per_s: f64, sustained_rate_per_s: f64, threads: usize) -> String {
+    format!(
+        "the target rate is {target_rate_per_s:.0} requests/s with {threads} thread{}; that is more than half of the \
+         {sustained_rate_per_s:.0}/s that calibration found on this machine",
+        if threads == 1 { "" } else { "s" }
+    )
+}
+
+/// A random rate that differs from its long-term mean.
+fn random_rate_text(target_rate_per_s: f64, scheduled_rate_per_s: f64) -> String {
+    format!(
+        "the rate changes at random: its long-term mean is {target_rate_per_s:.4}/s, and the schedule of this seed has \
+         {scheduled_rate_per_s:.4}/s, {:.0} % of it",
+        100.0 * scheduled_rate_per_s / target_rate_per_s
+    )
+}
+
+/// Requests of several workers with an uncertain order.
+fn order_text(clock_uncertainty_ms: f64, mean_gap_ms: f64, cov_uncertainty: f64) -> String {
+    format!(
+        "the clocks of the workers are uncertain by {} and the mean gap is {}: the order of closer requests of different \
+         workers is unknown, and the CoV of the gaps is uncertain by ±{cov_uncertainty:.2}",
+        span(clock_uncertainty_ms * 1e6),
+        span(mean_gap_ms * 1e6)
+    )
 }
 
 /// When and how long the generator stood still; the machine is named only if the threads were idle.

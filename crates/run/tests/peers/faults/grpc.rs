@@ -42,13 +42,10 @@ fn failed(why: &'static str) -> Expected {
     Expected::new(Outcome::GrpcError, 200, why)
 }
 
-fn cases() -> Vec<Case> {
+fn statuses() -> Vec<Case> {
     let no_status = || malformed("the response has no grpc-status");
-    let no_item = || malformed("the response is not a shop.Item");
-    let headers = || frame(HEADERS, END_HEADERS, 1, &block(STATUS_200, GRPC));
     let statused =
         |name: &str, trailers: Headers<'_>, expected| case(name, [answer(GRPC, &[], trailers), Stall], expected);
-    let bodied = |name: &str, body: &[u8], expected| case(name, [answer(GRPC, body, FINE), Stall], expected);
     vec![
         case("well", [answer(GRPC, TEA, FINE), Stall], ok(200)),
         statused("no status", &[], no_status()),
@@ -78,6 +75,16 @@ fn cases() -> Vec<Case> {
             [answer(&[GRPC[0], FINE[0]], &[], &[("grpc-status", "13")]), Stall],
             failed("INTERNAL"),
         ),
+    ]
+}
+
+/// Incomplete responses, invalid messages, and responses of a proxy.
+fn messages() -> Vec<Case> {
+    let no_status = || malformed("the response has no grpc-status");
+    let no_item = || malformed("the response is not a shop.Item");
+    let headers = || frame(HEADERS, END_HEADERS, 1, &block(STATUS_200, GRPC));
+    let bodied = |name: &str, body: &[u8], expected| case(name, [answer(GRPC, body, FINE), Stall], expected);
+    vec![
         case("a head and no end", [say(headers()), Stall], timeout()),
         case(
             "a message and no trailers",
@@ -134,5 +141,5 @@ fn each_fault_of_a_call_is_one_event() {
     let target = format!("{OWN}\ndescriptors = {:?}", file.to_str().unwrap());
     let well: Peer = Arc::new(|stream| drop(serve(stream, (TEA, FINE))));
     let request = "grpc = \"shop.Desk/Order\"\nbody = '{\"name\": \"tea\"}'\ncheck = [{ json = \"$.name\" }]";
-    run_cases("http", &target, request, (well, ok(200)), cases());
+    run_cases("http", &target, request, (well, ok(200)), statuses().into_iter().chain(messages()).collect());
 }

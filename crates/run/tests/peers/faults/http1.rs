@@ -170,7 +170,7 @@ fn heads() -> Vec<Case> {
     ]
 }
 
-/// What a head says about where the body ends.
+/// Heads that determine the end of the body.
 fn lengths() -> Vec<Case> {
     let number = || malformed("a Content-Length that is not a number");
     let coding = || malformed("a Transfer-Encoding other than chunked");
@@ -252,12 +252,12 @@ fn bodies() -> Vec<Case> {
     ]
 }
 
-/// All of these tables.
+/// All cases of these tables.
 fn all() -> Vec<Case> {
     [ends_of_connections(), status_lines(), heads(), lengths(), chunks(), bodies()].into_iter().flatten().collect()
 }
 
-/// Every connection carries one exchange, and could be kept.
+/// Every connection carries one exchange, and could be reused.
 const OWN: &str = "reuse = \"per-session\"\nresponse_timeout = \"3s\"";
 
 #[test]

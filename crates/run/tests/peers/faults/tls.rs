@@ -206,6 +206,26 @@ fn connections(config: &Arc<ServerConfig>) -> Vec<Case> {
             reset("reset"),
         ),
         then(
+            "a response with a byte per record",
+            |mut stream| {
+                for byte in OK.chunks(1) {
+                    let _ = stream.write_all(byte).and_then(|()| stream.flush());
+                }
+                read_to_end(&mut stream.sock);
+            },
+            ok(200),
+        ),
+    ]
+}
+
+/// Invalid records after a successful handshake.
+fn records(config: &Arc<ServerConfig>) -> Vec<Case> {
+    let then = |name: &str, act: fn(Secure), expected| {
+        let config = config.clone();
+        Case::new(name, move |stream| accept_request(stream, &config).map_or((), act), expected)
+    };
+    vec![
+        then(
             "a record that is not encrypted",
             |mut stream| below(&mut stream, &[&record(23, 32)[..], &[0; 32]].concat(), &[Stall]),
             failed(""),
@@ -227,16 +247,6 @@ fn connections(config: &Arc<ServerConfig>) -> Vec<Case> {
             reset("close_notify"),
         ),
         then(
-            "a response with a byte per record",
-            |mut stream| {
-                for byte in OK.chunks(1) {
-                    let _ = stream.write_all(byte).and_then(|()| stream.flush());
-                }
-                read_to_end(&mut stream.sock);
-            },
-            ok(200),
-        ),
-        then(
             "an alert",
             |mut stream| below(&mut stream, &[&record(21, 2)[..], &[2, 80]].concat(), &[Stall]),
             failed(""),
@@ -255,7 +265,10 @@ fn each_fault_is_one_event() {
         "reuse = \"per-session\"\nresponse_timeout = \"3s\"\ntls = {{ roots = {:?}, server_name = \"localhost\" }}",
         root.to_str().unwrap()
     );
-    let cases = [handshakes(), certificates(&authority), connections(&config)].into_iter().flatten().collect();
+    let cases = [handshakes(), certificates(&authority), connections(&config), records(&config)]
+        .into_iter()
+        .flatten()
+        .collect();
     let well = move |stream| drop(accept_request(stream, &config).map(|mut stream| stream.write_all(OK)));
     run_cases("https", &target, "get = \"/\"", (Arc::new(well), ok(200)), cases);
 }

@@ -73,7 +73,7 @@ fn expecting(name: &str, steps: impl IntoIterator<Item = Step>, expected: Expect
 }
 
 #[test]
-fn a_body_is_held_back_until_the_server_asks_for_it() {
+fn a_body_waits_for_100_continue() {
     let leaked = Arc::new(AtomicUsize::new(0));
     let counted = leaked.clone();
     let refuses = move |mut stream: TcpStream| {
@@ -105,7 +105,7 @@ fn a_body_is_held_back_until_the_server_asks_for_it() {
     ];
     let target = "reuse = \"per-session\"\nresponse_timeout = \"3s\"";
     run_cases("http", target, REQUEST, (Arc::new(well_behaved), ok(200)), cases);
-    assert_eq!(leaked.load(Relaxed), 0, "what was refused is not sent");
+    assert_eq!(leaked.load(Relaxed), 0, "a refused request is not sent");
 }
 
 /// Reads HTTP/2 headers that a body must follow; returns the stream.
@@ -175,7 +175,7 @@ fn a_body_is_held_back_over_http2_too() {
         Case::new("refuses it", refuses, http_error(417)),
     ];
     run_cases("http", OWN, REQUEST, (well, ok(200)), cases);
-    assert_eq!(leaked.load(Relaxed), 0, "what was refused is not sent");
+    assert_eq!(leaked.load(Relaxed), 0, "a refused request is not sent");
 }
 
 #[test]
