@@ -1,4 +1,4 @@
-//! Runs the tests of `tests/live` and `tests/foreign`, some of which need programs that are not part of this
+//! Runs the tests of `tests/live` and `tests/foreign`. Some need programs that are not part of this
 //! repository.
 //!
 //! The harness of the standard library can only pass or fail, so a test that lacks a program would be reported as
@@ -102,7 +102,7 @@ fn required() -> Vec<String> {
     let names: Vec<String> = names.split_whitespace().map(str::to_owned).collect();
     for name in &names {
         let known = NEEDS.map(|(known, _)| known);
-        assert!(known.contains(&name.as_str()), "OFFERED_REQUIRE: {name} is none of {}", known.join(", "));
+        assert!(known.contains(&name.as_str()), "OFFERED_REQUIRE: {name} is not one of {}", known.join(", "));
     }
     names
 }
@@ -129,7 +129,7 @@ fn made<E: End>(name: &str, run: fn() -> E) -> Tested {
             Err(why) if ABSENCES.load(Relaxed) == before => resume_unwind(why),
             Err(_) => {}
         }
-        eprintln!("{name}: the machine was away meanwhile, this says nothing");
+        eprintln!("{name}: the machine paused during this test, which is repeated");
     }
     Err(Missing("presence"))
 }

@@ -61,7 +61,7 @@ fn the_findings_and_the_workloads_of_all_three_models() -> Tested {
         let text = found.workload_text(model).unwrap();
         assert_eq!(Workload::parse(&text, "nasa.toml", &|_| unreachable!()).unwrap(), workload);
         assert!(workload.requests().len() > 100);
-        if let Some(rate) = workload.asked_rate() {
+        if let Some(rate) = workload.scheduled_rate() {
             let launches = rate * workload.duration().as_secs_f64();
             assert!((launches / 30_969.0 - 1.0).abs() < 0.02, "{model:?}: {launches} launches");
         }

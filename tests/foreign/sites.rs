@@ -58,7 +58,7 @@ fn nasa_log_is_recovered() -> Tested {
     Ok(())
 }
 
-/// Sites with exponential think times, or with tails so long that the session timeout truncates them, and with
+/// Sites with exponential think times, or with long tails that the session timeout truncates, and with
 /// geometric or fixed lengths.
 fn sites_with_known_distributions_are_recovered() {
     let tailed = Distribution::lognormal(60.0, 60.0).unwrap();

@@ -279,7 +279,11 @@ fn every_command_prints_what_it_printed() {
             changed.push(format!("{name}.txt: {difference}"));
         }
     }
-    assert!(changed.is_empty(), "{}\nif that is meant: UPDATE_GOLDEN=1 cargo test --test golden", changed.join("\n"));
+    assert!(
+        changed.is_empty(),
+        "{}\nif this is intended: UPDATE_GOLDEN=1 cargo test --test golden",
+        changed.join("\n")
+    );
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Chromium {
         self.command("Runtime.evaluate", wanted)["result"]["value"].clone()
     }
 
-    /// Text of the element with this id; empty if there is none.
+    /// Text of the element with this id; empty without such an element.
     pub(crate) fn text(&mut self, id: &str) -> String {
         let value = self.value(&format!("document.getElementById('{id}').textContent"));
         value.as_str().unwrap_or_default().to_owned()

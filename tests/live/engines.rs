@@ -136,7 +136,7 @@ fn ctrl_c_stops_the_workers_on_ssh_hosts() -> Tested {
     let ended = process.end();
     assert!(!ended.stdout.contains("it ended with 0"), "a run that was stopped is no success: {ended:?}");
     let seen = run.nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
-    assert_eq!(seen, meant(&run.together).len(), "all that they had launched is kept");
+    assert_eq!(seen, meant(&run.together).len(), "all sent requests are recorded");
     Ok(())
 }
 

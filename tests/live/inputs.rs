@@ -62,7 +62,7 @@ const WRONG: &[(&[&str], &str)] = &[
     (&[URL, "--open", "5/s", "-H", "Content-Length: 3"], "--header: "),
     (&[URL, "--open", "5/s", "-H", "X: a\r\nY: b"], "control character"),
     (&[URL, "--open", "5/s", "--body", "@/no/such/file"], "cannot read /no/such/file"),
-    (&[URL, "--open", "5/s", "--body", "{{sesion}}"], "nobody defines {{sesion}} (did you mean `session`?)"),
+    (&[URL, "--open", "5/s", "--body", "{{sesion}}"], "{{sesion}} is undefined (did you mean `session`?)"),
     (&[URL, "--open", "5/s", "--share", "1/2"], "seed"),
     (&[URL, "--open", "5/s", "--seed", "1", "--share", "3/2"], "not a share"),
     (&[URL, "--open", "5/s", "--start-at", "soon"], "`soon` is not a time"),

@@ -268,22 +268,22 @@ fn killed_and_frozen_pods_are_accounted_for() -> Tested {
         assert_eq!(restarts.lines().count(), 2, "the Job has started it again: {job}");
 
         let whole = alone(folder.path(), &shop);
-        assert_eq!(meant(&run), whole, "what nobody launched is known to the nanosecond");
+        assert_eq!(meant(&run), whole, "the missing requests are known to the nanosecond");
         let events = read(&run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
         let (gone, made): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.error == Some(Reason::WorkerLost));
         assert!(!gone.is_empty() && gone.iter().all(|event| event.session % 4 == 1), "of worker 2 alone");
         let last = whole.iter().filter(|((session, _), _)| session % 4 == 1).map(|(_, meant)| *meant).max();
         let taken_up = made.iter().filter(|event| event.session % 4 == 1).map(|event| Nanos(event.intended.0)).max();
-        assert_eq!(taken_up, last, "its successor goes on to the end");
+        assert_eq!(taken_up, last, "its successor continues to the end");
         let late = made.iter().filter(|event| event.session % 4 == 2 && event.sent.is_some());
         let late = late.filter(|event| event.intended.until(event.sent.unwrap()) > Nanos::from_secs(5)).count();
-        assert!(late > 100, "worker 3 launched late what it had missed: {late}");
+        assert!(late > 100, "worker 3 sent the missed requests late: {late}");
         let warnings = verdict(&run)["warnings"].to_string();
         assert!(warnings.contains("worker 2/4: truncated: the record of the end is missing"), "{warnings}");
         let asked = nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
         let sent = made.iter().filter(|event| event.sent.is_some()).count();
         // Requests of the killed worker in its last second are in none of its parts.
-        assert!(asked >= sent && asked < sent + 100, "nginx counted {asked}, {sent} are kept");
+        assert!(asked >= sent && asked < sent + 100, "nginx counted {asked}, {sent} are recorded");
         Ok(())
     })
 }
@@ -464,12 +464,15 @@ fn a_pod_killed_while_waiting_rejoins() -> Tested {
         cluster.kubectl(&["patch", "job", "shop", "-p", "{\"spec\":{\"parallelism\":2}}"]);
         cluster.until_ended("shop");
         let logs = cluster.kubectl(&["logs", "-l", "app.kubernetes.io/instance=shop", "--prefix"]);
-        assert_eq!(meant(&run), alone(folder.path(), &shop), "what nobody launched is known to the nanosecond");
+        assert_eq!(meant(&run), alone(folder.path(), &shop), "the missing requests are known to the nanosecond");
         let events = read(&run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
         let gone: Vec<_> = events.iter().filter(|event| event.error == Some(Reason::WorkerLost)).collect();
         assert!(!gone.is_empty() && gone.iter().all(|event| event.session % 2 == 0), "of the first: {logs}");
         let sent = events.iter().filter(|event| event.sent.is_some()).count();
-        assert!(events.iter().any(|event| event.session % 2 == 0 && event.sent.is_some()), "and it takes its part up");
+        assert!(
+            events.iter().any(|event| event.session % 2 == 0 && event.sent.is_some()),
+            "and it continues its share"
+        );
         assert_eq!(nginx.stop().iter().filter(|line| *line == "200 GET /ok").count(), sent, "nginx counted as many");
         Ok(())
     })

@@ -119,7 +119,7 @@ fn record(run: &Path, share: &str) -> RunRecord {
     RunRecord::read(&offered_store::worker_directory(run, share.parse().unwrap())).unwrap().unwrap()
 }
 
-/// A worker on a machine whose clock is 50 ms ahead, set here by a parameter.
+/// A worker on a machine with a clock that is 50 ms ahead, set here by a parameter.
 fn a_worker_with_a_wrong_clock_starts_with_the_others() {
     let (server, folder) = (server(), tempfile::tempdir().unwrap());
     let together = folder.path().join("together");
@@ -188,7 +188,7 @@ fn workers_with_different_runs_do_not_start() {
     server.stop().unwrap();
 }
 
-/// Notes of the run in `folder`, as soon as `say` is among them.
+/// The notes of the run in `folder`, as soon as they contain `say`.
 fn warned(folder: &Path, say: &str) -> String {
     let said = soon(|| {
         let verdict = checked(ended(&["verify", "--json", folder.to_str().unwrap()]));
@@ -246,13 +246,16 @@ fn other_workers_continue_when_one_is_killed() {
     let _ = other.end();
     assert!(matches!(one.end().code, Some(0 | 3)));
     assert!(run.join("workload.toml").exists());
-    let warnings = warned(&run, "requests of its part were not sent because the worker was lost");
+    let warnings = warned(&run, "requests of its share were not sent because the worker was lost");
     assert!(warnings.contains("worker 2/2: truncated: the record of the end is missing"), "{warnings}");
-    assert_eq!(meant(&run), pair.undisturbed(), "what it did not launch is known to the nanosecond");
+    assert_eq!(meant(&run), pair.undisturbed(), "its missing requests are known to the nanosecond");
     let events = read(&run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
     let (gone, made): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.error == Some(Reason::WorkerLost));
     assert!(!gone.is_empty() && gone.iter().all(|event| event.sent.is_none() && event.session % 2 == 1));
-    assert!(made.iter().filter(|event| event.session % 2 == 1).count() as u64 > 50 * second, "what it kept is there");
+    assert!(
+        made.iter().filter(|event| event.session % 2 == 1).count() as u64 > 50 * second,
+        "its recorded events are there"
+    );
     pair.server.stop().unwrap();
 }
 
@@ -266,7 +269,7 @@ fn a_frozen_worker_is_reported_and_sends_late() {
     assert!(warnings.contains("worker 1/2: the run is still in progress"), "{warnings}");
     other.signal(Signal::CONT);
     assert!(matches!(one.end().code, Some(0 | 3)));
-    assert_eq!(other.end().code, Some(3), "nobody should believe it");
+    assert_eq!(other.end().code, Some(3), "the run is invalid");
     assert_eq!(meant(&run), pair.undisturbed(), "nothing is missing");
     pair.server.stop().unwrap();
 }
@@ -288,9 +291,9 @@ fn a_worker_killed_twice_resumes_each_time() {
     let again = pair.start("2/2").end();
     assert!(matches!(again.code, Some(0 | 3)), "{again:?}");
     assert!(matches!(one.end().code, Some(0 | 3)));
-    let warnings = warned(&run, "requests of its part were not sent because the worker was lost");
+    let warnings = warned(&run, "requests of its share were not sent because the worker was lost");
     assert!(warnings.contains("worker 2/2: truncated: the record of the end is missing"), "{warnings}");
-    assert_eq!(meant(&run), pair.undisturbed(), "what nobody launched is known to the nanosecond");
+    assert_eq!(meant(&run), pair.undisturbed(), "the missing requests are known to the nanosecond");
     let recording = read(&run, &ReadOptions::default()).unwrap();
     let again = recording.nodes.iter().filter(|(name, _)| name.starts_with("2/2 again")).count();
     assert_eq!(again, 2, "{:?}", recording.nodes);

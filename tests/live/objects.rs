@@ -102,7 +102,7 @@ impl Door {
     fn until_asked(&self, what: &str) {
         let is_it = |line: &String| line.contains(what);
         let asked = soon(|| self.inner.asked.lock().unwrap().iter().any(is_it).then_some(()));
-        asked.unwrap_or_else(|| panic!("nobody asked for {what}"));
+        asked.unwrap_or_else(|| panic!("no request for {what}"));
     }
 }
 
@@ -250,11 +250,11 @@ fn a_killed_worker_leaves_its_parts_and_is_resumed() -> Tested {
     well(one);
     let warnings = store.warnings();
     for said in
-        ["worker 2/2: truncated: the run was killed", "requests of its part were not sent because the worker was lost"]
+        ["worker 2/2: truncated: the run was killed", "requests of its share were not sent because the worker was lost"]
     {
         assert!(warnings.contains(said), "{said}: {warnings}");
     }
-    assert_eq!(store.meant(), store.alone(&load), "what nobody launched is known to the nanosecond");
+    assert_eq!(store.meant(), store.alone(&load), "the missing requests are known to the nanosecond");
     store.stop();
     Ok(())
 }
@@ -302,7 +302,7 @@ fn rejected_uploads_stay_local_and_are_pushed_later() -> Tested {
     let ended = worker.end();
     assert_eq!(ended.code, Some(4), "{ended:?}");
     assert!(ended.stderr.contains("are not in s3://bucket/runs/7/worker-1-of-1: cannot write"), "{ended:?}");
-    assert!(ended.stdout.contains("request  requests"), "its result is told: {ended:?}");
+    assert!(ended.stdout.contains("request  requests"), "its result is printed: {ended:?}");
     let (_, kept) = ended.stderr.split_once("the complete run is in ").expect("where it is");
     let kept = Path::new(kept.split(';').next().unwrap());
     assert!(RunRecord::read(kept).unwrap().is_some_and(|record| record.generator.unwrap().stopped));
@@ -364,7 +364,7 @@ fn workers_that_cannot_start_get_a_reason() -> Tested {
     }
     let late = store.worker("1/2", &["--open", "100/s"]).end();
     assert!(late.code == Some(1) && late.stderr.contains("was cancelled"), "{late:?}");
-    assert!(store.is_tidy(), "nothing is left of them");
+    assert!(store.is_tidy(), "no temporary files remain");
     store.stop();
     Ok(())
 }
@@ -447,7 +447,7 @@ fn workers_share_the_cells_of_a_sweep_in_a_bucket() -> Tested {
     let part = sweeping(&store, text, "2/3", &grid).end();
     assert!(part.code == Some(0) && part.stderr.contains("4 cells of other workers are not finished"), "{part:?}");
     let others = ["1/3", "3/3"].map(|share| sweeping(&store, text, share, &grid)).map(Process::end);
-    let whole = others.iter().find(|ended| !ended.stdout.is_empty()).expect("who is last sees all");
+    let whole = others.iter().find(|ended| !ended.stdout.is_empty()).expect("the last worker reads all cells");
     let alone = store.folder.path().join("alone");
     let file = store.folder.path().join("w.toml");
     let alone = ["sweep", file.to_str().unwrap(), "--output", alone.to_str().unwrap()];
@@ -506,7 +506,7 @@ fn a_killed_sweep_worker_resumes_and_duplicate_numbers_are_refused() -> Tested {
     assert_eq!(directories, ["cells/rate=50", "cells/rate=100@2", "cells/rate=150", "cells/rate=200"]);
     let url = format!("{SWEEP}/cells/rate=100@2");
     let verdict: Value = serde_json::from_str(&store.said(&["verify", &url, "--json"])).unwrap();
-    assert!(!verdict["warnings"].to_string().contains("truncated"), "the whole of what was cut off: {verdict}");
+    assert!(!verdict["warnings"].to_string().contains("truncated"), "the recording is complete again: {verdict}");
     store.stop();
     Ok(())
 }

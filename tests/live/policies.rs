@@ -12,7 +12,7 @@ tests![policies_alternate_during_the_run, failing_policy_commands_are_reported_a
 /// A server that responds after a millisecond.
 const SERVED: [&str; 4] = ["--listen", "127.0.0.1:0", "--service", "exponential:1ms"];
 
-/// A workload of 3.4 s, of which the last 3.2 s are measured, with policies applied by this script.
+/// A workload of 3.4 s with policies applied by this script; the last 3.2 s are measured.
 fn workload(folder: &Path, url: &str, script: &str) -> String {
     let file = folder.join("w.toml");
     let text = format!(

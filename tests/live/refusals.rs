@@ -56,7 +56,7 @@ fn counts_agree_after_every_failing_system_call() -> Tested {
     let count = |what: fn(&Refused) -> bool| found.iter().filter(|refused| what(refused)).count();
     let refused = count(|refused| *refused != Refused::Nothing);
     assert!(refused > cases.len() * 2 / 3, "only {refused} of {} were refused anything", cases.len());
-    assert!(count(|refused| *refused == Refused::Judging) > 0, "none was refused what it needs to be judged");
+    assert!(count(|refused| *refused == Refused::Judging) > 0, "no case refused a call of the verification");
     Ok(())
 }
 
@@ -93,7 +93,7 @@ fn refuse(folder: &Path, call: &str, error: &str, n: u32) -> Refused {
     assert!(matches!(ended.code, Some(0..=4 | 99)), "{case}: {ended:?}");
     assert!(!ended.stderr.contains("panicked"), "{case}: {ended:?}");
     let told: Option<serde_json::Value> = serde_json::from_str(&ended.stdout).ok();
-    // If the message could not be written, there is none.
+    // If the message itself could not be written, there is no message.
     assert!(told.is_some() || ended.stderr.contains("error: ") || call == "write", "{case}: {ended:?}");
     let kept = read(&out, &ReadOptions::default()).ok();
     let events = kept.as_ref().map(|kept| kept.events.to_vec().unwrap()).unwrap_or_default();

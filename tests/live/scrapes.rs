@@ -206,7 +206,7 @@ fn invalid_scrape_targets_are_refused() {
     }
 }
 
-/// Two processors, of which a tenth of one is always busy, plus 20 ms per response.
+/// Two processors, one always busy to a tenth, plus 20 ms per response.
 fn load_option_determines_the_rate() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();

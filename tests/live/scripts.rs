@@ -47,7 +47,7 @@ fn run(shop: &Shop, text: &str, args: &[&str]) -> Left {
     run_into(shop, text, args, &folder.path().join("run"))
 }
 
-/// The same, recorded in `out`, with the workload beside it.
+/// The same, recorded in `out`.
 fn run_into(shop: &Shop, text: &str, args: &[&str], out: &Path) -> Left {
     let folder = out.parent().unwrap();
     let workload = folder.join("w.toml");
@@ -165,7 +165,7 @@ fn a_visit_succeeds_while_the_application_keeps_its_contract() {
     for order in orders {
         let mine = left.objects.iter().filter(|object| object.session == order.session);
         let last = mine.filter_map(|object| object.done).max().unwrap();
-        assert!(last <= order.intended, "the next request is meant after the page");
+        assert!(last <= order.intended, "the next request is scheduled after the page");
     }
 }
 
@@ -310,8 +310,8 @@ fn invalid_scripts_are_refused_in_one_line() {
     let base = "duration = \"1s\"\narrivals.open.rate = \"5/s\"\ntarget.url = \"URL\"\n";
     for (rest, line) in [
         (
-            "[[request]]\nget = \"/{{nobody}}\"",
-            "w.toml:4: request[0]: request `/{{nobody}}`: nobody defines {{nobody}}",
+            "[[request]]\nget = \"/{{unknown}}\"",
+            "w.toml:4: request[0]: request `/{{unknown}}`: {{unknown}} is undefined",
         ),
         (
             "[variables]\na.env = \"OFFERED_NOT_SET\"\n[[request]]\nget = \"/{{a}}\"",

@@ -16,7 +16,7 @@ tests![
     redirects_are_followed_up_to_the_limit
 ];
 
-/// A login whose response is used, and a page with unexpected content.
+/// A login with a response that later requests use, and a page with unexpected content.
 fn visit(folder: &Path, server: &Serve) -> String {
     std::fs::write(folder.join("users.csv"), "name,password\nann,secret-1\nbob,secret-2\n").unwrap();
     let text = format!(
@@ -66,7 +66,7 @@ fn once_prints_every_exchange_of_a_session() {
     let two = ended(&["run", &file, "--sessions", "2", "--verbose"]);
     has(&two, &two.stdout, &["-- login (session 1, step 0): ok", "name=bob", "4 requests of 2 sessions: 2 failed\n"]);
     server.stop();
-    assert_eq!(seen(&record).len(), 6, "nothing was asked but what was shown");
+    assert_eq!(seen(&record).len(), 6, "all sent requests were shown");
 }
 
 fn once_needs_no_load_for_a_url() {

@@ -25,7 +25,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts `orders.py`, whose descriptors are `orders.binpb` in `folder`.
+    /// Starts `orders.py`; its descriptors are `orders.binpb` in `folder`.
     pub(crate) fn orders(folder: &Path) -> Result<Self, Missing> {
         needs("grpc", has("grpc, grpc_reflection"))?;
         let descriptors = folder.join("orders.binpb");

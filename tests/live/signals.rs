@@ -26,7 +26,7 @@ tests![
     a_disk_that_does_not_respond_keeps_neither_the_result_nor_the_user
 ];
 
-/// A run of a minute, half of whose requests get no response.
+/// A run of a minute in which half of the requests get no response.
 fn endless(folder: &Path, server: &Serve) -> Process {
     let file = folder.join("w.toml");
     let text = format!(
@@ -203,7 +203,7 @@ fn a_full_disk_is_reported_and_lost_events_are_counted() {
     assert!(missing > 100, "{missing}");
     let last = format!("error: {missing} events could not be written: cannot create ");
     assert!(ended.stderr.contains(&last) && ended.stderr.contains("part-0001.parquet.tmp"), "{ended:?}");
-    // The server received all of them.
+    // The server received all requests.
     assert_eq!(told["total_requests"].as_u64(), Some(seen(&folder.path().join("seen.csv")).len() as u64));
 }
 
@@ -224,7 +224,7 @@ fn a_run_may_stop_when_its_disk_is_full() {
     assert_eq!(ended.code, Some(4), "{ended:?}");
     let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     let launched = told["total_requests"].as_u64().unwrap();
-    assert!((100..1500).contains(&launched), "some 2000 were meant, and {launched} launched");
+    assert!((100..1500).contains(&launched), "about 2000 were scheduled, and {launched} sent");
     assert_eq!(launched, seen(&folder.path().join("seen.csv")).len() as u64);
     assert!(told["warnings"].to_string().contains("part-0001.parquet.tmp"), "{told}");
 }

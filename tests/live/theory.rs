@@ -29,7 +29,7 @@ tests![
 
 /// Mean service time, seconds; exponential.
 const SERVICE: f64 = 0.004;
-/// Number of batches, whose means are practically independent.
+/// Number of batches; their means are practically independent.
 const BATCHES: usize = 16;
 /// A lateness above this limit indicates a pause of the machine.
 const AWAY: Nanos = Nanos(100_000_000);
@@ -83,7 +83,7 @@ fn holds(name: &str, policy: &str, arrivals: &str, theory: f64) -> Tested {
     let tells = error < theory / 4.0;
     assert!(
         tells || latest > AWAY,
-        "{name}: the machine was there, and a standard error of {error} tells nothing of {theory}"
+        "{name}: without a pause of the machine, a standard error of {error} is too large to test {theory}"
     );
     needs("presence", tells)?;
     assert!(

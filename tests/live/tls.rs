@@ -198,6 +198,6 @@ fn plain_http_to_a_tls_port_gets_a_hint() -> Tested {
     assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""), "{told:?}");
     let place = plain.trim_start_matches("http://");
     assert_eq!(told.stderr, format!("error: {place} speaks TLS; use https:// in the URL\n"));
-    assert!(!out.exists(), "nothing was kept of it");
+    assert!(!out.exists(), "nothing was recorded");
     Ok(())
 }

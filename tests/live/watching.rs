@@ -97,7 +97,7 @@ fn the_live_display_updates_and_disappears_at_the_end() -> Tested {
     let first = terminal.until(is_shown);
     let launched = after(&first, "requests").unwrap();
     let later = terminal.until(|seen| after(seen, "requests").is_some_and(|n| n > launched));
-    assert_ne!(after(&first, "]"), after(&later, "]"), "the time goes on: {later}");
+    assert_ne!(after(&first, "]"), after(&later, "]"), "the time advances: {later}");
     for part in ["s of 4 s", "target/s", "so far 200 ", "CoV of the gaps", "errors: none", "so far: "] {
         let later = later.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(later.contains(part), "{part}: {later}");

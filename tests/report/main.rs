@@ -95,7 +95,7 @@ fn golden(name: &str, text: &str) {
     let at = differs.unwrap_or(expected.lines().count().min(text.lines().count()));
     assert!(
         expected == text,
-        "{name}:{}:\n- {}\n+ {}\nif that is meant: UPDATE_GOLDEN=1 cargo test --test report",
+        "{name}:{}:\n- {}\n+ {}\nif this is intended: UPDATE_GOLDEN=1 cargo test --test report",
         at + 1,
         expected.lines().nth(at).unwrap_or_default(),
         text.lines().nth(at).unwrap_or_default()

@@ -73,7 +73,7 @@ fn server() -> SocketAddr {
     address
 }
 
-/// A sweep whose only cell exists already, with the output and exit code of the command that made it.
+/// A sweep with one finished cell, and the output and exit code of the command that made it.
 fn made(workload: &str, make: &[&str]) -> (tempfile::TempDir, Value, i32) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();

@@ -40,7 +40,7 @@ const FINAL_EXIT_CODES: [u8; 5] = [1, 2, 3, 4, 99];
 const STARTUP_AND_VERDICT: Nanos = Nanos::from_secs(300);
 /// Grace period after SIGTERM for writing the recording, in addition to the timeouts of a response and of the upload.
 const WRITE_GRACE: Nanos = Nanos::from_secs(15);
-/// The deadline of the pod that reads a run, in case nobody deletes it.
+/// The deadline of the pod that reads a run, in case it is not deleted.
 const READER_DEADLINE: Nanos = Nanos::from_secs(3600);
 /// The memory of that pod, in MiB.
 const READER_MIB: u32 = 128;
@@ -68,12 +68,12 @@ pub enum Rendezvous {
         /// Where a worker stores its recording before it is uploaded. `None` means the disk of its node (`emptyDir`), which loses what
         /// the store did not take when the worker exits.
         volume: Option<Volume>,
-        /// How long a worker whose recording is complete tries to upload the rest.
+        /// How long a worker with a complete recording tries to upload the rest.
         upload_timeout: Nanos,
     },
 }
 
-/// A volume of its own for each worker, which exists until the Job is deleted (a generic ephemeral volume).
+/// A separate volume for each worker, which exists until the Job is deleted (a generic ephemeral volume).
 #[derive(Clone, Debug)]
 pub struct Volume {
     /// Its size, a quantity of Kubernetes such as `10Gi`; see [`storage_size`].

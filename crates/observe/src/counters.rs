@@ -10,7 +10,7 @@ use crate::{Error, SampleVisitor, parse};
 /// A source that can no longer be read: its process or control group has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostSource {
-    /// Its name: `pid:4242`, `cgroup:/sys/fs/cgroup/db`.
+    /// The name of the source: `pid:4242`, `cgroup:/sys/fs/cgroup/db`.
     pub source: String,
 }
 

@@ -26,7 +26,7 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The address for clock queries is not available.
@@ -34,7 +34,7 @@ pub enum Error {
     Listen {
         /// The address.
         at: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The scrape target cannot be requested as configured.
@@ -46,11 +46,11 @@ pub enum Error {
     /// A directory cannot be created.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The samples cannot be written.

@@ -45,7 +45,7 @@ const POSTGRES_COUNTERS: [&str; 24] = [
     "*_total",
 ];
 
-/// Which series are read, and which of them are counters.
+/// Which series are read, and which are counters.
 #[derive(Clone, Debug, Default)]
 pub struct SeriesFilter {
     /// Patterns of metric names to read; `*` matches any characters. Empty: all except metrics about the exporter and histogram buckets.
@@ -54,7 +54,7 @@ pub struct SeriesFilter {
     pub counters: Vec<String>,
 }
 
-/// What was read from a response.
+/// The values of a response.
 #[derive(Debug, Default, PartialEq)]
 pub struct ScrapeResult {
     /// Names of the series that are counters.
@@ -162,7 +162,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The rows of a database. Numbers are values; texts, and columns whose name ends with `id`, are labels.
+    /// Reads the rows of a database. Numbers are values; texts, and columns with a name that ends in `id`, are labels.
     fn rows(&mut self, response: &str) {
         let end = if response.ends_with(']') { "" } else { "]" };
         let Ok(rows) = serde_json::from_str::<Vec<Map<String, Value>>>(&format!("{response}{end}")) else { return };

@@ -2,7 +2,7 @@
 //!
 //! Each scrape target has a small run of its own, with requests at a constant interval from a thread that sleeps in between. It uses the
 //! same transports as every run, with their limits, timeouts and TLS, and shares nothing with the threads of the run that is measured. A
-//! failed scrape is counted, and the run goes on.
+//! failed scrape is counted, and the run continues.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 //!
 //! The method is NTP's (RFC 5905, section 8). A query leaves at t1 and its response arrives at t4, by the querying worker's clock. Worker 1
 //! receives the query at t2 and responds at t3, by its own clock. The querying clock is then ahead by ((t1 - t2) + (t4 - t3)) / 2. The error is
-//! at most half of the time on the network, ((t4 - t1) - (t3 - t2)) / 2, even if the two directions differ. Of a few dozen exchanges the
-//! one with the shortest time on the network counts.
+//! at most half of the time on the network, ((t4 - t1) - (t3 - t2)) / 2, even if the two directions differ. The result is that of the exchange
+//! with the shortest time on the network, out of a few dozen.
 //!
 //! Clocks are compared before the start and after the end, never during the run.
 
@@ -41,7 +41,7 @@ const STOP_CHECK: Duration = Duration::from_millis(50);
 /// Where to query the clock of worker 1, as published at the rendezvous.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClockEndpoint {
-    /// Its addresses; clients try all of them.
+    /// The addresses; clients try all.
     addresses: Vec<SocketAddr>,
     /// Queries must contain this token.
     token: u64,
@@ -263,7 +263,7 @@ impl ClockClient {
         found
     }
 
-    /// Tells worker 1 that no further query follows.
+    /// Sends worker 1 a message that no further query follows.
     fn send_thanks(&self) {
         let Ok(socket) = any_socket() else { return };
         let Self { of: ClockEndpoint { token, addresses, .. }, worker, .. } = self;
@@ -365,7 +365,7 @@ fn all_addresses(at: SocketAddr) -> Vec<SocketAddr> {
     found
 }
 
-/// The boot ID of the kernel whose clock `wall` is.
+/// The boot ID of the kernel that provides the clock `wall`.
 fn boot_id(wall: &WallClock) -> Option<String> {
     wall.boot_id().map(|boot_id| format!("{boot_id:032x}"))
 }
@@ -379,7 +379,7 @@ mod tests {
     const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     const OFF: Nanos = Nanos::from_millis(50);
 
-    /// The offset that a worker measures whose clock `wall` derives from worker 1's, and the workers that queried.
+    /// The measured offset of a worker with the clock `wall`, derived from worker 1's, and the workers that queried.
     fn compared(wall: impl Fn(WallClock) -> WallClock) -> (ClockOffset, BTreeSet<u64>) {
         let reference = WallClock::read();
         let wall = wall(reference);

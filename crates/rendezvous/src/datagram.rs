@@ -9,7 +9,7 @@ const MAGIC: &[u8; 7] = b"offered";
 /// The type of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Asks for the time.
+    /// A query for the time.
     Query,
     /// The time.
     Response,

@@ -29,11 +29,11 @@ pub enum Error {
     WorkerMismatch {
         /// The number of the other worker.
         share: Share,
-        /// Its host.
+        /// The host of the worker.
         host: String,
         /// `workload`, `version`, `run ID` or `number of workers`.
         property: &'static str,
-        /// Its value.
+        /// The value of the worker.
         theirs: String,
         /// The value of this worker.
         ours: String,

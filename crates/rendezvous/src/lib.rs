@@ -38,7 +38,7 @@
 //!
 //! # Limitations
 //! If no datagram comes back, clocks are assumed to be equal: each worker starts by its own clock. A worker that is restarted during the run
-//! starts by its own clock too. Workers compare the text of the workload, not the data files beside it. A directory is for one run.
+//! starts by its own clock too. Workers compare the text of the workload, not its data files. A directory is for one run.
 
 mod clock_comparison;
 mod datagram;

@@ -55,11 +55,11 @@ pub enum ShareError {
     /// A variable has an invalid value.
     #[error("{variable}={value} is {problem}")]
     InvalidVariable {
-        /// Its name.
+        /// The name of the environment variable.
         variable: &'static str,
-        /// Its value.
+        /// The value of the environment variable.
         value: String,
-        /// What is wrong with it.
+        /// The reason why the value is invalid.
         problem: String,
     },
 }

@@ -15,7 +15,7 @@ pub struct Bunches {
     pub size: f64,
     /// The median time from the start of one bunch to the start of the next, in the unit of the times.
     pub every: f64,
-    /// The CoV of those times: near 0 for a ticker, near 1 for random bunches.
+    /// The CoV of the times between bunches: near 0 for a ticker, near 1 for random bunches.
     pub spacing_cov: f64,
 }
 

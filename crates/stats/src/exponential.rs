@@ -18,7 +18,7 @@ use crate::{Interval, Test, Z95, two_sided};
 pub fn anderson_darling(sorted: &[f64]) -> Option<Test> {
     let (n, mean) = size_and_mean(sorted)?;
     // ln F(x) = ln(1 - e^-y) and ln(1 - F(x)) = -y for y = x / mean, which avoids the cancellation in 1 - u. A zero gap
-    // would make the sum infinite; it stands for a gap below the resolution.
+    // would make the sum infinite; it represents a gap below the resolution.
     let floor = f64::MIN_POSITIVE;
     let mut sum = 0.0;
     for (i, (low, high)) in sorted.iter().zip(sorted.iter().rev()).enumerate() {
@@ -57,7 +57,7 @@ pub struct GammaFit {
     pub test: Test,
     /// The CoV of the best-fitting gamma distribution: 1 / sqrt(shape).
     pub cov: f64,
-    /// Its 95 % confidence interval.
+    /// The 95 % confidence interval.
     pub interval: Interval,
 }
 

@@ -2,8 +2,8 @@
 
 use crate::values::{Integer, Sorted, Values};
 
-/// Collects values by group. They are exact up to [`Values::EXACT_LIMIT`] values in all groups together; beyond, groups
-/// of more than a thousand values are kept as histograms.
+/// Collects values by group. They are exact up to [`Values::EXACT_LIMIT`] values in all groups together; then groups
+/// of more than a thousand values become histograms.
 #[derive(Clone, Debug)]
 pub struct Groups<T = u64> {
     each: Vec<Values<T>>,
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_share_what_is_kept_whole() {
+    fn groups_share_the_limit_of_exact_values() {
         let mut groups = Groups::default();
         for i in 0..Values::EXACT_LIMIT as u64 {
             groups.add(if i < 900 { 0 } else { 1 + (i % 2) as usize }, i);

@@ -14,7 +14,7 @@ use crate::Interval;
 pub struct Growth {
     /// The mean change per interval.
     pub mean: f64,
-    /// Its 99 % confidence interval.
+    /// The 99 % confidence interval.
     pub interval: Interval,
 }
 
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_steady_rise_is_told_from_one_that_falls_again() {
+    fn steady_growth_differs_from_a_rise_that_ends() {
         assert_eq!(growth(&[3.0]), None);
         // The 99.5th percentile of t with 9 degrees of freedom is 3.250; the standard deviation of 1..10 is 3.028.
         let rise: Vec<f64> = (1..=10).map(f64::from).collect();

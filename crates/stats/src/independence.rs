@@ -1,6 +1,6 @@
 //! Tests of independent gaps.
 //!
-//! All of them use ranks, because gaps are skewed: the distribution of ranks does not depend on that of the gaps.
+//! The tests use ranks, because gaps are skewed: the distribution of ranks does not depend on that of the gaps.
 
 use crate::dispersion::chi_square_above;
 use crate::{Test, two_sided};

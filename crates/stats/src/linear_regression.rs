@@ -66,7 +66,7 @@ mod tests {
         ];
         let points: Vec<[f64; 2]> = x.into_iter().zip(y).map(|(x, y)| [x, y]).collect();
         let found = linear_regression(&points).unwrap();
-        let near = |found: f64, told: f64| assert!((found - told).abs() < 2e-3, "{found} {told}");
+        let near = |found: f64, expected: f64| assert!((found - expected).abs() < 2e-3, "{found} {expected}");
         near(found.slope, 14.947);
         near(found.intercept, 74.283);
         near(found.slope_interval.low, 12.181);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_line_none_is_told() {
+    fn degenerate_points_have_no_line() {
         assert_eq!(linear_regression(&[[0.0, 1.0], [1.0, 2.0]]), None);
         assert_eq!(linear_regression(&[[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]]), None);
         assert_eq!(linear_regression(&[[1.0, 1.0], [f64::NAN, 2.0], [1.0, 3.0]]), None);

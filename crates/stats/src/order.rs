@@ -56,11 +56,11 @@ const MIN_BLOCK: usize = 1024;
 pub type Source<'a, K, E> = dyn Fn(&mut dyn FnMut(K)) -> Result<(), E> + 'a;
 
 /// Creates a collector with `fresh` and passes it all items of `source` in ascending order. At most `most` items are
-/// held. If more than `most` items come between an item and one that belongs before it, `source` is called several
+/// held. If more than `most` items are between an item and one that belongs before it, `source` is called several
 /// times.
 ///
 /// # Errors
-/// Those of `source`.
+/// The errors of `source`.
 pub fn ascending<K: Key, C, E>(
     source: &Source<K, E>,
     most: usize,
@@ -79,7 +79,7 @@ pub fn ascending<K: Key, C, E>(
 /// the source is first checked.
 ///
 /// # Errors
-/// Those of `source`.
+/// The errors of `source`.
 pub fn for_each_ascending<K: Key, E>(source: &Source<K, E>, most: usize, give: &mut dyn FnMut(K)) -> Result<(), E> {
     let instants = |give: &mut dyn FnMut(u64)| source(&mut |key| give(key.at()));
     if in_window(&instants, most, &mut |_| ())? {
@@ -231,8 +231,8 @@ mod tests {
         }
 
         #[test]
-        fn what_is_nearly_in_order_is_gone_through_once(steps in prop::collection::vec((0u64..50, 0u64..50), 1..300)) {
-            // Each item is late by less than 50, and among 50 there are at most 51.
+        fn a_nearly_sorted_source_is_scanned_once(steps in prop::collection::vec((0u64..50, 0u64..50), 1..300)) {
+            // Each item is late by less than 50, so at most 51 items are out of order together.
             let keys: Vec<u64> = (0u64..).zip(&steps).map(|(i, (late, _))| i + late).collect();
             let (found, played) = sorted(&keys, 51);
             prop_assert!(found.is_sorted() && found.len() == keys.len());

@@ -17,8 +17,8 @@ pub struct Period {
 
 /// The largest positive rank autocorrelation at lags 1 to `lags`. `None` unless there are more gaps than lags.
 ///
-/// The run time is proportional to gaps x lags, so pass a bounded stretch of consecutive gaps. Among lags with at least
-/// nine tenths of the largest correlation the shortest is returned, so that a period is not reported as its double.
+/// The run time is proportional to gaps x lags, so pass a bounded number of consecutive gaps. The result is the shortest lag with at least
+/// nine tenths of the largest correlation, so that a period is not reported as its double.
 pub fn find_period(gaps: &[f64], lags: usize) -> Option<Period> {
     let correlations = crate::independence::rank_autocorrelations(gaps, lags);
     let most = correlations.iter().copied().max_by(f64::total_cmp)?;

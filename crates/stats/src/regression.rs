@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_below_zero_and_what_cannot_be_told_apart_is_not() {
+    fn coefficients_are_not_negative_and_collinear_columns_are_refused() {
         let causes: Vec<Vec<f64>> = (0..20u8).map(|i| vec![f64::from(i % 5), f64::from(i % 7), 1.0]).collect();
         let found: Vec<f64> = causes.iter().map(|c| 3.0 * c[0] - 0.5 * c[1] + 4.0).collect();
         let all = non_negative_least_squares(&causes, &found, &[1.0; 20]).unwrap();

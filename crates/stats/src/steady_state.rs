@@ -132,8 +132,8 @@ pub struct Exceedances {
     variance: f64,
 }
 
-/// The minimum number of clusters of correlated values beyond a percentile. With fewer, intervals would be given mainly
-/// to samples without long clusters, whose intervals miss the true value.
+/// The minimum number of clusters of correlated values above a percentile. With fewer, mainly samples without long
+/// clusters would get an interval, and their intervals miss the true value.
 const MIN_CLUSTERS: f64 = 10.0;
 
 impl Exceedances {
@@ -159,11 +159,11 @@ impl Exceedances {
     /// Consecutive values of a queue near saturation are correlated, and the high ones come in a few long clusters.
     /// The share above the percentile is a mean, so its interval is that of [`from_batches`]: if the true share above
     /// is `1 - p + m`, the percentile has rank `p + m` in this sample (Woodruff 1952). Percentiles by batch would not
-    /// work, because a batch that is short compared with a cluster has no 99th percentile of its own.
+    /// work, because a batch that is short compared with a cluster has no meaningful 99th percentile.
     ///
-    /// There is no interval if fewer than ten clusters are on the rarer side, or if it would end beyond the maximum.
-    /// Clusters have about the same length at all percentiles; it is estimated best in the middle, where there are
-    /// most of them.
+    /// There is no interval if fewer than ten clusters are on the rarer side, or if it would end above the maximum.
+    /// Clusters have about the same length at all percentiles; it is estimated best in the middle, where clusters are
+    /// most frequent.
     pub fn interval_ranks(&self, alike: f64) -> PercentileRanks {
         let Self { p, values, .. } = *self;
         let rarer = p.min(1.0 - p);
@@ -203,7 +203,7 @@ pub fn lag1_autocorrelation(values: &[f64]) -> Option<f64> {
 ///
 /// If correlation extends further than in an autoregression, larger batches show it: the variance from batches of two
 /// and of four, treated as independent, is used if it is larger. Reducing the degrees of freedom too (t of k/A batches)
-/// was tried: with ten uncorrelated parts, whose phi exceeds one half by chance in 5 % of cases, it makes intervals
+/// was tried: for ten uncorrelated parts, phi exceeds one half by chance in 5 % of cases, and the intervals become
 /// fifty times too wide.
 fn skart_interval(value: f64, batches: &[f64]) -> Estimate {
     turned(value, batches, variance_of_correlated_mean(batches))
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warm_up_is_found_and_none_is_not_invented() {
+    fn a_warm_up_is_found_only_if_it_exists() {
         let mut noise = noise();
         let late: Vec<f64> = (0..100).map(|i| 10.0 - 10.0 * (-f64::from(i) / 6.0).exp() + noise()).collect();
         assert!((10..40).contains(&mser(&late)) && warm_up(&late) == mser(&late), "{}", mser(&late));
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn one_batch_tells_nothing_about_its_error() {
+    fn one_batch_has_no_interval() {
         assert_eq!(ratio(&[(3.0, 2.0)]).relative(), f64::INFINITY);
         assert_eq!(lag1_autocorrelation(&[1.0, 1.0, 1.0]), None);
         assert!((lag1_autocorrelation(&[1.0, 2.0, 3.0, 4.0]).unwrap() - 0.25).abs() < 1e-12);

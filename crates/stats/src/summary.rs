@@ -73,7 +73,7 @@ pub fn quantile<T: Copy>(sorted: &[T], p: f64) -> T {
     sorted[quantile_at(sorted.len() as u64, p) as usize]
 }
 
-/// The index, from 0, of the `p` quantile among `n` values in ascending order: that of the nearest rank, ceil(p n) counted from 1. `n` must be
+/// The index, from 0, of the `p` quantile of `n` values in ascending order: the nearest rank, ceil(p n) counted from 1. `n` must be
 /// positive.
 pub fn quantile_at(n: u64, p: f64) -> u64 {
     // Products such as 0.07 * 100 are rounded up.

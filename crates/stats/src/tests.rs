@@ -59,7 +59,7 @@ fn gap_statistics_agree_with_scipy() {
 }
 
 #[test]
-fn the_upper_tails_are_those_of_the_limit_laws() {
+fn the_upper_tails_are_those_of_the_limit_distributions() {
     let tails = oracle("stats_tails.json");
     // One published critical value each (D'Agostino and Stephens 1986, table 4.14): 10 %, 1 %.
     for (at, p) in [(1.062, 0.1), (1.959, 0.01)] {
@@ -79,7 +79,7 @@ fn the_upper_tails_are_those_of_the_limit_laws() {
             near(ours.1, &theirs[1], 1e-3);
         }
     }
-    // Beyond the table Anderson-Darling decays at the rate of its largest eigenvalue, to 5 % in the exponent.
+    // Outside of the table Anderson-Darling decays at the rate of its largest eigenvalue, to 5 % in the exponent.
     let rate = 1.0 / (2.0 * tails["eigenvalue"].as_f64().unwrap());
     let tail = |x| crate::exponential::upper_tail(&crate::exponential::ANDERSON_DARLING, x).ln();
     assert!(((tail(10.0) - tail(11.0)) / rate - 1.0).abs() < 0.05);
@@ -256,7 +256,7 @@ fn bunches_are_named_and_bursts_are_not() {
 }
 
 #[test]
-fn fixed_timers_repeat_after_as_many_launches_as_there_are_users() {
+fn fixed_timers_repeat_after_one_request_per_user() {
     // 30 users with a period of one second and individual phases, with a jitter of a millisecond.
     let mut stream = Seed(7).stream(Purpose::Think);
     let phases: Vec<f64> = (0..30).map(|_| stream.uniform()).collect();
@@ -272,7 +272,7 @@ fn fixed_timers_repeat_after_as_many_launches_as_there_are_users() {
 }
 
 #[test]
-fn too_little_data_has_no_answer() {
+fn too_little_data_has_no_result() {
     assert_eq!(cov::cov(&[1.0]), None);
     assert_eq!(cov::cov(&[0.0; 9]), None);
     assert!(cov::bootstrap_interval(&[], 9, || 0.5).is_none());
@@ -313,7 +313,7 @@ proptest! {
     }
 
     #[test]
-    fn spreading_keeps_every_stamp_in_its_tick(mut stamps in prop::collection::vec(0u64..100, 1..60), seed: u64) {
+    fn spread_stamps_stay_in_their_tick(mut stamps in prop::collection::vec(0u64..100, 1..60), seed: u64) {
         stamps = stamps.iter().map(|s| s * 1000).collect();
         stamps.sort_unstable();
         let mut stream = Seed(seed).stream(Purpose::Arrivals);

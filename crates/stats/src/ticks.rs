@@ -39,7 +39,7 @@ impl<U: FnMut() -> f64> Spread<U> {
         Self { tick, uniform, held: BinaryHeap::new() }
     }
 
-    /// Adds a timestamp, which must not precede earlier ones, and passes `emit` the timestamps whose order is final.
+    /// Adds a timestamp, which must not precede earlier ones, and passes `emit` the timestamps that have their final order.
     #[inline]
     pub fn add(&mut self, stamp: u64, mut emit: impl FnMut(u64)) {
         if self.tick <= 1 {
@@ -154,8 +154,8 @@ fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }
 
-/// The tick of which all gaps of a few ticks are multiples to within a unit, which is due to rounding. `gaps` are
-/// ascending, and `alike` timestamps equal the one before.
+/// The tick that divides all gaps of a few ticks to within one unit, the rounding error. `gaps` are
+/// ascending, and `alike` timestamps equal the previous one.
 fn non_integer_tick(gaps: &[u64], unit: u64, alike: usize) -> Option<f64> {
     let least = gaps[0];
     let all = &gaps[..gaps.partition_point(|gap| *gap <= 16 * least)];
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_is_found_behind_what_it_is_written_in() {
+    fn the_tick_of_the_clock_is_found_in_a_finer_unit() {
         const MS: u64 = 1_000_000;
         for seed in 0..50 {
             for mean in [2e6, 1e7, 5e7] {

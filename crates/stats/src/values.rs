@@ -1,4 +1,4 @@
-//! Unbounded numbers of values in bounded memory: exact up to a million values, beyond that as a logarithmic histogram.
+//! Any number of values in bounded memory: exact up to a million values, otherwise as a logarithmic histogram.
 //!
 //! Count, mean, standard deviation, minimum and maximum are always exact. An order statistic of more than
 //! [`Values::EXACT_LIMIT`] values is interpolated in its histogram bin. There are 1,024 bins per power of two, so the
@@ -110,7 +110,7 @@ impl<T: Integer> Values<T> {
         self.moments.n + self.exact.len() as u64
     }
 
-    /// Whether there are none.
+    /// Whether it has no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -201,7 +201,7 @@ impl<T: Integer> Sorted<T> {
         self.moments.n
     }
 
-    /// Whether there are none.
+    /// Whether it has no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -328,7 +328,7 @@ impl<T: Integer> Cells<T> {
         others.above.cells().for_each(|(cell, count)| self.above.add(cell, count));
     }
 
-    /// The non-empty bins; the outermost may extend beyond the minimum and maximum.
+    /// The non-empty bins, ascending; the outermost may be wider than the range of the values.
     fn ascending(&self) -> impl Iterator<Item = Cell> + '_ {
         let below = self.below.cells().rev().map(|(cell, count)| {
             let (first, width) = range(cell);
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_merged_is_as_if_it_had_come_together() {
+    fn merged_values_equal_values_added_together() {
         let value = |i: u64| 2_047 + i * i % 1_000_003;
         let of = |from: u64, to: u64| (from..to).map(value).collect::<Values>();
         let (mut all, few) = (of(0, 300), of(300, 500));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// The number and CoV of the gaps between neighbouring instants, exact after each insertion.
 ///
-/// Instants are kept sorted. A new instant splits one gap in two, so its neighbours suffice to update the sum of squares. The sum of all gaps
+/// Instants are sorted. A new instant splits one gap in two, so its neighbours suffice to update the sum of squares. The sum of all gaps
 /// is the last instant minus the first. [`Gaps::forget`] drops instants that cannot get new neighbours; their gaps stay in the
 /// sums.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Gaps {
         self.instants.insert(at);
     }
 
-    /// Drops all instants before `instant` except the last of them.
+    /// Drops all instants before `instant` except the last one.
     pub(crate) fn forget(&mut self, instant: u64) {
         if let Some(last) = self.instants.range(..instant).next_back().copied() {
             self.is_cut = self.is_cut || self.instants.first() != Some(&last);

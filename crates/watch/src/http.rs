@@ -114,8 +114,8 @@ async fn is_closed(mut closing: watch::Receiver<bool>) {
     let _ = closing.wait_for(|closed| *closed).await;
 }
 
-/// The `Host` of a request, if it is an IP address or `localhost`. A page of another site whose name resolves to this machine (DNS rebinding)
-/// sends its own name.
+/// The `Host` of a request, if it is an IP address or `localhost`. A page of another site with a name that resolves to this machine (DNS
+/// rebinding) sends its own name.
 pub(crate) fn numeric_host(headers: &HeaderMap) -> Option<&str> {
     let host = headers.get(HOST)?.to_str().ok()?;
     let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));

@@ -32,7 +32,7 @@ use text::Format;
 const SCRAPE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum wait for a last scrape after the run.
 const LAST_SCRAPE_TIMEOUT: Duration = Duration::from_secs(15);
-/// Interval between two checks whether to go on waiting.
+/// Interval between two checks whether to continue waiting.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A server of metrics in Prometheus format.

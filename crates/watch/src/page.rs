@@ -27,7 +27,7 @@ use tokio::sync::{broadcast, watch};
 
 use crate::{Snapshot, http};
 
-/// Number of snapshots kept for pages that are opened later: a quarter of an hour.
+/// Number of snapshots stored for pages that are opened later: a quarter of an hour.
 const MAX_PAST: usize = 900;
 /// Maximum time for an open page to fetch the report and to read it.
 const GRACE: Duration = Duration::from_secs(10);
@@ -99,7 +99,7 @@ impl LivePage {
         PageFeed(self.shared.clone())
     }
 
-    /// Replaces the page by `report`, an HTML document. Waits until all open pages have fetched it, at most ten seconds between two of them, and
+    /// Replaces the page by `report`, an HTML document. Waits until all open pages have fetched it, at most ten seconds between two fetches, and
     /// ends the server. Does not wait if no page is open.
     pub fn end(self, report: String) {
         let open = self.shared.messages.receiver_count();

@@ -81,7 +81,7 @@ impl Tally {
         Self {
             workload: workload.clone(),
             fraction,
-            max_requests: workload.most_launches().map(|most| (most as f64 * fraction).ceil() as u64),
+            max_requests: workload.max_requests().map(|most| (most as f64 * fraction).ceil() as u64),
             criteria: Criteria::from_workload(workload, fraction),
             analysed: workload.counted(),
             longest: longest + BATCH_DELAY,
@@ -365,7 +365,7 @@ impl Tally {
 
     /// The target rate from `from` to `to`; 0 after the run's duration.
     fn target_rate(&self, from: Instant, to: Instant) -> Option<f64> {
-        let requests = self.workload.asked_before(to)? - self.workload.asked_before(from)?;
+        let requests = self.workload.scheduled_before(to)? - self.workload.scheduled_before(from)?;
         (to > from).then(|| requests * self.fraction / from.until(to).as_secs_f64())
     }
 }

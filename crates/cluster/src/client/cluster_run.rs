@@ -30,7 +30,7 @@ impl Cluster {
     /// the Job says (`ttlSecondsAfterFinished`).
     ///
     /// # Errors
-    /// One of them exists already, or the API refuses it; then nothing is left behind.
+    /// One of the two exists already, or the API refuses it; then nothing remains.
     pub fn create_run(&self, config: &Value, job: &Value) -> Result<ClusterRun<'_>, Error> {
         let name = job["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let mut job = job.clone();
@@ -134,7 +134,7 @@ impl ClusterRun<'_> {
         reader.and(job).and(config)
     }
 
-    /// Leaves the Job, its pods and their volumes in the cluster, until somebody or the cluster deletes them.
+    /// Leaves the Job, its pods and their volumes in the cluster, until a user or the cluster deletes them.
     pub fn keep(mut self) {
         self.exists = false;
     }

@@ -13,7 +13,7 @@ pub enum Error {
          ~/.kube/config)"
     )]
     NoConfiguration {
-        /// What was looked for.
+        /// The missing part.
         reason: String,
     },
     /// An object of this name exists already.
@@ -27,7 +27,7 @@ pub enum Error {
     /// The API refused the request.
     #[error("cannot {action}: the cluster refused it: {message} ({code})")]
     Refused {
-        /// What was requested.
+        /// The request.
         action: String,
         /// The message of the API.
         message: String,
@@ -37,7 +37,7 @@ pub enum Error {
     /// The API did not respond.
     #[error("cannot {action}: {reason}")]
     NoResponse {
-        /// What was requested.
+        /// The request.
         action: String,
         /// Why there is no response.
         reason: String,
@@ -45,13 +45,13 @@ pub enum Error {
     /// The pod that reads the run failed.
     #[error("cannot read the run in the cluster: {reason}")]
     Read {
-        /// What its program or the API said.
+        /// The message of its program or of the API.
         reason: String,
     },
     /// The transfer ended before the end of the run.
     #[error("the run was not transferred completely: {reason}")]
     Incomplete {
-        /// What is missing.
+        /// The missing part.
         reason: String,
     },
     /// The run cannot be written to this machine.
@@ -59,7 +59,7 @@ pub enum Error {
     Write {
         /// The target directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The runtime of the client cannot be started.
@@ -94,7 +94,7 @@ impl Error {
     }
 }
 
-/// An error and its causes, without those whose text is already part of the message.
+/// An error and its causes, without causes that are already part of the message.
 fn with_causes(error: &dyn StdError) -> String {
     let mut message = error.to_string();
     let mut next = error.source();

@@ -17,7 +17,7 @@ use super::{ClusterRun, Error, PodState};
 
 /// Bytes buffered between the connection and the archive reader.
 const BUFFER: usize = 1 << 20;
-/// Bytes kept of what the program writes to standard error.
+/// Maximum number of stored bytes of the program's standard error.
 const MAX_STDERR: u64 = 4096;
 /// Time between progress reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);

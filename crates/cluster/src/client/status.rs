@@ -114,7 +114,7 @@ impl Cluster {
     }
 }
 
-/// The reason given for a pod whose status has none.
+/// The reason for a pod without a reason in its status.
 const STARTING: &str = "starting";
 /// Reasons of warnings that do not prevent a start, or that the status of the pod repeats.
 const IGNORED: [&str; 3] = ["FailedIndexes", "FailedScheduling", "MissingClusterDNS"];

@@ -38,7 +38,7 @@ pub enum Error {
     InvalidName {
         /// The name.
         name: String,
-        /// What it names.
+        /// The kind of the named resource.
         kind: ResourceKind,
         /// The naming rule.
         rule: String,
@@ -46,7 +46,7 @@ pub enum Error {
     /// A number is 0.
     #[error("{what} must be at least 1")]
     Zero {
-        /// What the number counts.
+        /// The counted things, in the plural.
         what: &'static str,
     },
     /// There are more workers than a Job can have.
@@ -70,7 +70,7 @@ pub enum Error {
     /// The workload contains a secret, which does not belong into a `ConfigMap`.
     #[error(
         "{}: the workload contains a password, token or key, and a ConfigMap is not secret; use a variable instead, token = {{ env = \
-         \"TOKEN\" }}, whose value comes from a Secret",
+         \"TOKEN\" }}, and set its value from a Secret",
         workload.display()
     )]
     SecretInWorkload {
@@ -99,7 +99,7 @@ pub enum Error {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The files are larger than a `ConfigMap` can be.

@@ -77,7 +77,7 @@ pub fn label(text: &str) -> Result<(String, String), String> {
 /// Checks the size of a volume, a quantity such as `10Gi`.
 ///
 /// # Errors
-/// It is none, or zero.
+/// The text is not a quantity, or it is zero.
 pub fn storage_size(text: &str) -> Result<String, String> {
     let number = SUFFIXES.iter().find_map(|suffix| text.strip_suffix(suffix)).unwrap_or(text);
     let is_plain = !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit() || c == b'.');

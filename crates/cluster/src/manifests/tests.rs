@@ -52,7 +52,7 @@ fn folder(text: &str) -> (tempfile::TempDir, PathBuf) {
     for (file, content) in [
         ("pki/roots.pem", &b"roots"[..]),
         ("pki/own.pem", b"\xff\x00"),
-        ("pki/own.key", b"nobody's business"),
+        ("pki/own.key", b"a private key"),
         ("rows/users_1.csv", b"id\r\n7\r\n"),
         ("shop.toml", text.as_bytes()),
     ] {
@@ -87,7 +87,7 @@ fn all_files_of_the_workload_are_mounted_and_no_secret_is_printed() {
     assert_eq!(pod["containers"][0]["env"], json!([token]));
     let of_secret = (vec!["TOKEN".to_owned()], Some(("pki_2f_own.key".to_owned(), "pki/own.key".to_owned())));
     assert_eq!((manifests.environment, manifests.key), of_secret);
-    assert!(!said.contains("nobody's business"));
+    assert!(!said.contains("a private key"));
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn the_reader_mounts_the_claim_read_only() {
     assert_eq!(container["volumeMounts"], json!([{ "name": "runs", "mountPath": RUNS_PATH, "readOnly": true }]));
     assert_eq!(container["args"], json!(["serve"]));
     assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
-    assert!(pod["activeDeadlineSeconds"].as_u64().is_some(), "nobody has to remember it");
+    assert!(pod["activeDeadlineSeconds"].as_u64().is_some(), "the cluster deletes it");
 }
 
 #[test]

@@ -30,7 +30,7 @@ const RETRY_TIME: Duration = Duration::from_secs(60);
 const SHORT_RETRY_TIME: Duration = Duration::from_secs(2);
 /// Maximum pause between two attempts.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
-/// Maximum number of attempts of a conditional put whose result is unknown.
+/// Maximum number of attempts of a conditional put with an unknown result.
 const MAX_ATTEMPTS: u32 = 5;
 /// Number of concurrent requests.
 pub(crate) const CONCURRENCY: usize = 16;
@@ -68,9 +68,9 @@ impl Bucket {
 
     fn with(url: &str, retry_time: Duration, on_failure: fn(&str)) -> Result<Self, Error> {
         let wrong = |why: &str| Error::Url { url: url.to_owned(), reason: why.to_owned() };
-        let parsed = Url::parse(url).map_err(|why| wrong(&format!("is no URL: {why}")))?;
+        let parsed = Url::parse(url).map_err(|why| wrong(&format!("is not a URL: {why}")))?;
         let (scheme, root) =
-            ObjectStoreScheme::parse(&parsed).map_err(|_| wrong("is no URL of an object store with a bucket"))?;
+            ObjectStoreScheme::parse(&parsed).map_err(|_| wrong("is not a URL of an object store with a bucket"))?;
         if root.as_ref().is_empty() {
             return Err(wrong("names no folder in the bucket"));
         }
@@ -100,7 +100,7 @@ impl Bucket {
                 let builder = if is_plain_http(endpoint) { builder.with_allow_http(true) } else { builder };
                 Box::new(builder.build().map_err(at())?)
             }
-            _ => return Err(wrong("is no URL of an object store")),
+            _ => return Err(wrong("is not a URL of an object store")),
         };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(Error::io("begin", Path::new(url)))?;
         Ok(Self { url: url.trim_end_matches('/').to_owned(), root, store, runtime })
@@ -153,7 +153,7 @@ impl Bucket {
         self.runtime.block_on(put).map_err(Error::store("write", self.of(name)))
     }
 
-    /// Checks that the store honours conditional puts, using an object `name` that holds `content`.
+    /// Checks that the store honours conditional puts, with an existing object `name` of content `content`.
     ///
     /// # Errors
     /// It overwrites the object.

@@ -16,7 +16,7 @@ use rustls::AlertDescription;
 /// Shorter failures are not reported.
 const REPORTED_AFTER: Nanos = Nanos::from_secs(1);
 
-/// Makes HTTP clients; all of them report to the same place.
+/// Makes HTTP clients, which share one report.
 #[derive(Clone, Debug)]
 pub(crate) struct Connector(Arc<Report>);
 

@@ -32,7 +32,7 @@ impl LocalCopy {
         Self::fetch_all_in(&std::env::temp_dir(), bucket, on_start)
     }
 
-    /// The same, in a new directory inside `parent`.
+    /// Copies the run into a new directory inside `parent`.
     ///
     /// # Errors
     /// Same as [`LocalCopy::fetch_all`].
@@ -83,7 +83,7 @@ impl LocalCopy {
         Ok(copy)
     }
 
-    /// Copies records and heartbeats, but no events, of the workers whose directory name starts with `worker`.
+    /// Copies records and heartbeats, but no events, of workers with a directory name that starts with `worker`.
     ///
     /// # Errors
     /// Same as [`LocalCopy::fetch_all`], but a missing run is no error.
@@ -128,7 +128,7 @@ impl LocalCopy {
         self.bucket.wait(said.buffer_unordered(CONCURRENCY).try_for_each(async |()| Ok(())))
     }
 
-    /// Copies the events of the runs below `under` whose folder names satisfy `is_wanted`. `on_start` as for [`LocalCopy::fetch_all`].
+    /// Copies the events of the runs below `under` with folder names that satisfy `is_wanted`. `on_start` as for [`LocalCopy::fetch_all`].
     ///
     /// # Errors
     /// The store refused or did not respond, or the disk is full.

@@ -1,7 +1,7 @@
 //! Uploads a worker's directory into an object store while it is written.
 //!
-//! Parts are uploaded in order, as soon as they have their final names, then the heartbeat, which tells up to when everything is uploaded, and
-//! finally the run record. A separate low-priority thread does this, so that neither requests nor the recorder wait for the network. It
+//! Parts are uploaded in order, as soon as they have their final names, then the heartbeat, which contains the time up to which all events are
+//! uploaded, and finally the run record. A separate low-priority thread does this, so that neither requests nor the recorder wait for the network. It
 //! holds at most one part in memory.
 
 use std::collections::BTreeSet;

@@ -134,7 +134,7 @@ impl Writer {
         );
     }
 
-    /// Writes a gauge with all values that are known; nothing if there is none.
+    /// Writes a gauge with all known values; nothing without a known value.
     fn gauge<'a, const N: usize>(
         &mut self,
         name: &str,

@@ -84,7 +84,7 @@ async fn page(State(shared): State<Arc<Shared>>) -> Response {
     }
 }
 
-/// What is still to be sent to an open page.
+/// The events that are still to be sent to an open page.
 struct EventStream {
     first: Option<Event>,
     past: VecDeque<Arc<str>>,

@@ -196,12 +196,12 @@ fn half_heads(address: &str, number: usize) -> Vec<TcpStream> {
 }
 
 #[test]
-fn half_sent_requests_keep_nobody_out() {
+fn half_sent_requests_do_not_block_other_clients() {
     let (page, _) = page();
     let address = page.url().strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
     let idle = half_heads(&address, 200);
     assert!(response(page.url(), "GET", "").starts_with("HTTP/1.1 200"));
-    // It was served before the last of them timed out.
+    // It was served before the last idle connection timed out.
     let last = idle.last().unwrap();
     last.set_nonblocking(true).unwrap();
     assert_eq!((&mut &*last).read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
@@ -214,7 +214,7 @@ fn open_pages_are_never_closed_for_new_connections() {
     let mut events = BufReader::new(send(page.url(), "GET", "events"));
     until(&mut events, "data:");
     let _idle = half_heads(&address, 200);
-    assert!(response(page.url(), "GET", "").starts_with("HTTP/1.1 200"), "all of them were accepted");
+    assert!(response(page.url(), "GET", "").starts_with("HTTP/1.1 200"), "all connections were accepted");
     page.feed().update(&snapshot(1));
     assert!(until(&mut events, "data:").contains("\"requests\":101"));
 }

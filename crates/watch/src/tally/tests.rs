@@ -139,7 +139,7 @@ fn errors_are_counted_by_kind() {
     tally.add(&events);
     let snapshot = tally.snapshot(Instant::from_secs(1), live(&events), false);
     assert_eq!(snapshot.errors().collect::<Vec<_>>(), [(Outcome::HttpError, 1), (Outcome::Timeout, 2)]);
-    assert_eq!((snapshot.unsent, snapshot.so_far.sent_rate_per_s), (1, None), "all of it is warming up");
+    assert_eq!((snapshot.unsent, snapshot.so_far.sent_rate_per_s), (1, None), "the whole run is warm-up");
 }
 
 #[test]
