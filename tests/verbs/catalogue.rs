@@ -49,7 +49,7 @@ fn results_are_by_class_and_a_run_finds_its_files() {
     fs::rename(path.join("files.csv"), path.join("elsewhere.csv")).unwrap();
     refused("a run directory does not contain the files that its workload names");
     fs::write(path.join("files.csv"), FILES.replace("120ms", "130ms")).unwrap();
-    refused("it is not what it was: its SHA-256 begins with");
+    refused("the file has changed: its SHA-256 begins with");
     fs::copy(path.join("elsewhere.csv"), path.join("runs/1/files.csv")).unwrap();
     assert_eq!(result(&offered(path, &["verify", "runs/1"])).0, Some(0));
     // It can be verified against another workload.
@@ -95,7 +95,7 @@ fn errors_name_file_and_line() {
         ),
         (
             "path,service\n/,1ms\n/a,2\n",
-            "w.toml:9: request[0].catalogue: files.csv:3: the service `2` is no time with its unit",
+            "w.toml:9: request[0].catalogue: files.csv:3: the service `2` is not a time with its unit",
         ),
         ("", "w.toml:9: request[0].catalogue: files.csv:1: no column `path`"),
     ] {

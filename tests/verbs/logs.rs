@@ -355,7 +355,7 @@ fn jobs_of_a_parallel_machine_have_their_run_times_as_work() {
         job("2002", "5", 32, 7),
     ];
     let few = format!("; Version: 2.2\n; UnixStartTime: 749458803\n{}", jobs.concat());
-    // One after another, without waiting: half of them run 4 s, half 6 s.
+    // One after another, without waiting: half take 4 s, half 6 s.
     let many: String =
         (0..2000).map(|i| job(&(10 * i).to_string(), if i % 2 == 0 { "4" } else { "6" }, 1, 1)).collect();
     let toml = "seed = 1\nduration = \"20000s\"\n[arrivals]\nreplay = { trace = \"many.trace\" }\n[server]\ndiscipline = \"fcfs\"\n";

@@ -263,7 +263,7 @@ fn bounded(folder: &Path, args: &[&str]) -> Result<(), Bad> {
     }
 }
 
-/// Makes mutant `number` of a sample in `folder` and asks of it what it is there for.
+/// Makes mutant `number` of a sample in `folder` and runs the commands that read such a file.
 fn try_one(number: u64, samples: &[Sample], folder: &Path) -> Result<(), String> {
     // One sample after the other, each with one question after the other.
     let sample = &samples[(number % samples.len() as u64) as usize];
@@ -287,7 +287,7 @@ fn try_one(number: u64, samples: &[Sample], folder: &Path) -> Result<(), String>
     bounded(folder, &args).map_err(|bad| {
         let kept = std::env::temp_dir().join(format!("offered-mutant-{number}-{}", sample.name.replace('/', "-")));
         fs::write(&kept, &bytes).unwrap();
-        format!("mutant {number}: offered {}: {bad} (kept as {})", args.join(" "), kept.display())
+        format!("mutant {number}: offered {}: {bad} (saved as {})", args.join(" "), kept.display())
     })
 }
 

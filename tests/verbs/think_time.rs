@@ -37,7 +37,7 @@ fn the_grid_agrees_with_the_machine_repair_model() {
             (&response["p99"], model.percentiles().p99 * 1e3),
         ] {
             let value = measured["value"].as_f64().unwrap();
-            // Three times the 95 % interval: a false alarm among 24 figures once in some thousand seeds.
+            // Three times the 95 % interval: one false alarm in some thousand seeds for 24 figures.
             let sure = (measured["high"].as_f64().unwrap() - value) * 3.0;
             assert!((value - exact).abs() < sure, "{}: {value} +- {sure}, not {exact}", cell["values"]);
         }

@@ -1,4 +1,4 @@
-//! A workload of someone else: what it uses on this machine is listed, and commands and files outside its directory need permission.
+//! An untrusted workload: its commands and files on this machine are listed; commands and files outside its directory need permission.
 
 use std::fs;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn commands_of_a_workload_are_listed_and_need_permission_to_run() {
         assert_eq!((code, stderr.as_str()), (Some(2), expected), "{args:?}");
         let (_, stderr) = offered(folder.path(), &[args, &["--allow-commands"]].concat());
         assert!(!stderr.contains("--allow-commands"), "{args:?}: {stderr}");
-        assert!(stderr.contains("127.0.0.1:9"), "the run goes on to its target: {args:?}: {stderr}");
+        assert!(stderr.contains("127.0.0.1:9"), "the run reaches its target: {args:?}: {stderr}");
     }
     let folder = folder(rest);
     for args in &READING[..2] {

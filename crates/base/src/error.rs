@@ -1,6 +1,6 @@
 //! The error of an invalid value.
 
-/// An invalid value: one line that says what it was, what was expected, and what to write instead.
+/// An invalid value. Its message is one line: the value, what was expected, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidValue(String);

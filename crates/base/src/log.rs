@@ -1,19 +1,19 @@
-//! The natural logarithm of a number between 0 and 1, the same on every machine, small enough to stand where it is used.
+//! The natural logarithm of a number between 0 and 1, with the same result on every machine, short enough to be inlined.
 //!
-//! Every exponential number is one logarithm, and a simulated request two or three. The method is Tang's (1990): x = 2^k z, and
-//! a table of 128 points c tells ln(c) and 1/c for the c next to z, so that with r = (z - c)/c
+//! Every exponential number needs one logarithm, and a simulated request needs two or three. The method is Tang's (1990): x = 2^k z, and
+//! a table holds ln(c) and 1/c for 128 points c. With the c nearest to z, and r = (z - c)/c,
 //!
 //! ```text
 //! ln x = k ln 2 + ln c + ln(1 + r),    |r| <= 1/256
 //! ```
 //!
-//! and seven terms of the series of ln(1 + r) are enough. Additions and multiplications only, none of them fused, so the
-//! result is the same wherever doubles are IEEE 754's.
+//! and seven terms of the series of ln(1 + r) are enough. The code uses additions and multiplications only, none of them fused, so the
+//! result is the same on every machine with IEEE 754 doubles.
 
 /// Bits of the mantissa that choose a point.
 const BITS: u32 = 7;
 const SHIFT: u32 = f64::MANTISSA_DIGITS - 1 - BITS;
-/// z runs from 11/16 to 11/8, so that 1 stands between two cells.
+/// z runs from 11/16 to 11/8, so that 1 is the border of two cells.
 const FIRST: u64 = 0.6875f64.to_bits();
 /// The cell that ends at 1.
 const LAST_BELOW_ONE: usize = ((1.0f64.to_bits() - FIRST) >> SHIFT) as usize - 1;

@@ -1,17 +1,17 @@
-//! Enums whose variants have names that are written and read: in workload files, in documents, in tables.
+//! Enums with named variants, for workload files, documents and tables.
 
-/// An enum of which every variant has a name, said once.
+/// Defines an enum whose variants have names.
 ///
-/// It is `Copy`, written and read by serde as its name, and has `ALL`, `NAMES`, `name()`, `from_name()`, `Display` and
-/// `FromStr`, whose error lists the names there are.
+/// The enum is `Copy`. Serde writes and reads a variant as its name. The macro adds `ALL`, `NAMES`, `name()`, `from_name()`, `Display`
+/// and `FromStr`; the error of `FromStr` lists all names.
 ///
 /// ```
 /// offered_base::named! {
-///     /// How a thread waits.
+///     /// How a thread waits for an instant.
 ///     pub enum Wait {
-///         /// On its processor.
+///         /// It polls the clock.
 ///         Spin = "spin",
-///         /// Off it.
+///         /// It gives up its processor.
 ///         Sleep = "sleep",
 ///     }
 /// }
@@ -29,19 +29,19 @@ macro_rules! named {
         }
 
         impl $Enum {
-            /// All of them.
+            /// All variants.
             pub const ALL: [Self; Self::NAMES.len()] = [$(Self::$Variant),+];
-            /// Their names, in the same order.
+            /// The names of all variants, in the order of `ALL`.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
-            /// Its name, as it is written.
+            /// The name of this variant.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$Variant => $name,)+
                 }
             }
 
-            /// The one of that name.
+            /// The variant with this name.
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|one| one.name() == name)
             }

@@ -1,14 +1,14 @@
-//! Random numbers that belong to a purpose and a session, so that nothing in a workload disturbs anything else.
+//! Random streams, one for each purpose and session, so that a change of one part of a workload does not change the others.
 //!
-//! A [`Seed`] with a purpose, a session and a step names one [`Stream`]. The think time before step 3 of session 17 is
-//! therefore a pure function of the seed: changing the think law never moves an arrival, and whichever thread or machine
-//! holds session 17 draws the same number. Nothing has to be remembered between draws, which is what lets a million
-//! thinking users fit in a few megabytes.
+//! A [`Seed`] with a purpose, a session and a step determines one [`Stream`]. The think time before step 3 of session 17 is
+//! therefore a pure function of the seed: another distribution of think times moves no arrival, and every thread or machine
+//! that runs session 17 draws the same number. No state is stored between draws, so a million thinking users fit in a few
+//! megabytes.
 //!
-//! The generator is xoshiro256++ (Blackman and Vigna 2021), seeded by `SplitMix64` as its authors advise. It stands here, in
-//! twenty lines, because a stream is made for nearly every number: where the compiler sees through the seeding, a draw costs a
-//! third of what it does across a crate's border. The floating-point functions that turn its numbers into times are ours (the
-//! logarithm) or `libm`'s, not the platform's, so one seed gives one schedule on every machine.
+//! The generator is xoshiro256++ (Blackman and Vigna 2021), seeded by `SplitMix64` as its authors advise. It is implemented here, in
+//! twenty lines, because nearly every number comes from a new stream: when the compiler can inline the seeding, a draw costs a
+//! third of a call into another crate. The floating-point functions that turn its numbers into times are our own (the
+//! logarithm) or those of `libm`, not the platform's, so one seed gives one schedule on every machine.
 
 use crate::log::ln;
 
@@ -19,19 +19,19 @@ pub enum Purpose {
     Arrivals = 1,
     /// Think times.
     Think = 2,
-    /// How many requests a session makes.
+    /// Number of requests of a session.
     Length = 3,
-    /// Which request a launch sends.
+    /// Choice of the request of a launch.
     Choice = 4,
-    /// How much work a request brings to a modelled server.
+    /// Work of a request for a modelled server.
     Size = 5,
-    /// How many sessions arrive together, and how long a modulating state lasts.
+    /// Size of a batch of arrivals, and duration of a modulating state.
     Burst = 6,
-    /// Where a closed user stands in its cycle when the run starts.
+    /// Position of a closed user in its cycle at the start of the run.
     Start = 7,
-    /// What variables say.
+    /// Values of variables.
     Data = 8,
-    /// Which file of a catalogue a launch asks for.
+    /// Choice of a file of a catalogue.
     File = 9,
     /// Where in its tick a rounded stamp is put, and what the bootstrap draws, when a recording is judged.
     Judge = 20,
@@ -44,7 +44,7 @@ pub enum Purpose {
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// The one stream of this purpose for the whole run.
+    /// The stream of this purpose for the whole run.
     pub fn stream(self, purpose: Purpose) -> Stream {
         self.at(purpose, u64::MAX, 0)
     }
@@ -106,7 +106,7 @@ impl Stream {
         -ln(self.uniform())
     }
 
-    /// A standard normal number, by inversion of nothing: the polar method (Marsaglia and Bray 1964), one of the pair kept.
+    /// A standard normal number by the polar method (Marsaglia and Bray 1964); the second number of each pair is discarded.
     pub fn normal(&mut self) -> f64 {
         loop {
             let (u, v) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_seed_gives_one_schedule_for_ever() {
+    fn a_seed_determines_the_schedule() {
         // Golden: a change here changes every recorded run's schedule.
         let mut stream = Seed(42).stream(Purpose::Arrivals);
         let drawn = [stream.uniform(), stream.exponential(), stream.normal()];

@@ -1,14 +1,14 @@
-//! A share: which part of a run one worker launches.
+//! A share: the part of a run that one worker sends.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::InvalidValue;
 
-/// Worker `index` (from 0) of `count`: it takes every `count`-th arrival, or every `count`-th user, of the one global run.
+/// The share of worker `index` (from 0) of `count`: every `count`-th arrival, or every `count`-th user, of the whole run.
 ///
-/// Each worker computes its own share from the workload alone; nobody hands out launches, and all shares together are exactly
-/// the whole run. Shares nest: [`Share::part`] divides a machine's share among its threads.
+/// Each worker computes its share from the workload alone, without a coordinator. All shares together are exactly
+/// the whole run. Shares nest: [`Share::part`] divides the share of a machine between its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     index: u64,
@@ -38,12 +38,12 @@ impl Share {
         Self { index: self.index + self.count * index, count: self.count * parts }
     }
 
-    /// Which part it is, from 0.
+    /// The number of this share, from 0.
     pub fn index(self) -> u64 {
         self.index
     }
 
-    /// Of how many parts.
+    /// The number of shares of the run.
     pub fn parts(self) -> u64 {
         self.count
     }
@@ -60,18 +60,18 @@ impl Share {
         (self.index..total).step_by(self.count as usize)
     }
 
-    /// How many sessions below `total` belong to this share.
+    /// The number of sessions below `total` that belong to this share.
     pub fn number_of(self, total: u64) -> u64 {
         total.saturating_sub(self.index).div_ceil(self.count)
     }
 
-    /// The fraction of the run that it is.
+    /// This share as a fraction of the run, in (0, 1].
     pub fn fraction(self) -> f64 {
         1.0 / self.count as f64
     }
 
-    /// Of `n` launches of so many users: as many as are its users' when all users have equal parts, the first of them one more
-    /// where that leaves a rest. So a share without users has none to make.
+    /// The part of `n` requests of `users` users that belongs to the users of this share. All users make equally many requests; the first
+    /// `n % users` of them make one more. A share without users makes none.
     pub fn of_users(self, n: u64, users: u64) -> u64 {
         self.number_of(users) * (n / users) + self.number_of(n % users)
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Whether nobody can read this character where it stands: control characters, and those that Unicode calls default-ignorable (zero width,
+/// Whether a reader cannot see this character: control characters, and those that Unicode calls default-ignorable (zero width,
 /// writing direction, tags; `Default_Ignorable_Code_Point` of Unicode 16, UAX #44), line and paragraph separators. Variation selectors of
 /// emoji count as readable.
 pub fn is_unreadable(c: char) -> bool {
@@ -17,7 +17,7 @@ pub fn is_unreadable(c: char) -> bool {
 }
 
 /// The text in one line, with unreadable characters as escapes: `\n`, `\u{1b}`, `\u{202e}`. Text from outside can then neither move a cursor
-/// nor hide or reorder what stands beside it.
+/// nor hide or reorder the text beside it.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, is_unreadable)
 }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_can_read_is_escaped() {
+    fn unreadable_characters_are_escaped() {
         for (text, safe) in [
             ("\u{1b}]0;title\u{7}", "\\u{1b}]0;title\\u{7}"),
             ("\u{9b}2J", "\\u{9b}2J"),

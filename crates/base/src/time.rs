@@ -1,8 +1,8 @@
-//! Lengths of time, instants and rates: what every schedule is made of, all exact.
+//! Durations, instants and rates, all exact: the numbers of every schedule.
 //!
-//! A length and an instant are two types: 5 ms is how long a request takes, or 5 ms into the run is when it is sent. An instant
-//! is a count of nanoseconds since the start of the run, so launch times are absolute and never the sum of rounded sleeps. A
-//! rate is a ratio of two integers, so the millionth launch at `31.73/s` is where it belongs.
+//! Durations and instants have different types: a request that takes 5 ms is not a request sent 5 ms after the start. An instant
+//! is a count of nanoseconds since the start of the run, so scheduled times are absolute, not sums of rounded sleeps. A
+//! rate is a ratio of two integers, so the millionth request at `31.73/s` has its exact time.
 
 mod instant;
 
@@ -27,17 +27,17 @@ impl Nanos {
     /// Longer than anything takes (584 years).
     pub const MAX: Self = Self(u64::MAX);
 
-    /// So many whole seconds.
+    /// A duration of whole seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
 
-    /// So many whole milliseconds.
+    /// A duration of whole milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
 
-    /// So many whole microseconds.
+    /// A duration of whole microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros * 1000)
     }
@@ -66,7 +66,7 @@ impl Nanos {
         self.0 as f64 / 1e3
     }
 
-    /// What is left after `part` of it; nothing where that is longer.
+    /// This duration minus `part`; zero if `part` is longer.
     #[inline]
     #[must_use]
     pub fn saturating_sub(self, part: Self) -> Self {
@@ -91,7 +91,7 @@ impl AddAssign for Nanos {
 
 impl Sub for Nanos {
     type Output = Self;
-    /// What is left after a part of it; taking a longer time from a shorter one is a bug and panics in every build.
+    /// This duration minus `part`. Panics in every build if `part` is longer, which is a bug of the caller.
     #[inline]
     fn sub(self, part: Self) -> Self {
         Self(self.0.checked_sub(part.0).expect("a part no longer than the whole"))
@@ -208,7 +208,7 @@ pub fn per_second(text: &str) -> Result<f64, InvalidValue> {
     }
 }
 
-/// `"31.73"` as `(3173, 2)`: the digits as one integer, and how many of them stood behind the point.
+/// `"31.73"` as `(3173, 2)`: the digits as one integer, and the number of decimals.
 fn decimal(text: &str) -> Option<(u64, u32)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let fraction = fraction.trim_end_matches('0');
@@ -222,10 +222,9 @@ fn decimal(text: &str) -> Option<(u64, u32)> {
     Some((digits.parse().ok()?, fraction.len() as u32))
 }
 
-/// How often something happens: `count` times per `per` nanoseconds, as a ratio of integers in lowest terms.
+/// A rate: `count` events per `per` nanoseconds, as a ratio of integers in lowest terms.
 ///
-/// Written `100/s`, `6000/m`, `0.5/s`, `31.73/s`, `90/h`, `1/7s`; always positive. Printing gives a text that parses to the same
-/// value.
+/// Written `100/s`, `6000/m`, `0.5/s`, `31.73/s`, `90/h`, `1/7s`; always positive. The printed text parses to the same value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rate {
     count: u64,
@@ -233,23 +232,24 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// `count` launches every `per`.
+    /// `count` requests per `per`.
     ///
     /// # Errors
-    /// A count or a time of zero: such a rate launches nothing, or everything at once. More than one a nanosecond, which is as finely as
-    /// instants are told.
+    /// A count or a duration of zero, or more than one request per nanosecond, which is the resolution of instants.
     pub fn new(count: u64, per: Nanos) -> Result<Self, InvalidValue> {
         if count == 0 || per == Nanos::ZERO {
             return Err(InvalidValue::new("a rate must be above zero, for example 100/s"));
         }
         if count > per.0 {
-            return Err(InvalidValue::new("a rate is at most 1000000000/s: instants are told to the nanosecond"));
+            return Err(InvalidValue::new(
+                "a rate is at most 1000000000/s: the resolution of instants is one nanosecond",
+            ));
         }
         let divisor = gcd(count, per.0);
         Ok(Self { count: count / divisor, per: per.0 / divisor })
     }
 
-    /// The nearest rate to `per_sec` launches a second, to twelve significant digits.
+    /// The nearest rate to `per_sec` requests per second, to twelve significant digits.
     ///
     /// # Errors
     /// Anything that is not a finite number above zero.
@@ -267,7 +267,7 @@ impl Rate {
         self.count as f64 / self.per as f64 * 1e9
     }
 
-    /// The instant of launch number `index` (from 0) of a perfectly even stream, to the nanosecond, without drift.
+    /// The instant of request number `index` (from 0) of a perfectly even stream, to the nanosecond, without drift.
     #[inline]
     pub fn instant(self, index: u64) -> Instant {
         let nanos = u128::from(index) * u128::from(self.per) / u128::from(self.count);

@@ -5,7 +5,7 @@ use offered_workload::Workload;
 
 /// Warns about bodies with a value's name in single braces, which may be GraphQL or a mistyped placeholder.
 pub(crate) fn warn(workload: &Workload) {
-    for single in workload.singles().iter().filter(|single| single.may_be_meant()) {
+    for single in workload.singles().iter().filter(|single| single.may_be_literal()) {
         status!("warning: {single}");
     }
 }

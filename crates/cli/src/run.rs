@@ -265,7 +265,7 @@ fn show(args: &Args, made: &FinishedRun, workload: &Workload) -> Result<(), Fail
         Format::Md => out!(no newline: "{}", markdown(&report_of(made, workload)?)),
         Format::Junit => out!(no newline: "{}", junit(&report_of(made, workload)?).map_err(Failure::stopped)?),
         Format::Text => {
-            let run = made.record.run_id.as_ref().filter(|_| workload.asks_for_run());
+            let run = made.record.run_id.as_ref().filter(|_| workload.uses_run_id());
             let (summary, verdict) = (&made.summary, &made.verdict);
             out!(no newline: "{}", text::Text { summary, run, verdict, workload, details: args.details });
             if args.dry_run.is_some() && workload.target().is_some() {
@@ -350,7 +350,7 @@ fn run_id(args: &Args) -> RunId {
 
 /// Prints the first requests of the run. An error is only a note: the schedule is already printed.
 fn show_requests(workload: &Workload, run: &RunId) {
-    if workload.asks_for_run() {
+    if workload.uses_run_id() {
         out!("\nrequests of run {run} (--run-id {run} sends exactly these):");
     }
     match preview(workload, run, PREVIEWED) {

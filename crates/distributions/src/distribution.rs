@@ -1,24 +1,23 @@
 //! Distributions: the probability distributions of think times, gaps, sizes and session lengths.
 //!
-//! A [`Distribution`] is checked once, when it is made; after that it samples, and knows its own mean, squared coefficient of
-//! variation and distribution function. Values of times are in seconds.
+//! A [`Distribution`] is checked once, by its constructor. It can be sampled, and has a mean, a squared coefficient of
+//! variation and a distribution function. Times are in seconds.
 //!
 //! # Two distributions named after Poisson
-//! `poisson` as a distribution is a Poisson *count of milliseconds*, what JMeter's Poisson Random Timer draws: its CoV is
-//! 1/sqrt(mean in ms), so it is nearly constant. It has nothing to do with a Poisson *process*, whose gaps are
-//! `exponential`.
+//! `poisson` as a distribution is a Poisson *count of milliseconds*, as JMeter's Poisson Random Timer draws it. Its CoV is
+//! 1/sqrt(mean in ms), so it is nearly constant. A Poisson *process* is something else: its gaps are `exponential`.
 
 mod empirical;
 mod incomplete;
 mod parts;
 mod sample;
 mod text;
-mod within;
+mod truncated;
 
 pub use empirical::Empirical;
 pub use sample::poisson;
 pub use text::NAMES;
-pub use within::Within;
+pub use truncated::Truncated;
 
 use std::sync::Arc;
 
@@ -29,11 +28,11 @@ use offered_base::InvalidValue;
 
 /// A distribution of non-negative numbers with a finite mean, checked when it was made.
 #[derive(Clone, Debug)]
-pub struct Distribution(Shape, Given);
+pub struct Distribution(Shape, Parameters);
 
-/// What a distribution was made of, where that is not what its shape holds; so it can be written, and scaled, without a loss.
+/// The parameters of the constructor, where the shape holds others. With them a distribution is written and scaled without loss.
 #[derive(Clone, Copy, Debug)]
-enum Given {
+enum Parameters {
     /// The parameters of its shape, as they are.
     Shape,
     Gamma {
@@ -62,14 +61,14 @@ enum Given {
     },
 }
 
-/// Distributions are alike whose shapes are.
+/// Two distributions are equal if their shapes are equal.
 impl PartialEq for Distribution {
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
 }
 
-/// The form of a distribution with its parameters, for those who solve formulas rather than sample. Times are in seconds.
+/// The form of a distribution with its parameters, for code that solves formulas instead of sampling. Times are in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
     /// Always this value.
@@ -129,17 +128,17 @@ pub enum Shape {
     /// One of the recorded values, each as likely or by weight.
     Empirical(Empirical),
     /// Another distribution without its values outside of two ends.
-    Within(Arc<Within>),
+    Truncated(Arc<Truncated>),
 }
 
 /// Numbers of a distribution lie between 1 / `LARGEST` and this, so that their cubes are numbers too.
 const LARGEST: f64 = 1e30;
-/// Squared coefficients of variation lie between 1 / `WIDEST` and this: beyond, the parts of a distribution differ by more than a
-/// double can tell, and what is drawn has no longer the mean that was asked for.
+/// Largest squared coefficient of variation; the smallest is 1 / `WIDEST`. Outside this range the resolution of a double is too coarse,
+/// and the samples no longer have the requested mean.
 const WIDEST: f64 = 1e9;
-/// Weibull distributions of a smaller shape have moments beyond all numbers; larger shapes are constants.
+/// Range of Weibull shapes. Moments overflow at smaller shapes; larger shapes are constants.
 const WEIBULL_SHAPES: std::ops::RangeInclusive<f64> = 0.01..=1e6;
-/// Tail indices beyond are constants.
+/// Largest tail index; distributions with larger ones are constants.
 const STEEPEST: f64 = 1e9;
 /// Longer means of a Poisson count of milliseconds are constants, and their atoms too many to list.
 const LONGEST_POISSON_SECS: f64 = 1e6;
@@ -172,7 +171,7 @@ impl Distribution {
             return Err(InvalidValue::new(format!("a constant must be zero or more, not {value}")));
         }
         let value = if value > 0.0 { positive("a constant", value)? } else { 0.0 };
-        Ok(Self(Shape::Constant(value), Given::Shape))
+        Ok(Self(Shape::Constant(value), Parameters::Shape))
     }
 
     /// Uniform between `low` and `high`.
@@ -185,7 +184,7 @@ impl Distribution {
                 "a uniform distribution needs 0 <= low < high, not {low} and {high}"
             )));
         }
-        Ok(Self(Shape::Uniform(low, positive("the upper end", high)?), Given::Shape))
+        Ok(Self(Shape::Uniform(low, positive("the upper end", high)?), Parameters::Shape))
     }
 
     /// Exponential with this mean.
@@ -193,16 +192,16 @@ impl Distribution {
     /// # Errors
     /// A mean that is not above zero.
     pub fn exponential(mean: f64) -> Result<Self, InvalidValue> {
-        Ok(Self(Shape::Exponential(positive("the mean", mean)?), Given::Shape))
+        Ok(Self(Shape::Exponential(positive("the mean", mean)?), Parameters::Shape))
     }
 
     /// Gamma with this mean and squared coefficient of variation (shape 1/scv, scale mean*scv).
     ///
     /// # Errors
-    /// A mean or scv that is not above zero, or beyond what numbers can hold (an scv from 1e-9 to 1e9).
+    /// A mean that is not above zero, or an scv outside 1e-9 to 1e9.
     pub fn gamma(mean: f64, scv: f64) -> Result<Self, InvalidValue> {
         let (mean, scv) = (positive("the mean", mean)?, positive_scv(scv)?);
-        Ok(Self(Shape::Gamma { shape: 1.0 / scv, scale: mean * scv }, Given::Gamma { mean, scv }))
+        Ok(Self(Shape::Gamma { shape: 1.0 / scv, scale: mean * scv }, Parameters::Gamma { mean, scv }))
     }
 
     /// Erlang: the sum of `stages` exponentials, with this mean in all.
@@ -215,7 +214,7 @@ impl Distribution {
         }
         let shape = f64::from(stages);
         let scale = positive("the mean", mean)? / shape;
-        Ok(Self(Shape::Gamma { shape, scale }, Given::Erlang { stages, mean }))
+        Ok(Self(Shape::Gamma { shape, scale }, Parameters::Erlang { stages, mean }))
     }
 
     /// Two-phase hyperexponential with this mean and scv and *balanced means* (p1 m1 = p2 m2; Allen 1990).
@@ -234,7 +233,7 @@ impl Distribution {
         let scv = positive_scv(scv)?;
         let p = 0.5 * (1.0 + libm::sqrt((scv - 1.0) / (scv + 1.0)));
         let (first, second) = (mean / (2.0 * p), mean / (2.0 * (1.0 - p)));
-        Ok(Self(Shape::Hyperexponential { p, first, second }, Given::Hyperexponential { mean, scv, p: None }))
+        Ok(Self(Shape::Hyperexponential { p, first, second }, Parameters::Hyperexponential { mean, scv, p: None }))
     }
 
     /// Two-phase hyperexponential with this mean, scv, and probability `p` of the shorter phase.
@@ -255,29 +254,29 @@ impl Distribution {
         let second = mean * (1.0 + s * libm::sqrt(p / (1.0 - p)));
         let (first, second) =
             (positive("the mean of the first phase", first)?, positive("that of the second", second)?);
-        Ok(Self(Shape::Hyperexponential { p, first, second }, Given::Hyperexponential { mean, scv, p: Some(p) }))
+        Ok(Self(Shape::Hyperexponential { p, first, second }, Parameters::Hyperexponential { mean, scv, p: Some(p) }))
     }
 
     /// Lognormal with this mean and scv.
     ///
     /// # Errors
-    /// A mean or scv that is not above zero, or beyond what numbers can hold (an scv from 1e-9 to 1e9).
+    /// A mean that is not above zero, or an scv outside 1e-9 to 1e9.
     pub fn lognormal(mean: f64, scv: f64) -> Result<Self, InvalidValue> {
         let (mean, scv) = (positive("the mean", mean)?, positive_scv(scv)?);
         let variance = libm::log1p(scv);
         let (mu, sigma) = (libm::log(mean) - variance / 2.0, libm::sqrt(variance));
-        Ok(Self(Shape::Lognormal { mu, sigma }, Given::Lognormal { mean, scv }))
+        Ok(Self(Shape::Lognormal { mu, sigma }, Parameters::Lognormal { mean, scv }))
     }
 
     /// Weibull with this shape and mean.
     ///
     /// # Errors
-    /// A shape or mean that is not above zero, or a shape below 0.01 (whose moments no number holds) or above a million.
+    /// A mean that is not above zero, or a shape below 0.01 (its moments overflow) or above a million.
     pub fn weibull(mean: f64, shape: f64) -> Result<Self, InvalidValue> {
         let (mean, shape) = (positive("the mean", mean)?, positive("the shape", shape)?);
         let shape = between("the shape", shape, *WEIBULL_SHAPES.start(), *WEIBULL_SHAPES.end())?;
         let scale = mean / libm::tgamma(1.0 + 1.0 / shape);
-        Ok(Self(Shape::Weibull { shape, scale }, Given::Weibull { mean, shape }))
+        Ok(Self(Shape::Weibull { shape, scale }, Parameters::Weibull { mean, shape }))
     }
 
     /// Pareto with this smallest value and tail index.
@@ -291,7 +290,7 @@ impl Distribution {
                 "a pareto distribution needs shape > 1 to have a mean, not {shape}; bounded_pareto takes any shape"
             )));
         }
-        Ok(Self(Shape::Pareto { min, shape: between("the shape", shape, 1.0, STEEPEST)? }, Given::Shape))
+        Ok(Self(Shape::Pareto { min, shape: between("the shape", shape, 1.0, STEEPEST)? }, Parameters::Shape))
     }
 
     /// Pareto between `min` and `max`, with any tail index above zero.
@@ -307,7 +306,7 @@ impl Distribution {
             )));
         }
         let max = positive("the largest value", max)?;
-        Ok(Self(Shape::BoundedPareto { min, max, shape }, Given::Shape))
+        Ok(Self(Shape::BoundedPareto { min, max, shape }, Parameters::Shape))
     }
 
     /// A Poisson count of milliseconds with this mean in seconds (JMeter's Poisson Random Timer).
@@ -316,37 +315,39 @@ impl Distribution {
     /// A mean that is not above zero.
     pub fn poisson_millis(mean: f64) -> Result<Self, InvalidValue> {
         let mean = between("the mean", positive("the mean", mean)?, 1.0 / LARGEST, LONGEST_POISSON_SECS)?;
-        Ok(Self(Shape::Poisson(mean * 1e3), Given::Poisson { mean }))
+        Ok(Self(Shape::Poisson(mean * 1e3), Parameters::Poisson { mean }))
     }
 
-    /// The distribution of `factor` times a value of this one (a Poisson count of milliseconds stays one, with that mean).
+    /// The distribution of `factor` times a value of this one. A Poisson count of milliseconds becomes one with the scaled mean.
     ///
     /// # Errors
-    /// A factor that is not above zero, or that leads beyond what numbers can hold.
+    /// A factor that is not above zero, or one that makes a parameter overflow.
     pub fn scaled(&self, factor: f64) -> Result<Self, InvalidValue> {
         let by = positive("the factor", factor)?;
         match (self.1, &self.0) {
-            (Given::Gamma { mean, scv }, _) => Self::gamma(mean * by, scv),
-            (Given::Erlang { stages, mean }, _) => Self::erlang(stages, mean * by),
-            (Given::Hyperexponential { mean, scv, p: None }, _) => Self::hyperexponential(mean * by, scv),
-            (Given::Hyperexponential { mean, scv, p: Some(p) }, _) => Self::hyperexponential_with(mean * by, scv, p),
-            (Given::Lognormal { mean, scv }, _) => Self::lognormal(mean * by, scv),
-            (Given::Weibull { mean, shape }, _) => Self::weibull(mean * by, shape),
-            (Given::Poisson { mean }, _) => Self::poisson_millis(mean * by),
+            (Parameters::Gamma { mean, scv }, _) => Self::gamma(mean * by, scv),
+            (Parameters::Erlang { stages, mean }, _) => Self::erlang(stages, mean * by),
+            (Parameters::Hyperexponential { mean, scv, p: None }, _) => Self::hyperexponential(mean * by, scv),
+            (Parameters::Hyperexponential { mean, scv, p: Some(p) }, _) => {
+                Self::hyperexponential_with(mean * by, scv, p)
+            }
+            (Parameters::Lognormal { mean, scv }, _) => Self::lognormal(mean * by, scv),
+            (Parameters::Weibull { mean, shape }, _) => Self::weibull(mean * by, shape),
+            (Parameters::Poisson { mean }, _) => Self::poisson_millis(mean * by),
             (_, Shape::Constant(value)) => Self::constant(value * by),
             (_, Shape::Uniform(low, high)) => Self::uniform(low * by, high * by),
             (_, Shape::Pareto { min, shape }) => Self::pareto(min * by, *shape),
             (_, Shape::BoundedPareto { min, max, shape }) => Self::bounded_pareto(min * by, max * by, *shape),
-            (_, Shape::Within(within)) => {
-                let (low, high) = within.ends();
-                within.distribution().scaled(by)?.within(low * by, high * by)
+            (_, Shape::Truncated(truncated)) => {
+                let (low, high) = truncated.ends();
+                truncated.distribution().scaled(by)?.truncated(low * by, high * by)
             }
             (_, Shape::Empirical(e)) => e.scaled(by),
-            (Given::Shape, _) => Self::exponential(self.mean() * by),
+            (Parameters::Shape, _) => Self::exponential(self.mean() * by),
         }
     }
 
-    /// Its form and parameters.
+    /// The form with its parameters.
     pub fn shape(&self) -> &Shape {
         &self.0
     }
@@ -370,7 +371,7 @@ impl Distribution {
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 1.0),
             Shape::Poisson(millis) => millis / 1e3,
             Shape::Empirical(e) => e.mean(),
-            Shape::Within(within) => within.moment(1, f64::MAX),
+            Shape::Truncated(truncated) => truncated.moment(1, f64::MAX),
         }
     }
 
@@ -389,7 +390,7 @@ impl Distribution {
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 2.0),
             Shape::Poisson(millis) => (millis * millis + millis) / 1e6,
             Shape::Empirical(e) => e.moment(2),
-            Shape::Within(within) => within.moment(2, f64::MAX),
+            Shape::Truncated(truncated) => truncated.moment(2, f64::MAX),
         }
     }
 
@@ -431,12 +432,11 @@ impl Distribution {
             // The half guards 3 ms written as 0.003 s against falling to 2.9999 ms.
             Shape::Poisson(millis) => upper_gamma(libm::floor(x * 1e3 + 1e-6) + 1.0, *millis),
             Shape::Empirical(e) => e.cdf(x),
-            Shape::Within(within) => within.moment(0, x).min(1.0),
+            Shape::Truncated(truncated) => truncated.moment(0, x).min(1.0),
         }
     }
 
-    /// The value that a share `u` (in (0, 1)) of the samples does not exceed, where that has a closed form; `None` for gamma,
-    /// hyperexponential and poisson, and for what lies within bounds.
+    /// The quantile of `u` in (0, 1), where it has a closed form; `None` for gamma, hyperexponential, poisson and truncated distributions.
     pub fn quantile(&self, u: f64) -> Option<f64> {
         Some(match &self.0 {
             Shape::Constant(value) => *value,
@@ -447,7 +447,9 @@ impl Distribution {
             Shape::Pareto { min, shape } => min * libm::pow(1.0 - u, -1.0 / shape),
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_quantile(*min, *max, *shape, u),
             Shape::Empirical(e) => e.quantile(u),
-            Shape::Gamma { .. } | Shape::Hyperexponential { .. } | Shape::Poisson(_) | Shape::Within(_) => return None,
+            Shape::Gamma { .. } | Shape::Hyperexponential { .. } | Shape::Poisson(_) | Shape::Truncated(_) => {
+                return None;
+            }
         })
     }
 }
@@ -464,7 +466,7 @@ fn power_integral(high: f64, e: f64) -> f64 {
     if n == 0.0 { log } else { libm::expm1(n * log) / n }
 }
 
-/// E[X^k] of a Weibull distribution; by logarithms where its gamma function is beyond numbers.
+/// E[X^k] of a Weibull distribution; computed with logarithms where the gamma function overflows.
 fn weibull_moment(shape: f64, scale: f64, k: f64) -> f64 {
     let n = 1.0 + k / shape;
     if n < 100.0 { libm::pow(scale, k) * libm::tgamma(n) } else { libm::exp(k * libm::log(scale) + libm::lgamma(n)) }

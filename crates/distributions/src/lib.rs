@@ -4,4 +4,4 @@ mod distribution;
 pub mod integral;
 pub mod superposition;
 
-pub use distribution::{Distribution, Empirical, NAMES, Shape, Within, poisson};
+pub use distribution::{Distribution, Empirical, NAMES, Shape, Truncated, poisson};

@@ -1,18 +1,18 @@
-//! The launches of N users who do not disturb each other: the superposition of N renewal processes.
+//! The requests of N independent users: the superposition of N renewal processes.
 //!
-//! Each user launches, waits one interval (think time and answer), and launches again, independently of the others and from
-//! a random point of the cycle. The merged stream looks more and more like a Poisson process gap by gap as N grows
-//! (Palm 1943, Khinchine 1960), which is why a closed tool can emulate the web at all; but the dispersion of its counts over
-//! long windows stays that of one user, whatever N (Cox 1962, section 6). Figure 15 of Brady's paper on launches in bunches
-//! shows the first and not the second.
+//! Each user sends a request, waits one interval (think time and response), and sends the next, independently of the others and from
+//! a random point of the cycle. As N grows, the gaps of the merged stream approach those of a Poisson process
+//! (Palm 1943, Khinchine 1960); therefore a closed tool can emulate the web. But the dispersion of its counts over
+//! long windows stays that of one user, for every N (Cox 1962, section 6). Figure 15 of Brady's paper on bunched requests
+//! shows the first effect, not the second.
 
 use crate::Distribution;
 use crate::integral::integral;
 use offered_base::InvalidValue;
 
-/// CoV of the gaps between the launches of `users` users whose intervals follow `interval`.
+/// CoV of the gaps between the requests of `users` users with intervals from `interval`.
 ///
-/// With G(t) = the integral from t of P(X > u) du / `E[X]`, a random instant waits min over the users for the next launch, so
+/// With G(t) = the integral from t of P(X > u) du / `E[X]`, the wait from a random instant to the next request is the minimum over the users, so
 /// `E[D^2] / (2 E[D])` = integral of G(t)^N dt and `CoV^2 = 2 (N / E[X])` * that - 1. Closed forms: sqrt((2N-1)/(2N+1)) for
 /// uniform(0, 2Z), sqrt((N-1)/(N+1)) for a constant, 1 for an exponential distribution.
 ///
@@ -52,7 +52,7 @@ fn wait_between(atoms: &[(f64, f64)], n: f64, mean: f64) -> f64 {
     sum
 }
 
-/// The moments of one user's interval, from one launch to the next.
+/// The moments of the interval between two requests of one user.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cycle {
     /// `E[X]`.
@@ -64,18 +64,18 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// Of intervals with this distribution.
+    /// The moments of this distribution.
     pub fn of(interval: &Distribution) -> Self {
         let (mean, second) = (interval.mean(), interval.second_moment());
         let third = interval.third_moment() - 3.0 * mean * second + 2.0 * mean.powi(3);
         Self { mean, variance: interval.scv() * mean * mean, third }
     }
 
-    /// Variance over mean of the number of launches in windows of length `window`, whatever the number of users.
+    /// Variance over mean of the number of requests in windows of length `window` (seconds), for any number of users.
     ///
-    /// C2 + (1/6 + C2^2/2 - m3/(3 m^3)) m/window, right for windows of several intervals (Cox 1962, section 4.5, the
-    /// equilibrium process; a superposition's index is that of its parts). It tends to C2: 1/3 for uniform(0, 2Z), 0 for
-    /// constant intervals, 1 for exponential ones, at every window.
+    /// C2 + (1/6 + C2^2/2 - m3/(3 m^3)) m/window, exact for windows of several intervals (Cox 1962, section 4.5, the
+    /// equilibrium process; the index of a superposition is that of its parts). The limit for long windows is C2: 1/3 for uniform(0, 2Z), 0 for
+    /// constant intervals; for exponential intervals the result is 1 at every window.
     pub fn dispersion(&self, window: f64) -> f64 {
         let scv = self.variance / (self.mean * self.mean);
         let skew = self.third / self.mean.powi(3);
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn covs_are_those_of_the_closed_forms() {
+    fn covs_equal_the_closed_forms() {
         for n in [1u64, 2, 5, 20, 200] {
             let letter = n as f64;
             let near = |distribution: Distribution, expected: f64| {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_law_of_many_values_is_the_density_they_came_from() {
+    fn an_empirical_distribution_of_many_values_approaches_their_density() {
         // The midpoints of 20,000 equal cells of uniform(0, 2).
         let values = (0..20_000).map(|i| (f64::from(i) + 0.5) / 1e4).collect();
         let (atoms, density) = (Distribution::empirical(values).unwrap(), Distribution::uniform(0.0, 2.0).unwrap());
@@ -111,9 +111,9 @@ mod tests {
         }
     }
 
-    /// The variance of the number of launches of one user, from its very definition: a random start, and then intervals.
+    /// The variance of the number of requests of one user, from its definition: a random start, and then intervals.
     #[test]
-    fn dispersions_are_those_of_counted_renewals() {
+    fn dispersions_equal_counted_renewals() {
         use offered_base::{Purpose, Seed};
         for distribution in [
             Distribution::uniform(0.0, 2.0).unwrap(),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_said() {
+    fn impossible_arguments_are_errors() {
         assert!(cov(&Distribution::constant(1.0).unwrap(), 0).is_err());
         assert!(cov(&Distribution::constant(0.0).unwrap(), 3).is_err());
     }

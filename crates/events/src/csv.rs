@@ -1,7 +1,7 @@
-//! Tables as CSV (RFC 4180): the one writer of every room.
+//! Tables as CSV (RFC 4180), for all crates.
 //!
-//! A text that a spreadsheet would take for a formula (it begins with `=`, `+`, `-`, `@`, a tab or a carriage return) is
-//! written with an apostrophe before it, which spreadsheets do not show; [`unguarded`] takes it off again. Numbers are numbers.
+//! A spreadsheet takes a text for a formula if it begins with `=`, `+`, `-`, `@`, a tab or a carriage return. Such a text is
+//! written after an apostrophe, which spreadsheets do not show; [`unguarded`] removes it. Numbers are written as they are.
 //!
 //! ```
 //! use offered_events::csv::Table;
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
-/// What makes a spreadsheet calculate.
+/// First characters of texts that a spreadsheet takes for formulas.
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
 /// A table being written, cell by cell; every row must have as many cells as the first.
@@ -26,24 +26,24 @@ pub struct Table<W: Write> {
 }
 
 impl<W: Write> Table<W> {
-    /// An empty one. What is written reaches `out` with [`Table::flush`] at the latest.
+    /// A table without rows. The rows are buffered; [`Table::flush`] and [`Table::finish`] write them to `out`.
     pub fn new(out: W) -> Self {
         Self { rows: ::csv::Writer::from_writer(out), number: String::new() }
     }
 
-    /// The next cell, a text.
+    /// Writes the next cell, a text.
     ///
     /// # Errors
-    /// Those of the writer beneath.
+    /// Errors of the underlying writer.
     pub fn text(&mut self, text: &str) -> io::Result<&mut Self> {
         self.rows.write_field(guarded(text).as_bytes())?;
         Ok(self)
     }
 
-    /// The next cell, a number as it prints; empty where it is not known.
+    /// Writes the next cell, a number in its `Display` form; empty for `None`.
     ///
     /// # Errors
-    /// Those of the writer beneath.
+    /// Errors of the underlying writer.
     pub fn number(&mut self, number: Option<impl Display>) -> io::Result<&mut Self> {
         self.number.clear();
         if let Some(number) = number {
@@ -53,18 +53,18 @@ impl<W: Write> Table<W> {
         Ok(self)
     }
 
-    /// Ends the row.
+    /// Ends the current row.
     ///
     /// # Errors
-    /// Those of the writer beneath; a row longer or shorter than the first.
+    /// Errors of the underlying writer; a row with more or fewer cells than the first.
     pub fn end(&mut self) -> io::Result<()> {
         Ok(self.rows.write_record(None::<&[u8]>)?)
     }
 
-    /// A whole row of texts.
+    /// Writes a whole row of texts.
     ///
     /// # Errors
-    /// Those of [`Table::end`].
+    /// The errors of [`Table::end`].
     pub fn row<'a>(&mut self, texts: impl IntoIterator<Item = &'a str>) -> io::Result<()> {
         for text in texts {
             self.text(text)?;
@@ -72,18 +72,18 @@ impl<W: Write> Table<W> {
         self.end()
     }
 
-    /// Hands on what has been written so far.
+    /// Writes the buffered rows to the underlying writer.
     ///
     /// # Errors
-    /// Those of the writer beneath.
+    /// Errors of the underlying writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.rows.flush()
     }
 
-    /// What was written to, with all of it.
+    /// Writes the buffered rows and returns the underlying writer.
     ///
     /// # Errors
-    /// Those of the writer beneath.
+    /// Errors of the underlying writer.
     pub fn finish(self) -> io::Result<W> {
         self.rows.into_inner().map_err(|failed| io::Error::new(failed.error().kind(), failed.error().to_string()))
     }
@@ -93,7 +93,7 @@ fn guarded(text: &str) -> Cow<'_, str> {
     if text.starts_with(FORMULA) { format!("'{text}").into() } else { text.into() }
 }
 
-/// A text as it was before it was written to a table of ours.
+/// Removes the apostrophe that [`Table::text`] writes before a formula.
 pub fn unguarded(text: &[u8]) -> &[u8] {
     match text {
         [b'\'', rest @ ..] if rest.first().is_some_and(|&first| FORMULA.contains(&char::from(first))) => rest,
@@ -107,7 +107,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the texts hold, line ends of every kind among it, a reader finds them again, and none is a formula.
+        /// A reader gets every text back, with all kinds of line ends, and no cell is a formula.
         #[test]
         fn what_is_written_is_read(rows in prop::collection::vec(prop::array::uniform3("[-=+@'\"\r\n\t,;a ]{0,6}"), 1..8)) {
             let mut table = Table::new(Vec::new());
@@ -121,7 +121,7 @@ mod tests {
             for (read, row) in read.iter().zip(&rows) {
                 for (cell, text) in read.iter().zip(row) {
                     prop_assert!(!text.starts_with(FORMULA) || cell[0] == b'\'');
-                    // An apostrophe of the text's own before such a letter is the one thing that does not come back.
+                    // Only a text that itself begins with an apostrophe before such a character is read back differently.
                     if !text.starts_with('\'') {
                         prop_assert_eq!(unguarded(cell), text.as_bytes());
                     }

@@ -1,4 +1,4 @@
-//! Documents: JSON texts that say what they are, and the types they are read as and written from.
+//! Documents: JSON objects that begin with the name and version of their schema.
 //!
 //! # Example
 //! ```
@@ -8,16 +8,16 @@
 //! #[derive(Debug, PartialEq, Serialize, Deserialize)]
 //! struct Count {
 //!     schema: Schema<Count>,
-//!     launches: u64,
+//!     requests: u64,
 //! }
 //!
 //! impl Document for Count {
 //!     const SCHEMA: &'static str = "offered.count/1";
 //! }
 //!
-//! let count = Count { schema: Schema::new(), launches: 3 };
+//! let count = Count { schema: Schema::new(), requests: 3 };
 //! let text = serde_json::to_string(&count)?;
-//! assert_eq!(text, r#"{"schema":"offered.count/1","launches":3}"#);
+//! assert_eq!(text, r#"{"schema":"offered.count/1","requests":3}"#);
 //! assert_eq!(serde_json::from_str::<Count>(&text)?, count);
 //! let other = serde_json::from_str::<Count>(&text.replace("count/1", "count/2"));
 //! assert!(other.unwrap_err().to_string().contains("a document `offered.count/2`, not `offered.count/1`"));
@@ -30,15 +30,15 @@ use std::marker::PhantomData;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A JSON document with a name and a version of its own.
+/// A type that is written and read as a JSON document with a schema name and version.
 ///
-/// The version changes when a key goes or changes its meaning. Units stand in the names of the keys; what is not known is `null`.
+/// The version changes when a key is removed or changes its meaning. Keys contain their units; unknown values are `null`.
 pub trait Document {
     /// Name and version, such as `offered.verify/1`.
     const SCHEMA: &'static str;
 }
 
-/// The schema that a document of ours begins with, told from no more than its beginning; `None` of anything else.
+/// The schema name of a document of `offered`, from its first bytes; `None` for any other file.
 ///
 /// ```
 /// # use offered_events::document::schema;
@@ -54,11 +54,11 @@ pub fn schema(head: &[u8]) -> Option<&str> {
     std::str::from_utf8(&rest[..end]).ok().filter(|name| name.starts_with("offered."))
 }
 
-/// The first key of the document `D`: written as [`Document::SCHEMA`], and read only if it is that.
+/// The first key of the document `D`: written as [`Document::SCHEMA`]; reading any other value is an error.
 pub struct Schema<D>(PhantomData<fn() -> D>);
 
 impl<D> Schema<D> {
-    /// The key's one value.
+    /// The only value of this type.
     pub const fn new() -> Self {
         Self(PhantomData)
     }

@@ -67,7 +67,7 @@ pub struct Event {
     pub error: Option<Reason>,
 }
 
-/// The fields that order a request among others.
+/// The fields that determine the order of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventKey {
     /// [`Event::intended`].
@@ -85,7 +85,7 @@ pub struct EventKey {
 }
 
 impl Event {
-    /// The fields that order it among others.
+    /// The fields that determine the order of this event.
     #[inline]
     pub fn key(&self) -> EventKey {
         let Self { intended, sent, step, label, worker, outcome, .. } = *self;
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_launch_before_its_instant_has_a_negative_lateness() {
+    fn an_early_request_has_a_negative_lateness() {
         let early = Event { sent: Some(Instant::from_millis(7)), ..Event::at(Instant::from_millis(10)) };
         assert_eq!(early.lateness().map(|lateness| lateness.to_string()).as_deref(), Some("-3ms"));
     }

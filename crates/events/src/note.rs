@@ -92,7 +92,7 @@ pub enum Note {
         /// The worker, for example `3/8`.
         worker: String,
     },
-    /// Requests of a lost worker. They are in its part of the schedule and count as not sent.
+    /// Requests in the share of a lost worker. They count as not sent.
     WorkerLost {
         /// Number of requests.
         requests: u64,
@@ -197,7 +197,7 @@ impl fmt::Display for Note {
             Self::Worker { worker, note } => write!(f, "worker {worker}: {note}"),
             Self::WorkerMissing { worker } => write!(f, "worker {worker} is missing: it sent nothing"),
             Self::WorkerLost { requests, more_unknown } => {
-                write!(f, "{requests} requests of its part were not sent because the worker was lost")?;
+                write!(f, "{requests} requests of its share were not sent because the worker was lost")?;
                 let more = "; how many more its sessions would have sent is unknown";
                 f.write_str(if *more_unknown { more } else { "" })
             }

@@ -1,4 +1,4 @@
-//! Why a launch failed or was not sent: a kind with its numbers, which becomes words only where it is shown or written.
+//! Why a request failed or was not sent: a kind with its numbers, formatted only when it is shown or written.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,27 +7,27 @@ use std::io;
 use crate::SqlState;
 use offered_base::Nanos;
 
-/// Why a launch failed or was not sent.
+/// Why a request failed or was not sent.
 ///
-/// Reasons of our own are kinds with numbers, so that none is put into words while launches wait, and launches that failed alike
-/// can be counted together whatever their numbers ([`Reason::kind`]). [`Reason::read`] reads back what `Display` writes.
+/// The generator's own reasons are kinds with numbers. The sending thread therefore formats no text, and requests that failed in the same
+/// way are counted together even if the numbers differ ([`Reason::kind`]). [`Reason::read`] parses the text that `Display` writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Not sent: it was late by so much, and the workload skips what is late.
+    /// Not sent: it was late by this duration, and the workload skips late requests.
     Late(Nanos),
     /// Not sent: its turn came when the run was over.
     RunOver,
-    /// Not sent: so many requests were under way, as many as may be.
+    /// Not sent: this number of requests was in flight, which is the limit.
     InFlight(u64),
-    /// Not sent: so many connections were busy, as many as may be.
+    /// Not sent: all connections were busy, and their number is the limit.
     Connections(u64),
-    /// Not sent: all streams of so many connections were busy, as many as may be.
+    /// Not sent: all streams of this number of connections were busy, which is the limit.
     Streams(u64),
     /// No connection within this time.
     ConnectTimeout(Nanos),
     /// No complete answer within this time.
     ResponseTimeout(Nanos),
-    /// Nothing of what was awaited within this time.
+    /// The expected message did not arrive within this duration.
     ExpectTimeout(Nanos),
     /// No connection of its pool was free within this time.
     PoolTimeout(Nanos),
@@ -37,19 +37,19 @@ pub enum Reason {
     Stopped,
     /// The run was killed first; whether an answer came is not known.
     Killed,
-    /// Not sent: the worker whose part it is was gone.
+    /// Not sent: it is in the share of a lost worker.
     WorkerLost,
-    /// The connection ended when so many bytes of the body had still to come.
+    /// The connection ended when this number of bytes of the body was missing.
     TruncatedBody(u64),
-    /// What came was no HTTP/1: how it begins, printable and bounded ([`Reason::not_http`]).
+    /// The response is not HTTP/1; holds its printable beginning ([`Reason::not_http`]).
     NotHttp(Box<str>),
     /// An error of the operating system, by its number.
     System(i32),
-    /// Anything else, in the words of who said it.
+    /// Any other reason, as text from the operating system, a library or the server.
     Other(Cow<'static, str>),
 }
 
-/// What stands before and behind the number of a reason.
+/// The texts before and after the number of a reason.
 type Around = (&'static str, &'static str);
 
 const LATE: Around = ("late by ", " (late = \"skip\")");
@@ -61,16 +61,16 @@ const NOT_CONNECTED: Around = ("no connection within ", "");
 const NOT_ANSWERED: Around = ("no complete response within ", "");
 const NOT_AWAITED: Around = ("no expected message within ", "");
 const NONE_FREE: Around = ("no connection was free within ", "");
-/// What stands before a SQLSTATE, and between that and the database's words.
+/// The texts before a SQLSTATE, and between it and the message of the database.
 const SQL: Around = ("SQLSTATE ", ": ");
 const STOPPED: &str = "the run was stopped";
 const KILLED: &str = "the run was killed";
 const GONE: &str = "its worker was lost";
 const MISSING: Around = ("closed with ", " bytes of the body missing");
 const NOT_HTTP: Around = ("not an HTTP/1 response; it begins with `", "`");
-/// So many bytes are told of what is no HTTP.
+/// Number of bytes that are quoted of a response that is not HTTP.
 const BEGINNING: usize = 40;
-/// How the standard library ends an error of the system.
+/// The end of the text of an operating system error, as the standard library writes it.
 const SYSTEM: Around = (" (os error ", ")");
 
 impl Reason {
@@ -79,17 +79,17 @@ impl Reason {
         Self::Other(Cow::Borrowed(words))
     }
 
-    /// What came was no HTTP/1, and begins with these bytes, of which the first few are told.
+    /// The reason for a response that is not HTTP/1 and begins with `bytes`; the first 40 bytes are quoted.
     pub fn not_http(bytes: &[u8]) -> Self {
         let shown = &bytes[..bytes.len().min(BEGINNING)];
         let cut = if shown.len() < bytes.len() { "..." } else { "" };
         Self::NotHttp(format!("{}{cut}", shown.escape_ascii()).into())
     }
 
-    /// The reason that `text` says: what `Display` wrote, or the words of somebody else.
+    /// Parses the text that `Display` writes; any other text becomes [`Reason::Other`].
     pub fn read(text: &str) -> Self {
         let (time, count) = (number::<Nanos>, number::<u64>);
-        // Each is taken only when it prints as it was read: `late by 0.5s` is somebody else's.
+        // Accepted only if it prints as it was read: `late by 0.5s` is not a text of `Display`.
         let typed = match text {
             OVER => return Self::RunOver,
             STOPPED => return Self::Stopped,
@@ -121,7 +121,7 @@ impl Reason {
         typed.filter(|typed| typed.text() == text).unwrap_or_else(|| Self::Other(Cow::Owned(text.to_owned())))
     }
 
-    /// In words; those of others are not copied.
+    /// The reason as text; [`Reason::Other`] is not copied.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Other(words) => Cow::Borrowed(words),
@@ -129,13 +129,13 @@ impl Reason {
         }
     }
 
-    /// The kind in words: the same for all launches that failed in the same way, without what is each one's own.
+    /// The kind as text, without numbers and values: the same for all requests that failed in the same way.
     pub fn kind(&self) -> Cow<'_, str> {
         match self {
             Self::Late(_) => Cow::Borrowed("later than allowed (late = \"skip\")"),
             Self::TruncatedBody(_) => Cow::Borrowed("closed in the middle of the body"),
             Self::NotHttp(_) => Cow::Borrowed("not an HTTP/1 response"),
-            // Its words quote the values of this launch: a key that was there already, a number that was none.
+            // The message of the database quotes values of this request, such as a duplicate key.
             Self::Sql(code, _) => {
                 let class = code.class().map(|class| format!(" ({class})")).unwrap_or_default();
                 Cow::Owned(format!("{}{code}{class}", SQL.0))
@@ -227,14 +227,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_as_what_it_was(reason in typed(), words: String) {
+        fn a_written_value_is_read_back(reason in typed(), words: String) {
             prop_assert_eq!(Reason::read(&reason.to_string()), reason);
             prop_assert_eq!(Reason::read(&words).to_string(), words);
         }
     }
 
     #[test]
-    fn what_others_say_stays_as_they_said_it() {
+    fn other_texts_are_unchanged() {
         for text in [
             "late by 0.5s (late = \"skip\")",
             "no complete response within 3 seconds",
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_each_launchs_own_makes_no_other_kind() {
+    fn values_of_one_request_do_not_change_the_kind() {
         let late = |by| Reason::Late(Nanos::from_millis(by));
         assert_eq!(late(3).kind(), late(4000).kind());
         assert_ne!(late(3).text(), late(4000).text());

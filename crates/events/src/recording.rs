@@ -36,7 +36,7 @@ pub struct Recording {
     pub nodes: Vec<(String, u16)>,
     /// Clocks of the workers, in the order of `nodes`.
     pub clocks: Vec<NodeClock>,
-    /// For files whose timestamps may mean the start or the end of a sample: the meaning that was chosen, and why.
+    /// For files with timestamps of unknown meaning (start or end of a sample): the meaning that was chosen, and the reason.
     pub stamps: Option<String>,
     /// Number of unreadable rows.
     pub unreadable: u64,
@@ -149,15 +149,15 @@ pub struct Halted {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// The rows of a data file are used up and the workload says `at_end = "stop"`.
+    /// All rows of a data file were used, and the workload has `at_end = "stop"`.
     DataUsedUp,
     /// A request with `on_failure = "stop"` failed.
     RequestFailed,
     /// A threshold with `stop` failed.
     Threshold,
-    /// The rows of a data file are used up and the workload says that this is an error.
+    /// All rows of a data file were used, and the workload has `at_end = "error"`.
     Error,
-    /// Events could not be written and the workload says `on_disk_full = "stop"`.
+    /// Events could not be written, and the workload has `on_disk_full = "stop"`.
     WriteLoss,
 }
 

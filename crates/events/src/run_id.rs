@@ -1,4 +1,4 @@
-//! What tells a run from all others.
+//! The identifier of a run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,19 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use offered_base::{InvalidValue, Nanos, Share};
 
-/// So long it may be: it stands in names of accounts.
+/// Maximum length in bytes; a run id is part of account names, which are short.
 const LONGEST: usize = 64;
 
-/// What tells a run from all others: letters, digits and `-._`, so that it stands as it is in a URL, a name of an account or a file.
+/// The identifier of a run: letters, digits and `-._`, so that it needs no escape in a URL, an account name or a file name.
 ///
-/// A run that is not given one has an instant that its workers know without a word, see [`RunId::unless_given`].
-/// What is launched when follows from workload and seed alone; this is for what the server is to see once only.
+/// The default is derived from an instant that all workers know without communication, see [`RunId::unless_given`].
+/// The schedule does not depend on it: it makes values that the server must see only once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RunId(Box<str>);
 
 impl RunId {
-    /// Of a run that begins at this instant since the Unix epoch: its nanoseconds in letters and digits, later ones behind earlier ones.
+    /// The identifier of a run that begins at this time since the Unix epoch: its nanoseconds in letters and digits. Later runs sort after
+    /// earlier ones.
     pub fn of(begin: Nanos) -> Self {
         let (mut digits, mut rest) = ([b'0'; 13], begin.0);
         for digit in digits.iter_mut().rev() {
@@ -29,8 +30,8 @@ impl RunId {
         Self(String::from_utf8_lossy(&digits).trim_start_matches('0').into())
     }
 
-    /// Of a run, asked for at `now`, that no id was given to: that instant. But one of several parts, which are told when to begin and
-    /// nothing else, has that beginning, for so have the others. Two such runs with one beginning have one id.
+    /// The default identifier of a run that was requested at `now`. It is made from `now`; for one of several shares with a fixed start it is
+    /// made from the start, because all workers know only that. Two such runs with the same start have the same identifier.
     pub fn unless_given(share: Share, start_at: Option<Nanos>, now: Nanos) -> Self {
         Self::of(start_at.filter(|_| share.parts() > 1).unwrap_or(now))
     }
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_made_of_the_beginning_and_stands_anywhere() {
+    fn an_id_is_made_from_the_start_and_needs_no_escape() {
         let at = |ns| RunId::of(Nanos(ns));
         assert_eq!((at(35).as_str(), at(36).as_str(), at(1_795_447_560_123_456_789).as_str().len()), ("z", "10", 12));
         assert!(at(1_795_447_560_123_456_789) != at(1_795_447_560_123_456_790));

@@ -1,4 +1,4 @@
-//! The events of a recording: gone through as often as it takes, and never asked to be all in memory at once.
+//! The events of a recording: scanned any number of times, and never loaded into memory as a whole.
 
 use std::fmt;
 use std::io;
@@ -18,13 +18,13 @@ pub enum Columns {
     Key,
 }
 
-/// Where events are kept.
+/// A store of events that can be scanned repeatedly.
 pub trait EventSource: Send + Sync {
-    /// Gives `see` all events, objects among them, many at a time: each time the same, in the order in which they were
-    /// recorded.
+    /// Calls `see` with batches of all events, including embedded objects, in the order in which they were recorded. Every scan gives the
+    /// same events.
     ///
     /// # Errors
-    /// Where they are kept can no longer be read.
+    /// The store cannot be read.
     fn scan(&self, columns: Columns, see: &mut dyn FnMut(&[Event])) -> io::Result<()>;
 }
 
@@ -35,21 +35,21 @@ impl EventSource for Vec<Event> {
     }
 }
 
-/// What is known of events before they are gone through.
+/// Numbers of events and their range in time, known before a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// How many launches there are, sent or not.
+    /// Number of requests, sent or not.
     pub launches: u64,
-    /// How many objects they brought with them.
+    /// Number of embedded objects.
     pub objects: u64,
-    /// The first and the last instant at which a launch was sent.
+    /// The first and the last instant at which a request was sent; `None`: no request was sent.
     pub sent: Option<(Instant, Instant)>,
-    /// The last instant for which a launch was meant.
+    /// The latest scheduled time; `None`: no requests.
     pub last_intended: Option<Instant>,
 }
 
 impl Extent {
-    /// Of all these.
+    /// The extent of `events`.
     pub fn of(events: &[Event]) -> Self {
         let mut extent = Self::default();
         for event in events {
@@ -58,7 +58,7 @@ impl Extent {
         extent
     }
 
-    /// Of these events and others.
+    /// The extent of both sets of events together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let sent = match (self.sent, other.sent) {
@@ -88,8 +88,7 @@ impl Extent {
     }
 }
 
-/// The events of a recording: its launches, and the objects that these brought with them, which are answers of the server but no
-/// launches ([`Event::object`] above 0).
+/// The events of a recording: its requests, and their embedded objects ([`Event::object`] above 0), which are not counted as requests.
 #[derive(Clone)]
 pub struct Events {
     source: Arc<dyn EventSource>,
@@ -97,53 +96,53 @@ pub struct Events {
 }
 
 impl Events {
-    /// Those on `source`, of which this much is known.
+    /// The events of `source`, which have this extent.
     pub fn new(source: Arc<dyn EventSource>, extent: Extent) -> Self {
         Self { source, extent }
     }
 
-    /// What is known of them all.
+    /// Numbers of events and their range in time.
     pub fn extent(&self) -> Extent {
         self.extent
     }
 
-    /// How many launches there are, sent or not.
+    /// Number of requests, sent or not.
     pub fn launches(&self) -> u64 {
         self.extent.launches
     }
 
-    /// Gives `see` every launch, in the order in which they were recorded.
+    /// Calls `see` with every request, in the order in which they were recorded.
     ///
     /// # Errors
-    /// Where they are kept can no longer be read.
+    /// The store cannot be read.
     pub fn each(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
         self.source.scan(Columns::All, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
     }
 
-    /// Gives `see` every launch with as much of it as [`Columns::Response`] names, in the order in which they were recorded; where events are
-    /// kept in columns, no other is read.
+    /// Calls `see` with every request, with the fields of [`Columns::Response`] filled, in the order in which they were recorded. A columnar
+    /// store reads only these columns.
     ///
     /// # Errors
-    /// Those of [`Events::each`].
+    /// The errors of [`Events::each`].
     pub fn each_response(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
         self.source
             .scan(Columns::Response, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
     }
 
-    /// Gives `see` the place of every launch, in the order in which they were recorded; where events are kept in columns, no other is read.
+    /// Calls `see` with the key of every request, in the order in which they were recorded. A columnar store reads only these columns.
     ///
     /// # Errors
-    /// Those of [`Events::each`].
+    /// The errors of [`Events::each`].
     pub fn each_key(&self, mut see: impl FnMut(EventKey)) -> io::Result<()> {
         self.source.scan(Columns::Key, &mut |events| {
             events.iter().filter(|event| event.object == 0).for_each(|event| see(event.key()));
         })
     }
 
-    /// Gives `see` every object, in the order in which they were recorded.
+    /// Calls `see` with every embedded object, in the order in which they were recorded.
     ///
     /// # Errors
-    /// Those of [`Events::each`].
+    /// The errors of [`Events::each`].
     pub fn each_object(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
         if self.extent.objects == 0 {
             return Ok(());
@@ -151,26 +150,27 @@ impl Events {
         self.source.scan(Columns::All, &mut |events| events.iter().filter(|event| event.object > 0).for_each(&mut see))
     }
 
-    /// Gives `see` every launch and every object, in the order in which they were recorded.
+    /// Calls `see` with every request and every embedded object, in the order in which they were recorded.
     ///
     /// # Errors
-    /// Those of [`Events::each`].
-    pub fn each_of_all(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
+    /// The errors of [`Events::each`].
+    pub fn each_with_objects(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
         self.source.scan(Columns::All, &mut |events| events.iter().for_each(&mut see))
     }
 
-    /// Gives `see` what is columns of all of them, many at a time, in the order in which they were recorded.
+    /// Calls `see` with batches of all requests and embedded objects, with the fields of `columns` filled, in the order in which they were
+    /// recorded.
     ///
     /// # Errors
-    /// Those of [`Events::each`].
+    /// The errors of [`Events::each`].
     pub fn batches(&self, columns: Columns, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
         self.source.scan(columns, see)
     }
 
-    /// The launches of a recording that is known to be small.
+    /// All requests in memory, for a recording that is known to be small.
     ///
     /// # Errors
-    /// Those of [`Events::each`].
+    /// The errors of [`Events::each`].
     pub fn to_vec(&self) -> io::Result<Vec<Event>> {
         let mut launches = Vec::new();
         self.each(|event| launches.push(event.clone()))?;
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn launches_and_their_objects_are_told_apart_and_counted() {
+    fn requests_and_objects_are_counted_separately() {
         let event = |ms, object, sent| Event {
             object,
             sent: Some(Instant::from_millis(ms)).filter(|_| sent),
@@ -217,7 +217,7 @@ mod tests {
         let (mut launches, mut objects, mut all) = (Vec::new(), Vec::new(), 0);
         events.each(|event| launches.push(event.intended)).unwrap();
         events.each_object(|event| objects.push(event.intended)).unwrap();
-        events.each_of_all(|_| all += 1).unwrap();
+        events.each_with_objects(|_| all += 1).unwrap();
         assert_eq!((launches, objects, all), (vec![ms(3), ms(7), ms(4)], vec![ms(5)], 4));
     }
 }

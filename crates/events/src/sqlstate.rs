@@ -1,4 +1,4 @@
-//! SQLSTATE: what a database says went wrong, in five characters (ISO/IEC 9075), whose first two are the class.
+//! SQLSTATE: the error code of a database, five characters (ISO/IEC 9075). The first two are the class.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ impl SqlState {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// What its class is called (PostgreSQL's manual, appendix A); `None`: a class of somebody's own.
+    /// The name of its class (PostgreSQL's manual, appendix A); `None`: not a class of PostgreSQL.
     pub fn class(&self) -> Option<&'static str> {
         Some(match &self.as_str()[..2] {
             "00" => "successful completion",
@@ -73,7 +73,7 @@ impl FromStr for SqlState {
         let code = text.as_bytes().try_into().ok();
         let code = code.filter(|code: &[u8; 5]| code.iter().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase()));
         code.map(Self)
-            .ok_or_else(|| InvalidValue::new(format!("`{text}` is no SQLSTATE: five digits and capital letters")))
+            .ok_or_else(|| InvalidValue::new(format!("`{text}` is not a SQLSTATE: five digits and capital letters")))
     }
 }
 

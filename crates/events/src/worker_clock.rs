@@ -1,47 +1,46 @@
-//! The clocks by which the workers of one run stamp their launches: how far each is from that of worker 1, and what that does to where
-//! its launches lie among the others'.
+//! Clocks of the workers of one run: their offsets from the clock of worker 1, and the correction of event times.
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
 use offered_base::time::Instant;
 
-/// What is known of a worker's clock.
+/// Synchronisation of a worker's clock, and its measured offsets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerClock {
-    /// Whether its kernel says that something keeps it right; `None` where the system does not say.
+    /// Whether the kernel reports that the clock is synchronised; `None`: not reported.
     pub synchronised: Option<bool>,
-    /// How far it is from the right time at most, as its kernel believes.
+    /// Maximum error of the clock as reported by the kernel; `None`: not reported.
     pub error_ns: Option<u64>,
-    /// How far it was ahead of worker 1's before the start, which was corrected by that; `None` of worker 1, and where it was not measured.
+    /// Offset from worker 1's clock before the start; the start was corrected by it. `None` for worker 1, and if it was not measured.
     pub before: Option<ClockOffset>,
-    /// And after the end.
+    /// Offset from worker 1's clock after the end of the run; `None` as above.
     pub after: Option<ClockOffset>,
 }
 
-/// How far a clock is ahead of another, as datagrams told that went there and back.
+/// Offset of a clock from another, measured with datagrams that were returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockOffset {
-    /// Negative: it is behind.
+    /// The offset; positive if the clock is ahead.
     pub offset_ns: i64,
-    /// It is no further than this from the truth: half of the least round trip.
+    /// Maximum error of `offset_ns`: half of the shortest round trip.
     pub bound_ns: u64,
-    /// When it was measured, by this clock, since the Unix epoch.
+    /// Time of the measurement by this clock, since the Unix epoch.
     pub at_unix_ns: u64,
-    /// So many datagrams came back.
+    /// Number of datagrams that were returned.
     pub answers: u32,
 }
 
 impl WorkerClock {
-    /// How much further ahead it was after the end than before the start.
+    /// The increase of the offset from before the start to after the end; `None` without both measurements.
     pub fn drift_ns(&self) -> Option<i64> {
         Some(self.after?.offset_ns - self.before?.offset_ns)
     }
 
-    /// How far from its true place among the launches of worker 1 a launch may lie at most where [`ClockCorrection`] has put it, as far as that is
-    /// known: of a clock that was measured only once, not what it did since.
+    /// Maximum error of event times after [`ClockCorrection`], relative to worker 1. For a clock that was measured only once it does not
+    /// include the drift. `None`: not measured.
     pub fn within_ns(&self) -> Option<u64> {
         match (self.before, self.after) {
             (Some(before), Some(after)) if self.has_drifted() => Some(before.bound_ns.max(after.bound_ns)),
@@ -54,26 +53,26 @@ impl WorkerClock {
         }
     }
 
-    /// Whether it went otherwise than worker 1's by more than both bounds can explain.
+    /// Whether the offset changed by more than the sum of both bounds.
     pub fn has_drifted(&self) -> bool {
         let (Some(before), Some(after)) = (self.before, self.after) else { return false };
         after.offset_ns.abs_diff(before.offset_ns) > before.bound_ns + after.bound_ns
     }
 }
 
-/// Puts what was stamped by a worker's clock where it lies by that of worker 1.
+/// Converts the times of a worker's events to the clock of worker 1.
 ///
-/// Of an event all instants are moved alike: how long something took was measured by one clock, and stays what it was. A drift that the
-/// bounds can explain is none, and moves nothing.
+/// All times of one event are shifted equally: its durations were measured by one clock and stay as they are. A drift within the
+/// bounds of both measurements is not corrected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockCorrection {
-    /// When the clock was measured, ns since the run's start, and how far it was ahead then of where it was believed to be at the start.
+    /// Time of the measurement (ns since the start of the run), and the offset (ns) from the one that the start was corrected by.
     from: (i128, i128),
     to: (i128, i128),
 }
 
 impl ClockCorrection {
-    /// Of a worker whose run began when its clock showed `started_unix_ns`.
+    /// The correction for a worker whose run began at `started_unix_ns` by its clock.
     pub fn of(clock: &WorkerClock, started_unix_ns: u64) -> Self {
         let since = |offset: ClockOffset| i128::from(offset.at_unix_ns) - i128::from(started_unix_ns);
         match (clock.before, clock.after) {
@@ -81,7 +80,7 @@ impl ClockCorrection {
                 let drift = i128::from(after.offset_ns) - i128::from(before.offset_ns);
                 Self { from: (since(before), 0), to: (since(after), drift) }
             }
-            // It began without knowing: the whole of it is moved.
+            // The start was not corrected: all events are shifted by the offset.
             (None, Some(after)) => {
                 let at = (since(after), i128::from(after.offset_ns));
                 Self { from: at, to: at }
@@ -90,12 +89,12 @@ impl ClockCorrection {
         }
     }
 
-    /// Whether everything stays where it is.
+    /// Whether no event is shifted.
     pub fn is_none(&self) -> bool {
         self.from.1 == 0 && self.to.1 == 0
     }
 
-    /// The event where it lies by the clock of worker 1; what would be meant for before the start is meant for the start.
+    /// The event with its times by the clock of worker 1; a time before the start becomes the start.
     #[must_use]
     pub fn place(&self, event: &Event) -> Event {
         let ahead = self.ahead(event.intended).min(event.intended.0.into());
@@ -109,7 +108,7 @@ impl ClockCorrection {
         }
     }
 
-    /// How far ahead the clock was at this instant, in ns: on the line through both measurements, and beyond them as at the nearer one.
+    /// The offset at this instant, in ns: linear between the measurements, constant before the first and after the second.
     fn ahead(&self, at: Instant) -> i128 {
         let ((from, early), (to, late)) = (self.from, self.to);
         let at = i128::from(at.0).clamp(from, to.max(from));
@@ -137,8 +136,8 @@ mod tests {
     }
 
     #[test]
-    fn a_drift_is_taken_out_along_the_line_through_both_measurements() {
-        // Measured 1000 before the start, and 9000 after it; it gained 100 meanwhile.
+    fn a_drift_is_corrected_linearly_between_the_measurements() {
+        // Measured 1000 before the start, and 9000 after it; the offset increased by 100 between them.
         let drifting = clock(offset(7_000, 10, 99_000), offset(7_100, 20, 109_000));
         assert_eq!((drifting.drift_ns(), drifting.within_ns()), (Some(100), Some(20)));
         let placing = ClockCorrection::of(&drifting, 100_000);
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_bounds_can_explain_moves_nothing_and_is_in_the_bound() {
+    fn a_drift_within_the_bounds_is_not_corrected_but_widens_the_bound() {
         let still = clock(offset(50, 60, 0), offset(150, 40, 1000));
         assert!(ClockCorrection::of(&still, 10).is_none());
         assert_eq!((still.drift_ns(), still.within_ns()), (Some(100), Some(140)));
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn who_began_without_knowing_is_moved_as_a_whole() {
+    fn events_after_an_uncorrected_start_are_shifted_together() {
         let placing = ClockCorrection::of(&clock(None::<ClockOffset>, offset(500, 1, 2_000)), 1_000);
         assert_eq!([600, 5_000, 400].map(|at| placed(&placing, at)), [100, 4_500, 0]);
     }

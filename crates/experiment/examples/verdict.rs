@@ -1,6 +1,6 @@
 //! A run and its verdict: `cargo run -p offered-experiment --example verdict`.
 //!
-//! Nothing is sent: the launches go to a law of response times, on a virtual clock. With `Load::Target` they go to `target.url`.
+//! Nothing is sent: responses are simulated with a distribution of response times, on a virtual clock. `Load::Target` sends to `target.url`.
 
 use offered_base::Share;
 use offered_distributions::Distribution;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Error> {
     let made = plan.prepare(std::sync::Arc::default())?.run(Vec::new())?;
     println!("{}: {}", made.verdict.validity.name(), made.verdict.reason);
     println!(
-        "p99 {:.1} ms of {} launches",
+        "p99 {:.1} ms of {} requests",
         made.summary.response_ms.map_or(0.0, |r| r.p99),
         made.summary.total_requests
     );

@@ -108,8 +108,8 @@ pub(crate) fn compared(workload: &Workload, share: Share, threads: u16) -> Optio
 /// The target rate; for a closed system the rate at zero response time. `None` if the rate depends on the server alone.
 fn asked(workload: &Workload) -> Option<f64> {
     match workload.sessions() {
-        Sessions::Closed(closed) => closed.most_per_s(),
-        _ => workload.asked_rate(),
+        Sessions::Closed(closed) => closed.max_rate_per_s(),
+        _ => workload.scheduled_rate(),
     }
 }
 

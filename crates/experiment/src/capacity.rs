@@ -261,7 +261,7 @@ mod tests {
             trials: 100,
         };
         let trial =
-            |point: &crate::Point, _: &mut dyn ProgressObserver| Ok(trial(point.workload.asked_rate().unwrap()));
+            |point: &crate::Point, _: &mut dyn ProgressObserver| Ok(trial(point.workload.scheduled_rate().unwrap()));
         search.search_from(along.start.unwrap(), 1, &trial, &mut ()).unwrap()
     }
 

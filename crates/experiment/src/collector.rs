@@ -58,7 +58,7 @@ impl LiveView for PageFeed {
 /// Returns the current error of an upload; `None` while the upload works.
 pub(crate) type UploadError = Box<dyn Fn() -> Option<String> + Send>;
 
-/// What the collector needs to monitor a run.
+/// The inputs of the collector for monitoring a run.
 pub(crate) struct Monitor {
     pub(crate) tally: Tally,
     /// Returns the counters of the sending threads.
@@ -78,7 +78,7 @@ pub(crate) struct Monitor {
     pub(crate) upload_error: Option<UploadError>,
 }
 
-/// What the collector collected.
+/// The results of the collector.
 #[derive(Default)]
 pub(crate) struct Collected {
     /// The events, unless a recorder has them.
@@ -208,7 +208,7 @@ impl Collector {
         let _ = self.clock.set(clock);
     }
 
-    /// Waits for the collector to end, and returns what it collected. Every [`BatchSender`] must be dropped before.
+    /// Waits for the collector to end, and returns its results. Every [`BatchSender`] must be dropped before.
     pub(crate) fn finish(self) -> Collected {
         drop(self.batches);
         self.thread.join().expect("a collector that does not panic")

@@ -54,7 +54,7 @@ pub struct Measured {
 /// The three system models at the same load, each with its prediction.
 ///
 /// # Errors
-/// Those of the formulas, which do not occur for this server.
+/// The errors of the formulas, which do not occur for this server.
 pub fn cases() -> Result<[Case; 3], Error> {
     let rate = load::open_rate(LOAD, 1, SERVICE)?;
     let service = Distribution::exponential(SERVICE)?;
@@ -91,11 +91,11 @@ pub fn cases() -> Result<[Case; 3], Error> {
     ])
 }
 
-/// Runs all of `cases` at the same time, for the warm-up and `length` after it, each against a server of its own on a free port of
+/// Runs all `cases` at the same time, for the warm-up and `length` after it, each against its own server on a free port of
 /// 127.0.0.1.
 ///
 /// # Errors
-/// A server that cannot be started, or a run that cannot be made: the first of them.
+/// The first server that cannot be started, or the first run that fails.
 pub fn measure(cases: [Case; 3], length: Nanos, seed: Seed) -> Result<Vec<Measured>, Error> {
     thread::scope(|scope| {
         let running = cases.map(|case| scope.spawn(move || case.measure(length, seed)));

@@ -38,7 +38,7 @@ pub enum Error {
     ScrapeIntoStore,
     /// The start time of a run is unknown, so that observed samples cannot be assigned to it.
     #[error(
-        "{}: the start time of this run is unknown (a virtual clock, or timestamps that are no dates), so samples of a server cannot be \
+        "{}: the start time of this run is unknown (a virtual clock, or timestamps without a date), so samples of a server cannot be \
          assigned to it",
         run.display()
     )]
@@ -133,7 +133,7 @@ pub enum Error {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file that was given is too large for a workload.
@@ -147,7 +147,7 @@ pub enum Error {
     Document {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error of the parser.
         source: serde_json::Error,
     },
     /// The operating system refused an operation on a file.
@@ -157,14 +157,14 @@ pub enum Error {
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The server for calibration cannot be started.
     #[error(transparent)]
     Serve(#[from] offered_serve::Error),
     /// There is no directory for the calibration result.
-    #[error("cannot store the calibration: neither XDG_STATE_HOME nor HOME is set; export one of them")]
+    #[error("cannot store the calibration: neither XDG_STATE_HOME nor HOME is set; export HOME or XDG_STATE_HOME")]
     NoHome,
     /// A text is not a field with values.
     #[error("`{text}` is not a field with its values{reason}; write for example rate=10..90:10 or discipline=fcfs,ps")]
@@ -224,7 +224,7 @@ pub enum Error {
     Occupied {
         /// The directory.
         path: PathBuf,
-        /// What it holds.
+        /// The content of the file.
         content: &'static str,
     },
     /// Another worker is executing this cell of the sweep.
@@ -308,7 +308,7 @@ pub enum Error {
         /// The name of the recording.
         name: String,
     },
-    /// A simulation whose workload was changed to reach a load.
+    /// The workload of the simulation was changed to reach a load.
     #[error("no twin: this simulation was brought to a load, so its workload is not the recorded one")]
     TwinAtLoad,
     /// The search was stopped.

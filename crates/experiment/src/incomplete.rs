@@ -6,7 +6,7 @@ use offered_base::{Instant, Nanos, Share};
 use offered_events::{Note, Recording};
 use offered_io::unix_now;
 use offered_schedule::Sessions;
-use offered_schedule::trace::Way;
+use offered_schedule::trace::ReplayMode;
 use offered_store::{UnendedWorker, unended_workers};
 use offered_verify::{Incomplete, IncompleteCause};
 use offered_workload::Workload;
@@ -99,11 +99,11 @@ pub(crate) fn merged(all: Vec<Option<Incomplete>>) -> Option<Incomplete> {
 fn scheduled_requests(workload: &Workload, share: Share) -> Option<u64> {
     let is_independent = match workload.sessions() {
         Sessions::Open(_) => true,
-        Sessions::Replay(replay) => matches!(replay.way(), Way::Open),
+        Sessions::Replay(replay) => matches!(replay.mode(), ReplayMode::Open),
         Sessions::PartlyOpen { .. } | Sessions::Closed(_) => false,
     };
     if !is_independent {
-        return workload.most_launches().filter(|_| share == Share::ALL);
+        return workload.max_requests().filter(|_| share == Share::ALL);
     }
     let mut agenda = workload.agenda(share);
     Some(std::iter::from_fn(|| agenda.due_before(Instant::MAX)).count() as u64)

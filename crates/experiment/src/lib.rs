@@ -33,7 +33,7 @@
 //! ```
 //!
 //! # Errors
-//! All operations return [`Error`]. [`Error::is_of_input`] tells wrong input from later failures.
+//! All operations return [`Error`]. [`Error::is_of_input`] distinguishes wrong input from later failures.
 
 pub mod calibrate;
 pub mod capacity;

@@ -97,10 +97,10 @@ impl LocalRun {
         }
     }
 
-    /// Opens a path or URL of a run that is still being recorded. Of a run in an object store only the workload is copied at first.
+    /// Opens a path or URL of a run that is still being recorded. If it is in an object store, only the workload is copied at first.
     ///
     /// # Errors
-    /// Those of [`LocalRun::open`].
+    /// The errors of [`LocalRun::open`].
     pub fn growing(at: &Path, on_failure: OnFailure) -> Result<Self, Error> {
         match Location::of(at)? {
             Location::Path(path) => Ok(Self::from(&*path)),
@@ -289,7 +289,7 @@ impl SharedDirectory {
         }
     }
 
-    /// Claims `own` as the directory of a run, with the owner `by`. Returns whether nobody else has claimed it. (In a directory the conflict
+    /// Claims `own` as the directory of a run, with the owner `by`. Returns false if another worker has claimed it. (In a directory the conflict
     /// shows when `own` is created.)
     pub(crate) fn claim(&self, own: &Path, by: &str) -> Result<bool, Error> {
         let Some(store) = self.store() else { return Ok(true) };
@@ -306,7 +306,7 @@ impl SharedDirectory {
         self.store().map_or(Ok(()), |store| store.said(self.within(own), CLAIM))
     }
 
-    /// Copies the recordings of the runs under `under` whose directories `wanted` selects; `on_copy` is called before the copy starts.
+    /// Copies the recordings of the runs under `under` with directories that `wanted` selects; `on_copy` is called before the copy starts.
     pub(crate) fn fetch_recordings(
         &self,
         under: &str,

@@ -47,11 +47,11 @@ impl Discipline {
     }
 }
 
-/// For what `found` says, at `load`, under `disciplines`.
+/// Compares the models for the site of `found`, at `load`, under `disciplines`.
 ///
-/// Arrivals are Poisson at the mean rate; lengths and think times are those of a fitted workload; the closed system has as
-/// many users as that rate keeps busy, and its mean think time is changed until the load is the same. Whatever the log
-/// says, it takes at most some fifty simulations of 20,000 answers for that, and one of 100,000 for each cell of the table.
+/// Arrivals are Poisson at the mean rate; lengths and think times are those of a fitted workload. The closed system has the mean
+/// number of users at that rate, and its mean think time is adjusted until the load is the same. For any log this takes at most
+/// about fifty simulations of 20,000 responses, and one of 100,000 for each cell of the table.
 ///
 /// # Errors
 /// The site's own model cannot be simulated. Errors of the other models are part of the result.
@@ -140,7 +140,7 @@ fn likenesses(simulated: &ModelResponses) -> impl Iterator<Item = ResponseRatios
     })
 }
 
-/// Mean and 95 % point beside those of the site's own model.
+/// Mean and 95th percentile, relative to those of the site's own model.
 fn file_reader((mean, p95): (Estimate, Estimate), own: (Estimate, Estimate)) -> ResponseEstimate {
     ResponseEstimate {
         mean_s: mean.value,

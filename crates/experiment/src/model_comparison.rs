@@ -15,7 +15,7 @@ use crate::{Error, parallel};
 use offered_plan::document::solve::population;
 use offered_plan::document::{ComparisonRow, Simulation, finite};
 
-/// A system model, whose rate or think time is solved for.
+/// A system model with an unknown rate or think time.
 pub struct Model {
     /// `open`, `closed N=100`, `p=0.8`.
     pub name: String,

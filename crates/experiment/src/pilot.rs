@@ -1,6 +1,6 @@
 //! Setting the rate for a target load of a real server: short pilot runs measure the processor time per response.
 //!
-//! For every scraped machine the utilisation law, busy processors U = U0 + X S, is fitted to the windows of a run whose rate increases in
+//! For every scraped machine the utilisation law, busy processors U = U0 + X S, is fitted to the windows of a run with a rate that increases in
 //! four steps. If S is too uncertain, or the last step was below 40 % of the target load, another pilot run goes higher, up to 70 % of the
 //! rate that the fit predicts. The result is the rate at which the first machine reaches the target load.
 //!
@@ -148,7 +148,7 @@ impl PilotRuns<'_> {
         Ok((point(self.input, vec![rate])?, set))
     }
 
-    /// One pilot run, whose rate increases to `top`.
+    /// One pilot run with a rate that increases to `top`.
     fn pilot(
         &self,
         path: &str,

@@ -45,7 +45,7 @@ pub enum Progress<'a> {
     },
     /// A cell starts.
     Cell {
-        /// Its number among the remaining cells, from 1.
+        /// Its number in the remaining cells, from 1.
         number: usize,
         /// The number of remaining cells.
         total: usize,

@@ -118,7 +118,7 @@ impl SimulationObserver for EventWriter {
     fn arrived(&mut self, _: Instant) {}
 
     fn rejected(&mut self, launch: Launch, class: u16, _: After) {
-        // A write error is kept and stops the simulation at the next completion.
+        // A write error is stored and stops the simulation at the next completion.
         let _ = self.push(launch, class, launch.intended, Outcome::Refused);
     }
 

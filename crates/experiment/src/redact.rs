@@ -10,7 +10,7 @@ use toml_edit::{DocumentMut, Item, TableLike, Value};
 /// Replaces a secret.
 pub(crate) const REDACTED: &str = "(blanked)";
 
-/// Keys whose values are sent: bodies, WebSocket messages, and paths with their queries.
+/// Keys with values that are sent: bodies, WebSocket messages, and paths with their queries.
 const SENT: [&str; 10] = ["body", "send", "path", "get", "post", "put", "delete", "head", "patch", "options"];
 
 /// Redacts the secrets in the text of a workload. Redacting twice gives the same text.
@@ -93,7 +93,7 @@ fn blanked(text: &str) -> String {
     }
 }
 
-/// Redacts the values of parameters and JSON members whose names mark them as secret.
+/// Redacts the values of parameters and JSON members with secret names.
 fn in_text(text: &str, names: &SecretNames) -> String {
     let mut text = text.to_owned();
     for range in secrets_in(&text, names).into_iter().rev() {

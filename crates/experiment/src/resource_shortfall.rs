@@ -79,7 +79,7 @@ pub(crate) fn resource_shortfalls(
     resources.lacks(workload, share, is_mock)
 }
 
-/// The largest shortfall of each kind among several runs, with the name of its run, and the number of other runs with a shortfall of that
+/// The largest shortfall of each kind in several runs, with the name of its run, and the number of other runs with a shortfall of that
 /// kind.
 pub(crate) fn largest_per_kind<N>(
     all: impl IntoIterator<Item = (N, ResourceShortfall)>,
@@ -127,7 +127,7 @@ impl Resources {
     }
 
     fn lacks_threads(&self, workload: &Workload, share: Share) -> Option<ResourceShortfall> {
-        let target_rate_per_s = workload.most_per_s()? * share.fraction();
+        let target_rate_per_s = workload.max_rate_per_s()? * share.fraction();
         let possible_rate_per_s = self.calibrated.unwrap_or(MAX_THREAD_RATE_PER_S) * f64::from(self.threads);
         let rate = ResourceShortfall::Rate {
             target_rate_per_s,

@@ -31,9 +31,9 @@ use crate::resource_shortfall::{ResourceShortfall, resource_shortfalls};
 use crate::summary::Summary;
 use crate::{Error, Point, RunResult, SetLoad};
 
-/// What to run, and how.
+/// The inputs of a run: workload, load, and options.
 pub struct RunPlan<'a> {
-    /// The text of the workload, of which the run directory keeps a redacted copy.
+    /// The text of the workload; the run directory contains a redacted copy.
     pub text: &'a str,
     /// The parsed workload.
     pub workload: &'a Workload,
@@ -65,7 +65,7 @@ pub struct PreparedRun<'a> {
     membership: Option<Membership>,
     /// Returns the current error of an upload that the caller started.
     upload_error: Option<UploadError>,
-    /// The observed hosts whose clocks are compared.
+    /// The observed hosts, which take part in the clock comparison.
     hosts: Vec<ObservedHost>,
     /// The load for which the rate was set.
     set_load: Option<SetLoad>,

@@ -83,7 +83,7 @@ impl RunWatcher {
         })
     }
 
-    /// Has the figures of all with [`Snapshot::totals`]; to be asked before the first of them.
+    /// Makes all snapshots include [`Snapshot::totals`]. Must be called before the first snapshot.
     pub fn enable_totals(&mut self) {
         self.whole.tally.enable_totals();
     }
@@ -214,8 +214,8 @@ mod tests {
     const TEXT: &str =
         "seed = 3\nduration = \"20s\"\narrivals.open.rate = \"100/s\"\n[[request]]\nname = \"home\"\nget = \"/\"\n";
 
-    /// A worker that has kept what it launched until `until`, each answered after 10 ms, and gave its last sign of life so many seconds
-    /// into the run, which began `began_s` ago.
+    /// A worker that has recorded its requests until `until`, each with a response after 10 ms. Its last heartbeat was `sign_s` seconds
+    /// after the start of the run, which was `began_s` ago.
     fn at_work(run: &Path, share: &str, until: Instant, sign_s: u64, began_s: u64) -> Writer {
         let share: Share = share.parse().unwrap();
         let workload = Workload::parse(TEXT, "w", &|_| Err(String::new())).unwrap();
@@ -262,7 +262,7 @@ mod tests {
     fn events_of_all_workers_are_shown_up_to_the_same_time() {
         let folder = tempfile::tempdir().unwrap();
         let secs = Instant::from_secs;
-        // One said 9 s ago that it was there, the other 8 s: of what came after 5 s not everything is known.
+        // The last heartbeat of one worker is 9 s into the run, of the other 8 s; events after 5 s are incomplete.
         let _one = at_work(folder.path(), "1/3", secs(9), 9, 10);
         let _other = at_work(folder.path(), "2/3", secs(8), 8, 10);
         let mut watching = opened(folder.path());

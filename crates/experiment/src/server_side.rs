@@ -17,7 +17,7 @@ use crate::Error;
 /// Timestamps from here on (9 September 2001) are nanoseconds since the Unix epoch; smaller ones are not.
 const MIN_UNIX_NS: u64 = 1_000_000_000_000_000_000;
 
-/// Reads the samples in `given` and in the run directory `run`; `None` if there are none.
+/// Reads the samples in `given` and in the run directory `run`; `None` without samples.
 ///
 /// # Errors
 /// A file is not a sample file, or the start time of the run is unknown.
@@ -182,7 +182,7 @@ mod tests {
         let drifted = ClockMapping::of(Some(clock(Some(offset(1_000, 5_000)), Some(offset(2_000, 15_000)))));
         assert_eq!([0, 4_000, 9_000, 50_000].map(|at| drifted.to_generator(at) - at), [1_000, 1_000, 1_500, 2_000]);
         let steady = ClockMapping::of(Some(clock(Some(offset(1_000, 5_000)), Some(offset(1_015, 15_000)))));
-        assert_eq!(steady.to_generator(50_000) - 50_000, 1_000, "as far as the bounds tell it did not drift");
+        assert_eq!(steady.to_generator(50_000) - 50_000, 1_000, "a drift within the bounds is not corrected");
         assert_eq!(steady.clock.offset_uncertainty_ms, Some(25e-6));
         assert_eq!(ClockMapping::of(None).clock, HostClock::default());
         assert_eq!(ClockMapping::of(Some(clock(None, None))).clock.source, ClockSource::Assumed);

@@ -33,7 +33,7 @@ pub struct Summary {
     /// The load for which the rate was set, if `run --load` was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_load: Option<SetLoad>,
-    /// Target request rate, of all requests of a session; `null` for a closed system, whose rate depends on the server.
+    /// Target request rate, of all requests of a session; `null` for a closed system, because its rate depends on the server.
     pub target_rate_per_s: Option<f64>,
     /// Rate of sent requests.
     pub sent_rate_per_s: Option<f64>,
@@ -116,7 +116,7 @@ impl Document for Summary {
     const SCHEMA: &'static str = "offered.run/1";
 }
 
-/// Counts of all requests, and the times of those inside the window.
+/// Counts of all requests, and times of the requests inside the window.
 #[derive(Default)]
 struct Totals {
     outcomes: [u64; Outcome::ALL.len()],
@@ -136,7 +136,7 @@ impl Totals {
     /// Totals of a recording; times only of requests scheduled in `judged`.
     fn of(recording: &Recording, judged: Range<Instant>) -> io::Result<Self> {
         let mut totals = Self::default();
-        recording.events.each_of_all(|event| {
+        recording.events.each_with_objects(|event| {
             totals.failing.add(event);
             totals.on_the_wire.add(event);
             (totals.bytes_in, totals.bytes_out) =
@@ -241,7 +241,7 @@ impl Summary {
         Ok(Self {
             schema: Schema::new(),
             set_load: None,
-            target_rate_per_s: workload.asked_rate().map(|rate| rate * share.fraction()),
+            target_rate_per_s: workload.scheduled_rate().map(|rate| rate * share.fraction()),
             sent_rate_per_s: verdict.queue.rate_per_s,
             completed_rate_per_s: verdict.stability.map(|keeps_up| keeps_up.completed_rate_per_s),
             stability: verdict.stability,

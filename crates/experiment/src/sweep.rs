@@ -41,7 +41,7 @@ pub struct Sweep<'a> {
     pub at: &'a SharedDirectory,
     /// Whether cells are simulated rather than run.
     pub simulated: bool,
-    /// The objective whose limit along the first field is computed.
+    /// The objective; its limit along the first field is computed.
     pub objective: Option<&'a Objective>,
     /// Whether cells are executed in a random order, drawn from the seed of the workload.
     pub shuffled: bool,
@@ -236,7 +236,7 @@ const UPLOAD_TIMEOUT: Nanos = Nanos::from_secs(60);
 /// The directory of the cells, inside that of the sweep.
 const CELLS: &str = "cells";
 
-/// Creates the directory of the sweep, or checks that it holds the same sweep. With several workers any of them may be the first.
+/// Creates the directory of the sweep, or checks that it holds the same sweep. With several workers any worker may be the first.
 fn begin(at: &SharedDirectory, input: &WorkloadSource, share: Share) -> Result<(), Error> {
     let another = || Error::AnotherSweep { path: at.name().into(), given: input.name.clone() };
     if at.is_in_store() {
@@ -276,7 +276,7 @@ fn holds_nothing(out: &Path) -> bool {
 /// Replaces a file atomically: other processes may read or write it at the same time.
 ///
 /// # Errors
-/// Those of `write`, or the file cannot be renamed.
+/// The errors of `write`, or the file cannot be renamed.
 pub fn replace<E: From<Error>>(path: &Path, write: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let new = path.with_file_name(format!(".{name}.{}", std::process::id()));
@@ -290,7 +290,7 @@ fn finished(out: &Path) -> impl Iterator<Item = PathBuf> {
     cells.flatten().map(|cell| cell.path()).filter(|cell| cell.join("run.json").exists())
 }
 
-/// Refuses finished cells in `at` that are not among `cells`: new tables would not show them.
+/// Refuses finished cells in `at` that are not in `cells`: new tables would not show them.
 fn check_no_other_cells(at: &SharedDirectory, cells: &[Cell]) -> Result<(), Error> {
     let ours: HashSet<PathBuf> = cells.iter().flat_map(Cell::attempts).map(|(_, path)| path).collect();
     let mut others: Vec<PathBuf> = finished(at.path()).filter(|cell| !ours.contains(cell)).collect();
@@ -299,7 +299,7 @@ fn check_no_other_cells(at: &SharedDirectory, cells: &[Cell]) -> Result<(), Erro
     Err(Error::OtherValues { path: at.name().into(), first: first.to_string_lossy().into_owned(), n: others.len() })
 }
 
-/// Refuses cells whose values differ only in characters that are replaced in file names.
+/// Refuses cells with values that differ only in characters that are replaced in file names.
 fn check_directories_differ(cells: &[Cell]) -> Result<(), Error> {
     let mut seen = HashMap::new();
     for cell in cells {

@@ -12,7 +12,7 @@ use offered_verify::{Criteria, Sample, SizeStats, Tables, TimeStats, Verdict, sa
 
 use crate::Error;
 
-/// What to write, and where.
+/// The files to write.
 #[derive(Clone, Debug)]
 pub struct ToolkitExport {
     /// The directory for tables and histograms of the toolkit.
@@ -26,15 +26,15 @@ pub struct ToolkitExport {
 }
 
 impl ToolkitExport {
-    /// Writes what was asked for of the launches of `recording` that `ask` looks at, on which this is the verdict.
+    /// Writes the files for the requests of `recording` in the window of `criteria`; `verdict` is their verdict.
     ///
     /// # Errors
     /// A file cannot be written, or the recording no longer be read.
-    pub fn write(&self, recording: &Recording, ask: &Criteria, verdict: &Verdict) -> Result<(), Error> {
+    pub fn write(&self, recording: &Recording, criteria: &Criteria, verdict: &Verdict) -> Result<(), Error> {
         if self.tables.is_none() && self.gaps.is_none() {
             return Ok(());
         }
-        let samples = samples(recording, ask).map_err(Error::Recording)?;
+        let samples = samples(recording, criteria).map_err(Error::Recording)?;
         if let Some(path) = &self.gaps {
             let gaps = samples.last().map_or(&[][..], |total| &total.gaps);
             let lines: String = gaps.iter().fold(String::new(), |mut lines, &gap| {
@@ -44,7 +44,7 @@ impl ToolkitExport {
             put(path, lines.as_bytes())?;
         }
         if let Some(dir) = &self.tables
-            && let Some(tables) = toolkit(recording, ask).map_err(Error::Recording)?
+            && let Some(tables) = toolkit(recording, criteria).map_err(Error::Recording)?
         {
             self.write_tables(dir, verdict, &tables, &samples)?;
         }

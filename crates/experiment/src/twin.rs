@@ -47,7 +47,7 @@ pub fn compare(
     Ok(Twin::of(recording, window, sampler, model, observer.requests)?)
 }
 
-/// [`compare`] for a measured run whose workload models a server that can be simulated; `None` for other runs.
+/// [`compare`] for a measured run, if its workload models a server that can be simulated; otherwise `None`.
 ///
 /// # Errors
 /// The recording can no longer be read.
@@ -73,7 +73,7 @@ struct Counterparts {
     sampler: PairSampler,
     /// The number of responses after which the simulation ends.
     left: u64,
-    /// The index of each request of the workload among the labels of the recording.
+    /// The index of each request of the workload in the labels of the recording.
     labels: Vec<u16>,
     requests: Vec<SimulatedRequest>,
 }

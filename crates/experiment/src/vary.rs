@@ -156,7 +156,7 @@ fn set(document: &mut DocumentMut, field: &Field, value: &str) -> Result<(), Str
                 Some((name, item)) if item.is_str() => name.to_owned(),
                 Some((name, _)) => {
                     return Err(format!(
-                        "the think time distribution {name} has more parameters than its mean; vary one of them by its path"
+                        "the think time distribution {name} has more parameters than its mean; vary one parameter by its path"
                     ));
                 }
                 None => "exponential".to_owned(),
@@ -276,8 +276,8 @@ mod tests {
         for (texts, why) in
             [(&["rate=1,2,1"][..], "rate=1 is given twice"), (&["rate=1", "rate=2"], "rate is varied twice")]
         {
-            let told = check_unique(&vary(texts)).unwrap_err().to_string();
-            assert!(told.contains(why), "{texts:?}: {told}");
+            let message = check_unique(&vary(texts)).unwrap_err().to_string();
+            assert!(message.contains(why), "{texts:?}: {message}");
         }
     }
 

@@ -188,7 +188,7 @@ impl RecordedRun {
 /// Runs of the same workload, verified as one.
 struct MergedRuns<'a> {
     workload: &'a Result<Workload, Mistake>,
-    /// The record of one of them.
+    /// The record of one run.
     record: Option<&'a RunRecord>,
     /// Their total share of the requests.
     fraction: f64,
@@ -240,7 +240,7 @@ impl VerifyOptions {
     /// Verifies several recordings as one run with several generators.
     ///
     /// # Errors
-    /// Those of [`VerifyOptions::verify`].
+    /// The errors of [`VerifyOptions::verify`].
     pub fn verify_merged(
         &self,
         runs: &[LocalRun],
@@ -380,7 +380,7 @@ impl VerifyOptions {
         let skip_first = self.skip_first.unwrap_or(workload.skip_first());
         let skip_last = self.skip_last.unwrap_or(workload.skip_last());
         let taken = self.take.map_or(Nanos::ZERO, |take| workload.duration().saturating_sub(skip_first + take));
-        let uncovered = covered.map_or(Nanos::ZERO, |until| until.until(workload.asked_until()));
+        let uncovered = covered.map_or(Nanos::ZERO, |until| until.until(workload.scheduled_until()));
         let without = skip_last.max(taken).max(uncovered);
         Criteria { skip_last, ..Criteria::from_workload_part(workload, fraction, skip_first, without) }
     }

@@ -35,7 +35,7 @@ pub struct WorkloadSource {
     outside: Mutex<BTreeSet<PathBuf>>,
 }
 
-/// What a workload uses on this machine besides its own directory.
+/// The files and commands that a workload uses on this machine outside of its own directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LocalAccess {
     /// The commands that a run starts, as command lines.
@@ -56,7 +56,7 @@ impl WorkloadSource {
         Self { name, text, files: Box::new(files), permission: None, outside: Mutex::default() }
     }
 
-    /// Refuses files outside the directory of the workload, also by a symbolic link. `permission` is what an error tells the user to add.
+    /// Refuses files outside the directory of the workload, also by a symbolic link. `permission` is the flag that an error suggests.
     #[must_use]
     pub fn restricted(self, permission: &'static str) -> Self {
         Self { permission: Some(permission), ..self }

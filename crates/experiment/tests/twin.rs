@@ -102,7 +102,7 @@ impl Case {
     }
 }
 
-/// Every launch of a simulation.
+/// Collects every request of a simulation.
 #[derive(Default)]
 struct Events(Vec<Event>);
 
@@ -110,7 +110,7 @@ impl SimulationObserver for Events {
     fn arrived(&mut self, _: Instant) {}
 
     fn rejected(&mut self, _: Launch, _: u16, _: After) {
-        unreachable!("there is room for all");
+        unreachable!("the capacity is unlimited");
     }
 
     fn completed(&mut self, now: Instant, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
@@ -155,27 +155,27 @@ fn nineteen_of_twenty_intervals_hold_the_true_ratio() {
         }
         let Case { name, truth, .. } = case;
         println!("{name:50} {truth:>6.3} {held:>5} {within:>6.1} % {alone:>6.1} % {correlation:>11.3}");
-        // Of ten honest intervals fewer than seven hold in one case of a thousand, of a hundred fewer than ninety in one of a hundred.
+        // Fewer than seven of ten correct 95 % intervals contain the value with a probability of 0.001; fewer than ninety of a hundred with 0.01.
         let least = if runs < 100 { 0.7 } else { 0.9 };
         assert!(held as f64 >= least * runs as f64, "{name}: {held} of {runs}");
     }
 }
 
 #[test]
-fn the_same_launches_are_paired_in_every_system() {
+fn the_same_requests_are_paired_in_every_system() {
     for case in cases().iter().filter(|case| case.duration_s == 60 || case.arrivals == PARTLY) {
         let twin = case.twin(1);
         let total = twin.total().unwrap();
         assert!(twin.unpaired.all() * 20 < twin.pairs, "{}: {:?}", case.name, twin.unpaired);
         assert!(total.correlation.unwrap() > 0.3, "{}: {:?}", case.name, total.correlation);
     }
-    // Launches of an open system wait for nobody.
+    // Requests of an open system do not depend on responses.
     let open = cases()[0].twin(1);
     assert_eq!((open.same_time, open.unpaired.all()), (open.pairs, 0));
 }
 
 #[test]
-fn a_server_that_is_the_one_modelled_makes_every_answer_the_same() {
+fn a_server_equal_to_the_model_makes_every_response_equal() {
     for arrivals in [OPEN, CLOSED, PARTLY] {
         let same = Case {
             name: "the same",

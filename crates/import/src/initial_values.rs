@@ -3,7 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use offered_workload::Template;
-use offered_workload::script::{Auth, Body, Content, Otherwise};
+use offered_workload::script::{Auth, Body, Content, IfMissing};
 
 use crate::note::Note;
 use crate::plan::{Plan, Request, Variable};
@@ -27,7 +27,7 @@ pub(crate) fn ensure_initial_values(plan: &mut Plan, line: usize, otherwise: imp
     for name in &used {
         let known = plan.variables.iter().any(|variable| variable.name == *name);
         let keeps = |request: &Request| {
-            request.extract.iter().any(|extract| extract.name == *name && extract.otherwise == Otherwise::Keeps)
+            request.extract.iter().any(|extract| extract.name == *name && extract.if_missing == IfMissing::KeepPrevious)
         };
         if !known && plan.requests.iter().any(keeps) && !used_before_extraction(plan, name) {
             // It keeps its initial value if the first response does not contain it.
@@ -80,7 +80,7 @@ fn names(text: &Template) -> Vec<String> {
 fn auth_variables(auth: &Auth) -> Vec<String> {
     match auth {
         Auth::Basic(text) | Auth::Bearer(text) => names(text),
-        Auth::Nobody => Vec::new(),
+        Auth::None => Vec::new(),
     }
 }
 

@@ -6,7 +6,7 @@ use offered_schedule::Sessions;
 use offered_schedule::arrivals::Process;
 use offered_workload::Template;
 use offered_workload::Workload;
-use offered_workload::script::{AtEnd, Auth, Body, Check, Extraction, Find, Test, Wanted};
+use offered_workload::script::{AtEnd, Auth, Body, Check, Extraction, Find, Test, TextCondition};
 use proptest::prelude::*;
 
 use super::*;
@@ -16,6 +16,7 @@ mod formats;
 mod groups;
 mod hostile;
 mod pgbench;
+mod request_lists;
 mod semantics;
 mod table;
 mod values;
@@ -208,14 +209,14 @@ fn arrivals_and_open_model_groups_are_partly_open() {
     let (plan, workload) = one(&jmx(&format!("{arrivals}<hashTree>{}</hashTree>", get("a", ""))));
     assert_eq!(plan.duration, Nanos::from_secs(600));
     assert!(matches!(workload.sessions(), Sessions::Open(_)));
-    assert!((workload.asked_rate().unwrap() - 2.0).abs() < 1e-12);
+    assert!((workload.scheduled_rate().unwrap() - 2.0).abs() < 1e-12);
 }
 
 #[test]
 fn throughput_timer_is_a_rate_unless_other_timers_wait() {
     let timer = "<ConstantThroughputTimer><doubleProp><name>throughput</name><value>600.0</value></doubleProp><intProp name=\"calcMode\">2</intProp></ConstantThroughputTimer><hashTree/>";
     let (plan, workload) = one(&threads(50, 0, &[timer.to_owned(), get("a", ""), get("b", "")].concat()));
-    assert!((workload.asked_rate().unwrap() - 10.0).abs() < 1e-9, "{workload:?}");
+    assert!((workload.scheduled_rate().unwrap() - 10.0).abs() < 1e-9, "{workload:?}");
     assert!(plan.notes.iter().any(|note| note.message.contains("throttles")), "{:?}", plan.notes);
     let (plan, workload) = one(&threads(50, 0, &[timer.to_owned(), wait(1000), get("a", "")].concat()));
     assert!(matches!(workload.sessions(), Sessions::Closed(_)));

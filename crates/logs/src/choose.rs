@@ -8,7 +8,7 @@
 //! [`PaperRule`] is reported as well: principle (vii) of Schroeder, Wierman and Harchol-Balter (2006), by which a
 //! partly-open system with at most five requests per session behaves like an open system, and with ten or more like a
 //! closed system. These cut-offs hold for a C2 up to 4. For a C2 of 49 the paper's cut-off is 20; between the two
-//! points it is interpolated linearly, and it is constant beyond. The paper has no second cut-off for high C2; here it
+//! points it is interpolated linearly, and it is constant outside of them. The paper has no second cut-off for high C2; here it
 //! is twice the first, as 10 is twice 5.
 
 use offered_schedule::System;
@@ -23,7 +23,7 @@ pub const SIMILARITY_TOLERANCE: f64 = 0.1;
 pub struct PaperRule {
     /// System model by the rule.
     pub model: System,
-    /// Requests per session up to which the rule says open, and from which it says closed.
+    /// Requests per session up to which the rule gives open, and from which it gives closed.
     pub cutoffs: (f64, f64),
     /// Result at other session timeouts.
     pub at_timeouts: Vec<RuleResult>,

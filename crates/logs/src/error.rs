@@ -16,7 +16,7 @@ pub enum Error {
     Format {
         /// File name.
         file: String,
-        /// What is wrong and how to fix it.
+        /// The problem and its fix.
         reason: String,
     },
     /// A file name or glob pattern matches no file.

@@ -19,8 +19,8 @@ const BANDS: [(i64, i64, usize); 4] = [
 ];
 const CELLS: usize = 1 + 2800 + (LONGEST as usize - 100);
 
-/// How many gaps fall into each cell, and how long they are together. Tables of two parts of a log add up to the
-/// whole's.
+/// Number and total length of the gaps in each cell. The tables of two parts of a log add up to that of the
+/// whole log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gaps {
     /// Bin 0 holds gaps of zero, bin i the gaps above the previous border up to its own.
@@ -42,10 +42,10 @@ impl Default for Gaps {
     }
 }
 
-/// The cell of a gap in nanoseconds; `None` beyond the last.
+/// The cell of a gap in nanoseconds; `None` above the last.
 #[inline]
 fn place(gap: i64) -> Option<usize> {
-    // Whole seconds beyond 100 s and zero are what logs of whole seconds mostly hold, but the bands are few either way.
+    // Logs with whole seconds contain mainly zeros and seconds above 100 s; both are few bands.
     let (mut below, mut at) = (0, None);
     for (end, width, first) in BANDS {
         if gap <= end {

@@ -12,9 +12,9 @@ const BATCH: usize = 64;
 
 /// Accumulates hits that are nearly in order: servers log requests at completion, or from many threads.
 ///
-/// A hit leaves the window when at least [`WINDOW`] later ones are in it. The first hits that leave are kept
-/// separately: when a preceding part is merged, the end of its window is sorted in among them. So merging parts gives
-/// the same result as processing the whole log, including out-of-order lines at the seams.
+/// A hit leaves the window when at least [`WINDOW`] later ones are in it. The first hits that leave are stored
+/// separately: when a preceding part is merged, the end of its window is sorted into them. So merging parts gives
+/// the same result as processing the whole log, including out-of-order lines at the boundaries.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     window: VecDeque<Hit>,

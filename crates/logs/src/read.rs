@@ -16,7 +16,7 @@ use crate::robots::Robots;
 use crate::sessions::{Hit, Sessions};
 use crate::time::SECOND;
 
-/// Maximum number of parse errors that are kept.
+/// Maximum number of parse errors that are stored.
 const MAX_PARSE_ERRORS: usize = 20;
 
 /// Counts of a part of the logs; tallies of adjacent parts merge exactly.

@@ -2,7 +2,7 @@
 //! 2006, section 7).
 //!
 //! [`Sessions`] accumulates hits in order of time; the results of adjacent parts of a log merge exactly. If there are
-//! too many clients, only those whose hashes start with `level` zero bits are sampled, one in 2^`level`. The sample is
+//! too many clients, only clients with a hash that starts with `level` zero bits are sampled, one in 2^`level`. The sample is
 //! unbiased and independent of how the log is split.
 
 use std::collections::hash_map::Entry;
@@ -15,7 +15,7 @@ use crate::gaps::Gaps;
 pub struct Hit {
     /// Nanoseconds since the Unix epoch.
     pub time: i64,
-    /// 64-bit hash of the client; the probability of a collision among ten million clients is 3e-6.
+    /// 64-bit hash of the client; the probability of a collision of two out of ten million clients is 3e-6.
     pub client: u64,
     /// Whether the request is a page (not an asset).
     pub page: bool,
@@ -42,7 +42,7 @@ struct Client {
     /// Index of the client's first closed session, which may have started in an earlier part; [`LATEST`] if that is the
     /// latest session.
     first: u32,
-    /// Times of the first and the last page; the first is after the last if there is none.
+    /// Times of the first and the last page; without pages the first is after the last.
     pages: (i64, i64),
 }
 
@@ -62,7 +62,7 @@ impl Client {
     }
 }
 
-/// Figures of all clients whose hashes start with the same number of zero bits, so that they can be dropped together.
+/// Figures of all clients with hashes that start with the same number of zero bits, so that they can be dropped together.
 #[derive(Clone, Debug, Default)]
 struct Class {
     hits: u64,
@@ -224,7 +224,7 @@ impl Sessions {
         }
     }
 
-    /// Drops clients whose hashes have fewer than `level` leading zero bits.
+    /// Drops clients with hashes that have fewer than `level` leading zero bits.
     fn sample(&mut self, level: usize) {
         if level > self.level {
             self.level = level;

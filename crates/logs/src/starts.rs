@@ -25,7 +25,7 @@ pub struct SessionStarts {
     pub block_s: u64,
     /// Number of blocks with enough starts for the test.
     pub blocks: u64,
-    /// Number of blocks whose gaps pass the Anderson-Darling test for exponential gaps at 5 %.
+    /// Number of blocks with gaps that pass the Anderson-Darling test for exponential gaps at 5 %.
     pub poisson_blocks: u64,
     /// `passed` if about 95 % of the blocks pass, as expected for Poisson arrivals; else `failed`; `not_checked` with
     /// fewer than four blocks.

@@ -85,7 +85,7 @@ fn quantile(bins: &[Bin], p: f64) -> f64 {
 /// A family of distributions with mean and a second parameter.
 type Family = fn(f64, f64) -> Result<Distribution, offered_base::InvalidValue>;
 
-/// The most likely distribution among exponential, gamma, lognormal, Weibull and hyperexponential with the log's mean,
+/// The most likely of the exponential, gamma, lognormal, Weibull and hyperexponential distributions with the log's mean,
 /// and its distance.
 ///
 /// The mean is fixed because it determines the load. The second parameter is estimated by maximum likelihood on

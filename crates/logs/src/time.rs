@@ -24,7 +24,7 @@ fn midnight(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(date.duration_since(EPOCH).as_secs())
 }
 
-/// Parses decimal digits; `None` if there are none, too many, or other bytes.
+/// Parses decimal digits; `None` without digits, with too many, or with other bytes.
 #[inline]
 pub(crate) fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 19 {

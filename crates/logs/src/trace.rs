@@ -38,7 +38,7 @@ pub struct TraceSummary {
     pub other_methods: u64,
     /// Number of entries replaced by another request, because a trace cannot hold all distinct requests.
     pub stand_ins: u64,
-    /// Number of entries of clients beyond the maximum; each is a session of its own.
+    /// Number of entries of clients above the maximum; each is a separate session.
     pub unfollowed: u64,
     /// Time from the first to the last entry in nanoseconds.
     pub span: u64,
@@ -200,7 +200,7 @@ impl Writer<'_> {
                 self.written.sessions as u32 - 1
             }
         };
-        // Clients beyond the maximum are not tracked: each of their requests is a session.
+        // Clients above the maximum are not tracked: each request is a session.
         if self.clients.len() < self.max_clients || self.clients.contains_key(&waiting.client) {
             self.clients.insert(waiting.client, (time, session));
         } else {

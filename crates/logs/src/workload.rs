@@ -98,7 +98,7 @@ impl Findings {
         fitted.or_else(recorded).unwrap_or_else(|| Distribution::constant(0.0).expect("zero is a constant"))
     }
 
-    /// Safe requests (GET and HEAD) weighted by frequency; `/` if there are none.
+    /// Safe requests (GET and HEAD) weighted by frequency; only `/` without safe requests.
     fn requests(&self) -> Result<Vec<Request>, InvalidValue> {
         // Names that differ only in unprintable bytes are merged.
         let mut known: HashMap<String, usize> = HashMap::new();

@@ -117,7 +117,7 @@ fn support(distribution: &Distribution) -> (f64, f64) {
         Shape::Uniform(low, high) => (*low, *high),
         Shape::Pareto { min, .. } => (*min, f64::INFINITY),
         Shape::BoundedPareto { min, max, .. } => (*min, *max),
-        Shape::Within(within) => within.ends(),
+        Shape::Truncated(truncated) => truncated.ends(),
         _ => (0.0, f64::INFINITY),
     }
 }
@@ -145,7 +145,7 @@ fn density(distribution: &Distribution, x: f64) -> f64 {
         Shape::BoundedPareto { min, max, shape } => {
             shape / x * libm::pow(min / x, *shape) / -libm::expm1(-shape * libm::log(max / min))
         }
-        Shape::Within(within) => density(within.distribution(), x) / within.inside(),
+        Shape::Truncated(truncated) => density(truncated.distribution(), x) / truncated.inside(),
         Shape::Constant(_) | Shape::Poisson(_) | Shape::Empirical(_) => 0.0,
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn run(
 /// The first non-empty line that the command wrote to stderr.
 fn first_error_line(child: &mut Child) -> Option<String> {
     let mut bytes = vec![0; 4096];
-    // A background process of the command may keep the pipe open, so only what is there already is read.
+    // A background process of the command may hold the pipe open, so only the bytes that are already there are read.
     let read = child.stderr.as_mut()?.read(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
     text.lines().find(|line| !line.trim().is_empty()).map(str::to_owned)

@@ -14,7 +14,7 @@ use crate::transport::Transport;
 
 /// Maximum number of consecutive sends before responses are polled again, so that overdue requests do not starve them.
 const MAX_SENDS_PER_ITERATION: usize = 64;
-/// Number of events in a batch for the sink, and the maximum age of the first of them.
+/// Number of events in a batch for the sink, and the maximum age of its first event.
 const BATCH: usize = 1024;
 const MAX_BATCH_AGE: Nanos = Nanos::from_millis(500);
 /// A request in flight for this long is reported to the sink before it completes.
@@ -25,7 +25,7 @@ const MAX_REPORTED_PER_ITERATION: usize = 64;
 const POLL_INTERVAL: Nanos = Nanos::from_millis(100);
 /// How long responses are awaited after a stop, and how long overdue requests are still sent after the end of the run.
 const GRACE_PERIOD: Nanos = Nanos::from_secs(2);
-/// Minimum pause of a session whose request could not be sent or connected. Without it a closed user without think time
+/// Minimum pause of a session after a request that could not be sent or connected. Without it a closed user without think time
 /// would spin.
 const FAILURE_PAUSE: Nanos = Nanos::from_millis(100);
 
@@ -59,12 +59,12 @@ struct LoopState {
     batch: Vec<Event>,
     /// When the first event of the batch arrived.
     batch_since: Instant,
-    /// Long-running requests to be reported to the sink, and when the first of them was found.
+    /// Long-running requests to be reported to the sink, and when the first was found.
     long_running: Vec<Event>,
     long_running_since: Instant,
     /// Events that have arrived and are not yet processed.
     new_events: Vec<Event>,
-    /// When the last object of the page was done whose own event comes next.
+    /// When the last object of a page was done; the event of the page follows.
     page_done: Instant,
 }
 
@@ -110,7 +110,7 @@ impl<T: Transport> Driver<'_, T> {
         elapsed_and_idle
     }
 
-    /// Sends the requests that are due at `now`. Returns the time after the last of them.
+    /// Sends the requests that are due at `now`. Returns the time after the last one.
     fn send_due(&mut self, mut now: Instant, state: &mut LoopState) -> Instant {
         for _ in 0..MAX_SENDS_PER_ITERATION {
             let Some(launch) = self.agenda.due(now) else { break };

@@ -3,7 +3,7 @@
 use std::io;
 
 use offered_io::resource_error;
-use offered_workload::Single;
+use offered_workload::SingleBraces;
 
 /// Why a run cannot start. Failures of single requests are outcomes of their events, not errors.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ pub enum Error {
     NoResources {
         /// The address.
         address: String,
-        /// What is exhausted, and how to get more.
+        /// The exhausted resource, and how to get more.
         reason: String,
     },
     /// The target is a database and refuses the login or a statement.
@@ -73,7 +73,7 @@ pub enum Error {
     NoHttp2 {
         /// The address.
         address: String,
-        /// What the target did instead.
+        /// The behaviour of the target.
         reason: &'static str,
     },
     /// The target speaks TLS, and the URL is plain `http`.
@@ -90,12 +90,12 @@ pub enum Error {
     Request {
         /// The name of the request.
         name: String,
-        /// What is wrong with it.
+        /// The reason why it is invalid.
         reason: String,
     },
     /// A value's name in single braces, where a placeholder has two.
     #[error("{0}")]
-    Single(Single),
+    SingleBraces(SingleBraces),
     /// A variable without a value.
     #[error("variable `{name}`: {reason}")]
     Variable {
@@ -111,7 +111,7 @@ pub enum Error {
     Source {
         /// The address.
         source_address: std::net::IpAddr,
-        /// What is wrong with it.
+        /// The reason why it is invalid.
         reason: String,
     },
     /// A limit smaller than the number of threads, so that a thread would get nothing.

@@ -29,7 +29,7 @@ use crate::{Error, ExchangeObserver, Sink};
 
 /// Requests per second that one thread is expected to send, where the workload does not set the number of threads.
 const PER_THREAD: f64 = 20_000.0;
-/// How long after all threads are ready the run starts: long enough for each of them to wait for it without sleeping.
+/// Time from all threads being ready to the start of the run, long enough for every thread to wait for it without sleeping.
 const LEAD: Nanos = Nanos::from_millis(2);
 /// Interval at which the first response is polled.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(20);
@@ -181,8 +181,8 @@ impl Generator {
         Self { abort, ..self }
     }
 
-    /// Sends exchanges with their texts to `observer`. Requests and responses then go through a script even where the
-    /// workload has none, so responses are parsed, at the cost that a script has.
+    /// Sends exchanges with their texts to `observer`. Requests and responses then use a script even if the
+    /// workload needs none, so responses are parsed, at the cost of a script.
     ///
     /// # Errors
     /// No target, or a request that cannot be built.
@@ -218,7 +218,7 @@ impl Generator {
         self.stop.clone()
     }
 
-    /// A function that stops the run for a reason. Only the first reason is kept.
+    /// A function that stops the run for a reason. Only the first reason is recorded.
     pub fn halter(&self) -> impl Fn(String, End) + Send + 'static {
         let halt = self.halt.clone();
         move |reason, end| halt.stop(reason, end)
@@ -357,7 +357,7 @@ impl Generator {
         })
     }
 
-    /// The alternating policies, with the first in place. In a run of several workers the first of them switches.
+    /// The alternating policies, with the first one applied. In a run of several workers, worker 1 switches.
     fn switcher(&self) -> Result<Option<PolicySwitcher<'_>>, Error> {
         let policies = self.workload.policies().filter(|_| self.share.index() == 0);
         // A worker that takes over a run starts with the next block.
@@ -412,7 +412,7 @@ impl Generator {
         self.drive_agenda(thread, self.agenda(thread), transport, sink)
     }
 
-    /// Runs one thread: prepares it, waits for the start, and runs its part of the agenda. `None` if it could not be
+    /// Runs one thread: prepares it, waits for the start, and runs its share of the agenda. `None` if it could not be
     /// prepared. Not generic in the sink, so that the loop of each protocol is compiled once, in this crate.
     fn run_thread(
         &self,
@@ -535,7 +535,7 @@ fn default_threads(workload: &Workload, share: Share) -> u16 {
         Sessions::Closed(closed) => closed.users() as f64 * 100.0,
         _ => 0.0,
     };
-    let peak = workload.most_per_s().unwrap_or_else(at_full_speed);
+    let peak = workload.max_rate_per_s().unwrap_or_else(at_full_speed);
     (peak * share.fraction() / PER_THREAD).ceil().clamp(1.0, 1024.0) as u16
 }
 

@@ -7,7 +7,7 @@ pub use offered_events::recording::{End, Halted};
 
 use crate::script::MissingValue;
 
-/// Stops the run from any thread. Only the first reason is kept.
+/// Stops the run from any thread. Only the first reason is recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Halt {
     stop: Arc<AtomicBool>,

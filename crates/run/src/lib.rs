@@ -58,7 +58,7 @@ pub trait Sink: Send {
     /// Takes a batch of events. It must not block; errors are reported at the end.
     fn record(&mut self, batch: Vec<Event>);
 
-    /// Takes requests that have been in flight for half a second, with what is known of them. Their final events come
+    /// Takes requests that have been in flight for half a second, with the fields known so far. Their final events come
     /// with a later batch, unless the process is killed before.
     fn in_flight(&mut self, _requests: Vec<Event>) {}
 }

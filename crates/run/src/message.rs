@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use bytes::Bytes;
 use offered_base::Nanos;
 
-/// Maximum number of bytes kept of one response body, and of all of them together over all threads.
+/// Maximum number of stored bytes of one response body, and of all bodies of all threads together.
 pub(crate) const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 const MAX_TOTAL_BODY_BYTES: usize = 256 * 1024 * 1024;
 
-/// Number of bytes of bodies kept at present, over all threads.
+/// Number of currently stored bytes of bodies, of all threads together.
 static BODY_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// A request in a form independent of the protocol. The protocol client adds what belongs to the protocol (`Host` or
@@ -25,10 +25,10 @@ pub(crate) struct OutgoingRequest {
     pub(crate) headers: Vec<(String, String)>,
     /// The body; `None` sends no body and no length. Requests with the same constant body share its bytes.
     pub(crate) body: Option<Bytes>,
-    /// Which of the connections of its session carries the request, from 0. Only for clients whose sessions have
-    /// connections of their own.
+    /// The number of the connection of the session that carries the request, from 0. Only for clients with connections per
+    /// session.
     pub(crate) lane: u8,
-    /// Maximum number of bytes of the response body to keep. The head is always kept.
+    /// Maximum number of bytes of the response body to store. The head is always stored.
     pub(crate) body_limit: usize,
     /// For a WebSocket message: the regular expression that its response must match, where it depends on the request.
     pub(crate) awaited: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct OutgoingRequest {
 }
 
 impl OutgoingRequest {
-    /// Whether the body is held back until the server asks for it (`Expect: 100-continue`, RFC 9110, section 10.1.1).
+    /// Whether the body is sent only after a 100 response (`Expect: 100-continue`, RFC 9110, section 10.1.1).
     pub(crate) fn expects_continue(&self) -> bool {
         let expects = |(name, value): &(String, String)| {
             name.eq_ignore_ascii_case("expect") && value.trim().eq_ignore_ascii_case("100-continue")
@@ -89,7 +89,7 @@ pub(crate) struct Response {
     pub(crate) headers: Vec<(String, Vec<u8>)>,
     /// The body as received (possibly compressed), up to `body_limit`.
     pub(crate) body: Body,
-    /// Number of bytes of the body, kept or not.
+    /// Number of bytes of the body, stored or not.
     pub(crate) size: u64,
     /// Maximum number of bytes of the body to keep.
     pub(crate) body_limit: usize,
@@ -97,7 +97,7 @@ pub(crate) struct Response {
     pub(crate) rows: u64,
 }
 
-/// The kept bytes of a body. They count toward the total of all bodies.
+/// The stored bytes of a body. They count toward the total of all bodies.
 #[derive(Debug, Default)]
 pub(crate) struct Body(Vec<u8>);
 
@@ -148,7 +148,7 @@ impl Response {
         self.body.append(bytes, self.body_limit);
     }
 
-    /// Whether the whole body was kept.
+    /// Whether the whole body was stored.
     pub(crate) fn is_complete(&self) -> bool {
         self.size == self.body.len() as u64
     }

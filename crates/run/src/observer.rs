@@ -1,4 +1,4 @@
-//! Observing whole exchanges: all of them when a session is run once, or the first failures of a run.
+//! Observes complete exchanges: all exchanges of a single session, or the first failures of a run.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -44,12 +44,12 @@ impl ExchangeObserver {
         )
     }
 
-    /// How many bytes of a response body must be kept for the observer.
+    /// Number of bytes of a response body that must be stored for the observer.
     pub(crate) fn body_limit(&self) -> usize {
         if self.is_full() { 0 } else { self.body }
     }
 
-    /// How many bytes of a body are forwarded.
+    /// Number of bytes of a body that are forwarded.
     pub(crate) fn shown_bytes(&self) -> usize {
         self.body
     }

@@ -1,4 +1,4 @@
-//! Alternating policies. A thread of its own runs the workload's command to put each policy in place; no request waits
+//! Alternating policies. A separate thread runs the workload's command to apply each policy; no request waits
 //! for it.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -13,7 +13,7 @@ use crate::{Error, command};
 /// Interval at which the end of the run is polled.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(20);
 
-/// The blocks of a run whose first policy is in place.
+/// The blocks of a run, after its first policy has been applied.
 pub(crate) struct PolicySwitcher<'a> {
     policies: &'a Policies,
     event_loop: Vec<Turn>,

@@ -91,7 +91,7 @@ enum Credentials {
     Bearer(Text),
 }
 
-/// What a session remembers from its responses.
+/// The state of a session from its responses: cookies and extracted values.
 #[derive(Debug, Default)]
 pub(crate) struct SessionState {
     /// Extracted values, by slot.
@@ -135,14 +135,14 @@ pub(crate) fn check_variables(variables: &[Variable]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks that no value's name stands in single braces, an earlier notation for placeholders, where it would be sent as
+/// Checks that no name of a value is in single braces, an earlier notation for placeholders, because it would be sent as
 /// text. Only runs check this: existing recordings remain readable.
 ///
 /// # Errors
 /// There is such a name.
 pub(crate) fn check_single_braces(workload: &Workload) -> Result<(), Error> {
-    match workload.singles().into_iter().find(|single| !single.may_be_meant()) {
-        Some(single) => Err(Error::Single(single)),
+    match workload.singles().into_iter().find(|single| !single.may_be_literal()) {
+        Some(single) => Err(Error::SingleBraces(single)),
         None => Ok(()),
     }
 }
@@ -152,7 +152,7 @@ impl Script {
     /// [`in_run`](Self::in_run).
     ///
     /// # Errors
-    /// An invalid regular expression, JSON path or CSS selector, or a body whose file cannot be read.
+    /// An invalid regular expression, JSON path or CSS selector, or a body file that cannot be read.
     pub(crate) fn new(workload: &Workload, target: &Target) -> Result<Self, Error> {
         check_variables(workload.variables())?;
         let values = Values::new(workload, RunId::of(unix_now()));
@@ -167,7 +167,7 @@ impl Script {
             let auth = match request.auth_to(target) {
                 Some(Auth::Basic(pair)) => Some(Credentials::Basic(values.text(pair))),
                 Some(Auth::Bearer(token)) => Some(Credentials::Bearer(values.text(token))),
-                Some(Auth::Nobody) | None => None,
+                Some(Auth::None) | None => None,
             };
             let checks: Vec<Check> =
                 request.checks().iter().map(|c| Check::new(c, &values)).collect::<Result<_, _>>().map_err(invalid)?;
@@ -254,7 +254,7 @@ impl Script {
         &self.requests[usize::from(label)].name
     }
 
-    /// What happens to a session whose request `label` fails.
+    /// What a session does after request `label` fails.
     pub(crate) fn on_failure(&self, label: u16) -> OnFailure {
         self.requests[usize::from(label)].on_failure
     }

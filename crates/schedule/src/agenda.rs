@@ -1,11 +1,11 @@
-//! The agenda: the one time-ordered list of next launches behind open, closed and partly-open load.
+//! The agenda: the next scheduled request of every session, in order of time, for open, closed and partly-open systems.
 //!
-//! Sessions arrive; a session launches requests one after another, thinking in between; after each completion it goes on or
-//! leaves. Arrivals fill the agenda from outside, completions refill it after a think time. Driven by a virtual clock it is
-//! the simulator's, driven by the real clock the load generator's.
+//! Sessions arrive. A session makes requests one after another with think times between them; after each completion it continues or
+//! leaves. Arrivals add the first request of a session, completions add the next one after a think time. The simulator drives an
+//! agenda with a virtual clock, the load generator with the real clock.
 //!
-//! Nothing about a session is stored while it thinks but its next launch (24 bytes): think times, lengths and choices are
-//! functions of (seed, session, step). So any division of a run among workers gives the same launches.
+//! The only state of a thinking session is its next request (24 bytes): think times, lengths and choices are
+//! functions of (seed, session, step). Therefore every division of a run into shares schedules the same requests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::heap::{Entry, Heap};
 use crate::launch::{Launch, Visit};
 use crate::sessions::{Length, Opening, Sessions};
 use crate::thinking::Thinking;
-use crate::trace::{Replay, Way};
+use crate::trace::{Replay, ReplayMode};
 use offered_base::Share;
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::{Instant, Nanos};
@@ -27,45 +27,45 @@ use offered_distributions::Distribution;
 /// What a session does after a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// It thinks, and launches again.
+    /// It makes another request after a think time.
     Returns,
-    /// It has walked to the end of its flow; it thinks, and begins again as somebody else.
+    /// It has completed its flow, and begins again as a new visitor after a think time.
     Renewed,
-    /// It has made its last request.
+    /// That was its last request.
     Leaves,
-    /// It would launch again, but not before the run ends.
+    /// Its next request would be after the end of the run.
     TooLate,
 }
 
-/// The next launches of one share of a workload, in order of time; ties in order of session.
+/// The next requests of one share of a workload, in order of time; ties in order of session.
 pub struct Agenda {
     seed: Seed,
     end: Instant,
     share: Share,
-    arrivals: Option<Numbered>,
-    /// The first of the arrivals still to come; [`NEVER`] when there is none.
+    arrivals: Option<ShareArrivals>,
+    /// The next arrival; [`NEVER`] after the last.
     arriving: Launch,
-    /// The next launches of sessions that come back, by instant and session, with their steps, places and visits.
+    /// The next requests of sessions that are present, by instant and session, with step, place and visit.
     returning: Heap<(u32, u16, Visit)>,
-    /// What sessions do after a completion; `None`: they leave (open).
-    sessions: Option<Turn>,
-    /// What may still be launched, where launches are counted as they are made.
-    left: Option<Left>,
-    /// Whether a launch that is due is looked at: by flows, or by what counts it.
-    looks: bool,
-    /// How many arrivals were passed over.
+    /// The rule for sessions after a completion; `None`: they leave (open).
+    sessions: Option<SessionRule>,
+    /// The remaining part of a count that is reduced with each request; `None` without such a count.
+    remaining: Option<Remaining>,
+    /// Whether [`Agenda::track`] sees each request that is due: to enter a flow, or to count it.
+    tracks_launches: bool,
+    /// Number of arrivals before [`Agenda::from`].
     skipped: u64,
 }
 
-/// How much may still be launched.
+/// The part of a count that has not been scheduled.
 #[derive(Clone, Copy)]
-enum Left {
+enum Remaining {
     Launches(u64),
-    /// Visits that may still begin.
+    /// Visits that have not begun.
     Visits(u64),
 }
 
-impl Left {
+impl Remaining {
     fn after(self, launch: Launch) -> Self {
         match self {
             Self::Launches(left) => Self::Launches(left - 1),
@@ -78,43 +78,43 @@ impl Left {
     }
 }
 
-/// No launch: later than all others.
+/// A placeholder for no request: later than all others.
 const NEVER: Launch =
     Launch { intended: Instant::MAX, session: u64::MAX, step: u32::MAX, place: 0, visit: Visit::FIRST };
 
-/// What a session does between its requests.
-enum Turn {
-    /// It draws how long it thinks, and whether it stays.
+/// The think time, and the next request if there is one, after a completion.
+enum SessionRule {
+    /// Random think time and random length.
     Drawn { think: Distribution, length: Length, thinking: Thinking },
-    /// It draws how long it thinks, and stays for so many requests (`None`: always).
+    /// A closed user: random think time, and a maximum number of requests (`None`: unlimited).
     User { think: Distribution, visits: Option<u32> },
-    /// It walks through a flow, so many times (`None`: again and again), and is then somebody else or not.
+    /// A walk through flows, with a maximum number of visits (`None`: unlimited). `renews`: each visit is a new visitor.
     Flowing { think: Distribution, flows: Arc<Flows>, visits: Option<u32>, renews: bool },
-    /// It does what a trace recorded.
+    /// The requests of a trace.
     Recorded(Replay),
-    /// It does what another does, and keeps a pace.
+    /// Another rule with a minimum interval between visits or requests.
     Paced(Box<Self>, Paced),
 }
 
-/// The next launch of a session.
-struct Next {
+/// The next request of a session.
+struct NextLaunch {
     intended: Instant,
     place: u16,
     visit: Visit,
-    /// How it comes back.
+    /// The result of [`Agenda::completed`].
     after: After,
 }
 
-/// The pace of users, and what must be remembered for it.
+/// The pace of users, with the state that it needs.
 struct Paced {
     pace: Pace,
-    /// When each of those began its visit who has gone on in it.
+    /// Start of the current visit of each user that has made more than one request of it.
     begun: HashMap<u64, Instant>,
 }
 
 impl Paced {
-    /// When the user of `launch` goes on who would at `ready`; `next` is the visit of what comes then.
-    fn held(&mut self, launch: Launch, ready: Instant, next: Visit) -> Instant {
+    /// The time of the next request of the user of `launch`: `ready`, or later if the pace requires it. `next` is its visit.
+    fn delayed(&mut self, launch: Launch, ready: Instant, next: Visit) -> Instant {
         let Launch { intended, session, .. } = launch;
         match self.pace {
             Pace::Requests(every) => ready.max(intended + every),
@@ -127,22 +127,22 @@ impl Paced {
     }
 }
 
-impl Turn {
-    /// What the session of `launch`, which was over at `done`, launches next; `None`: it leaves.
+impl SessionRule {
+    /// The next request of the session of `launch`, which completed at `done`; `None`: the session leaves.
     #[inline]
-    fn after(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<Next> {
+    fn after(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<NextLaunch> {
         let Launch { session, step, place, visit, .. } = launch;
         let mut after = After::Returns;
         let (think, place, visit) = match self {
-            Self::Drawn { length, thinking, .. } if !thinking.goes_on(length, session, step) => return None,
+            Self::Drawn { length, thinking, .. } if !thinking.continues(length, session, step) => return None,
             Self::User { visits: Some(visits), .. } if step + 1 >= *visits => return None,
-            // Each request is a visit of its own.
+            // Each request is a visit.
             Self::User { think, .. } => (think.think(seed, session, step + 1), 0, Visit::FIRST),
-            Self::Drawn { think, .. } => (think.think(seed, session, step + 1), 0, visit.on()),
-            Self::Recorded(replay) => (replay.think(seed, session, step)?, 0, visit.on()),
+            Self::Drawn { think, .. } => (think.think(seed, session, step + 1), 0, visit.continued()),
+            Self::Recorded(replay) => (replay.think(seed, session, step)?, 0, visit.continued()),
             Self::Flowing { think, flows, visits, renews } => {
                 let (next, visit) = match flows.next(seed, session, step, place) {
-                    Some(next) => (next, visit.on()),
+                    Some(next) => (next, visit.continued()),
                     None => {
                         after = if *renews { After::Renewed } else { After::Returns };
                         (flows.enter(seed, session, step + 1), visit.next(*visits)?)
@@ -150,53 +150,53 @@ impl Turn {
                 };
                 (flows.think(think, seed, session, step + 1, place), next, visit)
             }
-            Self::Paced(turn, paced) => {
-                let next = turn.after(seed, launch, done)?;
-                return Some(Next { intended: paced.held(launch, next.intended, next.visit), ..next });
+            Self::Paced(rule, paced) => {
+                let next = rule.after(seed, launch, done)?;
+                return Some(NextLaunch { intended: paced.delayed(launch, next.intended, next.visit), ..next });
             }
         };
-        Some(Next { intended: done + think, place, visit, after })
+        Some(NextLaunch { intended: done + think, place, visit, after })
     }
 
-    /// The same where the visit of `launch` is over before its time.
-    fn broken_off(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<Next> {
+    /// The next request of the session if the visit of `launch` ends early; `None`: the session leaves.
+    fn broken_off(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<NextLaunch> {
         let Launch { session, step, place, visit, .. } = launch;
         match self {
             Self::User { .. } => self.after(seed, launch, done),
             Self::Flowing { think, flows, visits, .. } => {
                 let visit = visit.next(*visits)?;
                 let intended = done + flows.think(think, seed, session, step + 1, place);
-                Some(Next { intended, place: flows.enter(seed, session, step + 1), visit, after: After::Returns })
+                Some(NextLaunch { intended, place: flows.enter(seed, session, step + 1), visit, after: After::Returns })
             }
-            Self::Paced(turn, paced) => {
-                let next = turn.broken_off(seed, launch, done)?;
-                Some(Next { intended: paced.held(launch, next.intended, next.visit), ..next })
+            Self::Paced(rule, paced) => {
+                let next = rule.broken_off(seed, launch, done)?;
+                Some(NextLaunch { intended: paced.delayed(launch, next.intended, next.visit), ..next })
             }
             Self::Drawn { .. } | Self::Recorded(_) => None,
         }
     }
 
-    /// Where sessions walk.
+    /// The flows of the sessions, if they have any.
     fn flows(&self) -> Option<&Flows> {
         match self {
             Self::Flowing { flows, .. } => Some(flows),
-            Self::Paced(turn, _) => turn.flows(),
+            Self::Paced(rule, _) => rule.flows(),
             Self::Drawn { .. } | Self::User { .. } | Self::Recorded(_) => None,
         }
     }
 
-    /// No visit begins any more.
+    /// Lets no further visit begin.
     fn end_visits(&mut self) {
         match self {
             Self::User { visits, .. } | Self::Flowing { visits, .. } => *visits = Some(0),
-            Self::Paced(turn, _) => turn.end_visits(),
+            Self::Paced(rule, _) => rule.end_visits(),
             Self::Drawn { .. } | Self::Recorded(_) => {}
         }
     }
 }
 
-/// The arrivals of one share, with their numbers in the whole run.
-struct Numbered {
+/// The arrivals of one share, numbered in the whole run.
+struct ShareArrivals {
     source: Source,
     next: u64,
     share: Share,
@@ -208,7 +208,7 @@ enum Source {
     Trace(Replay),
 }
 
-impl Iterator for Numbered {
+impl Iterator for ShareArrivals {
     type Item = Launch;
 
     #[inline]
@@ -228,7 +228,7 @@ impl Iterator for Numbered {
 }
 
 impl Agenda {
-    /// The launches of `share` of a run of these sessions that are scheduled before `end`, at most `count`.
+    /// The requests of `share` of a run of these sessions that are scheduled before `end`, at most `count`.
     pub fn new(sessions: &Sessions, seed: Seed, end: Instant, count: Option<Count>, share: Share) -> Self {
         let mut agenda = Self {
             seed,
@@ -238,8 +238,8 @@ impl Agenda {
             arriving: NEVER,
             returning: Heap::default(),
             sessions: None,
-            left: None,
-            looks: false,
+            remaining: None,
+            tracks_launches: false,
             skipped: 0,
         };
         match sessions {
@@ -251,13 +251,13 @@ impl Agenda {
                 let most = match count {
                     Some(Count::Sessions(most)) => most,
                     Some(Count::Requests(n)) => {
-                        agenda.left = Some(Left::Launches(share.number_of(n)));
+                        agenda.remaining = Some(Remaining::Launches(share.number_of(n)));
                         u64::MAX
                     }
                     None => u64::MAX,
                 };
                 let thinking = match opening {
-                    Opening::Empty => Thinking::nobody(seed),
+                    Opening::Empty => Thinking::none(seed),
                     Opening::Stationary => Thinking::new(schedule, length, think, seed),
                 };
                 agenda.returning =
@@ -265,43 +265,49 @@ impl Agenda {
                 let source = Source::Process(Box::new(schedule.arrivals(seed, end).first(most)));
                 agenda.arrive_after(thinking.number(), source);
                 agenda.sessions = Some(match length.flows() {
-                    Some(flows) => {
-                        Turn::Flowing { think: think.clone(), flows: flows.clone(), visits: Some(1), renews: false }
-                    }
-                    None => Turn::Drawn { think: think.clone(), length: length.clone(), thinking },
+                    Some(flows) => SessionRule::Flowing {
+                        think: think.clone(),
+                        flows: flows.clone(),
+                        visits: Some(1),
+                        renews: false,
+                    },
+                    None => SessionRule::Drawn { think: think.clone(), length: length.clone(), thinking },
                 });
             }
             Sessions::Closed(closed) => {
                 agenda.returning = share.of(closed.users()).map(|user| closed.first(seed, user)).collect();
-                agenda.left = count.map(|count| match count {
-                    Count::Requests(n) => Left::Launches(share.of_users(n, closed.users())),
-                    Count::Sessions(n) => Left::Visits(share.of_users(n, closed.users())),
+                agenda.remaining = count.map(|count| match count {
+                    Count::Requests(n) => Remaining::Launches(share.of_users(n, closed.users())),
+                    Count::Sessions(n) => Remaining::Visits(share.of_users(n, closed.users())),
                 });
                 let (think, visits) = (closed.think().clone(), closed.visits());
-                let turn = match closed.flows() {
-                    Some(flows) => Turn::Flowing { think, flows: flows.clone(), visits, renews: closed.renews() },
-                    None => Turn::User { think, visits },
+                let rule = match closed.flows() {
+                    Some(flows) => {
+                        SessionRule::Flowing { think, flows: flows.clone(), visits, renews: closed.renews() }
+                    }
+                    None => SessionRule::User { think, visits },
                 };
                 agenda.sessions = Some(match closed.pace() {
-                    Some(pace) => Turn::Paced(Box::new(turn), Paced { pace, begun: HashMap::new() }),
-                    None => turn,
+                    Some(pace) => SessionRule::Paced(Box::new(rule), Paced { pace, begun: HashMap::new() }),
+                    None => rule,
                 });
             }
             Sessions::Replay(replay) => {
                 let replay = &count.map_or_else(|| replay.clone(), |count| replay.clone().first(count));
-                match replay.way() {
-                    Way::Closed(closed) => {
+                match replay.mode() {
+                    ReplayMode::Closed(closed) => {
                         let users = share.of(closed.users()).take_while(|user| replay.has(*user, 0));
                         agenda.returning = users.map(|user| closed.first(seed, user)).collect();
                     }
-                    Way::Open | Way::Sessions { .. } => agenda.arrive(Source::Trace(replay.clone())),
+                    ReplayMode::Open | ReplayMode::Sessions { .. } => agenda.arrive(Source::Trace(replay.clone())),
                 }
-                agenda.sessions = Some(Turn::Recorded(replay.clone()));
+                agenda.sessions = Some(SessionRule::Recorded(replay.clone()));
             }
         }
-        agenda.looks = agenda.left.is_some() || agenda.sessions.as_ref().is_some_and(|turn| turn.flows().is_some());
-        if let Some(Left::Launches(0) | Left::Visits(0)) = agenda.left {
-            agenda.use_up();
+        agenda.tracks_launches =
+            agenda.remaining.is_some() || agenda.sessions.as_ref().is_some_and(|rule| rule.flows().is_some());
+        if let Some(Remaining::Launches(0) | Remaining::Visits(0)) = agenda.remaining {
+            agenda.exhaust();
         }
         agenda
     }
@@ -310,9 +316,9 @@ impl Agenda {
         self.arrive_after(0, source);
     }
 
-    /// Sessions arrive that are numbered after so many others.
+    /// Adds arrivals; their numbers begin at `others`.
     fn arrive_after(&mut self, others: u64, source: Source) {
-        self.arrivals = Some(Numbered { source, next: others, share: self.share });
+        self.arrivals = Some(ShareArrivals { source, next: others, share: self.share });
         self.await_arrival();
     }
 
@@ -321,14 +327,14 @@ impl Agenda {
         self.arriving = self.arrivals.as_mut().and_then(Iterator::next).unwrap_or(NEVER);
     }
 
-    /// The same, taken up at `from` by somebody who knows nothing of the time before: arrivals meant earlier are passed over, and users
-    /// begin at `from` as they do at the start. `None` where launches are counted as they are made, for how many there were is not known.
+    /// This agenda for a worker that takes over at `from`: arrivals scheduled earlier are skipped, and users begin at `from` as they otherwise
+    /// do at the start. `None` if the workload counts requests while they are made: the number made before `from` is unknown.
     #[must_use]
     pub fn from(mut self, from: Instant) -> Option<Self> {
         if from == Instant::ZERO {
             return Some(self);
         }
-        if self.left.is_some() {
+        if self.remaining.is_some() {
             return None;
         }
         while self.arriving.intended < from {
@@ -337,18 +343,18 @@ impl Agenda {
         }
         let late = Instant::ZERO.until(from);
         let mut users = std::mem::take(&mut self.returning);
-        while let Some(Entry { key, serial, what }) = users.pop() {
-            self.returning.push(key + late.0, serial, what);
+        while let Some(Entry { key, serial, value }) = users.pop() {
+            self.returning.push(key + late.0, serial, value);
         }
         Some(self)
     }
 
-    /// How many arrivals were passed over.
+    /// Number of arrivals that [`Agenda::from`] skipped.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// When the next launch is due; `None` when nothing is, until a completion brings a session back.
+    /// The time of the next request; `None`: no request is scheduled before the end, unless a completion adds one.
     #[inline]
     pub fn next_due(&self) -> Option<Instant> {
         let returning = self.returning.first().map_or(Instant::MAX, |top| Instant(top.key));
@@ -356,38 +362,38 @@ impl Agenda {
         (first < self.end).then_some(first)
     }
 
-    /// Takes the next launch if it is due by `now`.
+    /// Removes and returns the next request if it is scheduled at or before `now`.
     pub fn due(&mut self, now: Instant) -> Option<Launch> {
         self.due_before(now + Nanos(1))
     }
 
-    /// Takes the next launch if it is due before `until`.
+    /// Removes and returns the next request if it is scheduled before `until`.
     #[inline]
     pub fn due_before(&mut self, until: Instant) -> Option<Launch> {
         let launch = self.first_before(until.min(self.end))?;
-        if self.looks { Some(self.look(launch)) } else { Some(launch) }
+        if self.tracks_launches { Some(self.track(launch)) } else { Some(launch) }
     }
 
-    /// Where in its flow `launch` stands; counts it.
-    fn look(&mut self, mut launch: Launch) -> Launch {
+    /// Enters a flow if `launch` is the first of its session, and counts it.
+    fn track(&mut self, mut launch: Launch) -> Launch {
         if launch.step == 0
-            && let Some(flows) = self.sessions.as_ref().and_then(Turn::flows)
+            && let Some(flows) = self.sessions.as_ref().and_then(SessionRule::flows)
         {
             launch.place = flows.enter(self.seed, launch.session, 0);
         }
-        self.left = self.left.map(|left| left.after(launch));
-        if self.left.is_some_and(Left::is_none) {
-            self.use_up();
+        self.remaining = self.remaining.map(|left| left.after(launch));
+        if self.remaining.is_some_and(Remaining::is_none) {
+            self.exhaust();
         }
         launch
     }
 
-    /// Nothing is left of what may be launched.
-    fn use_up(&mut self) {
+    /// Schedules nothing more, because the count is reached.
+    fn exhaust(&mut self) {
         match &mut self.sessions {
-            // Visits that have begun go on.
-            Some(turn) if matches!(self.left, Some(Left::Visits(_))) => {
-                turn.end_visits();
+            // Visits that have begun continue.
+            Some(rule) if matches!(self.remaining, Some(Remaining::Visits(_))) => {
+                rule.end_visits();
                 self.returning.retain(|(_, _, visit)| !visit.begins());
             }
             _ => self.end = Instant::ZERO,
@@ -403,7 +409,7 @@ impl Agenda {
             if top.key >= until.0 {
                 return None;
             }
-            let Entry { key, serial, what: (step, place, visit) } = self.returning.pop()?;
+            let Entry { key, serial, value: (step, place, visit) } = self.returning.pop()?;
             return Some(Launch { intended: Instant(key), session: serial, step, place, visit });
         }
         if arriving.intended >= until {
@@ -413,24 +419,24 @@ impl Agenda {
         Some(arriving)
     }
 
-    /// Tells that `launch` was answered (or given up, or not sent) at `done`, and answers what its session does now.
+    /// Reports that `launch` completed, failed or was not sent at `done`. Schedules the next request of its session.
     #[inline]
     pub fn completed(&mut self, launch: Launch, done: Instant) -> After {
-        let Some(turn) = &mut self.sessions else { return After::Leaves };
-        let next = turn.after(self.seed, launch, done);
+        let Some(rule) = &mut self.sessions else { return After::Leaves };
+        let next = rule.after(self.seed, launch, done);
         self.come_back(launch, next)
     }
 
-    /// Tells that the visit of `launch` is over before its time, at `done`; a closed user begins another after a think time.
+    /// Reports that the visit of `launch` ended early at `done`; a closed user begins another one after a think time.
     pub fn broken_off(&mut self, launch: Launch, done: Instant) -> After {
-        let next = self.sessions.as_mut().and_then(|turn| turn.broken_off(self.seed, launch, done));
+        let next = self.sessions.as_mut().and_then(|rule| rule.broken_off(self.seed, launch, done));
         self.come_back(launch, next)
     }
 
-    /// The session of `launch` launches `next`, unless the run is over by then.
+    /// Schedules `next` for the session of `launch`, unless it is after the end of the run.
     #[inline]
-    fn come_back(&mut self, launch: Launch, next: Option<Next>) -> After {
-        let Some(Next { intended, place, visit, after }) = next else { return After::Leaves };
+    fn come_back(&mut self, launch: Launch, next: Option<NextLaunch>) -> After {
+        let Some(NextLaunch { intended, place, visit, after }) = next else { return After::Leaves };
         if intended >= self.end {
             return After::TooLate;
         }
@@ -438,17 +444,17 @@ impl Agenda {
         after
     }
 
-    /// How many sessions are thinking.
+    /// Number of sessions that are thinking.
     pub fn thinking(&self) -> usize {
         self.returning.len()
     }
 }
 
 impl Closed {
-    /// The first launch of `user`: after its place in the ramp, and what is left of a think time under way (or a whole one).
+    /// The first request of `user`: its part of the ramp, then the residual of a think time or a whole one.
     fn first(&self, seed: Seed, user: u64) -> Entry<(u32, u16, Visit)> {
         let ramp = Instant((u128::from(self.ramp().0) * u128::from(user) / u128::from(self.users())) as u64);
-        let launch = |intended: Instant| Entry { key: intended.0, serial: user, what: (0, 0, Visit::FIRST) };
+        let launch = |intended: Instant| Entry { key: intended.0, serial: user, value: (0, 0, Visit::FIRST) };
         if self.think().is_zero() && self.pace().is_none() {
             return launch(ramp);
         }

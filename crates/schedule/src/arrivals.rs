@@ -29,10 +29,10 @@ impl Schedule {
         Self { rate: Profile::constant(rate), process: Process::Poisson, batch: Batch::Single }
     }
 
-    /// Sessions at this rate, in this pattern, so many at a time.
+    /// Sessions at this rate (per second), with gaps of this process, in batches.
     ///
     /// # Errors
-    /// Gaps that are all zero, a batch of none, or a mean batch below 1.
+    /// Gaps that are all zero, an empty batch, or a mean batch size below 1.
     pub fn new(rate: Profile, process: Process, batch: Batch) -> Result<Self, InvalidValue> {
         match (&process, batch) {
             (Process::Renewal(gaps), _) if gaps.mean() == 0.0 => {
@@ -46,7 +46,7 @@ impl Schedule {
         }
     }
 
-    /// The same pattern at another rate.
+    /// The same process and batches at another rate.
     #[must_use]
     pub fn with_rate(self, rate: Profile) -> Self {
         Self { rate, ..self }
@@ -62,7 +62,7 @@ impl Schedule {
         &self.process
     }
 
-    /// How many arrive at the same instant.
+    /// The number of sessions that arrive together.
     pub fn batch(&self) -> Batch {
         self.batch
     }
@@ -90,7 +90,7 @@ pub enum Process {
 }
 
 impl Process {
-    /// As a workload file writes it; `None` for what it need not say.
+    /// Its value in a workload file; `None` for the default, which is not written.
     pub fn written(&self) -> Option<String> {
         Some(match self {
             Self::Poisson => return None,
@@ -118,10 +118,10 @@ pub struct Modulation {
 }
 
 impl Modulation {
-    /// With these relative rates and mean sojourn times; the factors are scaled so that the long-run rate is the workload's.
+    /// A modulation with these relative rates and mean sojourn times; the factors are scaled so that the long-run rate is that of the workload.
     ///
     /// # Errors
-    /// Lists of different lengths or fewer than two states, negative factors or all of them zero, sojourns of zero.
+    /// Lists of different lengths, fewer than two states, negative factors, only zeros, or sojourn times of zero.
     pub fn new(factors: &[f64], sojourns: &[Nanos]) -> Result<Self, InvalidValue> {
         let sojourns: Vec<f64> = sojourns.iter().map(|s| s.as_secs_f64()).collect();
         if factors.len() != sojourns.len() || factors.len() < 2 {
@@ -141,19 +141,19 @@ impl Modulation {
     }
 }
 
-/// How many sessions arrive at the same instant; the rate counts sessions, not instants.
+/// The number of sessions that arrive together; the rate counts sessions, not batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Batch {
     /// One.
     Single,
-    /// Always so many.
+    /// A constant number.
     Fixed(u32),
-    /// Geometric with this mean, at least one.
+    /// A geometric number with this mean, at least one.
     Geometric(f64),
 }
 
 impl Batch {
-    /// As a workload file writes it; `None` for what it need not say.
+    /// Its value in a workload file; `None` for the default, which is not written.
     pub fn written(self) -> Option<String> {
         match self {
             Self::Single => None,
@@ -206,12 +206,12 @@ pub struct Arrivals {
 #[derive(Clone, Debug)]
 struct Ahead {
     instants: [Instant; 32],
-    /// How many there are, and how many of them have been taken.
+    /// Number of arrivals drawn, and number of those that were returned.
     drawn: usize,
     taken: usize,
 }
 
-/// What a process remembers between arrivals.
+/// The state of a process between arrivals.
 #[derive(Clone, Debug)]
 enum Pattern {
     Poisson,
@@ -260,13 +260,13 @@ impl Arrivals {
         }
     }
 
-    /// The first so many of them; nothing has been taken yet.
+    /// Only the first `most` arrivals. Must be called before the first `next`.
     #[must_use]
     pub fn first(self, most: u64) -> Self {
         Self { left: most, ..self }
     }
 
-    /// Draws some arrivals ahead; none when there are no more.
+    /// Draws some arrivals in advance; draws none after the last.
     fn draw(&mut self) {
         self.draw_ahead();
         self.ahead.drawn = self.ahead.drawn.min(usize::try_from(self.left).unwrap_or(usize::MAX));
@@ -303,7 +303,7 @@ impl Arrivals {
         Some(self.at)
     }
 
-    /// The instant of the next batch, or `None` when there is none before the end.
+    /// The instant of the next batch; `None`: no batch before the end.
     #[inline]
     fn next_batch(&mut self) -> Option<Instant> {
         let size = self.batch.mean();
@@ -319,7 +319,7 @@ impl Arrivals {
             }
             Pattern::FixedCount { left: 0, .. } => return None,
             Pattern::FixedCount { left, total } => {
-                // The smallest of `left` uniform points in what remains.
+                // The smallest of `left` uniform points in the rest of the interval.
                 let share = -libm::expm1(-self.gaps.exponential() / *left as f64);
                 *left -= 1;
                 (*total - self.count) * share

@@ -1,4 +1,4 @@
-//! The closed system: who is there from the start.
+//! The closed system: a fixed number of users.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use offered_base::InvalidValue;
 use offered_base::time::Nanos;
 use offered_distributions::Distribution;
 
-/// Each user costs memory from the start; where there are more, they are many machines' shares.
+/// Maximum number of users. Each user takes memory from the start; a larger number is divided between machines.
 pub const MAX_USERS: u64 = 100_000_000;
 
-/// A closed system: users who are there from the start, ask and think.
+/// A closed system: a fixed number of users that send a request, wait for the response, and think.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closed {
     users: u64,
@@ -25,22 +25,22 @@ pub struct Closed {
 }
 
 offered_base::named! {
-    /// Who a user is that has walked to the end of its flow, and begins again.
+    /// The visitor that a user is after the end of its flow.
     pub enum Visitor {
-        /// Somebody else: without cookies, with values and rows of its own, over another connection where each session has its own.
+        /// A new visitor: without cookies, with other values and rows, and over another connection if each session has its own.
         New = "new",
-        /// The same, who remembers everything.
+        /// The same visitor, with its cookies and values.
         Same = "same",
     }
 }
 
-/// How often a user begins something at most: it waits for what is left of the interval when it is done, its think time included.
-/// Where it took longer it begins at once, and catches nothing up: the next interval counts from then.
+/// The minimum interval between the starts of two visits or requests of a user. After the think time the user waits for the rest of the
+/// interval. A user that overruns the interval starts again immediately and does not catch up: the next interval begins then.
 ///
-/// This is what `JMeter` (Constant Throughput Timer, "this thread only"), Locust (`constant_pacing`) and Gatling (`pace`) do.
+/// The same as in `JMeter` (Constant Throughput Timer, "this thread only"), Locust (`constant_pacing`) and Gatling (`pace`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// From the beginning of a visit to that of the next.
+    /// From the start of a visit to the start of the next.
     Visits(Nanos),
     /// From one request to the next.
     Requests(Nanos),
@@ -56,8 +56,8 @@ impl Pace {
 }
 
 impl Closed {
-    /// N users who think by this distribution after each answer (the papers' Z). They start in mid-thought and all together, and choose
-    /// each request by weight.
+    /// N users with this distribution of think times (Z in the papers). They start in the middle of a think time, without a ramp, and
+    /// choose each request by weight.
     ///
     /// # Errors
     /// No users, or more than 100 million.
@@ -72,19 +72,19 @@ impl Closed {
         }
     }
 
-    /// The same users, starting one after another, evenly over this time.
+    /// The same users, starting one after another, evenly over this duration.
     #[must_use]
     pub fn with_ramp(self, ramp: Nanos) -> Self {
         Self { ramp, ..self }
     }
 
-    /// The same users, doing this first.
+    /// The same users with this start.
     #[must_use]
     pub fn with_start(self, start: Start) -> Self {
         Self { start, ..self }
     }
 
-    /// The same users, each leaving after so many visits; without flows, requests.
+    /// The same users; each leaves after this number of visits (without flows: requests).
     ///
     /// # Errors
     /// No visits, or more than [`Visit::MAX`].
@@ -96,33 +96,33 @@ impl Closed {
         }
     }
 
-    /// The same users, keeping this pace.
+    /// The same users with this pace.
     ///
     /// # Errors
-    /// An interval of no time.
+    /// An interval of duration zero.
     pub fn with_pace(self, pace: Pace) -> Result<Self, InvalidValue> {
         if pace.every() == Nanos::ZERO {
-            return Err(InvalidValue::new("must be longer than 0s; who does not wait keeps no pace"));
+            return Err(InvalidValue::new("must be longer than 0s; remove it for users without a pace"));
         }
         Ok(Self { pace: Some(pace), ..self })
     }
 
-    /// The same users, being this visitor after each visit.
+    /// The same users; after each visit a user becomes this visitor.
     #[must_use]
     pub fn with_visitor(self, visitor: Visitor) -> Self {
         Self { visitor, ..self }
     }
 
-    /// The same users, making these visits one after another.
+    /// The same users with these flows.
     #[must_use]
     pub fn with_flows(self, flows: Arc<Flows>) -> Self {
         Self { flows: Some(flows), ..self }
     }
 
-    /// The same users with this mean think time, in seconds: every think distribution stretched alike.
+    /// The same users with this mean think time, in seconds: all think times are scaled by the same factor.
     ///
     /// # Errors
-    /// A mean that is not above zero, or users who do not think at all.
+    /// A mean that is not above zero, or users without think times.
     pub fn with_mean_think(&self, mean: f64) -> Result<Self, InvalidValue> {
         let factor = mean / self.mean_think();
         let think = if self.think.is_zero() { self.think.clone() } else { self.think.scaled(factor)? };
@@ -135,7 +135,7 @@ impl Closed {
         self.users
     }
 
-    /// The time from a completion to the user's next launch (the papers' Z).
+    /// The time from a completion to the next request of the user (Z in the papers).
     pub fn think(&self) -> &Distribution {
         &self.think
     }
@@ -145,34 +145,33 @@ impl Closed {
         self.ramp
     }
 
-    /// What a user does first.
+    /// The start of a user.
     pub fn start(&self) -> Start {
         self.start
     }
 
-    /// How many visits each user makes before it leaves, from 1 to [`Visit::MAX`]; without flows, requests. `None`: it never
-    /// leaves.
+    /// Number of visits (without flows: requests) before a user leaves, from 1 to [`Visit::MAX`]. `None`: it never leaves.
     pub fn visits(&self) -> Option<u32> {
         self.visits
     }
 
-    /// How often it begins a visit, or a request, at most.
+    /// The minimum interval between visits or requests; `None`: no minimum.
     pub fn pace(&self) -> Option<Pace> {
         self.pace
     }
 
-    /// Who a user is after each visit.
+    /// The visitor that a user is after each visit.
     pub fn visitor(&self) -> Visitor {
         self.visitor
     }
 
-    /// Whether a user is somebody else after each visit: it has flows to walk to their end, and is not to stay the same.
+    /// Whether a user becomes a new visitor after each visit: it has flows, and [`Visitor::New`].
     pub fn renews(&self) -> bool {
         self.flows.is_some() && self.visitor == Visitor::New
     }
 
-    /// How many requests a second all of them make if answers take no time; `None` where nothing but answers holds them back.
-    pub fn most_per_s(&self) -> Option<f64> {
+    /// The request rate (per second) of all users if responses take no time; `None` if only responses limit it.
+    pub fn max_rate_per_s(&self) -> Option<f64> {
         let length = self.flows.as_ref().map_or(1.0, |flows| flows.mean());
         let paced = match self.pace {
             None => 0.0,
@@ -195,9 +194,9 @@ impl Closed {
 }
 
 offered_base::named! {
-    /// What a closed user does first, after its place in the ramp.
+    /// The first action of a closed user, after its part of the ramp.
     pub enum Start {
-        /// Finishes a think time under way (of a pace: what is left of an interval): the stream is stationary from the first instant.
+        /// Waits for the residual of a think time (with a pace: of an interval), so that the stream is stationary from the first instant.
         MidThought = "mid-thought",
         /// Thinks a whole think time (`JMeter`'s timers before the first sampler).
         Thinking = "thinking",

@@ -1,31 +1,31 @@
-//! The count: how much is launched at most, whatever time is left.
+//! The count: a maximum number of requests or sessions of a run.
 
 use serde::{Deserialize, Serialize};
 
-/// How much is launched at most. What comes first ends the launches: this, or the workload's duration.
+/// A maximum number of requests or sessions. A run ends at this number or at the workload's duration, whichever is first.
 ///
-/// Where the workload alone says who comes when (open, partly-open by sessions, a replay), the schedule ends after so many. Elsewhere
-/// launches are counted as they are made, and each share of the run makes a part of them that is fixed beforehand: all
-/// parts together are the count, however the run is divided.
+/// If arrivals do not depend on responses (open, partly-open by sessions, a replay), the schedule ends after this number. Otherwise
+/// requests are counted when they are made, and each share of the run makes a part that is fixed before the start. The parts add up to
+/// the count for every division of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Count {
-    /// Launches, sent or not.
+    /// Requests, sent or not.
     Requests(u64),
-    /// Sessions, each of them whole. Of closed users these are their visits, and in an open system requests.
+    /// Complete sessions: visits of closed users, requests of an open system.
     Sessions(u64),
 }
 
 impl Count {
-    /// The number, of whichever.
+    /// The number of requests or sessions.
     pub fn number(self) -> u64 {
         match self {
             Self::Requests(n) | Self::Sessions(n) => n,
         }
     }
 
-    /// How many sessions it takes, of so many requests each in the mean.
+    /// The expected number of sessions, with `length` requests per session on average.
     pub fn sessions(self, length: f64) -> f64 {
         match self {
             Self::Requests(n) => n as f64 / length,

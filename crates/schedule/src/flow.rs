@@ -1,8 +1,8 @@
-//! Flows: sessions that walk from request to request, as a visitor does who looks, searches and buys.
+//! Flows: the paths of sessions through named steps, such as home, search, buy.
 //!
-//! All flows of a workload are one Markov chain over *places*. A place is one request of one step (a step repeated three
-//! times has three); from each the session goes on to another or leaves. Where it goes is a function of (seed, session, step)
-//! and of the place it comes from, so a launch carries its place and nothing else is remembered.
+//! All flows of a workload are one Markov chain over *places*. A place is one request of one step; a step repeated three
+//! times has three places. From each place the session moves to another or leaves. The next place is a function of (seed, session, step)
+//! and the current place, so a scheduled request carries its place, and no other state is stored.
 
 mod visits;
 
@@ -31,32 +31,32 @@ pub struct Flows {
 /// One flow: one kind of visitor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// Its name, unlike the others'.
+    /// The name, unique among the flows.
     pub name: String,
-    /// How often sessions follow it, against the others.
+    /// The weight of this flow when a session chooses one.
     pub weight: f64,
-    /// The number of its first step among all.
+    /// The index of its first step in the steps of all flows.
     pub start: u16,
 }
 
 /// One step of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Its flow, an index.
+    /// The index of its flow.
     pub flow: u16,
-    /// Its name, unlike the other steps' of the flow.
+    /// The name, unique in the flow.
     pub name: String,
     /// The request it sends, an index into the workload's.
     pub request: u16,
-    /// So many times in a row, at least 1.
+    /// Number of repetitions, at least 1.
     pub repeat: u16,
-    /// The think time after each of them, where it is not the workload's.
+    /// The think time after each repetition; `None`: the think time of the workload.
     pub think: Option<Distribution>,
-    /// Where a session goes after the last of them.
+    /// The next steps after the last repetition.
     pub next: Branches,
 }
 
-/// The way out, among the steps that a step leads to; so no step is named like it.
+/// The branch that leaves the flow; a reserved name for steps.
 pub const LEAVE: &str = "leave";
 
 /// Where a session goes, each way with its probability.
@@ -68,14 +68,14 @@ struct Branch {
     /// As it was given.
     weight: f64,
     probability: f64,
-    /// The sum of the probabilities up to this one.
+    /// The sum of the probabilities up to and including this branch.
     upto: f64,
     /// The step, or `None`: it leaves.
     to: Option<u16>,
 }
 
 impl Branches {
-    /// Ways to steps (`None`: to leave) with their weights, of which at least one is above zero.
+    /// Branches to steps (`None`: leave) with their weights; at least one weight must be above zero.
     pub fn new(ways: impl IntoIterator<Item = (Option<u16>, f64)>) -> Self {
         let ways: Vec<_> = ways.into_iter().filter(|(_, weight)| *weight > 0.0).collect();
         let total: f64 = ways.iter().map(|(_, weight)| weight).sum();
@@ -91,7 +91,7 @@ impl Branches {
         self.0.iter().map(|branch| (branch.to, branch.probability))
     }
 
-    /// The same with the weights they were given.
+    /// The branches with their weights as given.
     pub fn weights(&self) -> impl Iterator<Item = (Option<u16>, f64)> + '_ {
         self.0.iter().map(|branch| (branch.to, branch.weight))
     }
@@ -107,12 +107,12 @@ impl Branches {
     }
 }
 
-/// Whether `flows` are what [`Flows::new`] says.
+/// Checks the conditions of [`Flows::new`].
 fn check(flows: &[Flow], steps: &[Step]) -> Result<(), InvalidValue> {
     let wrong = |what: String| Err(InvalidValue::new(what));
     let mut names = HashSet::new();
     if let Some(again) = flows.iter().find(|flow| !names.insert(&flow.name)) {
-        return wrong(format!("a second flow named `{}`; give each a name of its own", again.name));
+        return wrong(format!("a second flow named `{}`; give each flow its own name", again.name));
     }
     if let Some(flow) = flows.iter().find(|flow| !(flow.weight >= 0.0 && flow.weight.is_finite())) {
         return wrong(format!("the weight of flow `{}` must be zero or more, not {}", flow.name, flow.weight));
@@ -124,10 +124,15 @@ fn check(flows: &[Flow], steps: &[Step]) -> Result<(), InvalidValue> {
         return wrong(format!("{} flows of {} steps are too many; up to 65535 are counted", flows.len(), steps.len()));
     }
     if !steps.is_sorted_by_key(|step| step.flow) {
-        return wrong("the steps of one flow stand together, in the order of the flows".to_owned());
+        return wrong("steps must be grouped by flow, in the order of the flows".to_owned());
     }
     if let Some(step) = steps.iter().find(|step| usize::from(step.flow) >= flows.len()) {
-        return wrong(format!("step `{}` is of flow {}, and there are only {}", step.name, step.flow, flows.len()));
+        return wrong(format!(
+            "step `{}` belongs to flow {}, but there are only {}",
+            step.name,
+            step.flow,
+            flows.len()
+        ));
     }
     let mut rest = steps;
     for (number, flow) in (0u16..).zip(flows) {
@@ -139,17 +144,22 @@ fn check(flows: &[Flow], steps: &[Step]) -> Result<(), InvalidValue> {
         }
         let is_own = |step: u16| (base..base + own.len()).contains(&usize::from(step));
         if !is_own(flow.start) {
-            return wrong(format!("flow `{}` begins with step {}, which is none of its own", flow.name, flow.start));
+            return wrong(format!(
+                "flow `{}` begins with step {}, which belongs to another flow",
+                flow.name, flow.start
+            ));
         }
         let mut names = HashSet::new();
         for step in own {
             let Step { name, repeat, next: Branches(ways), .. } = step;
             if name == LEAVE {
-                return wrong(format!("`{LEAVE}` is the way out; name the step otherwise"));
+                return wrong(format!(
+                    "`{LEAVE}` is the reserved branch that leaves a flow; choose another name for the step"
+                ));
             }
             if !names.insert(name) {
                 return wrong(format!(
-                    "flow `{}` has a second step named `{name}`; give each a name of its own",
+                    "flow `{}` has a second step named `{name}`; give each step its own name",
                     flow.name
                 ));
             }
@@ -157,13 +167,10 @@ fn check(flows: &[Flow], steps: &[Step]) -> Result<(), InvalidValue> {
                 return wrong(format!("step `{name}` of flow `{}` sends no request; it sends at least one", flow.name));
             }
             if ways.is_empty() || ways.iter().any(|way| !way.probability.is_finite()) {
-                return wrong(format!(
-                    "no way leads on from step `{name}` of flow `{}`; give one a weight above zero",
-                    flow.name
-                ));
+                return wrong(format!("step `{name}` of flow `{}` has no branch with a weight above zero", flow.name));
             }
             if let Some(to) = ways.iter().filter_map(|way| way.to).find(|to| !is_own(*to)) {
-                return wrong(format!("step `{name}` leads to step {to}, which is none of flow `{}`", flow.name));
+                return wrong(format!("step `{name}` leads to step {to}, which is not in flow `{}`", flow.name));
             }
         }
     }
@@ -171,11 +178,11 @@ fn check(flows: &[Flow], steps: &[Step]) -> Result<(), InvalidValue> {
 }
 
 impl Flows {
-    /// These flows of these steps, which stand flow after flow.
+    /// Flows with their steps, which are ordered by flow.
     ///
     /// # Errors
-    /// No flow that sessions follow, a flow without steps, steps that stand in another order than their flows, two of one name,
-    /// one named `leave`, a beginning or a way that is no step of its flow, a step of no request or without any way, a flow that
+    /// No flow with a weight above zero, a flow without steps, steps in another order than their flows, a duplicate name,
+    /// a step named `leave`, a start or branch outside the flow, a step without requests or branches, a flow that
     /// some sessions never leave, or more than 65,535 places.
     pub fn new(flows: Vec<Flow>, steps: Vec<Step>) -> Result<Self, InvalidValue> {
         check(&flows, &steps)?;
@@ -199,7 +206,7 @@ impl Flows {
         let runs = visits::of(&flows.entry, &flows.steps).map_err(|endless| {
             let step = &flows.steps[endless];
             InvalidValue::new(format!(
-                "no session that comes to `{}` of flow `{}` ever leaves; give it a way out (stay = 0.9, or leave = 0.1 among its branches)",
+                "sessions never leave step `{}` of flow `{}`; add an exit: stay = 0.9, or leave = 0.1 in its branches",
                 step.name,
                 flows.all[usize::from(step.flow)].name
             ))
@@ -228,7 +235,7 @@ impl Flows {
         self.visits.iter().sum()
     }
 
-    /// The share of the launches that falls to each of so many requests.
+    /// The expected share of each of `requests` requests in all requests of the sessions; the shares add up to 1.
     pub fn shares(&self, requests: usize) -> Vec<f64> {
         let mut shares = vec![0.0; requests];
         for (step, visits) in self.steps.iter().zip(&self.visits) {
@@ -243,15 +250,15 @@ impl Flows {
         self.steps.iter().zip(&self.visits).map(thought).sum::<f64>() / self.mean()
     }
 
-    /// Whether some step has a think distribution of its own.
+    /// Whether some step has its own think time.
     pub fn thinks(&self) -> bool {
         self.steps.iter().any(|step| step.think.is_some())
     }
 
-    /// The same flows with the think times of their steps multiplied by `factor`.
+    /// The same flows with all think times of steps multiplied by `factor`.
     ///
     /// # Errors
-    /// A think time that a distribution cannot have.
+    /// A scaled think time that is not a valid distribution.
     pub fn stretched(&self, factor: f64) -> Result<Self, InvalidValue> {
         let mut flows = self.clone();
         for think in flows.steps.iter_mut().filter_map(|step| step.think.as_mut()).filter(|think| !think.is_zero()) {
@@ -274,7 +281,7 @@ impl Flows {
         &self.steps[usize::from(self.places[usize::from(place)])]
     }
 
-    /// Where a visit begins whose first request is step `step` of `session`.
+    /// The first place of a visit that begins with request `step` of `session`.
     pub fn enter(&self, seed: Seed, session: u64, step: u32) -> u16 {
         let begun = self.entry.choose(seed.at(Purpose::Choice, session, step).uniform());
         self.first[usize::from(begun.expect("a visit begins somewhere"))]
@@ -291,7 +298,7 @@ impl Flows {
         Some(self.first[usize::from(to)])
     }
 
-    /// How long `session` thinks at `place`, before its request `step`, where `otherwise` is the distribution of steps without one.
+    /// The think time of `session` at `place`, before its request `step`; `otherwise` is the distribution for steps without one.
     pub fn think(&self, otherwise: &Distribution, seed: Seed, session: u64, step: u32, place: u16) -> Nanos {
         self.step(place).think.as_ref().unwrap_or(otherwise).think(seed, session, step)
     }

@@ -1,22 +1,22 @@
-//! A heap: what comes first, by a key and a serial number.
+//! A heap of entries, ordered by a key and a serial number.
 //!
-//! The heap of every agenda and of every discipline that puts jobs in order. Four children to a node instead of the standard
-//! two, since then a thousand entries are five levels deep; and which child is smallest is computed, not branched upon,
-//! because in a queue every such branch is a coin toss that a processor loses half the time.
+//! It is the heap of the agenda and of the disciplines that order jobs. A node has four children instead of the usual
+//! two, so a thousand entries have a depth of five levels. The smallest child is computed without branches,
+//! because the processor would mispredict half of them.
 
-/// One thing that waits.
+/// An entry of a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<T> {
     /// The smallest is first.
     pub key: u64,
-    /// Of equal keys the smallest serial is first, so ties have one order only.
+    /// Breaks ties: of equal keys the smallest serial is first.
     pub serial: u64,
-    /// What waits.
-    pub what: T,
+    /// The value of the entry.
+    pub value: T,
 }
 
 impl<T> Entry<T> {
-    /// Key and serial as one number, which two comparisons of 64 bits and no branch put in order.
+    /// Key and serial as one number, which is compared without a branch.
     #[inline]
     fn place(&self) -> u128 {
         u128::from(self.key) << 64 | u128::from(self.serial)
@@ -29,7 +29,7 @@ impl<T> Entry<T> {
     }
 }
 
-/// Entries of which the first can be seen and taken; a 4-ary heap in one vector.
+/// A 4-ary min-heap in one vector.
 #[derive(Clone, Debug)]
 pub struct Heap<T>(Vec<Entry<T>>);
 
@@ -43,19 +43,19 @@ impl<T> Default for Heap<T> {
 }
 
 impl<T: Copy> Heap<T> {
-    /// How many there are.
+    /// Number of entries.
     #[inline]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether the heap has no entries.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, in no order.
+    /// All entries, in arbitrary order.
     pub fn entries(&self) -> &[Entry<T>] {
         &self.0
     }
@@ -68,8 +68,8 @@ impl<T: Copy> Heap<T> {
 
     /// Puts one in.
     #[inline]
-    pub fn push(&mut self, key: u64, serial: u64, what: T) {
-        let entry = Entry { key, serial, what };
+    pub fn push(&mut self, key: u64, serial: u64, value: T) {
+        let entry = Entry { key, serial, value };
         let mut hole = self.0.len();
         self.0.push(entry);
         while hole > 0 {
@@ -83,9 +83,9 @@ impl<T: Copy> Heap<T> {
         self.0[hole] = entry;
     }
 
-    /// Leaves those that `keep` says.
+    /// Removes all entries for which `keep` returns `false`.
     pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
-        *self = std::mem::take(self).0.into_iter().filter(|entry| keep(&entry.what)).collect();
+        *self = std::mem::take(self).0.into_iter().filter(|entry| keep(&entry.value)).collect();
     }
 
     /// Takes the first.
@@ -128,14 +128,14 @@ impl<T: Copy> Heap<T> {
 
     /// Takes all of `other` over.
     pub fn append(&mut self, other: &mut Self) {
-        other.0.drain(..).for_each(|Entry { key, serial, what }| self.push(key, serial, what));
+        other.0.drain(..).for_each(|Entry { key, serial, value }| self.push(key, serial, value));
     }
 }
 
 impl<T: Copy> FromIterator<Entry<T>> for Heap<T> {
     fn from_iter<I: IntoIterator<Item = Entry<T>>>(entries: I) -> Self {
         let mut heap = Self::default();
-        entries.into_iter().for_each(|Entry { key, serial, what }| heap.push(key, serial, what));
+        entries.into_iter().for_each(|Entry { key, serial, value }| heap.push(key, serial, value));
         heap
     }
 }
@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_comes_out_is_sorted(steps in prop::collection::vec((0u64..9, 0u8..3), 0..200)) {
+        fn entries_leave_in_order(steps in prop::collection::vec((0u64..9, 0u8..3), 0..200)) {
             let (mut heap, mut sorted) = (Heap::default(), Vec::new());
             for (serial, (key, step)) in (0..).zip(steps) {
                 if step > 0 {
@@ -157,11 +157,11 @@ mod tests {
                 } else {
                     let first = (!sorted.is_empty()).then(|| sorted.remove(0));
                     prop_assert_eq!(heap.first().map(|e| (e.key, e.serial)), first);
-                    prop_assert_eq!(heap.pop().map(|e| (e.what, e.serial)), first);
+                    prop_assert_eq!(heap.pop().map(|e| (e.value, e.serial)), first);
                 }
                 prop_assert_eq!((heap.len(), heap.is_empty()), (sorted.len(), sorted.is_empty()));
             }
-            let mut other: Heap<u64> = [Entry { key: 4, serial: 1000, what: 4 }].into_iter().collect();
+            let mut other: Heap<u64> = [Entry { key: 4, serial: 1000, value: 4 }].into_iter().collect();
             other.append(&mut heap);
             sorted.push((4, 1000));
             sorted.sort_unstable();

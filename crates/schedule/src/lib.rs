@@ -1,7 +1,7 @@
-//! From a system model and a seed to scheduled requests.
+//! Schedules: from a system model and a seed to scheduled requests.
 //!
 //! A system model ([`Sessions`]) is open, closed, partly open, or the replay of a trace. The [`Agenda`] turns it into
-//! requests in order of time. Everything is a function of the model and the seed, so any division of a run among workers
+//! requests in order of time. Everything is a function of the model and the seed, so every division of a run into shares
 //! schedules the same requests.
 
 mod agenda;

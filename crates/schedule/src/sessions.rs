@@ -5,13 +5,13 @@ use std::sync::Arc;
 use crate::arrivals::Schedule;
 use crate::closed::Closed;
 use crate::flow::Flows;
-use crate::trace::{Replay, Way};
+use crate::trace::{Replay, ReplayMode};
 use offered_base::InvalidValue;
 use offered_base::random::{Purpose, Seed, Stream};
 use offered_base::time::written_number;
 use offered_distributions::Distribution;
 
-/// The three system models (Schroeder, Wierman and Harchol-Balter, section 2), said once: sessions arrive and take turns.
+/// The three system models (Schroeder, Wierman and Harchol-Balter, section 2) and the replay of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sessions {
     /// Sessions of one request.
@@ -20,25 +20,25 @@ pub enum Sessions {
     PartlyOpen {
         /// When sessions arrive.
         schedule: Schedule,
-        /// How many requests each makes.
+        /// Number of requests of a session.
         length: Length,
-        /// The time from a completion to the session's next launch.
+        /// The time from a completion to the next request of the session.
         think: Distribution,
-        /// Who is there when the run begins.
+        /// The sessions that are present when the run begins.
         opening: Opening,
     },
     /// Sessions that are there from the start and never leave.
     Closed(Closed),
-    /// What a trace recorded, as any of the three.
+    /// The requests of a trace, as one of the three models.
     Replay(Replay),
 }
 
 offered_base::named! {
-    /// Who of a partly-open system is there when the run begins.
+    /// The sessions of a partly-open system that are present when the run begins.
     pub enum Opening {
-        /// Nobody: the system takes as long to fill as a session lasts.
+        /// No sessions: the system reaches its steady state after about the length of a session.
         Empty = "empty",
-        /// Sessions that came before and think, as many as there are in the long run; see [`Thinking`](crate::thinking::Thinking).
+        /// Sessions that arrived earlier and are thinking, as many as in the steady state; see [`Thinking`](crate::thinking::Thinking).
         Stationary = "stationary",
     }
 }
@@ -46,7 +46,7 @@ offered_base::named! {
 offered_base::named! {
     /// A system model: what the next request waits for.
     pub enum System {
-        /// Requests come whatever became of those before.
+        /// Requests do not depend on earlier responses.
         Open = "open",
         /// Sessions come, ask, think, and leave.
         PartlyOpen = "partly-open",
@@ -62,10 +62,10 @@ impl Sessions {
             Self::Open(_) => System::Open,
             Self::PartlyOpen { .. } => System::PartlyOpen,
             Self::Closed(_) => System::Closed,
-            Self::Replay(replay) => match replay.way() {
-                Way::Open => System::Open,
-                Way::Sessions { .. } => System::PartlyOpen,
-                Way::Closed(_) => System::Closed,
+            Self::Replay(replay) => match replay.mode() {
+                ReplayMode::Open => System::Open,
+                ReplayMode::Sessions { .. } => System::PartlyOpen,
+                ReplayMode::Closed(_) => System::Closed,
             },
         }
     }
@@ -74,7 +74,7 @@ impl Sessions {
     pub fn end(&self) -> bool {
         match self {
             Self::PartlyOpen { .. } => true,
-            Self::Replay(replay) => matches!(replay.way(), Way::Sessions { .. }),
+            Self::Replay(replay) => matches!(replay.mode(), ReplayMode::Sessions { .. }),
             Self::Open(_) | Self::Closed(_) => false,
         }
     }
@@ -89,7 +89,7 @@ impl Sessions {
     }
 }
 
-/// How many requests a session makes: at least one.
+/// The number of requests of a session, at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Length(Kind);
 
@@ -111,14 +111,14 @@ impl Length {
             return Ok(Self(Kind::Geometric { stay }));
         }
         Err(InvalidValue::new(format!(
-            "the stay probability must be at least 0 and below 1, not {stay}; with 1 nobody ever leaves: use closed"
+            "the stay probability must be at least 0 and below 1, not {stay}; with 1 sessions never leave: use closed"
         )))
     }
 
-    /// Always so many.
+    /// A constant number of requests.
     ///
     /// # Errors
-    /// A length of no request.
+    /// A length of zero.
     pub fn fixed(requests: u32) -> Result<Self, InvalidValue> {
         match requests {
             0 => Err(InvalidValue::new("a session makes at least one request")),
@@ -137,7 +137,7 @@ impl Length {
         Ok(Self(Kind::Empirical(lengths.into())))
     }
 
-    /// As many as there are on its way through these.
+    /// The number of requests on a walk through these flows.
     pub fn of_flows(flows: Arc<Flows>) -> Self {
         Self(Kind::Flows(flows))
     }
@@ -150,7 +150,7 @@ impl Length {
         }
     }
 
-    /// The key and value with which a workload file says it; of flows the flows do.
+    /// The key and value in a workload file. Not for flows, which are written as tables.
     pub fn written(&self) -> (&'static str, String) {
         match &self.0 {
             Kind::Geometric { stay } => ("stay", written_number(*stay)),
@@ -163,7 +163,7 @@ impl Length {
         }
     }
 
-    /// The flows that say it.
+    /// The flows that determine the length, if any.
     pub fn flows(&self) -> Option<&Arc<Flows>> {
         match &self.0 {
             Kind::Flows(flows) => Some(flows),
@@ -181,8 +181,8 @@ impl Length {
         }
     }
 
-    /// Which request a session makes next that thinks at an instant like any other (at least 1), and how many it makes in all where one
-    /// draw says so. A session of n requests thinks n - 1 times, so long ones are met more often.
+    /// For a session that thinks at a random instant: the step of its next request (at least 1), and its length where one
+    /// draw determines it. A session of n requests thinks n - 1 times, so long sessions are more likely.
     pub fn met(&self, stream: &mut Stream) -> (u32, Option<u32>) {
         match &self.0 {
             // P(step k comes) = p^k, k from 1.
@@ -203,17 +203,17 @@ impl Length {
                 });
                 (1 + at as u32, met.copied())
             }
-            Kind::Flows(_) => unreachable!("nobody is met in the middle of a flow"),
+            Kind::Flows(_) => unreachable!("a run does not begin with sessions inside a flow"),
         }
     }
 
-    /// Whether `session`, which walks through no flow, makes another request after step `step`.
+    /// Whether `session` makes another request after step `step`. Not for sessions with flows.
     #[inline]
-    pub fn goes_on(&self, seed: Seed, session: u64, step: u32) -> bool {
+    pub fn continues(&self, seed: Seed, session: u64, step: u32) -> bool {
         match &self.0 {
             Kind::Geometric { stay } => seed.at(Purpose::Length, session, step).uniform() < *stay,
             Kind::Fixed(requests) => step + 1 < *requests,
-            Kind::Flows(_) => unreachable!("sessions with flows walk through them"),
+            Kind::Flows(_) => unreachable!("the flow determines the next request"),
             Kind::Empirical(lengths) => {
                 let drawn = seed.at(Purpose::Length, session, 0).below(lengths.len() as u64);
                 step + 1 < lengths[drawn as usize]

@@ -1,19 +1,19 @@
-//! Sessions that are there when a partly-open run begins, and think.
+//! Sessions that are thinking when a partly-open run begins.
 //!
-//! A system that begins empty takes as long to fill as a session lasts: sessions of 20 requests who think for 7 s reach the load that
-//! was asked for after minutes.
+//! A system that begins empty reaches its steady state only after about the length of a session: with sessions of 20 requests and think
+//! times of 7 s it reaches the target rate after minutes.
 //!
 //! # What is exact
-//! Thinking is a station with room for everybody. Sessions come to it at the rate lambda (E\[L\] - 1), for each thinks between its L
-//! requests, so by Little's law lambda (E\[L\] - 1) E\[Z\] of them think in the mean, *whatever the server is*. One that is met there
-//! has a residual think time before it, and its next request is number k with a probability in proportion to P(L > k). Where the
-//! system has a product form (sessions arrive as a Poisson process; a server that is `ps`, or `fcfs` with exponential work) their number is
-//! Poisson and does not depend on who is at the server (Baskett, Chandy, Muntz and Palacios 1975).
+//! Thinking is a station with infinitely many servers. Sessions arrive there at the rate lambda (E\[L\] - 1), because a session with L
+//! requests thinks L - 1 times. By Little's law the mean number of thinking sessions is lambda (E\[L\] - 1) E\[Z\], *for every server*. A
+//! thinking session has a residual think time, and its next request is number k with a probability proportional to P(L > k). If the
+//! system has a product form (Poisson arrivals of sessions; a `ps` server, or `fcfs` with exponential work), the number is
+//! Poisson and independent of the sessions at the server (Baskett, Chandy, Muntz and Palacios 1975).
 //!
 //! # What is assumed
-//! Where it has none, the number is taken to be Poisson all the same. And nobody waits for an answer: how many do depends on
-//! responses that no one knows before the run, and to ask for all of them at once would be a bunch. So the server begins empty, and
-//! fills as fast as that of an open system.
+//! Without a product form, the number is assumed to be Poisson too. No session waits for a response at the start: the number of waiting
+//! sessions depends on response times, which are unknown before the run, and sending all their requests at once would be a bunch. So the
+//! server begins empty, and fills as fast as that of an open system.
 
 use crate::arrivals::Schedule;
 use crate::heap::Entry;
@@ -31,44 +31,44 @@ pub struct Thinking {
 }
 
 impl Thinking {
-    /// How many think in the mean: lambda (E\[L\] - 1) E\[Z\], by the rate at the beginning.
+    /// The mean number of thinking sessions: lambda (E\[L\] - 1) E\[Z\], with a constant rate; otherwise 0.
     pub fn mean(schedule: &Schedule, length: &Length, think: &Distribution) -> f64 {
         schedule.rate().as_constant().map_or(0.0, |rate| rate.per_sec() * (length.mean() - 1.0) * think.mean())
     }
 
-    /// Those of a run with this seed.
+    /// The thinking sessions of a run with this seed.
     pub fn new(schedule: &Schedule, length: &Length, think: &Distribution, seed: Seed) -> Self {
         let mean = Self::mean(schedule, length, think);
         let number = if mean > 0.0 { poisson(mean, &mut seed.stream(Purpose::Start)) as u64 } else { 0 };
         Self { seed, number }
     }
 
-    /// Nobody.
-    pub fn nobody(seed: Seed) -> Self {
+    /// No thinking sessions.
+    pub fn none(seed: Seed) -> Self {
         Self { seed, number: 0 }
     }
 
-    /// How many they are.
+    /// Number of thinking sessions.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The next launch of `session`, one of them: when what is left of its think time is over.
+    /// The next request of thinking session `session`, after its residual think time.
     pub fn first(&self, length: &Length, think: &Distribution, session: u64) -> Entry<(u32, u16, Visit)> {
         let wait = think.sample_residual(&mut self.seed.at(Purpose::Start, session, 0));
         let (step, _) = self.met(length, session);
-        Entry { key: Nanos::from_secs_f64(wait).0, serial: session, what: (step, 0, Visit::FIRST.on()) }
+        Entry { key: Nanos::from_secs_f64(wait).0, serial: session, value: (step, 0, Visit::FIRST.continued()) }
     }
 
     /// Whether `session` makes another request after step `step`.
     #[inline]
-    pub fn goes_on(&self, length: &Length, session: u64, step: u32) -> bool {
+    pub fn continues(&self, length: &Length, session: u64, step: u32) -> bool {
         if session < self.number
             && let (_, Some(requests)) = self.met(length, session)
         {
             return step + 1 < requests;
         }
-        length.goes_on(self.seed, session, step)
+        length.continues(self.seed, session, step)
     }
 
     fn met(&self, length: &Length, session: u64) -> (u32, Option<u32>) {

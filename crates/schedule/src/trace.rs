@@ -1,18 +1,18 @@
-//! The trace: the exact requests of a site and when they came, to be replayed (the trace-driven side of the generator of
+//! Traces: the recorded requests of a site with their times, for replay (the trace-driven part of the generator of
 //! Schroeder, Wierman and Harchol-Balter 2006, section 4.1).
 //!
-//! A text, streamed in order of time, one thing a line:
+//! A trace is a text in order of time, with one request or entry per line:
 //!
 //! ```text
 //! offered.trace/1
 //! # a comment
 //! GET /shuttle/missions.html      the next request, numbered from 0; before its first use
-//! 0 0 0                           at 0 s session 0 asks for request 0
+//! 0 0 0                           at 0 s session 0 sends request 0
 //! 12.25 1 0                       seconds (decimals allowed), session, request
 //! ```
-//! A fourth field says how much work an entry brings to the modelled server, with its unit: `12.25 1 0 35ms`. Either all have it or none.
-//! Instants count from the first entry's origin and never decrease; sessions are numbered from 0 in order of their first
-//! request. One file serves all three ways to replay: open (every entry alone), sessions, closed (the sequence only).
+//! A fourth field is the work of the entry for the modelled server, with its unit: `12.25 1 0 35ms`. Either all entries have it or none.
+//! Instants begin at the origin of the first entry and never decrease; sessions are numbered from 0 in order of their first
+//! request. One file can be replayed in three modes: open (every entry alone), sessions, closed (only the sequence).
 
 use crate::closed::Closed;
 use crate::count::Count;
@@ -34,9 +34,9 @@ pub struct Trace {
     file: String,
     /// When each entry came.
     instants: Vec<Instant>,
-    /// What it asked for: an index into the requests that came with the trace.
+    /// The request of each entry: an index into the requests of the trace.
     requests: Vec<u16>,
-    /// How much work it brings; empty where the trace does not say.
+    /// The work of each entry; empty if the trace has none.
     work: Vec<Nanos>,
     /// The entries of session s are `order[begins[s]..begins[s + 1]]`.
     order: Vec<u32>,
@@ -80,18 +80,17 @@ impl Trace {
         self.instants.is_empty()
     }
 
-    /// The largest index of a request that it asks for.
-    pub fn most(&self) -> u16 {
+    /// The largest index of a request in the entries.
+    pub fn max_request(&self) -> u16 {
         self.requests.iter().copied().max().unwrap_or(0)
     }
 
-    /// Whether it says how much work each entry brings.
-    pub fn says_work(&self) -> bool {
+    /// Whether the entries have their work.
+    pub fn has_work(&self) -> bool {
         !self.work.is_empty()
     }
 
-    /// The distribution of the work of what is asked for by each of so many requests, where the trace says it: each entry as likely. (Of a request
-    /// that nobody asks for: none.)
+    /// For each of `requests` requests, the empirical distribution of the work of its entries; `None` for a request without entries or work.
     pub fn distributions(&self, requests: usize) -> Vec<Option<Distribution>> {
         let mut work = vec![Vec::new(); requests];
         for (request, brought) in self.requests.iter().zip(&self.work) {
@@ -101,18 +100,18 @@ impl Trace {
         work.into_iter().map(|values| Distribution::weighted(values).ok()).collect()
     }
 
-    /// Whether every stamp is a whole second and some second has several entries: where in it they came is not known.
+    /// Whether every timestamp is a whole second and some second has several entries, so that their times within the second are unknown.
     pub fn has_whole_seconds(&self) -> bool {
         self.instants.iter().all(|at| at.0.is_multiple_of(SECOND)) && self.instants.windows(2).any(|at| at[0] == at[1])
     }
 
-    /// Whether its stamps were whole seconds, and its entries have been put anywhere in them. (A log of whole seconds has 20
-    /// requests at one instant where 20 came in one second: replayed so, they are a bunch that no user made.)
+    /// Whether [`Trace::spread`] was applied. (A log with whole seconds has 20 requests at one instant if 20 arrived in that second. A
+    /// replay would send them as a bunch that the users did not make.)
     pub fn is_spread(&self) -> bool {
         self.spread
     }
 
-    /// Of a trace in whole seconds: puts the entries of each second anywhere in it, evenly by the seed. They keep their order.
+    /// For a trace in whole seconds: moves the entries of each second to uniform random instants in it. Their order stays.
     pub fn spread(&mut self, seed: Seed) {
         for entries in self.instants.chunk_by_mut(|one, next| one == next) {
             let second = entries[0];
@@ -136,7 +135,7 @@ impl Trace {
     }
 }
 
-/// A trace under construction.
+/// A trace while it is read.
 #[derive(Default)]
 struct Reading {
     known: Vec<(String, String)>,
@@ -157,14 +156,14 @@ impl Reading {
     }
 
     fn request(&mut self, line: &str) -> Result<(), String> {
-        let expected = || format!("`{line}` is no request; write a method and a path, such as GET /Home.aspx");
+        let expected = || format!("`{line}` is not a request; write a method and a path, such as GET /Home.aspx");
         let (method, path) = line.split_once(' ').ok_or_else(expected)?;
         let token = method.bytes().all(|b| b.is_ascii_uppercase());
         if !token || !path.starts_with('/') || path.bytes().any(|b| b <= b' ' || b == 0x7f) {
             return Err(expected());
         }
         if self.known.len() == usize::from(u16::MAX) {
-            return Err("more than 65535 distinct requests; leave some out when the trace is written".to_owned());
+            return Err("more than 65535 distinct requests; write the trace with fewer".to_owned());
         }
         self.known.push((method.to_owned(), path.to_owned()));
         Ok(())
@@ -173,7 +172,7 @@ impl Reading {
     fn entry(&mut self, line: &str) -> Result<(), String> {
         let expected = || {
             format!(
-                "`{line}` is no entry; write seconds, session and request, such as 12.25 0 3, and its work where that is known: 12.25 0 3 35ms"
+                "`{line}` is not an entry; write seconds, session and request, such as 12.25 0 3, and the work if it is known: 12.25 0 3 35ms"
             )
         };
         let mut fields = line.split_ascii_whitespace();
@@ -185,15 +184,21 @@ impl Reading {
         let work = work.map(|work| work.parse::<Nanos>().map_err(|why| why.to_string())).transpose()?;
         if !self.instants.is_empty() && work.is_some() == self.work.is_empty() {
             return Err(match work {
-                Some(_) => "this entry says its work, and those above do not; either all do or none".to_owned(),
-                None => "those above say their work, and this entry does not; either all do or none".to_owned(),
+                Some(_) => {
+                    "this entry has a work field, but earlier entries have none; write it for all entries or for none"
+                        .to_owned()
+                }
+                None => {
+                    "this entry has no work field, but earlier entries have one; write it for all entries or for none"
+                        .to_owned()
+                }
             });
         }
         let instant = Instant::ZERO + format!("{time}s").parse().map_err(|_| expected())?;
         let (session, request): (u32, u16) =
             (session.parse().map_err(|_| expected())?, request.parse().map_err(|_| expected())?);
         if self.instants.last().is_some_and(|last| *last > instant) {
-            return Err(format!("{time} s is before the entry above; entries stand in order of time"));
+            return Err(format!("{time} s is before the previous entry; entries must be in order of time"));
         }
         if session > self.sessions {
             return Err(format!(
@@ -241,61 +246,61 @@ impl Reading {
 pub struct Replay {
     trace: Arc<Trace>,
     speed: f64,
-    way: Way,
-    /// Only the entries below this are asked for.
+    mode: ReplayMode,
+    /// Only entries with an index below this are replayed.
     entries: usize,
-    /// And only the sessions below this arrive.
+    /// Only sessions with a number below this are replayed.
     sessions: usize,
 }
 
-/// What of a trace a replay keeps.
+/// The properties of a trace that a replay reproduces.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Way {
-    /// Every entry at its instant, whatever became of the others: an open system.
+pub enum ReplayMode {
+    /// Every entry at its instant, independent of responses: an open system.
     Open,
-    /// Every session at the instant of its first entry; its next follows when the one before has completed and a think time
-    /// has passed: a partly-open system.
+    /// Every session at the instant of its first entry. Each further entry follows a think time after the completion of the previous one:
+    /// a partly-open system.
     Sessions {
         /// The distribution of think times; `None`: the recorded time between the two entries.
         think: Option<Distribution>,
     },
-    /// The sequence of requests only: user u of N asks for entries u, u + N, u + 2N, ... and leaves at the end of the trace.
+    /// Only the sequence of requests: user u of N sends entries u, u + N, u + 2N, ... and leaves at the end of the trace.
     Closed(Closed),
 }
 
 impl Replay {
-    /// `trace`, `speed` times faster than it was recorded, with what `way` keeps of it.
+    /// A replay of `trace`, `speed` times faster than it was recorded.
     ///
     /// # Errors
-    /// A speed that is not above zero; users with visits or flows of their own, where the trace says what they ask for.
-    pub fn new(trace: Arc<Trace>, speed: f64, way: Way) -> Result<Self, InvalidValue> {
-        if let Way::Closed(closed) = &way
+    /// A speed that is not above zero; closed users with visits, a pace or flows, because the trace determines their requests.
+    pub fn new(trace: Arc<Trace>, speed: f64, mode: ReplayMode) -> Result<Self, InvalidValue> {
+        if let ReplayMode::Closed(closed) = &mode
             && (closed.visits().is_some() || closed.pace().is_some() || closed.flows().is_some())
         {
             return Err(InvalidValue::new(
-                "the trace says what its users ask for, and when they leave: no visits, no pace, no flows",
+                "the trace determines the requests of the users and when they leave; remove visits, pace and flows",
             ));
         }
         if speed > 0.0 && speed.is_finite() {
             let (entries, sessions) = (trace.len(), trace.sessions());
-            return Ok(Self { trace, speed, way, entries, sessions });
+            return Ok(Self { trace, speed, mode, entries, sessions });
         }
         Err(InvalidValue::new(format!("must be a number above zero, not {speed}; 2.0 is twice as fast as recorded")))
     }
 
-    /// The part of it that a count leaves: its first entries, or its first sessions.
+    /// Only the first entries or sessions, up to `count`.
     #[must_use]
     pub fn first(self, count: Count) -> Self {
         let most = |n: u64, all: usize| usize::try_from(n).map_or(all, |n| n.min(all));
-        match (count, &self.way) {
-            (Count::Requests(n), _) | (Count::Sessions(n), Way::Open) => {
+        match (count, &self.mode) {
+            (Count::Requests(n), _) | (Count::Sessions(n), ReplayMode::Open) => {
                 Self { entries: most(n, self.entries), ..self }
             }
             (Count::Sessions(n), _) => Self { sessions: most(n, self.sessions), ..self },
         }
     }
 
-    /// When the last of the entries is replayed that it asks for.
+    /// The time of the last entry.
     pub fn last(&self) -> Instant {
         let last = match self.some_sessions() {
             Some(entries) => entries.max().unwrap_or(0),
@@ -304,25 +309,25 @@ impl Replay {
         self.scaled_instant(self.trace.instants[last])
     }
 
-    /// The entries of the sessions that arrive, where that is not all of them.
+    /// The entries of the sessions that are replayed; `None`: all sessions are.
     fn some_sessions(&self) -> Option<impl Iterator<Item = usize> + '_> {
         (self.sessions < self.trace.sessions())
             .then(|| (0..self.sessions as u64).flat_map(|session| self.trace.of(session)).map(|entry| *entry as usize))
     }
 
-    /// What came when.
+    /// The trace.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// How many times faster than it was recorded, above zero.
+    /// The speed relative to the recording, above zero.
     pub fn speed(&self) -> f64 {
         self.speed
     }
 
-    /// What of the trace is kept.
-    pub fn way(&self) -> &Way {
-        &self.way
+    /// The properties of the trace that are reproduced.
+    pub fn mode(&self) -> &ReplayMode {
+        &self.mode
     }
 
     fn scaled(&self, recorded: Nanos) -> Nanos {
@@ -333,23 +338,23 @@ impl Replay {
         Instant::ZERO + self.scaled(Instant::ZERO.until(recorded))
     }
 
-    /// When arrival number `session` comes; `None` after the last. (The users of a closed replay do not arrive.)
+    /// The time of arrival number `session`; `None` after the last. (The users of a closed replay do not arrive.)
     #[inline]
     pub fn arrival(&self, session: u64) -> Option<Instant> {
-        let entry = match self.way {
-            Way::Open => usize::try_from(session).ok()?,
+        let entry = match self.mode {
+            ReplayMode::Open => usize::try_from(session).ok()?,
             _ if session < self.sessions as u64 => self.trace.of(session)[0] as usize,
             _ => return None,
         };
         self.trace.instants[..self.entries].get(entry).map(|recorded| self.scaled_instant(*recorded))
     }
 
-    /// The entry that step `step` of `session` stands for.
+    /// The entry of step `step` of `session`.
     fn entry(&self, session: u64, step: u32) -> Option<usize> {
-        match &self.way {
-            Way::Open => (step == 0).then_some(session as usize),
-            Way::Sessions { .. } => self.trace.of(session).get(step as usize).map(|entry| *entry as usize),
-            Way::Closed(closed) => {
+        match &self.mode {
+            ReplayMode::Open => (step == 0).then_some(session as usize),
+            ReplayMode::Sessions { .. } => self.trace.of(session).get(step as usize).map(|entry| *entry as usize),
+            ReplayMode::Closed(closed) => {
                 usize::try_from(u128::from(session) + u128::from(step) * u128::from(closed.users())).ok()
             }
         }
@@ -362,13 +367,13 @@ impl Replay {
         self.entry(session, step).map_or(0, |entry| self.trace.requests[entry])
     }
 
-    /// The work of step `step` of `session`, where the trace says it.
+    /// The work of step `step` of `session`; `None` if the trace has none.
     #[inline]
     pub fn work(&self, session: u64, step: u32) -> Option<Nanos> {
         self.trace.work.get(self.entry(session, step)?).copied()
     }
 
-    /// How many of the entries ask for each of so many requests.
+    /// For each of `requests` requests, the number of its entries.
     pub fn counts(&self, requests: usize) -> Vec<u64> {
         let mut counts = vec![0; requests];
         let mut count = |entry: usize| counts[usize::from(self.trace.requests[entry])] += 1;
@@ -384,31 +389,31 @@ impl Replay {
         self.entry(session, step).is_some()
     }
 
-    /// How long `session` thinks after step `step`; `None`: it leaves.
+    /// The think time of `session` after step `step`; `None`: it leaves.
     pub fn think(&self, seed: Seed, session: u64, step: u32) -> Option<Nanos> {
         let next = self.entry(session, step + 1)?;
-        match &self.way {
-            Way::Open => None,
-            Way::Sessions { think: None } => {
+        match &self.mode {
+            ReplayMode::Open => None,
+            ReplayMode::Sessions { think: None } => {
                 let now = self.entry(session, step)?;
                 Some(self.scaled(self.trace.instants[now].until(self.trace.instants[next])))
             }
-            Way::Sessions { think: Some(distribution) } => Some(distribution.think(seed, session, step + 1)),
-            Way::Closed(closed) => Some(closed.think().think(seed, session, step + 1)),
+            ReplayMode::Sessions { think: Some(distribution) } => Some(distribution.think(seed, session, step + 1)),
+            ReplayMode::Closed(closed) => Some(closed.think().think(seed, session, step + 1)),
         }
     }
 
-    /// How many entries were recorded before `end` of the replay; `None` for a closed one, whose rate is the server's.
+    /// Number of entries before `end` of the replay; `None` for a closed one, whose rate depends on the server.
     pub fn entries_before(&self, end: Instant) -> Option<usize> {
         let is_before = |recorded: Instant| self.scaled_instant(recorded) < end;
         let before = || match self.some_sessions() {
             Some(entries) => entries.filter(|entry| is_before(self.trace.instants[*entry])).count(),
             None => self.trace.instants[..self.entries].partition_point(|recorded| is_before(*recorded)),
         };
-        (!matches!(self.way, Way::Closed(_))).then(before)
+        (!matches!(self.mode, ReplayMode::Closed(_))).then(before)
     }
 
-    /// The most entries in any second of the replay, before `end`.
+    /// The largest number of entries in any second of the replay before `end`.
     pub fn peak(&self, end: Instant) -> u64 {
         let scaled =
             self.trace.instants.iter().map(|recorded| self.scaled_instant(*recorded)).take_while(|at| *at < end);

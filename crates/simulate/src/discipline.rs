@@ -93,12 +93,12 @@ pub trait Discipline {
     /// `complete` returns `None` (round robin, networks).
     fn next(&self) -> Option<Instant>;
 
-    /// Removes and returns the first job that completes by `now`; `None` if there is none. It completed exactly at
-    /// `now` if `now` equals [`next`](Self::next), and at an instant in between if the caller is late.
+    /// Removes and returns the first job that completes by `now`; `None` without such a job. It completed exactly at
+    /// `now` if `now` equals [`next`](Self::next), and at an earlier instant if the caller is late.
     fn complete(&mut self, now: Instant) -> Option<Job>;
 
     /// Calls `report(id, remaining work)` for each job in service at `now`; a server that sends responses piece by
-    /// piece needs it. A job that is not reported is waiting, and its remaining work is at most what was reported last.
+    /// piece needs it. A job that is not reported is waiting, and its remaining work is at most its last reported value.
     /// The caller must have removed all jobs that complete by `now`.
     fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos));
 }

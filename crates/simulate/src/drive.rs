@@ -92,7 +92,7 @@ const PREFETCH: u64 = 32;
 /// order of their numbers, and sampling many numbers together takes half the time.
 struct PrefetchedDemands<'a> {
     demands: &'a ServiceDemands,
-    /// The session whose first request was looked up last.
+    /// The session of the last lookup of a first request.
     last: u64,
     /// The session of the first prefetched demand.
     first: u64,
@@ -180,9 +180,9 @@ impl<D: Discipline> SimulatedServer<D> {
 pub trait SimulationObserver {
     /// A request entered the system.
     fn arrived(&mut self, now: Instant);
-    /// A request was rejected because the system was full. `after` says whether its session continues.
+    /// A request was rejected because the system was full. `after` is the next action of its session.
     fn rejected(&mut self, launch: Launch, class: u16, after: After);
-    /// A request completed. `after` says whether its session continues. [`ControlFlow::Break`] pauses the simulation,
+    /// A request completed. `after` is the next action of its session. [`ControlFlow::Break`] pauses the simulation,
     /// which can be resumed.
     fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()>;
     /// The simulation ended at `now` before this request completed.

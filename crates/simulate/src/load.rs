@@ -118,7 +118,7 @@ impl Search<'_> {
     fn think(&self, load: f64) -> Result<f64, InvalidValue> {
         if self.closed.mean_think() == 0.0 {
             return Err(InvalidValue::new(
-                "the think time determines the load of a closed system, and this one has none; add for example think = { exponential = \"1s\" }",
+                "the load of a closed system needs a think time to adjust; add for example think = { exponential = \"1s\" }",
             ));
         }
         let most = self.cycle - self.least;

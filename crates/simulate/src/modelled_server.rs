@@ -20,10 +20,10 @@ pub struct ModelledServer {
 }
 
 impl ModelledServer {
-    /// The modelled server of `workload`, whose requests have these demands.
+    /// The modelled server of `workload` with these demands of its requests.
     ///
     /// # Errors
-    /// There is no `[server]`, or its discipline does not fit the workload.
+    /// The workload has no `[server]`, or its discipline does not fit the workload.
     pub fn new(workload: &Workload, demands: &ServiceDemands) -> Result<Self, InvalidValue> {
         let config = |servers| ServerConfig { servers, class_means: demands.class_means(), seed: workload.seed() };
         let modelled = if let Some(server) = workload.server() {
@@ -34,7 +34,7 @@ impl ModelledServer {
                 tour: Vec::new(),
             }
         } else {
-            if workload.brings_work() {
+            if workload.has_own_work() {
                 return Err(InvalidValue::new(
                     "a [[station]] determines the service time of its visits; remove `service` from the requests (or the work from the trace)",
                 ));

@@ -142,7 +142,7 @@ impl<S: SimulationObserver> DisciplineVisitor for Play<'_, S> {
 
 /// Load per server that an open or partly-open workload offers to its busiest station; `None` for other workloads.
 pub(crate) fn offered_load(workload: &Workload, modelled: &ModelledServer, demands: &ServiceDemands) -> Option<f64> {
-    Some(workload.asked_rate()? * modelled.bottleneck(demands)?)
+    Some(workload.scheduled_rate()? * modelled.bottleneck(demands)?)
 }
 
 pub(crate) fn times(estimate: Estimate, by: f64) -> Estimate {

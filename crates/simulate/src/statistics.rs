@@ -105,7 +105,7 @@ pub enum Interval {
 }
 
 impl Percentile {
-    /// The percentile as an estimate, with an infinite interval where there is none.
+    /// The percentile as an estimate; an unknown interval is infinite.
     pub fn estimate(&self) -> Estimate {
         let (low, high) = match self.interval {
             Interval::Known(low, high) => (low, high),

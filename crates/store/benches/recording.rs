@@ -1,11 +1,11 @@
-//! `cargo bench -p offered-store --bench recording`: what an event costs on its way to disk and back.
+//! `cargo bench -p offered-store --bench recording`: the cost of writing an event to disk and reading it back.
 //!
 //! Measurements, not tests. Events of a closed run at full speed (64 connections, one request) and of an open one (Poisson, four
 //! requests): processor time per event to write and to read back, and bytes per event on disk.
 //!
-//! `cargo bench -p offered-store --bench recording -- 120`: what recording does to a thread that never sleeps. For 120 s it makes
-//! 100,000 events a second by the clock, first throwing them away, then recording them; how late it was, and whether every event
-//! was found again. Under `taskset -c 0` the recorder has no core of its own.
+//! `cargo bench -p offered-store --bench recording -- 120`: the effect of recording on a thread that never sleeps. For 120 s the thread makes
+//! 100,000 events a second by the clock, first without and then with recording. The output is its lateness, and whether all events
+//! were read back. Under `taskset -c 0` the recorder shares the core of the thread.
 
 use std::hint::spin_loop;
 
@@ -59,7 +59,7 @@ fn median(mut times: Vec<f64>) -> f64 {
 const GAP: Nanos = Nanos::from_micros(10);
 const BATCH: usize = 1024;
 
-/// Makes an event every [`GAP`] for so many seconds and hands them to `keep`: how late each was, in ns, sorted.
+/// Makes an event every [`GAP`] for this number of seconds and passes them to `keep`. Returns the lateness of each, in ns, sorted.
 fn paced(seconds: u64, mut keep: impl FnMut(Vec<Event>)) -> Vec<u64> {
     let made = events(100_000.0, 10_000.0, 4, 64);
     let mut late = vec![0; (Nanos::from_secs(seconds).0 / GAP.0) as usize];
@@ -99,7 +99,7 @@ fn beside_a_thread_that_never_sleeps(seconds: u64) {
     let recorder = Recorder::start(Writer::create(&run, "", labels).expect("a run")).expect("a thread");
     let late = paced(seconds, |batch| recorder.record(batch).expect("a recorder"));
     show("recording", &late);
-    recorder.finish(&record()).expect("room on the disk");
+    recorder.finish(&record()).expect("enough disk space");
     let found = read(&run, &ReadOptions::default()).expect("a run").events.launches();
     println!("\n{found} of {} events found again", late.len());
 }
@@ -121,9 +121,9 @@ fn main() {
             let mut writer = Writer::create(&run, "", labels).expect("a run");
             let before = thread_cpu_time();
             for batch in batches {
-                writer.write(batch).expect("room on the disk");
+                writer.write(batch).expect("enough disk space");
             }
-            writer.finish(&record()).expect("room on the disk");
+            writer.finish(&record()).expect("enough disk space");
             writing.push((thread_cpu_time() - before).as_micros_f64() / EVENTS as f64);
             bytes = std::fs::read_dir(run.join("events"))
                 .expect("a folder")

@@ -24,7 +24,7 @@ pub enum Error {
     WriteLoss {
         /// Number of events that are not on disk.
         missing: u64,
-        /// Number of those that are not in memory either, because the buffer was full.
+        /// Number of these events that are not in memory either, because the buffer was full.
         lost: u64,
         /// Why the disk refused them.
         reason: Box<Error>,
@@ -72,7 +72,7 @@ pub enum Error {
     Content {
         /// The file, with `:line` if one line is invalid.
         file: String,
-        /// What is wrong, what was expected, and what to do.
+        /// The problem, the expected content, and the next step.
         reason: String,
     },
 }

@@ -22,7 +22,7 @@ pub(crate) enum Part {
     Slice(Arc<File>, u64, usize),
     /// The bytes of a Parquet file, in memory.
     Bytes(Bytes),
-    /// Decoded events, whose labels are already numbered for the whole recording.
+    /// Decoded events; their labels have the numbers of the whole recording.
     Events(Vec<Event>),
 }
 
@@ -109,7 +109,7 @@ impl Spool {
         self.extent
     }
 
-    /// Adds an event, whose label is an index into `names`. [`Spool::events`] reports write errors.
+    /// Adds an event; its label is an index into `names`. [`Spool::events`] reports write errors.
     #[inline]
     pub fn push(&mut self, event: Event, names: &[String]) {
         self.extent.add(&event);
@@ -166,7 +166,7 @@ impl Spool {
         Ok((self.finish(labels)?, names))
     }
 
-    /// Returns the events, whose labels are numbered by `labels`.
+    /// Returns the events with labels numbered by `labels`.
     ///
     /// # Errors
     /// Some events could not be written.
@@ -215,7 +215,7 @@ mod tests {
         for _ in 0..2 {
             let mut i = 0;
             events
-                .each_of_all(|event| {
+                .each_with_objects(|event| {
                     assert_eq!((event.intended, event.label), (Instant(n - i), u16::from(i % 3 > 0)));
                     i += 1;
                 })

@@ -91,7 +91,7 @@ fn each<R: Rank + Copy>(
     mut visit: impl FnMut(&Event, R) -> io::Result<()>,
 ) -> io::Result<()> {
     let source = |give: &mut dyn FnMut(Sortable<R>)| {
-        recording.events.each_of_all(|event| {
+        recording.events.each_with_objects(|event| {
             if let Some(rank) = rank(event) {
                 give(Sortable { rank, event: event.clone() });
             }

@@ -27,8 +27,8 @@ pub fn write_failure(path: &Path, exchange: &Exchange) -> Result<(), Error> {
     written.map_err(Error::io("write", &file))
 }
 
-/// Reads the failures of the run in `path`, or of all its workers; empty if there are none. Ignores an incomplete last line, which a
-/// killed run leaves.
+/// Reads the failures of the run in `path`, or of all its workers; empty without failures. Ignores the incomplete last line of a
+/// killed run.
 ///
 /// # Errors
 /// The file is unreadable or invalid.

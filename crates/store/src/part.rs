@@ -125,7 +125,8 @@ impl ColumnSpec {
         format!("{optional} {physical} {}{logical};", self.name)
     }
 
-    /// Whether the column is delta-encoded: numbers whose neighbours differ little. The others repeat few values and use dictionaries.
+    /// Whether the column is delta-encoded, for numbers that differ little from their neighbours. Other columns repeat few values and use
+    /// dictionaries.
     fn is_number(&self) -> bool {
         matches!(self.field, Field::Long(..) | Field::Instant(..) | Field::Duration(..) | Field::Int(..))
     }
@@ -171,7 +172,7 @@ fn properties() -> WriterPropertiesBuilder {
     builder
 }
 
-/// What all events of a part have in common.
+/// Data that all events of a part share.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct PartContext<'a> {
     /// The names of requests, by number.
@@ -417,7 +418,7 @@ impl ColumnSpec {
                 let text = |why: &ByteArray| Reason::read(&String::from_utf8_lossy(bounded(why.data())));
                 e.error = why.map(text);
             }),
-            _ => Err(ParquetError::General(format!("its column {} is of another type", self.name))),
+            _ => Err(ParquetError::General(format!("its column {} has another type", self.name))),
         }
     }
 
@@ -445,11 +446,11 @@ fn bounded(text: &[u8]) -> &[u8] {
     &text[..text.len().min(MAX_TEXT)]
 }
 
-/// Pages whose values are not larger than the page.
+/// Pages with values that are not larger than the page.
 struct BoundedPages(Box<dyn PageReader>);
 
 impl PageReader for BoundedPages {
-    /// Refuses texts that repeat the beginning of the one before, because a page of these may stand for a thousand times its size.
+    /// Refuses prefix-compressed texts, because a page of them can expand to a thousand times its size.
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         let page = self.0.get_next_page()?;
         match &page {

@@ -19,10 +19,10 @@ use crate::error::Error;
 use crate::rundir::files::RECORD as FILE;
 use crate::rundir::{workers, write_record};
 
-/// What is known of a run besides its workload and its events.
+/// The record of a run: everything except its workload and its events.
 ///
-/// `S` and `V` are the summary and the verdict, whose types belong to the command that made the run. This crate stores both and reads neither:
-/// commands judge again, from the events.
+/// `S` and `V` are the types of summary and verdict, which the command that made the run defines. This crate stores both and reads neither:
+/// commands compute the verdict again from the events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "RunRecord_{S}"))]
@@ -46,15 +46,15 @@ pub struct RunRecord<S = Ignored, V = Ignored> {
     pub share: Share,
     /// When the run started, since the Unix epoch; `None` on a virtual clock.
     pub started_unix_ns: Option<u64>,
-    /// What is known of the clock of this worker, and of its offset from worker 1; `None` on a virtual clock.
+    /// The clock of this worker and its offset from worker 1; `None` on a virtual clock.
     pub clock: Option<WorkerClock>,
     /// The utilisation to which a simulation was scaled; `None` if it was not scaled.
     pub load: Option<f64>,
-    /// Evidence about the generator; `None` for a simulation, which has none.
+    /// Evidence about the generator; `None` for a simulation.
     pub generator: Option<Evidence>,
-    /// The machine that ran the generator; `None` for a simulation, whose results do not depend on it.
+    /// The machine that ran the generator; `None` for a simulation, because its results do not depend on the machine.
     pub machine: Option<Machine>,
-    /// The server's machines whose clocks were queried.
+    /// Machines of the server with queried clocks.
     #[serde(default)]
     pub hosts: Vec<ObservedHost>,
     /// Further remarks.
@@ -79,7 +79,7 @@ pub struct ObservedHost {
     pub address: String,
     /// The identity of the observer that responded, as in its sample file; `None` if there was no response.
     pub token: Option<u64>,
-    /// How far the generator's clock was ahead of the observer's, before the start and after the end.
+    /// The generator's clock, with its offset from the observer's before the start and after the end.
     pub clock: WorkerClock,
 }
 
@@ -306,7 +306,7 @@ mod tests {
             ..RunRecord::new(RunKind::Run, EndCondition::Duration)
         };
         assert_eq!(read_back(&serde_json::to_string(&record).unwrap()), record);
-        let whole = record.clone().with("what it came to".to_owned(), vec![1, 2]);
+        let whole = record.clone().with("summary".to_owned(), vec![1, 2]);
         let text = serde_json::to_string(&whole).unwrap();
         assert_eq!(serde_json::from_str::<RunRecord<String, Vec<i32>>>(&text).unwrap(), whole);
         assert_eq!(read_back(&text), record, "a reader that skips summary and verdict reads the rest");

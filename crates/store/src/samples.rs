@@ -176,7 +176,7 @@ impl SampleWriter {
     /// Writes the remaining rows and gives the file its final name.
     ///
     /// # Errors
-    /// The disk refuses, or `path` was created meanwhile. The `.tmp` file remains.
+    /// The disk refuses, or another process created `path`. The `.tmp` file remains.
     pub fn finish(mut self, about: &SamplesMetadata) -> Result<(), Error> {
         self.write()?;
         let tmp = unfinished(&self.path);
@@ -298,7 +298,7 @@ fn catch_panic<T>(read: impl FnOnce() -> Read<T>) -> Read<T> {
 }
 
 fn scan(group: &dyn RowGroupReader, visit: &mut dyn FnMut(&Sample<'_>)) -> Read<()> {
-    let other = |what: &str| ParquetError::General(format!("its column {what} is of another type"));
+    let other = |what: &str| ParquetError::General(format!("its column {what} has another type"));
     let mut unix = column::<Int64Type>(group, 0)?.ok_or_else(|| other("unix_ns"))?;
     let mut monotonic = column::<Int64Type>(group, 1)?.ok_or_else(|| other("monotonic_ns"))?;
     let mut source = column::<ByteArrayType>(group, 2)?.ok_or_else(|| other("source"))?;

@@ -6,7 +6,7 @@ use offered_base::{Instant, Nanos, Seed, Share};
 use offered_events::Recording;
 use offered_schedule::Sessions;
 use offered_schedule::arrivals::{Process, Schedule};
-use offered_schedule::trace::Way;
+use offered_schedule::trace::ReplayMode;
 use offered_workload::Generator;
 use offered_workload::{Threshold, Workload};
 
@@ -110,7 +110,7 @@ impl Criteria {
 
     /// The criteria for another part of the run: everything except these times at the start and at the end.
     pub fn from_workload_part(workload: &Workload, fraction: f64, skip_first: Nanos, skip_last: Nanos) -> Self {
-        let (from, to) = (Instant::ZERO + skip_first, workload.asked_until().earlier(skip_last));
+        let (from, to) = (Instant::ZERO + skip_first, workload.scheduled_until().earlier(skip_last));
         let (expected, seed) = (ExpectedArrivals::from_workload(workload, skip_first).share(fraction), workload.seed());
         let schedule = match workload.sessions() {
             Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } => Some(schedule).filter(|_| from < to),
@@ -129,7 +129,7 @@ impl Criteria {
         let insecure = workload.target().is_some_and(|target| target.tls().insecure);
         let closed = match workload.sessions() {
             Sessions::Closed(_) => true,
-            Sessions::Replay(replay) => matches!(replay.way(), Way::Closed(_)),
+            Sessions::Replay(replay) => matches!(replay.mode(), ReplayMode::Closed(_)),
             Sessions::Open(_) | Sessions::PartlyOpen { .. } => false,
         };
         // If the number of requests is limited, the run may end before its duration.
@@ -137,7 +137,7 @@ impl Criteria {
         Self {
             expected,
             target_rate_per_s,
-            target_request_rate_per_s: workload.asked_rate().map(|rate| rate * fraction),
+            target_request_rate_per_s: workload.scheduled_rate().map(|rate| rate * fraction),
             rate_interval,
             random_rate,
             schedule: (fraction >= 1.0 - 1e-9).then(|| OwnSchedule::new(workload, Share::ALL)),

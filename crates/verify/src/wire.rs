@@ -48,7 +48,7 @@ impl OnTheWire {
             return Ok(None);
         }
         let mut counts = Self::default();
-        recording.events.each_of_all(|event| counts.add(event))?;
+        recording.events.each_with_objects(|event| counts.add(event))?;
         Ok(Some(counts))
     }
 

@@ -1,6 +1,6 @@
-//! Where on a network, or on this machine, somebody listens.
+//! Addresses of servers: a host and port, or a Unix socket.
 
-/// How to reach a target.
+/// The address of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// TCP, to a host name or IP address (IPv6 without brackets).

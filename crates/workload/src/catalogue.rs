@@ -1,9 +1,9 @@
-//! Catalogues: many files of a site, of which each launch of a request asks for one, by weight.
+//! Catalogues: lists of many files of a site. Each request for a catalogue requests one file, chosen by weight.
 //!
-//! A CSV whose first line names its columns: `path`, and where they are known `weight` (default 1), `service` (the work that the file
-//! brings to the modelled server) and `class` (what is told apart in figures; default: all are one). Which file a launch asks for is a
-//! function of (seed, session, step). An alias table (Walker 1977, made as by Vose 1991) finds it in one step however many there are.
-//! A file takes its path and 36 bytes at most.
+//! A catalogue is a CSV file with column names in the first line: `path`, and optionally `weight` (default 1), `service` (the work of the
+//! file for the modelled server) and `class` (a label for separate figures; default: one class). The chosen file is a
+//! function of (seed, session, step). An alias table (Walker 1977, built as by Vose 1991) finds it in constant time.
+//! A file takes the memory of its path and at most 36 bytes.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -26,20 +26,20 @@ pub struct Catalogue {
     /// All paths one after another, and where each ends.
     paths: String,
     ends: Vec<usize>,
-    /// The work of each; empty where the catalogue does not say.
+    /// The work of each file; empty if the catalogue has no such column.
     work: Vec<Nanos>,
     classes: Vec<Class>,
     is_classed: bool,
 }
 
-/// Its name and how many they are: a million are no text.
+/// The file name and the number of files; a million files are too long for a debug text.
 impl fmt::Debug for Catalogue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Catalogue({}, {} files)", self.file, self.len())
     }
 }
 
-/// The files of a class that are asked for at all.
+/// The files of a class with a weight above zero.
 #[derive(PartialEq)]
 struct Class {
     name: String,
@@ -47,7 +47,7 @@ struct Class {
     weight: f64,
     rows: Vec<u32>,
     chances: Chances,
-    /// The distribution of their work, where the catalogue says it.
+    /// The distribution of their work; `None`: the catalogue has no work.
     distribution: Option<Distribution>,
 }
 
@@ -65,7 +65,7 @@ impl Chances {
         let mut table: Vec<(f64, u32)> = (0u32..).zip(weights).map(|(place, weight)| (weight / mean, place)).collect();
         let (mut small, mut large): (Vec<u32>, Vec<u32>) =
             (0..weights.len() as u32).partition(|place| table[*place as usize].0 < 1.0);
-        // Who is left over at the end stands for itself, as all do at first.
+        // Entries that remain at the end are their own alias, as all entries are initially.
         while let (Some(poor), Some(rich)) = (small.pop(), large.pop()) {
             let lacks = 1.0 - table[poor as usize].0;
             table[poor as usize].1 = rich;
@@ -90,7 +90,7 @@ impl Catalogue {
     /// Reads `text`, the content of `file`.
     ///
     /// # Errors
-    /// The first line that is wrong, as `file:line: what`; a catalogue without files, or with a class none of whose files is ever asked for.
+    /// The first invalid line, as `file:line: what`; a catalogue without files, or with a class whose weights are all zero.
     pub fn parse(text: &str, file: &str) -> Result<Self, InvalidValue> {
         let at = |line: u64, why: String| InvalidValue::new(format!("{file}:{line}: {why}"));
         let mut reader =
@@ -110,7 +110,7 @@ impl Catalogue {
         &self.file
     }
 
-    /// How many files there are; at least one.
+    /// Number of files, at least one.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -120,8 +120,8 @@ impl Catalogue {
         self.ends.is_empty()
     }
 
-    /// Whether it says how much work each file brings.
-    pub fn says_work(&self) -> bool {
+    /// Whether the catalogue has the work of each file.
+    pub fn has_work(&self) -> bool {
         !self.work.is_empty()
     }
 
@@ -130,7 +130,7 @@ impl Catalogue {
         self.is_classed.then(|| self.classes.iter().map(|class| class.name.as_str()).collect())
     }
 
-    /// The share of all launches that falls to a class, by its number.
+    /// The share of a class, by its number, in all requests for the catalogue.
     pub(crate) fn share(&self, class: u16) -> f64 {
         let total: f64 = self.classes.iter().map(|class| class.weight).sum();
         self.classes[usize::from(class)].weight / total
@@ -146,7 +146,7 @@ impl Catalogue {
     }
 }
 
-/// What a launch asks for that asks for one of a catalogue: the files of one class.
+/// The files of one class of a catalogue, of which a request chooses one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneOf {
     catalogue: Arc<Catalogue>,
@@ -158,7 +158,7 @@ pub struct OneOf {
 pub struct File<'a> {
     /// Where it is: path and query.
     pub path: &'a str,
-    /// The work it brings to the modelled server, where the catalogue says.
+    /// Its work for the modelled server; `None`: the catalogue has no work.
     pub work: Option<Nanos>,
 }
 
@@ -178,17 +178,17 @@ impl OneOf {
         self.catalogue.is_classed.then_some(&self.own().name)
     }
 
-    /// The number of their class among [`OneOf::each`].
+    /// The number of the class, in the order of [`OneOf::each`].
     pub fn number(&self) -> u16 {
         self.class
     }
 
-    /// The distribution of their work, by how often each is asked for, where the catalogue says it.
+    /// The distribution of their work, weighted; `None`: the catalogue has no work.
     pub fn distribution(&self) -> Option<&Distribution> {
         self.own().distribution.as_ref()
     }
 
-    /// The file that step `step` of `session` asks for.
+    /// The file for step `step` of `session`.
     pub fn drawn(&self, seed: Seed, session: u64, step: u32) -> File<'_> {
         let Class { rows, chances, .. } = self.own();
         self.catalogue.file_at(rows[chances.draw(rows.len(), seed, session, step)])
@@ -208,7 +208,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// Of all files that are asked for at all.
+    /// All files with a weight above zero.
     pub fn new(catalogue: &Arc<Catalogue>) -> Self {
         let numbered = (0u16..).zip(&catalogue.classes);
         let mut rows: Vec<(u32, u16)> =
@@ -217,12 +217,12 @@ impl Index {
         Self { catalogue: catalogue.clone(), rows }
     }
 
-    /// Of which catalogue.
+    /// The catalogue.
     pub fn catalogue(&self) -> &Arc<Catalogue> {
         &self.catalogue
     }
 
-    /// The file at `path`, behind the number of its class among [`OneOf::each`].
+    /// The file at `path`, with the number of its class.
     pub fn find(&self, path: &str) -> Option<(u16, File<'_>)> {
         let place = self.rows.binary_search_by(|(row, _)| self.catalogue.path(*row).cmp(path)).ok()?;
         let (row, class) = self.rows[place];
@@ -230,7 +230,7 @@ impl Index {
     }
 }
 
-/// Where in a row what stands.
+/// The positions of the columns in a row.
 struct Columns {
     path: usize,
     weight: Option<usize>,
@@ -244,8 +244,8 @@ impl Columns {
         let known = COLUMNS.join(", ");
         let names: Vec<&str> = names.iter().map(str::trim).collect();
         if let Some(name) = names.iter().find(|name| !COLUMNS.contains(name)) {
-            let meant = nearest(name, &COLUMNS);
-            return Err(format!("unknown column `{name}`{meant}; the first line names the columns, which are {known}"));
+            let hint = nearest(name, &COLUMNS);
+            return Err(format!("unknown column `{name}`{hint}; the first line names the columns, which are {known}"));
         }
         let place = |wanted: &str| names.iter().position(|name| *name == wanted);
         if let Some(twice) = names.iter().enumerate().find(|(at, name)| place(name) != Some(*at)) {
@@ -270,7 +270,7 @@ struct Reading {
     ends: Vec<usize>,
     work: Vec<Nanos>,
     lines: Vec<u64>,
-    /// Of each class its name, rows and weights.
+    /// For each class its name, rows and weights.
     classes: Vec<(String, Vec<u32>, Vec<f64>)>,
     numbers: HashMap<String, usize>,
 }
@@ -289,17 +289,17 @@ impl Reading {
         }
         let weight = columns.weight.map_or(Ok(1.0), |column| match cell(column).parse::<f64>() {
             Ok(weight) if weight >= 0.0 && weight.is_finite() => Ok(weight),
-            _ => Err(format!("the weight `{}` is no number of zero or more", cell(column))),
+            _ => Err(format!("the weight `{}` is not a number of zero or more", cell(column))),
         })?;
         let work = columns.service.map(|column| {
             let given = cell(column);
             given
                 .parse::<Nanos>()
-                .map_err(|_| format!("the service `{given}` is no time with its unit, such as 12.5ms"))
+                .map_err(|_| format!("the service `{given}` is not a time with its unit, such as 12.5ms"))
         });
         let class = columns.class.map_or("", cell);
         if columns.class.is_some() && class.is_empty() {
-            return Err("the class is empty; give every file one, or leave the column out".to_owned());
+            return Err("the class is empty; give every file a class, or remove the column".to_owned());
         }
         let row = u32::try_from(self.ends.len()).map_err(|_| "more than 4294967295 files".to_owned())?;
         self.paths.push_str(path);
@@ -341,7 +341,7 @@ impl Reading {
         if let Some(row) = (0..catalogue.len()).find(|row| !seen.insert(catalogue.path(*row as u32))) {
             let path = catalogue.path(row as u32);
             return Err(InvalidValue::new(format!(
-                "{file}:{}: a second `{path}`; each file stands there once",
+                "{file}:{}: duplicate path `{path}`; list each file once",
                 lines[row]
             )));
         }
@@ -354,7 +354,7 @@ impl Reading {
                     "{file}: no file of {what} has a weight above zero that can be summed"
                 )));
             }
-            let distribution = catalogue.says_work().then(|| {
+            let distribution = catalogue.has_work().then(|| {
                 let seconds = |row: &u32| catalogue.work[*row as usize].as_secs_f64();
                 Distribution::weighted(weights.iter().copied().zip(rows.iter().map(seconds)).collect())
             });

@@ -15,12 +15,12 @@ use offered_base::{InvalidValue, nearest};
 use offered_schedule::Count;
 use offered_schedule::arrivals::Process;
 use offered_schedule::thinking::Thinking;
-use offered_schedule::trace::Way;
+use offered_schedule::trace::ReplayMode;
 use offered_schedule::{Opening, Sessions};
 
 pub(super) use parts::{check_auth, check_extraction, check_objects, check_part, check_test, check_variable};
 
-/// What does not fit, and where.
+/// A conflict between the parts of a workload, and its place.
 pub(super) struct Misfit {
     pub(super) place: Place,
     pub(super) why: String,
@@ -53,17 +53,17 @@ impl Place {
 }
 
 impl Workload {
-    /// The workload of this draft, with the values put in that are the same for all sessions.
+    /// Checks a draft and makes a workload of it. Variables with a constant value are filled into the templates.
     ///
     /// # Errors
-    /// The first thing that does not fit: nothing left of the duration, no request or one that is never sent, two of one name,
-    /// requests that sessions or thresholds speak of and that are not there, templates that ask for what nobody defines, a
-    /// modelled server beside stations; and whatever no text could say, so that every workload can be written and read again.
+    /// The first conflict: a duration that is skipped completely, no request, a request that is never sent, a duplicate name,
+    /// sessions or thresholds with an unknown request, templates with an undefined name, a
+    /// modelled server together with stations, or a value that cannot be written to a workload file and read again.
     pub fn new(draft: Draft) -> Result<Self, InvalidValue> {
         Self::checked(draft).map_err(|misfit| InvalidValue::new(misfit.why))
     }
 
-    /// What it is made of, to be changed and checked again.
+    /// The parts of this workload, to be changed and checked again.
     pub fn into_draft(self) -> Draft {
         self.0
     }
@@ -82,7 +82,7 @@ impl Workload {
         database(&draft)?;
         stations(&draft)?;
         opening(&draft.sessions).map_err(whole)?;
-        asked(&draft).map_err(whole)?;
+        session_requests(&draft).map_err(whole)?;
         let flows = draft.sessions.flows().map(|flows| &**flows);
         names::check(&draft.requests, draft.target.as_ref(), &draft.variables, flows).or_else(|(number, why)| {
             Place::Request(number).wrong(format!("request `{}`: {why}", draft.requests[number].name))
@@ -99,7 +99,7 @@ impl Workload {
     }
 }
 
-/// Checks that something of the duration is left to count.
+/// Checks that a part of the duration is not skipped.
 fn counted(duration: Nanos, skip_first: Nanos, skip_last: Nanos) -> Result<(), InvalidValue> {
     if skip_first + skip_last < duration {
         return Ok(());
@@ -109,7 +109,7 @@ fn counted(duration: Nanos, skip_first: Nanos, skip_last: Nanos) -> Result<(), I
     )))
 }
 
-/// Checks that a count is something that can be counted, and that something ends the launches.
+/// Checks that the count fits the sessions, and that the schedule ends.
 fn count(Draft { count, duration, skip_last, sessions, .. }: &Draft) -> Result<(), Misfit> {
     let Some(count) = *count else { return Ok(()) };
     let place = match count {
@@ -120,12 +120,11 @@ fn count(Draft { count, duration, skip_last, sessions, .. }: &Draft) -> Result<(
         return place.wrong("must be at least 1");
     }
     if *skip_last > Nanos::ZERO {
-        return Place::Key("skip_last").wrong(
-            "counts back from an end that nobody knows beforehand where a count may come first; take one of them out",
-        );
+        return Place::Key("skip_last")
+            .wrong("needs a known end of the run, but `requests` or `sessions` can end it earlier; remove one");
     }
     if let (Count::Sessions(_), Sessions::Replay(replay)) = (count, sessions)
-        && matches!(replay.way(), Way::Closed(_))
+        && matches!(replay.mode(), ReplayMode::Closed(_))
     {
         return place.wrong("users of a replay take its requests one by one; write requests");
     }
@@ -138,20 +137,20 @@ fn count(Draft { count, duration, skip_last, sessions, .. }: &Draft) -> Result<(
         Sessions::Closed(_) | Sessions::Replay(_) => return Ok(()),
     };
     if *schedule.process() == Process::FixedCount {
-        return place.wrong("a fixed count is spread over a duration; say how long");
+        return place.wrong("a fixed count is spread over a duration; add duration");
     }
     if schedule.rate().instant(count.sessions(length)).is_none() {
-        return place.wrong("the rate ends before there are so many; say for how long there are any (duration)");
+        return place.wrong("the arrivals end before this number is reached; add duration");
     }
     Ok(())
 }
 
-/// Checks that each policy has as many blocks as any other, as early as late.
+/// Checks that all policies have equally many blocks, in complete rounds.
 fn policies(Draft { policies, duration, count, skip_first, skip_last, .. }: &Draft) -> Result<(), Misfit> {
     let Some(said @ Policies { names, block, settle, hook }) = policies else { return Ok(()) };
     let mut seen = HashSet::new();
     if names.len() < 2 {
-        return Place::Policies("names").wrong("takes two policies or more, to be compared");
+        return Place::Policies("names").wrong("needs at least two policies to compare");
     }
     match names.iter().find(|name| name.trim().is_empty() || !seen.insert(*name)) {
         Some(name) if name.trim().is_empty() => return Place::Policies("names").wrong("has a name that is empty"),
@@ -159,17 +158,17 @@ fn policies(Draft { policies, duration, count, skip_first, skip_last, .. }: &Dra
         None => {}
     }
     if hook.first().is_none_or(|program| program.trim().is_empty()) {
-        return Place::Policies("hook").wrong("names no command, such as [\"./switch\", \"{{policy}}\"]");
+        return Place::Policies("hook").wrong("must be a command, such as [\"./switch\", \"{{policy}}\"]");
     }
     if *block < SHORTEST {
-        return Place::Policies("block").wrong(format!("must be at least {SHORTEST}: it takes a command to switch"));
+        return Place::Policies("block").wrong(format!("must be at least {SHORTEST}: each switch runs a command"));
     }
     if settle >= block {
-        return Place::Policies("settle").wrong(format!("leaves nothing of a block of {block}"));
+        return Place::Policies("settle").wrong(format!("must be shorter than a block, {block}"));
     }
     if count.is_some() {
         return Place::Policies("block").wrong(
-            "goes with a duration alone: a number of requests or sessions could end the run before each policy has had as many blocks",
+            "needs a duration without a count: `requests` or `sessions` could end the run before all policies have equally many blocks",
         );
     }
     let (counted, round) = (*duration - *skip_first - *skip_last, said.round());
@@ -180,30 +179,28 @@ fn policies(Draft { policies, duration, count, skip_first, skip_last, .. }: &Dra
     let lengths = [rounds, rounds + 1].into_iter().filter(|rounds| *rounds > 0);
     let lengths = lengths.map(|rounds| (Nanos(rounds * round.0) + *skip_first + *skip_last).to_string());
     Place::Policies("block").wrong(format!(
-        "does not fill the time that counts, {counted}: {} policies, forth and back, take {round} a round; write duration = {}",
+        "does not divide the counted time, {counted}: one round of {} policies, forwards and backwards, takes {round}; write duration = {}",
         names.len(),
         lengths.collect::<Vec<_>>().join(" or ")
     ))
 }
 
-/// Checks that it is known who is there when a run begins.
+/// Checks that `start = "stationary"` is possible with these sessions.
 fn opening(sessions: &Sessions) -> Result<(), InvalidValue> {
     let Sessions::PartlyOpen { schedule, length, think, opening: Opening::Stationary } = sessions else {
         return Ok(());
     };
     if length.flows().is_some() {
         return Err(InvalidValue::new(
-            "start = \"stationary\" puts visitors into the middle of their flow, who lack what its first answers bring; leave it out and skip the beginning (skip_first)",
+            "start = \"stationary\" would begin with visitors in the middle of their flow, without the values of earlier responses; remove it and use skip_first",
         ));
     }
     if schedule.rate().as_constant().is_none() {
-        return Err(InvalidValue::new(
-            "start = \"stationary\" goes with a constant rate: what changes is never stationary",
-        ));
+        return Err(InvalidValue::new("start = \"stationary\" needs a constant rate"));
     }
     if think.is_zero() || !Thinking::mean(schedule, length, think).is_finite() {
         return Err(InvalidValue::new(
-            "start = \"stationary\" needs a think time with a mean: without one all who are there wait for answers, and how many that are nobody knows before the run",
+            "start = \"stationary\" needs a think time with a finite mean above zero: without think times all sessions wait for responses, and their number is unknown before the run",
         ));
     }
     Ok(())
@@ -220,16 +217,16 @@ fn weighted(requests: &[Request]) -> Result<(), InvalidValue> {
     Ok(())
 }
 
-/// Checks that sessions ask for nothing beyond the requests; of a replay, that those are its trace's.
-fn asked(Draft { sessions, requests, .. }: &Draft) -> Result<(), InvalidValue> {
+/// Checks that sessions use only existing requests, and that the requests of a replay are those of its trace.
+fn session_requests(Draft { sessions, requests, .. }: &Draft) -> Result<(), InvalidValue> {
     let most = match sessions {
-        Sessions::Replay(replay) => Some(replay.trace().most()),
+        Sessions::Replay(replay) => Some(replay.trace().max_request()),
         sessions => sessions.flows().and_then(|flows| flows.steps().iter().map(|step| step.request).max()),
     };
     match most {
         Some(request) if usize::from(request) >= requests.len() => {
             return Err(InvalidValue::new(format!(
-                "sessions ask for request {request}, and there are only {}",
+                "sessions use request number {request}, but there are only {}",
                 requests.len()
             )));
         }
@@ -241,7 +238,7 @@ fn asked(Draft { sessions, requests, .. }: &Draft) -> Result<(), InvalidValue> {
     };
     match requests.iter().find(|request| matches!(sessions, Sessions::Replay(_)) && !of_trace(request)) {
         Some(Request { name, .. }) => Err(InvalidValue::new(format!(
-            "the trace says what is asked; it says no more of `{name}` than method and path"
+            "a trace contains only method and path of a request; remove the other keys of `{name}`"
         ))),
         None => Ok(()),
     }
@@ -251,16 +248,16 @@ fn target(draft: &Draft) -> Result<(), Misfit> {
     let Some(target) = &draft.target else { return Ok(()) };
     let Target { url, tls, proxy, protocol, headers, auth, redirects, .. } = target;
     if url.written().parse().as_ref() != Ok(url) {
-        return Place::Target("url").wrong(format!("`{url}` is no address that could be written so"));
+        return Place::Target("url").wrong(format!("`{url}` cannot be written as a URL"));
     }
     if let Some(proxy) = proxy
         && proxy.to_string().parse().as_ref() != Ok(proxy)
     {
-        return Place::Target("proxy").wrong("this is no proxy's address that could be written");
+        return Place::Target("proxy").wrong("the address of the proxy cannot be written as a URL");
     }
-    let whose = if url.login.is_some() { "does not go" } else { "goes only" };
-    if let Some(key) = target.said_of_another() {
-        return Place::Target(key).wrong(format!("{whose} with a database (postgres://)"));
+    let applies = if url.login.is_some() { "does not apply" } else { "applies only" };
+    if let Some(key) = target.misplaced_key() {
+        return Place::Target(key).wrong(format!("{applies} to a database (postgres://)"));
     }
     let times = [
         ("connect_timeout", Some(target.connect_timeout)),
@@ -307,7 +304,7 @@ fn target(draft: &Draft) -> Result<(), Misfit> {
             Place::Target("protocol").wrong("a proxy carries h2 only inside TLS; use an https:// url")
         }
         Protocol::Auto if !url.secure => {
-            Place::Target("protocol").wrong("\"auto\" asks by TLS; of a plain url say \"http1\" or \"h2\"")
+            Place::Target("protocol").wrong("\"auto\" negotiates by TLS; for an http:// url write \"http1\" or \"h2\"")
         }
         _ => Ok(()),
     }
@@ -319,32 +316,32 @@ fn variables(draft @ Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
         let name = &variable.name;
         check_variable(variable).or_else(|wrong| Place::Variables.wrong(format!("`{name}`: {wrong}")))?;
         if !names.insert(name) {
-            return Place::Variables.wrong(format!("a second variable named `{name}`; give each a name of its own"));
+            return Place::Variables.wrong(format!("a second variable named `{name}`; give each its own name"));
         }
-        if matches!(variable.source, Source::Work(_)) && !all_bring_work(draft) {
+        if matches!(variable.source, Source::Work(_)) && !all_have_work(draft) {
             return Place::Variables.wrong(format!(
-                "`{name}` is the work of a request, and nothing says how much that is; write [server] service = {{ exponential = \"10ms\" }}, or a service for every request"
+                "`{name}` is the work of a request, but the work is undefined; write [server] service = {{ exponential = \"10ms\" }}, or service in every request"
             ));
         }
     }
     Ok(())
 }
 
-/// Whether it is known what work each request brings to one modelled server.
-fn all_bring_work(Draft { server, stations, requests, sessions, .. }: &Draft) -> bool {
-    let traced = matches!(sessions, Sessions::Replay(replay) if replay.trace().says_work());
+/// Whether the work of every request for a single modelled server is defined.
+fn all_have_work(Draft { server, stations, requests, sessions, .. }: &Draft) -> bool {
+    let traced = matches!(sessions, Sessions::Replay(replay) if replay.trace().has_work());
     stations.is_empty() && (server.is_some() || traced || requests.iter().all(|request| request.service.is_some()))
 }
 
-/// What a request says, takes and checks, each by itself.
+/// Checks headers, body, authentication, extractions, checks and objects of a request.
 fn request(Request { call, headers, body, auth, extract, checks, objects, .. }: &Request) -> Result<(), InvalidValue> {
     check_headers(headers)?;
     match (call, body) {
         (Call::Sql(_), _) if !headers.is_empty() || *body != Body::None || auth.is_some() || objects.is_some() => {
-            return Err(InvalidValue::new("headers, a body, auth and objects do not go with a request in SQL"));
+            return Err(InvalidValue::new("a request in SQL has no headers, body, auth or objects"));
         }
         (Call::WebSocket { .. }, Body::File { .. } | Body::Form(_) | Body::Multipart(_)) => {
-            return Err(InvalidValue::new("what is said on a WebSocket is a text"));
+            return Err(InvalidValue::new("a WebSocket message must be a text"));
         }
         (_, Body::Form(fields)) => check_once(fields)?,
         (_, Body::Multipart(parts)) => parts.iter().try_for_each(check_part)?,
@@ -357,7 +354,7 @@ fn request(Request { call, headers, body, auth, extract, checks, objects, .. }: 
         check_extraction(extraction)?;
         let Extraction { name, .. } = extraction;
         if !names.insert(name) {
-            return Err(InvalidValue::new(format!("a second `{name}`; give each a name of its own")));
+            return Err(InvalidValue::new(format!("a second `{name}`; give each its own name")));
         }
     }
     checks.iter().try_for_each(|check| check_test(&check.test))?;
@@ -371,7 +368,7 @@ fn requests(Draft { requests, sessions, .. }: &Draft) -> Result<(), Misfit> {
     let mut names = HashSet::new();
     if let Some(number) = requests.iter().position(|request| !names.insert(&request.name)) {
         let name = &requests[number].name;
-        return Place::Request(number).wrong(format!("a second request named `{name}`; give each a name of its own"));
+        return Place::Request(number).wrong(format!("a second request named `{name}`; give each its own name"));
     }
     for (number, asked) in requests.iter().enumerate() {
         request(asked).or_else(|wrong| Place::Request(number).wrong(format!("request `{}`: {wrong}", asked.name)))?;
@@ -387,28 +384,30 @@ fn requests(Draft { requests, sessions, .. }: &Draft) -> Result<(), Misfit> {
     }
 }
 
-/// A database is asked in SQL, over connections of pools that there are, and nothing else is.
+/// Checks that all requests to a database are in SQL and name existing pools, and that no other target has requests in SQL.
 fn database(Draft { target, requests, .. }: &Draft) -> Result<(), Misfit> {
     let sql = |request: &Request| match &request.call {
         Call::Sql(sql) => Some(sql.clone()),
         Call::Http | Call::Grpc | Call::WebSocket { .. } => None,
     };
     for (number, request) in requests.iter().enumerate() {
-        if let Some(place) = request.looks_at_nothing(sql(request).is_some()) {
-            let whose = if sql(request).is_some() { "a database" } else { "a server that is no database" };
-            return Place::Request(number).wrong(format!("an answer of {whose} has no {place}"));
+        if let Some(place) = request.unavailable_part(sql(request).is_some()) {
+            let server = if sql(request).is_some() { "a database" } else { "a server that is not a database" };
+            return Place::Request(number).wrong(format!("a response of {server} has no {place}"));
         }
     }
     let Some(target) = target else { return Ok(()) };
     if target.url.login.is_none() {
         return match requests.iter().position(|request| sql(request).is_some()) {
-            Some(number) => Place::Request(number).wrong("SQL is for a target whose url begins with postgres://"),
+            Some(number) => {
+                Place::Request(number).wrong("a request in SQL needs a target url that begins with postgres://")
+            }
             None => Ok(()),
         };
     }
     if target.pools.is_empty() && target.connections.is_none() {
         return Place::Whole.wrong(
-            "a database needs a number of connections, which are made before the run and waited for: target.connections = 20",
+            "a database needs a number of connections, which are opened before the run: target.connections = 20",
         );
     }
     pools(target)?;
@@ -416,14 +415,14 @@ fn database(Draft { target, requests, .. }: &Draft) -> Result<(), Misfit> {
     for (number, request) in requests.iter().enumerate() {
         let place = Place::Request(number);
         let Some(sql) = sql(request) else {
-            return place.wrong("a database is asked in SQL; write sql = \"select 1\"");
+            return place.wrong("a request to a database must be in SQL; write sql = \"select 1\"");
         };
         match sql.class.as_deref() {
             None if names.is_empty() => {}
-            None => return place.wrong(format!("which pool is its connection of? write class = \"{}\"", names[0])),
+            None => return place.wrong(format!("name the pool of its connection: class = \"{}\"", names[0])),
             Some(class) if names.contains(&class) => {}
             Some(_) if names.is_empty() => {
-                return place.wrong("`class` goes with target.pools = { short = 20, long = 20 }");
+                return place.wrong("`class` needs target.pools = { short = 20, long = 20 }");
             }
             Some(class) => {
                 let why = format!("class `{class}` is not one of {}{}", names.join(", "), nearest(class, &names));
@@ -441,22 +440,23 @@ fn pools(Target { pools, connections, .. }: &Target) -> Result<(), Misfit> {
             return Place::Target("pools").wrong(format!("the pool `{name}` must have at least 1 connection"));
         }
         if !names.insert(name) {
-            return Place::Target("pools").wrong(format!("a second pool named `{name}`; give each a name of its own"));
+            return Place::Target("pools").wrong(format!("a second pool named `{name}`; give each its own name"));
         }
     }
     if pools.len() > usize::from(u16::MAX) {
         return Place::Target("pools").wrong("more than 65535 pools");
     }
     if !pools.is_empty() && connections.is_some() {
-        return Place::Target("connections").wrong("stands beside pools, which say how many connections there are");
+        return Place::Target("connections")
+            .wrong("cannot be combined with pools, which have their own numbers of connections");
     }
     Ok(())
 }
 
 impl Target {
-    /// The first thing said of it that goes only with a database, or only with what is none, and it is the other.
-    fn said_of_another(&self) -> Option<&'static str> {
-        let said: [(&str, bool); 12] = [
+    /// The first key that does not apply to this kind of target: a key of databases for another server, or the reverse.
+    fn misplaced_key(&self) -> Option<&'static str> {
+        let given: [(&str, bool); 12] = [
             ("pools", !self.pools.is_empty()),
             ("on_connect", !self.on_connect.is_empty()),
             ("hook", !self.hook.is_empty()),
@@ -470,15 +470,15 @@ impl Target {
             ("protocol", self.protocol != Protocol::default()),
             ("descriptors", self.descriptors.is_some()),
         ];
-        let (of_databases, of_others) = said.split_at(3);
+        let (of_databases, of_others) = given.split_at(3);
         let foreign = if self.url.login.is_some() { of_others } else { of_databases };
-        foreign.iter().find(|(_, said)| *said).map(|(key, _)| *key)
+        foreign.iter().find(|(_, given)| *given).map(|(key, _)| *key)
     }
 }
 
 impl Request {
-    /// What some check or extraction looks at that its answers do not have, which are those of a database, or of another server.
-    fn looks_at_nothing(&self, of_database: bool) -> Option<&'static str> {
+    /// The first part of a response that a check or an extraction needs and that responses of a database (or of another server) lack.
+    fn unavailable_part(&self, of_database: bool) -> Option<&'static str> {
         let place = |find: &Find| match find {
             Find::Header(_) => Some(("header", false)),
             Find::Css { .. } => Some(("css", false)),
@@ -499,24 +499,24 @@ impl Request {
 
 fn stations(Draft { server, stations, .. }: &Draft) -> Result<(), Misfit> {
     if server.is_some() && !stations.is_empty() {
-        return Place::Stations.wrong("[[station]] stands beside [server]; a request passes either one or the others");
+        return Place::Stations.wrong("[[station]] cannot be combined with [server]; remove one");
     }
     let mut names = HashSet::new();
     match stations.iter().position(|station| !names.insert(&station.name)) {
         Some(number) => Place::Station(number)
-            .wrong(format!("a second station named `{}`; give each a name of its own", stations[number].name)),
+            .wrong(format!("a second station named `{}`; give each its own name", stations[number].name)),
         None => Ok(()),
     }
 }
 
-/// The label of a threshold is the name of a request.
+/// Checks that the label of each threshold is the name of a request, and that no threshold is a duplicate.
 fn thresholds(Draft { thresholds, requests, .. }: &Draft) -> Result<(), Misfit> {
     let known: Vec<&str> = requests.iter().map(|request| request.name.as_str()).collect();
     for (number, threshold) in thresholds.iter().enumerate() {
         let (metric, bound) = (threshold.metric.to_string(), threshold.bound.to_string());
         let written = Threshold::new(&metric, &bound).map(|written| Threshold { stop: threshold.stop, ..written });
         if written.as_ref() != Ok(threshold) {
-            return Place::Threshold(number).wrong(format!("`{threshold}` is no threshold that could be written so"));
+            return Place::Threshold(number).wrong(format!("`{threshold}` cannot be written as a threshold"));
         }
         if thresholds[..number].iter().any(|earlier| earlier.metric == threshold.metric) {
             return Place::Threshold(number)
@@ -530,11 +530,11 @@ fn thresholds(Draft { thresholds, requests, .. }: &Draft) -> Result<(), Misfit> 
     Ok(())
 }
 
-/// Takes out again what [`fill`] puts in, where requests or a target come from a workload.
+/// Reverses [`fill`] for requests and a target that come from a workload.
 fn unfill(Draft { requests, target, .. }: &mut Draft) {
     let identify = |auth: &mut Option<Auth>| match auth {
         Some(Auth::Basic(text) | Auth::Bearer(text)) => text.unfill(),
-        Some(Auth::Nobody) | None => {}
+        Some(Auth::None) | None => {}
     };
     for Request { path, headers, auth, body, call, .. } in requests {
         path.unfill();
@@ -554,9 +554,9 @@ fn unfill(Draft { requests, target, .. }: &mut Draft) {
     }
 }
 
-/// Puts the values in that are the same for all sessions, so that a workload with nothing but those is as plain as one without.
+/// Fills constant variables into the templates, so that a workload with only constant variables needs no script.
 fn fill(requests: &mut [Request], target: Option<&mut Target>, variables: &[Variable]) {
-    // What is extracted under the same name takes its place.
+    // An extraction with the same name overrides the variable.
     let extracted: HashSet<String> =
         requests.iter().flat_map(|request| &request.extract).map(|extraction| extraction.name.clone()).collect();
     let constant = |name: &Name| match &variables.iter().find(|variable| *variable.name == *name.variable)?.source {
@@ -566,7 +566,7 @@ fn fill(requests: &mut [Request], target: Option<&mut Target>, variables: &[Vari
     let put = |text: &mut Template| *text = text.filled(constant, |_, _, value| value);
     let identify = |auth: Option<&mut Auth>| match auth {
         Some(Auth::Basic(text) | Auth::Bearer(text)) => put(text),
-        Some(Auth::Nobody) | None => {}
+        Some(Auth::None) | None => {}
     };
     for request in requests {
         request.path = request.path.filled(constant, |_, before, value| in_url(before, &value));
@@ -574,8 +574,8 @@ fn fill(requests: &mut [Request], target: Option<&mut Target>, variables: &[Vari
         identify(request.auth.as_mut());
         let format = request.format(target.as_deref());
         if let Body::Text(text) | Body::File { content: Ok(Content::Text(text)), .. } = &mut request.body {
-            let ways = text.ways(format);
-            *text = text.filled(constant, |piece, _, value| ways[piece].written(&value).into_owned());
+            let escapings = text.escapings(format);
+            *text = text.filled(constant, |piece, _, value| escapings[piece].apply(&value).into_owned());
         }
         if let Call::Sql(sql) = &mut request.call {
             sql.statements.iter_mut().flat_map(|statement| statement.parameters.iter_mut().flatten()).for_each(put);

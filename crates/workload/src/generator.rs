@@ -1,17 +1,17 @@
-//! How the generator itself works.
+//! Settings of the load generator.
 
 use offered_base::InvalidValue;
 
-/// More than any machine has.
+/// Maximum number of threads.
 const MOST_THREADS: u16 = 1024;
 
-/// How the generator works.
+/// Settings of the load generator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Generator {
     pub(super) threads: Option<u16>,
     pub(super) wait_mode: WaitMode,
     pub(super) priority: Priority,
-    /// In per cent, as it is written.
+    /// In percent, as in the workload file.
     pub(super) tolerance: f64,
     pub(super) on_disk_full: OnDiskFull,
 }
@@ -24,59 +24,57 @@ impl Default for Generator {
 }
 
 impl Generator {
-    /// The tolerance where none is given.
+    /// Default tolerance, as a fraction of a percentile.
     pub const TOLERANCE: f64 = 0.05;
 
-    /// The same with so many threads.
+    /// The same settings with this number of threads, from 1 to 1024.
     ///
     /// # Errors
-    /// None, or more than any machine has.
+    /// Another number of threads.
     pub fn with_threads(self, threads: u64) -> Result<Self, InvalidValue> {
         match u16::try_from(threads) {
             Ok(threads @ 1..=MOST_THREADS) => Ok(Self { threads: Some(threads), ..self }),
-            Ok(0) => Err(InvalidValue::new("at least one thread launches")),
-            _ => Err(InvalidValue::new(format!(
-                "{threads} threads are more than any machine has; write a number up to {MOST_THREADS}"
-            ))),
+            Ok(0) => Err(InvalidValue::new("at least one thread must send requests")),
+            _ => Err(InvalidValue::new(format!("{threads} threads are too many; write a number up to {MOST_THREADS}"))),
         }
     }
 
-    /// The same, waiting so.
+    /// The same settings with this wait mode.
     #[must_use]
     pub fn with_wait_mode(self, wait_mode: WaitMode) -> Self {
         Self { wait_mode, ..self }
     }
 
-    /// The same with this priority of the sending threads.
+    /// The same settings with this priority of the sending threads.
     #[must_use]
     pub fn with_priority(self, priority: Priority) -> Self {
         Self { priority, ..self }
     }
 
-    /// The same with so much of a run's percentiles tolerated as its own doing, in per cent of them.
+    /// The same settings with this tolerance, in percent of each percentile.
     ///
     /// # Errors
-    /// Below 0, or no number. (Above 100: launches may meet so much more company than was meant that responses double.)
+    /// A tolerance below 0, infinite or NaN. (It can be above 100: bunched requests can more than double response times.)
     pub fn with_tolerance(self, percent: f64) -> Result<Self, InvalidValue> {
         if percent >= 0.0 && percent.is_finite() {
             Ok(Self { tolerance: percent, ..self })
         } else {
-            Err(InvalidValue::new(format!("{percent} % is no share of a percentile; write 0% or more")))
+            Err(InvalidValue::new(format!("{percent} % is not a share of a percentile; write 0% or more")))
         }
     }
 
-    /// The same, doing this where the disk takes no more.
+    /// The same settings with this behaviour for a full disk.
     #[must_use]
     pub fn with_on_disk_full(self, on_disk_full: OnDiskFull) -> Self {
         Self { on_disk_full, ..self }
     }
 
-    /// How many threads launch; `None`: as many as the rate needs.
+    /// Number of sending threads; `None`: as many as the rate needs.
     pub fn threads(&self) -> Option<u16> {
         self.threads
     }
 
-    /// How they wait for the next launch.
+    /// How a thread waits for its next request.
     pub fn wait_mode(&self) -> WaitMode {
         self.wait_mode
     }
@@ -86,34 +84,34 @@ impl Generator {
         self.priority
     }
 
-    /// What is done where the disk takes no more of what is recorded.
+    /// What a run does if events cannot be written because the disk is full.
     pub fn on_disk_full(&self) -> OnDiskFull {
         self.on_disk_full
     }
 
-    /// How much of a run's percentiles may be its own doing, as a fraction of them; 0: launches must be as meant, whatever
-    /// they did to the percentiles.
+    /// Maximum generator error, as a fraction of each percentile. 0: requests must be sent as scheduled, even if the percentiles are not
+    /// affected.
     pub fn tolerance(&self) -> f64 {
         self.tolerance / 100.0
     }
 }
 
 offered_base::named! {
-    /// What a run does when the disk takes no more of what it records.
+    /// What a run does if events cannot be written because the disk is full.
     pub enum OnDiskFull {
-        /// Goes on; what the disk does not take waits in memory and is tried again.
+        /// Continue; events wait in memory, and writing is retried.
         Continue = "continue",
-        /// Stops: what cannot be kept is not worth the load.
+        /// Stop the run.
         Stop = "stop",
     }
 }
 
 offered_base::named! {
-    /// How a thread waits for its next launch.
+    /// How a thread waits for its next request.
     pub enum WaitMode {
-        /// Sleeps to shortly before it, then spins: within microseconds, for processor time.
+        /// Sleep until shortly before the scheduled time, then spin: late by microseconds, uses processor time.
         Spin = "spin",
-        /// Only sleeps: some tens of microseconds late, for almost nothing.
+        /// Only sleep: late by tens of microseconds, uses almost no processor time.
         Sleep = "sleep",
     }
 }
@@ -121,9 +119,9 @@ offered_base::named! {
 offered_base::named! {
     /// The priority that the sending threads request from the operating system.
     pub enum Priority {
-        /// Nice -20 and a short time slice, as far as they are permitted; not for threads that use more than half of a processor.
+        /// Nice -20 and a short time slice, if permitted; not for threads that use more than half of a processor.
         Auto = "auto",
-        /// That of every other process.
+        /// The normal priority, as of other processes.
         Normal = "normal",
         /// A real-time policy, if it is permitted; otherwise as `Auto`.
         Realtime = "realtime",

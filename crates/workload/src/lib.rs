@@ -1,7 +1,7 @@
-//! The workload file: what is to be sent, when and to whom, as one small TOML text that is checked once and then trusted.
+//! The workload file: requests, their schedule and their target, in one TOML file that is checked once.
 //!
 //! # Example
-//! The launches of a minute of Poisson arrivals, and those of the second of three workers: every third of them, to the
+//! The schedule of one minute of Poisson arrivals, and the part of the second of three workers: every third request, to the
 //! nanosecond.
 //! ```
 //! use offered_base::{Instant, Share};
@@ -61,7 +61,7 @@ pub use generator::{Generator, OnDiskFull, Priority, WaitMode};
 pub use local_access::EnvironmentVariable;
 pub use login::{Encryption, Login};
 pub use mix::Mix;
-pub use names::Single;
+pub use names::SingleBraces;
 pub use observe::{Observe, Scrape};
 pub use policies::{Policies, Turn};
 pub use policy::Policy;
@@ -89,26 +89,26 @@ use offered_schedule::flow::Flows;
 use script::Variable;
 use secret::SecretNames;
 
-/// A test as it was meant. Written with [`Display`](std::fmt::Display), it is the text that [`Workload::parse`] reads as the same.
+/// A checked workload. [`Workload::parse`] reads the text of its [`Display`](std::fmt::Display) as the same workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload(Draft);
 
-/// What a workload is made of, unchecked: [`Workload::new`] says whether it fits together.
+/// The parts of a workload, unchecked; [`Workload::new`] checks them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
     /// From which every random choice follows.
     pub seed: Seed,
-    /// Launches are meant from 0 up to here; [`Nanos::MAX`] where only the count ends them.
+    /// Requests are scheduled from 0 to here; [`Nanos::MAX`] if only the count ends the run.
     pub duration: Nanos,
-    /// How much is launched at most, whichever comes first.
+    /// Maximum number of requests or sessions; `None`: no maximum.
     pub count: Option<Count>,
-    /// Ramp-up, kept in the data, left out of statistics.
+    /// Duration at the start that is excluded from statistics (warm-up); its events are recorded.
     pub skip_first: Nanos,
     /// Ramp-down, likewise.
     pub skip_last: Nanos,
-    /// What to do about launches that are late.
+    /// Policy for late requests.
     pub late: Late,
-    /// The names whose values are secrets.
+    /// Names of fields with secret values.
     pub secret_names: SecretNames,
     /// The system model: who arrives, and what sessions do.
     pub sessions: Sessions,
@@ -118,22 +118,22 @@ pub struct Draft {
     pub server: Option<Server>,
     /// The modelled network in its stead; else empty.
     pub stations: Vec<Station>,
-    /// How the generator itself works.
+    /// Settings of the load generator.
     pub generator: Generator,
-    /// What is asked of the machines that serve.
+    /// Observers and scrapes of the server side.
     pub observe: Observe,
     /// Policies that take turns within the run.
     pub policies: Option<Policies>,
-    /// What templates may ask for, besides what is extracted from answers.
+    /// Variables for templates, in addition to values extracted from responses.
     pub variables: Vec<Variable>,
-    /// What is asked; of a replay, what its trace counts.
+    /// The requests; for a replay, those of its trace.
     pub requests: Vec<Request>,
-    /// What the run must keep to pass.
+    /// Pass criteria of the run.
     pub thresholds: Vec<Threshold>,
 }
 
 impl Draft {
-    /// These sessions for so long, from seed 1, asking for `/`; nothing else is said.
+    /// A draft with these sessions and this duration, seed 1 and one request, `GET /`; defaults otherwise.
     pub fn new(sessions: Sessions, duration: Nanos) -> Self {
         Self {
             seed: Seed(1),
@@ -163,40 +163,40 @@ impl Workload {
         Agenda::new(self.sessions(), self.seed(), self.end(), self.count(), share)
     }
 
-    /// The same with another seed.
+    /// The same workload with another seed.
     #[must_use]
     pub fn with_seed(self, seed: Seed) -> Self {
         Self(Draft { seed, ..self.0 })
     }
 
-    /// The same with launches meant up to here.
+    /// The same workload with another duration.
     ///
     /// # Errors
-    /// No time at all, or no more than is left out at both ends.
+    /// A duration of zero, or one that `skip_first` and `skip_last` exclude completely.
     pub fn with_duration(self, duration: Nanos) -> Result<Self, InvalidValue> {
         Self::new(Draft { duration, ..self.0 })
     }
 
-    /// The same launching this at most.
+    /// The same workload with another count.
     ///
     /// # Errors
-    /// None of something, or what [`Draft::count`] does not go with.
+    /// A count of zero, or a workload that cannot have a count.
     pub fn with_count(self, count: Option<Count>) -> Result<Self, InvalidValue> {
         Self::new(Draft { count, ..self.0 })
     }
 
-    /// The same with another system model.
+    /// The same workload with another system model.
     ///
     /// # Errors
-    /// Flows or a trace that ask for requests the workload does not have, or leave out some that it has.
+    /// Flows or a trace with requests that the workload lacks, or without some of its requests.
     pub fn with_sessions(self, sessions: Sessions) -> Result<Self, InvalidValue> {
         Self::new(Draft { sessions, ..self.0 })
     }
 
-    /// The same with these weights of its requests, one each.
+    /// The same workload with these weights of its requests.
     ///
     /// # Errors
-    /// Another number of weights, one that is not zero or more, or none above zero; weights of what a trace asks for.
+    /// Another number of weights than of requests, a weight below zero, only zeros, or a replay, which has no weights.
     pub fn with_weights(mut self, weights: &[f64]) -> Result<Self, InvalidValue> {
         if weights.len() != self.0.requests.len() {
             return Err(InvalidValue::new(format!("{} weights for {} requests", weights.len(), self.0.requests.len())));
@@ -210,35 +210,35 @@ impl Workload {
         self.0.seed
     }
 
-    /// How long launches are meant to be made at most.
+    /// Duration of the schedule; [`Nanos::MAX`] if only the count ends the run.
     pub fn duration(&self) -> Nanos {
         self.0.duration
     }
 
-    /// The same, where there is one: a workload with a count may have none.
+    /// Duration of the schedule; `None` if only the count ends the run.
     pub fn time_limit(&self) -> Option<Nanos> {
         Some(self.0.duration).filter(|duration| *duration < Nanos::MAX)
     }
 
-    /// How much is launched at most.
+    /// Maximum number of requests or sessions; `None`: no maximum.
     pub fn count(&self) -> Option<Count> {
         self.0.count
     }
 
-    /// How many launches there are at most, where that is counted.
-    pub fn most_launches(&self) -> Option<u64> {
+    /// Maximum number of requests; `None` without a count of requests.
+    pub fn max_requests(&self) -> Option<u64> {
         match (self.0.count?, &self.0.sessions) {
             (Count::Requests(n), _) | (Count::Sessions(n), Sessions::Open(_)) => Some(n),
             (Count::Sessions(_), _) => None,
         }
     }
 
-    /// When that is over: launches are meant from the start of the run up to here, which is not included.
+    /// End of the schedule: requests are scheduled before this instant.
     pub fn end(&self) -> Instant {
         Instant::ZERO + self.0.duration
     }
 
-    /// Ramp-up, kept in the data, left out of statistics.
+    /// Duration at the start that is excluded from statistics (warm-up); its events are recorded.
     pub fn skip_first(&self) -> Nanos {
         self.0.skip_first
     }
@@ -253,12 +253,12 @@ impl Workload {
         Instant::ZERO + self.0.skip_first..self.end().earlier(self.0.skip_last)
     }
 
-    /// What to do about launches that are late.
+    /// Policy for late requests.
     pub fn late(&self) -> Late {
         self.0.late
     }
 
-    /// The names whose values are secrets.
+    /// Names of fields with secret values.
     pub fn secret_names(&self) -> &SecretNames {
         &self.0.secret_names
     }
@@ -283,12 +283,12 @@ impl Workload {
         &self.0.stations
     }
 
-    /// How the generator itself works.
+    /// Settings of the load generator.
     pub fn generator(&self) -> Generator {
         self.0.generator
     }
 
-    /// What is asked of the machines that serve.
+    /// Observers and scrapes of the server side.
     pub fn observe(&self) -> &Observe {
         &self.0.observe
     }
@@ -298,40 +298,40 @@ impl Workload {
         self.0.policies.as_ref()
     }
 
-    /// What templates may ask for, besides what is extracted from answers.
+    /// Variables for templates, in addition to values extracted from responses.
     pub fn variables(&self) -> &[Variable] {
         &self.0.variables
     }
 
-    /// What is asked; never empty.
+    /// The requests; at least one.
     pub fn requests(&self) -> &[Request] {
         &self.0.requests
     }
 
-    /// Whether what is sent differs between two runs of it: it says the run's id, or draws what must be there once only.
-    pub fn asks_for_run(&self) -> bool {
+    /// Whether two runs send different texts: some text has the run id or a value derived from it.
+    pub fn uses_run_id(&self) -> bool {
         let target = self.0.target.as_ref();
         self.0.variables.iter().any(|variable| matches!(variable.source, script::Source::Uuid))
-            || self.0.requests.iter().any(|request| names::asks_for_run(request, target))
+            || self.0.requests.iter().any(|request| names::uses_run_id(request, target))
     }
 
-    /// What stands in single braces, as places for values once did, and has the name of a value.
-    pub fn singles(&self) -> Vec<Single> {
+    /// Names of values in single braces, which were placeholders in earlier versions.
+    pub fn singles(&self) -> Vec<SingleBraces> {
         names::singles(&self.0.requests, self.0.target.as_ref(), &self.0.variables)
     }
 
-    /// What the run must keep to pass.
+    /// Pass criteria of the run.
     pub fn thresholds(&self) -> &[Threshold] {
         &self.0.thresholds
     }
 }
 
-/// What becomes of a launch that cannot be sent when it was meant.
+/// Policy for a request that cannot be sent at its scheduled time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Late {
-    /// It is sent as soon as possible; its lateness is recorded.
+    /// Send it as soon as possible and record its lateness.
     Send,
-    /// It is not sent when later than this; an event with outcome `unsent` is recorded.
+    /// Do not send it if it is later than this; record an event with outcome `unsent`.
     Skip(Nanos),
 }
 
@@ -341,7 +341,7 @@ impl Workload {
         self.0.sessions.flows()
     }
 
-    /// The share of the launches that falls to each request; they sum to 1. Of a replay, of all that its trace asks for.
+    /// The expected share of each request in all requests; they add up to 1. For a replay: in all entries of the trace.
     pub fn shares(&self) -> Vec<f64> {
         if let Sessions::Replay(replay) = &self.0.sessions {
             let counts = replay.counts(self.0.requests.len());
@@ -363,28 +363,28 @@ impl Workload {
         Some(self.flows().map_or_else(|| distribution.mean(), |flows| flows.mean_think(distribution)))
     }
 
-    /// The launches per second meant, over the whole run, where the workload alone says so: not for a closed system, whose
+    /// The mean scheduled rate of the whole run, in requests per second; `None` for a closed system, whose
     /// rate depends on the server.
-    pub fn asked_rate(&self) -> Option<f64> {
-        let end = self.asked_until();
-        Some(self.asked_before(end)? / end.as_secs_f64())
+    pub fn scheduled_rate(&self) -> Option<f64> {
+        let end = self.scheduled_until();
+        Some(self.scheduled_before(end)? / end.as_secs_f64())
     }
 
-    /// The most launches per second that are meant at any time, in the mean over all seeds and if answers take no time; `None` where
-    /// nothing but answers holds users back.
-    pub fn most_per_s(&self) -> Option<f64> {
-        let end = self.asked_until();
+    /// The highest expected rate at any time, in requests per second, if responses take no time; `None` if only responses limit the
+    /// rate of users.
+    pub fn max_rate_per_s(&self) -> Option<f64> {
+        let end = self.scheduled_until();
         match &self.0.sessions {
             Sessions::Open(schedule) => Some(schedule.rate().peak(end)),
             Sessions::Replay(replay) => Some(replay.peak(end) as f64),
             Sessions::PartlyOpen { schedule, length, .. } => Some(schedule.rate().peak(end) * length.mean()),
-            Sessions::Closed(closed) => closed.most_per_s(),
+            Sessions::Closed(closed) => closed.max_rate_per_s(),
         }
     }
 
-    /// When the time is over in which launches are asked for, in the mean over all seeds: with the count, where the workload alone says
-    /// when that is reached, or else with the duration.
-    pub fn asked_until(&self) -> Instant {
+    /// The expected end of the schedule: the time at which the count is reached, if that does not depend on the server, otherwise the
+    /// duration.
+    pub fn scheduled_until(&self) -> Instant {
         let reached = self.0.count.and_then(|count| match &self.0.sessions {
             Sessions::Open(schedule) => schedule.rate().instant(count.sessions(1.0)),
             Sessions::PartlyOpen { schedule, length, .. } => schedule.rate().instant(count.sessions(length.mean())),
@@ -394,10 +394,10 @@ impl Workload {
         reached.map_or(self.end(), |reached| reached.min(self.end()))
     }
 
-    /// How many launches are meant before `end`, in the mean over all seeds, where the workload alone says so. Of a partly-open
-    /// system: by the sessions that arrive before `end`.
-    pub fn asked_before(&self, end: Instant) -> Option<f64> {
-        let end = end.min(self.asked_until());
+    /// The expected number of requests scheduled before `end`; `None` if it depends on the server. For a partly-open
+    /// system: all requests of sessions that arrive before `end`.
+    pub fn scheduled_before(&self, end: Instant) -> Option<f64> {
+        let end = end.min(self.scheduled_until());
         match &self.0.sessions {
             Sessions::Open(schedule) => Some(schedule.rate().cumulative(end)),
             Sessions::PartlyOpen { schedule, length, .. } => Some(length.mean() * schedule.rate().cumulative(end)),
@@ -409,7 +409,7 @@ impl Workload {
         }
     }
 
-    /// Whether closed users are somebody else after each visit.
+    /// Whether closed users become new visitors after each visit.
     pub fn renews(&self) -> bool {
         matches!(&self.0.sessions, Sessions::Closed(closed) if closed.renews())
     }
@@ -418,8 +418,8 @@ impl Workload {
     pub fn is_scripted(&self) -> bool {
         let target = self.0.target.as_ref().is_some_and(|target| target.cookies || target.redirects > 0);
         let target_of = self.0.target.as_ref();
-        // Of a user who is somebody else with each visit only a script knows the visitor's number.
-        let numbered = || self.0.requests.iter().any(|request| names::asks_for_session(request, target_of));
+        // For users that become new visitors, only a script has the number of the visitor.
+        let numbered = || self.0.requests.iter().any(|request| names::uses_session_number(request, target_of));
         target || self.0.requests.iter().any(|request| request.is_scripted(target_of)) || (self.renews() && numbered())
     }
 
@@ -437,7 +437,7 @@ impl Workload {
         self.0.requests.iter().filter_map(class).collect()
     }
 
-    /// The labels of those requests that bring objects with them.
+    /// The labels of requests with embedded objects.
     pub fn pages(&self) -> Vec<String> {
         let pages = self.0.requests.iter().filter(|request| request.objects.is_some());
         pages.map(|request| request.name.clone()).collect()

@@ -8,7 +8,7 @@ use super::{Descriptors, Target, Workload};
 /// An environment variable that a workload reads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EnvironmentVariable {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Whether the run works without it.
     pub optional: bool,

@@ -9,12 +9,12 @@ use super::address::Address;
 use offered_base::{InvalidValue, nearest};
 
 const PORT: u16 = 5432;
-/// What stands in front of the port in the name of a Unix socket.
+/// The prefix of the port in the name of a Unix socket.
 const SOCKET: &str = "/.s.PGSQL.";
-/// What may stand in a URL as it is.
+/// Characters that are percent-encoded in a URL.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
-/// Who logs in to a database, and where.
+/// User, password, database and connection settings from the URL of a database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     /// The user.
@@ -25,7 +25,7 @@ pub struct Login {
     pub database: String,
     /// Whether connections are encrypted.
     pub encryption: Encryption,
-    /// What is said besides when a connection begins: `application_name`, `options`.
+    /// Further parameters of the startup message: `application_name`, `options`.
     pub settings: Vec<(String, String)>,
 }
 
@@ -34,7 +34,7 @@ pub struct Login {
 pub enum Encryption {
     /// `disable`: they are not.
     Disabled,
-    /// `prefer`: if the server can, whatever its certificate. It is asked once, before the run.
+    /// `prefer`: TLS if the server supports it, without checking its certificate. Determined once, before the run.
     #[default]
     Preferred,
     /// `require`: they are, whatever the server's certificate.
@@ -77,66 +77,14 @@ impl fmt::Debug for Login {
 
 /// The URL behind `postgres://`.
 pub(super) fn parse(rest: &str) -> Result<(Address, Login), InvalidValue> {
-    let wrong = |why: &str| {
-        InvalidValue::new(format!(
-            "{why}; write for example postgres://user@127.0.0.1:5432/shop or postgres://user@/shop?host=/run/postgresql"
-        ))
-    };
-    let decoded = |text: &str| {
-        percent_decode_str(text)
-            .decode_utf8()
-            .map(std::borrow::Cow::into_owned)
-            .map_err(|_| wrong("a % in the URL stands for no text (UTF-8)"))
-    };
-    let (rest, query) = rest.split_once('?').map_or((rest, ""), |(rest, query)| (rest, query));
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let (who, place) = authority.rsplit_once('@').map_or(("", authority), |(who, place)| (who, place));
-    if place.contains(',') {
-        return Err(wrong("several hosts are several targets"));
+    let parts = Parts::parse(rest)?;
+    if parts.user.is_empty() {
+        return Err(wrong("the URL has no user"));
     }
-    let (name, password) = who.split_once(':').map_or((who, None), |(name, password)| (name, Some(password)));
-    let (host, port) = match place.strip_prefix('[').and_then(|inside| inside.split_once(']')) {
-        Some((host, after)) => (host, after.strip_prefix(':')),
-        None => place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))),
-    };
-    let (mut user, mut password) = (decoded(name)?, password.map(decoded).transpose()?);
-    let (mut host, mut port) = (decoded(host)?, port.map(str::to_owned));
-    let (mut database, mut encryption, mut settings) = (decoded(path)?, None, Vec::new());
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (key, value) = pair.split_once('=').ok_or_else(|| wrong(&format!("`{pair}` has no =")))?;
-        let value = decoded(value)?;
-        match key {
-            "host" => host = value,
-            "port" => port = Some(value),
-            "user" => user = value,
-            "password" => password = Some(value),
-            "dbname" => database = value,
-            "sslmode" => encryption = Some(value.parse()?),
-            "application_name" | "options" => settings.push((key.to_owned(), value)),
-            "connect_timeout" => {
-                return Err(InvalidValue::new(
-                    "connect_timeout is said beside the url: target.connect_timeout = \"5s\"",
-                ));
-            }
-            "sslrootcert" | "sslcert" | "sslkey" => {
-                return Err(InvalidValue::new(format!(
-                    "{key} is said beside the url: target.tls = {{ roots = \"ca.pem\" }}, `certificate`, `key`"
-                )));
-            }
-            _ => return Err(wrong(&format!("the URL asks for `{key}`, which is not known here"))),
-        }
-    }
-    if user.is_empty() {
-        return Err(wrong("the URL says no user"));
-    }
-    if [&user, &database]
-        .into_iter()
-        .chain(password.as_ref())
-        .chain(settings.iter().map(|(_, value)| value))
-        .any(|text| text.contains('\0'))
-    {
+    if parts.texts().any(|text| text.contains('\0')) {
         return Err(wrong("the URL has a zero in it"));
     }
+    let Parts { user, password, host, port, mut database, encryption, settings } = parts;
     let port = match port.as_deref() {
         None | Some("") => PORT,
         Some(port) => {
@@ -148,16 +96,103 @@ pub(super) fn parse(rest: &str) -> Result<(Address, Login), InvalidValue> {
     }
     let address = if host.starts_with('/') {
         if !matches!(encryption, None | Some(Encryption::Disabled | Encryption::Preferred)) {
-            return Err(wrong("over a Unix socket nothing is encrypted; take sslmode out"));
+            return Err(wrong("a Unix socket cannot be encrypted; remove sslmode"));
         }
         Address::Unix(format!("{host}{SOCKET}{port}"))
     } else if host.is_empty() {
-        return Err(wrong("the URL says no host"));
+        return Err(wrong("the URL has no host"));
     } else {
         Address::Tcp { host, port }
     };
     let encryption = encryption.unwrap_or_default();
     Ok((address, Login { user, password, database, encryption, settings }))
+}
+
+/// The error of an invalid URL.
+fn wrong(why: &str) -> InvalidValue {
+    InvalidValue::new(format!(
+        "{why}; write for example postgres://user@127.0.0.1:5432/shop or postgres://user@/shop?host=/run/postgresql"
+    ))
+}
+
+fn percent_decoded(text: &str) -> Result<String, InvalidValue> {
+    percent_decode_str(text)
+        .decode_utf8()
+        .map(std::borrow::Cow::into_owned)
+        .map_err(|_| wrong("a percent-encoded part of the URL is not UTF-8"))
+}
+
+/// The parts of a URL, percent-decoded. Parameters of the query override the parts before it, as in libpq.
+struct Parts {
+    user: String,
+    password: Option<String>,
+    host: String,
+    port: Option<String>,
+    database: String,
+    encryption: Option<Encryption>,
+    settings: Vec<(String, String)>,
+}
+
+impl Parts {
+    fn parse(rest: &str) -> Result<Self, InvalidValue> {
+        let (rest, query) = rest.split_once('?').map_or((rest, ""), |(rest, query)| (rest, query));
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (credentials, place) = authority.rsplit_once('@').map_or(("", authority), |(who, place)| (who, place));
+        if place.contains(',') {
+            return Err(wrong("several hosts are several targets"));
+        }
+        let (name, password) =
+            credentials.split_once(':').map_or((credentials, None), |(name, password)| (name, Some(password)));
+        let (host, port) = match place.strip_prefix('[').and_then(|inside| inside.split_once(']')) {
+            Some((host, after)) => (host, after.strip_prefix(':')),
+            None => place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))),
+        };
+        let mut parts = Self {
+            user: percent_decoded(name)?,
+            password: password.map(percent_decoded).transpose()?,
+            host: percent_decoded(host)?,
+            port: port.map(str::to_owned),
+            database: percent_decoded(path)?,
+            encryption: None,
+            settings: Vec::new(),
+        };
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').ok_or_else(|| wrong(&format!("`{pair}` has no =")))?;
+            parts.set(key, percent_decoded(value)?)?;
+        }
+        Ok(parts)
+    }
+
+    /// User, password, database and settings.
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        let settings = self.settings.iter().map(|(_, value)| value);
+        [&self.user, &self.database].into_iter().chain(&self.password).chain(settings)
+    }
+
+    /// Applies a parameter of the query.
+    fn set(&mut self, key: &str, value: String) -> Result<(), InvalidValue> {
+        match key {
+            "host" => self.host = value,
+            "port" => self.port = Some(value),
+            "user" => self.user = value,
+            "password" => self.password = Some(value),
+            "dbname" => self.database = value,
+            "sslmode" => self.encryption = Some(value.parse()?),
+            "application_name" | "options" => self.settings.push((key.to_owned(), value)),
+            "connect_timeout" => {
+                return Err(InvalidValue::new(
+                    "connect_timeout belongs in the workload file: target.connect_timeout = \"5s\"",
+                ));
+            }
+            "sslrootcert" | "sslcert" | "sslkey" => {
+                return Err(InvalidValue::new(format!(
+                    "{key} belongs in the workload file: target.tls = {{ roots = \"ca.pem\" }}, `certificate`, `key`"
+                )));
+            }
+            _ => return Err(wrong(&format!("unknown parameter `{key}` in the URL"))),
+        }
+        Ok(())
+    }
 }
 
 /// The URL as text, with its password or without.
@@ -217,18 +252,18 @@ mod tests {
         ] {
             let url = read(text).unwrap();
             let login = url.login.clone().unwrap();
-            let told = (login.user.as_str(), login.password.as_deref(), login.database.as_str());
-            assert_eq!((&url.address, told, url.secure), (&address, (user, password, database), secure), "{text}");
+            let message = (login.user.as_str(), login.password.as_deref(), login.database.as_str());
+            assert_eq!((&url.address, message, url.secure), (&address, (user, password, database), secure), "{text}");
             assert_eq!(read(&url.written()).unwrap(), url);
             assert!(!password.is_some_and(|password| format!("{url} {url:?}").contains(password)), "{url:?}");
         }
     }
 
     #[test]
-    fn what_is_not_known_is_refused() {
+    fn unknown_parameters_are_refused() {
         for (text, why) in [
-            ("postgres://localhost/shop", "says no user"),
-            ("postgres://me@/shop", "says no host"),
+            ("postgres://localhost/shop", "has no user"),
+            ("postgres://me@/shop", "has no host"),
             ("postgres://me@a,b/shop", "several hosts"),
             ("postgres://me@a/shop?sslmode=verify-ful", "did you mean `verify-full`"),
             ("postgres://me@a/shop?sslmode=allow", "not one of disable, prefer"),
@@ -238,14 +273,14 @@ mod tests {
             ("postgres://me@a:0/shop", "not a port"),
             ("postgres://me@a/%00", "a zero"),
         ] {
-            let told = read(text).unwrap_err();
-            assert!(told.contains(why), "{text}: {told}");
+            let message = read(text).unwrap_err();
+            assert!(message.contains(why), "{text}: {message}");
         }
     }
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_as_what_it_was(
+        fn a_written_value_is_read_back(
             user in "[^\0]{1,8}", password in prop::option::of("[^\0]{0,8}"), database in "[^\0]{1,8}",
             mode in 0..4_usize, name in prop::option::of("[^\0]{0,8}"), port in 1..u16::MAX,
         ) {

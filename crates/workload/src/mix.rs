@@ -9,15 +9,15 @@ use offered_schedule::flow::Flows;
 use offered_schedule::trace::Replay;
 use offered_schedule::{Launch, Visit};
 
-/// Chooses which request a launch sends.
+/// Chooses the request of each launch.
 #[derive(Clone, Debug)]
 pub struct Mix {
     seed: Seed,
     /// Running sums of the weights.
     sums: Vec<f64>,
-    /// Of a replay the trace chooses.
+    /// The trace determines the request of a replay.
     replay: Option<Replay>,
-    /// Where there are flows, the place.
+    /// The place in the flow determines the request.
     flows: Option<Arc<Flows>>,
 }
 
@@ -35,8 +35,8 @@ impl Workload {
         Mix { seed: self.0.seed, sums: sums.collect(), replay, flows: self.flows().cloned() }
     }
 
-    /// The requests of `session` by themselves, without their times: along its flow once, or where there are no flows all requests once,
-    /// in the order of the file. Each with its number.
+    /// The requests of `session` with their numbers, without scheduled times: once along its flow, or without flows all requests once
+    /// in the order of the file.
     pub fn walk(&self, session: u64) -> impl Iterator<Item = (Launch, u16)> + '_ {
         let (seed, flows) = (self.0.seed, self.flows());
         let place = flows.map_or(0, |flows| flows.enter(seed, session, 0));
@@ -47,7 +47,7 @@ impl Workload {
                 Some(flows) => flows.next(seed, session, step, place)?,
                 None => ((step as usize + 1) < self.0.requests.len()).then_some(0)?,
             };
-            Some(Launch { step: step + 1, place, visit: visit.on(), ..*launch })
+            Some(Launch { step: step + 1, place, visit: visit.continued(), ..*launch })
         };
         let label = move |launch: &Launch| flows.map_or(launch.step as u16, |flows| flows.request(launch.place));
         std::iter::successors(Some(first), after).map(move |launch| (launch, label(&launch)))
@@ -55,7 +55,7 @@ impl Workload {
 }
 
 impl Mix {
-    /// The index of the request that `launch` sends.
+    /// The index of the request of `launch`.
     #[inline]
     pub fn choose(&self, launch: Launch) -> u16 {
         if self.sums.len() == 1 {

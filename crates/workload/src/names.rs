@@ -1,16 +1,16 @@
-//! Whether every name a template asks for has a value when it is asked: an error before the launch, not an empty text on the
-//! wire.
+//! Checks before the run that every placeholder of a template has a value when it is needed, so that no request is sent with an
+//! empty text.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use super::script::{Auth, Body, Content, Source, Test, Variable, Wanted};
+use super::script::{Auth, Body, Content, Source, Test, TextCondition, Variable};
 use super::{Call, Request, Target};
 use crate::template::{ALWAYS, Name, Piece, Template, is_name};
 use offered_base::nearest;
 use offered_schedule::flow::Flows;
 
-/// The first request that asks for what it cannot have: its index, and why.
+/// The index of the first request with a placeholder that has no value, and the reason.
 pub(super) fn check(
     requests: &[Request],
     target: Option<&Target>,
@@ -26,47 +26,50 @@ pub(super) fn check(
     let known = Known { requests, variables, extracting, flows };
     for (number, request) in requests.iter().enumerate() {
         let wrong = |why| (number, why);
-        for name in said(request, target) {
-            known.defined(name).map_err(wrong)?;
-            known.in_time(number, name).map_err(wrong)?;
+        for name in request_names(request, target) {
+            known.check_defined(name).map_err(wrong)?;
+            known.check_available(number, name).map_err(wrong)?;
         }
-        for name in heard(request) {
-            known.defined(name).map_err(wrong)?;
+        for name in response_names(request) {
+            known.check_defined(name).map_err(wrong)?;
             if !request.extract.iter().any(|extraction| *extraction.name == *name.variable) {
-                known.in_time(number, name).map_err(wrong)?;
+                known.check_available(number, name).map_err(wrong)?;
             }
         }
     }
     Ok(())
 }
 
-/// Whether a request says the number of its session.
-pub(super) fn asks_for_session(request: &Request, target: Option<&Target>) -> bool {
-    texts(request, target).flat_map(Template::pieces).any(|piece| matches!(piece, Piece::Session))
+/// Whether a request contains the number of its session.
+pub(super) fn uses_session_number(request: &Request, target: Option<&Target>) -> bool {
+    request_templates(request, target).flat_map(Template::pieces).any(|piece| matches!(piece, Piece::Session))
 }
 
-/// Whether a request says what tells the run from others.
-pub(super) fn asks_for_run(request: &Request, target: Option<&Target>) -> bool {
-    let sought = looked_for(request).map(|(_, text)| text);
-    texts(request, target).chain(sought).flat_map(Template::pieces).any(|piece| matches!(piece, Piece::Run))
+/// Whether a request or one of its checks contains the run id.
+pub(super) fn uses_run_id(request: &Request, target: Option<&Target>) -> bool {
+    let sought = response_templates(request).map(|(_, text)| text);
+    request_templates(request, target).chain(sought).flat_map(Template::pieces).any(|piece| matches!(piece, Piece::Run))
 }
 
-/// What a request asks for before it is sent.
-fn said<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<Item = &'a Name> {
-    texts(request, target).flat_map(Template::names)
+/// The placeholders that need a value before a request is sent.
+fn request_names<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<Item = &'a Name> {
+    request_templates(request, target).flat_map(Template::names)
 }
 
-/// The templates of what is sent.
-fn texts<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<Item = &'a Template> {
-    placed(request, target).map(|(_, text)| text)
+/// The templates of a request.
+fn request_templates<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<Item = &'a Template> {
+    request_templates_with_keys(request, target).map(|(_, text)| text)
 }
 
-/// The same, each with where it stands.
-fn placed<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<Item = (&'static str, &'a Template)> {
+/// The templates of a request, with their keys in the workload file.
+fn request_templates_with_keys<'a>(
+    request: &'a Request,
+    target: Option<&'a Target>,
+) -> impl Iterator<Item = (&'static str, &'a Template)> {
     let auth = request.auth.as_ref().or_else(|| target.and_then(|target| target.auth.as_ref()));
     let auth = auth.and_then(|auth| match auth {
         Auth::Basic(text) | Auth::Bearer(text) => Some(("auth", text)),
-        Auth::Nobody => None,
+        Auth::None => None,
     });
     let parts: Vec<(&str, &Template)> = match &request.body {
         Body::Form(fields) => fields.iter().map(|(_, value)| ("form", value)).collect(),
@@ -94,63 +97,63 @@ fn placed<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator
 
 const BODY: &str = "body";
 
-/// What a request asks for once it is answered.
-fn heard(request: &Request) -> impl Iterator<Item = &Name> {
-    looked_for(request).flat_map(|(_, text)| text.names())
+/// The placeholders that need a value when the response has arrived.
+fn response_names(request: &Request) -> impl Iterator<Item = &Name> {
+    response_templates(request).flat_map(|(_, text)| text.names())
 }
 
-/// The templates of what becomes of an answer, each with where it stands.
-fn looked_for(request: &Request) -> impl Iterator<Item = (&'static str, &Template)> {
-    let wanted = request.checks.iter().filter_map(|check| match &check.test {
-        Test::Text(_, Wanted::Is(text) | Wanted::Contains(text)) => Some(("check", text)),
+/// The templates for the response (checks and paths of objects), with their keys in the workload file.
+fn response_templates(request: &Request) -> impl Iterator<Item = (&'static str, &Template)> {
+    let checked = request.checks.iter().filter_map(|check| match &check.test {
+        Test::Text(_, TextCondition::Is(text) | TextCondition::Contains(text)) => Some(("check", text)),
         _ => None,
     });
-    request.objects.iter().flat_map(|objects| &objects.paths).map(|path| ("objects", path)).chain(wanted)
+    request.objects.iter().flat_map(|objects| &objects.paths).map(|path| ("objects", path)).chain(checked)
 }
 
-/// A name in single braces that some value goes by. Once it was a place for that value; now two braces make one.
+/// A name of a value in single braces. In earlier versions it was a placeholder; now a placeholder has two braces.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Single {
-    /// The request in which it stands.
+pub struct SingleBraces {
+    /// The label of the request.
     pub request: String,
-    /// Its key there.
+    /// The key in the workload file.
     pub key: &'static str,
-    /// What stands between the braces.
+    /// The text between the braces.
     pub name: String,
 }
 
-impl Single {
-    /// Whether a text may well mean it so: GraphQL has such names in its bodies. In a path or a header nobody does.
-    pub fn may_be_meant(&self) -> bool {
+impl SingleBraces {
+    /// Whether the braces are possibly intended: GraphQL bodies contain such names, paths and headers do not.
+    pub fn may_be_literal(&self) -> bool {
         self.key == BODY
     }
 }
 
-impl fmt::Display for Single {
+impl fmt::Display for SingleBraces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { request, key, name } = self;
-        // Whichever quotes the text itself has not.
+        // The quotes that the text does not contain.
         let text = |quote: char| format!("{{{{{quote}{{{quote}}}}}{name}}}");
         write!(
             f,
-            "request `{request}`: {key} has {{{name}}}, which is no place for a value any more; write {{{{{name}}}}} for the value, or {} (or {}) for the text",
+            "request `{request}`: {key} has {{{name}}}, which is no longer a placeholder; write {{{{{name}}}}} for the value, or {} (or {}) for the text",
             text('\''),
             text('"')
         )
     }
 }
 
-/// The names in single braces that some value goes by, each once for where it stands.
-pub(super) fn singles(requests: &[Request], target: Option<&Target>, variables: &[Variable]) -> Vec<Single> {
+/// The names of values in single braces, each once per request and key.
+pub(super) fn singles(requests: &[Request], target: Option<&Target>, variables: &[Variable]) -> Vec<SingleBraces> {
     let extracted = requests.iter().flat_map(|request| &request.extract).map(|extraction| extraction.name.as_str());
     let named = variables.iter().map(|variable| variable.name.as_str());
     let known: HashSet<&str> = extracted.chain(named).chain(["session", "sequence"]).collect();
-    let mut all: Vec<Single> = Vec::new();
+    let mut all: Vec<SingleBraces> = Vec::new();
     for request in requests {
-        for (key, text) in placed(request, target).chain(looked_for(request)) {
-            let meant = |name: &&str| name.split(['.', '|']).next().is_some_and(|name| known.contains(name));
-            for name in text.singles().into_iter().filter(meant) {
-                let single = Single { request: request.name.clone(), key, name: name.to_owned() };
+        for (key, text) in request_templates_with_keys(request, target).chain(response_templates(request)) {
+            let is_known = |name: &&str| name.split(['.', '|']).next().is_some_and(|name| known.contains(name));
+            for name in text.singles().into_iter().filter(is_known) {
+                let single = SingleBraces { request: request.name.clone(), key, name: name.to_owned() };
                 if !all.contains(&single) {
                     all.push(single);
                 }
@@ -169,8 +172,8 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Whether anybody ever gives `name` a value.
-    fn defined(&self, name: &Name) -> Result<(), String> {
+    /// Checks that `name` is a variable, an extracted value or a built-in value.
+    fn check_defined(&self, name: &Name) -> Result<(), String> {
         let variable = self.variables.iter().find(|variable| *variable.name == *name.variable);
         if let Some(Variable { source: Source::Feeder(feeder), .. }) = variable {
             let columns: Vec<&str> = feeder.rows.iter().flat_map(|rows| rows.columns()).map(String::as_str).collect();
@@ -180,7 +183,7 @@ impl Known<'_> {
                     "{name} is a row of {}; write for example {{{{{}.{example}}}}}",
                     feeder.file, name.variable
                 )),
-                // A file that cannot be read is an error of its own, for whoever launches.
+                // A file that cannot be read is a separate error, reported before a run.
                 Some(column) if feeder.rows.is_ok() && !columns.contains(&&**column) => Err(format!(
                     "{} has no column `{column}`{}; it has {}",
                     feeder.file,
@@ -192,12 +195,12 @@ impl Known<'_> {
         }
         if let Some((_, way)) = name.variable.split_once('|').filter(|(named, _)| named.trim_end() == "now") {
             return Err(format!(
-                "{name}: `{way}` is no way to write an instant; write iso, unix, unix_ms or a format of strftime, for example {{{{now|%Y-%m-%d}}}}"
+                "{name}: `{way}` is not a time format; write iso, unix, unix_ms or a format of strftime, for example {{{{now|%Y-%m-%d}}}}"
             ));
         }
         if !is_name(&name.variable) {
             return Err(format!(
-                "{name} is no place for a value, which is written {{{{name}}}}, {{{{name.column}}}} or {{{{name|raw}}}}; for two braces as they are write {{{{'{{{{'}}}}"
+                "{name} is not a placeholder; write {{{{name}}}}, {{{{name.column}}}} or {{{{name|raw}}}}, or for two literal braces {{{{'{{{{'}}}}"
             ));
         }
         if variable.is_none() && !self.extracting.contains_key(&*name.variable) {
@@ -205,7 +208,7 @@ impl Known<'_> {
             let mut names: Vec<&str> = names.chain(ALWAYS).collect();
             names.sort_unstable();
             return Err(format!(
-                "nobody defines {name}{}; define it under [variables], extract it from an answer, or for the text itself write {{{{'{{{{'}}}} in the place of its first two braces",
+                "{name} is undefined{}; define it under [variables], extract it from a response, or for the literal text write {{{{'{{{{'}}}} instead of its first two braces",
                 nearest(&name.variable, &names)
             ));
         }
@@ -215,31 +218,32 @@ impl Known<'_> {
         }
     }
 
-    /// Whether `name` has a value whenever a session comes to send `request`.
-    fn in_time(&self, request: usize, name: &Name) -> Result<(), String> {
+    /// Checks that `name` has a value whenever a session sends `request`.
+    fn check_available(&self, request: usize, name: &Name) -> Result<(), String> {
         if self.variables.iter().any(|variable| *variable.name == *name.variable) {
             return Ok(());
         }
         let Some(extracting) = self.extracting.get(&*name.variable) else { return Ok(()) };
-        let by = format!("{name} is extracted from the answer to `{}`", self.requests[extracting[0]].name);
-        let remedy = format!("let that come first on every way, or give `{}` a value under [variables]", name.variable);
+        let by = format!("{name} is extracted from the response to `{}`", self.requests[extracting[0]].name);
+        let remedy =
+            format!("send that request first on every path, or give `{}` a value under [variables]", name.variable);
         let Some(flows) = self.flows else {
             return Err(if extracting.contains(&request) {
-                format!("{by}, which needs it itself; {remedy}")
+                format!("{by}, but the same request needs it; {remedy}")
             } else {
                 format!(
-                    "{by}, and in a random mix nothing says that it comes first; write a [[flow]] that sends `{}` before `{}`",
+                    "{by}, but in a random mix that request is not always first; write a [[flow]] that sends `{}` before `{}`",
                     self.requests[extracting[0]].name, self.requests[request].name
                 )
             });
         };
-        match way(flows, request, extracting) {
+        match path_without(flows, request, extracting) {
             None => Ok(()),
             Some(way) => {
                 let names: Vec<&str> = way.iter().map(|step| &*flows.steps()[usize::from(*step)].name).collect();
                 let flow = &flows.flows()[usize::from(flows.steps()[usize::from(way[0])].flow)].name;
                 Err(format!(
-                    "{by}, but in flow `{flow}` a session comes here without it: {}; {remedy}",
+                    "{by}, but in flow `{flow}` a session reaches this request without it: {}; {remedy}",
                     names.join(" -> ")
                 ))
             }
@@ -247,9 +251,9 @@ impl Known<'_> {
     }
 }
 
-/// A shortest way of steps from the beginning of a session to one that sends `request`, past no step that sends one of
-/// `avoided`; `None` where there is none.
-fn way(flows: &Flows, request: usize, avoided: &[usize]) -> Option<Vec<u16>> {
+/// A shortest path of steps from the start of a session to one that sends `request`, without steps that send one of
+/// `avoided`; `None`: no such path.
+fn path_without(flows: &Flows, request: usize, avoided: &[usize]) -> Option<Vec<u16>> {
     let sends = |step: u16| usize::from(flows.steps()[usize::from(step)].request);
     let mut came_from: HashMap<u16, Option<u16>> = HashMap::new();
     let begins = flows.flows().iter().filter(|flow| flow.weight > 0.0).map(|flow| flow.start);

@@ -1,8 +1,8 @@
-//! Policies that take turns within one run, put in place by a command while launches go on.
+//! Server policies that alternate within one run. A command applies each policy while requests are sent.
 //!
-//! Two runs of a server differ by whatever else the machine did meanwhile, and at a high load that is more than most policies differ
-//! by. Within one run all of them meet the same. Their blocks come in the order ABBA, ABC CBA, ... so that what drifts evenly
-//! falls upon all of them alike; the beginning of each block, which still has the queue of the one before, is left out.
+//! Two runs of a server differ by other activity of the machine, and at a high load this difference is larger than that of most policies.
+//! Within one run all policies see the same conditions. Their blocks are in the order ABBA, ABC CBA, ... so that a linear drift
+//! affects all policies equally. The beginning of each block, which still has the queue of the previous one, is excluded.
 
 use std::ops::Range;
 
@@ -14,9 +14,9 @@ pub(super) const SHORTEST: Nanos = Nanos::from_millis(100);
 /// Policies of the server that take turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policies {
-    /// What they are called, in the order of their first blocks.
+    /// The names of the policies, in the order of their first blocks.
     pub names: Vec<String>,
-    /// How long each holds at a time.
+    /// Duration of a block.
     pub block: Nanos,
     /// The part of that at its beginning which is not counted.
     pub settle: Nanos,
@@ -31,14 +31,14 @@ pub struct Turn {
     pub policy: usize,
     /// When it is put in place.
     pub begins: Instant,
-    /// From when on launches count for it.
+    /// Requests scheduled from this instant on count for the policy.
     pub settled: Instant,
     /// When it is over.
     pub ends: Instant,
 }
 
 impl Policies {
-    /// How long it takes until each has had its turn once forth and once back.
+    /// Duration of one round: each policy once forwards and once backwards.
     pub fn round(&self) -> Nanos {
         Nanos(self.block.0.saturating_mul(2 * self.names.len() as u64))
     }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_policies_is_read_and_written() {
+    fn policies_are_read_and_written() {
         let workload = read(&text("74s", ""));
         let said = workload.policies().unwrap();
         assert_eq!(
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_is_told_with_what_to_write() {
+    fn invalid_policies_are_errors_with_a_fix() {
         for (duration, line, words) in [
             ("75s", "", "counts, 1m5s: 2 policies, forth and back, take 32s a round; write duration = 1m14s or 1m46s"),
             ("20s", "", "write duration = 42s"),

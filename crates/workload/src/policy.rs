@@ -1,4 +1,4 @@
-//! Scheduling policies by name: what the workload file and the command line say of a modelled server's discipline.
+//! Names of scheduling policies, for the discipline of a modelled server in workload files and on the command line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use offered_base::{InvalidValue, nearest};
 /// A scheduling policy, as it is written: `fcfs`, `lcfs`, `lcfs-preemptive`, `ps`, `ps:16` (at most 16 share), `srpt`,
 /// `sjf`, `psjf`, `ljf`, `pljf`, the same by expected size `sejf`, `pesjf`, `lejf`, `peljf` (the class's mean; `sejf:0.5` for
 /// the exact size with noise of squared coefficient of variation 0.5), `priority`, `priority-preemptive`, `priority-ps`,
-/// `ps:16:priority` (who waits comes in by class), `fb`, `rr:10ms`, `infinite`.
+/// `ps:16:priority` (waiting requests are admitted by class), `fb`, `rr:10ms`, `infinite`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Policy {
     /// First come, first served.
@@ -19,7 +19,7 @@ pub enum Policy {
         /// Whether a newcomer interrupts.
         preemptive: bool,
     },
-    /// Processor sharing, among at most so many.
+    /// Processor sharing among at most this number of requests; `None`: no maximum.
     Ps(Option<u32>),
     /// Shortest remaining processing time.
     Srpt,
@@ -30,9 +30,9 @@ pub enum Policy {
         /// Whether a newcomer interrupts.
         preemptive: bool,
     },
-    /// By class, each class sharing what those before it leave.
+    /// Processor sharing by class: each class shares the capacity that higher classes leave.
     PriorityPs,
-    /// Processor sharing among at most so many; who waits comes in by class.
+    /// Processor sharing among at most this number of requests; waiting requests are admitted by class.
     PsByClass(u32),
     /// Foreground-background: least attained service.
     Fb,
@@ -49,11 +49,11 @@ pub struct Order {
     pub preemptive: bool,
     /// Longest first; else shortest first.
     pub longest: bool,
-    /// What the server knows of a size.
+    /// What the server knows about the size of a job.
     pub known: Knowledge,
 }
 
-/// What a server knows of a job's size.
+/// What a server knows about the size of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Knowledge {
     /// The size.
@@ -92,7 +92,7 @@ impl Policy {
         PLAIN.iter().map(|(_, policy)| *policy)
     }
 
-    /// Whether it looks at the class of a request.
+    /// Whether it depends on the class of a request.
     pub fn by_class(self) -> bool {
         let by_priority = matches!(self, Self::Priority { .. } | Self::PriorityPs | Self::PsByClass(_));
         by_priority || matches!(self, Self::Size(Order { known: Knowledge::ByClass, .. }))
@@ -106,7 +106,7 @@ impl FromStr for Policy {
         let wrong = || {
             let names: Vec<&str> = PLAIN.iter().map(|(name, _)| *name).collect();
             InvalidValue::new(format!(
-                "`{text}` is no discipline{}; there are {}, ps:16, ps:16:priority, sejf:0.5 and rr:10ms",
+                "unknown discipline `{text}`{}; write one of {}, ps:16, ps:16:priority, sejf:0.5, rr:10ms",
                 nearest(text, &names),
                 names.join(", ")
             ))
@@ -119,7 +119,7 @@ impl FromStr for Policy {
                 let (limit, room) =
                     setting.split_once(':').map_or((setting, None), |(limit, room)| (limit, Some(room)));
                 match (limit.parse().map_err(|_| wrong())?, room) {
-                    (0, _) => Err(InvalidValue::new("ps:0 would serve nobody; the limit is at least 1")),
+                    (0, _) => Err(InvalidValue::new("the limit of ps must be at least 1, not 0")),
                     (limit, None) => Ok(Self::Ps(Some(limit))),
                     (limit, Some("priority")) => Ok(Self::PsByClass(limit)),
                     (_, Some(_)) => Err(wrong()),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_one_clear_line() {
+    fn invalid_input_is_an_error_of_one_line() {
         for text in ["", "sptr", "fcfs:3", "ps:x", "ps:4:sjf", "ps::priority", "rr", "rr:10", "sjf:0.5", "priority:1"] {
             let error = text.parse::<Policy>().unwrap_err().to_string();
             assert!(error.contains('`') && !error.contains('\n'), "{text}: {error}");

@@ -35,8 +35,8 @@ use offered_base::random::Seed;
 use offered_base::time::Nanos;
 use offered_schedule::Count;
 
-/// What reads the files a workload names (samples of an empirical distribution, counts of a profile, data, bodies): from the name in the
-/// workload to what is in it, or why not.
+/// A function that reads a file named in a workload (samples of a distribution, counts of a profile, data, bodies). It gets the name in
+/// the workload and returns the content, or the reason why the file cannot be read.
 pub type Files<'f> = &'f dyn Fn(&str) -> Result<Vec<u8>, String>;
 
 impl Workload {
@@ -56,11 +56,11 @@ impl Workload {
 
 struct Reader<'f> {
     files: Named<'f>,
-    /// Where the workload stands.
+    /// The folder of the workload file.
     folder: &'f Path,
-    /// What has been read of them, by name: a catalogue is named by each of its classes.
+    /// Catalogues that were read, by name; each class of a catalogue names it.
     catalogues: RefCell<HashMap<String, Arc<Catalogue>>>,
-    /// Which table each request is said by: one that names a catalogue is many requests.
+    /// The index of the `[[request]]` table of each request; a table with a catalogue makes several requests.
     tables: RefCell<Vec<usize>>,
 }
 
@@ -88,11 +88,13 @@ impl Reader<'_> {
         let seed = Seed(root.get("seed").map(|value| value.whole()).transpose()?.unwrap_or(1));
         let (sessions, traced) = self.sessions(&arrivals, flows.map(Arc::new), seed)?;
         if let (Some(value), Some(_)) = (root.get("request"), &traced) {
-            return Err(value.mistake("the trace says what is asked; take [[request]] out, or replay out of arrivals"));
+            return Err(
+                value.mistake("a replay takes its requests from the trace; remove [[request]] or arrivals.replay")
+            );
         }
         let requests = traced.unwrap_or(requests);
-        let all_bring_work = requests.iter().all(|request| request.service.is_some())
-            || matches!(&sessions, Sessions::Replay(replay) if replay.trace().says_work());
+        let all_have_work = requests.iter().all(|request| request.service.is_some())
+            || matches!(&sessions, Sessions::Replay(replay) if replay.trace().has_work());
         let draft = Draft {
             seed,
             duration,
@@ -103,7 +105,7 @@ impl Reader<'_> {
             secret_names: secret_names(root)?,
             sessions,
             target,
-            server: root.get("server").map(|value| self.server(&value, all_bring_work)).transpose()?,
+            server: root.get("server").map(|value| self.server(&value, all_have_work)).transpose()?,
             stations: self.stations(root)?,
             generator: root.get("generator").map_or(Ok(Generator::default()), |value| generator(&value))?,
             observe: root.get("observe").map_or(Ok(Observe::default()), |value| self.observe(&value))?,
@@ -121,7 +123,7 @@ impl Reader<'_> {
             .get("hosts")
             .map_or(Ok(Vec::new()), |value| value.entries("observers such as db = \"10.0.0.2:7799\""))?;
         let host = |(name, value): (&str, Value<'_>)| {
-            Ok((name.to_owned(), value.checked(super::observe::checked(value.text()?))?))
+            Ok((name.to_owned(), value.checked(super::observe::checked_address(value.text()?))?))
         };
         let mut scrapes: Vec<Scrape> = Vec::new();
         for value in table.get("scrape").map_or(Ok(Vec::new()), |value| value.list())? {
@@ -153,7 +155,7 @@ impl Reader<'_> {
     }
 }
 
-/// A misfit, where it stands in the file; each request is said by one of the `tables`.
+/// The misfit as a mistake with its line; `tables` has the table of each request.
 fn at(root: &Table<'_>, tables: &[usize], Misfit { place, why }: Misfit) -> Mistake {
     let of = |key: &str, number: usize| root.get(key)?.list().ok()?.get(number).cloned();
     let value = match place {
@@ -178,12 +180,13 @@ fn at(root: &Table<'_>, tables: &[usize], Misfit { place, why }: Misfit) -> Mist
 fn count(root: &Table<'_>) -> Result<Option<Count>, Mistake> {
     match (root.get("requests"), root.get("sessions")) {
         (None, None) => Ok(None),
-        (Some(value), None) if value.is_list() => Err(value.mistake(
-            "what is asked stands in [[request]] tables; `requests = 10000` says how many launches there are at most",
-        )),
+        (Some(value), None) if value.is_list() => {
+            Err(value
+                .mistake("is a maximum number, such as requests = 10000; write the requests as [[request]] tables"))
+        }
         (Some(value), None) => Ok(Some(Count::Requests(value.count()?))),
         (None, Some(value)) => Ok(Some(Count::Sessions(value.count()?))),
-        (Some(_), Some(value)) => Err(value.mistake("stands beside `requests`; one of them ends the launches")),
+        (Some(_), Some(value)) => Err(value.mistake("cannot be combined with `requests`; remove one")),
     }
 }
 
@@ -241,7 +244,7 @@ fn generator(value: &Value<'_>) -> Result<Generator, Mistake> {
         let text = tolerance.text()?;
         let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse().ok());
         let percent = percent.ok_or_else(|| {
-            tolerance.mistake(format!("`{text}` is no share of a percentile; write for example tolerance = \"5%\""))
+            tolerance.mistake(format!("`{text}` is not a share of a percentile; write for example tolerance = \"5%\""))
         })?;
         generator = tolerance.checked(generator.with_tolerance(percent))?;
     }

@@ -1,4 +1,4 @@
-//! What is asked.
+//! Requests.
 
 use super::script::{Auth, Body, Check, Content, Extraction, Objects, OnFailure};
 use super::sql::Sql;
@@ -8,7 +8,7 @@ use crate::template::{Format, Piece, Template};
 use offered_base::{InvalidValue, Nanos};
 use offered_distributions::Distribution;
 
-/// What stands for the path of a request that asks for the files of a catalogue, where all of them are meant.
+/// The path in figures for all files of a catalogue together.
 const ANY_FILE: &str = "/*";
 
 /// One kind of request.
@@ -18,7 +18,7 @@ pub struct Request {
     pub(super) call: Call,
     pub(super) method: String,
     pub(super) path: Template,
-    /// Of many files, which has its path and work.
+    /// The files of a catalogue, which replace `path` and `service`.
     pub(super) one_of: Option<OneOf>,
     pub(super) weight: f64,
     pub(super) headers: Vec<(String, Template)>,
@@ -37,7 +37,7 @@ impl Request {
         Self::of("GET".to_owned(), Template::literal(path))
     }
 
-    /// What kind of text its body is, sent to `target`: by its `Content-Type`, else by how it begins. A call is said in JSON.
+    /// The format of its body: by the `Content-Type` of the request or `target`, otherwise by its first character. gRPC messages are JSON.
     pub fn format(&self, target: Option<&Target>) -> Format {
         let mut headers = self.headers.iter().chain(target.into_iter().flat_map(|target| &target.headers));
         let said = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
@@ -58,18 +58,18 @@ impl Request {
         Ok(Self::of(method.to_owned(), path))
     }
 
-    /// What is said to a database, named after its statements.
+    /// A request in SQL, named after its statements.
     pub fn sql(sql: Sql) -> Self {
         let name = sql.statements.iter().map(|statement| &*statement.text).collect::<Vec<_>>().join("; ");
         Self { name, call: Call::Sql(sql), ..Self::of("SQL".to_owned(), Template::literal("/")) }
     }
 
-    /// What the trace of a replay asks for.
+    /// A request of the trace of a replay.
     pub(super) fn of_trace(method: String, path: &str) -> Self {
         Self { name: format!("{method} {path}"), ..Self::of(method, Template::literal(path)) }
     }
 
-    /// One that asks for the files of a catalogue, named after their class, or where they have none after the catalogue.
+    /// A request for the files of a catalogue, named after their class, or without classes after the catalogue.
     pub(super) fn of_files(method: String, one_of: OneOf) -> Self {
         let name = one_of.class().unwrap_or(one_of.catalogue().file()).to_owned();
         let service = one_of.distribution().cloned();
@@ -95,66 +95,66 @@ impl Request {
         }
     }
 
-    /// The same under another name.
+    /// The same request with another name.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
     }
 
-    /// The same, with this done where it fails.
+    /// The same request with this behaviour on failure.
     #[must_use]
     pub fn with_on_failure(self, on_failure: OnFailure) -> Self {
         Self { on_failure, ..self }
     }
 
-    /// The same, chosen so often against the others.
+    /// The same request with this weight.
     #[must_use]
     pub fn with_weight(self, weight: f64) -> Self {
         Self { weight, ..self }
     }
 
-    /// The same with these headers of its own.
+    /// The same request with these headers.
     #[must_use]
     pub fn with_headers(self, headers: Vec<(String, Template)>) -> Self {
         Self { headers, ..self }
     }
 
-    /// The same, carrying this.
+    /// The same request with this body.
     #[must_use]
     pub fn with_body(self, body: Body) -> Self {
         Self { body, ..self }
     }
 
-    /// The same, asked by these.
+    /// The same request with this authentication.
     #[must_use]
     pub fn with_auth(self, auth: Option<Auth>) -> Self {
         Self { auth, ..self }
     }
 
-    /// The same, from whose answer this is taken.
+    /// The same request with these extractions.
     #[must_use]
     pub fn with_extract(self, extract: Vec<Extraction>) -> Self {
         Self { extract, ..self }
     }
 
-    /// The same, whose answer is held against these.
+    /// The same request with these checks.
     #[must_use]
     pub fn with_checks(self, checks: Vec<Check>) -> Self {
         Self { checks, ..self }
     }
 
-    /// The same, with what is fetched with it.
+    /// The same request with these embedded objects.
     #[must_use]
     pub fn with_objects(self, objects: Option<Objects>) -> Self {
         Self { objects, ..self }
     }
 
-    /// Its label.
+    /// The label.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What kind of exchange it is.
+    /// The kind of exchange.
     pub fn call(&self) -> &Call {
         &self.call
     }
@@ -169,12 +169,12 @@ impl Request {
         &self.path
     }
 
-    /// The files of a catalogue that it asks for, in the stead of its [path](Self::path).
+    /// The files of a catalogue, which replace its [path](Self::path).
     pub fn one_of(&self) -> Option<&OneOf> {
         self.one_of.as_ref()
     }
 
-    /// How often it is chosen, against the others.
+    /// The weight in a random mix.
     pub fn weight(&self) -> f64 {
         self.weight
     }
@@ -184,32 +184,32 @@ impl Request {
         &self.headers
     }
 
-    /// What it carries.
+    /// The body.
     pub fn body(&self) -> &Body {
         &self.body
     }
 
-    /// Who asks; `None`: as the target says.
+    /// The authentication; `None`: that of the target.
     pub fn auth(&self) -> Option<&Auth> {
         self.auth.as_ref()
     }
 
-    /// What is taken out of the answer.
+    /// The values that are extracted from the response.
     pub fn extract(&self) -> &[Extraction] {
         &self.extract
     }
 
-    /// What the answer must be.
+    /// The checks of the response.
     pub fn checks(&self) -> &[Check] {
         &self.checks
     }
 
-    /// What becomes of the session when it does not go well.
+    /// What the session does if the request fails.
     pub fn on_failure(&self) -> OnFailure {
         self.on_failure
     }
 
-    /// What is fetched with it, as a browser does.
+    /// The embedded objects that are fetched with it, as a browser does.
     pub fn objects(&self) -> Option<&Objects> {
         self.objects.as_ref()
     }
@@ -220,7 +220,7 @@ impl Request {
     }
 }
 
-/// What kind of exchange a request is.
+/// The kind of exchange of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Call {
     /// One of HTTP.
@@ -228,38 +228,38 @@ pub enum Call {
     Http,
     /// A unary call of gRPC: the path names service and method, the body is its message in JSON.
     Grpc,
-    /// Something said on the session's own WebSocket: the path is where that is opened, the body what is said.
+    /// A message on the WebSocket of the session: the path opens the WebSocket, the body is the message.
     WebSocket(Chat),
-    /// What a database is asked; method and path say nothing.
+    /// Statements for a database; method and path are unused.
     Sql(Sql),
 }
 
-/// What is said on a WebSocket, and what is awaited there.
+/// A message on a WebSocket, and the messages that it waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chat {
-    /// Whether the body is hexadecimal digits, and said as a binary message.
+    /// Whether the body is hexadecimal digits, sent as a binary message.
     pub binary: bool,
-    /// A regular expression that an answer matches, values being put in as they are; `None`: any message is one.
+    /// A regular expression for the awaited messages, with values inserted unescaped; `None`: any message.
     pub awaited: Option<Template>,
-    /// So many answers are awaited, at least one; `None`: one, or with `listen` as many as come.
+    /// Number of awaited messages, at least one; `None`: one, or with `listen` unlimited.
     pub count: Option<u32>,
-    /// It is over after this time, above zero, whatever has come.
+    /// Maximum duration of the request, above zero; it ends then with the messages received so far.
     pub listen: Option<Nanos>,
 }
 
 impl Chat {
-    /// Whether the open connection is all that is wanted where nothing is `said`.
+    /// Whether the request only opens the connection, because it neither sends nor awaits a message.
     pub fn only_connects(&self, said: bool) -> bool {
         !said && self.awaited.is_none() && self.count.is_none() && self.listen.is_none()
     }
 }
 
-/// The bytes that hexadecimal digits say, white space between them aside.
+/// Parses hexadecimal digits; white space between them is ignored.
 ///
 /// # Errors
-/// What is none, or half a byte.
+/// Another character, or an odd number of digits.
 pub fn bytes_of_hex(text: &str) -> Result<Vec<u8>, InvalidValue> {
-    let wrong = || InvalidValue::new("is not said in hexadecimal digits; write two for each byte, such as 01 ff");
+    let wrong = || InvalidValue::new("must be hexadecimal digits, two for each byte, such as 01 ff");
     let digits: Option<Vec<u8>> =
         text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
     let digits = digits.filter(|digits| digits.len().is_multiple_of(2)).ok_or_else(wrong)?;
@@ -277,9 +277,9 @@ impl Request {
         shared.filter(move |(name, _)| !own(name)).chain(&self.headers)
     }
 
-    /// Who asks `target` by it; `None`: nobody, or a header says so already.
+    /// The authentication of this request to `target`; `None`: no authentication, or the request has that header.
     pub fn auth_to<'a>(&'a self, target: &'a Target) -> Option<&'a Auth> {
-        let auth = self.auth.as_ref().or(target.auth.as_ref()).filter(|auth| !matches!(auth, Auth::Nobody));
+        let auth = self.auth.as_ref().or(target.auth.as_ref()).filter(|auth| !matches!(auth, Auth::None));
         let said = self.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         auth.filter(|_| !said)
     }
@@ -293,7 +293,7 @@ impl Request {
         };
         let plain_auth = match self.auth.as_ref().or_else(|| target.and_then(|target| target.auth.as_ref())) {
             Some(Auth::Basic(text) | Auth::Bearer(text)) => text.text().is_some(),
-            Some(Auth::Nobody) | None => true,
+            Some(Auth::None) | None => true,
         };
         let mut headers = target.into_iter().flat_map(|target| &target.headers).chain(&self.headers);
         let plain_call = match &self.call {
@@ -304,7 +304,7 @@ impl Request {
         let says = !plain_call
             || !self.path.is_plain()
             || !plain_body
-            // What is held back until an answer wants it takes who listens to answers.
+            // A body that is sent only after a 100 response needs a script.
             || headers.any(|(name, value)| !value.is_plain() || name.eq_ignore_ascii_case("expect"))
             || !plain_auth;
         let hears = !self.extract.is_empty() || !self.checks.is_empty() || self.objects.is_some();
@@ -320,7 +320,7 @@ pub(super) fn check_method(name: &str) -> Result<(), InvalidValue> {
     Ok(())
 }
 
-/// A path begins with `/`, or with a place that brings one.
+/// Checks that a path begins with `/` or a placeholder.
 pub(super) fn check_path(path: &Template) -> Result<(), InvalidValue> {
     let text = path.as_str();
     let begins = text.starts_with('/') || matches!(path.pieces().first(), Some(Piece::Value(_)));
@@ -333,11 +333,11 @@ pub(super) fn check_path(path: &Template) -> Result<(), InvalidValue> {
     Ok(())
 }
 
-/// Names of a table of texts, of which none is there twice, and the texts.
+/// Checks that no name of a table of texts is a duplicate.
 pub(super) fn check_once(names: &[(String, Template)]) -> Result<(), InvalidValue> {
     let twice = names.iter().enumerate().find(|(at, (name, _))| names[..*at].iter().any(|(other, _)| other == name));
     match twice {
-        Some((_, (name, _))) => Err(InvalidValue::new(format!("a second `{name}`; each stands there once"))),
+        Some((_, (name, _))) => Err(InvalidValue::new(format!("duplicate `{name}`; write it once"))),
         None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! What a session does beyond asking and thinking: it knows things, says them, listens to the answer, and holds it to account.
+//! Scripts: variables, bodies, authentication, extractions from responses, and checks of responses.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use offered_distributions::{Distribution, Shape};
 /// Something that templates may ask for by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
-    /// Its name, unlike the others'.
+    /// The name, unique among the variables.
     pub name: String,
     /// Where its values come from.
     pub source: Source,
-    /// How often it takes a new one.
+    /// When it takes a new value.
     pub per: Per,
-    /// The variable of the environment that its value is, if it is one.
+    /// The environment variable that it was read from; `None`: another source.
     pub env: Option<String>,
 }
 
 /// Where the values of a variable come from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// One value for all; or why there is none (an environment variable that is not set).
+    /// The same value for all sessions, or the reason why it is missing (an environment variable that is not set).
     Constant(Result<String, String>),
     /// The rows of a file.
     Feeder(Feeder),
@@ -34,12 +34,12 @@ pub enum Source {
     Sequence(u64),
     /// Numbers drawn from a distribution.
     Random(Draw),
-    /// The work that the launch brings to the modelled server, in this unit: the very number that a simulation draws for it.
+    /// The work of the request in this unit: the number that a simulation of the workload draws for it.
     Work(Unit),
 }
 
 offered_base::named! {
-    /// What work is counted in.
+    /// The unit of work.
     pub enum Unit {
         /// Milliseconds.
         Millis = "ms",
@@ -60,7 +60,7 @@ impl Unit {
 }
 
 offered_base::named! {
-    /// How often a variable takes a new value.
+    /// When a variable takes a new value.
     pub enum Per {
         /// Once for each session.
         Session = "session",
@@ -74,30 +74,30 @@ offered_base::named! {
 /// A file of data, a row at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Feeder {
-    /// Its name as it was written.
+    /// The file name in the workload.
     pub file: String,
     /// In which order rows are taken.
     pub order: Order,
-    /// What happens when they are used up.
+    /// What happens after the last row.
     pub at_end: AtEnd,
     /// The names of its columns, where the workload gives them; else the file does.
     pub columns: Option<Vec<String>>,
-    /// How its lines are read, if it is a CSV file.
+    /// The dialect of a CSV file.
     pub format: CsvFormat,
-    /// What is in it, or why it cannot be read.
+    /// The rows, or the reason why the file cannot be read.
     pub rows: Result<Arc<Rows>, String>,
 }
 
-/// How the lines of a CSV file are read.
+/// The dialect of a CSV file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CsvFormat {
     /// The ASCII character between two values.
     pub separator: u8,
-    /// Whether values may stand in quotes (RFC 4180). `false`: a quote is a character like others.
+    /// Whether values may be quoted (RFC 4180). `false`: a quote is an ordinary character.
     pub quotes: bool,
     /// Number of lines before the first row, or before the row with the names of the columns.
     pub skip_lines: u64,
-    /// Whether rows may have other numbers of values than there are columns: missing values are empty, further ones are ignored.
+    /// Whether rows may have more or fewer values than columns: missing values are empty, additional ones are ignored.
     pub ragged: bool,
 }
 
@@ -110,8 +110,8 @@ impl Default for CsvFormat {
 offered_base::named! {
     /// In which order the rows of a file are taken.
     pub enum Order {
-        /// As they stand. Session n (or request n of the whole run) takes row n: no two take the same, on any number of machines.
-        /// Visit v of user u among N, both from 0, takes row v N + u.
+        /// In the order of the file. Session n (or request n of the whole run) takes row n, so no row is used twice, on any number of machines.
+        /// Visit v of user u takes row v N + u, with N users and numbers from 0.
         Sequential = "sequential",
         /// Each as likely every time, by the seed.
         Random = "random",
@@ -119,11 +119,11 @@ offered_base::named! {
 }
 
 offered_base::named! {
-    /// What happens when a file's rows are used up.
+    /// What happens after the last row of a file.
     pub enum AtEnd {
         /// They are taken from the start again.
         Repeat = "repeat",
-        /// The run stops, and is judged as far as it came.
+        /// The run stops, and its verdict covers the time until then.
         Stop = "stop",
         /// The run stops, and has failed.
         Error = "error",
@@ -140,7 +140,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// These rows, each with as many cells as there are columns.
+    /// A table of rows; each must have one cell per column.
     pub fn new(columns: Vec<String>, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
         let (mut text, mut ends) = (String::new(), Vec::new());
         for row in rows {
@@ -153,12 +153,12 @@ impl Rows {
         Self { columns, text, ends }
     }
 
-    /// The names of the columns; at least one.
+    /// The column names; at least one.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// How many rows there are; at least one.
+    /// Number of rows; at least one.
     pub fn len(&self) -> u64 {
         (self.ends.len() / self.columns.len()) as u64
     }
@@ -181,9 +181,9 @@ impl Rows {
 pub struct Draw {
     /// The distribution, of plain numbers.
     pub distribution: Distribution,
-    /// What is added to what it draws: a distribution draws nothing below zero.
+    /// A number added to each sample, for ranges below zero; samples of a distribution are never negative.
     pub shift: f64,
-    /// How many digits stand after the point, at most 9.
+    /// Number of decimals, at most 9.
     pub decimals: u8,
 }
 
@@ -207,23 +207,23 @@ impl Draw {
 
 /// The stream of random numbers that data variable number `variable` has for a request.
 pub fn data(seed: Seed, variable: u16, session: u64, step: u32) -> offered_base::random::Stream {
-    // A seed of its own for each: else two UUIDs of one request would be one.
+    // Each variable has its own seed; otherwise two UUIDs of one request would be equal.
     let own = Seed(seed.0.wrapping_add((u64::from(variable) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     own.at(Purpose::Data, session, step)
 }
 
-/// Who is asking, in the `Authorization` header.
+/// The `Authorization` header of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Auth {
     /// Name and password, joined by a colon.
     Basic(Template),
     /// A token.
     Bearer(Template),
-    /// Nobody in particular, whatever the target says.
-    Nobody,
+    /// No authentication, even if the target has one.
+    None,
 }
 
-/// What a request carries.
+/// The body of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Body {
     /// Nothing.
@@ -233,16 +233,16 @@ pub enum Body {
     Text(Template),
     /// A file.
     File {
-        /// Its name as it was written.
+        /// The file name in the workload.
         file: String,
-        /// Whether it is sent as it is; else it is a text with places for values.
+        /// Whether its bytes are sent unchanged; otherwise it is a template.
         raw: bool,
-        /// What is in it, or why it cannot be read.
+        /// The content, or the reason why the file cannot be read.
         content: Result<Content, String>,
     },
     /// Names and values, URL-encoded.
     Form(Vec<(String, Template)>),
-    /// Parts, each with a head of its own (RFC 7578).
+    /// Parts with their own headers (RFC 7578).
     Multipart(Vec<Part>),
 }
 
@@ -256,7 +256,7 @@ impl Body {
     }
 }
 
-/// What is in a file; texts are templates until they are compiled.
+/// The content of a file. `T` is the type of texts: templates before compilation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content<T = Template> {
     /// A text with places for values.
@@ -274,9 +274,9 @@ pub struct Part {
     pub file: Option<String>,
     /// Whether a file is sent as it is; else it is a text with places for values.
     pub raw: bool,
-    /// Its `Content-Type`.
+    /// The `Content-Type` of the part; `None`: no such header.
     pub media_type: Option<String>,
-    /// What is in it, or why the file cannot be read.
+    /// The content, or the reason why the file cannot be read.
     pub content: Result<Content, String>,
 }
 
@@ -288,17 +288,17 @@ impl Part {
     }
 }
 
-/// A value taken out of an answer, for the requests of the session that follow.
+/// A value extracted from a response, for later requests of the session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extraction {
     /// The variable it becomes.
     pub name: String,
-    /// Where it stands.
+    /// The part of the response that has the value.
     pub find: Find,
-    /// Which of those found.
+    /// The match that is taken if there are several.
     pub which: Which,
-    /// What it is where none is found.
-    pub otherwise: Otherwise,
+    /// What happens without a match.
+    pub if_missing: IfMissing,
 }
 
 /// Which of several places found.
@@ -310,25 +310,25 @@ pub enum Which {
     Random,
 }
 
-/// What becomes of a name whose extraction found nothing.
+/// What happens to a name if its extraction has no match.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Otherwise {
+pub enum IfMissing {
     /// It has no value, and the check of that name fails.
-    Fails,
-    /// It has this value.
-    Is(String),
-    /// It keeps the value it had.
-    Keeps,
+    Fail,
+    /// It takes this value.
+    Default(String),
+    /// Its previous value stays.
+    KeepPrevious,
 }
 
-/// A place in an answer.
+/// A part of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Find {
     /// The whole body.
     Body,
     /// A column of the rows of a database, by its name, where it is not null.
     Column(String),
-    /// A header, by name in any case.
+    /// A header; its name is case-insensitive.
     Header(String),
     /// A `JSONPath` (RFC 9535).
     Json(String),
@@ -339,7 +339,7 @@ pub enum Find {
         /// The group.
         group: u32,
     },
-    /// A CSS selector in the body, and of what it selects an attribute (`None`: the text).
+    /// A CSS selector in the body, and an attribute of the selected element (`None`: its text).
     Css {
         /// The selector.
         selector: String,
@@ -348,23 +348,23 @@ pub enum Find {
     },
 }
 
-/// What an answer must be.
+/// A check of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// What it is called when it fails.
+    /// The name in reports of failures.
     pub name: String,
-    /// What is looked at.
+    /// The condition.
     pub test: Test,
 }
 
-/// What a check looks at.
+/// The condition of a check.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Test {
     /// The status is in one of these ranges, both ends included.
     Status(Vec<(u16, u16)>),
-    /// A text of the answer.
-    Text(Find, Wanted),
-    /// How many rows a database returned or changed.
+    /// A text of the response.
+    Text(Find, TextCondition),
+    /// The number of rows that a database returned or changed.
     Rows(Sizes),
     /// The bytes of the body, as it came.
     Size(Sizes),
@@ -372,9 +372,9 @@ pub enum Test {
     Sha256(String),
 }
 
-/// What a text must be.
+/// The condition for a text.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wanted {
+pub enum TextCondition {
     /// There at all.
     There,
     /// This.
@@ -401,7 +401,7 @@ impl std::str::FromStr for Sizes {
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong = || {
             InvalidValue::new(format!(
-                "`{text}` is no range of whole numbers; write for example \"< 100000\" or \"100..2000\""
+                "`{text}` is not a range of whole numbers; write for example \"< 100000\" or \"100..2000\""
             ))
         };
         let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
@@ -425,29 +425,29 @@ impl std::str::FromStr for Sizes {
 }
 
 offered_base::named! {
-    /// What becomes of a session whose request did not go well: anything but outcome `ok`.
+    /// What a session does after a request with an outcome other than `ok`.
     #[derive(Default)]
     pub enum OnFailure {
-        /// It goes on.
+        /// It continues.
         #[default]
         Continue = "continue",
-        /// It leaves; a closed user begins another visit, and knows nothing of this one.
+        /// It leaves; a closed user begins another visit as a new visitor.
         EndSession = "end-session",
         /// The run stops.
         Stop = "stop",
     }
 }
 
-/// What a page needs besides itself.
+/// The embedded objects of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objects {
-    /// Their paths; at least one.
+    /// The paths; at least one.
     pub paths: Vec<Template>,
-    /// Over at most so many connections at a time.
+    /// Maximum number of parallel connections for them.
     pub connections: u8,
     /// From when.
     pub when: When,
-    /// Whether the launch goes well all the same when one of them fails.
+    /// Whether the request is successful even if an object fails.
     pub may_fail: bool,
 }
 

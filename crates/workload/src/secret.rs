@@ -27,11 +27,11 @@ const PROTOCOL: [&str; 2] = ["access-control-", "sec-websocket-"];
 /// Headers that are secrets by no word of their names.
 const HEADERS: [&str; 1] = ["authentication-info"];
 
-/// Authentication schemes, which precede a secret and are no part of it (IANA's registry, and those of AWS and Azure).
+/// Authentication schemes, which precede a secret and are not part of it (IANA's registry, AWS and Azure).
 pub const SCHEMES: [&str; 9] =
     ["Basic", "Bearer", "Digest", "DPoP", "Hawk", "Negotiate", "AWS4-HMAC-SHA256", "SharedKey", "Token"];
 
-/// The names whose values are secrets: those of the table above, and those that a workload adds (`secret_names`).
+/// Names of fields with secret values: the table above, and names that a workload adds (`secret_names`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretNames(Vec<String>);
 
@@ -39,7 +39,7 @@ impl SecretNames {
     /// The table alone.
     pub const NONE_ADDED: Self = Self(Vec::new());
 
-    /// The table and these names, in any case.
+    /// The table and these names; names are case-insensitive.
     pub fn with(more: impl IntoIterator<Item = String>) -> Self {
         Self(more.into_iter().collect())
     }
@@ -77,8 +77,8 @@ impl SecretNames {
             })
     }
 
-    /// The same for a parameter of a query or a field of a form, where `code` is the authorization code of OAuth (RFC 6749, section
-    /// 4.1.2). Elsewhere, a `code` is an error code.
+    /// The same for a parameter of a query or a field of a form. There, `code` is the authorization code of OAuth (RFC 6749, section
+    /// 4.1.2); elsewhere it is an error code.
     pub fn contains_parameter(&self, name: &str) -> bool {
         name.eq_ignore_ascii_case("code") || self.contains(name)
     }
@@ -102,13 +102,13 @@ fn words(name: &str) -> Vec<String> {
 }
 
 impl Workload {
-    /// The placeholders whose values are sent as secrets: in `auth`, in headers, and in forms.
+    /// The placeholders in secret positions: in `auth`, in headers, and in forms.
     pub fn secret_placeholders(&self) -> BTreeSet<&str> {
         let names = self.secret_names();
         let of = |request| {
             let auth = match auth(request, self) {
                 Some(Auth::Basic(text) | Auth::Bearer(text)) => Some(text),
-                Some(Auth::Nobody) | None => None,
+                Some(Auth::None) | None => None,
             };
             let fields: &[(String, Template)] = match &request.body {
                 Body::Form(fields) => fields,
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_marks_a_secret_and_most_names_mark_none() {
+    fn secret_names_are_recognised() {
         let names = SecretNames::with(["X-Tenant".to_owned()]);
         for name in [
             "password",

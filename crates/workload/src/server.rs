@@ -1,4 +1,4 @@
-//! What stands in the place of the real server where there is none: a modelled one, or a network of stations.
+//! Models of servers for simulations: one server, or a network of stations.
 
 use crate::policy::Policy;
 use offered_base::InvalidValue;
@@ -14,7 +14,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// So many servers that work by this discipline, with capacity for any number of requests.
+    /// A model with this number of parallel servers, discipline and service time, and unlimited capacity.
     ///
     /// # Errors
     /// No servers.
@@ -40,7 +40,7 @@ impl Server {
         &self.service
     }
 
-    /// Room for so many requests, those being served included; who finds it full is refused. `None`: for any number.
+    /// Maximum number of requests in the system, including those in service; further requests are refused. `None`: unlimited.
     pub fn capacity(&self) -> Option<u32> {
         self.capacity
     }
@@ -55,17 +55,17 @@ pub struct Station {
 }
 
 impl Station {
-    /// Its name, unlike the others'.
+    /// The name, unique among the stations.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How often a request comes by on average, above zero.
+    /// Mean number of visits of a request, above zero.
     pub fn visits(&self) -> f64 {
         self.visits
     }
 
-    /// Who works there; the service distribution is that of one visit, and there is capacity for everybody.
+    /// The server of the station; its service time is that of one visit, and its capacity is unlimited.
     pub fn server(&self) -> &Server {
         &self.server
     }

@@ -160,7 +160,7 @@ pub(super) static WORKLOAD: Shape = shape(
         key(
             "secret_names",
             List(&Text),
-            "Names of headers, parameters, JSON members and variables whose values are redacted, besides the known ones.",
+            "Further names of headers, parameters, JSON members and variables with secret values, which are redacted.",
         ),
         key("arrivals", Kind::Table(&ARRIVALS), "The system model: exactly one of open, closed, partly_open, replay."),
         key("target", Kind::Table(&TARGET), "The server under test, for run."),
@@ -237,7 +237,7 @@ pub(super) static SCRAPE: Shape = shape(
         key(
             "sql",
             Text,
-            "Database: query whose numeric columns are the series and whose text columns are labels. Default: pg_stat_database.",
+            "Database: query with the series as numeric columns and the labels as text columns. Default: pg_stat_database.",
         ),
         key("every", Time, "Scrape interval. Default 1s."),
         key(

@@ -1,4 +1,4 @@
-//! A TOML text that knows where everything stands in it, so that every mistake is reported as `file:line: what`.
+//! TOML values with their positions, so that every mistake is reported as `file:line: message`.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -10,9 +10,9 @@ use super::shape::Shape;
 use offered_base::InvalidValue;
 use offered_base::nearest;
 
-/// What is wrong in a workload file, and where: `file:line: ...`.
+/// A mistake in a workload file, displayed as `file:line: message`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {}", self.said())]
+#[error("{file}:{line}: {}", self.without_position())]
 pub struct Mistake {
     /// The file's name as it was given.
     pub file: String,
@@ -20,13 +20,13 @@ pub struct Mistake {
     pub line: usize,
     /// The key that is wrong, by its path: `arrivals.open.rate`, `request[0].get`; empty where it is the file as a whole.
     pub field: String,
-    /// What is wrong with it, what was expected, and what to write instead.
+    /// The mistake, the expected value, and what to write instead.
     pub what: String,
 }
 
 impl Mistake {
-    /// Which key, and what is wrong with it, for who has no file to look at.
-    pub fn said(&self) -> String {
+    /// The key and the mistake, for a workload that is not a file.
+    pub fn without_position(&self) -> String {
         let Self { field, what, .. } = self;
         if field.is_empty() { what.clone() } else { format!("{field}: {what}") }
     }
@@ -54,7 +54,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A value of the file and what it is called there.
+/// A value of the file with its key.
 #[derive(Clone)]
 pub(super) struct Value<'a> {
     source: Source<'a>,
@@ -63,7 +63,7 @@ pub(super) struct Value<'a> {
     content: &'a DeValue<'a>,
 }
 
-/// A table of the file whose keys have been checked.
+/// A table of the file; its keys have been checked.
 pub(super) struct Table<'a> {
     source: Source<'a>,
     name: String,
@@ -73,7 +73,7 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// A table whose keys are all those of `shape`; the first that is not is the mistake.
+    /// Checks that `shape` has all keys of a table; the first unknown key is a mistake.
     pub(super) fn new(
         source: Source<'a>,
         name: &str,
@@ -85,8 +85,8 @@ impl<'a> Table<'a> {
         let unknown = entries.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
         if let Some(key) = unknown.min_by_key(|key| key.span().start) {
             let place = if name.is_empty() { String::new() } else { format!(" in {name}") };
-            let meant = nearest(key.get_ref(), known);
-            let what = format!("unknown key `{}`{place}{meant}; known keys: {}", key.get_ref(), known.join(", "));
+            let hint = nearest(key.get_ref(), known);
+            let what = format!("unknown key `{}`{place}{hint}; known keys: {}", key.get_ref(), known.join(", "));
             return Err(source.mistake(&key.span(), "", what));
         }
         Ok(Self { source, name: name.to_owned(), span, entries, shape })
@@ -105,7 +105,7 @@ impl<'a> Table<'a> {
         self.get(key).ok_or_else(|| self.mistake(format!("`{key}` is missing; write for example {key} = {example}")))
     }
 
-    /// The one key among `names` that is given, and its value; `example` is how.
+    /// The key of `names` that the table has, with its value. None or several are a mistake; its message contains `example`.
     pub(super) fn one_of(&self, names: &[&'static str], example: &str) -> Result<(&'static str, Value<'a>), Mistake> {
         let mut given = names.iter().filter_map(|name| Some((*name, self.get(name)?)));
         let first = given.next().ok_or_else(|| {
@@ -113,7 +113,7 @@ impl<'a> Table<'a> {
         })?;
         if let Some((second, value)) = given.next() {
             return Err(value.mistake(format!(
-                "`{second}` stands beside `{}`; exactly one of {} is allowed",
+                "`{second}` cannot be combined with `{}`; exactly one of {} is allowed",
                 first.0,
                 names.join(", ")
             )));
@@ -121,7 +121,7 @@ impl<'a> Table<'a> {
         Ok(first)
     }
 
-    /// Of the keys of which there must be exactly one, that one and its value; `example` is how.
+    /// The key of a group of keys that exclude each other, with its value. None or several are a mistake; its message contains `example`.
     pub(super) fn the_one(&self, example: &str) -> Result<(&'static str, Value<'a>), Mistake> {
         self.one_of(self.shape.one_of, example)
     }
@@ -131,7 +131,7 @@ impl<'a> Table<'a> {
         self.get(key).map(|value| value.parsed()).transpose()
     }
 
-    /// What `key` names, where it is given.
+    /// The parsed value of `key`; `None`: the table does not have it.
     pub(super) fn named<T: FromStr<Err = InvalidValue>>(&self, key: &str) -> Result<Option<T>, Mistake> {
         self.get(key).map(|value| value.named()).transpose()
     }
@@ -150,7 +150,7 @@ impl<'a> Value<'a> {
         self.mistake(format!("expected {what}, found {}", self.content.type_str()))
     }
 
-    /// The same mistake, with this value's place.
+    /// The result, with its error as a mistake at this value.
     pub(super) fn checked<T>(&self, result: Result<T, InvalidValue>) -> Result<T, Mistake> {
         result.map_err(|wrong| self.mistake(wrong))
     }
@@ -201,7 +201,7 @@ impl<'a> Value<'a> {
         self.checked(text.parse())
     }
 
-    /// What the text names.
+    /// The parsed text of this value.
     pub(super) fn named<T: FromStr<Err = InvalidValue>>(&self) -> Result<T, Mistake> {
         self.checked(self.text()?.parse())
     }
@@ -270,7 +270,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The entries of a table whose keys are free, in the order of the file; `what` they are.
+    /// The entries of a table with arbitrary keys, in the order of the file; `what` names them in messages.
     pub(super) fn entries(&self, what: &str) -> Result<Vec<(&'a str, Self)>, Mistake> {
         let DeValue::Table(entries) = self.content else { return Err(self.expected(&format!("a table of {what}"))) };
         let mut ordered: Vec<_> = entries.iter().collect();

@@ -2,14 +2,14 @@
 
 use crate::template::Template;
 
-/// What a request in SQL says.
+/// The statements of a request in SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sql {
-    /// One after another, each when the one before it is answered; at least one.
+    /// The statements, sent one after another, each after the response to the previous one; at least one.
     pub statements: Vec<Statement>,
-    /// Whether they stand between `begin` and `commit`, or `rollback` where one of them fails.
+    /// Whether they run in a transaction, which is rolled back if one of them fails.
     pub is_transaction: bool,
-    /// Of which of the target's pools its connection is, where those have names.
+    /// The pool of its connection; `None` for a target without named pools.
     pub class: Option<String>,
 }
 
@@ -32,9 +32,9 @@ pub struct Statement {
 /// A pool of connections to a database, all made before the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {
-    /// Its name, by which requests ask for it (`class`).
+    /// The name, which requests refer to as `class`.
     pub name: String,
-    /// How many connections it has over all threads.
+    /// Number of connections of all threads together.
     pub connections: u32,
 }
 
@@ -45,7 +45,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Workload, String> {
         let text = format!("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n{text}");
-        Workload::parse(&text, "w.toml", &|_| Err(String::new())).map_err(|mistake| mistake.said())
+        Workload::parse(&text, "w.toml", &|_| Err(String::new())).map_err(|mistake| mistake.without_position())
     }
 
     const WHOLE: &str = r#"
@@ -95,15 +95,18 @@ class = "long ones"
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn conflicting_keys_are_refused() {
         let target = |url: &str, more: &str| format!("[target]\nurl = \"{url}\"\n{more}\n[[request]]\nname = \"a\"\n");
         let database = target("postgres://me@db/shop", "connections = 2");
         let pools = target("postgres://me@db/shop", "pools = { short = 2 }");
         let (sql, http) = ("sql = \"select 1\"", target("http://h/", ""));
         for (text, why) in [
             (target("postgres://me@db/shop", "") + sql, "needs a number of connections"),
-            (target("postgres://me@db/shop", "connections = 2\npools = { a = 1 }") + sql, "stands beside pools"),
-            (target("postgres://me@db/shop", "connections = 2\ncookies = true") + sql, "does not go with a database"),
+            (
+                target("postgres://me@db/shop", "connections = 2\npools = { a = 1 }") + sql,
+                "cannot be combined with pools",
+            ),
+            (target("postgres://me@db/shop", "connections = 2\ncookies = true") + sql, "does not apply to a database"),
             (
                 target("postgres://me@db/shop?sslmode=disable", "connections = 2\ntls = { insecure = true }") + sql,
                 "an sslmode other than",
@@ -112,25 +115,25 @@ class = "long ones"
                 target("postgres://me@db/shop?sslmode=require", "connections = 2\ntls = { roots = \"a\" }") + sql,
                 "only sslmode",
             ),
-            (target("http://h/", "pools = { a = 1 }") + sql, "goes only with a database"),
+            (target("http://h/", "pools = { a = 1 }") + sql, "applies only to a database"),
             (http.clone() + sql, "SQL is for a target"),
             (http.clone() + "get = \"/\"\ncheck = [{ rows = 1 }]", "has no rows"),
             (http + "get = \"/\"\nparameters = [1]", "goes with sql"),
-            (database.clone() + "get = \"/\"", "is asked in SQL"),
+            (database.clone() + "get = \"/\"", "must be in SQL"),
             (database.clone() + "sql = \" \"", "is empty"),
             (database.clone() + sql + "\nget = \"/\"", "does not go with a request in SQL"),
             (database.clone() + sql + "\ntransaction = []", "one statement or one transaction"),
             (database.clone() + sql + "\nclass = \"short\"", "goes with target.pools"),
-            (database.clone() + sql + "\ncheck = [{ status = 200 }]", "an answer of a database has no status"),
+            (database.clone() + sql + "\ncheck = [{ status = 200 }]", "a response of a database has no status"),
             (database.clone() + sql + "\nextract = [{ name = \"x\", css = \"a\" }]", "has no css"),
             (database.clone() + sql + "\nparameters = [[1]]", "a list is written as"),
-            (database.clone() + sql + "\nparameters = [\"{{nobody}}\"]", "nobody defines {{nobody}}"),
-            (database + "transaction = [\"select 1\"]\nparameters = [1]", "whose statements have their own"),
+            (database.clone() + sql + "\nparameters = [\"{{unknown}}\"]", "{{unknown}} is undefined"),
+            (database + "transaction = [\"select 1\"]\nparameters = [1]", "give each statement its parameters"),
             (pools.clone() + sql, "which pool is its connection of"),
             (pools + sql + "\nclass = \"shirt\"", "did you mean `short`"),
         ] {
-            let told = read(&text).unwrap_err();
-            assert!(told.contains(why), "{text}: {told}");
+            let message = read(&text).unwrap_err();
+            assert!(message.contains(why), "{text}: {message}");
         }
         assert!(read("[[request]]\nsql = \"select 1\"\nclass = \"any\"").is_ok(), "simulated, it needs no database");
     }

@@ -1,4 +1,4 @@
-//! Who is asked, and how: the real server.
+//! The target of a run: the real server, and the connections to it.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,9 +10,9 @@ use super::url::Url;
 use crate::template::Template;
 use offered_base::time::Nanos;
 
-/// The longest a connection may take to open, where nothing is said of it.
+/// Default timeout for opening a connection.
 pub(super) const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
-/// The longest an answer may take, where nothing is said of it.
+/// Default timeout for a response.
 pub(super) const RESPONSE_TIMEOUT: Nanos = Nanos::from_secs(30);
 
 /// The real server, and how to talk to it. What does not go together (TLS with a plain address, ...) is refused by
@@ -47,7 +47,7 @@ impl Target {
     /// More redirects in a row lead nowhere.
     pub const MOST_REDIRECTS: u32 = 100;
 
-    /// This server, over connections that launches share, HTTP/1.1 spoken, and nothing else said.
+    /// A target with a shared connection pool, HTTP/1.1 and defaults otherwise.
     pub fn new(url: Url) -> Self {
         Self {
             folder: PathBuf::new(),
@@ -75,79 +75,79 @@ impl Target {
         }
     }
 
-    /// The same over so many connections at most; to a database, over exactly so many.
+    /// The same target with this maximum number of connections; for a database, the exact number.
     #[must_use]
     pub fn with_connections(self, connections: u32) -> Self {
         Self { connections: Some(connections), ..self }
     }
 
-    /// The same at another address.
+    /// The same target with another URL.
     #[must_use]
     pub fn with_url(self, url: Url) -> Self {
         Self { url, ..self }
     }
 
-    /// The same, whose launches find their connections so.
+    /// The same target with this reuse of connections.
     #[must_use]
     pub fn with_reuse(self, reuse: Reuse) -> Self {
         Self { reuse, ..self }
     }
 
-    /// The same, whose connections choose among several addresses so.
+    /// The same target with this choice between several addresses of the host.
     #[must_use]
     pub fn with_resolve(self, resolve: Resolve) -> Self {
         Self { resolve, ..self }
     }
 
-    /// The same, waiting so long for a connection.
+    /// The same target with this connect timeout.
     #[must_use]
     pub fn with_connect_timeout(self, connect_timeout: Nanos) -> Self {
         Self { connect_timeout, ..self }
     }
 
-    /// The same, waiting so long for an answer.
+    /// The same target with this response timeout.
     #[must_use]
     pub fn with_response_timeout(self, response_timeout: Nanos) -> Self {
         Self { response_timeout, ..self }
     }
 
-    /// The same, where each session keeps its cookies or does not.
+    /// The same target; `cookies`: each session has its own cookie store.
     #[must_use]
     pub fn with_cookies(self, cookies: bool) -> Self {
         Self { cookies, ..self }
     }
 
-    /// The same, following so many redirects in a row.
+    /// The same target with this maximum number of consecutive redirects.
     #[must_use]
     pub fn with_redirects(self, redirects: u32) -> Self {
         Self { redirects, ..self }
     }
 
-    /// The same, asked by these.
+    /// The same target with this authentication.
     #[must_use]
     pub fn with_auth(self, auth: Option<Auth>) -> Self {
         Self { auth, ..self }
     }
 
-    /// The same, with these sent with every request.
+    /// The same target with these headers for every request.
     #[must_use]
     pub fn with_headers(self, headers: Vec<(String, Template)>) -> Self {
         Self { headers, ..self }
     }
 
-    /// The same, over TLS so.
+    /// The same target with these TLS settings.
     #[must_use]
     pub fn with_tls(self, tls: Tls) -> Self {
         Self { tls, ..self }
     }
 
-    /// The same, through this proxy.
+    /// The same target through this proxy.
     #[must_use]
     pub fn with_proxy(self, proxy: Option<Proxy>) -> Self {
         Self { proxy, ..self }
     }
 
-    /// The same, spoken to so.
+    /// The same target with this protocol.
     #[must_use]
     pub fn with_protocol(self, protocol: Protocol) -> Self {
         Self { protocol, ..self }
@@ -158,18 +158,18 @@ impl Target {
         &self.url
     }
 
-    /// How launches find a connection.
+    /// How connections are reused.
     pub fn reuse(&self) -> Reuse {
         self.reuse
     }
 
-    /// At most so many connections over all threads; launches that find none are `unsent`. To a database exactly so many, made
-    /// before the run, which launches wait for.
+    /// Maximum number of connections of all threads together; requests without a free connection are `unsent`. For a database: the exact
+    /// number, opened before the run; requests wait for a free connection. `None`: unlimited.
     pub fn connections(&self) -> Option<u32> {
         self.connections
     }
 
-    /// At most so many requests under way over all threads; launches beyond are `unsent`.
+    /// Maximum number of requests in flight of all threads together; further requests are `unsent`. `None`: unlimited.
     pub fn in_flight(&self) -> Option<u32> {
         self.in_flight
     }
@@ -179,7 +179,7 @@ impl Target {
         self.connect_timeout
     }
 
-    /// The longest an answer may take, from the moment of sending.
+    /// Timeout for a response, from the time of sending.
     pub fn response_timeout(&self) -> Nanos {
         self.response_timeout
     }
@@ -200,12 +200,12 @@ impl Target {
         self.resolve_every
     }
 
-    /// Sent with every request that has none of that name itself.
+    /// Default headers; a header of the request with the same name overrides them.
     pub fn headers(&self) -> &[(String, Template)] {
         &self.headers
     }
 
-    /// Who asks, where the request does not say.
+    /// Default authentication; that of the request overrides it.
     pub fn auth(&self) -> Option<&Auth> {
         self.auth.as_ref()
     }
@@ -215,17 +215,17 @@ impl Target {
         self.cookies
     }
 
-    /// How many redirects in a row are followed.
+    /// Maximum number of consecutive redirects that are followed.
     pub fn redirects(&self) -> u32 {
         self.redirects
     }
 
-    /// Whether a request that the server says it did not process (HTTP/2) is sent again.
+    /// Whether a request is sent again if an HTTP/2 server reports that it was not processed.
     pub fn resend(&self) -> bool {
         self.resend
     }
 
-    /// How it proves who it is, and who we are, where TLS is spoken.
+    /// The TLS settings.
     pub fn tls(&self) -> &Tls {
         &self.tls
     }
@@ -245,13 +245,13 @@ impl Target {
         &self.pools
     }
 
-    /// What every connection to a database says first, in SQL.
+    /// SQL statements that are executed on every new connection to a database.
     pub fn on_connect(&self) -> &[String] {
         &self.on_connect
     }
 
-    /// A command and its arguments, run for every connection to a database before requests go there; `{pid}` in it is the process
-    /// that serves the connection, `{class}` the name of its pool. Empty: none.
+    /// A command and its arguments that is run for every new connection to a database. `{pid}` is replaced by the server process
+    /// of the connection, `{class}` by the name of its pool. Empty: no command.
     pub fn hook(&self) -> &[String] {
         &self.hook
     }
@@ -267,11 +267,11 @@ impl Target {
 pub enum Descriptors {
     /// In this file, a set of descriptors as `protoc` writes it.
     File(PathBuf),
-    /// The server says, before the run.
+    /// By server reflection, before the run.
     Reflection,
 }
 
-/// How a TLS connection is made. Files stand beside the workload and are read before launch.
+/// Settings of TLS connections. Relative files are in the folder of the workload and are read before the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
     /// Take any certificate.
@@ -280,16 +280,16 @@ pub struct Tls {
     pub roots: Option<PathBuf>,
     /// PEM files of our own certificate and its key.
     pub identity: Option<Identity>,
-    /// The name asked for and held against the certificate; `None`: the URL's host.
+    /// The server name for SNI and the certificate check; `None`: the host of the URL.
     pub server_name: Option<String>,
-    /// Resume earlier handshakes, of other sessions too; else every connection makes a whole one.
+    /// Whether TLS sessions are resumed, also between user sessions; otherwise every connection makes a full handshake.
     pub resume: bool,
 }
 
-/// Who we are.
+/// A client certificate with its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// A PEM file of the certificate and those between it and its root.
+    /// A PEM file with the certificate and its intermediate certificates.
     pub certificate: PathBuf,
     /// A PEM file of its private key.
     pub key: PathBuf,
@@ -298,9 +298,9 @@ pub struct Identity {
 /// A proxy: plain requests are given to it whole, for TLS it makes a tunnel.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// Its host name or IP address (IPv6 without brackets).
+    /// The host name or IP address (IPv6 without brackets).
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
     /// `user:password`, where it wants them.
     pub user: Option<String>,
@@ -322,7 +322,7 @@ offered_base::named! {
         Http1 = "http1",
         /// HTTP/2: over TLS by ALPN, else by prior knowledge.
         Http2 = "h2",
-        /// What the server takes of the two; it is asked once, before the run.
+        /// HTTP/2 or HTTP/1.1, negotiated with the server once before the run.
         Auto = "auto",
     }
 }
@@ -342,11 +342,11 @@ offered_base::named! {
 }
 
 offered_base::named! {
-    /// How launches find a connection.
+    /// How connections are reused.
     pub enum Reuse {
         /// A free one, or a new one: an arrival never waits for a connection.
         Pool = "pool",
-        /// Its session's own, opened by the session's first request.
+        /// Each session has its own connection, opened by its first request.
         PerSession = "per-session",
         /// A new one each time.
         Fresh = "fresh",

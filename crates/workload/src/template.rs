@@ -1,8 +1,8 @@
-//! Templates: texts with places for values, compiled once.
+//! Templates: texts with placeholders, compiled once.
 //!
-//! `{{name}}` and `{{name.column}}` are places (`{{name|raw}}`: for a value as it is, wherever it stands), `{{session}}` and `{{sequence}}`
-//! two that are always there, as are `{{run}}` and `{{now}}`. `{{'text'}}` is that text, so that `{{'{{'}}` is two braces. Every other brace is a brace: neither JSON nor
-//! GraphQL, CSS or a URL has two that open beside each other, so what is written in those needs no escaping.
+//! `{{name}}` and `{{name.column}}` are placeholders; `{{name|raw}}` inserts the value without escaping. `{{session}}`, `{{sequence}}`,
+//! `{{run}}` and `{{now}}` are always defined. `{{'text'}}` is that text, so `{{'{{'}}` is two braces. All other braces are literal: JSON,
+//! GraphQL, CSS and URLs have no two adjacent opening braces, so they need no escaping.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -25,24 +25,24 @@ impl PartialEq for Template {
 
 impl Eq for Template {}
 
-/// A part of a template; neighbouring texts are one.
+/// A part of a template; adjacent texts are one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// As it stands.
+    /// A literal text.
     Text(Box<str>),
     /// The session's number.
     Session,
-    /// The launch's number in the whole run.
+    /// The number of the request in the whole run.
     Sequence,
-    /// What tells the run from all others.
+    /// The run id.
     Run,
-    /// The instant at which it is said.
+    /// The wall-clock time at which the text is made.
     Now(Stamp),
     /// The value of a variable.
     Value(Name),
 }
 
-/// How an instant is written.
+/// A time format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stamp {
     /// RFC 3339 in UTC, with milliseconds: `2026-11-23T15:26:10.123Z`.
@@ -59,9 +59,9 @@ impl Stamp {
     /// The conversions of strftime that a format may have.
     pub const CONVERSIONS: &str = "aAbBCdDeFfgGhHIjklmMnpPRsStTuUVwWyYz";
 
-    /// That behind `now|`.
-    fn read(way: &str) -> Option<Self> {
-        match way {
+    /// Parses the format after `now|`.
+    fn read(format: &str) -> Option<Self> {
+        match format {
             "iso" => Some(Self::Iso),
             "unix" => Some(Self::Unix),
             "unix_ms" => Some(Self::UnixMs),
@@ -70,7 +70,7 @@ impl Stamp {
                 let mut any = false;
                 while let Some(conversion) = conversions.next() {
                     any = true;
-                    // What pads, and how many digits, stands before the letter.
+                    // Flags and width precede the letter of a conversion.
                     let letter = conversion.trim_start_matches(['-', '_', '.', '^', '#']);
                     match letter.trim_start_matches(|c: char| c.is_ascii_digit()).chars().next() {
                         Some(letter) if Self::CONVERSIONS.contains(letter) => {}
@@ -104,7 +104,7 @@ impl Piece {
             written.push_str(&rest[..at]);
             rest = &rest[at..];
             let braces = if rest.starts_with("{{") { "{{" } else { "{" };
-            // What would be a place, and what was one before two braces made them.
+            // Braces that would be a placeholder, now or in earlier versions.
             let said = braces == "{{" || single(rest).is_some();
             written.push_str(&if said { format!("{{{{'{braces}'}}}}") } else { braces.to_owned() });
             rest = &rest[braces.len()..];
@@ -113,14 +113,14 @@ impl Piece {
     }
 }
 
-/// What a place asks for.
+/// The name in a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Name {
-    /// The variable; where nothing that could be one stands between the braces, all that does.
+    /// The variable; if the text between the braces is not a name, the whole text.
     pub variable: Box<str>,
-    /// Of a variable with columns, which.
+    /// The column, for a variable with columns.
     pub column: Option<Box<str>>,
-    /// Whether its value stands as it is, whatever it is put into.
+    /// Whether the value is inserted without escaping.
     pub raw: bool,
 }
 
@@ -148,7 +148,7 @@ impl fmt::Debug for Template {
 }
 
 impl Template {
-    /// Compiles `text`. There are no wrong templates, only names nobody defines: see [`names`](Self::names).
+    /// Compiles `text`. Every text is a valid template; undefined names are checked separately, see [`names`](Self::names).
     pub fn new(text: &str) -> Self {
         let mut pieces = Vec::new();
         let mut plain = String::new();
@@ -169,7 +169,7 @@ impl Template {
         Self { source: text.into(), written: text.into(), pieces: pieces.into() }
     }
 
-    /// `text` as it stands, whatever braces it has.
+    /// A template of the literal `text`; its braces are not placeholders.
     pub fn literal(text: &str) -> Self {
         let mut pieces = Vec::new();
         push_text(&mut pieces, &mut text.to_owned());
@@ -182,12 +182,12 @@ impl Template {
         &self.source
     }
 
-    /// As it stood in the file, before any value was put in.
+    /// The text in the workload file, before values were filled in.
     pub fn written(&self) -> &str {
         &self.written
     }
 
-    /// Takes out again what was put in for all sessions.
+    /// Reverses [`Template::filled`].
     pub(crate) fn unfill(&mut self) {
         let whole = Self::new(&self.written);
         if *self != whole {
@@ -195,7 +195,7 @@ impl Template {
         }
     }
 
-    /// Its parts, in order.
+    /// The parts, in order.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
@@ -211,7 +211,7 @@ impl Template {
         }
     }
 
-    /// The variables it asks for, each as often as it does.
+    /// The names of its placeholders, with repetitions.
     pub fn names(&self) -> impl Iterator<Item = &Name> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Value(name) => Some(name),
@@ -219,7 +219,7 @@ impl Template {
         })
     }
 
-    /// Whether it asks for `{{session}}` and `{{sequence}}` at most.
+    /// Whether it has no placeholders other than `{{session}}` and `{{sequence}}`.
     pub fn is_plain(&self) -> bool {
         self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_) | Piece::Session | Piece::Sequence))
     }
@@ -233,28 +233,28 @@ impl Template {
         }
     }
 
-    /// How a value is written at each of its pieces, where it is a text of this format.
-    pub fn ways(&self, format: Format) -> Vec<Way> {
+    /// The escaping of values at each piece, for a text of this format.
+    pub fn escapings(&self, format: Format) -> Vec<Escaping> {
         let mut in_string = false;
-        let way = |piece: &Piece| match (piece, format) {
+        let escaping = |piece: &Piece| match (piece, format) {
             (Piece::Text(text), Format::Json) => {
                 let mut escaped = false;
                 for byte in text.bytes() {
                     in_string ^= byte == b'"' && !escaped;
                     escaped = byte == b'\\' && !escaped;
                 }
-                Way::Plain
+                Escaping::Plain
             }
-            (Piece::Value(Name { raw: false, .. }) | Piece::Now(_), Format::Json) if in_string => Way::Json,
-            (Piece::Value(Name { raw: false, .. }) | Piece::Now(_), Format::Xml) => Way::Xml,
-            (Piece::Value(Name { raw: false, .. }) | Piece::Now(_), Format::Form) => Way::Form,
-            _ => Way::Plain,
+            (Piece::Value(Name { raw: false, .. }) | Piece::Now(_), Format::Json) if in_string => Escaping::Json,
+            (Piece::Value(Name { raw: false, .. }) | Piece::Now(_), Format::Xml) => Escaping::Xml,
+            (Piece::Value(Name { raw: false, .. }) | Piece::Now(_), Format::Form) => Escaping::Form,
+            _ => Escaping::Plain,
         };
-        self.pieces.iter().map(way).collect()
+        self.pieces.iter().map(escaping).collect()
     }
 
-    /// The same with the values that `known` has for all sessions put in, written as `write` says with the number of the piece and the
-    /// text before them; those that are to stand as they are do.
+    /// The template with the values of `known` filled in. `write` escapes a value, given the number of the piece and the text before it; raw
+    /// placeholders are not escaped.
     pub(crate) fn filled(
         &self,
         known: impl Fn(&Name) -> Option<String>,
@@ -286,12 +286,12 @@ impl Template {
     }
 }
 
-/// What kind of text values are put into.
+/// The format of a text with placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Any other.
     Plain,
-    /// JSON (RFC 8259): a value between quotes is a part of that string; outside of them it is a value of its own, and stands as it is.
+    /// JSON (RFC 8259): values between quotes are escaped as part of the string; other values are inserted unchanged.
     Json,
     /// XML, or HTML.
     Xml,
@@ -300,7 +300,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// By the media type that is said of `text`, else by how it begins.
+    /// The format of `text`: by its media type, otherwise by its first character.
     pub fn of(media_type: Option<&str>, text: &Template) -> Self {
         let begins = || match text.pieces.first() {
             Some(Piece::Text(first)) => first.trim_start_matches('\u{feff}').trim_start().chars().next(),
@@ -320,22 +320,22 @@ impl Format {
     }
 }
 
-/// How a value is written where it stands.
+/// How a value is escaped in a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// As it is.
+pub enum Escaping {
+    /// Unchanged.
     Plain,
-    /// As a part of a JSON string.
+    /// As part of a JSON string.
     Json,
-    /// As a part of a text or of an attribute in XML.
+    /// As part of a text or an attribute in XML.
     Xml,
-    /// URL-encoded, as forms are.
+    /// As `application/x-www-form-urlencoded`.
     Form,
 }
 
-impl Way {
-    /// `value`, so written.
-    pub fn written(self, value: &str) -> Cow<'_, str> {
+impl Escaping {
+    /// `value`, escaped.
+    pub fn apply(self, value: &str) -> Cow<'_, str> {
         match self {
             Self::Plain => Cow::Borrowed(value),
             Self::Json if !value.contains(|c: char| c.is_control() || c == '"' || c == '\\') => Cow::Borrowed(value),
@@ -373,8 +373,8 @@ pub fn in_form(text: &str) -> String {
     encoded
 }
 
-/// A value as it stands in a URL behind `before`. Behind `=` it is a value of the query, of which nothing but letters, digits and
-/// `-._~` may stand as it is; elsewhere it may be a piece of a URL, and only what no URL can hold is encoded.
+/// `value` encoded for a URL, after the text `before`. After `=` in a query, all characters except letters, digits and
+/// `-._~` are encoded. Elsewhere the value may be a part of a URL, and only characters that no URL can contain are encoded.
 pub fn in_url(before: &str, value: &str) -> String {
     let whole = before.ends_with('=') && before.contains('?');
     let stays = |b: u8| match b {
@@ -399,7 +399,7 @@ fn push_text(pieces: &mut Vec<Piece>, plain: &mut String) {
     }
 }
 
-/// What stands between two braces and two braces.
+/// The content of a pair of double braces.
 enum Marked<'a> {
     /// A text in quotes.
     Said(&'a str),
@@ -438,7 +438,9 @@ fn marked(text: &str) -> Option<(&str, Marked<'_>, &str)> {
 fn place(inside: &str) -> Piece {
     let stamp = match inside.split_once('|') {
         None => (inside == "now").then_some(Stamp::Iso),
-        Some((name, way)) => Stamp::read(way.trim_start_matches(' ')).filter(|_| name.trim_end_matches(' ') == "now"),
+        Some((name, format)) => {
+            Stamp::read(format.trim_start_matches(' ')).filter(|_| name.trim_end_matches(' ') == "now")
+        }
     };
     if let Some(stamp) = stamp {
         return Piece::Now(stamp);
@@ -452,12 +454,13 @@ fn place(inside: &str) -> Piece {
     }
 }
 
-/// Those that are always there.
+/// Names that are always defined.
 pub(crate) const ALWAYS: [&str; 4] = ["session", "sequence", "run", "now"];
 
-/// What a place asks for that has this between its braces.
+/// Parses the text between the braces of a placeholder.
 fn name(inside: &str) -> Name {
-    let given = inside.split_once('|').map(|(name, way)| (name.trim_end_matches(' '), way.trim_start_matches(' ')));
+    let given =
+        inside.split_once('|').map(|(name, modifier)| (name.trim_end_matches(' '), modifier.trim_start_matches(' ')));
     let (name, raw) = if let Some((name, "raw")) = given { (name, true) } else { (inside, false) };
     match word(name) {
         Some((variable, column)) => Name { variable: variable.into(), column: column.map(Into::into), raw },

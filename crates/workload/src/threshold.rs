@@ -5,7 +5,7 @@
 //! ```text
 //! metric  response.p99  service.mean  lateness.max  errors.rate  throughput.rate  arrivals.rate  arrivals.cov
 //!         page.p95  page.errors  objects.p95  objects.errors
-//!         response.ok.p99        of the good answers alone; else a request that failed never came back
+//!         response.ok.p99        of successful requests only; otherwise a failed request has an infinite response time
 //!         response.p99{home}     of the requests of one name only
 //!         p99, mean, max         for response.p99, ...; errors, throughput for errors.rate, throughput.rate
 //! bound   < 250ms   <= 0.1%   > 90/s   >= 0.9   0.95..1.05
@@ -22,9 +22,9 @@ use offered_base::{InvalidValue, nearest};
 pub struct Threshold {
     /// Which figure.
     pub metric: Metric,
-    /// What it must keep.
+    /// The limit.
     pub bound: Bound,
-    /// A run that breaks it this long after the beginning of the time that counts, or later, ends; `None`: it goes on.
+    /// The run is stopped if the threshold fails this long after `skip_first` or later; `None`: it is not stopped.
     pub stop: Option<Nanos>,
 }
 
@@ -37,35 +37,35 @@ pub struct Metric {
     pub label: Option<String>,
 }
 
-/// What is measured.
+/// The measured quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
-    /// done - intended, in seconds; in a percentile, of what failed it is infinite.
+    /// Response time (done - intended), in seconds; in percentiles, infinite for failed requests.
     Response(Statistic),
-    /// The same of good answers alone.
+    /// Response time of successful requests only, in seconds.
     ResponseOk(Statistic),
-    /// done - sent, in seconds; in a percentile, of what failed it is infinite.
+    /// Service time (done - sent), in seconds; in percentiles, infinite for failed requests.
     Service(Statistic),
-    /// The same of good answers alone.
+    /// Service time of successful requests only, in seconds.
     ServiceOk(Statistic),
     /// sent - intended, in seconds.
     Lateness(Statistic),
-    /// From the instant a page was meant until its last object was there, in seconds; in a percentile, of a page that failed it is
-    /// infinite.
+    /// Page time, from the scheduled time of a page to the end of its last object, in seconds; in percentiles, infinite for failed
+    /// pages.
     Page(Statistic),
-    /// done - sent of the objects that pages bring, in seconds; in a percentile, of what failed it is infinite.
+    /// Service time of embedded objects, in seconds; in percentiles, infinite for failed objects.
     Objects(Statistic),
-    /// The fraction of launches without a good answer; the never sent are among them.
+    /// The fraction of requests that failed or were not sent.
     ErrorsRate,
-    /// The same of pages alone.
+    /// The same fraction for pages only.
     PageErrors,
-    /// The fraction of objects without a good answer.
+    /// The fraction of objects that failed.
     ObjectsErrors,
     /// Answers per second.
     ThroughputRate,
     /// Launches sent per second.
     ArrivalsRate,
-    /// The coefficient of variation of the gaps between launches.
+    /// The coefficient of variation of the gaps between requests.
     ArrivalsCov,
 }
 
@@ -76,11 +76,11 @@ pub enum Statistic {
     Mean,
     /// The largest.
     Max,
-    /// So many per cent are not above it; above 0, below 100.
+    /// A percentile, above 0 and below 100.
     Percentile(f64),
 }
 
-/// What a figure must be.
+/// The limit of a quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bound {
     /// Less than this.
@@ -104,7 +104,7 @@ pub struct Limit {
     text: String,
 }
 
-/// Several thresholds that must all be kept: `p99 < 250ms, errors < 0.1%`.
+/// Several thresholds that must all pass: `p99 < 250ms, errors < 0.1%`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective(Vec<Threshold>);
 
@@ -122,17 +122,17 @@ pub enum Unit {
 }
 
 impl Threshold {
-    /// From the metric and the bound, as they stand in a workload.
+    /// Parses the metric and the bound of a workload file.
     ///
     /// # Errors
-    /// What is not a metric or not a bound of it.
+    /// An unknown metric, or an invalid bound for it.
     pub fn new(metric: &str, bound: &str) -> Result<Self, InvalidValue> {
         let metric: Metric = metric.parse()?;
         let bound = Bound::parse(bound, metric.quantity)?;
         Ok(Self { metric, bound, stop: None })
     }
 
-    /// The same, ending a run that breaks it from so long after the beginning of the time that counts on.
+    /// The same threshold; it stops the run if it fails `after` this time from the end of `skip_first`, or later.
     #[must_use]
     pub fn stopping(self, after: Nanos) -> Self {
         Self { stop: Some(after), ..self }
@@ -162,7 +162,7 @@ impl fmt::Display for Threshold {
     }
 }
 
-/// The characters of `text` that do not stand between `{` and `}`.
+/// The characters of `text` outside of `{` and `}`, with their positions.
 fn outside_braces(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut inside = false;
     text.char_indices().filter(move |(_, c)| {
@@ -187,7 +187,7 @@ impl Quantity {
         "arrivals.cov",
     ];
 
-    /// The percentile that it is, above 0 and below 100; `None` where it is none.
+    /// The percentile, above 0 and below 100; `None` for other statistics.
     pub fn percentile(self) -> Option<f64> {
         match self {
             Self::Response(Statistic::Percentile(p))
@@ -201,7 +201,7 @@ impl Quantity {
         }
     }
 
-    /// In what it is counted.
+    /// The unit.
     pub fn unit(self) -> Unit {
         match self {
             Self::Response(_)
@@ -224,10 +224,10 @@ impl FromStr for Quantity {
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let unknown = || {
             let known = Self::NAMES;
-            let meant = nearest(text, &known);
+            let hint = nearest(text, &known);
             let list = known.join(", ");
             InvalidValue::new(format!(
-                "unknown metric `{text}`{meant}; known are {list}, and mean, max or any percentile of a time"
+                "unknown metric `{text}`{hint}; known metrics: {list}, and mean, max or any percentile of a time"
             ))
         };
         match text {
@@ -322,7 +322,7 @@ impl fmt::Display for Metric {
 }
 
 impl Bound {
-    /// The bound of a quantity; `=` may stand before a range.
+    /// Parses the bound of a quantity; `=` before a range is optional.
     fn parse(text: &str, quantity: Quantity) -> Result<Self, InvalidValue> {
         let limit = |text: &str| Limit::parse(text, quantity);
         let text = text.trim();
@@ -337,17 +337,17 @@ impl Bound {
         let (low, high) = range.split_once("..").ok_or_else(|| {
             let example = quantity.unit().example();
             InvalidValue::new(format!(
-                "`{text}` is no bound; write < {example}, <=, > or >=, or a range as in 0.95..1.05"
+                "`{text}` is not a bound; write < {example}, <=, > or >=, or a range as in 0.95..1.05"
             ))
         })?;
         let (low, high) = (limit(low)?, limit(high)?);
         if low.number > high.number {
-            return Err(InvalidValue::new(format!("`{text}` holds nothing; write the smaller number first")));
+            return Err(InvalidValue::new(format!("`{text}` is an empty range; write the smaller number first")));
         }
         Ok(Self::Within(low, high))
     }
 
-    /// By how much `figure` is beyond it, in the figure's unit; below zero where it keeps it with room to spare.
+    /// The excess of `figure` over the bound, in the unit of the figure; negative if the threshold passes with a margin.
     pub fn excess(&self, figure: f64) -> f64 {
         match self {
             Self::Below(limit) | Self::AtMost(limit) => figure - limit.number,
@@ -405,14 +405,14 @@ impl Limit {
             },
         };
         let number = number.ok_or_else(|| {
-            InvalidValue::new(format!("`{text}` is no limit for {quantity}; write for example {}", unit.example()))
+            InvalidValue::new(format!("`{text}` is not a limit for {quantity}; write for example {}", unit.example()))
         })?;
         Ok(Self { number, text: text.to_owned() })
     }
 }
 
 impl Objective {
-    /// What must be kept; never empty.
+    /// The thresholds; at least one.
     pub fn thresholds(&self) -> &[Threshold] {
         &self.0
     }

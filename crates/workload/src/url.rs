@@ -12,13 +12,13 @@ use offered_base::InvalidValue;
 /// Where a target is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// How to reach it.
+    /// The address.
     pub address: Address,
-    /// What requests without a path of their own ask for; starts with `/`.
+    /// The default path of requests; begins with `/`.
     pub path: String,
     /// Whether TLS is spoken there.
     pub secure: bool,
-    /// Who logs in there, where it is a database.
+    /// User and connection settings of a database; `None`: not a database.
     pub login: Option<Box<Login>>,
 }
 
@@ -93,7 +93,7 @@ impl FromStr for Url {
         let (host, port) = if let Some(inside) = authority.strip_prefix('[') {
             let (host, after) = inside.split_once(']').ok_or_else(|| wrong(" (unclosed `[`)"))?;
             if host.parse::<std::net::Ipv6Addr>().is_err() {
-                return Err(wrong(" (between brackets stands no IPv6 address)"));
+                return Err(wrong(" (the text in brackets is not an IPv6 address)"));
             }
             (host, after.strip_prefix(':'))
         } else {

@@ -1,4 +1,4 @@
-//! How much work launches bring to a modelled server.
+//! The work of requests for a modelled server.
 
 use super::{Request, Server, Sessions, Station, Workload};
 use crate::catalogue::OneOf;
@@ -7,7 +7,7 @@ use offered_base::time::Nanos;
 use offered_distributions::Distribution;
 use offered_schedule::trace::Replay;
 
-/// How much work each launch of a workload brings: a function of (seed, session, step), the same for whoever asks.
+/// The work of each request of a workload: a function of (seed, session, step).
 #[derive(Clone, Debug)]
 pub struct Works {
     seed: Seed,
@@ -17,37 +17,37 @@ pub struct Works {
 /// Where the work of a request comes from.
 #[derive(Clone, Debug)]
 enum Work {
-    /// It is drawn from this distribution.
+    /// Drawn from this distribution.
     Distribution(Distribution),
-    /// It is that of the file which is asked for; the distribution is that of all of them.
+    /// The work of the requested file, and the distribution of all its files.
     File(OneOf, Distribution),
-    /// It is that of the entry of a trace; the distribution is that of all entries which ask for this.
+    /// The work of an entry of a trace, and the distribution of all entries with this request.
     Entry(Replay, Distribution),
 }
 
 impl Workload {
-    /// Whether some of its requests bring work of their own, and not what the distribution of their server says.
-    pub fn brings_work(&self) -> bool {
+    /// Whether some requests have their own work instead of the service time of the server.
+    pub fn has_own_work(&self) -> bool {
         self.requests().iter().any(|request| request.service.is_some())
-            || matches!(self.sessions(), Sessions::Replay(replay) if replay.trace().says_work())
+            || matches!(self.sessions(), Sessions::Replay(replay) if replay.trace().has_work())
     }
 
-    /// The work of its launches: each by what its request (or its entry in a trace) says, else by the distribution of its server, or of the first of its stations (that of
-    /// the others is drawn there).
+    /// The work of its requests: of the request, or of the entry of a trace, otherwise drawn from the service time of the server or of the
+    /// first station (the work at the other stations is drawn there).
     pub fn works(&self) -> Works {
         let first = self.stations().first().map(Station::server);
         let server = self.server().or(first).map(Server::service);
         if let Sessions::Replay(replay) = self.sessions()
-            && replay.trace().says_work()
+            && replay.trace().has_work()
         {
             let distributions = replay.trace().distributions(self.requests().len()).into_iter();
-            // Nobody asks for what has none.
+            // A request without a distribution is never sent.
             let none = || Distribution::constant(0.0).expect("zero is a constant");
             let work = |own: Option<Distribution>| Some(Work::Entry(replay.clone(), own.unwrap_or_else(none)));
             return Works { seed: self.seed(), requests: distributions.map(work).collect() };
         }
         let work = |request: &Request| match (&request.one_of, &request.service) {
-            (Some(one_of), Some(distribution)) if one_of.catalogue().says_work() => {
+            (Some(one_of), Some(distribution)) if one_of.catalogue().has_work() => {
                 Some(Work::File(one_of.clone(), distribution.clone()))
             }
             (_, own) => own.as_ref().or(server).cloned().map(Work::Distribution),
@@ -66,7 +66,7 @@ impl Works {
         }
     }
 
-    /// The distribution that work is drawn from, where all requests are one.
+    /// The distribution of work, if all requests have the same one.
     pub fn only_distribution(&self) -> Option<&Distribution> {
         match &self.requests[..] {
             [Some(Work::Distribution(distribution))] => Some(distribution),
@@ -74,7 +74,7 @@ impl Works {
         }
     }
 
-    /// What step `step` of `session` brings, which sends request `label`; `None` where nothing says.
+    /// The work of step `step` of `session`, which sends request `label`; `None`: not defined.
     #[inline]
     pub fn of(&self, session: u64, step: u32, label: u16) -> Option<Nanos> {
         match self.requests[usize::from(label)].as_ref()? {

@@ -1,4 +1,4 @@
-//! Instants, and how far apart two of them are.
+//! Instants, and differences of two instants.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -19,12 +19,12 @@ impl Instant {
     /// Later than anything that happens (584 years).
     pub const MAX: Self = Self(u64::MAX);
 
-    /// So many whole seconds after the start.
+    /// The instant `secs` seconds after the start.
     pub const fn from_secs(secs: u64) -> Self {
         Self(Nanos::from_secs(secs).0)
     }
 
-    /// So many whole milliseconds after the start.
+    /// The instant `millis` milliseconds after the start.
     pub const fn from_millis(millis: u64) -> Self {
         Self(Nanos::from_millis(millis).0)
     }
@@ -42,14 +42,14 @@ impl Instant {
         Nanos(self.0).as_secs_f64()
     }
 
-    /// How long to wait, now being `self`, for `later`: nothing once it has come.
+    /// The duration from this instant to `later`; zero if `later` has passed.
     #[inline]
     #[must_use]
     pub fn until(self, later: Self) -> Nanos {
         Nanos(later.0.saturating_sub(self.0))
     }
 
-    /// The instant that lies so long before this one; the start where that would be before it.
+    /// The instant `by` before this one, but not before the start.
     #[inline]
     #[must_use]
     pub fn earlier(self, by: Nanos) -> Self {
@@ -96,7 +96,7 @@ impl fmt::Debug for Instant {
     }
 }
 
-/// How long after another an instant is, in whole nanoseconds; negative where it is before it. 292 years at most.
+/// The signed difference of two instants, in nanoseconds; negative if the first is earlier. At most 292 years.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Difference(pub i64);
 
@@ -119,7 +119,7 @@ impl Difference {
         self.0 as f64 / 1e3
     }
 
-    /// The length of time that passed; none where the instant was before the other.
+    /// This difference as a duration; zero if it is negative.
     #[inline]
     #[must_use]
     pub fn positive(self) -> Nanos {
@@ -152,7 +152,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_before_another_is_negative() {
+    fn a_difference_to_a_later_instant_is_negative() {
         let (five, eight) = (Instant::from_millis(5), Instant::from_millis(8));
         assert_eq!((eight - five).to_string(), "3ms");
         assert_eq!((five - eight).to_string(), "-3ms");

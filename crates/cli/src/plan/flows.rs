@@ -51,11 +51,11 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     out!("{table}");
     out!("a session sends {} requests on average", number(flows.mean()));
     out!("and thinks {} on average after each response", duration(workload.mean_think().unwrap_or_default()));
-    if let Some(request_rate) = workload.asked_rate() {
+    if let Some(request_rate) = workload.scheduled_rate() {
         out!("{} sessions, {} requests", rate(request_rate / flows.mean()), rate(request_rate));
     }
     if let Sessions::Closed(closed) = workload.sessions()
-        && let Some(most) = closed.most_per_s()
+        && let Some(most) = closed.max_rate_per_s()
     {
         let by = if closed.pace().is_some() { "" } else { "N/Z = " };
         out!("{} users send at most {by}{}", closed.users(), rate(most));
@@ -78,6 +78,6 @@ fn document(workload: &Workload, flows: &Flows) -> FlowMix {
         requests: requests.map(|(request, share)| RequestShare { request: request.name().to_owned(), share }).collect(),
         requests_per_session: flows.mean(),
         think_s: workload.mean_think(),
-        rate_per_s: workload.asked_rate(),
+        rate_per_s: workload.scheduled_rate(),
     }
 }

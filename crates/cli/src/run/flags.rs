@@ -141,7 +141,7 @@ impl WorkloadFlags {
             match (own, self.flag(&mistake.field)) {
                 (Some(own), _) if (&own.field, &own.what) == (&mistake.field, &mistake.what) => Failure::input(own),
                 (_, Some(flag)) => Failure::input(format!("{flag}: {}", mistake.what)),
-                (_, None) if given.is_none() => Failure::input(mistake.said()), // there is no file to name a line of
+                (_, None) if given.is_none() => Failure::input(mistake.without_position()), // there is no file to name a line of
                 (_, None) => Failure::input(mistake),
             }
         })?;

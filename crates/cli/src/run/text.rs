@@ -68,7 +68,7 @@ impl Text<'_> {
         if let Sessions::Closed(closed) = self.workload.sessions()
             && closed.pace().is_some()
         {
-            text += &format!(", at most {}", rate(closed.most_per_s()));
+            text += &format!(", at most {}", rate(closed.max_rate_per_s()));
         }
         let is_closed = |stability: Stability| stability.not_checked_reason == Some(NotCheckedReason::ClosedSystem);
         if s.stability.is_none_or(is_closed) {

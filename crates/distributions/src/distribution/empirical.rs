@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Distribution, Given, Shape, positive};
+use super::{Distribution, Parameters, Shape, positive};
 use offered_base::InvalidValue;
 use offered_base::random::Stream;
 
@@ -17,21 +17,21 @@ pub struct Empirical {
 }
 
 impl Distribution {
-    /// One of `values`, each as likely.
+    /// The distribution of `values`, all equally likely.
     ///
     /// # Errors
-    /// No values, a negative or infinite one, or all of them zero.
+    /// No values, a negative or infinite value, or only zeros.
     pub fn empirical(mut values: Vec<f64>) -> Result<Self, InvalidValue> {
         check(values.iter().copied())?;
         values.sort_by(f64::total_cmp);
         let sums = running(values.iter().copied());
-        Ok(Self(Shape::Empirical(Empirical { values: values.into(), weights: None, sums }), Given::Shape))
+        Ok(Self(Shape::Empirical(Empirical { values: values.into(), weights: None, sums }), Parameters::Shape))
     }
 
-    /// One of the values that stand behind their weights; the constant where all are one.
+    /// The distribution of pairs of weight and value; a constant if all values are equal.
     ///
     /// # Errors
-    /// No values, a negative or infinite one; weights that are not above zero, or that cannot be summed.
+    /// No values, a negative or infinite value, weights that are not above zero, or an overflow of their sum.
     pub fn weighted(mut pairs: Vec<(f64, f64)>) -> Result<Self, InvalidValue> {
         if let Some((_, first)) = pairs.first()
             && pairs.iter().all(|(_, value)| value == first)
@@ -46,7 +46,7 @@ impl Distribution {
             return Err(InvalidValue::new("weights must be above zero, and have a sum"));
         }
         let values = pairs.iter().map(|(_, value)| *value).collect();
-        Ok(Self(Shape::Empirical(Empirical { values, weights: Some(weights), sums }), Given::Shape))
+        Ok(Self(Shape::Empirical(Empirical { values, weights: Some(weights), sums }), Parameters::Shape))
     }
 }
 
@@ -68,7 +68,7 @@ fn running(values: impl Iterator<Item = f64>) -> Arc<[f64]> {
     sums.collect()
 }
 
-/// The place whose running sum is the first beyond `at`.
+/// The index of the first running sum above `at`.
 fn beyond(sums: &[f64], at: f64) -> usize {
     sums.partition_point(|sum| *sum <= at).min(sums.len() - 1)
 }

@@ -1,6 +1,6 @@
 //! The incomplete gamma functions over the whole of their range.
 //!
-//! Those of `statrs` refuse zero and infinity, and lose their digits (and much time) where the shape is large: its logarithm
+//! The functions of `statrs` refuse zero and infinity, and lose their digits (and much time) where the shape is large: its logarithm
 //! then is a difference of numbers far larger than it.
 
 use statrs::function::gamma::{gamma_lr, gamma_ur};
@@ -34,7 +34,7 @@ pub(super) fn upper_gamma(shape: f64, x: f64) -> f64 {
     }
 }
 
-/// Where the cube root of x lies among those of gamma numbers, in standard deviations over sqrt 2.
+/// The distance of the cube root of x from the mean of the cube roots of gamma numbers, in standard deviations over sqrt 2.
 fn cube_root_score(shape: f64, x: f64) -> f64 {
     let variance = 1.0 / (9.0 * shape);
     (libm::cbrt(x / shape) - 1.0 + variance) / libm::sqrt(2.0 * variance)

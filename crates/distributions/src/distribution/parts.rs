@@ -62,7 +62,7 @@ impl Distribution {
                 libm::pow(*min, power) * power_integral(x.clamp(*min, *max) / min, power - shape - 1.0)
                     / power_integral(max / min, -shape - 1.0)
             }
-            Shape::Within(within) => within.moment(k, x),
+            Shape::Truncated(truncated) => truncated.moment(k, x),
             Shape::Constant(_) | Shape::Poisson(_) | Shape::Empirical(_) => {
                 let atoms = self.atoms().unwrap_or_default();
                 atoms.iter().take_while(|(_, at)| *at <= x).map(|(p, at)| p * libm::pow(*at, power)).sum()
@@ -70,8 +70,8 @@ impl Distribution {
         }
     }
 
-    /// P(X' > t) for what is left, X', of an interval X at a random instant: the integral of the tail beyond t over the mean.
-    /// 1 at zero; not a number for the constant zero.
+    /// P(X' > t), where X' is the residual of an interval X at a random instant: the integral of the tail above t, divided by the mean.
+    /// 1 at zero; NaN for the constant zero.
     pub fn residual_tail(&self, t: f64) -> f64 {
         let mean = self.mean();
         ((mean - self.partial_moment(1, t) - t * self.tail(t)) / mean).max(0.0)
@@ -90,7 +90,7 @@ impl Distribution {
             Shape::Pareto { min, shape } if *shape > 3.0 => shape * min.powi(3) / (shape - 3.0),
             Shape::Pareto { .. } => f64::INFINITY,
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 3.0),
-            Shape::Within(within) => within.moment(3, f64::MAX),
+            Shape::Truncated(truncated) => truncated.moment(3, f64::MAX),
             Shape::Poisson(m) => (m.powi(3) + 3.0 * m * m + m) / 1e9,
             Shape::Empirical(e) => e.moment(3),
         }
@@ -107,7 +107,7 @@ impl Distribution {
     }
 }
 
-/// Probabilities and values in seconds of a Poisson count of milliseconds, without those rarer than 1e-18.
+/// Probabilities and values (seconds) of a Poisson count of milliseconds, without values rarer than 1e-18.
 fn poisson_atoms(mean: f64) -> Vec<(f64, f64)> {
     let reach = 10.0 * libm::sqrt(mean) + 40.0;
     let first = (mean - reach).max(0.0) as u64;

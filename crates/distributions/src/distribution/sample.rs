@@ -18,7 +18,7 @@ impl Distribution {
     #[inline]
     pub fn draw(&self, seed: Seed, purpose: Purpose, session: u64, step: u32) -> f64 {
         match self.shape() {
-            // One number is needed, and half of the seeding of its stream is not: the compiler sees it when it stands here.
+            // Only one number is drawn, which needs half of the seeding of the stream; inlined here, the compiler removes the other half.
             Shape::Exponential(mean) => mean * seed.at(purpose, session, step).exponential(),
             _ => self.sample(&mut seed.at(purpose, session, step)),
         }
@@ -52,20 +52,20 @@ impl Distribution {
             Shape::BoundedPareto { min, max, shape } => bounded_pareto_quantile(*min, *max, *shape, stream.uniform()),
             Shape::Poisson(millis) => poisson(*millis, stream) / 1e3,
             Shape::Empirical(e) => e.sample(stream),
-            Shape::Within(within) => within.sample(stream),
+            Shape::Truncated(truncated) => truncated.sample(stream),
         }
     }
 
-    /// What is left of a time of this distribution when an outsider looks at a random moment (the equilibrium residual life).
+    /// A sample of the residual of an interval at a random instant (the equilibrium residual life), in seconds.
     ///
-    /// Its density is (1 - cdf(x)) / mean. A closed user whose first launch waits this long is in mid-thought when the run
-    /// starts, so N users make a stationary stream from the first instant instead of a bunch. Drawn as a uniform share of a
+    /// Its density is (1 - cdf(x)) / mean. A closed user whose first request waits this long is in the middle of a think time when the run
+    /// starts, so N users make a stationary stream from the first instant, not a bunch. The sample is a uniform fraction of a
     /// *length-biased* value, which has a closed form for every distribution here.
     pub fn sample_residual(&self, stream: &mut Stream) -> f64 {
         stream.uniform() * self.length_biased(stream)
     }
 
-    /// The length of the time in which an outsider looks who looks at a random moment: long ones are met more often.
+    /// A sample of the length of the interval that contains a random instant, in seconds; long intervals are more likely to contain it.
     fn length_biased(&self, stream: &mut Stream) -> f64 {
         match self.shape() {
             Shape::Constant(value) => *value,
@@ -85,7 +85,7 @@ impl Distribution {
             }
             Shape::Poisson(millis) => (1.0 + poisson(*millis, stream)) / 1e3,
             Shape::Empirical(e) => e.length_biased(stream),
-            Shape::Within(within) => within.first(|distribution| distribution.length_biased(stream)),
+            Shape::Truncated(truncated) => truncated.first(|distribution| distribution.length_biased(stream)),
         }
     }
 }

@@ -123,7 +123,7 @@ fn a_residual_has_the_integrated_tail_as_its_law() {
 }
 
 #[test]
-fn the_third_parameter_keeps_mean_and_scv() {
+fn the_third_parameter_does_not_change_mean_and_scv() {
     for p in [0.9, 0.99, 0.999] {
         let distribution = Distribution::hyperexponential_with(0.01, 8.0, p).unwrap();
         assert!(close(distribution.mean(), 0.01, 1e-12) && close(distribution.scv(), 8.0, 1e-10), "{distribution}");
@@ -132,7 +132,7 @@ fn the_third_parameter_keeps_mean_and_scv() {
 }
 
 #[test]
-fn an_empirical_law_returns_its_values() {
+fn an_empirical_distribution_returns_its_values() {
     let distribution = Distribution::empirical(vec![3.0, 1.0, 2.0, 2.0]).unwrap();
     assert_eq!((distribution.mean(), distribution.cdf(2.0), distribution.quantile(0.9)), (2.0, 0.75, Some(3.0)));
     let mut stream = Seed(1).stream(Purpose::Size);
@@ -141,7 +141,7 @@ fn an_empirical_law_returns_its_values() {
 }
 
 #[test]
-fn impossible_laws_cannot_be_made() {
+fn invalid_parameters_are_errors() {
     for text in [
         "exponential:0s",
         "uniform:3s,2s",
@@ -173,7 +173,7 @@ fn kolmogorov(sorted: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
 }
 
 #[test]
-fn a_scaled_law_is_the_same_law_in_another_unit() {
+fn a_scaled_distribution_is_the_same_distribution_in_another_unit() {
     for name in ALL.into_iter().chain(["empirical"]) {
         let distribution = name.parse().unwrap_or_else(|_| Distribution::empirical(vec![1.0, 2.0, 6.0]).unwrap());
         let scaled = distribution.scaled(3.0).unwrap();
@@ -223,7 +223,7 @@ fn distributions() -> impl Strategy<Value = Distribution> {
             |(mean, scv, low, high, phases)| {
                 let distribution =
                     if phases { Distribution::hyperexponential(mean, scv) } else { Distribution::lognormal(mean, scv) };
-                distribution?.within(low * mean, high * mean)
+                distribution?.truncated(low * mean, high * mean)
             },
         ),
         proptest::collection::vec(prop_oneof![Just(0.0), mean()], 1..30).prop_map(Distribution::empirical),
@@ -235,9 +235,9 @@ fn distributions() -> impl Strategy<Value = Distribution> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// A Weibull distribution of shape 2 used to end the program: the incomplete gamma function was asked about infinity.
+    /// A Weibull distribution of shape 2 used to end the program: the incomplete gamma function was called with infinity.
     #[test]
-    fn every_law_knows_itself_over_the_whole_range_of_its_parameters(distribution in distributions(), at in decades(-40.0, 40.0), u in 0.0..1.0f64, seed: u64) {
+    fn every_distribution_is_consistent_over_the_range_of_its_parameters(distribution in distributions(), at in decades(-40.0, 40.0), u in 0.0..1.0f64, seed: u64) {
         let moments = [distribution.mean(), distribution.second_moment(), distribution.third_moment()];
         prop_assert!(moments[0].is_finite() && moments.iter().all(|moment| *moment >= 0.0), "{distribution:?}: {moments:?}");
         prop_assert!(distribution.scv() >= 0.0, "{distribution:?}: scv {}", distribution.scv());
@@ -263,8 +263,8 @@ proptest! {
         }
         if let Some(x) = distribution.quantile(u) {
             prop_assert!(x >= 0.0, "{distribution:?}: quantile({u}) = {x}");
-            // Where the distribution has no atoms its distribution function leads back, as far as doubles tell narrow distributions apart.
-            // What is nearer to zero than any double is zero.
+            // Without atoms the distribution function inverts the quantile, within the resolution of doubles for narrow distributions.
+            // Values below the smallest double are zero.
             let near = [x * (1.0 - 1e-6), (x * (1.0 + 1e-6)).max(f64::MIN_POSITIVE)].map(|x| distribution.cdf(x));
             prop_assert!(near[0] - 1e-6 <= u && u <= near[1] + 1e-6 || distribution.atoms().is_some(), "{distribution:?}: cdf({x}) = {near:?}, not {u}");
         }
@@ -276,11 +276,11 @@ proptest! {
 }
 
 #[test]
-fn a_law_within_bounds_has_no_value_outside_of_them_and_knows_what_is_left() {
+fn a_truncated_distribution_has_no_value_outside_of_its_bounds_and_its_own_mean() {
     for name in ["hyperexponential:3s,8,10ms,50s", "lognormal:3s,8,10ms,9s"] {
         let distribution: Distribution = name.parse().unwrap();
-        let Shape::Within(within) = distribution.shape() else { panic!("{distribution}") };
-        let (low, high) = within.ends();
+        let Shape::Truncated(truncated) = distribution.shape() else { panic!("{distribution}") };
+        let (low, high) = truncated.ends();
         let mut stream = Seed(4).stream(Purpose::Size);
         let (mut sum, mut squares) = (0.0, 0.0);
         for _ in 0..100_000 {
@@ -294,11 +294,12 @@ fn a_law_within_bounds_has_no_value_outside_of_them_and_knows_what_is_left() {
             "{name}: {mean}, {second}"
         );
         assert!(
-            distribution.mean() < within.distribution().mean() && distribution.scv() < within.distribution().scv(),
+            distribution.mean() < truncated.distribution().mean()
+                && distribution.scv() < truncated.distribution().scv(),
             "{name}: what is cut off was long"
         );
         assert_eq!((distribution.cdf(low), distribution.cdf(high), distribution.tail(high)), (0.0, 1.0, 0.0));
     }
-    let why = Distribution::lognormal(3.0, 8.0).unwrap().within(3600.0, 7200.0).unwrap_err().to_string();
+    let why = Distribution::lognormal(3.0, 8.0).unwrap().truncated(3600.0, 7200.0).unwrap_err().to_string();
     assert!(why.contains("it takes 1 % of each"), "{why}");
 }

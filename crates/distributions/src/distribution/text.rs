@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Distribution, Given, Shape};
+use super::{Distribution, Parameters, Shape};
 use offered_base::InvalidValue;
 use offered_base::time::{seconds, written_number as number, written_seconds};
 
@@ -29,24 +29,24 @@ impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = |secs: f64| format!("\"{}\"", written_seconds(secs));
         match self.1 {
-            Given::Shape => {}
-            Given::Gamma { mean, scv } => {
+            Parameters::Shape => {}
+            Parameters::Gamma { mean, scv } => {
                 return write!(f, "{{ gamma = {{ mean = {}, scv = {} }} }}", time(mean), number(scv));
             }
-            Given::Erlang { stages, mean } => {
+            Parameters::Erlang { stages, mean } => {
                 return write!(f, "{{ erlang = {{ mean = {}, stages = {stages} }} }}", time(mean));
             }
-            Given::Hyperexponential { mean, scv, p } => {
+            Parameters::Hyperexponential { mean, scv, p } => {
                 let p = p.map_or(String::new(), |p| format!(", p = {}", number(p)));
                 return write!(f, "{{ hyperexponential = {{ mean = {}, scv = {}{p} }} }}", time(mean), number(scv));
             }
-            Given::Lognormal { mean, scv } => {
+            Parameters::Lognormal { mean, scv } => {
                 return write!(f, "{{ lognormal = {{ mean = {}, scv = {} }} }}", time(mean), number(scv));
             }
-            Given::Weibull { mean, shape } => {
+            Parameters::Weibull { mean, shape } => {
                 return write!(f, "{{ weibull = {{ mean = {}, shape = {} }} }}", time(mean), number(shape));
             }
-            Given::Poisson { mean } => return write!(f, "{{ poisson = {} }}", time(mean)),
+            Parameters::Poisson { mean } => return write!(f, "{{ poisson = {} }}", time(mean)),
         }
         match self.shape() {
             Shape::Constant(value) => write!(f, "{{ constant = {} }}", time(*value)),
@@ -58,7 +58,7 @@ impl fmt::Display for Distribution {
                 let (min, max) = (time(*min), time(*max));
                 write!(f, "{{ bounded_pareto = {{ min = {min}, max = {max}, shape = {} }} }}", number(*shape))
             }
-            // Those of a catalogue, which is written by its name.
+            // A catalogue is written by its name.
             Shape::Empirical(e) if e.is_weighted() => {
                 write!(
                     f,
@@ -72,8 +72,8 @@ impl fmt::Display for Distribution {
                 let values: Vec<String> = e.values().iter().map(|value| time(*value)).collect();
                 write!(f, "{{ empirical = [{}] }}", values.join(", "))
             }
-            Shape::Within(within) => {
-                let (text, (low, high)) = (within.distribution().to_string(), within.ends());
+            Shape::Truncated(truncated) => {
+                let (text, (low, high)) = (truncated.distribution().to_string(), truncated.ends());
                 let open = text.strip_suffix(" } }").unwrap_or(&text);
                 write!(f, "{open}, within = [{}, {}] }} }}", time(low), time(high))
             }
@@ -87,10 +87,10 @@ impl Distribution {
     /// it takes no such distribution.
     pub fn of_numbers(&self) -> Option<String> {
         Some(match (self.1, self.shape()) {
-            (Given::Gamma { mean, scv }, _) => format!("gamma:{mean},{scv}"),
-            (Given::Hyperexponential { mean, scv, p: None }, _) => format!("hyperexponential:{mean},{scv}"),
-            (Given::Lognormal { mean, scv }, _) => format!("lognormal:{mean},{scv}"),
-            (Given::Weibull { mean, shape }, _) => format!("weibull:{mean},{shape}"),
+            (Parameters::Gamma { mean, scv }, _) => format!("gamma:{mean},{scv}"),
+            (Parameters::Hyperexponential { mean, scv, p: None }, _) => format!("hyperexponential:{mean},{scv}"),
+            (Parameters::Lognormal { mean, scv }, _) => format!("lognormal:{mean},{scv}"),
+            (Parameters::Weibull { mean, shape }, _) => format!("weibull:{mean},{shape}"),
             (_, Shape::Constant(value)) => format!("constant:{value}"),
             (_, Shape::Uniform(low, high)) => format!("uniform:{low}..{high}"),
             (_, Shape::Pareto { min, shape }) => format!("pareto:{min},{shape}"),
@@ -103,7 +103,7 @@ impl Distribution {
 /// The short form: `constant:2s`, `exponential:5s`, `uniform:0s,12.5s`, `poisson:300ms`, `erlang:5s,4` (mean, stages),
 /// `gamma:5s,0.5`, `lognormal:5s,2`, `hyperexponential:10ms,8` (mean, scv), `weibull:5s,0.7` (mean, shape),
 /// `pareto:1s,2.5` (min, shape), `bounded_pareto:10ms,50s,1.1` (min, max, shape); `hyperexponential:3s,8,10ms,50s` and
-/// `lognormal:3s,8,10ms,50s` within the last two.
+/// `lognormal:3s,8,10ms,50s`: the last two are bounds.
 impl FromStr for Distribution {
     type Err = InvalidValue;
 
@@ -128,7 +128,7 @@ impl FromStr for Distribution {
             }
             (_, 4) if matches!(name.trim(), "hyperexponential" | "lognormal") => {
                 let distribution: Self = format!("{name}:{},{}", parts[0], parts[1]).parse()?;
-                distribution.within(time(2)?, time(3)?)
+                distribution.truncated(time(2)?, time(3)?)
             }
             ("gamma", 2) => Self::gamma(time(0)?, number(1)?),
             ("hyperexponential", 2) => Self::hyperexponential(time(0)?, number(1)?),

@@ -1,4 +1,4 @@
-//! One trial: a run or a simulation of the workload at one value, with a seed of its own.
+//! One trial: a run or a simulation of the workload at one value, with its own seed.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -42,9 +42,9 @@ impl TrialWarning {
     /// The message and the fix.
     pub fn text(&self) -> String {
         match self {
-            Self::TooShort { metric, responses, above } => format!(
-                "a trial has only {responses} responses, of which {above:.0} are above {metric}; increase duration"
-            ),
+            Self::TooShort { metric, responses, above } => {
+                format!("a trial has only {responses} responses, {above:.0} of them above {metric}; increase duration")
+            }
             Self::ValidWithWarnings { reason } => format!("a trial is valid with warnings: {reason}"),
         }
     }
@@ -72,7 +72,7 @@ pub(super) enum Trial {
     Metrics { metrics: Vec<f64>, warning: Option<TrialWarning> },
     /// The run is invalid.
     Invalid(InvalidTrial),
-    /// A simulation whose queue would grow without bound.
+    /// A simulation with a queue that would grow without bound.
     Overloaded,
 }
 

@@ -59,7 +59,7 @@ mod tests {
     use crate::{RunPlan, WorkloadSource};
 
     #[test]
-    fn what_is_printed_is_read() {
+    fn a_printed_document_is_read_back() {
         let text = "duration = \"2s\"\narrivals.open.rate = \"40/s\"\n";
         let workload =
             WorkloadSource::new("w".to_owned(), text.to_owned(), |_| Err(String::new())).parse(text).unwrap();

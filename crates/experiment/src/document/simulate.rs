@@ -91,7 +91,7 @@ pub struct Outcome {
     pub rejected_share: f64,
     /// Number of requests in the system at the end.
     pub unfinished: u64,
-    /// Age of the oldest of them.
+    /// Age of the oldest unfinished request.
     pub oldest_unfinished_s: Option<f64>,
     /// Mean think time.
     pub think_s: Option<f64>,
@@ -159,13 +159,13 @@ pub type Ends = [Option<f64>; 2];
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PercentileIntervals {
-    /// Of the median.
+    /// Interval of the median.
     pub p50: Ends,
-    /// Of the 90 % point.
+    /// Interval of the 90th percentile.
     pub p90: Ends,
-    /// Of the 95 % point.
+    /// Interval of the 95th percentile.
     pub p95: Ends,
-    /// Of the 99 % point.
+    /// Interval of the 99th percentile.
     pub p99: Ends,
 }
 
@@ -185,15 +185,15 @@ pub struct Mean {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Intervals {
-    /// Of the load reached.
+    /// Interval of the load reached.
     pub load_reached: Ends,
-    /// Of the throughput.
+    /// Interval of the throughput.
     pub throughput_per_s: Ends,
-    /// Of the utilisation.
+    /// Interval of the utilisation.
     pub utilisation: Ends,
-    /// Of the mean number in the system.
+    /// Interval of the mean number in the system.
     pub in_system: Ends,
-    /// Of the part that found no room.
+    /// Interval of the share of rejected requests.
     pub rejected_share: Ends,
 }
 

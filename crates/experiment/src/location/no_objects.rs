@@ -1,4 +1,4 @@
-//! A build without object stores: none can be opened.
+//! A build without object stores: opening one is an error.
 
 use std::convert::Infallible;
 use std::path::Path;

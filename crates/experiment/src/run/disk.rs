@@ -20,7 +20,7 @@ const GRACE: Nanos = Nanos::from_millis(500);
 const REPORT_INTERVAL: Nanos = Nanos::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// An operation of the disk, on a thread of its own.
+/// A disk operation on a separate thread.
 pub(super) struct DiskOperation<T>(Receiver<T>);
 
 impl<T: Send + 'static> DiskOperation<T> {

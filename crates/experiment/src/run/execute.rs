@@ -40,7 +40,7 @@ impl PreparedRun<'_> {
     }
 }
 
-/// What all phases use.
+/// The values that all phases use.
 struct RunContext<'a> {
     workload: &'a Workload,
     share: Share,
@@ -94,14 +94,14 @@ impl RunContext<'_> {
         Ok((stats, collected))
     }
 
-    /// The error of a run whose recording cannot be verified.
+    /// The error of a run with a recording that cannot be verified.
     fn not_verified(&self, reason: Error) -> Error {
         let directory = self.directory.as_ref().map(|directory| directory.path.clone());
         Error::NotVerified { reason: Box::new(reason), counts: self.counts(), directory }
     }
 }
 
-/// A run whose directory and helper threads exist.
+/// A run with its directory and helper threads.
 struct StartedRun<'a> {
     context: RunContext<'a>,
     /// The clock of the run, if its start time is given.
@@ -113,7 +113,7 @@ struct StartedRun<'a> {
     upload: Option<Upload>,
 }
 
-/// A run whose requests were sent.
+/// A run after its requests were sent.
 struct ExecutedRun<'a> {
     context: RunContext<'a>,
     stats: RunStats,
@@ -123,7 +123,7 @@ struct ExecutedRun<'a> {
     clock_server: Option<JoinHandle<()>>,
 }
 
-/// A run whose recording is complete.
+/// A run with a complete recording.
 struct PersistedRun<'a> {
     context: RunContext<'a>,
     stats: RunStats,
@@ -243,8 +243,8 @@ impl<'a> StartedRun<'a> {
 }
 
 impl<'a> ExecutedRun<'a> {
-    /// Completes the recording, and reads it back: the verdict is about what was written. The run record is written before the verdict, so
-    /// that others can verify the run if this process fails.
+    /// Completes the recording, and reads it back: the verdict is computed from the written events. The run record is written before the verdict, so
+    /// that the run can be verified even if this process fails.
     fn persist(self) -> Result<PersistedRun<'a>, Error> {
         let Self { mut context, stats, collected, pending_upload, clock_server } = self;
         let Collected { events, failures, failure_loss } = collected;
@@ -393,7 +393,7 @@ fn scheduling(workload: &Workload, granted: &GrantedPriority) -> Scheduling {
     }
 }
 
-/// What is known about the generator in addition to its events.
+/// The evidence about the generator that its events do not show.
 fn evidence(stats: &RunStats, calibrated: Option<CalibratedRate>) -> Evidence {
     Evidence {
         busy: stats.threads.iter().map(ThreadStats::busy_share).collect(),

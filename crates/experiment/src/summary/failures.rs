@@ -49,7 +49,7 @@ type Kind = (u16, Outcome, u16, Option<String>);
 /// The recording can no longer be read.
 pub fn failures(recording: &Recording) -> io::Result<Vec<Failure>> {
     let mut failing = FailureCounter::default();
-    recording.events.each_of_all(|event| failing.add(event))?;
+    recording.events.each_with_objects(|event| failing.add(event))?;
     Ok(failing.finish(&recording.labels))
 }
 
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_one_more_and_none_is_lost() {
+    fn the_remaining_failures_are_one_more_row() {
         let failed = |n: u16| Event { label: n % 30, ..Event::at(Instant(1)) };
         let events = (0..60).map(failed).collect::<Vec<_>>().into();
         let found = failures(&Recording { events, ..Recording::default() }).unwrap();

@@ -29,7 +29,7 @@ impl Variables<'_> {
             }
         }
         if names.is_empty() || path.is_empty() {
-            self.note(node, format!("reads `{path}`, whose first line names the variables; define it under [variables] as {{ file = \"{path}\" }}, and use {{name.column}}"));
+            self.note(node, format!("reads `{path}` with variable names in its first line; define it under [variables] as {{ file = \"{path}\" }}, and use {{name.column}}"));
             return false;
         }
         format.skip_lines = u64::from(in_file || yes("ignoreFirstLine"));

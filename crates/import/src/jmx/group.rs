@@ -172,9 +172,9 @@ impl Reader<'_, '_> {
         }
         match node.element.text_of("ThreadGroup.on_sample_error") {
             "" | "continue" => {}
-            "startnextloop" => self.note(node, "starts the next iteration after an error; here the iteration goes on: set on_failure = \"end-session\" in its requests"),
-            "stopthread" => self.note(node, "stops the thread after an error; here the user goes on"),
-            _ => self.note(node, "stops the test after an error; here the run goes on: set on_failure = \"stop\" in its requests"),
+            "startnextloop" => self.note(node, "starts the next iteration after an error; here the iteration continues: set on_failure = \"end-session\" in its requests"),
+            "stopthread" => self.note(node, "stops the thread after an error; here the user continues"),
+            _ => self.note(node, "stops the test after an error; here the run continues: set on_failure = \"stop\" in its requests"),
         }
         let length = self.number(node, "ThreadGroup.duration", 0.0);
         let scheduled = node.element.text_of("ThreadGroup.scheduler") == "true";

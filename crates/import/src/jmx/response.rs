@@ -1,7 +1,7 @@
 //! Extractors and assertions.
 
 use offered_workload::Template;
-use offered_workload::script::{Check, Extraction, Find, Otherwise, Test, Wanted, Which};
+use offered_workload::script::{Check, Extraction, Find, IfMissing, Test, TextCondition, Which};
 use regex::RegexBuilder;
 
 use super::Reader;
@@ -114,9 +114,10 @@ impl<'e> Reader<'e, '_> {
             },
         };
         let default = self.literal(node, default)?;
-        let otherwise = if !default.is_empty() || empty == "true" { Otherwise::Is(default) } else { Otherwise::Keeps };
+        let if_missing =
+            if !default.is_empty() || empty == "true" { IfMissing::Default(default) } else { IfMissing::KeepPrevious };
         let name = name.trim();
-        (!name.is_empty()).then(|| Extraction { name: self.variables.extracted(name), find, which, otherwise })
+        (!name.is_empty()).then(|| Extraction { name: self.variables.extracted(name), find, which, if_missing })
     }
 
     /// The checks of `node`; `None` if it cannot be translated.
@@ -137,9 +138,9 @@ impl<'e> Reader<'e, '_> {
                     return None;
                 }
                 let patterns = if valued {
-                    Wanted::Is(literal_template(&self.literal(node, property("EXPECTED_VALUE"))?))
+                    TextCondition::Is(literal_template(&self.literal(node, property("EXPECTED_VALUE"))?))
                 } else {
-                    Wanted::There
+                    TextCondition::There
                 };
                 vec![Test::Text(Find::Json(path), patterns)]
             }
@@ -223,13 +224,13 @@ impl<'e> Reader<'e, '_> {
                 if or {
                     let all: Vec<String> = patterns.iter().map(regex).collect::<Option<_>>()?;
                     let any = all.iter().map(|one| format!("(?:{one})")).collect::<Vec<_>>().join("|");
-                    return Some(vec![Test::Text(Find::Body, Wanted::Matches(any))]);
+                    return Some(vec![Test::Text(Find::Body, TextCondition::Matches(any))]);
                 }
                 patterns
                     .iter()
                     .map(|patterns| match kind {
-                        SUBSTRING => Some(Wanted::Contains(literal_template(patterns))),
-                        _ => regex(patterns).map(Wanted::Matches),
+                        SUBSTRING => Some(TextCondition::Contains(literal_template(patterns))),
+                        _ => regex(patterns).map(TextCondition::Matches),
                     })
                     .map(|patterns| Some(Test::Text(Find::Body, patterns?)))
                     .collect()
@@ -240,7 +241,10 @@ impl<'e> Reader<'e, '_> {
                     let (name, value) = patterns.split_once(':')?;
                     let token = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
                     token.then(|| {
-                        Test::Text(Find::Header(name.to_owned()), Wanted::Contains(literal_template(value.trim())))
+                        Test::Text(
+                            Find::Header(name.to_owned()),
+                            TextCondition::Contains(literal_template(value.trim())),
+                        )
                     })
                 })
                 .collect(),

@@ -255,7 +255,7 @@ impl ScriptPath {
             } else if name == "client_id" {
                 "`:client_id`: transactions that arrive at a rate have no client".to_owned()
             } else if outside.assigned.iter().any(|other| other == name) {
-                format!("`:{name}` has no value on some path; values of earlier transactions are not kept")
+                format!("`:{name}` has no value on some path; values of earlier transactions are not stored")
             } else {
                 format!("`:{name}` has no value; set it with -D")
             }

@@ -2,7 +2,7 @@
 
 use offered_distributions::Distribution;
 use offered_workload::Template;
-use offered_workload::script::{Check, Extraction, Find, Otherwise, Sizes, Test, Which};
+use offered_workload::script::{Check, Extraction, Find, IfMissing, Sizes, Test, Which};
 use offered_workload::{Sql, Statement};
 
 pub(super) use offered_workload::script::Per;
@@ -206,7 +206,7 @@ impl Requests {
                 self.note(source.line, &format!("`:{name}`"), message);
             }
             if self.simple_protocol && matches!(value, Expression::Extracted(..)) {
-                let message = "is inline text with -M simple; here it is a parameter whose type the server infers";
+                let message = "is inline text with -M simple; here it is a parameter, and the server infers its type";
                 self.note(source.line, &format!("`:{name}`"), message.to_owned());
             }
             text.push_str(&written);
@@ -283,7 +283,7 @@ impl Requests {
             name: self.named(VariableOrigin::Extracted(name.clone(), *number)),
             find: Find::Column(column.clone()),
             which: Which::Nth(1),
-            otherwise: Otherwise::Fails,
+            if_missing: IfMissing::Fail,
         };
         source.takes.iter().map(taken).collect()
     }
@@ -299,7 +299,7 @@ impl Requests {
         let early = open.sources.iter().flat_map(|before| &before.takes).find(|(_, name, _)| uses(name));
         if let Some((_, name, _)) = early {
             let message = format!(
-                "`:{name}` is a result of the same transaction; here a transaction is one request whose results are available at its end"
+                "`:{name}` is a result of the same transaction; here a transaction is one request, and its results are available at its end"
             );
             return Err((source.line, message));
         }

@@ -1,6 +1,6 @@
 //! Tests of data files, logins, extractors, assertions, bodies and files.
 
-use offered_workload::script::{Otherwise, Per, Which};
+use offered_workload::script::{IfMissing, Per, Which};
 
 use super::*;
 
@@ -67,13 +67,13 @@ fn logins_are_extracted_and_sent() {
                 name: "token".to_owned(),
                 find: Find::Json("$.token".to_owned()),
                 which: Which::Nth(1),
-                otherwise: Otherwise::Is(String::new())
+                if_missing: IfMissing::Default(String::new())
             },
             Extraction {
                 name: "id".to_owned(),
                 find: Find::Json("$..id".to_owned()),
                 which: Which::Nth(2),
-                otherwise: Otherwise::Is("none".to_owned())
+                if_missing: IfMissing::Default("none".to_owned())
             },
         ]
     );
@@ -107,8 +107,8 @@ fn variables_used_before_extraction_have_initial_values() {
     let (plan, _) = one(&threads(1, 0, &[get("first", &regex), get("then?n=${next}", "")].concat()));
     assert_eq!((&plan.variables[..], &plan.notes[..]), (&[Variable::constant("next", "${next}")][..], &[][..]));
     assert_eq!(
-        (plan.requests[0].extract[0].which, &plan.requests[0].extract[0].otherwise),
-        (Which::Random, &Otherwise::Keeps)
+        (plan.requests[0].extract[0].which, &plan.requests[0].extract[0].if_missing),
+        (Which::Random, &IfMissing::KeepPrevious)
     );
     let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"next\"><stringProp name=\"Argument.value\">42</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
     let (plan, _) = one(&threads(1, 0, &[own.to_owned(), either].concat()));
@@ -239,12 +239,15 @@ fn assertions_are_translated() {
         [
             &Test::Status(vec![(200, 200), (302, 302)]),
             &Test::Status(vec![(200, 299)]),
-            &body(Wanted::Contains(literal_template("Welcome {name}"))),
-            &body(Wanted::Contains(literal_template("a.b"))),
-            &body(Wanted::Matches("ord-\\d+".to_owned())),
-            &body(Wanted::Matches("^(?s:a\\.b)$".to_owned())),
-            &Test::Text(Find::Header("Content-Type".to_owned()), Wanted::Contains(literal_template("text/html"))),
-            &Test::Text(Find::Json("$.ok".to_owned()), Wanted::Is(literal_template("true"))),
+            &body(TextCondition::Contains(literal_template("Welcome {name}"))),
+            &body(TextCondition::Contains(literal_template("a.b"))),
+            &body(TextCondition::Matches("ord-\\d+".to_owned())),
+            &body(TextCondition::Matches("^(?s:a\\.b)$".to_owned())),
+            &Test::Text(
+                Find::Header("Content-Type".to_owned()),
+                TextCondition::Contains(literal_template("text/html"))
+            ),
+            &Test::Text(Find::Json("$.ok".to_owned()), TextCondition::Is(literal_template("true"))),
             &Test::Size("< 1000".parse().unwrap()),
         ]
     );

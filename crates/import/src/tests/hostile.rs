@@ -65,7 +65,7 @@ fn check_depth_of_every_format() {
 }
 
 #[test]
-fn files_beyond_the_limits_are_rejected() {
+fn files_above_the_limits_are_rejected() {
     assert!(
         import_error_as(&format!("{{\"log\": {{\"entries\": [{}]}}}}", vec!["0"; 2_000_001].join(",")), Format::Har)
             .contains("more than 2000000 values")

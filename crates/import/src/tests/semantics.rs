@@ -1,10 +1,10 @@
-//! Regression tests of constructs whose meaning an earlier version changed without a note.
+//! Regression tests of JMeter constructs that an earlier version translated wrongly without a note.
 
 use std::collections::BTreeMap;
 
 use offered_schedule::Count;
 use offered_schedule::{Pace, Start};
-use offered_workload::script::{Otherwise, Per, Which};
+use offered_workload::script::{IfMissing, Per, Which};
 
 use super::*;
 
@@ -46,7 +46,7 @@ pub(super) fn paths(plan: &Plan) -> Vec<String> {
     plan.requests.iter().map(|request| request.path.to_source()).collect()
 }
 
-fn with(text: &str, pairs: &[(&str, &str)]) -> Result<Vec<Plan>, Error> {
+pub(super) fn with(text: &str, pairs: &[(&str, &str)]) -> Result<Vec<Plan>, Error> {
     let pairs: BTreeMap<String, String> = pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
     super::super::read(
         text,
@@ -176,16 +176,16 @@ fn extractors_select_the_match_that_jmeter_selects() {
         all.extend(more);
         one(&threads(1, 0, &[get("a", &element("RegexExtractor", &all)), get("b?${t}", "")].concat())).0
     };
-    let taken = |plan: &Plan| plan.requests[0].extract.first().map(|e| (e.which, e.otherwise.clone()));
-    assert_eq!(taken(&regex(&[])), Some((Which::Random, Otherwise::Keeps)));
-    assert_eq!(taken(&regex(&[("RegexExtractor.match_number", "0")])), Some((Which::Random, Otherwise::Keeps)));
+    let taken = |plan: &Plan| plan.requests[0].extract.first().map(|e| (e.which, e.if_missing.clone()));
+    assert_eq!(taken(&regex(&[])), Some((Which::Random, IfMissing::KeepPrevious)));
+    assert_eq!(taken(&regex(&[("RegexExtractor.match_number", "0")])), Some((Which::Random, IfMissing::KeepPrevious)));
     assert_eq!(
         taken(&regex(&[("RegexExtractor.match_number", "2"), ("RegexExtractor.default", "no")])),
-        Some((Which::Nth(2), Otherwise::Is("no".to_owned())))
+        Some((Which::Nth(2), IfMissing::Default("no".to_owned())))
     );
     assert_eq!(
         taken(&regex(&[("RegexExtractor.default_empty_value", "true")])),
-        Some((Which::Random, Otherwise::Is(String::new())))
+        Some((Which::Random, IfMissing::Default(String::new())))
     );
     let plan = regex(&[("Sample.scope", "variable"), ("Scope.variable", "page")]);
     assert!(taken(&plan).is_none() && has(&plan, "applies to the variable `page`"), "{:?}", plan.notes());
@@ -224,7 +224,7 @@ fn size_and_status_assertions_are_translated() {
     let (_, notes) = response(code, "404", &[]);
     assert!(notes[0].contains("JMeter still fails the response"), "{notes:?}");
     assert_eq!(response(code, "404", &ignores), (vec![Test::Status(vec![(404, 404)])], vec![]));
-    let contains = || Test::Text(Find::Body, Wanted::Contains(literal_template("x")));
+    let contains = || Test::Text(Find::Body, TextCondition::Contains(literal_template("x")));
     assert_eq!(response(body, "x", &ignores), (vec![contains(), Test::Status(vec![(100, 999)])], vec![]));
     assert_eq!(response(body, "x", &[]), (vec![contains()], vec![]));
 }
@@ -277,14 +277,14 @@ fn throughput_timer_is_a_pace_per_thread_or_a_shared_rate() {
         // Samples of a thread are one second apart; the first one is sent at once.
         let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload}") };
         assert_eq!((closed.users(), closed.pace()), (50, Some(Pace::Requests(Nanos::from_secs(1)))));
-        assert_eq!((closed.start(), closed.most_per_s()), (Start::AtOnce, Some(50.0)));
+        assert_eq!((closed.start(), closed.max_rate_per_s()), (Start::AtOnce, Some(50.0)));
         assert!(!has(&plan, "throttles"), "{:?}", plan.notes);
     }
     // JMeter waits whole milliseconds: 60 s / 70 is 857.142... ms.
     let (_, workload) = group("70.0", "");
     let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload}") };
     assert_eq!(closed.pace(), Some(Pace::Requests(Nanos::from_millis(857))));
-    let rate = |(_, workload): (_, Workload)| workload.asked_rate().unwrap().round() as u32;
+    let rate = |(_, workload): (_, Workload)| workload.scheduled_rate().unwrap().round() as u32;
     assert_eq!(
         [
             result("intProp", "1"),
@@ -294,56 +294,6 @@ fn throughput_timer_is_a_pace_per_thread_or_a_shared_rate() {
         .map(rate),
         [1, 1, 1]
     );
-}
-
-#[test]
-fn openapi_files_may_quote_curl_commands() {
-    let yaml = "openapi: 3.0.0\ninfo:\n  description: |\n    Try\n    curl http://third.party/a\nservers: [{url: 'http://own.test'}]\npaths: {/a: {get: {}}}\n";
-    assert_eq!(read(yaml, "f", None).unwrap()[0].target.url().to_string(), "http://own.test/");
-    let script = "curl http://a/ -d @- <<END\nopenapi: 3\nEND\n";
-    assert_eq!(read(script, "f", None).unwrap()[0].target.url().to_string(), "http://a/");
-}
-
-/// A recording with these entries: seconds, URL, status, resource type.
-fn recording(entries: &[(u32, &str, i32, &str)]) -> String {
-    let entry = |(at, url, status, kind): &(u32, &str, i32, &str)| {
-        format!(
-            "{{\"startedDateTime\": \"2026-01-01T{:02}:{:02}:{:02}Z\", \"time\": 10, \"_resourceType\": \"{kind}\", \"request\": {{\"method\": \"GET\", \"url\": \"{url}\"}}, \"response\": {{\"status\": {status}}}}}",
-            at / 3600,
-            at / 60 % 60,
-            at % 60
-        )
-    };
-    format!("{{\"log\": {{\"entries\": [{}]}}}}", entries.iter().map(entry).collect::<Vec<_>>().join(","))
-}
-
-#[test]
-fn recordings_target_the_host_of_their_page() {
-    let har = recording(&[
-        (0, "http://own/", 200, "document"),
-        (2, "http://cdn/1", 200, "xhr"),
-        (4, "http://cdn/2", 200, "xhr"),
-        (6, "http://own/pushed", -2, "xhr"),
-        (3606, "http://own/late", 200, "xhr"),
-    ]);
-    let plan = read(&har, "f", None).unwrap().remove(0);
-    assert_eq!(
-        (plan.target.url().to_string().as_str(), paths(&plan)),
-        ("http://own/", vec!["/".to_owned(), "/late".to_owned()])
-    );
-    assert!(has(&plan, "longest pause is 1h"), "{:?}", plan.notes());
-    let capped = ImportOptions { max_pause: Some(Nanos::from_secs(30)), ..ImportOptions::default() };
-    let plan = super::super::read(&har, "f", &capped).unwrap().remove(0);
-    let Arrivals::Closed { think, .. } = &plan.arrivals else { panic!("{plan:?}") };
-    assert!(think.mean() < 31.0 && has(&plan, "1 pause was longer than 30s"), "{:?}", plan.notes());
-}
-
-#[test]
-fn curl_fields_from_files_are_noted() {
-    let plan = read("curl http://a/ -F 'note=<f.txt' -F 'pic=@p.png'\n", "f", None).unwrap().remove(0);
-    let Body::Multipart(parts) = &plan.requests[0].body else { panic!("{plan:?}") };
-    assert_eq!(parts.iter().map(|part| part.name.as_str()).collect::<Vec<_>>(), ["pic"]);
-    assert!(has(&plan, "-F note=<f.txt"), "{:?}", plan.notes());
 }
 
 #[test]
@@ -361,22 +311,6 @@ fn properties_without_value_are_noted_and_can_be_set() {
     assert!(has(&alone, "perc = `0`") && has(&alone, "is 0 %"), "{:?}", alone.notes());
     let given = with(&plan, &[("perc", "50")]).unwrap().remove(0);
     assert!(paths(&given) == ["/a", "/b"] && !has(&given, "perc"), "{:?}", given.notes());
-}
-
-#[test]
-fn many_positions_without_lines_are_counted() {
-    let plan = read(
-        &recording(
-            &(0..20)
-                .map(|n| (n, "http://a/b", 0, "xhr"))
-                .chain([(30, "http://a/", 200, "document")])
-                .collect::<Vec<_>>(),
-        ),
-        "f",
-        None,
-    );
-    let notes = plan.unwrap().remove(0).notes();
-    assert!(notes.iter().any(|note| note.contains("and 12 more: has no response")), "{notes:?}");
 }
 
 #[test]
@@ -451,20 +385,6 @@ fn included_files_are_inserted_or_noted() {
     };
     let given = ImportOptions { read_include: Some(&itself), ..ImportOptions::default() };
     assert!(has(&super::super::read(&text, "f", &given).unwrap()[0], "include one another"));
-}
-
-#[test]
-fn time_and_redirect_limits_of_curl_are_translated() {
-    // Below its resolution of a millisecond curl sets no limit.
-    let plan = with("curl --max-time 0.0000000001 --connect-timeout 0.0004 http://h/", &[]).unwrap().remove(0);
-    let workload = plan.workload().unwrap();
-    assert_eq!(workload.target().unwrap().response_timeout(), Nanos::from_secs(30));
-    assert!(!has(&plan, "max-time"), "{:?}", plan.notes());
-    for (most, followed, noted) in [("100", 100, false), ("1000", 100, true), ("-1", 100, true), ("7", 7, false)] {
-        let plan = with(&format!("curl -L --max-redirs {most} http://h/"), &[]).unwrap().remove(0);
-        assert_eq!(plan.target.redirects(), followed, "{most}");
-        assert_eq!(has(&plan, "at most 100"), noted, "{most}: {:?}", plan.notes());
-    }
 }
 
 /// A sampler with these arguments: name, value, and whether `JMeter` encodes them.
@@ -549,65 +469,4 @@ fn shared_throughput_with_finite_loops_sends_their_number_of_requests() {
         let (plan, _) = load("-1", &get("a", ""));
         assert_eq!(plan.count, None);
     }
-}
-
-#[test]
-fn files_that_start_as_openapi_are_openapi() {
-    let yaml = "# pets\nopenapi: 3.0.0\ninfo:\n  description: |\n    Try\npaths: {/a: {get: {}}}\nservers: [{url: 'http://own.test'}]\nx-note: >\n  a\n";
-    assert_eq!(read(yaml, "f", None).unwrap()[0].target.url().to_string(), "http://own.test/");
-    // A command at the start of a line makes it invalid YAML, never a load on the host of the command.
-    let broken = format!("{yaml}curl http://third.party/a\n");
-    assert!(read(&broken, "f", None).unwrap_err().to_string().contains("not well-formed YAML"));
-    let quoting = "openapi: 3.0.0\ninfo: {description: \"from 'k6'\"}\npaths: {/a: {get: {}}}\n";
-    assert_eq!(read(quoting, "f", None).unwrap()[0].requests.len(), 1);
-}
-
-#[test]
-fn headers_that_curl_removes_are_noted_if_the_generator_sends_them() {
-    let plan = read("curl -H 'Accept:' -H 'X-A:' http://h/\n", "f", None).unwrap().remove(0);
-    assert_eq!(plan.notes().len(), 1);
-    assert!(has(&plan, "-H Accept: removes the header"), "{:?}", plan.notes());
-}
-
-#[test]
-fn postman_requests_are_those_that_postman_sends() {
-    let collection = |items: &str| format!("{{\"info\": {{\"schema\": \"/collection/v2\"}}, \"item\": [{items}]}}");
-    let item = |request: &str| format!("{{\"name\": \"a\", \"request\": {request}}}");
-    let one = |request: &str| read(&collection(&item(request)), "f", None).unwrap().remove(0).requests.remove(0);
-    let url = "\"url\": {\"raw\": \"http://h/p?a=1&b=2\", \"query\": [{\"key\": \"a\", \"value\": \"1\", \"disabled\": true}, {\"key\": \"b\", \"value\": \"2\"}]}";
-    assert_eq!(one(&format!("{{{url}}}")).path.to_source(), "/p?b=2");
-    let raw = "\"body\": {\"mode\": \"raw\", \"raw\": \"hi\"}";
-    let post = one(&format!("{{\"method\": \"POST\", \"url\": \"http://h/\", {raw}}}"));
-    assert_eq!(post.header("content-type"), Some(&Text::from("text/plain")));
-    assert_eq!(post.body, body("hi"));
-    let pruned = one(&format!("{{\"method\": \"GET\", \"url\": \"http://h/\", {raw}}}"));
-    assert_eq!((&pruned.body, pruned.header("content-type")), (&Body::None, None));
-    let kept = format!(
-        "{{\"name\": \"a\", \"protocolProfileBehavior\": {{\"disableBodyPruning\": true}}, \"request\": {{\"method\": \"GET\", \"url\": \"http://h/\", {raw}}}}}"
-    );
-    assert_eq!(read(&collection(&kept), "f", None).unwrap()[0].requests[0].body, body("hi"));
-    // The host that the user sets is the target.
-    let items = [item("\"http://third.party/hit\""), item("\"{{base}}/login\"")].join(",");
-    let plan = with(&collection(&items), &[("base", "http://mine:81")]).unwrap().remove(0);
-    assert_eq!(plan.target.url().to_string(), "http://mine:81/");
-}
-
-#[test]
-fn recordings_of_redirected_pages_target_the_final_host() {
-    let redirect = recording(&[(0, "http://x.test/", 301, "document")])
-        .replace("\"status\": 301", "\"status\": 301, \"redirectURL\": \"http://www.x.test/\"");
-    let redirect = redirect.split_once('[').unwrap().1.rsplit_once(']').unwrap().0.to_owned();
-    let text = recording(&[
-        (1, "http://www.x.test/", 200, "document"),
-        (2, "http://www.x.test/a.css", 200, "stylesheet"),
-        (5, "http://www.x.test/next", 200, "document"),
-    ])
-    .replace("\"entries\": [", &format!("\"entries\": [{redirect},"));
-    let plan = read(&text, "f", None).unwrap().remove(0);
-    assert_eq!(
-        (plan.target.url().to_string().as_str(), paths(&plan)),
-        ("http://www.x.test/", vec!["/".to_owned(), "/next".to_owned()])
-    );
-    assert_eq!(plan.requests[0].objects, [Text::from("/a.css")]);
-    assert!(has(&plan, "was redirected to http://www.x.test/"), "{:?}", plan.notes());
 }

@@ -6,7 +6,7 @@ use super::semantics::{element, has, paths, under};
 use super::*;
 
 #[test]
-fn a_once_only_login_stays_if_later_requests_use_what_it_extracts() {
+fn a_once_only_login_stays_if_later_requests_use_its_values() {
     let extractor = element(
         "RegexExtractor",
         &[
@@ -35,7 +35,7 @@ fn a_path_that_begins_with_an_unset_variable_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_plan_without_requests_says_why() {
+fn a_plan_without_requests_is_an_error_with_the_reason() {
     let refused = |text: &str| read(text, "f", None).unwrap_err().to_string();
     let plan = threads(1, 0, &get("a", ""));
     let disabled =

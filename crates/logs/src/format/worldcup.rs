@@ -27,7 +27,7 @@ fn word(record: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
 }
 
-/// What `record` says; its path is written into `path`.
+/// Parses `record`; its path is written into `path`.
 pub(crate) fn parse<'a>(record: &'a [u8], path: &'a mut Vec<u8>) -> Result<Entry<'a>, &'static str> {
     if record.len() != RECORD {
         return Err("the record is cut off");

@@ -92,7 +92,7 @@ fn requests_above_the_limit_are_unsent_events_with_a_reason() {
     let text = "duration = \"10s\"\narrivals.open = { rate = \"100/s\", process = \"constant\" }\n\
                 target = { url = \"http://127.0.0.1:9/\", in_flight = 5 }";
     let events = events(text, 1, Share::ALL, "constant:100ms");
-    // A hundred requests a second, each in flight for 100 ms, and a limit of five: half of them are not sent.
+    // A hundred requests a second, each in flight for 100 ms, and a limit of five: half are not sent.
     let unsent: Vec<_> = events.iter().filter(|event| event.outcome == Outcome::Unsent).collect();
     assert_eq!((events.len(), unsent.len()), (1000, 500));
     assert!(unsent.iter().all(|event| event.sent.is_none() && event.error == Some(Reason::InFlight(5))));
@@ -107,7 +107,7 @@ fn a_closed_user_whose_request_is_not_sent_pauses() {
     assert_eq!((events.len() - unsent, unsent), (1, 20));
 }
 
-/// A transport whose clock moves only in `wait`, and whose `send` takes 1 ms.
+/// A transport with a clock that moves only in `wait`, and a `send` that takes 1 ms.
 struct Slow(Mock, Nanos);
 
 impl Client<Vec<Event>> for Slow {
@@ -181,7 +181,7 @@ fn late_requests_are_sent_or_skipped_as_configured() {
 
 #[test]
 fn late_requests_are_sent_until_shortly_after_the_end() {
-    // Ten requests a millisecond from a thread that can send one: without a limit it would go on for ten seconds.
+    // Ten requests a millisecond from a thread that can send one: without a limit it would continue for ten seconds.
     let events = drive_slow(10_000, Late::Send, false);
     assert_eq!(events.len(), 10_000);
     let (sent, unsent): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.sent.is_some());

@@ -81,7 +81,7 @@ impl Body {
         }
     }
 
-    /// Renders the body; `None` if there is none.
+    /// Renders the body; `None` for a request without a body.
     ///
     /// # Errors
     /// A value is missing.

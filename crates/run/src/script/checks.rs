@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use offered_base::Nanos;
 use offered_events::{Event, FailedCheck, Reason};
 use offered_workload::digest;
-use offered_workload::script::{self, Otherwise, Sizes, Which};
+use offered_workload::script::{self, IfMissing, Sizes, Which};
 use regex::bytes::Regex;
 
 use super::locator::{Locator, ParsedResponse, regex};
@@ -18,7 +18,7 @@ use crate::message::Response;
 pub(super) struct Check {
     name: String,
     test: Test,
-    /// What it examines, for messages.
+    /// The examined part of the response, for messages.
     location: String,
 }
 
@@ -45,10 +45,10 @@ pub(super) struct Extraction {
     name: String,
     slot: u16,
     locator: Locator,
-    /// What it examines, for messages.
+    /// The examined part of the response, for messages.
     location: String,
     which: Which,
-    otherwise: Otherwise,
+    if_missing: IfMissing,
 }
 
 /// A response to evaluate.
@@ -62,7 +62,7 @@ pub(crate) struct Received<'a> {
     pub(crate) found: &'a [u16],
 }
 
-/// What the extractions of one response led to.
+/// The results of the extractions of one response.
 #[derive(Debug, Default)]
 struct Extracted {
     /// The slots of the values found.
@@ -85,10 +85,10 @@ impl Check {
             script::Test::Sha256(digest) => Test::Sha256(digest.clone()),
             script::Test::Text(find, wanted) => {
                 let wanted = match wanted {
-                    script::Wanted::There => Expected::There,
-                    script::Wanted::Is(text) => Expected::Is(values.text(text)),
-                    script::Wanted::Contains(text) => Expected::Contains(values.text(text)),
-                    script::Wanted::Matches(pattern) => Expected::Matches(regex(pattern).map_err(invalid)?),
+                    script::TextCondition::There => Expected::There,
+                    script::TextCondition::Is(text) => Expected::Is(values.text(text)),
+                    script::TextCondition::Contains(text) => Expected::Contains(values.text(text)),
+                    script::TextCondition::Matches(pattern) => Expected::Matches(regex(pattern).map_err(invalid)?),
                 };
                 Test::Text(Locator::new(find).map_err(invalid)?, wanted)
             }
@@ -135,7 +135,7 @@ impl Check {
         }
     }
 
-    /// What was found in the response; if there are several texts, the first.
+    /// The text found in the response; the first one of several.
     fn found(&self, response: &ParsedResponse<'_>) -> Option<String> {
         match &self.test {
             Test::Status(_) => Some(response.status.to_string()),
@@ -190,14 +190,14 @@ impl Extraction {
     /// # Errors
     /// An invalid regular expression, JSON path or CSS selector.
     pub(super) fn new(extraction: &script::Extraction, values: &Values) -> Result<Self, String> {
-        let script::Extraction { name, find, which, otherwise } = extraction;
+        let script::Extraction { name, find, which, if_missing } = extraction;
         Ok(Self {
             name: name.clone(),
             slot: values.slot(name),
             locator: Locator::new(find).map_err(|reason| format!("extract `{name}`: {reason}"))?,
             location: location(find),
             which: *which,
-            otherwise: otherwise.clone(),
+            if_missing: if_missing.clone(),
         })
     }
 
@@ -217,7 +217,7 @@ impl Script {
         self.requests[usize::from(label)].checks.iter().any(|check| matches!(check.test, Test::Status(_)))
     }
 
-    /// Stores in `state` those values that a response which redirects has; returns their slots. A value is from the last
+    /// Stores in `state` the values extracted from a redirect response; returns their slots. A value is from the last
     /// response of a chain that has it.
     pub(crate) fn extract_from_redirect(
         &self,
@@ -287,10 +287,10 @@ impl Script {
         let mut failed = None;
         for extraction in &request.extract {
             if !found.contains(&extraction.slot) && !received.found.contains(&extraction.slot) {
-                let value = match &extraction.otherwise {
-                    Otherwise::Keeps => continue,
-                    Otherwise::Is(value) => Some(value.clone()),
-                    Otherwise::Fails => {
+                let value = match &extraction.if_missing {
+                    IfMissing::KeepPrevious => continue,
+                    IfMissing::Default(value) => Some(value.clone()),
+                    IfMissing::Fail => {
                         failed.get_or_insert_with(|| extraction.check());
                         None
                     }
@@ -320,7 +320,7 @@ impl Script {
     }
 
     /// Describes, for display, the values extracted from the response to request `label` and what the failed check
-    /// expected and found. Of a response whose redirect was `followed`, only the values in these slots are from it.
+    /// expected and found. If the redirect of the response was `followed`, only the values in these slots are from it.
     pub(crate) fn explain_failure(
         &self,
         label: u16,

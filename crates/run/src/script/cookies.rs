@@ -6,7 +6,7 @@ use offered_base::{Instant, Nanos};
 
 /// Maximum number of cookies taken from one response (`MAX_SET_COOKIE_AMOUNT`).
 pub(super) const MAX_COOKIES_PER_RESPONSE: usize = 50;
-/// Maximum number of cookies kept, the latest (`MAX_COOKIE_SEND_AMOUNT`).
+/// Maximum number of stored cookies, the latest ones (`MAX_COOKIE_SEND_AMOUNT`).
 const MAX_COOKIES: usize = 150;
 /// Longer `Set-Cookie` values are ignored (`MAX_COOKIE_LINE`).
 const MAX_LINE: usize = 5000;

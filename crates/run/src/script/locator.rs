@@ -98,7 +98,7 @@ impl<'a> ParsedResponse<'a> {
     /// The decoded body.
     ///
     /// # Errors
-    /// The body was too large to keep, or is not encoded as its headers say.
+    /// The body was too large to store, or does not have the content coding of its headers.
     pub(super) fn body(&self) -> Result<&[u8], &str> {
         let body = self.body.get_or_init(|| {
             if !self.reply.is_complete() {

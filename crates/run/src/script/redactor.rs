@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use offered_workload::secret::{SCHEMES, SecretNames};
-use offered_workload::template::{Way, in_form, in_url};
+use offered_workload::template::{Escaping, in_form, in_url};
 use percent_encoding::percent_decode_str;
 use regex::Regex;
 
@@ -21,7 +21,7 @@ static NAMED: LazyLock<[Regex; 2]> = LazyLock::new(|| {
     [parameter, member].map(|pattern| Regex::new(pattern).expect("a pattern"))
 });
 
-/// The ranges in `text` of the values of parameters and JSON members whose names are secret, in order. Placeholders such as
+/// The ranges in `text` of the values of parameters and JSON members with secret names, in order. Placeholders such as
 /// `{{token}}` are not included.
 pub fn secrets_in(text: &str, names: &SecretNames) -> Vec<Range<usize>> {
     let of = |pattern: &Regex| -> Vec<Range<usize>> {
@@ -52,7 +52,7 @@ pub(crate) struct Redactor<'n> {
 }
 
 impl<'n> Redactor<'n> {
-    /// Hides these values, and those of these names.
+    /// A redactor that hides these values, and the values of these names.
     pub(crate) fn new<'a>(names: &'n SecretNames, values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut redactor = Self { names, texts: Vec::new() };
         for value in values {
@@ -66,20 +66,20 @@ impl<'n> Redactor<'n> {
         if value.chars().count() < MIN_CHARS {
             return;
         }
-        let json = Way::Json.written(value);
+        let json = Escaping::Json.apply(value);
         let ascii = [in_ascii(&json, false), in_ascii(&json, true)];
         let slashes = ascii.each_ref().map(|text| text.replace('/', "\\/"));
-        let ways = [
+        let escapings = [
             value.to_owned(),
             in_url("", value),
             in_url("?=", value),
             in_form(value),
             json.replace('/', "\\/"),
             json.into_owned(),
-            Way::Xml.written(value).into_owned(),
+            Escaping::Xml.apply(value).into_owned(),
         ];
-        let ways = ways.into_iter().chain(ascii).chain(slashes);
-        self.texts.extend(ways.filter(|way| way.chars().count() >= MIN_CHARS));
+        let escapings = escapings.into_iter().chain(ascii).chain(slashes);
+        self.texts.extend(escapings.filter(|escaping| escaping.chars().count() >= MIN_CHARS));
         // The longest first: if one secret is a prefix of another, the rest of the longer one would remain.
         self.texts.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         self.texts.dedup();
@@ -105,8 +105,8 @@ impl<'n> Redactor<'n> {
         }
     }
 
-    /// Hides the values of parameters and JSON members in `text` whose names suggest a secret, wherever else they
-    /// appear.
+    /// Adds the values of parameters and JSON members in `text` with secret names, to hide them in other places
+    /// too.
     pub(crate) fn learn_named(&mut self, text: &str) {
         for range in secrets_in(text, self.names) {
             let value = &text[range];
@@ -118,7 +118,7 @@ impl<'n> Redactor<'n> {
         }
     }
 
-    /// `text` without secrets, and without the values of parameters and JSON members whose names suggest one.
+    /// `text` without secrets, and without the values of parameters and JSON members with secret names.
     pub(crate) fn redact(&self, text: &str) -> String {
         let known = self.texts.iter().fold(Cow::Borrowed(text), |text, secret| match text.contains(secret.as_str()) {
             true => Cow::Owned(text.replace(secret.as_str(), REDACTED)),

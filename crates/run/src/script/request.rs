@@ -15,7 +15,7 @@ impl Script {
     /// Builds request `label`.
     ///
     /// # Errors
-    /// A value is missing, or cannot stand where it is used.
+    /// A value is missing, or is not valid at its position.
     pub(crate) fn request(
         &self,
         label: u16,

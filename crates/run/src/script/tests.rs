@@ -229,7 +229,7 @@ fn evaluate_within(
 }
 
 #[test]
-fn random_matches_are_uniform_and_missing_ones_may_be_kept() {
+fn random_matches_are_uniform_and_missing_ones_can_stay() {
     let text = "[variables]\nt = \"first\"\n[[request]]\nget = \"/{{t}}\"\n\
                 extract = [{ name = \"t\", regex = '\\d', nth = \"random\", keep = true }]";
     let script = script(text).unwrap();
@@ -530,7 +530,7 @@ fn requests_contain_the_work_that_a_simulation_draws() {
     assert_eq!(path(1), "/b?7.500000");
     let without_service = text.replace("server.service.exponential = \"10ms\"\n", "");
     let error = Workload::parse(&without_service, "w.toml", &|_| Err(String::new())).unwrap_err().to_string();
-    assert!(error.contains("nothing says how much that is"), "{error}");
+    assert!(error.contains("the work is undefined"), "{error}");
 }
 
 #[test]

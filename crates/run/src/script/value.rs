@@ -13,7 +13,7 @@ use offered_workload::Workload;
 use offered_workload::catalogue::OneOf;
 use offered_workload::script::{AtEnd, Extraction, Feeder, Order, Per, Source, Variable, data};
 use offered_workload::secret::SecretNames;
-use offered_workload::template::{self, Format, Stamp, Template, Way, in_form};
+use offered_workload::template::{self, Escaping, Format, Stamp, Template, in_form};
 use offered_workload::{Request, Works};
 
 use super::{RequestContext, SessionState};
@@ -24,7 +24,7 @@ pub(super) struct Values {
     seed: Seed,
     /// The number of users of a closed workload, who make one visit after another; else 0.
     users: u64,
-    /// Whether each visit counts as a session of its own.
+    /// Whether each visit counts as a separate session.
     renews: bool,
     variables: Vec<Variable>,
     /// The work of each request, where it is known.
@@ -33,13 +33,13 @@ pub(super) struct Values {
     run: RunId,
     /// The slot of each extracted value, by name.
     slots: HashMap<String, u16>,
-    /// The names whose values are secrets.
+    /// Names of fields with secret values.
     secret_names: SecretNames,
     /// The slots of extracted values that are secrets: by their names, or because they are sent as credentials.
     secret_slots: Vec<u16>,
 }
 
-/// A template whose names are resolved.
+/// A template with resolved names.
 #[derive(Clone, Debug)]
 pub(super) struct Text(Vec<Piece>);
 
@@ -52,7 +52,7 @@ enum Piece {
     Now {
         stamp: Stamp,
         /// As in `Value`.
-        way: Option<Way>,
+        escaping: Option<Escaping>,
     },
     Value {
         /// The placeholder as written in the workload.
@@ -62,14 +62,14 @@ enum Piece {
         /// The variable, and the index of its column.
         variable: Option<(u16, usize)>,
         /// How the value is encoded; `None`: as the caller of `render` decides.
-        way: Option<Way>,
+        escaping: Option<Escaping>,
     },
 }
 
 /// Why a request cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MissingValue {
-    /// A value is missing, or cannot stand where it is used.
+    /// A value is missing, or is not valid at its position.
     Value(String),
     /// The rows of a file are used up, so the run must stop.
     Rows {
@@ -186,12 +186,14 @@ impl Values {
 
     /// The same for a text of this format.
     pub(super) fn text_of(&self, template: &Template, format: Format) -> Text {
-        let piece = |(piece, way): (&template::Piece, Way)| match piece {
+        let piece = |(piece, escaping): (&template::Piece, Escaping)| match piece {
             template::Piece::Text(text) => Piece::Text(text.clone()),
             template::Piece::Session => Piece::Session,
             template::Piece::Sequence => Piece::Sequence,
             template::Piece::Run => Piece::Run,
-            template::Piece::Now(stamp) => Piece::Now { stamp: stamp.clone(), way: (way != Way::Plain).then_some(way) },
+            template::Piece::Now(stamp) => {
+                Piece::Now { stamp: stamp.clone(), escaping: (escaping != Escaping::Plain).then_some(escaping) }
+            }
             template::Piece::Value(name) => Piece::Value {
                 name: name.to_string().into(),
                 slot: self.slots.get(&*name.variable).copied(),
@@ -204,10 +206,10 @@ impl Values {
                     });
                     (at as u16, column.unwrap_or(0))
                 }),
-                way: (name.raw || way != Way::Plain).then_some(way),
+                escaping: (name.raw || escaping != Escaping::Plain).then_some(escaping),
             },
         };
-        Text(template.pieces().iter().zip(template.ways(format)).map(piece).collect())
+        Text(template.pieces().iter().zip(template.escapings(format)).map(piece).collect())
     }
 
     /// Renders a text. `put` appends a value to the text before it.
@@ -224,14 +226,16 @@ impl Values {
         let mut rendered = String::new();
         let mut now = None;
         for piece in &text.0 {
-            let (value, way) = match piece {
-                Piece::Text(text) => (Cow::Borrowed(&**text), &Some(Way::Plain)),
-                Piece::Session => (self.counter(Per::Session, context).to_string().into(), &Some(Way::Plain)),
-                Piece::Sequence => (context.sequence.to_string().into(), &Some(Way::Plain)),
-                Piece::Run => (Cow::Borrowed(self.run.as_str()), &Some(Way::Plain)),
+            let (value, escaping) = match piece {
+                Piece::Text(text) => (Cow::Borrowed(&**text), &Some(Escaping::Plain)),
+                Piece::Session => (self.counter(Per::Session, context).to_string().into(), &Some(Escaping::Plain)),
+                Piece::Sequence => (context.sequence.to_string().into(), &Some(Escaping::Plain)),
+                Piece::Run => (Cow::Borrowed(self.run.as_str()), &Some(Escaping::Plain)),
                 // All placeholders of one text use the same time.
-                Piece::Now { stamp, way } => (format_now(*now.get_or_insert_with(unix_now), stamp)?.into(), way),
-                Piece::Value { name, slot, variable, way } => {
+                Piece::Now { stamp, escaping } => {
+                    (format_now(*now.get_or_insert_with(unix_now), stamp)?.into(), escaping)
+                }
+                Piece::Value { name, slot, variable, escaping } => {
                     let extracted = slot.zip(state).and_then(|(slot, state)| state.value(slot));
                     let value = match (extracted, variable) {
                         (Some(extracted), _) => Cow::Borrowed(extracted),
@@ -240,12 +244,12 @@ impl Values {
                             return Err(MissingValue::Value(format!("{name} has no value (nothing was extracted)")));
                         }
                     };
-                    (value, way)
+                    (value, escaping)
                 }
             };
-            match way {
+            match escaping {
                 None => put(&mut rendered, &value),
-                Some(way) => rendered.push_str(&way.written(&value)),
+                Some(escaping) => rendered.push_str(&escaping.apply(&value)),
             }
         }
         Ok(rendered)
@@ -323,7 +327,7 @@ impl Values {
         }
     }
 
-    /// The names whose values are secrets.
+    /// Names of fields with secret values.
     pub(super) fn secret_names(&self) -> &SecretNames {
         &self.secret_names
     }
@@ -338,7 +342,7 @@ impl Values {
         self.slots.get(name).is_some_and(|slot| self.secret_slots.contains(slot))
     }
 
-    /// The values to hide for this request: environment variables, variables whose names suggest a secret, and all
+    /// The values to hide for this request: environment variables, variables with secret names, and all
     /// cells of rows of files.
     pub(super) fn secret(&self, context: RequestContext) -> Vec<Cow<'_, str>> {
         let columns = |variable: &Variable| match &variable.source {
@@ -357,7 +361,7 @@ impl SessionState {
         self.values.get(usize::from(slot))?.as_deref()
     }
 
-    /// Stores a value, or that there is none.
+    /// Stores a value, or `None` for no value.
     pub(super) fn set(&mut self, slot: u16, value: Option<String>) {
         let slot = usize::from(slot);
         if self.values.len() <= slot {

@@ -27,8 +27,8 @@ use crate::{listen, run_requests};
 
 /// Maximum memory that this process, including peers and other tests, may ever have used.
 const MAX_MEMORY: u64 = 256 << 20;
-/// Number of requests at the start that meet a well-behaved peer: a run whose first responses fail tests for TLS, over
-/// a connection of its own.
+/// Number of requests at the start that meet a well-behaved peer: if the first responses of a run fail, it tests for TLS over
+/// a separate connection.
 const WELL_BEHAVED_FIRST: usize = 10;
 /// Pause of a peer between two things that it sends.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -119,7 +119,7 @@ pub(crate) fn read_to_end(stream: &mut impl Read) {
 
 /// A row of a table.
 pub(crate) struct Case {
-    /// What the peer does.
+    /// A description of the peer.
     name: String,
     peer: Peer,
     expected: Expected,
@@ -128,7 +128,7 @@ pub(crate) struct Case {
 /// Handles a connection.
 pub(crate) type Peer = Arc<dyn Fn(TcpStream) + Send + Sync>;
 
-/// What the event must be.
+/// The expected event.
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
     outcome: Outcome,

@@ -14,7 +14,7 @@ pub(crate) fn well(stream: TcpStream) {
     answers(stream, OK);
 }
 
-/// Responds to each of them with these bytes.
+/// Responds to each request on `stream` with these bytes.
 pub(crate) fn answers(mut stream: TcpStream, bytes: &[u8]) {
     let mut buffer = [0; 4096];
     while stream.read(&mut buffer).is_ok_and(|read| read > 0) && stream.write_all(bytes).is_ok() {}

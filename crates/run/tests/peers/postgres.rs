@@ -185,7 +185,7 @@ fn asynchronous_messages_and_pieces_do_not_change_the_response() {
 }
 
 #[test]
-fn large_rows_are_not_kept_and_delay_no_other_request() {
+fn large_rows_are_not_stored_and_delay_no_other_request() {
     let large: Act = |stream| {
         let head = [&b"D"[..], &(40_u32 << 20).to_be_bytes()].concat();
         stream.write_all(&[message(b'2', b""), head].concat()).ok()?;

@@ -56,7 +56,7 @@ fn the_preflight_check_requires_http2() {
         }
     });
     generator(&format!("url = \"http://{peer}\"\nprotocol = \"h2\"")).preflight().unwrap();
-    assert_eq!(asked.load(Relaxed), 0, "nothing was asked");
+    assert_eq!(asked.load(Relaxed), 0, "no request was sent");
     let http1 = listen(|_, mut stream| says(&mut stream, NO_HTTP));
     let ssh = listen(|_, mut stream| says(&mut stream, b"SSH-2.0-OpenSSH_9.2\r\n"));
     let mute = listen(|_, mut stream| says(&mut stream, b""));

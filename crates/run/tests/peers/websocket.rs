@@ -128,7 +128,7 @@ fn a_session_sends_a_close_frame_however_it_ends() {
     normal(&told, 30, "each leaves after its answer");
     let (address, told) = server();
     run_requests(10, &format!("url = \"http://{address}\"\nreuse = \"fresh\""), CHAT, None);
-    normal(&told, 10, "nothing is kept");
+    normal(&told, 10, "nothing is stored");
     // After a timeout the client sends a Close frame, too.
     let (address, told) = server();
     let other = CHAT.replace("^hi", "^ho");

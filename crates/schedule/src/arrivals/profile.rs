@@ -1,4 +1,4 @@
-//! Rate profiles: how many arrivals are expected by an instant, and by which instant so many are.
+//! Rate profiles: the expected number of arrivals before an instant, and its inverse.
 
 use std::f64::consts::TAU;
 use std::fmt;
@@ -25,7 +25,7 @@ enum Kind {
     },
 }
 
-/// What a profile of pieces was made of.
+/// The parameters of the constructor of a profile of pieces.
 #[derive(Clone, Debug, PartialEq)]
 enum Given {
     Ramp(f64, f64, Nanos),
@@ -98,10 +98,10 @@ impl Profile {
         Self(Kind::Constant(rate, 1.0 / rate.per_sec()))
     }
 
-    /// From one rate to another over `over`, then holding the second. Rates per second; one of them may be zero.
+    /// A ramp from one rate to another over `over`, then the second rate. Rates per second; one of them may be zero.
     ///
     /// # Errors
-    /// A ramp over no time, or from zero to zero.
+    /// A ramp of duration zero, or from zero to zero.
     pub fn ramp(from: f64, to: f64, over: Nanos) -> Result<Self, InvalidValue> {
         if over == Nanos::ZERO {
             return Err(InvalidValue::new("a ramp must last longer than 0s"));
@@ -123,10 +123,10 @@ impl Profile {
         Self::pieces(&pieces, steps.last().map(|(rate, _)| *rate), Given::Steps(steps.into()))
     }
 
-    /// So many arrivals expected in each interval, one after the other; then none.
+    /// The expected number of arrivals in each of consecutive intervals; then none.
     ///
     /// # Errors
-    /// No counts, only zeros, or an interval of no time.
+    /// No counts, only zeros, or an interval of duration zero.
     pub fn counts(counts: &[f64], interval: Nanos) -> Result<Self, InvalidValue> {
         if interval == Nanos::ZERO {
             return Err(InvalidValue::new("the interval of counts must be longer than 0s"));
@@ -169,7 +169,7 @@ impl Profile {
         Ok(Self(Kind::Pieces(pieces.into(), given)))
     }
 
-    /// The constant rate, where it is one.
+    /// The rate, if it is constant.
     pub fn as_constant(&self) -> Option<Rate> {
         match &self.0 {
             Kind::Constant(rate, _) => Some(*rate),
@@ -195,7 +195,7 @@ impl Profile {
         (0..=1000).map(|i| self.rate_at(Instant(end.0 / 1000 * i))).fold(0.0, f64::max)
     }
 
-    /// How many arrivals are expected before an instant.
+    /// The expected number of arrivals before an instant.
     pub fn cumulative(&self, instant: Instant) -> f64 {
         let t = instant.as_secs_f64();
         match &self.0 {
@@ -217,7 +217,7 @@ impl Profile {
         }
     }
 
-    /// The same where the rate changes; apart, so that the usual case is small enough to stand in a loop.
+    /// The same for a rate that changes; a separate function, so that the usual case can be inlined.
     fn varying_instant(&self, count: f64) -> Option<Instant> {
         let t = match &self.0 {
             Kind::Constant(_, gap) => count * gap,

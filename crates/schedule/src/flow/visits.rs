@@ -1,17 +1,17 @@
-//! How often a session comes to each step on average.
+//! Expected number of visits of a session to each step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Branches, Step};
 
-/// The mean number of times a session comes to each step: v = e + v P.
+/// The expected number of visits of a session to each step: v = e + v P.
 ///
-/// By the elimination of Grassmann, Taksar and Heyman (Operations Research 33, 1985): steps are taken out one after another,
-/// what led to them leads to where they lead. Nothing is ever subtracted, so nothing is lost to cancellation even where
-/// sessions hardly ever leave, and a chain of steps one after another costs no more than its length.
+/// Computed by the elimination of Grassmann, Taksar and Heyman (Operations Research 33, 1985): steps are removed one after another,
+/// and branches to a removed step are replaced by branches to its successors. The method has no subtraction, so it has no cancellation
+/// even where sessions hardly ever leave, and a chain of steps takes time proportional to its length.
 ///
 /// # Errors
-/// A step that sessions come to and never get away from, by number.
+/// The number of a step that sessions reach and never leave.
 pub(super) fn of(entry: &Branches, steps: &[Step]) -> Result<Vec<f64>, usize> {
     // Node 0 is where sessions come from and go to, node k + 1 is step k.
     let node = |branches: &Branches| -> BTreeMap<usize, f64> {
@@ -28,7 +28,7 @@ pub(super) fn of(entry: &Branches, steps: &[Step]) -> Result<Vec<f64>, usize> {
             from[*to].insert(here);
         }
     }
-    // What leads to each node from those before it when its turn comes, and the probability that it is left at a visit.
+    // For each removed node: the branches to it from earlier nodes, and the probability that a visit leaves it.
     let mut taken: Vec<(Vec<(usize, f64)>, f64)> = vec![(Vec::new(), 1.0); ways.len()];
     for here in (1..ways.len()).rev() {
         let mut out = std::mem::take(&mut ways[here]);

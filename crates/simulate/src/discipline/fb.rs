@@ -17,7 +17,7 @@ use super::{Discipline, Job, earliest};
 #[derive(Clone, Debug, Default)]
 pub struct Fb {
     levels: Vec<Level>,
-    /// Empty levels, kept to reuse their memory.
+    /// Empty levels, to reuse their memory.
     spare: Vec<Level>,
     arrivals: u64,
     last: Instant,
@@ -83,13 +83,13 @@ impl Fb {
     /// Removes the shortest job of the top level, which has completed.
     fn leave(&mut self) -> Option<Job> {
         let top = self.levels.last_mut()?;
-        let Entry { key, what: job, .. } = top.jobs.pop()?;
+        let Entry { key, value: job, .. } = top.jobs.pop()?;
         let beyond = top.attained - key as f64;
         if top.jobs.is_empty() {
             self.spare.extend(self.levels.pop());
         }
         if let Some(top) = self.levels.last_mut() {
-            // Service beyond its size, within the last nanosecond, belongs to the remaining jobs.
+            // Service in excess of its size, within the last nanosecond, belongs to the remaining jobs.
             top.attained += beyond / top.jobs.len() as f64;
         }
         Some(job)
@@ -135,8 +135,8 @@ impl Discipline for Fb {
     fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
         let Some(top) = self.levels.last() else { return };
         let attained = top.attained + self.last.until(now).0 as f64 / top.jobs.len() as f64;
-        for turn in top.jobs.entries() {
-            report(turn.what.id, Nanos((turn.key as f64 - attained).max(0.0).ceil() as u64));
+        for entry in top.jobs.entries() {
+            report(entry.value.id, Nanos((entry.key as f64 - attained).max(0.0).ceil() as u64));
         }
     }
 }

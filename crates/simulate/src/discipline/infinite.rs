@@ -28,12 +28,12 @@ impl Discipline for Infinite {
     #[inline]
     fn complete(&mut self, now: Instant) -> Option<Job> {
         self.next().filter(|next| *next <= now)?;
-        self.serving.pop().map(|entry| entry.what)
+        self.serving.pop().map(|entry| entry.value)
     }
 
     fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
-        for turn in self.serving.entries() {
-            report(turn.what.id, now.until(Instant(turn.key)));
+        for entry in self.serving.entries() {
+            report(entry.value.id, now.until(Instant(entry.key)));
         }
     }
 }

@@ -6,7 +6,7 @@ use offered_base::{Instant, InvalidValue, Nanos};
 
 use super::{ByClass, Discipline, Job, Ps, RankedQueue, WaitingQueue};
 
-/// Processor sharing among at most `limit` jobs; the others wait in a queue.
+/// Processor sharing by at most `limit` jobs; the others wait in a queue.
 ///
 /// This models a server with a fixed number of threads, or a database with a multiprogramming limit (Schroeder,
 /// Harchol-Balter, Iyengar, Nahum and Wierman 2006). A limit of 1 serves one job at a time; without a limit it is

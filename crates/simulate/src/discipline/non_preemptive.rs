@@ -34,12 +34,12 @@ impl<R: WaitingQueue> NonPreemptive<R> {
     #[inline]
     fn start(&mut self, now: Instant, job: Job) {
         self.started += 1;
-        let mine = Entry { key: (now + job.size).0, serial: self.started, what: job };
+        let mine = Entry { key: (now + job.size).0, serial: self.started, value: job };
         match &mut self.first {
             None => self.first = Some(mine),
             Some(first) => {
                 let later = if mine.before(first) { std::mem::replace(first, mine) } else { mine };
-                self.others.push(later.key, later.serial, later.what);
+                self.others.push(later.key, later.serial, later.value);
             }
         }
     }
@@ -64,7 +64,7 @@ impl<R: WaitingQueue> Discipline for NonPreemptive<R> {
     #[inline]
     fn complete(&mut self, now: Instant) -> Option<Job> {
         let finished = self.next().filter(|next| *next <= now)?;
-        let done = self.first.take()?.what;
+        let done = self.first.take()?.value;
         self.first = self.others.pop();
         if let Some(job) = self.waiting.dequeue() {
             self.start(finished, job);
@@ -73,8 +73,8 @@ impl<R: WaitingQueue> Discipline for NonPreemptive<R> {
     }
 
     fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
-        for turn in self.first.iter().chain(self.others.entries()) {
-            report(turn.what.id, now.until(Instant(turn.key)));
+        for entry in self.first.iter().chain(self.others.entries()) {
+            report(entry.value.id, now.until(Instant(entry.key)));
         }
     }
 }

@@ -7,8 +7,8 @@ use super::{Discipline, Job, Rank, earliest};
 
 /// Equal servers that always serve the jobs that rank first, preemptive-resume.
 ///
-/// With m servers the first m jobs are in service. A new job interrupts the last of them only if it ranks strictly
-/// before it; equal keys keep their order of arrival. Finding the last costs O(m).
+/// With m servers the first m jobs are in service. A new job interrupts the last one only if it ranks strictly
+/// before it; equal keys stay in their order of arrival. Finding the last one costs O(m).
 #[derive(Clone, Debug)]
 pub struct Preemptive<R: Rank> {
     rank: R,
@@ -40,15 +40,15 @@ impl<R: Rank> Preemptive<R> {
     /// Index in `serving` of the job that ranks last, and its key at `now`.
     #[inline]
     fn last(&self, now: Instant) -> (usize, u64) {
-        let standing = |turn: &Entry<Served>| R::with_remaining(turn.key, now.until(turn.what.ends));
-        let places = self.serving.iter().enumerate().map(|(place, turn)| (standing(turn), turn.serial, place));
-        let (key, _, place) = places.max().expect("at least one server, all of them busy");
+        let standing = |entry: &Entry<Served>| R::with_remaining(entry.key, now.until(entry.value.ends));
+        let places = self.serving.iter().enumerate().map(|(place, entry)| (standing(entry), entry.serial, place));
+        let (key, _, place) = places.max().expect("at least one server, and all are busy");
         (place, key)
     }
 
     #[inline]
     fn update_next(&mut self) {
-        self.next = self.serving.iter().fold(None, |next, turn| earliest(next, Some(turn.what.ends)));
+        self.next = self.serving.iter().fold(None, |next, entry| earliest(next, Some(entry.value.ends)));
     }
 }
 
@@ -58,7 +58,7 @@ impl<R: Rank> Discipline for Preemptive<R> {
         debug_assert!(self.next.is_none_or(|next| next > now), "completions before arrivals");
         self.arrivals += 1;
         let (key, serial) = (self.rank.of(&job), self.arrivals);
-        let served = Entry { key, serial, what: Served { job, ends: now + job.size } };
+        let served = Entry { key, serial, value: Served { job, ends: now + job.size } };
         if self.serving.len() < self.servers {
             self.serving.push(served);
         } else {
@@ -68,7 +68,7 @@ impl<R: Rank> Discipline for Preemptive<R> {
                 return;
             }
             let out = std::mem::replace(&mut self.serving[place], served);
-            let paused = Paused { job: out.what.job, left: now.until(out.what.ends) };
+            let paused = Paused { job: out.value.job, left: now.until(out.value.ends) };
             self.waiting.push(worst, out.serial, paused);
         }
         self.update_next();
@@ -82,19 +82,19 @@ impl<R: Rank> Discipline for Preemptive<R> {
     #[inline]
     fn complete(&mut self, now: Instant) -> Option<Job> {
         let finished = self.next.filter(|next| *next <= now)?;
-        let ended = self.serving.iter().enumerate().filter(|(_, turn)| turn.what.ends == finished);
-        let place = ended.min_by_key(|(_, turn)| turn.serial)?.0;
+        let ended = self.serving.iter().enumerate().filter(|(_, entry)| entry.value.ends == finished);
+        let place = ended.min_by_key(|(_, entry)| entry.serial)?.0;
         let done = self.serving.swap_remove(place);
-        if let Some(Entry { key, serial, what: Paused { job, left } }) = self.waiting.pop() {
-            self.serving.push(Entry { key, serial, what: Served { job, ends: finished + left } });
+        if let Some(Entry { key, serial, value: Paused { job, left } }) = self.waiting.pop() {
+            self.serving.push(Entry { key, serial, value: Served { job, ends: finished + left } });
         }
         self.update_next();
-        Some(done.what.job)
+        Some(done.value.job)
     }
 
     fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
-        for turn in &self.serving {
-            report(turn.what.job.id, now.until(turn.what.ends));
+        for entry in &self.serving {
+            report(entry.value.job.id, now.until(entry.value.ends));
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{Discipline, Job};
 ///
 /// # Accuracy
 /// V is a double and is reset to zero whenever the system is empty, so that rounding errors do not grow with the length
-/// of the run. A job completes at the first whole nanosecond not before its exact end, and the work done beyond that
+/// of the run. A job completes at the first whole nanosecond not before its exact end, and the service after that
 /// end goes to the other jobs, so rounding neither creates nor loses work. In a busy period of more than 2^53 ns (104
 /// days of one server) V is coarser than a nanosecond.
 #[derive(Clone, Debug)]
@@ -117,9 +117,9 @@ impl Discipline for Ps {
         let finished = self.next.filter(|next| *next <= now)?;
         self.advance(finished);
         let shared = self.stretch > 1.0;
-        let Entry { key, what: done, .. } = self.serving.pop()?;
+        let Entry { key, value: done, .. } = self.serving.pop()?;
         if shared {
-            // Service beyond its size, within the last nanosecond, belongs to the remaining jobs.
+            // Service in excess of its size, within the last nanosecond, belongs to the remaining jobs.
             self.v += (self.v - f64::from_bits(key)) / self.serving.len() as f64;
         }
         self.update_next();
@@ -128,9 +128,9 @@ impl Discipline for Ps {
 
     fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
         let v = self.v + self.last.until(now).0 as i64 as f64 * self.speed;
-        for turn in self.serving.entries() {
+        for entry in self.serving.entries() {
             // Rounded up, but never above the size of the job.
-            report(turn.what.id, Nanos((f64::from_bits(turn.key) - v).max(0.0).ceil() as u64).min(turn.what.size));
+            report(entry.value.id, Nanos((f64::from_bits(entry.key) - v).max(0.0).ceil() as u64).min(entry.value.size));
         }
     }
 }

@@ -6,7 +6,7 @@ use offered_schedule::heap::Heap;
 
 use super::{Job, WaitingQueue};
 
-/// The order of jobs: the smallest key is served first, and among equal keys the job that arrived first.
+/// The order of jobs: the smallest key is served first; of equal keys, the job that arrived first.
 pub trait Rank {
     /// Key of a job on arrival.
     fn of(&mut self, job: &Job) -> u64;
@@ -73,6 +73,6 @@ impl<R: Rank> WaitingQueue for RankedQueue<R> {
 
     #[inline]
     fn dequeue(&mut self) -> Option<Job> {
-        self.waiting.pop().map(|entry| entry.what)
+        self.waiting.pop().map(|entry| entry.value)
     }
 }

@@ -69,7 +69,7 @@ impl Discipline for RoundRobin {
     #[inline]
     fn complete(&mut self, now: Instant) -> Option<Job> {
         while let Some(ended) = self.next().filter(|next| *next <= now) {
-            let share = self.serving.pop()?.what;
+            let share = self.serving.pop()?.value;
             let done = share.left == Nanos::ZERO;
             if !done {
                 self.queue.push_back(share);
@@ -85,8 +85,8 @@ impl Discipline for RoundRobin {
     }
 
     fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
-        for turn in self.serving.entries() {
-            report(turn.what.job.id, turn.what.left + now.until(Instant(turn.key)));
+        for entry in self.serving.entries() {
+            report(entry.value.job.id, entry.value.left + now.until(Instant(entry.key)));
         }
     }
 }

@@ -83,7 +83,7 @@ const PERCENTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 
 /// Percentiles, in milliseconds, of the response of M/H2/1 (M/M/1 where `scv` is 1) at load 0.9, E[S] = 10 ms.
 ///
-/// The transform (1 - rho) s B(s) / (s - lambda + lambda B(s)) of the response is a sum of two exponentials, whose
+/// The transform (1 - rho) s B(s) / (s - lambda + lambda B(s)) of the response is that of a sum of two exponentials. Their
 /// rates are the roots of a quadratic.
 fn percentiles(scv: f64) -> [f64; 4] {
     let (load, rate) = (0.9, 0.09);
@@ -110,7 +110,7 @@ fn percentiles(scv: f64) -> [f64; 4] {
 #[ignore = "some minutes, with --release"]
 fn intervals_of_percentiles_cover_the_truth_or_report_the_needed_length() {
     let runs = runs();
-    println!("intervals given, and how many of them hold the truth, of {runs} runs at load 0.9");
+    println!("number of intervals, and of intervals that contain the true value, in {runs} runs at load 0.9");
     println!("{:32} {:>12} {:>12} {:>12} {:>12} {:>12}", "system", "mean", "p50", "p90", "p95", "p99");
     for (name, scv, mean) in [("M/H2/1, C2 = 8", 8.0, 415.0), ("M/M/1", 1.0, 100.0)] {
         for jobs in [100_000, 1_000_000, 4_000_000] {

@@ -1,6 +1,6 @@
 //! Complete open, closed and partly-open systems against closed forms and solved Markov chains.
 //!
-//! Means of 10 ms stand for the oracles' E[S] = 10. Every number must lie within four thirds of its own 95 % interval
+//! Means of 10 ms correspond to the oracles' E[S] = 10. Every number must be within four thirds of its own 95 % interval
 //! (another seed would fail with a probability of 1 %; the seeds are fixed), and the interval must be narrow.
 
 use std::ops::ControlFlow;
@@ -112,7 +112,7 @@ fn network_agrees_with_mean_value_analysis() {
 }
 
 #[test]
-fn visits_that_are_no_whole_number_have_the_right_mean() {
+fn fractional_visits_have_the_right_mean() {
     // At 40 requests per second station a is half busy with 1.25 visits of 10 ms, b with 0.5 visits of 25 ms.
     let answer = run(
         "arrivals.open = { rate = \"40/s\" }\n[[station]]\nname = \"a\"\nservice = { exponential = \"10ms\" }\nvisits = 1.25\n[[station]]\nname = \"b\"\nservice = { exponential = \"25ms\" }\nvisits = 0.5\n",
@@ -129,7 +129,7 @@ fn skip_first_is_excluded_with_every_stop() {
     for stop in [Stop::Jobs(20_000), Stop::Precision(0.2)] {
         let last = std::cell::Cell::new(Instant::MAX);
         let answer = simulate(&workload(&text), stop, Some(&mut LastAnswer(&last))).unwrap();
-        assert_eq!(answer.summary.warm_up, 0, "{stop:?}: what was skipped is no warm-up");
+        assert_eq!(answer.summary.warm_up, 0, "{stop:?}: the skipped part is not counted as warm-up");
         if stop == Stop::Jobs(20_000) {
             assert_eq!(answer.summary.jobs, 20_000);
             assert!(last.get() > Instant::from_secs(430), "20,000 of 50 per second after 50 s end after 450 s");
@@ -150,7 +150,7 @@ impl SimulationObserver for LastAnswer<'_> {
 }
 
 #[test]
-fn limited_room_rejects_as_erlang_computes() {
+fn limited_capacity_rejects_as_erlang_computes() {
     // M/M/1/5 at load 1.2: P(full) = (1 - r) r^5 / (1 - r^6).
     let text = format!("arrivals.open = {{ rate = \"120/s\" }}\n{}capacity = 5\n", server("fcfs", EXPONENTIAL));
     let lost = (1.0 - 1.2) * 1.2f64.powi(5) / (1.0 - 1.2f64.powi(6));
@@ -307,7 +307,7 @@ fn errors_are_one_line() {
     };
     unreachable(&format!("{open}{fcfs}"), 1.0, "without end");
     unreachable(&format!("{open}{fcfs}"), -0.5, "above zero");
-    unreachable(&format!("{closed}{fcfs}"), 0.9, "this one has none");
+    unreachable(&format!("{closed}{fcfs}"), 0.9, "needs a think time to adjust");
     let thinking = "arrivals.closed = { users = 3, think = { exponential = \"1s\" } }\n";
     unreachable(&format!("{thinking}{fcfs}servers = 9\n"), 0.9, "even without think time");
     let ramp = "arrivals.open = { rate = { ramp = [\"1/s\", \"9/s\"], over = \"1m\" } }\n";

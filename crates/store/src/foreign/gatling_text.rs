@@ -37,13 +37,13 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     intake.each_row(&mut rows, |intake, row| match (row.get(0), row.get(2)) {
         (b"REQUEST", _) | (_, b"REQUEST") => request(row, &mut users, intake),
         (b"RUN" | b"USER" | b"GROUP" | b"ERROR" | b"ASSERTION", _) | (_, b"RUN" | b"USER" | b"GROUP") => Ok(()),
-        _ => Err("it is none of RUN USER REQUEST GROUP ERROR ASSERTION".into()),
+        _ => Err("expected RUN, USER, REQUEST, GROUP, ERROR or ASSERTION".into()),
     })
 }
 
 fn request(row: &Row, users: &mut HashMap<Box<[u8]>, u64>, intake: &mut Intake) -> Result<(), Bad> {
     let judged = |column: &usize| matches!(row.get(*column), b"OK" | b"KO") && !stamps_before(row, *column).is_empty();
-    let status = (3..row.len()).find(judged).ok_or("no start and end (ms since 1970) stand before OK or KO")?;
+    let status = (3..row.len()).find(judged).ok_or("expected start and end (ms since 1970) before OK or KO")?;
     let stamps = stamps_before(row, status);
     let (start, end) = match stamps.as_slice() {
         [start, end] | [start, _, _, end] => (*start, *end),

@@ -77,7 +77,7 @@ impl Stream {
                 let defined = bytes.definition().map_err(Ok)?;
                 self.types.insert(id.checked_neg().ok_or(Ok("a type has no number"))?, defined);
             } else {
-                let Some(Type::Struct(fields)) = self.types.get(&id) else { return Err(Ok("a value is no struct")) };
+                let Some(Type::Struct(fields)) = self.types.get(&id) else { return Err(Ok("a value is not a struct")) };
                 let read = bytes.each_field(|bytes, number| {
                     let (name, id) = fields.get(number).ok_or("a struct has more fields than its type")?;
                     bytes.value(*id, &self.types, MAX_DEPTH).map(|value| field(name, value))
@@ -124,7 +124,7 @@ impl<'a> Bytes<'a> {
         Ok(self.take(count)?.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// The lowest bit tells whether the other bits are inverted.
+    /// Reads a signed integer; if the lowest bit is set, the other bits are inverted.
     fn int(&mut self) -> Read<i64> {
         let bits = self.uint()?;
         let number = (bits >> 1) as i64;

@@ -30,7 +30,7 @@ pub(super) struct Intake {
     /// All events, once all rows are read.
     all: Option<Events>,
     labels: Labels,
-    /// The largest of 1 ms, 0.1 ms, ... 1 ns of which all send times are multiples.
+    /// The largest of 1 ms, 0.1 ms, ... 1 ns that divides all send times.
     pub(super) step: Nanos,
     /// The first send times.
     stamps: Vec<u64>,
@@ -75,7 +75,7 @@ impl Intake {
         self.take(Event { label, ..event });
     }
 
-    /// Adds a request or page object whose label number is known.
+    /// Adds a request or page object that has its label number.
     #[inline]
     pub(super) fn take(&mut self, event: Event) {
         while event.sent.is_some_and(|sent| sent.0 % self.step.0 != 0) {
@@ -107,7 +107,7 @@ impl Intake {
         let all = self.all()?;
         self.all = None;
         self.stamps.clear();
-        let revised = all.each_of_all(|event| {
+        let revised = all.each_with_objects(|event| {
             let mut event = event.clone();
             if change(&mut event) {
                 self.take(event);
@@ -118,7 +118,7 @@ impl Intake {
 
     /// The error for events that could not be stored in a temporary file.
     pub(super) fn unkept(&self, why: &io::Error) -> Error {
-        Error::content(&self.name, format!("its events cannot be kept meanwhile: {why}"))
+        Error::content(&self.name, format!("its events cannot be stored temporarily: {why}"))
     }
 
     /// Counts an unreadable row; `place` is its line or another position in the file.

@@ -8,7 +8,7 @@
 //! # Sub-results
 //! A redirect or an embedded resource may appear as a row `label-0` next to its parent `label`, with times inside the parent's. It belongs to
 //! the parent's request and is not a request itself. A row counts as sub-result only if such a parent is its
-//! neighbour in the same thread, so a request that is really named `page-1` is kept.
+//! neighbour in the same thread, so a request that is really named `page-1` stays a request.
 
 use std::collections::HashMap;
 use std::io;
@@ -76,8 +76,7 @@ pub(super) fn settle(intake: &mut Intake, asked: Option<TimestampMeaning>, contr
     if controllers > 0 {
         intake.note(Note::Excluded { rows: controllers, row_kind: RowKind::Controllers });
         if !intake.has_launches() {
-            let why =
-                "holds only Transaction Controllers, which are no launches; clear `Generate parent sample` in the plan";
+            let why = "holds only Transaction Controllers, not requests; clear `Generate parent sample` in the plan";
             return Err(Error::content(intake.name(), why));
         }
     }
@@ -153,7 +152,7 @@ fn parents(labels: &[String]) -> HashMap<u16, u16> {
     parents
 }
 
-/// Maximum number of threads whose samples are compared: more than any JMeter has, and a few megabytes.
+/// Maximum number of threads with compared samples: more than any JMeter has, and a few megabytes.
 const FOLLOWED: usize = 100_000;
 
 /// Pairs of consecutive samples of a thread, and how many overlap if timestamps are starts or ends.

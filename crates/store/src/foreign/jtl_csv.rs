@@ -194,7 +194,7 @@ struct Log {
     seen: Seen,
 }
 
-/// What the rows of our own export tell about the exported recording.
+/// Properties of the exported recording in the rows of an export of `offered`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     intent: bool,
@@ -217,7 +217,7 @@ fn since(event: &mut Event, start: Instant) {
 impl Exact {
     fn refine(&self, row: &Row, event: &mut Event, seen: &mut Seen) -> Result<(), Bad> {
         let ns = |column| whole(row.get(column)).map(Instant);
-        let missing = "its intended_ns, sent_ns, done_ns or step is no whole number";
+        let missing = "its intended_ns, sent_ns, done_ns or step is not a whole number";
         let (sent, done) = (ns(self.sent).ok_or(missing)?, ns(self.done).ok_or(missing)?);
         event.intended = match row.get(self.intended) {
             // Times that were not recorded repeat the send time.
@@ -234,10 +234,10 @@ impl Exact {
             seen.start = start;
         }
         if seen.start != start {
-            return Err("it is of another run than the rows before; export each run to a file of its own".into());
+            return Err("it belongs to another run than the previous rows; export each run to its own file".into());
         }
         if start.is_some_and(|start| event.intended.min(sent) < start) {
-            return Err("it is meant or sent before its run started".into());
+            return Err("it is scheduled or sent before its run started".into());
         }
         if let Some(outcome) = self.outcome.and_then(|column| Outcome::from_name(&crate::labels::text(row.get(column))))
         {

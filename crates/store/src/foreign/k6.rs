@@ -137,7 +137,7 @@ fn read_csv(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
     }
     intake.recording.resolution = tick;
     if tick >= S {
-        let why = "has stamps in whole seconds only, so its launches cannot be told apart; run k6 with \
+        let why = "has timestamps in whole seconds only, so the order of its requests is unknown; run k6 with \
                    K6_CSV_TIME_FORMAT=unix_nano, or with --out json=FILE";
         return Err(Error::content(intake.name(), why));
     }

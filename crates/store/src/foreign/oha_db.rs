@@ -24,7 +24,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let damaged = "is an SQLite database that is damaged or cut off; copy it anew";
     let database = Database::new(&bytes).ok_or_else(|| wrong(intake, damaged))?;
     let (root, names) = database.table("oha").ok_or_else(|| {
-        wrong(intake, "is an SQLite database without a table `oha`; only those of oha --db-url are read")
+        wrong(intake, "is an SQLite database without a table `oha`; only databases of oha --db-url can be read")
     })?;
     let column = |name: &str| names.iter().position(|known| known == name);
     let [start, meant, end, status, bytes_in, url, run] =
@@ -67,7 +67,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
             );
         })
         .ok_or_else(|| wrong(intake, damaged))?;
-    // Several runs in one file, each with a clock of its own, are separated by their send times, as in every other file.
+    // Several runs in one file, each with its own clock, are separated by their send times, as in every other file.
     intake.recording.intent_known = intended > 0 && intended == row_number && runs.len() == 1;
     if !intake.recording.intent_known {
         intake.revise(|event| {

@@ -1,4 +1,4 @@
-//! Our own events as CSV (`offered export --format csv`): all columns of all events, times in ns.
+//! The CSV export of `offered` (`offered export --format csv`): all columns of all events, times in ns.
 //!
 //! `tick_ns` is the resolution of send times. `start_ns` is the start of the run since the Unix epoch, from which all times count (0 on a
 //! virtual clock). Empty fields are unknown. Without `start_ns` the times are those of another tool's file.
@@ -62,7 +62,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
             start = started;
         }
         if start != started {
-            return Err("it is of another run than the rows before; export each run to a file of its own".into());
+            return Err("it belongs to another run than the previous rows; export each run to its own file".into());
         }
         intake.recording.intent_known |= !fields.text(0).is_empty();
         intake.recording.sessions_known |= !fields.text(4).is_empty();
@@ -92,7 +92,7 @@ impl Fields<'_, '_> {
     fn number(&self, which: usize) -> Result<Option<u64>, Bad> {
         match self.text(which) {
             b"" => Ok(None),
-            text => whole(text).map(Some).ok_or_else(|| format!("its {} is no whole number", COLUMNS[which]).into()),
+            text => whole(text).map(Some).ok_or_else(|| format!("its {} is not a whole number", COLUMNS[which]).into()),
         }
     }
 
@@ -123,7 +123,7 @@ impl Fields<'_, '_> {
             session: self.small(4)?,
             step: self.small(5)?,
             object: self.small(16)?,
-            outcome: Outcome::from_name(&outcome).ok_or_else(|| format!("its outcome `{outcome}` is none"))?,
+            outcome: Outcome::from_name(&outcome).ok_or_else(|| format!("its outcome `{outcome}` is unknown"))?,
             status: self.small(8)?,
             bytes_out: self.small(9)?,
             bytes_in: self.small(10)?,

@@ -157,7 +157,7 @@ impl<'a> Rows<'a> {
         match self.content.read(&mut self.buffer[self.end..]) {
             Ok(0) => self.at_end = true,
             Ok(read) => self.end += read,
-            // The compressed stream is truncated: use what was decompressed.
+            // The compressed stream is truncated: use the decompressed part.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => (self.at_end, self.cut) = (true, true),
             Err(error) => return Err(error),
         }
@@ -198,7 +198,7 @@ fn split(bytes: &[u8], delimiter: Option<u8>, quotes: bool, last: bool, fields: 
             None => return Split::Open,
         };
         let row_ends = stop == bytes.len() || bytes[stop] == b'\n';
-        // Nothing but a carriage return stands between a closing quote and the end of its field; else it was no quote.
+        // Only a carriage return may be between a closing quote and the end of its field; otherwise it is not a closing quote.
         if look == at || !bytes[look..stop].trim_ascii().is_empty() {
             let end = if row_ends && stop > at && bytes[stop - 1] == b'\r' { stop - 1 } else { stop };
             field = Field { start: at, end, doubled: false };

@@ -1,6 +1,6 @@
 //! Checks the footer of a Parquet file before the `parquet` crate reads it.
 //!
-//! That crate skips unknown lists element by element, and boolean elements take no bytes: seven bytes can claim two thousand million of them
+//! That crate skips unknown lists element by element, and boolean elements take no bytes: seven bytes can claim two thousand million elements
 //! (version 60, found by fuzzing). No list in a Parquet footer holds booleans, and every other element takes at least one byte. So this
 //! check takes at most as many steps as there are bytes.
 //!

@@ -147,7 +147,7 @@ fn no_flipped_bit_changes_an_event_unnoticed() {
         let mut damaged = file.clone();
         damaged[place.below(file.len() as u64) as usize] ^= 1 << place.below(8);
         match read_of(damaged) {
-            Ok(read) => assert!(read == whole, "a bit changed what was read"),
+            Ok(read) => assert!(read == whole, "a flipped bit changed the events"),
             Err(_) => refused += 1,
         }
     }

@@ -1,7 +1,7 @@
 //! The events that are not on disk yet, shared by the thread that records them and the thread that writes them.
 //!
-//! A disk that does not respond keeps the writing thread in a system call. What it was writing is still here, so the result of the run does not
-//! wait for it.
+//! A disk that does not respond blocks the writing thread in a system call. The backlog still holds the events of that write, so the result of
+//! the run does not wait for it.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ struct State {
     error: Option<String>,
 }
 
-/// What a directory lacks at one time.
+/// The events that a directory lacks at one time.
 pub(crate) struct Missing {
     /// The number of parts that are complete. Later ones hold some of `batches`.
     pub(crate) parts: u32,
@@ -139,7 +139,7 @@ impl Backlog {
         (time >= PATIENCE).then_some((path, time))
     }
 
-    /// What the directory lacks now.
+    /// The events that the directory lacks now.
     pub(crate) fn missing(&self) -> Missing {
         let state = self.state();
         Missing { parts: state.parts, batches: state.batches.iter().cloned().collect(), lost: state.lost }

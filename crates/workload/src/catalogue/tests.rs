@@ -13,7 +13,7 @@ fn shares(one_of: &OneOf, sessions: u64) -> HashMap<String, f64> {
 }
 
 #[test]
-fn each_file_is_asked_for_by_its_weight_within_its_class() {
+fn each_file_is_chosen_by_its_weight_in_its_class() {
     let all = catalogue("class,path,weight\nhtml,/a,1\nimage,/b,3\nhtml,/c,8\nhtml,/d,0\nhtml,/e,1\nimage,/f,0.5\n");
     assert_eq!(all.classes().unwrap(), ["html", "image"]);
     let [html, image] = OneOf::each(&all).collect::<Vec<_>>().try_into().unwrap();
@@ -24,12 +24,12 @@ fn each_file_is_asked_for_by_its_weight_within_its_class() {
     }
     assert_eq!(drawn.len(), 3);
     assert!((shares(&image, 100_000)["/b"] - 6.0 / 7.0).abs() < 0.005);
-    // A function of seed, session and step, which neither other launches nor other classes change.
+    // A function of seed, session and step, independent of other requests and other classes.
     assert_eq!(html.drawn(Seed(7), 17, 3).path, html.drawn(Seed(7), 17, 3).path);
 }
 
 #[test]
-fn the_law_of_a_class_is_that_of_what_is_asked_for() {
+fn the_distribution_of_a_class_is_weighted() {
     let all = catalogue("path,weight,service\n/a,3,10ms\n/b,1,50ms\n/never,0,9s\n");
     let [one_of] = OneOf::each(&all).collect::<Vec<_>>().try_into().unwrap();
     let distribution = one_of.distribution().unwrap();
@@ -43,7 +43,7 @@ fn the_law_of_a_class_is_that_of_what_is_asked_for() {
     assert!(distribution.scaled(2.0).unwrap().mean() == 0.04);
     let mean = (0..100_000).map(|n| one_of.drawn(Seed(1), n, 0).work.unwrap().as_secs_f64()).sum::<f64>() / 1e5;
     assert!((mean / distribution.mean() - 1.0).abs() < 0.02, "{mean}");
-    // One size is a constant, which theory knows best; that may be none at all.
+    // A single size is a constant distribution, also if it is zero.
     for (service, mean) in [("5ms", 0.005), ("0s", 0.0)] {
         let all = catalogue(&format!("path,service\n/a,{service}\n/b,{service}\n"));
         assert_eq!(OneOf::each(&all).next().unwrap().distribution(), Some(&Distribution::constant(mean).unwrap()));
@@ -83,7 +83,7 @@ fn a_million_files_are_read_and_drawn_from() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn invalid_catalogues_are_errors_with_their_line() {
     for (text, why) in [
         ("", "files.csv:1: no column `path`; the first line names the columns, which are path, weight, service, class"),
         ("path,wieght\n/a,1\n", "files.csv:1: unknown column `wieght` (did you mean `weight`?); the first line"),
@@ -92,7 +92,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ("path\n/a\nb\n", "files.csv:3: `b` is not a path"),
         ("path\n/a b\n", "files.csv:2: `/a b` is not a path"),
         ("path,weight\n/a,1\n/b\n", "files.csv:3: 1 values for 2 columns"),
-        ("path,weight\n/a,-1\n", "files.csv:2: the weight `-1` is no number of zero or more"),
+        ("path,weight\n/a,-1\n", "files.csv:2: the weight `-1` is not a number of zero or more"),
         ("path,weight\n/a,inf\n", "files.csv:2: the weight `inf`"),
         ("path,weight\n/a,0\n", "files.csv: no file of the catalogue has a weight above zero"),
         (
@@ -100,13 +100,13 @@ fn what_is_wrong_is_said_with_its_line() {
             "files.csv: no file of the catalogue has a weight above zero that can be summed",
         ),
         ("path,class,weight\n/a,x,1\n/b,y,0\n", "files.csv: no file of the class `y` has a weight above zero"),
-        ("path,service\n/a,12\n", "files.csv:2: the service `12` is no time with its unit, such as 12.5ms"),
+        ("path,service\n/a,12\n", "files.csv:2: the service `12` is not a time with its unit, such as 12.5ms"),
         ("path,class\n/a,\n", "files.csv:2: the class is empty"),
         ("path\n/a\n/b\n/a\n", "files.csv:4: a second `/a`"),
     ] {
         let found = Catalogue::parse(text, "files.csv").unwrap_err().to_string();
         assert!(found.starts_with(why), "{text:?}: {found}");
     }
-    // What a spreadsheet writes: a mark before the first name, quotes, ends of lines of its own.
+    // As a spreadsheet writes it: a byte order mark, quotes, and CRLF.
     assert_eq!(catalogue("\u{feff}path,class\r\n\"/a,b\",x\r\n").path(0), "/a,b");
 }

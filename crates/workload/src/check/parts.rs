@@ -1,18 +1,18 @@
-//! Whether a part of a workload is one: the rules that the reader holds a text to, too, where it stands.
+//! Checks of the parts of a workload; the reader of workload files uses them too, to report the line.
 
 use std::path::Path;
 
 use crate::request::check_path;
 use crate::script::{
     AtEnd, Auth, Content, CsvFormat, Draw, Extraction, Feeder, Find, Objects, Order, Part, Per, Sizes, Source, Test,
-    Variable, Wanted, Which,
+    TextCondition, Variable, Which,
 };
 use crate::template::{ALWAYS, is_name};
 use crate::write::statuses;
 use offered_base::InvalidValue;
 use offered_distributions::Shape;
 
-/// A variable that a text can say.
+/// Checks that a variable can be written to a workload file.
 pub(crate) fn check_variable(Variable { name, source, per, env }: &Variable) -> Result<(), InvalidValue> {
     check_name(name)?;
     match (source, env) {
@@ -25,7 +25,7 @@ pub(crate) fn check_variable(Variable { name, source, per, env }: &Variable) -> 
         (Source::Feeder(feeder), None) => check_feeder(feeder),
         (Source::Random(draw), None) => check_draw(draw),
         (Source::Work(_), None) if *per == Per::Request => Ok(()),
-        (Source::Work(_), None) => Err(InvalidValue::new("each request brings work of its own; take `per` out")),
+        (Source::Work(_), None) => Err(InvalidValue::new("each request has its own work; remove `per`")),
         (_, Some(_)) => Err(InvalidValue::new("a variable of the environment has one value")),
     }
 }
@@ -46,10 +46,10 @@ fn check_feeder(Feeder { file, order, at_end, columns, format, .. }: &Feeder) ->
 }
 
 fn check_draw(Draw { distribution, shift, decimals }: &Draw) -> Result<(), InvalidValue> {
-    // Only a uniform distribution may begin below zero; it is kept from zero on, and moved.
+    // Only a uniform distribution may begin below zero; it is stored as one from zero, and shifted.
     let moved = *shift < 0.0 && shift.is_finite() && matches!(distribution.shape(), Shape::Uniform(0.0, _));
     if distribution.of_numbers().is_none() || (*shift != 0.0 && !moved) {
-        return Err(InvalidValue::new("is drawn from a distribution that is none of plain numbers"));
+        return Err(InvalidValue::new("needs a distribution of plain numbers, without a unit of time"));
     }
     if *decimals > 9 {
         return Err(InvalidValue::new(format!("{decimals} digits after the point are too many; write up to 9")));
@@ -68,7 +68,7 @@ fn check_name(name: &str) -> Result<(), InvalidValue> {
     Ok(())
 }
 
-/// Data stand in a file of rows, which may be packed.
+/// Checks that the name of a data file ends in `.csv` or `.jsonl`, optionally with `.gz`.
 fn check_data_file(file: &str) -> Result<(), InvalidValue> {
     let name = Path::new(file.strip_suffix(".gz").unwrap_or(file));
     let ends_in = |kind| name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(kind));
@@ -88,7 +88,7 @@ pub(crate) fn check_auth(auth: &Auth) -> Result<(), InvalidValue> {
     }
 }
 
-/// A test of an answer that can be passed, or failed.
+/// Checks that a test of a response can both pass and fail.
 pub(crate) fn check_test(test: &Test) -> Result<(), InvalidValue> {
     match test {
         Test::Status(ranges) if ranges.is_empty() => Err(InvalidValue::new("expected at least one status")),
@@ -98,10 +98,10 @@ pub(crate) fn check_test(test: &Test) -> Result<(), InvalidValue> {
             }
             let said = statuses((*low, *high));
             Err(InvalidValue::new(format!(
-                "`{said}` is no status; they go from 100 to 999, such as 200, \"2xx\" or 200..299"
+                "`{said}` is not a status; write a number from 100 to 999, a class or a range, such as 200, \"2xx\" or 200..299"
             )))
         }),
-        Test::Text(Find::Body, Wanted::There) => Err(InvalidValue::new("what must it be? add is, contains or matches")),
+        Test::Text(Find::Body, TextCondition::There) => Err(InvalidValue::new("what must it be? add is, contains or matches")),
         Test::Size(Sizes { least, most }) | Test::Rows(Sizes { least, most }) if least > most => {
             Err(InvalidValue::new(format!("no number is from {least} to {most}; write the smaller first")))
         }
@@ -114,19 +114,19 @@ pub(crate) fn check_test(test: &Test) -> Result<(), InvalidValue> {
     }
 }
 
-/// Something that can be taken out of an answer.
+/// Checks that an extraction names a valid part of a response.
 pub(crate) fn check_extraction(Extraction { name, find, which, .. }: &Extraction) -> Result<(), InvalidValue> {
     check_name(name)?;
     if *which == Which::Nth(0) {
         return Err(InvalidValue::new("nth must be at least 1"));
     }
     if *find == Find::Body {
-        return Err(InvalidValue::new("the whole body is no place in an answer; write for example regex = \"(?s).*\""));
+        return Err(InvalidValue::new("the body cannot be extracted as a whole; write for example regex = \"(?s).*\""));
     }
     Ok(())
 }
 
-/// What a page fetches.
+/// Checks the embedded objects of a page.
 pub(crate) fn check_objects(Objects { paths, connections, .. }: &Objects) -> Result<(), InvalidValue> {
     paths.iter().try_for_each(check_path)?;
     if !(1..=1000).contains(&paths.len()) || !(1..=64).contains(connections) {
@@ -135,7 +135,7 @@ pub(crate) fn check_objects(Objects { paths, connections, .. }: &Objects) -> Res
     Ok(())
 }
 
-/// A part whose names can stand between quotes in its head, and whose content is what it says.
+/// Checks that the names of a part can be quoted in its header, and that its content has the stated kind.
 pub(crate) fn check_part(part: &Part) -> Result<(), InvalidValue> {
     for text in [Some(&*part.name), part.file_name(), part.media_type.as_deref()].into_iter().flatten() {
         if text.chars().any(|c| c.is_control() || c == '"') {
@@ -149,11 +149,11 @@ pub(crate) fn check_part(part: &Part) -> Result<(), InvalidValue> {
     }
 }
 
-/// What is in a file is sent as it is, or is a text with places for values.
+/// Checks that the content of a file is bytes if `raw`, otherwise a template.
 pub(super) fn check_content(raw: bool, content: &Result<Content, String>) -> Result<(), InvalidValue> {
     match content {
-        Ok(Content::Text(_)) if raw => Err(InvalidValue::new("a file that is sent as it is has no places for values")),
-        Ok(Content::Raw(_)) if !raw => Err(InvalidValue::new("a file with places for values is a text")),
+        Ok(Content::Text(_)) if raw => Err(InvalidValue::new("a raw file has no placeholders")),
+        Ok(Content::Raw(_)) if !raw => Err(InvalidValue::new("a file with placeholders must be a text")),
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Reading a `[[request]]` that asks for the files of a catalogue: a request for each of their classes.
+//! Reads a `[[request]]` with a catalogue, which makes one request for each class of files.
 
 use std::sync::Arc;
 
@@ -16,13 +16,15 @@ impl Reader<'_> {
         let value = table.need("catalogue", "\"files.csv\"")?;
         let foreign = ["path", "grpc", "websocket", "sql", "transaction", "parameters"].into_iter().chain(METHODS);
         if let Some(other) = foreign.into_iter().find_map(|key| table.get(key)) {
-            return Err(other
-                .mistake("stands beside catalogue, whose paths are asked for; another method is method = \"HEAD\""));
+            return Err(other.mistake(
+                "cannot be combined with catalogue, which has the paths; for another method write method = \"HEAD\"",
+            ));
         }
         let catalogue = self.catalogue(&value)?;
-        if let (Some(distribution), true) = (table.get("service"), catalogue.says_work()) {
-            return Err(distribution
-                .mistake(format!("{} says how much work each file is; take one of them out", catalogue.file())));
+        if let (Some(distribution), true) = (table.get("service"), catalogue.has_work()) {
+            return Err(
+                distribution.mistake(format!("{} already has the work of each file; remove one", catalogue.file()))
+            );
         }
         let weight = table.get("weight").map_or(Ok(1.0), |value| value.weight())?;
         let chosen = chosen(&table, &catalogue)?;
@@ -33,7 +35,7 @@ impl Reader<'_> {
         let name = table.get("name").map(|name| Ok((name.text()?.to_owned(), name))).transpose()?;
         if let (Some((_, name)), [_, _, ..]) = (&name, &all[..]) {
             return Err(name.mistake(format!(
-                "the {} classes of {} have names of their own; take it out, or say which it is: class = \"{}\"",
+                "the {} classes of {} are named after their classes; remove `name`, or choose one class: class = \"{}\"",
                 all.len(),
                 catalogue.file(),
                 all[0].0.class().unwrap_or_default()

@@ -8,7 +8,7 @@ use offered_base::time::Nanos;
 use offered_distributions::Distribution;
 
 impl Reader<'_> {
-    /// A distribution of times: a table with one key, the distribution's name. (A bare duration would hide which distribution is meant.)
+    /// Reads a distribution of times: a table with one key, the name of the distribution. (A bare duration would not name the distribution.)
     pub(super) fn distribution(&self, value: &Value<'_>) -> Result<Distribution, Mistake> {
         if value.is_text() {
             let text = value.text()?;
@@ -16,8 +16,8 @@ impl Reader<'_> {
                 Ok(distribution) => format!("expected a distribution as a table; write {distribution}"),
                 Err(_) if text.parse::<Nanos>().is_ok() => {
                     format!(
-                        "`{text}` does not say its distribution; write {{ constant = \"{text}\" }} for always so long, or \
-                         {{ exponential = \"{text}\" }} for so long in the mean"
+                        "`{text}` has no distribution; write {{ constant = \"{text}\" }} for a constant time, or \
+                         {{ exponential = \"{text}\" }} for this mean"
                     )
                 }
                 Err(_) => "expected a distribution as a table; write for example { exponential = \"5s\" }".to_owned(),
@@ -98,5 +98,5 @@ impl Reader<'_> {
 fn within(distribution: Distribution, table: &Table<'_>) -> Result<Result<Distribution, InvalidValue>, Mistake> {
     let Some(bounds) = table.get("within") else { return Ok(Ok(distribution)) };
     let [low, high] = bounds.pair("two durations, such as [\"10ms\", \"50s\"]")?;
-    Ok(distribution.within(low.seconds()?, high.seconds()?))
+    Ok(distribution.truncated(low.seconds()?, high.seconds()?))
 }

@@ -1,4 +1,4 @@
-//! Reading the files that a workload names: beside it, or where `[files]` says that they were, and only if they are what it says.
+//! Reads the files named in a workload: from its folder or the folder in `[files]`, and only if their digests match.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ use crate::source::{Mistake, Table};
 /// The way to what a workload names.
 pub(super) struct Named<'f> {
     read: Files<'f>,
-    /// Where what does not stand beside the workload is looked for.
+    /// The folder for files that are not in the folder of the workload.
     from: Option<PathBuf>,
-    /// What is known of them, by name.
+    /// Expected digests, by file name.
     digests: HashMap<String, String>,
 }
 
 impl<'f> Named<'f> {
-    /// Of the workload that `root` is; what stands beside it is read by `read`.
+    /// The files of the workload `root`; `read` reads from the folder of the workload.
     pub(super) fn of(root: &Table<'_>, read: Files<'f>) -> Result<Self, Mistake> {
         let Some(table) = root.get("files").map(|value| value.table(&shape::FILES)).transpose()? else {
             return Ok(Self { read, from: None, digests: HashMap::new() });
@@ -29,7 +29,7 @@ impl<'f> Named<'f> {
         Ok(Self { read, from, digests: digests.into_iter().collect() })
     }
 
-    /// What is in the file `name`.
+    /// The content of the file `name`.
     pub(super) fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         let content = (self.read)(name).or_else(|why| {
             let elsewhere = self.from.as_ref().map(|from| from.join(name));
@@ -40,11 +40,11 @@ impl<'f> Named<'f> {
         if known.eq_ignore_ascii_case(&found) {
             return Ok(content);
         }
-        Err(format!("it is not what it was: its SHA-256 begins with {found:.8}, and [files] says {known:.8}"))
+        Err(format!("the file has changed: its SHA-256 begins with {found:.8}, but [files] has {known:.8}"))
     }
 }
 
-/// The SHA-256 of `content`, as `[files]` and checks of bodies say it: 64 lower-case hexadecimal digits.
+/// The SHA-256 of `content` as in `[files]` and checks of bodies: 64 lower-case hexadecimal digits.
 pub fn digest(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }

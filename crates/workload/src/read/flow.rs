@@ -7,7 +7,7 @@ use crate::source::{Mistake, Value};
 use offered_base::nearest;
 use offered_schedule::flow::{Branches, Flow, Flows, LEAVE, Step};
 
-/// How far the probabilities of a matrix row may be from 1: those of printed tables are rounded.
+/// Maximum difference of the sum of a matrix row from 1; printed tables are rounded.
 const ROUNDED: f64 = 1e-3;
 
 impl Reader<'_> {
@@ -18,7 +18,7 @@ impl Reader<'_> {
             let table = item.table(&shape::FLOW)?;
             let name = table.need("name", "\"buy\"")?.text()?.to_owned();
             if flows.iter().any(|earlier| earlier.name == name) {
-                return Err(item.mistake(format!("a second flow named `{name}`; give each a name of its own")));
+                return Err(item.mistake(format!("a second flow named `{name}`; give each its own name")));
             }
             let weight = table.get("weight").map_or(Ok(1.0), |value| value.weight())?;
             let (kind, content) = table.the_one("[[flow.step]] request = \"home\"")?;
@@ -46,7 +46,7 @@ impl Reader<'_> {
         value.checked(Flows::new(flows, steps))
     }
 
-    /// The `[[flow.step]]` tables of flow `flow`, whose first step is number `base` of all.
+    /// Reads the `[[flow.step]]` tables of flow `flow`; `base` is the number of its first step.
     fn steps(
         &self,
         value: &Value<'_>,
@@ -123,7 +123,9 @@ fn matrix(
         let total: f64 = ways.iter().map(|(_, probability)| probability).sum();
         if (total - 1.0).abs() > ROUNDED {
             let total = (total * 1e6).round() / 1e6;
-            return Err(row.mistake(format!("the row sums to {total}, not to 1; `{LEAVE}` is the way out")));
+            return Err(
+                row.mistake(format!("the row sums to {total}, not to 1; `{LEAVE}` is the branch that leaves the flow"))
+            );
         }
         steps[base + here].next = Branches::new(ways);
     }
@@ -132,10 +134,12 @@ fn matrix(
 
 fn push(steps: &mut Vec<Step>, base: usize, value: &Value<'_>, step: Step) -> Result<(), Mistake> {
     if step.name == LEAVE {
-        return Err(value.mistake(format!("`{LEAVE}` is the way out; name the step otherwise")));
+        return Err(value.mistake(format!(
+            "`{LEAVE}` is the reserved branch that leaves a flow; choose another name for the step"
+        )));
     }
     if steps[base..].iter().any(|earlier| earlier.name == step.name) {
-        return Err(value.mistake(format!("a second step named `{}`; give it a name of its own", step.name)));
+        return Err(value.mistake(format!("a second step named `{}`; give it another name", step.name)));
     }
     small(value, steps.len() as u64)?;
     steps.push(step);

@@ -23,25 +23,25 @@ pub(super) fn reach(table: &Table<'_>, folder: &Path) -> Result<(Tls, Option<Pro
 pub(super) fn descriptors(table: &Table<'_>, folder: &Path) -> Result<Option<Descriptors>, Mistake> {
     let file = table.get("descriptors").map(|v| v.text().map(|name| folder.join(name))).transpose()?;
     match (file, table.get("reflection").map_or(Ok(false), |v| v.truth())?) {
-        (Some(_), true) => Err(table.mistake("`descriptors` stands beside `reflection`; one of them is enough")),
+        (Some(_), true) => Err(table.mistake("`descriptors` cannot be combined with `reflection`; remove one")),
         (Some(file), false) => Ok(Some(Descriptors::File(file))),
         (None, true) => Ok(Some(Descriptors::Reflection)),
         (None, false) => Ok(None),
     }
 }
 
-/// What kind of exchange a `[[request]]` is; of a WebSocket's also what is said.
+/// The kind of exchange of a `[[request]]`; for a WebSocket also the message.
 pub(super) fn call(table: &Table<'_>) -> Result<(Call, Option<Template>), Mistake> {
     let (grpc, websocket) = (table.get("grpc"), table.get("websocket"));
     if let (Some(grpc), Some(_)) = (&grpc, &websocket) {
-        return Err(grpc.mistake("stands beside websocket; a request is one of them"));
+        return Err(grpc.mistake("cannot be combined with websocket; remove one"));
     }
     if let Some(grpc) = grpc {
         let name = grpc.text()?;
         let is_name = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         return match name.split_once('/') {
             Some((service, method)) if service.split('.').all(is_name) && is_name(method) => Ok((Call::Grpc, None)),
-            _ => Err(grpc.mistake(format!("`{name}` is no method; write for example \"shop.Orders/Place\""))),
+            _ => Err(grpc.mistake(format!("`{name}` is not a method; write for example \"shop.Orders/Place\""))),
         };
     }
     let Some(websocket) = websocket else { return Ok((Call::Http, None)) };
@@ -49,7 +49,7 @@ pub(super) fn call(table: &Table<'_>) -> Result<(Call, Option<Template>), Mistak
     let text = |key| own.get(key).map(|value| value.text().map(Template::new)).transpose();
     let (send, hex) = (text("send")?, text("send_hex")?);
     if let (Some(_), Some(value)) = (&send, own.get("send_hex")) {
-        return Err(value.mistake("stands beside send; a launch says one message"));
+        return Err(value.mistake("cannot be combined with send; a request sends one message"));
     }
     if let (Some(value), Some(plain)) = (own.get("send_hex"), hex.as_ref().and_then(Template::text)) {
         bytes_of_hex(plain).map_err(|why| value.mistake(format!("`{plain}` {why}")))?;
@@ -68,7 +68,7 @@ pub(super) fn call(table: &Table<'_>) -> Result<(Call, Option<Template>), Mistak
     Ok((Call::WebSocket(chat), send.or(hex)))
 }
 
-/// `[target.tls]`, whose files stand in `folder`.
+/// Reads `[target.tls]`; its files are in `folder`.
 fn tls(value: &Value<'_>, folder: &Path) -> Result<Tls, Mistake> {
     let table = value.table(&shape::TLS)?;
     let file = |key| table.get(key).map(|v| v.text().map(|name| folder.join(name))).transpose();
@@ -88,7 +88,7 @@ impl fmt::Display for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("http://")?;
         if let Some(user) = &self.user {
-            // The colon between name and password stays: some read it, and none may stand in a name.
+            // The colon between name and password is not encoded: some proxies need it, and a name contains none.
             let parts: Vec<String> =
                 user.split(':').map(|part| utf8_percent_encode(part, NON_ALPHANUMERIC).to_string()).collect();
             write!(f, "{}@", parts.join(":"))?;
@@ -110,9 +110,9 @@ impl FromStr for Proxy {
             ))
         };
         let rest = text.strip_prefix("http://").ok_or_else(|| wrong("a proxy's URL begins with http://"))?;
-        // A password may hold any character but those that end it.
+        // A password may contain any character except those that end it.
         let (user, place) = rest.rsplit_once('@').map_or((None, rest), |(user, place)| (Some(user), place));
-        let url: Url = format!("http://{place}").parse().map_err(|_| wrong("this is no proxy's URL"))?;
+        let url: Url = format!("http://{place}").parse().map_err(|_| wrong("this is not the URL of a proxy"))?;
         match url {
             Url { address: Address::Tcp { host, port }, path, .. } if path == "/" => Ok(Self {
                 host,

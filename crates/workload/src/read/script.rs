@@ -1,10 +1,11 @@
-//! Reading what a request says beyond method and path, and what it wants of the answer.
+//! Reads headers, body, authentication, extractions and checks of a request.
 
 use super::{Reader, choice, small};
 use crate::check::{check_auth, check_extraction, check_objects, check_part, check_test};
 use crate::request::check_path;
 use crate::script::{
-    Auth, Body, Check, Content, Extraction, Find, Objects, OnFailure, Otherwise, Part, Sizes, Test, Wanted, When, Which,
+    Auth, Body, Check, Content, Extraction, Find, IfMissing, Objects, OnFailure, Part, Sizes, Test, TextCondition,
+    When, Which,
 };
 use crate::shape;
 use crate::source::{Mistake, Table, Value};
@@ -34,7 +35,7 @@ pub(super) const KEYS: [&str; 13] = [
 pub(super) fn auth(value: &Value<'_>) -> Result<Auth, Mistake> {
     if let Ok(wanted) = value.truth() {
         return match wanted {
-            false => Ok(Auth::Nobody),
+            false => Ok(Auth::None),
             true => Err(value.mistake("write { basic = \"user:password\" } or { bearer = \"token\" }")),
         };
     }
@@ -45,7 +46,7 @@ pub(super) fn auth(value: &Value<'_>) -> Result<Auth, Mistake> {
     Ok(auth)
 }
 
-/// A path: it begins with `/`, or with a place that brings one.
+/// Reads a path, which begins with `/` or a placeholder.
 pub(super) fn path(value: &Value<'_>) -> Result<Template, Mistake> {
     let path = Template::new(value.text()?);
     value.checked(check_path(&path))?;
@@ -82,7 +83,7 @@ impl Reader<'_> {
         let table = value.table(&shape::PART)?;
         let name = table.need("name", "\"picture\"")?;
         let (kind, given) = table.the_one("value = \"text\"")?;
-        // Pictures and archives are the rule: a file is text only where the workload says so.
+        // Most uploaded files are images and archives: a file is a template only with raw = false.
         let raw = table.get("raw").map_or(Ok(true), |raw| raw.truth())?;
         let content = match kind {
             "value" => Ok(Content::Text(Template::new(given.text()?))),
@@ -129,23 +130,23 @@ pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake>
                 },
                 Some(nth) => Which::Nth(small(&nth, nth.whole()?)?),
             },
-            otherwise: match (table.get("default"), table.get("keep")) {
-                (Some(_), Some(keep)) => return Err(keep.mistake("stands beside default; one of them is enough")),
-                (Some(text), None) => Otherwise::Is(text.text()?.to_owned()),
-                (None, Some(keep)) if keep.truth()? => Otherwise::Keeps,
-                (None, _) => Otherwise::Fails,
+            if_missing: match (table.get("default"), table.get("keep")) {
+                (Some(_), Some(keep)) => return Err(keep.mistake("cannot be combined with default; remove one")),
+                (Some(text), None) => IfMissing::Default(text.text()?.to_owned()),
+                (None, Some(keep)) if keep.truth()? => IfMissing::KeepPrevious,
+                (None, _) => IfMissing::Fail,
             },
         };
         item.checked(check_extraction(&extraction))?;
         if all.iter().any(|earlier| earlier.name == extraction.name) {
-            return Err(item.mistake(format!("a second `{}`; give each a name of its own", extraction.name)));
+            return Err(item.mistake(format!("a second `{}`; give each its own name", extraction.name)));
         }
         all.push(extraction);
     }
     Ok(all)
 }
 
-/// The place in the answer that a table names.
+/// Reads the part of the response that a table names.
 fn find(table: &Table<'_>) -> Result<Option<Find>, Mistake> {
     let text = |key: &str| table.get(key).map(|value| value.text().map(str::to_owned)).transpose();
     let lone = |key: &str, with: &str| match table.get(key) {
@@ -157,7 +158,7 @@ fn find(table: &Table<'_>) -> Result<Option<Find>, Mistake> {
     Ok(if let Some(path) = text("json")? {
         Some(Find::Json(path))
     } else if let Some(pattern) = text("regex")? {
-        // Without a group it is the first, or all of an expression that has none.
+        // The default is the first group, or the whole match of an expression without groups.
         let groups = u32::from(has_group(&pattern));
         Some(Find::Regex {
             pattern,
@@ -203,7 +204,7 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
     let (kind, value) = table.the_one("status = 200")?;
     let wanted = wanted(&table)?;
     if let (Some((key, _)), "status" | "size" | "rows" | "sha256") = (&wanted, kind) {
-        return Err(item.mistake(format!("`{key}` does not go with {kind}, which says itself what is wanted")));
+        return Err(item.mistake(format!("`{key}` cannot be combined with {kind}")));
     }
     let (said, test) = match kind {
         "status" => {
@@ -221,14 +222,14 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
         }
         "body" => {
             if !value.truth()? {
-                return Err(value.mistake("write body = true, and what it must be (is, contains or matches)"));
+                return Err(value.mistake("write body = true, and one of is, contains or matches"));
             }
-            let (said, wanted) = wanted.unwrap_or((String::new(), Wanted::There));
+            let (said, wanted) = wanted.unwrap_or((String::new(), TextCondition::There));
             (said, Test::Text(Find::Body, wanted))
         }
         _ => {
             let place = find(&table)?.ok_or_else(|| value.mistake("is no place"))?;
-            let (said, wanted) = wanted.unwrap_or((String::new(), Wanted::There));
+            let (said, wanted) = wanted.unwrap_or((String::new(), TextCondition::There));
             (format!("{} {said}", value.text()?).trim_end().to_owned(), Test::Text(place, wanted))
         }
     };
@@ -240,19 +241,19 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
     Ok(Check { name, test })
 }
 
-/// The first digits of a digest, by which a check of it is called.
+/// The first digits of a digest, for the default name of its check.
 pub(crate) fn beginning(digest: &str) -> String {
     digest.chars().take(8).collect::<String>() + "..."
 }
 
-/// What a check of this kind is called that has no name of its own, by what it says.
+/// The default name of a check of this kind with this value.
 pub(crate) fn usual_name(kind: &str, said: &str) -> String {
     let is = ["status", "size", "rows", "sha256"].contains(&kind) && !said.starts_with(['<', '>', '=']);
     format!("{kind}{}{said}", if is { " = " } else { " " })
 }
 
-/// What a text must be, and how that is said.
-fn wanted(table: &Table<'_>) -> Result<Option<(String, Wanted)>, Mistake> {
+/// Reads the condition for a text, and its description.
+fn wanted(table: &Table<'_>) -> Result<Option<(String, TextCondition)>, Mistake> {
     const KINDS: [&str; 3] = ["is", "contains", "matches"];
     if KINDS.iter().all(|kind| table.get(kind).is_none()) {
         return Ok(None);
@@ -260,9 +261,9 @@ fn wanted(table: &Table<'_>) -> Result<Option<(String, Wanted)>, Mistake> {
     let (kind, value) = table.one_of(&KINDS, "contains = \"Welcome\"")?;
     let text = value.text()?;
     let (sign, wanted) = match kind {
-        "is" => ("=", Wanted::Is(Template::new(text))),
-        "contains" => ("contains", Wanted::Contains(Template::new(text))),
-        _ => ("matches", Wanted::Matches(text.to_owned())),
+        "is" => ("=", TextCondition::Is(Template::new(text))),
+        "contains" => ("contains", TextCondition::Contains(Template::new(text))),
+        _ => ("matches", TextCondition::Matches(text.to_owned())),
     };
     Ok(Some((format!("{sign} {text}"), wanted)))
 }
@@ -270,7 +271,7 @@ fn wanted(table: &Table<'_>) -> Result<Option<(String, Wanted)>, Mistake> {
 /// `200`, `"2xx"` or `"200..299"`.
 fn statuses(value: &Value<'_>) -> Result<(u16, u16), Mistake> {
     let text = value.shown();
-    let wrong = || value.mistake(format!("`{text}` is no status; write for example 200, \"2xx\" or [200, 302]"));
+    let wrong = || value.mistake(format!("`{text}` is not a status; write for example 200, \"2xx\" or [200, 302]"));
     match text.strip_suffix("xx") {
         Some(hundreds) => {
             let hundreds: u8 = hundreds.parse().map_err(|_| wrong())?;
@@ -297,7 +298,7 @@ pub(super) fn objects(table: &Table<'_>) -> Result<Option<Objects>, Mistake> {
     for item in value.list()? {
         paths.push(path(&item)?);
     }
-    // What does not fit here is more than the check lets pass.
+    // A number that does not fit is rejected by the check, which has a smaller maximum.
     let connections = |value: Value<'_>| Ok(u8::try_from(value.whole()?).unwrap_or(u8::MAX));
     let connections = table.get("connections").map_or(Ok(Objects::CONNECTIONS), connections)?;
     let when = table.named("objects_when")?.unwrap_or(When::After);

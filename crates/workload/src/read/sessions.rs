@@ -9,12 +9,12 @@ use offered_base::time::{Nanos, per_second};
 use offered_distributions::Distribution;
 use offered_schedule::arrivals::{Batch, Modulation, Process, Profile, Schedule};
 use offered_schedule::flow::Flows;
-use offered_schedule::trace::{Replay, Trace, Way};
+use offered_schedule::trace::{Replay, ReplayMode, Trace};
 use offered_schedule::{Closed, Length, Opening, Pace, Sessions, Start, Visitor};
 use std::sync::Arc;
 
 impl Reader<'_> {
-    /// The system model; of a replay also the requests of its trace. Where there are `flows`, sessions walk through them.
+    /// Reads the system model, and for a replay the requests of its trace. With `flows`, sessions follow them.
     pub(super) fn sessions(
         &self,
         arrivals: &Value<'_>,
@@ -51,7 +51,7 @@ impl Reader<'_> {
                 let said = ["stay", "length"].iter().find_map(|key| table.get(key));
                 let length = match (flows, said) {
                     (Some(_), Some(value)) => {
-                        return Err(value.mistake("the flows say how long a session is; take it out"));
+                        return Err(value.mistake("the flows determine the length of a session; remove this key"));
                     }
                     (Some(flows), None) => Length::of_flows(flows),
                     (None, _) => length(&table)?,
@@ -82,13 +82,13 @@ impl Reader<'_> {
             return Err(users.mistake("goes with as = \"closed\""));
         }
         let way = match way {
-            "closed" => Way::Closed(self.users(&table)?),
-            "sessions" => Way::Sessions {
+            "closed" => ReplayMode::Closed(self.users(&table)?),
+            "sessions" => ReplayMode::Sessions {
                 think: table.get("think").map(|distribution| self.distribution(&distribution)).transpose()?,
             },
             _ => match table.get("think") {
                 Some(think) => return Err(think.mistake("an open replay does not think; write as = \"sessions\"")),
-                None => Way::Open,
+                None => ReplayMode::Open,
             },
         };
         if spread(table.get("timestamps"), &trace)? {
@@ -201,15 +201,13 @@ fn pace(value: &Value<'_>) -> Result<Pace, Mistake> {
     Ok(if kind == "visit" { Pace::Visits(inner.parsed()?) } else { Pace::Requests(inner.parsed()?) })
 }
 
-/// Whether the launches of each second are spread over it: as it is written, else where the stamps of `trace` are whole seconds.
+/// Whether the requests of each second are spread over it; the default is true for a `trace` with whole seconds.
 fn spread(said: Option<Value<'_>>, trace: &Trace) -> Result<bool, Mistake> {
     let Some(said) = said else { return Ok(trace.has_whole_seconds()) };
     match said.text()? {
         "as-recorded" => Ok(false),
         "spread" if trace.has_whole_seconds() => Ok(true),
-        "spread" => {
-            Err(said.mistake("the trace tells when in its second each launch came; there is nothing to spread"))
-        }
+        "spread" => Err(said.mistake("the timestamps of the trace are not whole seconds; remove this key")),
         other => Err(choice(&said, other, &shape::STAMPS)),
     }
 }

@@ -9,10 +9,10 @@ use crate::{Pool, Request, Sql, Statement};
 
 /// The keys of a `[[request]]` that only one in SQL has.
 pub(super) const OF_REQUEST: [&str; 4] = ["sql", "transaction", "parameters", "class"];
-/// Those that it shares with others.
+/// Keys of other requests that a request in SQL may have.
 const SHARED: [&str; 6] = ["name", "weight", "service", "extract", "check", "on_failure"];
 
-/// What a `[target]` that is a database has besides.
+/// Keys of a `[target]` that is a database.
 pub(super) struct Database {
     pub(super) pools: Vec<Pool>,
     pub(super) on_connect: Vec<String>,
@@ -47,7 +47,7 @@ fn statement_text(value: &Value<'_>) -> Result<String, Mistake> {
 }
 
 impl Reader<'_> {
-    /// The request in SQL that a table is; `None`: it is another one.
+    /// Reads a request in SQL; `None`: the table is another kind of request.
     pub(super) fn sql(&self, table: &Table<'_>) -> Result<Option<Request>, Mistake> {
         let (sql, transaction) = (table.get("sql"), table.get("transaction"));
         let statements = match (&sql, &transaction) {
@@ -56,7 +56,9 @@ impl Reader<'_> {
                 return lone.map_or(Ok(None), |value| Err(value.mistake("goes with sql = \"select ...\"")));
             }
             (Some(_), Some(transaction)) => {
-                return Err(transaction.mistake("stands beside sql; a request is one statement or one transaction"));
+                return Err(
+                    transaction.mistake("cannot be combined with sql; a request is one statement or one transaction")
+                );
             }
             (Some(sql), None) => {
                 let text = statement_text(sql)?;
@@ -65,9 +67,9 @@ impl Reader<'_> {
             (None, Some(transaction)) => {
                 if let Some(value) = table.get("parameters") {
                     let example = "{ sql = \"update a set b = $1\", parameters = [1] }";
-                    return Err(
-                        value.mistake(format!("stands beside transaction, whose statements have their own: {example}"))
-                    );
+                    return Err(value.mistake(format!(
+                        "cannot be combined with transaction; give each statement its parameters: {example}"
+                    )));
                 }
                 let statements = transaction.list()?.iter().map(statement).collect::<Result<Vec<_>, _>>()?;
                 if statements.is_empty() {

@@ -1,4 +1,4 @@
-//! Reading `[target]`, `[server]` and `[[request]]`: who is asked, and what.
+//! Reads `[target]`, `[server]` and `[[request]]`.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,7 +16,7 @@ use crate::template::Template;
 use crate::{Call, Request, Reuse, Server, Station, Target, Url};
 use offered_distributions::Distribution;
 
-/// `[target]`, whose files stand in `folder`.
+/// Reads `[target]`; its files are in `folder`.
 pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake> {
     let table = value.table(&shape::TARGET)?;
     let limit = |key| table.get(key).map(|v| small(&v, v.whole()?)).transpose();
@@ -70,9 +70,9 @@ fn sources(table: &Table<'_>) -> Result<Vec<IpAddr>, Mistake> {
             _ => None,
         };
         let example = "write for example \"127.0.0.2\", or \"127.0.0.2-127.0.0.9\" for all from the first to the last";
-        all.extend(
-            range.ok_or_else(|| item.mistake(format!("`{text}` is no IP address and no range of them; {example}")))?,
-        );
+        all.extend(range.ok_or_else(|| {
+            item.mistake(format!("`{text}` is neither an IP address nor a range of addresses; {example}"))
+        })?);
         if all.len() > MOST_SOURCES {
             return Err(item.mistake(format!("more than {MOST_SOURCES} addresses; give as many as this machine has")));
         }
@@ -81,19 +81,19 @@ fn sources(table: &Table<'_>) -> Result<Vec<IpAddr>, Mistake> {
 }
 
 impl Reader<'_> {
-    /// A server; where all requests bring work of their own, nothing need be said of it.
-    pub(super) fn server(&self, value: &Value<'_>, all_bring_work: bool) -> Result<Server, Mistake> {
+    /// Reads a server; its service is optional if all requests have their own work.
+    pub(super) fn server(&self, value: &Value<'_>, all_have_work: bool) -> Result<Server, Mistake> {
         let table = value.table(&shape::SERVER)?;
         let capacity = table.get("capacity").map(|v| small(&v, v.count()?)).transpose()?;
-        Ok(Server { capacity, ..self.works(&table, all_bring_work)? })
+        Ok(Server { capacity, ..self.works(&table, all_have_work)? })
     }
 
-    /// What a server and a station have in common.
-    fn works(&self, table: &Table<'_>, all_bring_work: bool) -> Result<Server, Mistake> {
+    /// Reads the keys that `[server]` and `[[station]]` have in common.
+    fn works(&self, table: &Table<'_>, all_have_work: bool) -> Result<Server, Mistake> {
         let servers = table.get("servers").map_or(Ok(1), |v| small(&v, v.count()?))?;
         let discipline = table.get("discipline").map_or(Ok(Policy::Fcfs), |v| v.checked(v.text()?.parse()))?;
         let service = match table.get("service") {
-            None if all_bring_work => Distribution::constant(0.0).expect("zero is a constant"),
+            None if all_have_work => Distribution::constant(0.0).expect("zero is a constant"),
             _ => self.distribution(&table.need("service", "{ exponential = \"10ms\" }")?)?,
         };
         Ok(Server { servers, discipline, service, capacity: None })
@@ -114,7 +114,7 @@ impl Reader<'_> {
         Ok(stations)
     }
 
-    /// The requests; those of WebSocket that name no path go to `path`.
+    /// Reads the requests; `path` is the default path of WebSocket requests.
     pub(super) fn requests(&self, value: &Value<'_>, path: &str) -> Result<Vec<Request>, Mistake> {
         let mut unnamed: HashMap<String, HashSet<String>> = HashMap::new();
         let mut numbered = |item: &Value<'_>| {
@@ -157,13 +157,13 @@ impl Reader<'_> {
                 (method, script::path(&given)?)
             }
             Call::Grpc | Call::Sql(_) => {
-                return Err(value.mistake("a call of gRPC has no method and path of HTTP; take them out"));
+                return Err(value.mistake("a gRPC call has no HTTP method or path; remove the key"));
             }
         };
         if said.is_some() && body != Body::None {
-            return Err(value.mistake("what is said on a WebSocket stands in websocket.send; take the body out"));
+            return Err(value.mistake("write the message of a WebSocket as websocket.send and remove the body"));
         }
-        // What a query holds is for the server: a key, an address, somebody's name.
+        // A query may contain a key or a personal name, so it is not part of the label.
         let name = path.as_str().split('?').next().unwrap_or_default();
         let name = name.trim_start_matches(if call == Call::Grpc { "/" } else { "" });
         let name = table.get("name").map_or(Ok(name), |v| v.text())?.to_owned();
@@ -172,7 +172,7 @@ impl Reader<'_> {
         self.besides(&table, Request { name, call, weight, body, ..Request::of(method, path) })
     }
 
-    /// `request` with what all that are asked over HTTP may say besides.
+    /// Reads the further keys of HTTP requests into `request`.
     pub(super) fn besides(&self, table: &Table<'_>, request: Request) -> Result<Request, Mistake> {
         Ok(Request {
             headers: headers(table)?,
@@ -197,7 +197,7 @@ fn method_and_path<'a>(table: &Table<'a>) -> Result<(String, Value<'a>), Mistake
         return Ok((method.to_uppercase(), path));
     };
     if let Some(path) = METHODS.iter().find_map(|short| table.get(short)) {
-        return Err(path.mistake("stands beside method; write one of them"));
+        return Err(path.mistake("cannot be combined with method; remove one"));
     }
     let name = method.text()?;
     method.checked(check_method(name))?;

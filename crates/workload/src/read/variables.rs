@@ -28,7 +28,7 @@ impl Reader<'_> {
         Ok(variable)
     }
 
-    /// One whose table says where its values come from.
+    /// Reads a variable that is a table with the source of its values.
     fn drawn(&self, name: String, value: &Value<'_>) -> Result<Variable, Mistake> {
         let table = value.table(&shape::VALUES)?;
         let (kind, from) = table.the_one("{ file = \"users.csv\" }")?;
@@ -41,7 +41,9 @@ impl Reader<'_> {
         let source = match kind {
             "env" => {
                 let key = from.text()?;
-                let why = |_| format!("the environment variable {key} is not set; set it to the value");
+                let why = |_| {
+                    format!("the environment variable {key} is not set; write before the command: export {key}=...")
+                };
                 Source::Constant(std::env::var(key).map_err(why))
             }
             "file" => Source::Feeder(self.feeder(&table, from.text()?)?),
@@ -53,7 +55,7 @@ impl Reader<'_> {
             "work" => Source::Work(from.named()?),
             _ => Source::Random(draw(&table, &from)?),
         };
-        // Numbers that count something count requests; who somebody is stays the same for a whole session.
+        // Sequence numbers and work change with each request; other values, such as a user name, are the same for a whole session.
         let usual = if ["sequence", "work"].contains(&kind) { Per::Request } else { Per::Session };
         let per = table.named("per")?.unwrap_or(usual);
         let env = if kind == "env" { Some(from.text()?.to_owned()) } else { None };
@@ -117,7 +119,7 @@ fn csv(text: &str, columns: Option<Vec<String>>, format: CsvFormat) -> Result<Ro
         let line = record.position().map_or(0, csv::Position::line) + format.skip_lines;
         let mut cells: Vec<String> = record.iter().map(str::to_owned).collect();
         let Some(columns) = &columns else {
-            // What spreadsheets put before the first name.
+            // Spreadsheets write a byte order mark before the first name.
             let names = cells.iter().map(|name| name.trim().trim_start_matches('\u{feff}').to_owned());
             columns = Some(names.collect());
             continue;
@@ -148,7 +150,7 @@ fn json_lines(text: &str, columns: Option<Vec<String>>) -> Result<Rows, String> 
         let cell = |name: &String| match object.get(name) {
             Some(serde_json::Value::String(text)) => Ok(text.clone()),
             Some(value) => Ok(value.to_string()),
-            None => Err(at(format!("there is no `{name}`"))),
+            None => Err(at(format!("`{name}` is missing"))),
         };
         rows.push(names.iter().map(cell).collect::<Result<Vec<_>, _>>()?);
     }
@@ -158,7 +160,7 @@ fn json_lines(text: &str, columns: Option<Vec<String>>) -> Result<Rows, String> 
 
 /// `random = "uniform:1..100", decimals = 2`.
 fn draw(table: &Table<'_>, value: &Value<'_>) -> Result<Draw, Mistake> {
-    // What does not fit here is more than the check lets pass.
+    // A number that does not fit is rejected by the check, which has a smaller maximum.
     let decimals = table.get("decimals").map_or(Ok(0), |value| Ok(u8::try_from(value.whole()?).unwrap_or(u8::MAX)))?;
     let (distribution, shift) = value.checked(numbers(value.text()?))?;
     Ok(Draw { distribution, shift, decimals })

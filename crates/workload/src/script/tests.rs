@@ -93,7 +93,7 @@ request = "order"
 "#;
 
 #[test]
-fn a_whole_script_is_read_to_the_last_key() {
+fn every_key_of_a_script_is_read() {
     let workload = parse(&WHOLE.replace("pictures/../", "")).unwrap();
     assert!(workload.is_scripted());
     let target = workload.0.target.as_ref().unwrap();
@@ -120,15 +120,15 @@ fn a_whole_script_is_read_to_the_last_key() {
 
     let [login, page, upload, order] = &workload.0.requests[..] else { panic!("four requests") };
     assert_eq!((login.method.as_str(), login.on_failure), ("POST", OnFailure::EndSession));
-    assert_eq!(login.auth, Some(Auth::Nobody));
+    assert_eq!(login.auth, Some(Auth::None));
     let finds: Vec<&Find> = login.extract.iter().map(|extraction| &extraction.find).collect();
     assert_eq!(finds[1], &Find::Regex { pattern: r"next=(\d+)".to_owned(), group: 1 });
     assert_eq!(finds[2], &Find::Regex { pattern: r"next=(?:\d+)".to_owned(), group: 0 });
     assert_eq!(finds[3], &Find::Css { selector: "input[name=csrf]".to_owned(), attribute: Some("value".to_owned()) });
-    let told: Vec<(Which, &Otherwise)> = login.extract.iter().map(|e| (e.which, &e.otherwise)).collect();
-    assert_eq!(told[0], (Which::Nth(1), &Otherwise::Fails));
-    assert_eq!(told[1], (Which::Nth(2), &Otherwise::Is("0".to_owned())));
-    assert_eq!(told[2], (Which::Random, &Otherwise::Keeps));
+    let message: Vec<(Which, &IfMissing)> = login.extract.iter().map(|e| (e.which, &e.if_missing)).collect();
+    assert_eq!(message[0], (Which::Nth(1), &IfMissing::Fail));
+    assert_eq!(message[1], (Which::Nth(2), &IfMissing::Default("0".to_owned())));
+    assert_eq!(message[2], (Which::Random, &IfMissing::KeepPrevious));
     let names: Vec<&str> = login.checks.iter().map(|check| check.name.as_str()).collect();
     assert_eq!(
         names,
@@ -158,7 +158,7 @@ fn a_whole_script_is_read_to_the_last_key() {
 }
 
 #[test]
-fn what_only_sends_constants_is_not_a_script() {
+fn constant_requests_need_no_script() {
     let plain = "[target]\nurl = \"http://h/\"\nauth = { bearer = \"{{key}}\" }\nheaders = { X-A = \"{{session}}\" }\n\
                  [variables]\nkey = \"k\"\n[[request]]\nget = \"/{{key}}\"\nbody = '{\"a\": \"{{key}}\"}'";
     let workload = parse(plain).unwrap();
@@ -185,7 +185,7 @@ fn what_only_sends_constants_is_not_a_script() {
     }
 }
 
-/// Two requests, of which `use` needs what `get` extracts, in these flows.
+/// Two requests in these flows; `use` needs a value that `get` extracts.
 fn walked(flows: &str) -> Result<Workload, String> {
     let requests = "[[request]]\nname = \"use\"\nget = \"/{{token}}\"\n[[request]]\nname = \"get\"\nget = \"/\"\n\
                     extract = [{ name = \"token\", json = \"$.t\" }]\n[[request]]\nname = \"other\"\nget = \"/o\"\n";
@@ -193,44 +193,44 @@ fn walked(flows: &str) -> Result<Workload, String> {
 }
 
 #[test]
-fn what_is_extracted_too_late_is_an_error_that_names_the_way() {
+fn a_value_extracted_too_late_is_an_error_with_the_path() {
     let step = |name: &str, rest: &str| format!("[[flow.step]]\nrequest = \"{name}\"\n{rest}\n");
     let flow = |steps: &[(&str, &str)]| {
         let steps: String = steps.iter().map(|(name, rest)| step(name, rest)).collect();
         format!("[[flow]]\nname = \"buy\"\n{steps}")
     };
     walked(&flow(&[("get", ""), ("other", ""), ("use", "")])).unwrap();
-    let told = walked(&flow(&[("other", ""), ("use", ""), ("get", "")])).unwrap_err();
-    assert!(told.starts_with("w.toml:3: ") && told.contains("request `use`: {{token}}"), "{told}");
-    assert!(told.contains("flow `buy`") && told.contains("without it: other -> use;"), "{told}");
+    let message = walked(&flow(&[("other", ""), ("use", ""), ("get", "")])).unwrap_err();
+    assert!(message.starts_with("w.toml:3: ") && message.contains("request `use`: {{token}}"), "{message}");
+    assert!(message.contains("flow `buy`") && message.contains("without it: other -> use;"), "{message}");
     // A branch around the extracting step.
-    let told = walked(&flow(&[("other", "next = { get = 1, use = 1 }"), ("get", ""), ("use", "")])).unwrap_err();
-    assert!(told.contains("other -> use"), "{told}");
+    let message = walked(&flow(&[("other", "next = { get = 1, use = 1 }"), ("get", ""), ("use", "")])).unwrap_err();
+    assert!(message.contains("other -> use"), "{message}");
     // A branch with weight 0 is no way.
     walked(&flow(&[("other", "next = { get = 1, use = 0 }"), ("get", ""), ("use", "")])).unwrap();
     // In a mix nothing comes first.
-    let told = walked("").unwrap_err();
-    assert!(told.contains("random mix") && told.contains("write a [[flow]]"), "{told}");
+    let message = walked("").unwrap_err();
+    assert!(message.contains("random mix") && message.contains("write a [[flow]]"), "{message}");
     // A value for the time before is enough.
     walked("[variables]\ntoken = \"none\"").unwrap();
 }
 
 #[test]
-fn a_request_may_use_its_own_answer_only_behind_it() {
+fn a_request_can_use_values_of_its_own_response_only_for_objects() {
     let get = "[[request]]\nget = \"/\"\nextract = [{ name = \"t\", json = \"$.t\" }]\n";
     parse(&format!("{get}objects = [\"/{{{{t}}}}.css\"]")).unwrap();
-    let told = parse(&format!("{get}headers = {{ X-T = \"{{{{t}}}}\" }}")).unwrap_err().to_string();
-    assert!(told.contains("which needs it itself"), "{told}");
+    let message = parse(&format!("{get}headers = {{ X-T = \"{{{{t}}}}\" }}")).unwrap_err().to_string();
+    assert!(message.contains("the same request needs it"), "{message}");
 }
 
 #[test]
-fn mistakes_say_where_and_what_instead() {
+fn mistakes_have_their_line_and_a_fix() {
     let request = "[[request]]\nget = \"/\"\n";
     for (text, line, parts) in [
         (
             "[[request]]\nget = \"/{{tokn}}\"\n[variables]\ntoken = \"x\"",
             3,
-            &["nobody defines {{tokn}} (did you mean `token`?)", "write {{'{{'}} in the place"][..],
+            &["{{tokn}} is undefined (did you mean `token`?)", "write {{'{{'}} instead"][..],
         ),
         ("[[request]]\nget = \"/{{user}}\"\n[variables]\nuser.file = \"users.csv\"", 3, &["{{user.name}}"]),
         (
@@ -238,9 +238,9 @@ fn mistakes_say_where_and_what_instead() {
             3,
             &["no column `nam` (did you mean `name`?)"],
         ),
-        ("[[request]]\nget = \"/{{a b}}\"", 3, &["{{a b}} is no place for a value"]),
-        ("[[request]]\nget = \"/{{now|yyyy}}\"", 3, &["`yyyy` is no way to write an instant", "{{now|%Y-%m-%d}}"]),
-        ("[[request]]\nget = \"/{{now|%Q}}\"", 3, &["`%Q` is no way"]),
+        ("[[request]]\nget = \"/{{a b}}\"", 3, &["{{a b}} is not a placeholder"]),
+        ("[[request]]\nget = \"/{{now|yyyy}}\"", 3, &["`yyyy` is not a time format", "{{now|%Y-%m-%d}}"]),
+        ("[[request]]\nget = \"/{{now|%Q}}\"", 3, &["`%Q` is not a time format"]),
         ("[variables]\nrun = \"x\"", 4, &["always there"]),
         ("[[request]]\nget = \"/{{a.b}}\"\n[variables]\na = \"x\"", 3, &["has no columns"]),
         ("[variables]\nsession = \"x\"", 4, &["always there"]),
@@ -253,15 +253,15 @@ fn mistakes_say_where_and_what_instead() {
         ("[variables]\na = { random = \"uniform:1\" }", 4, &["takes other values"]),
         ("[variables]\na = { random = \"uniform:1..2\", decimals = 12 }", 4, &["up to 9"]),
         (&format!("{request}check = [{{ statsu = 200 }}]"), 5, &["did you mean `status`?"]),
-        (&format!("{request}check = [{{ status = 20 }}]"), 5, &["`20` is no status"]),
-        (&format!("{request}check = [{{ status = 200, is = \"x\" }}]"), 5, &["`=", "does not go with status"]),
+        (&format!("{request}check = [{{ status = 20 }}]"), 5, &["`20` is not a status"]),
+        (&format!("{request}check = [{{ status = 200, is = \"x\" }}]"), 5, &["`=", "cannot be combined with status"]),
         (&format!("{request}check = [{{ body = true }}]"), 5, &["add is, contains or matches"]),
-        (&format!("{request}check = [{{ size = \"large\" }}]"), 5, &["no range of whole numbers"]),
+        (&format!("{request}check = [{{ size = \"large\" }}]"), 5, &["not a range of whole numbers"]),
         (&format!("{request}check = [{{ sha256 = \"ab\" }}]"), 5, &["64 hexadecimal digits"]),
         (
             &format!("{request}extract = [{{ name = \"a\", json = \"$\", css = \"p\" }}]"),
             5,
-            &["`css` stands beside `json`"],
+            &["`css` cannot be combined with `json`"],
         ),
         (&format!("{request}extract = [{{ name = \"a\", json = \"$\", attribute = \"x\" }}]"), 5, &["goes with css"]),
         (&format!("{request}extract = [{{ name = \"a\", regex = \"x\", nth = 0 }}]"), 5, &["at least 1"]),
@@ -275,24 +275,24 @@ fn mistakes_say_where_and_what_instead() {
         (&format!("{request}connections = 6"), 5, &["goes with objects"]),
         (&format!("{request}objects = [\"a.css\"]"), 5, &["starts with /"]),
         (&format!("{request}raw = true"), 5, &["goes with body_file"]),
-        (&format!("{request}body = \"x\"\nform = {{}}"), 6, &["`form` stands beside `body`"]),
+        (&format!("{request}body = \"x\"\nform = {{}}"), 6, &["`form` cannot be combined with `body`"]),
         (&format!("{request}auth = {{ basic = \"me\" }}"), 5, &["has no colon"]),
-        (&format!("{request}method = \"GET\""), 4, &["stands beside method"]),
+        (&format!("{request}method = \"GET\""), 4, &["cannot be combined with method"]),
         ("[[request]]\npath = \"/\"", 4, &["goes with a method"]),
         ("[[request]]\nmethod = \"get\"\npath = \"/\"", 4, &["capital letters"]),
         ("[target]\nurl = \"http://h/\"\nredirects = 1000", 5, &["up to 100"]),
     ] {
-        let told = parse(text).expect_err(text).to_string();
-        assert!(told.starts_with(&format!("w.toml:{line}: ")), "{text:?} gave {told}");
+        let message = parse(text).expect_err(text).to_string();
+        assert!(message.starts_with(&format!("w.toml:{line}: ")), "{text:?} gave {message}");
         for part in parts {
-            assert!(told.contains(part), "{text:?}: `{part}` is not in `{told}`");
+            assert!(message.contains(part), "{text:?}: `{part}` is not in `{message}`");
         }
     }
 }
 
 #[test]
-fn what_cannot_be_read_is_kept_for_who_needs_it() {
-    // A recorded run is judged where its data are no longer beside it.
+fn unreadable_files_are_errors_only_when_needed() {
+    // A recorded run is verified without its data files.
     let of = |file: &str| {
         let workload = parse(&format!("[variables]\na.file = \"{file}\"")).unwrap();
         let Source::Feeder(feeder) = &workload.0.variables[0].source else { panic!("a file") };
@@ -336,11 +336,11 @@ fn csv_files_of_other_forms_are_read() {
         ("separator = \"\\n\"", "expected one ASCII character"),
         ("quotes = 1", "expected"),
     ] {
-        let told = parse(&format!("[variables]\na = {{ file = \"a.csv\", {keys} }}")).unwrap_err().to_string();
-        assert!(told.contains(why), "{told}");
+        let message = parse(&format!("[variables]\na = {{ file = \"a.csv\", {keys} }}")).unwrap_err().to_string();
+        assert!(message.contains(why), "{message}");
     }
-    let told = parse("[variables]\na = { file = \"a.jsonl\", ragged = true }").unwrap_err().to_string();
-    assert!(told.contains("go with a .csv file"), "{told}");
+    let message = parse("[variables]\na = { file = \"a.jsonl\", ragged = true }").unwrap_err().to_string();
+    assert!(message.contains("go with a .csv file"), "{message}");
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn draws_are_functions_of_seed_variable_session_and_step() {
         assert_eq!(text, draw.text(Seed(1), 0, session, 0));
         counts[text.parse::<usize>().unwrap()] += 1;
     }
-    // Both ends are as likely as what lies between.
+    // Both ends are as likely as the numbers between them.
     assert!(counts[0] == 0 && counts[1..].iter().all(|n| (9_500..10_500).contains(n)), "{counts:?}");
     let money = Draw { distribution: Distribution::uniform(1.0, 100.0).unwrap(), shift: 0.0, decimals: 2 };
     let texts: std::collections::HashSet<String> = (0..4).map(|variable| money.text(Seed(1), variable, 7, 0)).collect();
@@ -379,7 +379,7 @@ fn sizes_are_ranges_with_both_ends() {
 }
 
 #[test]
-fn what_is_drawn_may_be_below_zero() {
+fn samples_can_be_below_zero() {
     let draw = Draw { distribution: Distribution::uniform(0.0, 10_000.0).unwrap(), shift: -5000.0, decimals: 0 };
     let numbers: Vec<i64> = (0..20_000).map(|session| draw.text(Seed(1), 0, session, 0).parse().unwrap()).collect();
     let (least, most) = (numbers.iter().min().unwrap(), numbers.iter().max().unwrap());
@@ -391,7 +391,7 @@ fn what_is_drawn_may_be_below_zero() {
 }
 
 #[test]
-fn a_name_in_single_braces_is_text_and_told_where_a_value_goes_by_it() {
+fn names_of_values_in_single_braces_are_reported() {
     let workload = parse(
         "[target]\nurl = \"http://h/\"\n[variables]\nuser = \"ann\"\nid.uuid = true\n[[request]]\nname = \"find\"\n\
          post = \"/{id}/{other}?n={session}\"\nbody = 'query{order{user}of(id:\"{{id}}\"){id}}'\nheaders = { X = \"{{'{'}}id}\" }\n\
@@ -401,14 +401,17 @@ fn a_name_in_single_braces_is_text_and_told_where_a_value_goes_by_it() {
     let request = &workload.requests()[0];
     assert_eq!(request.path.text(), Some("/{id}/{other}?n={session}"));
     assert!(request.body.text().unwrap().as_str().starts_with("query{order{user}of"));
-    let singles: Vec<(&str, String, bool)> =
-        workload.singles().into_iter().map(|single| (single.key, single.name.clone(), single.may_be_meant())).collect();
+    let singles: Vec<(&str, String, bool)> = workload
+        .singles()
+        .into_iter()
+        .map(|single| (single.key, single.name.clone(), single.may_be_literal()))
+        .collect();
     let expected = [("path", "id"), ("path", "session"), ("body", "user"), ("body", "id"), ("check", "user")];
     assert_eq!(singles, expected.map(|(key, name)| (key, name.to_owned(), key == "body")));
-    let told = workload.singles()[2].to_string();
+    let message = workload.singles()[2].to_string();
     assert!(
-        told.starts_with("request `find`: body has {user}, ") && told.contains("write {{user}} for the value"),
-        "{told}"
+        message.starts_with("request `find`: body has {user}, ") && message.contains("write {{user}} for the value"),
+        "{message}"
     );
     // As it was written it is read again.
     let again = Workload::parse(&workload.to_string(), "w.toml", &|_| Err(String::new())).unwrap();

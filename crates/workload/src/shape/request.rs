@@ -196,7 +196,7 @@ pub(crate) static VALUES: Shape = shape(
         ),
         key("columns", List(&Text), "With file: names of the columns. Default: the first row."),
         key("separator", Form("^[ !#-~\\t]$"), "With a CSV file: the character between two values. Default \",\"."),
-        key("quotes", Boolean, "With a CSV file: whether values may stand in quotes. Default true."),
+        key("quotes", Boolean, "With a CSV file: whether values may be quoted. Default true."),
         key("skip_lines", Whole(0, MAX_WHOLE), "With a CSV file: number of lines to skip at its start. Default 0."),
         key(
             "ragged",

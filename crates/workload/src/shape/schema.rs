@@ -10,10 +10,10 @@ const DECIMAL: &str = r"(?:\d+\.?\d*|\.\d+)";
 /// A number as other limits have it.
 const NUMBER: &str = r"\+?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?";
 
-/// The JSON Schema (draft 7, the newest that editors of TOML know) of a workload file, taken as the JSON that its TOML stands for.
+/// The JSON Schema of a workload file, for the JSON equivalent of its TOML (draft 7, the newest version that TOML editors support).
 ///
-/// It knows every key and refuses all others; of the values it says what a text must look like. What the reader says besides, such
-/// as that a key goes with another, it does not.
+/// It lists every key, rejects all others, and checks the form of values. It does not include the further rules of the reader, such
+/// as keys that need another key.
 pub fn schema() -> Value {
     let mut schema = table(&WORKLOAD);
     schema["$schema"] = "http://json-schema.org/draft-07/schema#".into();
@@ -45,7 +45,7 @@ fn table(shape: &Shape) -> Value {
     let property = |key: &Key| {
         let mut schema = value(&key.value);
         if schema.get("$ref").is_some() {
-            // What stands beside a reference is not read.
+            // Keys beside a reference are ignored.
             schema = json!({ "allOf": [schema] });
         }
         schema["description"] = key.about.into();
@@ -101,7 +101,7 @@ fn discipline() -> Value {
     let names: Vec<String> = Policy::all().map(|policy| policy.to_string()).collect();
     let set = format!(r"^(?:ps:\+?\d+(?::priority)?|(?:sejf|pesjf|lejf|peljf):{NUMBER}|rr:{})$", time());
     json!({
-        "description": "Who is served next: a name, or one with its setting, such as \"ps:16\", \"sejf:0.5\" or \"rr:10ms\".",
+        "description": "Scheduling discipline: a name, or a name with a parameter, such as \"ps:16\", \"sejf:0.5\" or \"rr:10ms\".",
         "anyOf": [{ "type": "string", "enum": names }, { "type": "string", "pattern": set }],
     })
 }

@@ -25,7 +25,7 @@ pub(crate) static TARGET: Shape = shape(
         key(
             "connections",
             Whole(1, MAX_WHOLE),
-            "Maximum number of connections; a request that finds none is not sent. For a database: exact number, opened before the run; requests wait for one.",
+            "Maximum number of connections; a request without a free connection is not sent. For a database: exact number, opened before the run; requests wait for one.",
         ),
         key("in_flight", Whole(1, MAX_WHOLE), "Maximum number of requests in flight; further requests are not sent."),
         key("connect_timeout", Time, "Time limit for opening a connection. Default 5s."),

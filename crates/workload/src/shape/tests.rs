@@ -16,7 +16,7 @@ use offered_base::time::{Nanos, Rate};
 
 static SCHEMA: LazyLock<Validator> = LazyLock::new(|| jsonschema::validator_for(&schema()).unwrap());
 
-/// The JSON that a TOML text stands for.
+/// The JSON equivalent of a TOML text.
 fn json(text: &str) -> Value {
     fn of(value: &DeValue<'_>) -> Value {
         match value {
@@ -35,7 +35,7 @@ fn json(text: &str) -> Value {
     of_table(DeTable::parse(text).unwrap_or_else(|why| panic!("{why}\n{text}")).get_ref())
 }
 
-/// What the schema says against a workload file.
+/// The errors of a workload file against the schema.
 fn against(text: &str) -> Vec<String> {
     SCHEMA.iter_errors(&json(text)).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
@@ -48,14 +48,14 @@ static DEFINITIONS: LazyLock<HashMap<String, Validator>> = LazyLock::new(|| {
     names.map(|name| (name.clone(), jsonschema::validator_for(&part(name)).unwrap())).collect()
 });
 
-/// Whether a value may stand where the schema has this definition.
+/// Whether a value is valid for a definition of the schema.
 fn takes(definition: &str, value: &Value) -> bool {
     DEFINITIONS[definition].is_valid(value)
 }
 
 proptest! {
     #[test]
-    fn what_can_be_written_the_schema_takes(text in workload()) {
+    fn written_workloads_satisfy_the_schema(text in workload()) {
         prop_assert_eq!(against(&text), Vec::<String>::new(), "{}", text);
         let written = read(&text).to_string();
         prop_assert_eq!(against(&written), Vec::<String>::new(), "{}", written);
@@ -83,7 +83,7 @@ proptest! {
 }
 
 #[test]
-fn every_example_is_what_the_schema_says() {
+fn every_example_satisfies_the_schema() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files: Vec<_> = files.filter(|path| path.extension().is_some_and(|kind| kind == "toml")).collect();
@@ -95,7 +95,7 @@ fn every_example_is_what_the_schema_says() {
 }
 
 #[test]
-fn what_the_schema_refuses_the_reader_refuses() {
+fn the_reader_refuses_what_the_schema_refuses() {
     let open = "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n";
     let closed = "duration = \"10s\"\narrivals.closed.users = 1\n";
     for text in [
@@ -144,7 +144,7 @@ fn what_the_schema_refuses_the_reader_refuses() {
 }
 
 #[test]
-fn every_key_says_what_it_is() {
+fn every_key_has_a_description() {
     fn walk(schema: &Value, place: &str, keys: &mut usize) {
         let Some(fields) = schema.as_object() else { return };
         for (name, key) in fields.get("properties").and_then(Value::as_object).into_iter().flatten() {

@@ -39,7 +39,7 @@ fn places_are_words_in_braces_and_other_braces_stay() {
             ],
         ),
         ("{{now|%Q}}", vec![value("now|%Q", None)]),
-        // What is no name is told so, and not sent.
+        // An invalid name is reported, and not sent.
         ("{{a.}}", vec![value("a.", None)]),
         ("{{'a}}", vec![value("'a", None)]),
     ] {
@@ -48,7 +48,7 @@ fn places_are_words_in_braces_and_other_braces_stay() {
 }
 
 #[test]
-fn names_in_single_braces_are_found_and_places_are_none_of_them() {
+fn names_in_single_braces_are_not_placeholders() {
     for (written, singles) in [
         ("/{shop}/{{user}}/{user.name}?{'a'}", vec!["shop", "user.name"]),
         ("{\"id\": {id|raw}, \"n\": {{n}}}", vec!["id|raw"]),
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_can_be_said(said in r"([ab{}'\x22|.]|session|\PC){0,30}", value in r"[{}'a]{0,5}") {
+    fn any_text_can_be_a_template(said in r"([ab{}'\x22|.]|session|\PC){0,30}", value in r"[{}'a]{0,5}") {
         let literal = Template::literal(&said);
         prop_assert_eq!(literal.text(), Some(said.as_str()));
         let read = Template::new(literal.written());
@@ -111,14 +111,14 @@ proptest! {
 }
 
 #[test]
-fn a_value_is_written_as_it_must_be_where_it_stands() {
+fn values_are_escaped_by_format() {
     let put = |text: &str, media_type: Option<&str>| {
         let template = Template::new(text);
-        let ways = template.ways(Format::of(media_type, &template));
+        let escapings = template.escapings(Format::of(media_type, &template));
         template
             .filled(
                 |_| Some("say \"hi\" & <go>\\".to_owned()),
-                |piece, _, value| ways[piece].written(&value).into_owned(),
+                |piece, _, value| escapings[piece].apply(&value).into_owned(),
             )
             .as_str()
             .to_owned()

@@ -35,7 +35,7 @@ fn play(workload: &Workload, share: Share, response: impl Fn(&Launch) -> Nanos) 
     }
 }
 
-/// A response that depends on who asks, as a real server's would, but not on the order of others.
+/// A response time that depends on the session, as with a real server, but not on the order of other requests.
 fn response(launch: &Launch) -> Nanos {
     Nanos(1 + (launch.session * 7_919 + u64::from(launch.step) * 104_729) % 30_000_000)
 }
@@ -57,7 +57,7 @@ const REQUESTS: &str =
     "\n[[request]]\nget = \"/a\"\nweight = 3\n[[request]]\nget = \"/b\"\n[[request]]\nget = \"/c\"\n";
 
 #[test]
-fn any_number_of_shares_and_threads_is_exactly_the_whole_run() {
+fn all_shares_and_threads_together_are_the_whole_run() {
     for model in MODELS {
         let workload = workload(&format!("{model}{REQUESTS}"));
         let whole: BTreeSet<_> = play(&workload, Share::ALL, response).into_iter().collect();
@@ -78,7 +78,7 @@ fn any_number_of_shares_and_threads_is_exactly_the_whole_run() {
 }
 
 #[test]
-fn launches_come_in_order_of_time_and_none_after_the_end() {
+fn requests_are_in_order_of_time_and_before_the_end() {
     for model in MODELS {
         let workload = workload(model);
         let launched = play(&workload, Share::ALL, response);
@@ -116,7 +116,7 @@ fn stay_zero_is_the_open_system_event_for_event() {
 }
 
 #[test]
-fn sessions_are_as_long_as_meant() {
+fn sessions_have_their_length() {
     for (length, mean) in [
         ("stay = 0.8", 5.0),
         ("length = { mean = 4 }", 4.0),
@@ -229,7 +229,7 @@ fn a_visit_begins_where_a_walk_begins_and_nowhere_else() {
 }
 
 #[test]
-fn users_who_make_so_many_visits_leave_after_them() {
+fn users_leave_after_their_number_of_visits() {
     let walk = "[[request]]\nname = \"a\"\nget = \"/a\"\n[[request]]\nname = \"b\"\nget = \"/b\"\n[[flow]]\nname = \"f\"\n\
                 [[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"\n";
     for (rest, each) in [(walk, 6), (REQUESTS, 3)] {
@@ -238,16 +238,16 @@ fn users_who_make_so_many_visits_leave_after_them() {
         assert_eq!(launched.len(), 7 * each);
         assert_eq!(launched.iter().filter(|(launch, _)| launch.visit.begins()).count(), 7 * 3);
     }
-    // A visit that is broken off is one of them.
+    // A visit that ends early counts as a visit.
     let mut agenda = workload(&format!("duration = \"1h\"\narrivals.closed = {{ users = 1, visits = 2 }}\n{walk}"))
         .agenda(Share::ALL);
     let first = agenda.due(Instant::ZERO).unwrap();
     assert_eq!(agenda.broken_off(first, Instant(5)), After::Returns);
     let second = agenda.due(Instant(5)).unwrap();
     assert_eq!(agenda.broken_off(second, Instant(9)), After::Leaves);
-    // Counted as far as they are told apart, and no further.
+    // The number of a visit stays at its maximum.
     let last = (0..2 * Visit::MAX).fold(Visit::FIRST, |visit, _| visit.next(None).unwrap());
-    assert_eq!((last.number(), last.begins(), last.on().begins()), (Visit::MAX, true, false));
+    assert_eq!((last.number(), last.begins(), last.continued().begins()), (Visit::MAX, true, false));
 }
 
 /// Two requests one after another, then a new visit.
@@ -278,7 +278,7 @@ fn divided(workload: &Workload, machines: u64, threads: u64) -> BTreeSet<(Launch
 }
 
 #[test]
-fn a_count_ends_the_schedule_where_the_workload_alone_says_who_comes_when() {
+fn a_count_ends_a_schedule_that_does_not_depend_on_responses() {
     let open = "arrivals.open = { rate = \"100/s\", batch = 3 }\n";
     let partly = "arrivals.partly_open = { rate = \"20/s\", stay = 0.8 }\n";
     for (text, count, n) in [
@@ -299,7 +299,7 @@ fn a_count_ends_the_schedule_where_the_workload_alone_says_who_comes_when() {
             "requests" => assert_eq!(some.len(), n, "{text}"),
             _ => assert_eq!(sessions, (0..n as u64).collect(), "{text}"),
         }
-        // Those are launches that would have been made anyway, and each session is whole that is counted.
+        // They are a subset of the requests without a count, and each counted session is complete.
         assert!(some.iter().all(|launch| all.contains(launch)), "{text}");
         if count == "sessions" {
             assert!(all.iter().all(|launch| !sessions.contains(&launch.0.session) || some.contains(launch)), "{text}");
@@ -311,7 +311,7 @@ fn a_count_ends_the_schedule_where_the_workload_alone_says_who_comes_when() {
 }
 
 #[test]
-fn the_first_launches_are_counted_where_users_decide_and_shares_make_exactly_their_parts() {
+fn a_count_of_closed_users_is_divided_between_shares() {
     let closed = "arrivals.closed = { users = 5, think = { exponential = \"50ms\" } }\n";
     let partly = "arrivals.partly_open = { rate = \"20/s\", stay = 0.8, think = { exponential = \"50ms\" } }\n";
     for (text, n) in [(closed, 101), (partly, 101), (closed, 3), ("arrivals.closed.users = 5\n", 1000)] {
@@ -339,7 +339,7 @@ fn visits_that_have_begun_when_the_last_counted_one_begins_are_walked_to_their_e
 }
 
 #[test]
-fn time_ends_the_launches_where_it_comes_before_their_number() {
+fn the_duration_ends_a_run_before_its_count() {
     for arrivals in ["open.rate = \"10/s\"", "closed.users = 1", "partly_open = { rate = \"5/s\", stay = 0.5 }"] {
         let limited = |count: &str| {
             let text = format!("{count}duration = \"2s\"\narrivals.{arrivals}\n");
@@ -349,7 +349,7 @@ fn time_ends_the_launches_where_it_comes_before_their_number() {
     }
 }
 
-/// When a user begins each visit who needs so many seconds for it, one after another.
+/// The starts of visits (seconds) of a user with these durations of visits.
 fn begun(every: &str, took: &[f64]) -> Vec<f64> {
     let text = format!("duration = \"100s\"\narrivals.closed = {{ users = 1, start = \"at-once\", every = {every} }}");
     let workload = workload(&text);
@@ -360,9 +360,9 @@ fn begun(every: &str, took: &[f64]) -> Vec<f64> {
 }
 
 #[test]
-fn who_keeps_a_pace_waits_for_what_is_left_of_it_and_catches_nothing_up() {
-    // What JMeter's Constant Throughput Timer ("this thread only"), Locust's constant_pacing and Gatling's pace do, all three: after a
-    // visit that took so many seconds the next begins at the later of its end and `every` after it began.
+fn users_with_a_pace_wait_for_the_rest_of_the_interval_and_do_not_catch_up() {
+    // JMeter's Constant Throughput Timer ("this thread only"), Locust's constant_pacing and Gatling's pace agree: the next visit begins
+    // at the end of the previous one, or `every` after its start if that is later.
     for (took, expected) in [
         // Shorter than the pace: every 10 s, however long each takes.
         (&[0.0, 3.0, 9.0][..], &[0.0, 10.0, 20.0, 30.0][..]),
@@ -394,7 +394,7 @@ fn a_pace_is_of_visits_with_their_pauses_or_of_requests() {
 }
 
 #[test]
-fn users_who_keep_a_pace_begin_anywhere_in_it_and_are_the_same_in_every_share() {
+fn users_with_a_pace_begin_at_random_and_equally_in_every_share() {
     let text = format!("duration = \"30s\"\narrivals.closed = {{ users = 3000, every = \"10s\", visits = 2 }}\n{WALK}");
     let whole: BTreeSet<_> = play(&workload(&text), Share::ALL, response).into_iter().collect();
     assert_eq!(whole.len(), 3000 * 4);
@@ -407,7 +407,7 @@ fn users_who_keep_a_pace_begin_anywhere_in_it_and_are_the_same_in_every_share() 
 }
 
 #[test]
-fn a_visit_that_is_broken_off_keeps_the_pace_of_the_next() {
+fn a_visit_that_ends_early_does_not_change_the_pace() {
     let text =
         format!("duration = \"60s\"\narrivals.closed = {{ users = 1, start = \"at-once\", every = \"10s\" }}\n{WALK}");
     let mut agenda = workload(&text).agenda(Share::ALL);
@@ -423,7 +423,7 @@ fn a_visit_that_is_broken_off_keeps_the_pace_of_the_next() {
 }
 
 #[test]
-fn who_has_walked_to_the_end_is_somebody_new_unless_it_stays_the_same() {
+fn a_user_becomes_a_new_visitor_after_its_flow_unless_configured() {
     use After::{Leaves, Renewed, Returns};
     let afters = |arrivals: &str, rest: &str| -> Vec<After> {
         let mut agenda = workload(&format!("duration = \"1h\"\narrivals.{arrivals}\n{rest}")).agenda(Share::ALL);
@@ -442,7 +442,7 @@ fn who_has_walked_to_the_end_is_somebody_new_unless_it_stays_the_same() {
 }
 
 #[test]
-fn a_part_that_is_taken_up_later_has_the_launches_from_then_on() {
+fn a_share_that_is_taken_over_has_the_later_requests() {
     let from = Instant::from_secs(5);
     let share = Share::new(1, 3).unwrap();
     let left = |workload: &Workload| {
@@ -461,5 +461,5 @@ fn a_part_that_is_taken_up_later_has_the_launches_from_then_on() {
     let begins: Vec<_> = std::iter::from_fn(|| all.due(Instant::MAX)).map(later).collect();
     assert_eq!(left(&closed), (begins, 0), "users begin as they do at the start");
     let counted = workload(&format!("requests = 100\n{}", MODELS[4]));
-    assert!(counted.agenda(share).from(from).is_none(), "nobody knows how many were made");
+    assert!(counted.agenda(share).from(from).is_none(), "the number of earlier requests is unknown");
 }

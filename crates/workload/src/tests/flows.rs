@@ -48,7 +48,7 @@ fn shop() -> Workload {
     parse(SHOP).unwrap()
 }
 
-/// Every launch of the workload, each answered at once, with the request it sends.
+/// Every scheduled request of the workload with its label; each response is immediate.
 fn launches(workload: &Workload, share: Share) -> Vec<(Launch, u16)> {
     let (mut agenda, mix) = (workload.agenda(share), workload.mix());
     let mut all = Vec::new();
@@ -70,21 +70,24 @@ fn the_mean_visits_solve_the_chain() {
     for (visits, expected) in flows.visits().iter().zip(expected) {
         assert!((visits - expected).abs() < 1e-12, "{visits} {expected}");
     }
-    assert!((workload.asked_rate().unwrap() - 10.0 * flows.mean()).abs() < 1e-9);
+    assert!((workload.scheduled_rate().unwrap() - 10.0 * flows.mean()).abs() < 1e-9);
     let thought = (0.75 + 1.5 * 4.0 + 0.125 + 5.0 + 0.25) / flows.mean();
     assert!((workload.mean_think().unwrap() - thought).abs() < 1e-12);
 }
 
 #[test]
-fn sessions_walk_as_often_as_the_chain_says() {
+fn visits_and_shares_agree_with_the_chain() {
     let workload = shop();
     let launched = launches(&workload, Share::ALL);
     let sessions = launched.iter().filter(|(launch, _)| launch.step == 0).count() as f64;
     for (request, share) in workload.shares().iter().enumerate() {
         let seen = launched.iter().filter(|(_, sent)| usize::from(*sent) == request).count() as f64 / sessions;
-        let meant = share * workload.flows().unwrap().mean();
+        let expected = share * workload.flows().unwrap().mean();
         // Ten thousand sessions; the robots' numbers vary most, with a standard deviation of 20 requests in a quarter.
-        assert!((seen - meant).abs() < 0.03 + 0.1 * meant, "request {request}: {seen} a session, {meant} meant");
+        assert!(
+            (seen - expected).abs() < 0.03 + 0.1 * expected,
+            "request {request}: {seen} per session, expected {expected}"
+        );
     }
 }
 
@@ -115,7 +118,7 @@ fn a_repeated_step_is_repeated_and_thinks_its_own_time() {
 }
 
 #[test]
-fn shares_of_flows_are_together_the_whole() {
+fn shares_of_flows_add_up_to_the_run() {
     let workload = shop();
     let mut parts: Vec<_> = (0..3).flat_map(|k| launches(&workload, Share::new(k, 3).unwrap())).collect();
     let mut whole = launches(&workload, Share::ALL);
@@ -136,15 +139,15 @@ fn a_closed_user_begins_again() {
     for (request, share) in shares.iter().enumerate() {
         let seen = launched.iter().filter(|(_, sent)| usize::from(*sent) == request).count() as f64;
         let seen = seen / launched.len() as f64;
-        assert!((seen - share).abs() < 0.02, "request {request}: share {seen}, {share} meant");
+        assert!((seen - share).abs() < 0.02, "request {request}: share {seen}, expected {share}");
     }
-    // Nobody waits for answers here, so X = N / Z.
+    // Responses take no time, so X = N / Z.
     let rate = launched.len() as f64 / 1000.0;
     assert!((rate * workload.mean_think().unwrap() / 50.0 - 1.0).abs() < 0.03, "{rate}");
 }
 
 #[test]
-fn what_cannot_be_is_one_clear_line() {
+fn invalid_input_is_an_error_of_one_line() {
     let wrong = |from: &str, to: &str| {
         assert!(SHOP.contains(from), "{from}");
         parse(&SHOP.replacen(from, to, 1)).unwrap_err()
@@ -155,11 +158,11 @@ fn what_cannot_be_is_one_clear_line() {
         ("stay = 0.5", "stay = 1.5", "a probability is from 0 to 1, not 1.5"),
         ("request = \"buy\"", "request = \"buyy\"", "no request is named `buyy` (did you mean `buy`?)"),
         ("request = \"buy\"", "request = \"buy\"\nname = \"search\"", "a second step named `search`"),
-        ("request = \"buy\"", "request = \"buy\"\nname = \"leave\"", "`leave` is the way out"),
+        ("request = \"buy\"", "request = \"buy\"\nname = \"leave\"", "`leave` is the reserved branch"),
         ("name = \"robot\"", "name = \"visitor\"", "a second flow named `visitor`"),
-        ("home = 0.05, leave = 0.05", "home = 0.1", "no session that comes to `search` of flow `robot` ever leaves"),
+        ("home = 0.05, leave = 0.05", "home = 0.1", "sessions never leave step `search` of flow `robot`"),
         ("start = \"search\"\n", "", "`start` is missing"),
-        ("rate = \"10/s\",", "rate = \"10/s\", stay = 0.5,", "the flows say how long a session is"),
+        ("rate = \"10/s\",", "rate = \"10/s\", stay = 0.5,", "the flows determine the length of a session"),
         (
             "partly_open = { rate = \"10/s\", think = { constant = \"1s\" } }",
             "open = { rate = \"10/s\" }",
@@ -205,17 +208,20 @@ fn flows_that_no_session_could_walk_through_cannot_be_made() {
         (|flows, _| flows[1].weight = f64::NAN, "weight of flow `second` must be zero or more, not NaN"),
         (|flows, _| flows[1].weight = -1.0, "weight of flow `second` must be zero or more, not -1"),
         (|flows, _| flows[1].name = "first".to_owned(), "a second flow named `first`"),
-        (|flows, _| flows[1].start = 1, "flow `second` begins with step 1, which is none of its own"),
+        (|flows, _| flows[1].start = 1, "flow `second` begins with step 1, which belongs to another flow"),
         (|flows, _| flows[1].start = 4, "flow `second` begins with step 4"),
         (|_, steps| steps.truncate(2), "flow `second` has no step"),
-        (|_, steps| steps.swap(1, 2), "stand together"),
-        (|_, steps| steps[3].flow = 2, "step `b` is of flow 2, and there are only 2"),
+        (|_, steps| steps.swap(1, 2), "must be grouped by flow"),
+        (|_, steps| steps[3].flow = 2, "step `b` belongs to flow 2, but there are only 2"),
         (|_, steps| steps[1].name = "a".to_owned(), "flow `first` has a second step named `a`"),
-        (|_, steps| steps[1].name = "leave".to_owned(), "`leave` is the way out"),
+        (|_, steps| steps[1].name = "leave".to_owned(), "`leave` is the reserved branch"),
         (|_, steps| steps[1].repeat = 0, "step `b` of flow `first` sends no request"),
-        (|_, steps| steps[1].next = Branches::new([(None, 0.0)]), "no way leads on from step `b` of flow `first`"),
-        (|_, steps| steps[0].next = Branches::new([(Some(2), 1.0)]), "leads to step 2, which is none of flow `first`"),
-        (|_, steps| steps[0].next = Branches::new([(Some(0), 1.0)]), "ever leaves"),
+        (
+            |_, steps| steps[1].next = Branches::new([(None, 0.0)]),
+            "step `b` of flow `first` has no branch with a weight above zero",
+        ),
+        (|_, steps| steps[0].next = Branches::new([(Some(2), 1.0)]), "leads to step 2, which is not in flow `first`"),
+        (|_, steps| steps[0].next = Branches::new([(Some(0), 1.0)]), "never leave"),
     ];
     for (breaks, says) in broken {
         let (mut flows, mut steps) = two();

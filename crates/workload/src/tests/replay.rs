@@ -25,7 +25,7 @@ fn workload(replay: &str) -> Result<Workload, crate::Mistake> {
     })
 }
 
-/// Every launch in order, in milliseconds, with the path it sends, when answers take a second.
+/// Every scheduled request in order: milliseconds, session, step and path, if responses take one second.
 fn play(workload: &Workload, share: Share) -> Vec<(u64, u64, u32, String)> {
     let (mut agenda, mix) = (workload.agenda(share), workload.mix());
     let mut under_way: Vec<(Instant, Launch)> = Vec::new();
@@ -54,17 +54,17 @@ fn steps(list: &[(u64, u64, u32, &str)]) -> Vec<(u64, u64, u32, String)> {
 }
 
 #[test]
-fn open_keeps_every_instant() {
+fn an_open_replay_has_every_instant() {
     let workload = workload("trace = \"day.trace\", speed = 2.0").unwrap();
     let expected =
         steps(&[(0, 0, 0, "/a"), (5000, 1, 0, "/b"), (5000, 2, 0, "/b"), (6250, 3, 0, "/a"), (10_000, 4, 0, "/a")]);
     assert_eq!(play(&workload, Share::ALL), expected);
     assert_eq!(workload.labels(), ["GET /a", "GET /b"]);
-    assert!((workload.asked_rate().unwrap() - 5.0 / 3600.0).abs() < 1e-12);
+    assert!((workload.scheduled_rate().unwrap() - 5.0 / 3600.0).abs() < 1e-12);
 }
 
 #[test]
-fn sessions_keep_their_starts_and_think_as_recorded_after_each_answer() {
+fn a_replay_of_sessions_has_their_starts_and_think_times() {
     let workload = workload("trace = \"day.trace\", as = \"sessions\"").unwrap();
     let expected = steps(&[
         (0, 0, 0, "/a"),
@@ -88,17 +88,17 @@ fn sessions_can_think_by_a_law() {
 }
 
 #[test]
-fn closed_keeps_the_sequence_only() {
+fn a_closed_replay_has_the_sequence_only() {
     let workload = workload("trace = \"day.trace\", as = \"closed\", users = 2, start = \"at-once\"").unwrap();
     let paths: Vec<_> = play(&workload, Share::ALL);
     let expected =
         steps(&[(0, 0, 0, "/a"), (0, 1, 0, "/b"), (1000, 0, 1, "/b"), (1000, 1, 1, "/a"), (2000, 0, 2, "/a")]);
     assert_eq!(paths, expected);
-    assert_eq!(workload.asked_rate(), None);
+    assert_eq!(workload.scheduled_rate(), None);
 }
 
 #[test]
-fn launches_of_one_second_are_spread_over_it_unless_told_otherwise() {
+fn requests_of_one_second_are_spread_over_it_by_default() {
     let instants = |replay: &str| -> Vec<u64> {
         play(&workload(replay).unwrap(), Share::ALL).into_iter().map(|launch| launch.0).collect()
     };
@@ -114,14 +114,14 @@ fn launches_of_one_second_are_spread_over_it_unless_told_otherwise() {
     assert_eq!(spread, instants("trace = \"seconds.trace\", timestamps = \"spread\""), "the seed decides");
     let kept = instants("trace = \"seconds.trace\", timestamps = \"as-recorded\"");
     assert_eq!((kept[0], kept[39], kept[40], kept[119]), (0, 0, 1000, 2000));
-    // What is written to the millisecond is left alone.
+    // Timestamps in milliseconds are not changed.
     assert_eq!(instants("trace = \"day.trace\"")[3], 12_500);
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn invalid_traces_are_errors_with_their_line() {
     for (replay, part) in [
-        ("trace = \"day.trace\", timestamps = \"spread\"", "nothing to spread"),
+        ("trace = \"day.trace\", timestamps = \"spread\"", "are not whole seconds"),
         ("trace = \"seconds.trace\", timestamps = \"sperad\"", "did you mean `spread`"),
         ("trace = \"none.trace\"", "cannot read `none.trace`"),
         ("trace = \"bad.trace\"", "bad.trace:3: request 1 has not been named yet"),
@@ -137,15 +137,15 @@ fn what_is_wrong_is_said_with_its_place() {
     }
     let both = "duration = \"1h\"\narrivals.replay.trace = \"day.trace\"\n[[request]]\nget = \"/\"";
     let why = Workload::parse(both, "w.toml", &|_| Ok(TRACE.as_bytes().to_vec())).unwrap_err().to_string();
-    assert!(why.contains("the trace says what is asked"), "{why}");
+    assert!(why.contains("a replay takes its requests from the trace"), "{why}");
     for (text, part) in [
         ("", "not a trace"),
         ("offered.trace/1", "no entries"),
         ("offered.trace/1\nGET /a\n5 0 0\n4 0 0", "t:4: 4 s is before"),
         ("offered.trace/1\nGET /a\n5 1 0", "numbered as they begin"),
-        ("offered.trace/1\nGET a b", "is no request"),
-        ("offered.trace/1\nGET /a\n5 0", "is no entry"),
-        ("offered.trace/1\nGET /a\n5e3 0 0", "is no entry"),
+        ("offered.trace/1\nGET a b", "is not a request"),
+        ("offered.trace/1\nGET /a\n5 0", "is not an entry"),
+        ("offered.trace/1\nGET /a\n5e3 0 0", "is not an entry"),
     ] {
         let why = Trace::parse(text, "t").unwrap_err().to_string();
         assert!(why.contains(part), "{text}: {why}");
@@ -164,19 +164,19 @@ fn entries_may_bring_their_work() {
             works.of(session, step, mix.choose(launch)).unwrap().0 / 1_000_000
         });
         assert_eq!(brought, [10, 30, 50, 10]);
-        // What is asked for twice at one length is a constant; of what nobody asks for nothing is expected.
+        // Two entries with equal work make a constant; a request without entries has no distribution.
         assert_eq!(works.distribution(0), Some(&Distribution::constant(0.01).unwrap()));
         assert_eq!(works.distribution(1).map(Distribution::mean), Some(0.04));
         assert_eq!(workload.shares(), [0.5, 0.5, 0.0]);
-        assert!(workload.brings_work());
+        assert!(workload.has_own_work());
     }
     let sessions = workload("trace = \"worked.trace\", as = \"sessions\"").unwrap();
     assert_eq!(sessions.works().of(0, 1, 1), Some(Nanos::from_millis(50)));
     for (entries, why) in [
-        ("0 0 0 10ms\n1 0 0\n", "t:4: those above say their work, and this entry does not"),
-        ("0 0 0\n1 0 0 10ms\n", "t:4: this entry says its work, and those above do not"),
+        ("0 0 0 10ms\n1 0 0\n", "t:4: this entry has no work field, but earlier entries have one"),
+        ("0 0 0\n1 0 0 10ms\n", "t:4: this entry has a work field, but earlier entries have none"),
         ("0 0 0 10\n", "t:3: `10` is not a duration"),
-        ("0 0 0 10ms 3\n", "t:3: `0 0 0 10ms 3` is no entry"),
+        ("0 0 0 10ms 3\n", "t:3: `0 0 0 10ms 3` is not an entry"),
     ] {
         let found = Trace::parse(&format!("offered.trace/1\nGET /a\n{entries}"), "t").unwrap_err().to_string();
         assert!(found.starts_with(why), "{found}");

@@ -37,7 +37,7 @@ fn per_s(length: &str, start: &str, from: u64, to: u64) -> f64 {
 }
 
 #[test]
-fn the_rate_of_requests_is_from_the_first_second_what_it_comes_to() {
+fn the_rate_of_requests_is_stationary_from_the_first_second() {
     for (length, mean) in LENGTHS {
         for (from, to) in [(0, 1), (1, 10), (50, 60)] {
             let found = per_s(length, STATIONARY, from, to);
@@ -54,7 +54,7 @@ fn a_session_that_is_met_ends_where_it_would_have_ended() {
         [("length = { fixed = 20 }", &[20][..]), ("length = { empirical = [1, 2, 12] }", &[2, 12])]
     {
         let mut ends = HashMap::new();
-        // Twelve requests take 77 s; those who have the time come to their end.
+        // Twelve requests take 77 s, and sessions with enough time make all of theirs.
         for launch in launches(length, STATIONARY, 1) {
             assert!(launch.step < *requests.last().unwrap(), "{length}: {launch:?}");
             let first = *ends.entry(launch.session).or_insert((launch.step, launch.step));
@@ -67,7 +67,7 @@ fn a_session_that_is_met_ends_where_it_would_have_ended() {
 
 #[test]
 fn long_sessions_are_met_more_often() {
-    // Of the lengths 1, 2 and 12, each as likely, 11 of 12 that think are of 12 requests; its next is any of the second to the last.
+    // With equally likely lengths 1, 2 and 12, 11 of 12 thinking sessions have 12 requests; the next is any from the second to the last.
     let first = |seed| -> Vec<u32> {
         let mut seen = HashMap::new();
         for launch in launches("length = { empirical = [1, 2, 12] }", STATIONARY, seed) {
@@ -80,13 +80,13 @@ fn long_sessions_are_met_more_often() {
     let mean = steps.len() as f64 / 100.0;
     assert!((mean / 112.0 - 1.0).abs() < 0.03, "{mean} are there");
     let share = |step: u32| steps.iter().filter(|met| **met == step).count() as f64 / steps.len() as f64;
-    // P(L > k) over its sum: 2/12 of them come with their second request, 1/12 with each other.
+    // P(L > k) over its sum: the next request is the second for 2/12 of them, and each later one for 1/12.
     assert!((share(1) - 2.0 / 12.0).abs() < 0.015, "{}", share(1));
     assert!((2..12).all(|step| (share(step) - 1.0 / 12.0).abs() < 0.015), "{steps:?}");
 }
 
 #[test]
-fn arrivals_are_the_same_whoever_is_there() {
+fn arrivals_do_not_depend_on_the_opening() {
     let arrivals = |start| -> Vec<Instant> {
         launches("stay = 0.8", start, 3)
             .iter()
@@ -99,12 +99,12 @@ fn arrivals_are_the_same_whoever_is_there() {
     let met = all.iter().find(|launch| launch.step == 0).unwrap().session;
     assert!(
         all.iter().all(|launch| launch.step > 0 || launch.session >= met),
-        "those who are there are numbered first"
+        "thinking sessions have the first numbers"
     );
 }
 
 #[test]
-fn what_cannot_be_stationary_is_refused() {
+fn an_impossible_stationary_start_is_refused() {
     for (more, why) in [
         ("rate = \"4/s\", stay = 0.8, start = \"stationary\"", "needs a think time"),
         ("rate = \"4/s\", stay = 0.8, think.pareto = { min = \"1s\", shape = 1.0 }, start = \"stationary\"", "a mean"),
@@ -125,8 +125,8 @@ fn what_cannot_be_stationary_is_refused() {
 }
 
 #[test]
-fn those_who_are_there_come_when_what_is_left_of_their_thinking_is_over() {
-    // A constant think time is met anywhere in it: the first launches are spread evenly over it.
+fn thinking_sessions_begin_after_their_residual_think_time() {
+    // The residual of a constant think time is uniform, so the first requests are spread evenly over it.
     let text = "seed = 1\nduration = \"10s\"\narrivals.partly_open = { rate = \"1000/s\", stay = 0.5, think = { constant = \"2s\" }, start = \"stationary\" }\n";
     let workload = Workload::parse(text, "w.toml", &|_| Err(String::new())).unwrap();
     let mut agenda = workload.agenda(Share::ALL);

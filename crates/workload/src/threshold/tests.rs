@@ -36,7 +36,7 @@ fn an_objective_is_several_with_short_names() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_what_to_write() {
+fn invalid_thresholds_are_errors_with_a_fix() {
     for (text, why) in [
         ("", "has no bound"),
         ("p99", "has no bound"),
@@ -49,12 +49,12 @@ fn what_is_wrong_is_told_with_what_to_write() {
         ("p999 < 2ms", "unknown metric"),
         ("p-1 < 2ms", "unknown metric"),
         ("latency.p99 < 2ms", "unknown metric"),
-        ("p99 < 250", "`250` is no limit for response.p99; write for example 250ms"),
+        ("p99 < 250", "`250` is not a limit for response.p99; write for example 250ms"),
         ("errors < 1ms", "write for example 0.1%"),
-        ("errors < nan%", "is no limit"),
-        ("errors < -1%", "is no limit"),
-        ("throughput > 0/s", "is no limit"),
-        ("arrivals.cov = 1", "is no bound"),
+        ("errors < nan%", "is not a limit"),
+        ("errors < -1%", "is not a limit"),
+        ("throughput > 0/s", "is not a limit"),
+        ("arrivals.cov = 1", "is not a bound"),
         ("arrivals.cov = 2..1", "smaller number first"),
         ("p99{} < 2ms", "does not name a request"),
         ("p99{a < 2ms", "has no bound"),

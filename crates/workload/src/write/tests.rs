@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use toml_writer::ToTomlValue as _;
 
-/// What stands beside a workload.
+/// The files in the folder of a workload.
 pub(crate) fn files(name: &str) -> Result<Vec<u8>, String> {
     match name {
         "users.csv" => Ok("name,age\nann,30\n".into()),
@@ -279,7 +279,7 @@ const VARIABLES: &str = "\n[variables]\nshop = \"nor\\\"th{\"\nport = 8080\nuser
     n = { sequence = 7 }\nlost = { file = \"lost.csv\" }\nhome = { env = \"NOBODY_SETS_THIS\" }\nx = { random = \"uniform:1..6\" }\n\
     y = { random = \"lognormal:20.5,2\", decimals = 3, per = \"request\" }\n";
 
-/// The first request of three, with all that a request can say but what it takes and checks.
+/// The first of three requests, with all keys of a request except extractions and checks.
 const SCRIPTED: &str = r#"
 [[request]]
 name = "home"
@@ -411,7 +411,7 @@ pub(crate) fn workload() -> impl Strategy<Value = String> {
             format!("{general}\n[arrivals]\n{arrivals}\n{target}{served}{VARIABLES}{requests}{flows}{thresholds}")
         },
     );
-    // Of users who take a trace requests are counted, and no sessions.
+    // A closed replay counts requests, not sessions.
     let general_plain = || general().prop_map(|text| text.replace("sessions =", "requests ="));
     let plain = (general_plain(), prop_oneof![alone(), replay()], prop::option::of(target()), served()).prop_map(
         |(general, arrivals, target, served)| {
@@ -424,23 +424,23 @@ pub(crate) fn workload() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_as_the_same_workload(text in workload()) {
-        let meant = read(&text);
-        let written = meant.to_string();
-        prop_assert_eq!(&read(&written), &meant, "{}", written);
-        // The text has come to rest: written once more it is the same.
+    fn a_written_workload_is_read_back(text in workload()) {
+        let original = read(&text);
+        let written = original.to_string();
+        prop_assert_eq!(&read(&written), &original, "{}", written);
+        // Writing the text once more gives the same text.
         prop_assert_eq!(read(&written).to_string(), written);
     }
 }
 
 #[test]
-fn what_is_written_has_no_secret_of_the_environment_and_no_value_in_the_place_of_its_name() {
+fn a_written_workload_has_no_values_of_variables_and_no_secrets() {
     let path = std::env::var("PATH").unwrap();
     let text = "duration = \"1s\"\narrivals.closed.users = 1\ntarget = { url = \"http://h/\", auth.bearer = \"{key}\" }\n\
                 variables = { key = { env = \"PATH\" }, shop = \"north\" }\n[[request]]\nget = \"/{{shop}}\"\n";
-    let meant = read(text);
-    assert_eq!(meant.requests()[0].path().text(), Some("/north"));
-    let written = meant.to_string();
+    let original = read(text);
+    assert_eq!(original.requests()[0].path().text(), Some("/north"));
+    let written = original.to_string();
     assert!(
         !written.contains(&path) && written.contains("env = \"PATH\"") && written.contains("get = \"/{{shop}}\""),
         "{written}"

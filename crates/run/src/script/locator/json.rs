@@ -1,8 +1,8 @@
 //! Values in JSON bodies, found by a path (`JSONPath`, RFC 9535) within bounds of memory and time.
 //!
-//! A path of names, indexes and wildcards is followed while the body is parsed, and only what it finds is built. Other
+//! A path of names, indexes and wildcards is followed while the body is parsed, and only matching values are built. Other
 //! paths (`..`, filters, slices, indexes from the end, lists of selectors) need the whole document as a tree, which is
-//! many times larger than its text: a few bytes of JSON are a map of 600 bytes. Both count what they allocate.
+//! many times larger than its text: a few bytes of JSON are a map of 600 bytes. Both count their allocations.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
@@ -20,11 +20,11 @@ use super::{ParsedResponse, one_line};
 const MAX_MEMORY: usize = 64 * 1024 * 1024;
 /// Estimated memory of an element of an array: a value, in a vector that may be half empty.
 const ELEMENT_BYTES: usize = 2 * size_of::<Value>();
-/// Estimated memory of a map with one entry: a node of a B-tree has room for eleven.
+/// Estimated memory of a map with one entry: a node of a B-tree has space for eleven.
 const MAP_BYTES: usize = 11 * (size_of::<String>() + size_of::<Value>()) + 16;
 /// Estimated memory of each further entry, in nodes that are half full.
 const ENTRY_BYTES: usize = MAP_BYTES / 6;
-/// What the allocator adds to a text.
+/// Overhead of the allocator per text, in bytes.
 const TEXT_BYTES: usize = 16;
 /// The time limit is checked after this many values.
 const VALUES_PER_TIME_CHECK: usize = 256;
@@ -32,7 +32,7 @@ const VALUES_PER_TIME_CHECK: usize = 256;
 /// one.
 const MAX_VISITS: usize = 1_000_000;
 const VISIT: Nanos = Nanos(50);
-/// What a `match` or `search` in a filter costs, in visits: it compiles its regular expression each time.
+/// Cost of a `match` or `search` in a filter, in visits: it compiles its regular expression each time.
 const FUNCTION_VISITS: usize = 1000;
 
 const TOO_LARGE: &str = "the JSON would need more than 64 MB of memory; a path of names, indexes and * needs less than one with .., \
@@ -56,7 +56,7 @@ pub(in crate::script) enum Step {
     Wildcard,
 }
 
-/// What decides how often a path visits the values of a tree.
+/// The properties of a path that determine how often it visits the values of a tree.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::script) struct Cost {
     /// Number of `..`.
@@ -435,7 +435,7 @@ impl<'de> Visitor<'de> for Build<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
         let mut array = Vec::new();
         while let Some(element) = elements.next_element_seed(self.inner())? {
-            // A vector begins with room for four.
+            // The initial capacity of a vector is four.
             self.budget.take(if array.is_empty() { 2 * ELEMENT_BYTES } else { ELEMENT_BYTES })?;
             array.push(element);
         }
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_path_does_not_find_is_not_built() {
+    fn values_that_do_not_match_are_not_built() {
         let body = format!("{{\"list\": [{}0], \"token\": \"t\"}}", "{\"\":0},".repeat(500_000));
         assert_eq!(texts("$.token", &body), (vec!["t".to_owned()], None));
         assert_eq!(texts("$.list[400000]", &body), (vec!["{\"\":0}".to_owned()], None));

@@ -91,7 +91,7 @@ impl Compiled {
             Some(Auth::Bearer(token)) => {
                 head.plain("Authorization", &format!("Bearer {}", token.text().unwrap_or_default()))?;
             }
-            Some(Auth::Nobody) | None => {}
+            Some(Auth::None) | None => {}
         }
         for (name, value) in request.headers_to(target) {
             head.field(name, Piece::all(value))?;

@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn with_a_server_per_job_none_waits(jobs in traces()) {
+    fn with_a_server_per_job_no_job_waits(jobs in traces()) {
         let many = jobs.len() as u32;
         let servers: [(&str, Box<dyn Discipline>); 6] = [
             ("infinite", Box::new(Infinite::default())),

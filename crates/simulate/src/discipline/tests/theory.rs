@@ -1,4 +1,4 @@
-//! Mean responses against numbers from SciPy (tests/oracle/queues.json, computed by the script beside it).
+//! Mean responses against numbers from SciPy (tests/oracle/queues.json, computed by queues.py).
 //!
 //! The seeds are fixed. Each mean must lie within three and a half standard errors, estimated from 64 batches, and the
 //! standard error must be small, so that noise cannot hide a wrong formula or a wrong discipline.

@@ -1,4 +1,4 @@
-//! A distribution within bounds: its values that lie between two ends, and no others.
+//! Truncated distributions: the values of a distribution that are within two bounds.
 
 use std::f64::consts::SQRT_2;
 
@@ -7,32 +7,32 @@ use super::{Distribution, Shape, positive};
 use offered_base::InvalidValue;
 use offered_base::random::Stream;
 
-/// A hyperexponential or lognormal distribution of which only the values between two ends are drawn.
+/// A hyperexponential or lognormal distribution, truncated to the values within two bounds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Within {
+pub struct Truncated {
     distribution: Distribution,
     low: f64,
     high: f64,
-    /// The share of the values of `distribution` that lie between them.
+    /// The probability that a value of `distribution` is within the bounds.
     inside: f64,
 }
 
-/// A value is drawn again until it lies within; this share of the values, and of their sum, does so at least.
-const LEAST: f64 = 0.01;
-/// After so many none was inside with a probability of 1e-43.
+/// Smallest probability of a value within the bounds, and smallest share of the sum of all values; below it, sampling by rejection is slow.
+const MIN_INSIDE: f64 = 0.01;
+/// Maximum number of rejected values; the probability that all are outside the bounds is 1e-43.
 const TRIES: usize = 10_000;
 
 impl Distribution {
-    /// This distribution with none of its values below `low` or above `high`. The mean and scv that it was made of are those before; what is
-    /// left has others, which it knows.
+    /// This distribution, truncated to the values from `low` to `high`. Its mean and scv differ from those that this distribution was made
+    /// with; [`Distribution::mean`] and [`Distribution::scv`] return those of the truncated one.
     ///
     /// # Errors
-    /// Any other distribution than a hyperexponential or lognormal one; anything but 0 <= low < high; bounds between which less than a hundredth of
-    /// its values lies, or of their sum.
-    pub fn within(self, low: f64, high: f64) -> Result<Self, InvalidValue> {
+    /// A distribution that is neither hyperexponential nor lognormal; bounds other than 0 <= low < high; less than one hundredth of the values,
+    /// or of their sum, within the bounds.
+    pub fn truncated(self, low: f64, high: f64) -> Result<Self, InvalidValue> {
         if !matches!(self.shape(), Shape::Hyperexponential { .. } | Shape::Lognormal { .. }) {
             return Err(InvalidValue::new(format!(
-                "hyperexponential and lognormal distributions lie within bounds, not {self}"
+                "only hyperexponential and lognormal distributions can have bounds, not {self}"
             )));
         }
         if !(low >= 0.0 && low < high) {
@@ -42,32 +42,32 @@ impl Distribution {
         }
         let high = positive("the upper bound", high)?;
         let mean = self.mean();
-        let within = Within { low, high, inside: 1.0, distribution: self };
-        let (values, sum) = (within.share(0, high), within.share(1, high) / mean);
-        if !(values >= LEAST && sum >= LEAST) {
+        let truncated = Truncated { low, high, inside: 1.0, distribution: self };
+        let (values, sum) = (truncated.share(0, high), truncated.share(1, high) / mean);
+        if !(values >= MIN_INSIDE && sum >= MIN_INSIDE) {
             return Err(InvalidValue::new(format!(
-                "{:.2} % of the values of {}, and {:.2} % of their sum, lie within these bounds; it takes 1 % of each: move the bounds or the mean",
+                "{:.2} % of the values of {}, and {:.2} % of their sum, are within these bounds; at least 1 % of each must be: change the bounds or the mean",
                 100.0 * values,
-                within.distribution,
+                truncated.distribution,
                 100.0 * sum
             )));
         }
-        Ok(Self(Shape::Within(Within { inside: values, ..within }.into()), super::Given::Shape))
+        Ok(Self(Shape::Truncated(Truncated { inside: values, ..truncated }.into()), super::Parameters::Shape))
     }
 }
 
-impl Within {
-    /// The distribution before.
+impl Truncated {
+    /// The distribution without bounds.
     pub fn distribution(&self) -> &Distribution {
         &self.distribution
     }
 
-    /// The ends between which all values lie.
+    /// The bounds (low, high).
     pub fn ends(&self) -> (f64, f64) {
         (self.low, self.high)
     }
 
-    /// The share of the values of [`Within::distribution`] that lie between them.
+    /// The probability that a value of [`Truncated::distribution`] is within the bounds.
     pub fn inside(&self) -> f64 {
         self.inside
     }
@@ -77,7 +77,7 @@ impl Within {
         self.share(k, x) / self.inside
     }
 
-    /// E\[X^k; low <= X <= x\] of the distribution before.
+    /// E\[X^k; low <= X <= x\] of the distribution without bounds.
     fn share(&self, k: i32, x: f64) -> f64 {
         let (power, x) = (f64::from(k), x.clamp(self.low, self.high));
         let exponential = |mean: f64| {
@@ -91,12 +91,12 @@ impl Within {
                 let up_to = |x: f64| 0.5 * libm::erfc((mu + power * variance - libm::log(x)) / (sigma * SQRT_2));
                 libm::exp(power * mu + power * power * variance / 2.0) * (up_to(x) - up_to(self.low))
             }
-            other => unreachable!("no distribution of this form lies within bounds: {other:?}"),
+            other => unreachable!("a distribution of this form is never truncated: {other:?}"),
         };
         share.max(0.0)
     }
 
-    /// The first value of `draw` that lies within.
+    /// The first value of `draw` within the bounds.
     pub(super) fn first(&self, mut draw: impl FnMut(&Distribution) -> f64) -> f64 {
         let mut value = self.low;
         for _ in 0..TRIES {
@@ -108,7 +108,7 @@ impl Within {
         value.clamp(self.low, self.high)
     }
 
-    /// One value.
+    /// A value within the bounds, by rejection.
     pub(super) fn sample(&self, stream: &mut Stream) -> f64 {
         self.first(|distribution| distribution.sample(stream))
     }

@@ -1,0 +1,92 @@
+//! Writes `[arrivals]` and the flows.
+
+use super::pairs::{Pairs, inline, one, section};
+use crate::Request;
+use crate::toml_text::{toml_key, toml_text};
+use offered_base::time::{Nanos, written_number};
+use offered_schedule::arrivals::Schedule;
+use offered_schedule::flow::{Flows, Step};
+use offered_schedule::trace::ReplayMode;
+use offered_schedule::{Closed, Opening, Pace, Sessions, Start, Visitor};
+
+/// The value of `[arrivals]`: `open = { rate = "100/s" }`.
+pub fn sessions_to_toml(sessions: &Sessions) -> String {
+    let (model, keys) = match sessions {
+        Sessions::Open(at) => ("open", schedule(at)),
+        Sessions::PartlyOpen { schedule: at, length, think, opening } => {
+            let keys = schedule(at).when(length.flows().is_none(), |keys| {
+                let (key, value) = length.written();
+                keys.raw(key, value)
+            });
+            let keys = keys.when(!think.is_zero(), |keys| keys.raw("think", think));
+            ("partly_open", keys.when(*opening != Opening::Empty, |keys| keys.text("start", opening)))
+        }
+        Sessions::Closed(closed) => ("closed", users(Pairs::default(), closed)),
+        Sessions::Replay(replay) => {
+            let keys = Pairs::default().text("trace", replay.trace().file());
+            let keys = keys.when(replay.speed() != 1.0, |keys| keys.raw("speed", written_number(replay.speed())));
+            // Whole seconds are spread over unless it is written that they are not.
+            let keys = keys.when(replay.trace().has_whole_seconds(), |keys| keys.text("timestamps", "as-recorded"));
+            (
+                "replay",
+                match replay.mode() {
+                    ReplayMode::Open => keys,
+                    ReplayMode::Sessions { think } => keys
+                        .text("as", "sessions")
+                        .maybe(think.as_ref(), |keys, distribution| keys.raw("think", distribution)),
+                    ReplayMode::Closed(closed) => users(keys.text("as", "closed"), closed),
+                },
+            )
+        }
+    };
+    format!("{model} = {}", keys.table())
+}
+
+fn schedule(schedule: &Schedule) -> Pairs {
+    let (process, batch) = (schedule.process().written(), schedule.batch().written());
+    let keys = Pairs::default().raw("rate", schedule.rate());
+    keys.maybe(process, |keys, process| keys.raw("process", process))
+        .maybe(batch, |keys, batch| keys.raw("batch", batch))
+}
+
+fn users(keys: Pairs, closed: &Closed) -> Pairs {
+    let keys = keys.raw("users", closed.users());
+    let keys = keys.when(!closed.think().is_zero(), |keys| keys.raw("think", closed.think()));
+    let keys = keys.when(closed.ramp() > Nanos::ZERO, |keys| keys.text("ramp", closed.ramp()));
+    let keys = keys.maybe(closed.visits(), |keys, visits| keys.raw("visits", visits));
+    let keys = match closed.pace() {
+        None => keys,
+        Some(Pace::Visits(every)) => keys.text("every", every),
+        Some(Pace::Requests(every)) => keys.raw("every", one("request", toml_text(every.to_string()))),
+    };
+    let keys = keys.when(closed.visitor() != Visitor::New, |keys| keys.text("visitor", closed.visitor()));
+    keys.when(closed.start() != Start::MidThought, |keys| keys.text("start", closed.start()))
+}
+
+/// Appends the flows with their steps.
+pub(super) fn of_flows(text: &mut String, flows: &Flows, requests: &[Request]) {
+    for (number, flow) in (0u16..).zip(flows.flows()) {
+        let name = |step: u16| &flows.steps()[usize::from(step)].name;
+        let steps: Vec<(u16, &Step)> = (0u16..).zip(flows.steps()).filter(|(_, step)| step.flow == number).collect();
+        let keys = Pairs::default().text("name", &flow.name);
+        let keys = keys.when(flow.weight != 1.0, |keys| keys.raw("weight", written_number(flow.weight)));
+        let begins = steps.first().is_some_and(|(first, _)| *first == flow.start);
+        section(text, "[[flow]]", &keys.when(!begins, |keys| keys.text("start", name(flow.start))).0);
+        for (place, step) in &steps {
+            let request = &requests[usize::from(step.request)].name;
+            let keys = Pairs::default().text("request", request);
+            let keys = keys.when(step.name != *request, |keys| keys.text("name", &step.name));
+            let keys = keys.when(step.repeat != 1, |keys| keys.raw("repeat", step.repeat));
+            let keys = keys.maybe(step.think.as_ref(), |keys, distribution| keys.raw("think", distribution));
+            let next = steps.iter().map(|(next, _)| *next).find(|next| *next == place + 1);
+            let keys = keys.when(!step.next.leads_only_to(next), |keys| {
+                let way = |(to, weight): (Option<u16>, f64)| {
+                    let to = to.map_or("leave".to_owned(), |to| toml_key(name(to)));
+                    (to, written_number(weight))
+                };
+                keys.raw("next", inline(&step.next.weights().map(way).collect::<Vec<_>>()))
+            });
+            section(text, "[[flow.step]]", &keys.0);
+        }
+    }
+}
