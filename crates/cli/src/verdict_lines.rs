@@ -44,7 +44,7 @@ fn limited(lines: Vec<VerdictLine>, most: usize) -> (Vec<VerdictLine>, usize) {
 /// What the lines of a verdict depend on. A run says nothing of expected arrivals, which its workload states; the file of another tool does.
 pub(crate) fn input<'a>(verdict: &'a Verdict, failures: &'a [Failure]) -> VerdictLines<'a> {
     let target_rate_per_s = verdict.expected.target_request_rate_per_s;
-    let (thresholds, states_expected) = (&verdict.thresholds[..], !verdict.source.is_run());
+    let (thresholds, states_expected) = (&verdict.thresholds[..], !verdict.expected.is_own_workload);
     VerdictLines { verdict, thresholds, failures, target_rate_per_s, states_expected }
 }
 

@@ -137,11 +137,11 @@ pub struct VerifiedRun {
 }
 
 impl VerifiedRun {
-    /// The result of a run of `offered`; `None` for the file of another tool.
+    /// The result of a run of `offered`; `None` for the file of another tool, and if other arrivals were expected than those of its workload.
     pub fn result(&self) -> Option<RunResult> {
         let Self { recording, verdict, .. } = self;
-        let is_run = recording.on_run_clock && verdict.source.is_run();
-        is_run.then(|| RunResult::of(verdict, &verdict.thresholds, recording.generator.as_ref()))
+        let is_of_run = recording.on_run_clock && verdict.expected.is_own_workload;
+        is_of_run.then(|| RunResult::of(verdict, &verdict.thresholds, recording.generator.as_ref()))
     }
 }
 
@@ -345,6 +345,7 @@ impl VerifyOptions {
             target_rate_per_s: self.rate.map(Rate::per_sec).or(given.target_rate_per_s),
             target_request_rate_per_s: given.target_request_rate_per_s.filter(|_| self.rate.is_none()),
             rate_interval: given.rate_interval.filter(|_| self.rate.is_none()),
+            is_own_workload: given.is_own_workload && self.expected.is_none() && self.rate.is_none(),
             // Another rate than that of the workload is a question about the schedule.
             schedule: given.schedule.filter(|_| self.rate.is_none()),
             skip_first: self.skip_first.unwrap_or(given.skip_first),

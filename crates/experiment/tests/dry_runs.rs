@@ -133,7 +133,7 @@ fn case() -> impl Strategy<Value = Case> {
 
 /// A trace of 1,200 requests of 40 sessions in 20 s, in bursts.
 fn trace() -> Vec<u8> {
-    let entry = |i: u32| format!("{:.3} {} 0\n", f64::from(i / 30) * 0.5 + f64::from(i % 30) * 0.003, i * 7 % 40);
+    let entry = |i: u32| format!("{:.3} {} 0\n", f64::from(i / 30) * 0.5 + f64::from(i % 30) * 0.003, i % 40);
     format!("offered.trace/1\nGET /\n{}", (0..1200).map(entry).collect::<String>()).into_bytes()
 }
 

@@ -47,7 +47,7 @@ fn lines(run: &Run) -> Vec<VerdictLine> {
     let failures = run.chart_data.as_ref().map_or(&[][..], |chart_data| &chart_data.failures);
     let target_rate_per_s = verdict.expected.target_request_rate_per_s;
     // The setup of a run states its arrivals; a file of another tool has none.
-    let states_expected = !verdict.source.is_run();
+    let states_expected = !verdict.expected.is_own_workload;
     VerdictLines { verdict, thresholds: &run.thresholds, failures, target_rate_per_s, states_expected }.lines()
 }
 

@@ -30,6 +30,9 @@ pub struct Criteria {
     pub rate_interval: Option<(Instant, Instant)>,
     /// For a rate that changes at random: the random schedule. The sent rate of a run is compared with it.
     pub random_rate: Option<RandomRate>,
+    /// Whether the specified load is that of the run's own workload, so that the verdict is the one of `run`. Otherwise it answers whether the
+    /// requests were as somebody expected.
+    pub is_own_workload: bool,
     /// The schedule of the run, if it can be recomputed: what it deviates from theory by itself does not make the run invalid.
     pub schedule: Option<OwnSchedule>,
     /// Whether the recording is only one worker's share of a run, so that rates and gaps of the whole are unknown.
@@ -79,6 +82,7 @@ impl Default for Criteria {
             target_request_rate_per_s: None,
             rate_interval: None,
             random_rate: None,
+            is_own_workload: false,
             schedule: None,
             is_share: false,
             incomplete: None,
@@ -140,6 +144,7 @@ impl Criteria {
             target_request_rate_per_s: workload.scheduled_rate().map(|rate| rate * fraction),
             rate_interval,
             random_rate,
+            is_own_workload: true,
             schedule: (fraction >= 1.0 - 1e-9).then(|| OwnSchedule::new(workload, Share::ALL)),
             // A sum of shares such as 1/6 is one up to rounding.
             is_share: fraction < 1.0 - 1e-9,

@@ -457,6 +457,7 @@ fn expected(criteria: &Criteria, scheduled_cov: Option<f64>, scheduled_rate_per_
     Expected {
         arrivals: criteria.expected.name(),
         system: criteria.expected.system(),
+        is_own_workload: criteria.is_own_workload,
         target_rate_per_s: criteria.target_rate_per_s,
         // A rate that was asked for without a workload is one of requests, except of sessions in a partly-open system.
         target_request_rate_per_s: criteria

@@ -133,13 +133,6 @@ impl Document for Verdicts {
     const SCHEMA: &'static str = "offered.verify-several/1";
 }
 
-impl Source {
-    /// Whether it is a run of `offered` rather than the file of another tool.
-    pub fn is_run(&self) -> bool {
-        self.format == "run"
-    }
-}
-
 impl Verdict {
     /// The finding of `check`; `None` if this check was not made.
     pub fn finding(&self, check: Check) -> Option<&Finding> {
@@ -232,6 +225,9 @@ pub struct Expected {
     pub arrivals: String,
     /// The system model (open, closed or partly open); `None` if it is unknown.
     pub system: Option<System>,
+    /// Whether it is the load of the run's own workload.
+    #[serde(default)]
+    pub is_own_workload: bool,
     /// The target rate; `None` if no rate was specified.
     pub target_rate_per_s: Option<f64>,
     /// The target rate of all requests, those of sessions included; `None` if responses determine it, or if no rate was specified.
