@@ -13,9 +13,9 @@ pub(super) fn section(run: &Run) -> Section {
     let mut blocks = Vec::new();
     if let Some(chart_data) = &run.chart_data {
         blocks.extend(charts(run, chart_data).into_iter().flatten().map(Block::Chart));
-        blocks.extend(responses::statuses(run).map(Block::Table));
     }
     blocks.extend(by_label(v).map(Block::Chart));
+    blocks.extend(responses::statuses(run).map(Block::Table));
     blocks.extend(times("Response times (ms), from the scheduled time", &v.responses).map(Block::Table));
     blocks.extend(times("Response times of failed requests (ms)", &v.failures).map(Block::Table));
     if let Some(chart_data) = &run.chart_data {
