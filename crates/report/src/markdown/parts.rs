@@ -211,9 +211,11 @@ pub(super) fn comparison(report: &Report) -> Part {
 pub(super) fn sweep(of: &Sweep) -> Part {
     let section = sweep::section(of, 1);
     let invalid = of.cells.iter().filter(|cell| cell.figures.validity == Validity::Invalid).count();
+    let without = of.cells.iter().filter(|cell| sweep::is_without_result(cell)).count();
+    let without = if without > 0 { format!(", {without} without a result") } else { String::new() };
     let cells = match invalid {
-        0 => format!("{} cells, none invalid", of.cells.len()),
-        n => format!("{} cells, {n} invalid: do not use their results", of.cells.len()),
+        0 => format!("{} cells, none invalid{without}", of.cells.len()),
+        n => format!("{} cells, {n} invalid: do not use their results{without}", of.cells.len()),
     };
     let mut part = folded(section, "Every cell");
     part.shown.push(vec![cells]);

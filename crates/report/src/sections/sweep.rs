@@ -11,6 +11,8 @@ use crate::chart::{Axis, Chart, Scale, Series, Shape, Style};
 use crate::document::{Block, Cell, Section, Table};
 use crate::point_name::names;
 
+use super::and_more;
+
 /// Maximum number of densities in one chart.
 const DENSITIES: usize = 6;
 /// Maximum number of lines of a sweep among them.
@@ -23,6 +25,7 @@ pub(crate) fn section(sweep: &Sweep, number: usize) -> Section {
         blocks.push(Block::Table(limits(sweep, objective)));
     }
     blocks.push(Block::Table(cells(sweep)));
+    blocks.extend(unusable(sweep).map(Block::Table));
     blocks.extend(charts(sweep).into_iter().filter_map(Chart::non_empty).map(Block::Chart));
     let how = if sweep.simulated { "simulated" } else { "run" };
     Section {
@@ -203,8 +206,9 @@ fn charts(sweep: &Sweep) -> Vec<Chart> {
 
 /// The densities of some cells: at most three lines, each with the smallest and the largest load and some in between.
 fn densities<'a>(sweep: &'a Sweep) -> Chart {
-    let sound =
-        |cells: Vec<&'a Point>| cells.into_iter().filter(|cell| Flaw::of(cell) != Some(Flaw::Invalid)).collect();
+    let sound = |cells: Vec<&'a Point>| {
+        cells.into_iter().filter(|cell| Flaw::of(cell) != Some(Flaw::Invalid) && !is_without_result(cell)).collect()
+    };
     let lines: Vec<Vec<&Point>> = evenly(groups(sweep), LINES).map(|(_, cells)| sound(cells)).collect();
     let each = DENSITIES / lines.len().max(1);
     let steps = |cell: &Point| {
@@ -277,6 +281,29 @@ fn cells(sweep: &Sweep) -> Table {
         ],
         rows: sweep.cells.iter().map(row).collect(),
     }
+}
+
+/// Maximum number of rows of [`unusable`].
+const UNUSABLE: usize = 12;
+
+/// Whether the cell has nothing to measure: its simulated queue grows without end, or no request completed.
+pub(crate) fn is_without_result(cell: &Point) -> bool {
+    cell.figures.total_requests == 0
+}
+
+/// The cells without a result and the invalid ones, each with the reason; `None` without any.
+fn unusable(sweep: &Sweep) -> Option<Table> {
+    let unusable = |cell: &&Point| is_without_result(cell) || cell.figures.validity == Validity::Invalid;
+    let all: Vec<&Point> = sweep.cells.iter().filter(unusable).collect();
+    let row = |cell: &&Point| {
+        let result = if is_without_result(cell) { Cell::from("no result") } else { cell.figures.validity.into() };
+        vec![Cell::from(names(&cell.values)), result, Cell::from(&cell.figures.reason)]
+    };
+    (!all.is_empty()).then(|| Table {
+        caption: and_more("Cells without usable results", "the first", all.len().saturating_sub(UNUSABLE)),
+        headings: vec!["cell", "result", "reason"],
+        rows: all.iter().take(UNUSABLE).map(row).collect(),
+    })
 }
 
 /// The largest load that meets the objective, per combination of the other fields.
@@ -355,6 +382,20 @@ mod tests {
         }
         let densities = |validity| densities(&sweep(validity, "stable")).series.len();
         assert_eq!((densities("valid"), densities("invalid")), (3, 2));
+    }
+
+    #[test]
+    fn cells_without_usable_results_have_their_reasons() {
+        let mut sweep = sweep("invalid", "stable");
+        sweep.cells[1].figures.reason = "the generator was saturated".to_owned();
+        let figures = &mut sweep.cells[2].figures;
+        (figures.total_requests, figures.response_histogram.counts) = (0, Vec::new());
+        figures.reason = "the load is 1.2".to_owned();
+        let reasons: Vec<String> = unusable(&sweep).unwrap().rows.iter().map(|row| row[2].text()).collect();
+        assert_eq!(reasons, ["the generator was saturated", "the load is 1.2"]);
+        assert_eq!(densities(&sweep).series.len(), 1);
+        sweep.cells.truncate(1);
+        assert!(unusable(&sweep).is_none());
     }
 
     #[test]
