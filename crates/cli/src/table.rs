@@ -90,15 +90,20 @@ impl fmt::Display for Table {
 
 /// A paragraph after `head`, wrapped at [`WIDTH`]; further lines are indented by the length of `head`. A word is never split.
 pub(crate) fn paragraph(head: &str, text: &str) -> Vec<String> {
-    let (mut lines, mut line) = (Vec::new(), head.to_owned());
-    let indent = head.chars().count();
+    hanging(head, head.chars().count(), text)
+}
+
+/// The same with further lines indented by `indent`.
+pub(crate) fn hanging(head: &str, indent: usize, text: &str) -> Vec<String> {
+    let (mut lines, mut line, mut is_empty) = (Vec::new(), head.to_owned(), true);
     for word in text.split_whitespace() {
         let length = line.chars().count();
-        if length > indent && length + word.chars().count() > WIDTH {
+        if !is_empty && length + word.chars().count() > WIDTH {
             lines.push(line.trim_end().to_owned());
             line = " ".repeat(indent);
         }
         line.extend([word, " "]);
+        is_empty = false;
     }
     lines.push(line.trim_end().to_owned());
     lines

@@ -6,16 +6,21 @@ use offered_report::{Subject, VerdictLine, VerdictLines};
 use offered_verify::{Verdict, Warning, WarningKind};
 
 use crate::messages;
-use crate::table::paragraph;
+use crate::table::{hanging, paragraph};
+
+/// The widest judgement that texts are aligned to: `NOT CHECKED`.
+const WIDEST: usize = 11;
 
 /// The lines, aligned, with at most `thresholds` lines of thresholds. Below the validity come the fixes of the warnings that its reason
 /// names.
 pub(crate) fn lines(input: VerdictLines<'_>, thresholds: usize) -> Vec<String> {
     let (lines, omitted) = limited(input.lines(), thresholds);
-    let width = lines.iter().map(|line| line.judgement.len()).max().unwrap_or(0);
+    // A longer one would make the texts of all lines narrow.
+    let widths = lines.iter().map(|line| line.judgement.len()).filter(|width| *width <= WIDEST);
+    let width = widths.max().unwrap_or(WIDEST);
     let mut printed = Vec::new();
     for line in lines {
-        printed.extend(paragraph(&format!("{:width$}  ", line.judgement), &visible(&line.text)));
+        printed.extend(hanging(&format!("{:width$}  ", line.judgement), width + 2, &visible(&line.text)));
         if line.subject == Subject::Validity {
             let fixes = input.verdict.warnings.iter().filter(|warning| warning.in_reason).map(messages::fix);
             printed.extend(fixes.flat_map(|fix| paragraph(&" ".repeat(width + 2), &format!("fix: {fix}"))));
