@@ -4,12 +4,17 @@ use offered_events::recording::{Evidence, Scheduling};
 
 use crate::verdict::WarningKind;
 
-/// The fix of a warning. For lateness it begins with the priority of the sending threads, unless they had the highest.
+/// A thread that is busy for a smaller share of the time is late because it does not run.
+const MOSTLY_IDLE: f64 = 0.5;
+
+/// The fix of a warning. For lateness it begins with the priority of the sending threads, unless they had the highest or
+/// were busy.
 pub(crate) fn fix(kind: &WarningKind, generator: Option<&Evidence>) -> String {
     let is_lateness = match kind {
-        // Threads that worked when they were late need no priority.
-        WarningKind::GeneratorStalled(stalls) => stalls.threads_idle,
-        WarningKind::LateRequests { .. } | WarningKind::LateReading { .. } => true,
+        WarningKind::GeneratorStalled(_) | WarningKind::LateRequests { .. } | WarningKind::LateReading { .. } => {
+            // Threads that worked when they were late need no priority.
+            generator.and_then(Evidence::busiest).is_none_or(|(_, busy)| busy <= MOSTLY_IDLE)
+        }
         _ => false,
     };
     let scheduling = generator.map_or(&[][..], |generator| generator.scheduling.as_slice());
@@ -64,12 +69,14 @@ mod tests {
             (&[realtime.clone()][..], "reserve cores"),
             (&[realtime.clone(), auto][..], "set generator.priority to \"realtime\", or reserve cores"),
             (&[refused][..], "permit the generator"),
-            (&[normal][..], "set generator.priority to \"auto\""),
+            (&[normal.clone()][..], "set generator.priority to \"auto\""),
             (&[lowered][..], "use more threads"),
         ] {
             let fix = with(scheduling);
             assert!(fix.starts_with(start) && fix.contains("(generator.tolerance)"), "{fix}");
         }
+        let busy = Evidence { busy: vec![0.1, 0.7], scheduling: vec![normal], ..Evidence::default() };
+        assert!(fix(&WarningKind::LateReading { p99_us: 20_000.0 }, Some(&busy)).starts_with("add threads"));
         let unsent = WarningKind::UnsentRequests { unsent: 1, requests: 2, causes: Vec::new() };
         assert_eq!(fix(&unsent, Some(&Evidence { scheduling: vec![realtime], ..Evidence::default() })), unsent.fix());
     }
