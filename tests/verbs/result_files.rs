@@ -94,7 +94,7 @@ fn a_workload_is_read_from_stdin() {
     assert_eq!((code, stdout), (Some(0), expected), "{stderr}");
     let (code, _, stderr) = offered(here, &["run", "-", "--dry-run"], "duration = \"1s\"\ntarget.ulr = \"\"\n");
     assert!(code == Some(2) && stderr.starts_with("error: stdin:2: "), "{stderr}");
-    let hook = "[policies]\nnames = [\"a\", \"b\"]\nblock = \"8s\"\nhook = [\"touch\", \"started\"]\n";
+    let hook = "[policies]\nnames = [\"a\", \"b\"]\nblock = \"5s\"\nhook = [\"touch\", \"started\"]\n";
     let (code, _, stderr) = offered(here, &["run", "-"], &format!("{WORKLOAD}{hook}"));
     assert!(code == Some(2) && stderr.contains("stdin runs commands: touch started; if you trust it"), "{stderr}");
     let (code, _, stderr) =

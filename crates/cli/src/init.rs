@@ -75,6 +75,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if !args.force && args.output.exists() {
         return Err(exists(&args.output));
     }
+    if let Some(folder) = args.output.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        let (file, folder) = (args.output.display(), folder.display());
+        return Err(Failure::input(format!("cannot create {file}: {folder} is not a directory")));
+    }
     let schema = schema_file(&args.output)?;
     let first = match args.url {
         Some(_) => request(&url, &args.output)?,
