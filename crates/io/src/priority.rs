@@ -418,8 +418,8 @@ mod tests {
                     let usual = current();
                     let raised = priorities.raise_current_thread();
                     both.wait();
-                    // Without permission there is nothing to lose.
-                    while current() != usual {
+                    // Without permission, and with a priority of its own, it has nothing to lose.
+                    while !is_preferred(usual) && is_preferred(current()) {
                         std::hint::spin_loop();
                     }
                     drop(raised);
