@@ -305,6 +305,8 @@ fn invalid() -> Vec<Situation> {
         Situation {
             name: "a busy machine, a slow server",
             response: "exponential:800ms",
+            // Little beside the pauses, which last 0.7 s together.
+            busy: 0.005,
             edit: |_, events| pause(events, Nanos::from_millis(500), Nanos::from_millis(20)),
             validity: "valid_with_warnings",
             begins: "VALID, WITH WARNINGS",
@@ -354,7 +356,7 @@ fn invalid() -> Vec<Situation> {
         Situation {
             name: "another rate than specified",
             recorded_workload: Some("seed = 3\nduration = \"20s\"\narrivals.open.rate = \"450/s\"\n"),
-            cause: "the sent rate was 6",
+            cause: "the sent rate was ",
             ..INVALID
         },
         Situation {
@@ -522,7 +524,8 @@ fn check(situation: &Situation) -> Vec<String> {
     }
     let (json, code) = run(&["verify", "run", "--json"]);
     let document: Value = serde_json::from_str(&json).unwrap();
-    let reason = document["reason"].as_str().unwrap().to_owned();
+    // The age of a heartbeat differs from command to command.
+    let reason = document["reason"].as_str().unwrap().split(" (it may still").next().unwrap().to_owned();
     expect(
         document["validity"] == validity && code == Some(exit),
         &format!("the document is not {validity}"),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use offered_events::Outcome;
 use offered_experiment::Failure;
 use offered_verify::{
-    CheckResult, Incomplete, NotCheckedReason, Stability, StabilityState, ThresholdResult, UncheckedReason, Validity,
-    Verdict, Warning, WarningKind,
+    CheckResult, Incomplete, IncompleteCause, NotCheckedReason, Stability, StabilityState, ThresholdResult,
+    UncheckedReason, Validity, Verdict, Warning, WarningKind,
 };
 
 use crate::document::Status;
@@ -110,7 +110,9 @@ impl VerdictLines<'_> {
 
     /// That all or many requests failed, with the most frequent failure.
     fn failures(&self) -> Option<VerdictLine> {
-        let total = self.verdict.requests.last()?;
+        let incomplete = self.verdict.incomplete.as_ref().map(|incomplete| incomplete.cause);
+        // Requests that an object store lacks may have been sent.
+        let total = self.verdict.requests.last().filter(|_| incomplete != Some(IncompleteCause::EndMissing))?;
         let (failed, requests) = total.notable_failures()?;
         let how_many = match total.ok {
             0 => format!("all {requests} requests failed"),

@@ -171,7 +171,7 @@ impl NotSent {
     pub const fn fix(&self) -> &'static str {
         match self.reason {
             _ if self.stood_still => {
-                "run again; if it recurs, give this worker its own CPUs, and see whether its process was suspended"
+                "run again; if it recurs, give the process its own CPUs, and see whether it was suspended"
             }
             NotSentReason::InFlightLimit => {
                 "raise the limit of requests in flight, or lower the rate: these requests are missing from the load"
