@@ -250,12 +250,7 @@ impl WarningKind {
             Self::UserCountMismatch { littles_law, observed } => {
                 format!("Little's law, lambda (R + Z), gives {littles_law:.1} users, but {observed} were observed")
             }
-            Self::RunTooShortForUsers { rtt_ms, window_ms, .. } => format!(
-                "users return every {}, but the run is long enough only for windows of {}: the under-dispersion of returning \
-                 users would hardly show",
-                span(rtt_ms * 1e6),
-                span(window_ms * 1e6)
-            ),
+            Self::RunTooShortForUsers { rtt_ms, window_ms, .. } => short_run_text(*rtt_ms, *window_ms),
             Self::GeneratorStalled(stalls) => stalls_text(stalls),
             Self::LateRequests { p99_us } => format!("1 % of the requests were more than {} late", span(p99_us * 1e3)),
             Self::LateReading { p99_us } => {
@@ -379,6 +374,16 @@ fn random_rate_text(target_rate_per_s: f64, scheduled_rate_per_s: f64) -> String
         "the rate changes at random: its long-term mean is {target_rate_per_s:.4}/s, and the schedule of this seed has \
          {scheduled_rate_per_s:.4}/s, {:.0} % of it",
         100.0 * scheduled_rate_per_s / target_rate_per_s
+    )
+}
+
+/// A run that is too short to show the under-dispersion of returning users.
+fn short_run_text(rtt_ms: f64, window_ms: f64) -> String {
+    format!(
+        "users return every {}, but the run is long enough only for windows of {}: the under-dispersion of returning \
+         users would hardly show",
+        span(rtt_ms * 1e6),
+        span(window_ms * 1e6)
     )
 }
 

@@ -98,7 +98,7 @@ fn conflicting_parts_are_refused() {
         (|draft| change_target(draft, |target| target.with_redirects(101)), "101 redirects in a row lead nowhere"),
         (
             |draft| {
-                change_target(draft, |target| target.with_url("postgres://a@h/b".parse().unwrap()).with_cookies(true))
+                change_target(draft, |target| target.with_url("postgres://a@h/b".parse().unwrap()).with_cookies(true));
             },
             "does not apply to a database",
         ),
@@ -188,7 +188,7 @@ const CHANGES: [Change; 24] = [
     |draft, n| {
         change_target(draft, |target| {
             target.with_headers(vec![named_text(("X", &word(n))), named_text(("Y", &word(n / 8)))])
-        })
+        });
     },
     |draft, n| change_target(draft, |target| target.with_auth(Some(Auth::Basic(Template::literal(&word(n)))))),
     |draft, n| draft.variables.push(Variable { name: "own".to_owned() + &word(n), ..constant("", Per::Session) }),
