@@ -5,7 +5,7 @@ mod hostile;
 
 use crate::chromium::Chromium;
 use crate::harness::Tested;
-use crate::process::offered;
+use crate::process::{offered, soon};
 
 tests![a_browser_draws_every_chart_without_external_resources];
 
@@ -17,6 +17,8 @@ fn a_browser_draws_every_chart_without_external_resources() -> Tested {
     let made = offered(&["report", file, file, "-o", "page.html"]).current_dir(folder.path()).output().unwrap();
     assert!(made.status.success(), "{made:?}");
     browser.open(&format!("file://{}", folder.path().join("page.html").display()));
+    let loaded = "document.readyState === 'complete' && document.getElementById('unfold') !== null";
+    assert!(soon(|| (browser.value(loaded) == true).then_some(())).is_some(), "the page is loaded");
     // There is no time limit: a chart is complete when it has a frame and axes.
     let drawn = "new Promise(done => { const look = () => { \
          const [all, drawn] = ['.plot[data-from]', '.js-plotly-plot .xy .gridlayer'].map(s => document.querySelectorAll(s).length); \
