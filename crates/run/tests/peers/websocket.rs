@@ -230,7 +230,7 @@ fn a_request_may_await_a_number_of_messages_or_a_duration() {
     long("websocket = { send = \"go\", count = 99, listen = \"150ms\" }", 150);
     long("websocket = { send = \"go\", await = \"tock\", count = 4, listen = \"9s\" }", 0);
     // Receiving nothing is a success, too.
-    let silence = events_of_request("websocket = { listen = \"50ms\" }", "", |_, _| true);
+    let silence = events_of_request("websocket = { listen = \"500ms\" }", "", |_, _| true);
     assert!(silence.iter().all(|event| event.bytes_in == 0), "{silence:?}");
     let workload = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[target]\nurl = \"http://127.0.0.1:9\"\n\
                     response_timeout = \"5s\"\n[[request]]\nwebsocket = { listen = \"5s\" }\n";
