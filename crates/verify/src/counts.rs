@@ -14,7 +14,7 @@ use crate::reading::ReadingCollector;
 use crate::requests::RequestCounter;
 use crate::scope::Scope;
 use crate::stability::FlowCounts;
-use crate::tables::{RateRule, TableCollector};
+use crate::tables::{Definitions, TableCollector};
 use crate::verdict::Stability;
 
 /// Counts and sums over the requests of a scope.
@@ -83,7 +83,7 @@ impl<'a> Counts<'a> {
         // responses.
         let first_only = criteria.expected.applies_to_sessions();
         let mut counts = Self {
-            columns: TableCollector::new(scope, RateRule::Ours),
+            columns: TableCollector::new(scope, Definitions::Ours),
             requests: RequestCounter::new(labels),
             sessions: SessionTracker::new(scope.recording.sessions_known),
             responses: ResponseSums::default(),
@@ -151,7 +151,7 @@ impl<'a> Counts<'a> {
 
     /// Takes the tables and the request counts; empty ones remain.
     pub(crate) fn take_tables(&mut self, scope: Scope) -> (TableCollector, RequestCounter) {
-        let columns = std::mem::replace(&mut self.columns, TableCollector::new(scope, RateRule::Ours));
+        let columns = std::mem::replace(&mut self.columns, TableCollector::new(scope, Definitions::Ours));
         (columns, std::mem::take(&mut self.requests))
     }
 

@@ -49,7 +49,7 @@ struct RowInfo {
 /// The recording cannot be read.
 pub fn toolkit(recording: &Recording, criteria: &Criteria) -> io::Result<Option<Tables>> {
     let Some(scope) = Scope::of(recording, criteria) else { return Ok(None) };
-    let mut columns = TableCollector::new(scope, RateRule::Toolkit);
+    let mut columns = TableCollector::new(scope, Definitions::Toolkit);
     scope.each_sent(|sent, event| columns.add(sent, event))?;
     let labels = recording.labels.len();
     let gaps =
@@ -59,15 +59,34 @@ pub fn toolkit(recording: &Recording, criteria: &Criteria) -> io::Result<Option<
 
 /// Whose definitions apply.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum RateRule {
+pub(crate) enum Definitions {
     Ours,
     Toolkit,
 }
 
-/// The rows of all groups that have values; the last group is the total.
-fn rows<'a, T: Integer>(values: &SortedGroups<T>, groups: &'a [RowInfo], per_unit: f64) -> Vec<(&'a RowInfo, Summary)> {
-    let of = |group: &RowInfo| group.label.map_or(Some(values.all()), |label| values.group(label.into()));
-    groups.iter().filter_map(|group| Some((group, of(group)?.summary(per_unit)?))).collect()
+impl Definitions {
+    /// The summary of these values, divided by `per_unit`; `None` without values.
+    fn summary<T: Integer>(self, values: &Sorted<T>, per_unit: f64) -> Option<Summary> {
+        let ours = values.summary(per_unit)?;
+        if self == Self::Ours {
+            return Some(ours);
+        }
+        // The toolkit's percentile is the value of index floor(p (n - 1/2)), so its files agree to the last digit.
+        let rank = |p: f64| (p * (values.len() as f64 - 0.5)) as u64;
+        let at = |p| values.at(rank(p)).map(|value| value.into() as f64 / per_unit);
+        Some(Summary { median: at(0.5)?, p90: at(0.9)?, p95: at(0.95)?, p99: at(0.99)?, p999: at(0.999)?, ..ours })
+    }
+
+    /// The rows of all groups that have values; the last group is the total.
+    fn rows<'a, T: Integer>(
+        self,
+        values: &SortedGroups<T>,
+        groups: &'a [RowInfo],
+        per_unit: f64,
+    ) -> Vec<(&'a RowInfo, Summary)> {
+        let of = |group: &RowInfo| group.label.map_or(Some(values.all()), |label| values.group(label.into()));
+        groups.iter().filter_map(|group| Some((group, self.summary(of(group)?, per_unit)?))).collect()
+    }
 }
 
 /// Collects gaps between requests in the order of their sent times, by label and in total.
@@ -96,14 +115,14 @@ impl GapCollector {
         }
     }
 
-    fn rows(self, groups: &[RowInfo]) -> Vec<(&RowInfo, Summary)> {
+    fn rows(self, definitions: Definitions, groups: &[RowInfo]) -> Vec<(&RowInfo, Summary)> {
         let Self { before, each, all, .. } = self;
         let (each, all) = (each.sorted(), all.sorted());
         let of = |group: &RowInfo| match group.label {
             Some(label) if before.len() > 1 => each.group(label.into()),
             _ => Some(&all),
         };
-        groups.iter().filter_map(|group| Some((group, of(group)?.summary(MS)?))).collect()
+        groups.iter().filter_map(|group| Some((group, definitions.summary(of(group)?, MS)?))).collect()
     }
 }
 
@@ -119,7 +138,7 @@ struct Sums {
 
 /// Collects all tables except the gaps.
 pub(crate) struct TableCollector {
-    rule: RateRule,
+    definitions: Definitions,
     /// One entry per label, then the total.
     sums: Vec<Sums>,
     sizes: Groups<u64>,
@@ -129,11 +148,11 @@ pub(crate) struct TableCollector {
 }
 
 impl TableCollector {
-    pub(crate) fn new(scope: Scope, rule: RateRule) -> Self {
+    pub(crate) fn new(scope: Scope, definitions: Definitions) -> Self {
         let labels = scope.recording.labels.len();
         let [responses, failures, first_byte] = [(); 3].map(|()| Groups::default());
         Self {
-            rule,
+            definitions,
             sums: vec![Sums::default(); labels + 1],
             sizes: Groups::default(),
             responses,
@@ -157,7 +176,7 @@ impl TableCollector {
                 break;
             }
         }
-        let good = event.outcome == Outcome::Ok || self.rule == RateRule::Toolkit;
+        let good = event.outcome == Outcome::Ok || self.definitions == Definitions::Toolkit;
         self.sizes.add(label, event.bytes_in);
         if let Some(response) = event.response() {
             if good { &mut self.responses } else { &mut self.failures }.add(label, response.0);
@@ -174,11 +193,11 @@ impl TableCollector {
 
     /// The tables, and the response times behind them.
     pub(crate) fn with_responses(self, labels: &[String], gaps: GapCollector) -> (Tables, Sorted<i64>) {
-        let Self { rule, sums, sizes, responses, failures, first_byte } = self;
+        let Self { definitions, sums, sizes, responses, failures, first_byte } = self;
         let groups = groups(&sums, labels);
-        let launches = gaps.rows(&groups).into_iter().map(|(group, row)| {
+        let launches = gaps.rows(definitions, &groups).into_iter().map(|(group, row)| {
             // Gaps are consecutive: n of them take n times their mean.
-            let span_ms = if rule == RateRule::Ours { row.n as f64 * row.mean } else { group.span_ms };
+            let span_ms = if definitions == Definitions::Ours { row.n as f64 * row.mean } else { group.span_ms };
             time_stats(group.name.clone(), &row, span_ms, Some(exponential_interval(row.cov, row.n)))
         });
         let launches = launches.collect();
@@ -189,12 +208,12 @@ impl TableCollector {
             ..plain((group, row))
         };
         let responses = responses.sorted();
-        let sizes = rows(&sizes.sorted(), &groups, 1.0);
+        let sizes = definitions.rows(&sizes.sorted(), &groups, 1.0);
         let tables = Tables {
             gaps: launches,
-            responses: rows(&responses, &groups, MS).into_iter().map(answered).collect(),
-            failures: rows(&failures.sorted(), &groups, MS).into_iter().map(plain).collect(),
-            first_byte: rows(&first_byte.sorted(), &groups, MS).into_iter().map(plain).collect(),
+            responses: definitions.rows(&responses, &groups, MS).into_iter().map(answered).collect(),
+            failures: definitions.rows(&failures.sorted(), &groups, MS).into_iter().map(plain).collect(),
+            first_byte: definitions.rows(&first_byte.sorted(), &groups, MS).into_iter().map(plain).collect(),
             // If a format has no sizes, all of them are zero.
             sizes: match sizes.last() {
                 Some((_, total)) if total.max > 0.0 => sizes.iter().map(|(group, row)| group.sizes(row)).collect(),

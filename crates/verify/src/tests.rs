@@ -545,3 +545,16 @@ fn the_sent_rate_does_not_depend_on_the_last_response() {
     let rate = verdict.gaps.last().unwrap().rate_per_s.unwrap();
     assert!((rate - 100.0).abs() < 0.2, "{rate}");
 }
+
+/// Of 1 to 12 ms, rank ceil(0.95 * 12) is the last; index floor(0.95 * 11.5) is the one before.
+#[test]
+fn tables_of_the_toolkit_have_its_percentiles() {
+    let mut recording = launched((0..12).map(|i| f64::from(i) * S));
+    for (i, event) in recording.edit().iter_mut().enumerate() {
+        event.done = event.sent.map(|sent| sent + Nanos::from_millis(1 + i as u64));
+    }
+    let p95 = |tables: &[crate::TimeStats]| tables.last().unwrap().p95;
+    let toolkit = crate::toolkit(&recording, &Criteria::default()).unwrap().unwrap();
+    assert_eq!(p95(&toolkit.responses), 11.0);
+    assert_eq!(p95(&verify(&recording, &Criteria::default()).responses), 12.0);
+}
