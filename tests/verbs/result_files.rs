@@ -92,10 +92,12 @@ fn a_workload_is_read_from_stdin() {
     let (_, expected, _) = offered(here, &["run", "w.toml", "--dry-run", "-q"], "");
     let (code, stdout, stderr) = offered(here, &["run", "-", "--dry-run", "-q"], WORKLOAD);
     assert_eq!((code, stdout), (Some(0), expected), "{stderr}");
-    let (code, _, stderr) = offered(here, &["run", "-", "--dry-run"], "duration = \"1s\"\ntarget.ulr = \"\"\n");
+    let (code, _, stderr) =
+        offered(here, &["run", "-", "--dry-run"], "duration = \"1s\"\nsede = 1\narrivals.open.rate = \"1/s\"\n");
     assert!(code == Some(2) && stderr.starts_with("error: stdin:2: "), "{stderr}");
-    let hook = "[policies]\nnames = [\"a\", \"b\"]\nblock = \"5s\"\nhook = [\"touch\", \"started\"]\n";
-    let (code, _, stderr) = offered(here, &["run", "-"], &format!("{WORKLOAD}{hook}"));
+    let hook = WORKLOAD.replace("20s", "74s").replace("target.url", "skip_first = \"10s\"\ntarget.url");
+    let hook = format!("{hook}[policies]\nnames = [\"a\", \"b\"]\nblock = \"8s\"\nhook = [\"touch\", \"started\"]\n");
+    let (code, _, stderr) = offered(here, &["run", "-"], &hook);
     assert!(code == Some(2) && stderr.contains("stdin runs commands: touch started; if you trust it"), "{stderr}");
     let (code, _, stderr) =
         offered(here, &["simulate", "-"], &format!("{WORKLOAD}[server]\nservice.constant = \"1ms\"\n"));

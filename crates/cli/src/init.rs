@@ -75,9 +75,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if !args.force && args.output.exists() {
         return Err(exists(&args.output));
     }
-    if let Some(folder) = args.output.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
-        let (file, folder) = (args.output.display(), folder.display());
-        return Err(Failure::input(format!("cannot create {file}: {folder} is not a directory")));
+    let directory = args.output.parent().filter(|directory| !directory.as_os_str().is_empty());
+    if let Some(missing) = directory.filter(|directory| !directory.is_dir()) {
+        return Err(Failure::input(format!(
+            "there is no directory {}; create it, or choose another -o",
+            missing.display()
+        )));
     }
     let schema = schema_file(&args.output)?;
     let first = match args.url {
