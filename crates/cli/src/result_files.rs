@@ -14,17 +14,16 @@ use crate::output;
 
 /// Files with the result in other formats.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Result files")]
 pub(crate) struct ResultFiles {
     /// Also write JUnit XML for a CI system; overwrites FILE
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Result files")]
     junit: Option<PathBuf>,
     /// Also write a Markdown summary for a pull request; overwrites FILE
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Result files")]
     markdown: Option<PathBuf>,
     /// Print one JSON document instead of text; --json=FILE writes it beside the text
     // Only after `=`, so that `--json workload.toml` is no output file.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    #[arg(long, value_name = "FILE", help_heading = "Result files", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     json: Option<PathBuf>,
 }
 
