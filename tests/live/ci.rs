@@ -99,8 +99,9 @@ impl Checkout {
         assert!(self.read("load-test/summary.md").contains("| home |"), "{log}");
         assert!(self.read("load-test/report.html").starts_with("<!"), "{log}");
         let run: Value = serde_json::from_str(&self.read("load-test/run.json")).unwrap();
-        // A busy machine may make a run invalid.
-        let expected = if run["validity"] == "invalid" { 3 } else { code };
+        // A busy machine may make a run invalid, or leave a threshold undecided.
+        let undecided = code == 0 && run["thresholds"].to_string().contains("not_checked");
+        let expected = if run["validity"] == "invalid" || undecided { 3 } else { code };
         assert_eq!(self.read("run-code"), expected.to_string(), "{run:#}{log}");
     }
 }

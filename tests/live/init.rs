@@ -25,7 +25,7 @@ fn the_workload_of_init_is_run_with_the_next_command() {
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let first = init(folder.path(), &[&server.url]);
     assert_eq!(first.code, Some(0), "{first:?}");
-    for line in ["> GET / HTTP/1.1", "< HTTP/1.1 200 OK", "next: offered run workload.toml"] {
+    for line in ["> GET / HTTP/1.1", "ok, status 200", "next: offered run workload.toml"] {
         assert!(first.stdout.contains(line), "{line}: {first:?}");
     }
     let file = folder.path().join("workload.toml");
@@ -89,7 +89,7 @@ fn a_failed_request_is_shown_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
     let failed = init(folder.path(), &[&format!("{}/status/404", server.url), "-o", "w.toml"]);
-    assert!(failed.code == Some(1) && failed.stdout.contains("< HTTP/1.1 404"), "{failed:?}");
+    assert!(failed.code == Some(1) && failed.stdout.contains("check_failed, status 404"), "{failed:?}");
     assert!(failed.stderr.contains("responds with status 404, not 2xx; nothing was written"), "{failed:?}");
     server.stop();
     let refused = init(folder.path(), &["http://127.0.0.1:9/", "-o", "w.toml"]);
