@@ -553,7 +553,7 @@ fn tables_of_the_toolkit_have_its_percentiles() {
     for (i, event) in recording.edit().iter_mut().enumerate() {
         event.done = event.sent.map(|sent| sent + Nanos::from_millis(1 + i as u64));
     }
-    let p95 = |tables: &[crate::TimeStats]| tables.last().unwrap().p95;
+    let p95 = |tables: &[crate::TimeStats]| tables.last().unwrap().p95_ms;
     let toolkit = crate::toolkit(&recording, &Criteria::default()).unwrap().unwrap();
     assert_eq!(p95(&toolkit.responses), 11.0);
     assert_eq!(p95(&verify(&recording, &Criteria::default()).responses), 12.0);
