@@ -93,14 +93,14 @@ mod tests {
     #[test]
     fn invalid_policies_are_errors_with_a_fix() {
         for (duration, line, words) in [
-            ("75s", "", "counts, 1m5s: 2 policies, forth and back, take 32s a round; write duration = 1m14s or 1m46s"),
+            ("75s", "", "time, 1m5s: one round of 2 policies, forwards and backwards, takes 32s; write duration = 1m14s or 1m46s"),
             ("20s", "", "write duration = 42s"),
-            ("74s", "names = [\"a\"]", "takes two policies or more"),
+            ("74s", "names = [\"a\"]", "needs at least two policies"),
             ("74s", "names = [\"a\", \"a\"]", "has `a` twice"),
             ("74s", "names = [\"a\", \" \"]", "a name that is empty"),
-            ("74s", "hook = []", "names no command"),
+            ("74s", "hook = []", "must be a command"),
             ("74s", "block = \"99ms\"", "at least 100ms"),
-            ("74s", "settle = \"8s\"", "leaves nothing of a block of 8s"),
+            ("74s", "settle = \"8s\"", "must be shorter than a block, 8s"),
             ("74s", "command = []", "`command`"),
         ] {
             let parsed = Workload::parse(&text(duration, line), "w.toml", &|_| Err(String::new()));
@@ -109,7 +109,7 @@ mod tests {
         }
         let counted = format!("requests = 7\n{}", text("74s", ""));
         let why = Workload::parse(&counted, "w.toml", &|_| Err(String::new())).unwrap_err().to_string();
-        assert!(why.contains("goes with a duration alone"), "{why}");
+        assert!(why.contains("needs a duration without a count"), "{why}");
     }
 
     #[test]

@@ -290,9 +290,9 @@ fn calls_and_websockets_are_requests() {
     assert_eq!(hello.call, Call::WebSocket(chat));
     assert_eq!((feed.path.as_str(), &feed.call), ("/feed", &Call::WebSocket(Chat::default())));
     for (requests, target, words) in [
-        ("[[request]]\ngrpc = \"Orders\"", "", "no method"),
+        ("[[request]]\ngrpc = \"Orders\"", "", "is not a method"),
         ("[[request]]\ngrpc = \"a.B/C\"\nget = \"/\"", "", "no HTTP method or path"),
-        ("[[request]]\ngrpc = \"a.B/C\"\nwebsocket = {}", "", "one of them"),
+        ("[[request]]\ngrpc = \"a.B/C\"\nwebsocket = {}", "", "cannot be combined with websocket"),
         ("[[request]]\nwebsocket = { sned = \"x\" }", "", "send"),
         ("[[request]]\nwebsocket = { send = \"x\", send_hex = \"00\" }", "", "cannot be combined with send"),
         ("[[request]]\nwebsocket = { send_hex = \"012\" }", "", "two for each byte"),

@@ -102,7 +102,7 @@ fn invalid_catalogues_are_errors_with_their_line() {
         ("path,class,weight\n/a,x,1\n/b,y,0\n", "files.csv: no file of the class `y` has a weight above zero"),
         ("path,service\n/a,12\n", "files.csv:2: the service `12` is not a time with its unit, such as 12.5ms"),
         ("path,class\n/a,\n", "files.csv:2: the class is empty"),
-        ("path\n/a\n/b\n/a\n", "files.csv:4: a second `/a`"),
+        ("path\n/a\n/b\n/a\n", "files.csv:4: duplicate path `/a`"),
     ] {
         let found = Catalogue::parse(text, "files.csv").unwrap_err().to_string();
         assert!(found.starts_with(why), "{text:?}: {found}");

@@ -269,7 +269,7 @@ fn mistakes_have_their_line_and_a_fix() {
         (
             &format!("{request}extract = [{{ name = \"a\", json = \"$\", default = \"\", keep = true }}]"),
             5,
-            &["beside default"],
+            &["cannot be combined with default"],
         ),
         (&format!("{request}on_failure = \"end_session\""), 5, &["did you mean `end-session`?"]),
         (&format!("{request}connections = 6"), 5, &["goes with objects"]),

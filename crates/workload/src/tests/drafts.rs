@@ -122,10 +122,10 @@ fn conflicting_parts_are_refused() {
             },
             "address of the proxy cannot be written",
         ),
-        (|draft| draft.requests[0].headers = [("A", "1"), ("A", "2")].map(named_text).to_vec(), "a second `A`"),
+        (|draft| draft.requests[0].headers = [("A", "1"), ("A", "2")].map(named_text).to_vec(), "duplicate `A`"),
         (
             |draft| draft.requests[0].body = Body::Form([("a", "1"), ("a", "2")].map(named_text).to_vec()),
-            "a second `a`",
+            "duplicate `a`",
         ),
         (|draft| draft.requests[0].body = Body::Multipart(vec![part("a\"b")]), "has a quote"),
         (|draft| draft.requests[0].extract = vec![taken(Find::Json("$".to_owned()), Which::Nth(0))], "at least 1"),
