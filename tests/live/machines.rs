@@ -50,15 +50,16 @@ pub(crate) fn stdout(args: &[&str], folder: &Path) -> String {
         command
     })
     .end();
-    assert_eq!(code, Some(0), "{stderr}");
+    // On a busy machine a run may be invalid.
+    assert!(matches!(code, Some(0 | 3)), "{stderr}");
     stdout
 }
 
-/// The verdict printed by `verify --json`, which exits with 3 exactly if the run is incomplete.
+/// The verdict printed by `verify --json`, which exits with 3 exactly if the run is incomplete or invalid.
 pub(crate) fn checked(verify: Ended) -> Value {
     let verdict: Value = serde_json::from_str(&verify.stdout).unwrap_or_else(|why| panic!("{why}: {verify:?}"));
-    let code = if verdict["incomplete"].is_null() { 0 } else { 3 };
-    assert_eq!(verify.code, Some(code), "{verify:?}");
+    let is_invalid = !verdict["incomplete"].is_null() || verdict["validity"] == "invalid";
+    assert_eq!(verify.code, Some(if is_invalid { 3 } else { 0 }), "{verify:?}");
     verdict
 }
 

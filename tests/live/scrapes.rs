@@ -188,9 +188,9 @@ fn invalid_scrape_targets_are_refused() {
     let workload = folder.path().join("w.toml");
     for (scrape, why) in [
         ("name = \"db\"", "`target` is missing"),
-        ("name = \"a/b\"\ntarget.url = \"http://h/\"", "no name of a file"),
-        ("name = \"db\"\ntarget.url = \"http://h/\"\nsql = \"select 1\"", "goes with a target that is a database"),
-        ("name = \"db\"\ntarget.url = \"http://h/\"\nevery = \"1ms\"", "too often"),
+        ("name = \"a/b\"\ntarget.url = \"http://h/\"", "cannot be a file name"),
+        ("name = \"db\"\ntarget.url = \"http://h/\"\nsql = \"select 1\"", "needs a target that is a database"),
+        ("name = \"db\"\ntarget.url = \"http://h/\"\nevery = \"1ms\"", "too short"),
         ("name = \"db\"\ntarget.url = \"http://h/\"\nserie = []", "did you mean `series`"),
         (
             "name = \"db\"\ntarget.url = \"http://h/\"\n[[observe.scrape]]\nname = \"db\"\ntarget.url = \"http://i/\"",

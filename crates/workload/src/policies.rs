@@ -93,7 +93,11 @@ mod tests {
     #[test]
     fn invalid_policies_are_errors_with_a_fix() {
         for (duration, line, words) in [
-            ("75s", "", "time, 1m5s: one round of 2 policies, forwards and backwards, takes 32s; write duration = 1m14s or 1m46s"),
+            (
+                "75s",
+                "",
+                "time, 1m5s: one round of 2 policies, forwards and backwards, takes 32s; write duration = 1m14s or 1m46s",
+            ),
             ("20s", "", "write duration = 42s"),
             ("74s", "names = [\"a\"]", "needs at least two policies"),
             ("74s", "names = [\"a\", \"a\"]", "has `a` twice"),

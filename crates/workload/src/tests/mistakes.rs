@@ -145,7 +145,11 @@ const MISTAKES: &[(&str, u32, &[&str])] = &[
         1,
         &["the arrivals end before this number is reached"],
     ),
-    ("duration = \"1s\"\narrivals.closed.users = 1\n[[requests]]\nget = \"/\"", 3, &["[[request]] tables", "a maximum number"]),
+    (
+        "duration = \"1s\"\narrivals.closed.users = 1\n[[requests]]\nget = \"/\"",
+        3,
+        &["[[request]] tables", "a maximum number"],
+    ),
     ("duration = ", 1, &[]),
     ("\n\n[arrivals", 3, &[]),
 ];
