@@ -19,6 +19,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 fn root() -> PathBuf {
@@ -245,15 +246,23 @@ impl Page {
         let mut shell = Command::new("sh");
         shell.current_dir(self.folder.path()).env("PATH", path).env("ROOT", root()).stdin(Stdio::null());
         let place = format!("{}:{}: `{}`", self.name, step.line, step.command);
+        // Until it has executed its program, a process that another page starts holds the reserved ports, too.
+        static STARTING: Mutex<()> = Mutex::new(());
         if let Some(command) = beside {
+            let alone = STARTING.lock().unwrap();
             self.held.retain(|written, _| !step.command.contains(written.as_str()));
             let mut child = shell.args(["-c", &format!("exec {command}")]).stdout(Stdio::piped()).spawn().unwrap();
+            drop(alone);
             let mut first = String::new();
             BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
             self.beside.push(child);
             return self.compare(&place, step, &[first.trim_end().to_owned()]);
         }
-        let output = shell.args(["-c", &line]).output().unwrap();
+        shell.args(["-c", &line]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let alone = STARTING.lock().unwrap();
+        let started = shell.spawn().unwrap();
+        drop(alone);
+        let output = started.wait_with_output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let live = step.kind == Kind::Live && output.status.code() == Some(3);
