@@ -61,6 +61,15 @@ pub fn find(sorted: &[u64]) -> Option<Bunches> {
 fn largest_within(gaps: &[f64]) -> Option<f64> {
     let n = gaps.len();
     let up_to = |limit: f64| gaps.partition_point(|gap| *gap <= limit);
+    // The most gaps in a range of this factor up to each gap.
+    let mut below: Vec<usize> = gaps
+        .iter()
+        .enumerate()
+        .map(|(at, gap)| at + 1 - gaps.partition_point(|lower| *lower < gap / VALLEY_FACTOR))
+        .collect();
+    for at in 1..n {
+        below[at] = below[at].max(below[at - 1]);
+    }
     // The end of the range of each gap up to its multiple, and the most gaps in such a range from there on.
     let ends: Vec<usize> = gaps.iter().map(|gap| up_to(gap * VALLEY_FACTOR)).collect();
     let mut fullest: Vec<usize> = ends.iter().enumerate().map(|(from, end)| end - from).collect();
@@ -68,7 +77,7 @@ fn largest_within(gaps: &[f64]) -> Option<f64> {
         fullest[from] = fullest[from].max(fullest[from + 1]);
     }
     let depth = |at: usize| {
-        let below = at + 1 - gaps.partition_point(|gap| *gap < gaps[at] / VALLEY_FACTOR);
+        let below = below[at];
         let above = *fullest.get(ends[at])?;
         let is_hill = above >= MIN_HILL && below >= MIN_HILL.max((MIN_HILL_SHARE * n as f64) as usize);
         let density = (ends[at] - at - 1) as f64 / below.min(above) as f64;
@@ -109,5 +118,19 @@ mod tests {
         }
         // Pairs that overlap are a stream of gaps of all sizes.
         assert_eq!(find(&pairs(100, 100.0, 1)), None);
+        // Ten requests at a time; every fifth bunch has two longer gaps, which are few but no valley.
+        let within = |bunch: u64| {
+            [1, 1, 1, 1, 2, 2, 2, 3, 3].into_iter().chain([6, 15].into_iter().filter(move |_| bunch % 5 == 0))
+        };
+        let gaps = (0..20).flat_map(|bunch| within(bunch).chain([900]));
+        let mut at = 0;
+        let bunches: Vec<u64> = std::iter::once(0)
+            .chain(gaps.map(|gap| {
+                at += gap * 1000;
+                at
+            }))
+            .collect();
+        let size = find(&bunches).unwrap().size;
+        assert!((9.0..11.0).contains(&size), "{size}");
     }
 }
