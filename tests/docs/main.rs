@@ -190,6 +190,9 @@ fn agrees(expected: &[String], actual: &[String], kind: Kind) -> bool {
     }
 }
 
+/// Held while a process is started: until it has executed its program, it holds the reserved ports of all pages.
+static STARTING: Mutex<()> = Mutex::new(());
+
 /// A page in execution: its directory, its substituted ports, and its background processes.
 struct Page {
     name: String,
@@ -246,8 +249,6 @@ impl Page {
         let mut shell = Command::new("sh");
         shell.current_dir(self.folder.path()).env("PATH", path).env("ROOT", root()).stdin(Stdio::null());
         let place = format!("{}:{}: `{}`", self.name, step.line, step.command);
-        // Until it has executed its program, a process that another page starts holds the reserved ports, too.
-        static STARTING: Mutex<()> = Mutex::new(());
         if let Some(command) = beside {
             let alone = STARTING.lock().unwrap();
             self.held.retain(|written, _| !step.command.contains(written.as_str()));
