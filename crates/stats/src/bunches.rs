@@ -120,7 +120,9 @@ mod tests {
         assert_eq!(find(&pairs(100, 100.0, 1)), None);
         // Ten requests at a time; every fifth bunch has two longer gaps, which are few but no valley.
         let within = |bunch: u64| {
-            [1, 1, 1, 1, 2, 2, 2, 3, 3].into_iter().chain([6, 15].into_iter().filter(move |_| bunch % 5 == 0))
+            [1, 1, 1, 1, 2, 2, 2, 3, 3]
+                .into_iter()
+                .chain([6, 15].into_iter().filter(move |_| u64::is_multiple_of(bunch, 5)))
         };
         let gaps = (0..20).flat_map(|bunch| within(bunch).chain([900]));
         let mut at = 0;
