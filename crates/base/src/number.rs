@@ -52,6 +52,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn counts_are_grouped_by_thousands() {
+        assert_eq!([0, 999, 1000, 12_345_678].map(count), ["0", "999", "1,000", "12,345,678"]);
+    }
+
+    #[test]
     fn three_digits_and_separators() {
         for (value, text) in [
             (0.0, "0"),

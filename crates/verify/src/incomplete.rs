@@ -1,5 +1,6 @@
 //! Runs without their end, and runs with missing requests: they are invalid, whatever the rest shows.
 
+use offered_base::count;
 use offered_events::{Note, Recording};
 use serde::{Deserialize, Serialize};
 
@@ -98,8 +99,8 @@ impl Incomplete {
         };
         let missing = match (self.missing_requests, self.scheduled_requests) {
             (Some(0), _) => "all requests are recorded, but not the end of the run".to_owned(),
-            (Some(missing), Some(all)) => format!("{} of {} requests are missing", grouped(missing), grouped(all)),
-            (Some(missing), None) => format!("{} requests are missing", grouped(missing)),
+            (Some(missing), Some(all)) => format!("{} of {} requests are missing", count(missing), count(all)),
+            (Some(missing), None) => format!("{} requests are missing", count(missing)),
             (None, _) => "requests are missing".to_owned(),
         };
         let age = self.heartbeat_age_s.map_or_else(String::new, |age| {
@@ -112,19 +113,6 @@ impl Incomplete {
     pub fn coverage(&self) -> Option<String> {
         self.covered_until_s.map(|until| format!("everything below covers 0 to {until:.1} s only"))
     }
-}
-
-/// A count with a comma before each group of three digits: `4,213`.
-pub(crate) fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -164,10 +152,5 @@ mod tests {
         assert!(copy.reason().starts_with(reason), "{}", copy.reason());
         let alone = Incomplete { workers: Vec::new(), ..copy };
         assert!(alone.reason().starts_with("the object store lacks the end of the run (it was"), "{}", alone.reason());
-    }
-
-    #[test]
-    fn counts_are_grouped_by_thousands() {
-        assert_eq!([0, 999, 1000, 12_345_678].map(grouped), ["0", "999", "1,000", "12,345,678"]);
     }
 }

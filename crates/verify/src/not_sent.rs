@@ -6,11 +6,10 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use offered_base::{Difference, Instant};
+use offered_base::{Difference, Instant, count};
 use offered_events::{Event, Reason, Recording};
 use serde::{Deserialize, Serialize};
 
-use crate::incomplete::grouped;
 use crate::scope::Scope;
 
 offered_base::named! {
@@ -141,7 +140,7 @@ pub(crate) fn text(groups: &[NotSent]) -> Option<String> {
     const SHOWN: usize = 3;
     let shown: Vec<String> = groups.iter().take(SHOWN).map(NotSent::text).collect();
     let rest: u64 = groups.iter().skip(SHOWN).map(|group| group.requests).sum();
-    let rest = if rest > 0 { format!("; and {} more", grouped(rest)) } else { String::new() };
+    let rest = if rest > 0 { format!("; and {} more", count(rest)) } else { String::new() };
     (!shown.is_empty()).then(|| shown.join("; ") + &rest)
 }
 
@@ -149,7 +148,7 @@ impl NotSent {
     /// What happened, as far as the recording shows it: `worker 3/4 on b7 stood still from 10.2 s to 29.4 s: 1,063 requests were not sent`.
     pub fn text(&self) -> String {
         let Self { worker, reason, first_s, last_s, stood_still, .. } = self;
-        let requests = grouped(self.requests);
+        let requests = count(self.requests);
         let of_worker = worker.as_ref().map_or_else(String::new, |worker| format!(" of worker {worker}"));
         let when = format!("from {first_s:.1} s to {last_s:.1} s");
         if *stood_still {

@@ -8,7 +8,6 @@ use offered_events::recording::End;
 use serde::{Deserialize, Serialize};
 
 use super::{Check, Pattern, Stalls, Warning};
-use crate::incomplete::grouped;
 use crate::judge::SATURATED;
 use crate::not_sent::{self, NotSent};
 
@@ -408,7 +407,7 @@ fn stalls_text(stalls: &Stalls) -> String {
         count => (format!("{count} times, for up to {longest}"), format!("the longest {at}")),
     };
     let what = if *threads_idle { "the machine stopped the generator" } else { "the generator stood still" };
-    format!("{what} {times} ({where_to}), which delayed {} requests", grouped(*delayed_requests))
+    format!("{what} {times} ({where_to}), which delayed {} requests", offered_base::count(*delayed_requests))
 }
 
 /// How to avoid that requests are not sent.
