@@ -121,7 +121,8 @@ fn refuse(folder: &Path, call: &str, error: &str, n: u32) -> Refused {
             serde_json::from_str(&std::fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
         assert_eq!(record["summary"]["total_requests"].as_u64(), Some(events.len() as u64), "{case}");
         let judged = Process::start(offered(&["verify", out.to_str().unwrap()])).end();
-        assert_eq!(judged.code, Some(0), "{case}: {judged:?}");
+        // A run under strace may be invalid because the generator was late.
+        assert!(matches!(judged.code, Some(0 | 3)), "{case}: {judged:?}");
         return Refused::Judging;
     }
     if was_refused { Refused::Something } else { Refused::Nothing }
