@@ -139,7 +139,7 @@ def measure(name, command):
     return peak
 
 
-def responses(offered, only):
+def responses(offered, only, users):
     for name, (answer, lines) in RESPONSES.items():
         if only not in name:
             continue
@@ -149,7 +149,7 @@ def responses(offered, only):
                 workload = pathlib.Path(folder, "attack.toml")
                 request = f'name = "one"\n{lines}' if answer is None else f'name = "one"\nget = "/"\n{lines}'
                 workload.write_text(
-                    f'seed = 1\nduration = "4s"\narrivals.closed.users = 1\n[target]\nurl = "http://127.0.0.1:{port}/"\n'
+                    f'seed = 1\nduration = "4s"\narrivals.closed.users = {users}\n[target]\nurl = "http://127.0.0.1:{port}/"\n'
                     f'response_timeout = "2s"\n[[request]]\n{request}\n'
                 )
                 yield measure(name, [offered, "run", workload, "--output", f"{folder}/run", "--json", "--quiet", "--wait-mode", "sleep"])
@@ -185,10 +185,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--offered", default="target/release/offered")
     parser.add_argument("--only", default="")
+    parser.add_argument("--users", type=int, default=3, help="users who receive such a response at the same time")
     wanted = parser.parse_args()
     offered = str(pathlib.Path(wanted.offered).absolute())
     print(f"{'attack':<36}{'MB':>8}{'cpu s':>8}{'wall s':>8}{'exit':>6}")
-    peaks = [*responses(offered, wanted.only), *directories(offered, wanted.only)]
+    peaks = [*responses(offered, wanted.only, wanted.users), *directories(offered, wanted.only)]
     print(f"at most {max(peaks):.0f} MB")
     return int(max(peaks) >= 200)
 

@@ -13,7 +13,7 @@ mod redactor;
 mod request;
 mod value;
 
-pub(crate) use checks::Received;
+pub(crate) use checks::{Received, Rejection};
 pub(crate) use cookies::CookieJar;
 pub use redactor::secrets_in;
 pub(crate) use redactor::{REDACTED, Redactor};

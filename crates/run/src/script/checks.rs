@@ -62,6 +62,15 @@ pub(crate) struct Received<'a> {
     pub(crate) found: &'a [u16],
 }
 
+/// Why a response is not accepted.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Rejection {
+    /// The name of the check or extraction, and why it could not examine the response completely, if so.
+    pub(crate) reason: String,
+    /// Whether the evaluation ended because its time was over.
+    pub(crate) out_of_time: bool,
+}
+
 /// The results of the extractions of one response.
 #[derive(Debug, Default)]
 struct Extracted {
@@ -278,7 +287,7 @@ impl Script {
         received: Received<'_>,
         state: &mut SessionState,
         time_left: &dyn Fn() -> Nanos,
-    ) -> Result<(), String> {
+    ) -> Result<(), Rejection> {
         let request = &self.requests[usize::from(label)];
         let response = ParsedResponse::new(received.status, received.reply, time_left);
         let incomplete_in = |name: &str| response.incomplete().map(|reason| format!("{name}: {reason}"));
@@ -308,15 +317,11 @@ impl Script {
                 break;
             }
         }
-        if let Some(reason) = incomplete {
-            return Err(reason);
+        let undecoded = || response.body().err().filter(|_| request.reads_body).map(str::to_owned);
+        match incomplete.or_else(undecoded).or(failed_check).or(failed) {
+            Some(reason) => Err(Rejection { reason, out_of_time: response.is_out_of_time() }),
+            None => Ok(()),
         }
-        if request.reads_body
-            && let Err(reason) = response.body()
-        {
-            return Err(reason.to_owned());
-        }
-        failed_check.or(failed).map_or(Ok(()), Err)
     }
 
     /// Describes, for display, the values extracted from the response to request `label` and what the failed check
@@ -329,12 +334,13 @@ impl Script {
         state: Option<&SessionState>,
         failed: Option<&str>,
         followed: Option<&[u16]>,
+        time_left: &dyn Fn() -> Nanos,
     ) -> (Vec<(String, Option<String>)>, Option<FailedCheck>) {
         let request = &self.requests[usize::from(label)];
         let value = |extraction: &Extraction| state.and_then(|state| state.value(extraction.slot)).map(str::to_owned);
         let own = request.extract.iter().filter(|e| followed.is_none_or(|slots| slots.contains(&e.slot)));
         let extracted = own.map(|extraction| (extraction.name.clone(), value(extraction))).collect();
-        let response = ParsedResponse::new(status, reply, &|| Nanos::MAX);
+        let response = ParsedResponse::new(status, reply, time_left);
         let render = |text: &Text| self.values.plain(text, context, state).ok();
         let failed = failed.and_then(|name| {
             let failed_check =

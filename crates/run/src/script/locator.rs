@@ -62,6 +62,11 @@ impl<'a> ParsedResponse<'a> {
         self.incomplete.get().copied()
     }
 
+    /// Whether the time limit is the reason why the response was not examined completely.
+    pub(super) fn is_out_of_time(&self) -> bool {
+        self.incomplete() == Some(OUT_OF_TIME)
+    }
+
     /// Whether time is left. If not, nothing further is examined.
     fn has_time(&self) -> bool {
         self.has_more_than(Nanos::ZERO)

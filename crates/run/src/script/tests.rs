@@ -223,7 +223,7 @@ fn evaluate_within(
     let text = if settings.contains("\"t\"") { text } else { format!("{text}\n[variables]\nt = \"-\"") };
     let script = script(&text).unwrap_or_else(|reason| panic!("{reason}"));
     let mut state = SessionState::default();
-    let result = script.evaluate(0, AT, received(status, response), &mut state, time_left);
+    let result = script.evaluate(0, AT, received(status, response), &mut state, time_left).map_err(|no| no.reason);
     let rendered = script.request(1, AT, Some(&state), Instant::ZERO);
     (result, rendered.map_or_else(|missing| format!("{missing:?}"), |request| request.path))
 }

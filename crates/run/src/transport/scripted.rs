@@ -2,6 +2,7 @@
 //! the objects of its pages over several connections, and its responses are checked. One request is one page, which is
 //! complete with its last object.
 
+mod evaluator;
 mod observed;
 
 use std::collections::HashMap;
@@ -12,6 +13,7 @@ use offered_events::{Event, Outcome, Reason};
 use offered_schedule::Launch;
 use offered_workload::script::{Objects, OnFailure, When};
 
+use self::evaluator::{Evaluation, Evaluator};
 use self::observed::ObservedExchange;
 pub(crate) use self::observed::{learn_secrets, sent_text};
 use super::deadlines::Deadlines;
@@ -20,11 +22,15 @@ use super::{Client, Transport, new_event};
 use crate::halt::{End, Halt};
 use crate::message::{OutgoingRequest, Response};
 use crate::observer::ExchangeObserver;
-use crate::script::{MissingValue, Received, RequestContext, Script, SessionState};
+use crate::script::{MissingValue, Received, Rejection, RequestContext, Script, SessionState};
 
-/// Maximum time for evaluating one response. The thread sends nothing meanwhile. The remainder to the promised 250 ms is
-/// for the last step, which may not be interruptible.
-const EVALUATION_TIMEOUT: Nanos = Nanos::from_millis(220);
+/// Maximum time for evaluating one response on the sending thread, which sends nothing meanwhile. A response that needs
+/// more is evaluated anew beside it.
+const QUICK_EVALUATION: Nanos = Nanos::from_millis(5);
+/// While evaluations are outstanding, their results are looked for this often.
+const RESULT_INTERVAL: Nanos = Nanos::from_millis(1);
+/// How long the end of a run waits for outstanding evaluations, in all.
+const LAST_RESULTS_TIMEOUT: Nanos = Nanos::from_secs(1);
 /// After this time for completions, the rest waits until the requests that are due are sent.
 const COMPLETIONS_TIMEOUT: Nanos = Nanos::from_millis(10);
 
@@ -48,6 +54,8 @@ pub(crate) struct Scripted<C> {
     sent: Deadlines,
     /// Completions that have not been processed.
     completions: Vec<Completion>,
+    /// Started with the first response that takes long to evaluate.
+    evaluator: Option<Evaluator>,
 }
 
 /// A request in flight, with its objects.
@@ -90,7 +98,8 @@ impl<C: ProtocolClient> Scripted<C> {
     ) -> Self {
         let (visits, session_states, pages) = (HashMap::new(), HashMap::new(), HashMap::new());
         let (sent, completions) = (Deadlines::new(Nanos::ZERO), Vec::new());
-        Self { client, script, halt, worker, observer, visits, session_states, pages, sent, completions }
+        let evaluator = None;
+        Self { client, script, halt, worker, observer, visits, session_states, pages, sent, completions, evaluator }
     }
 
     /// Raises the limit on the response body to what the observer wants.
@@ -136,7 +145,7 @@ impl<C: ProtocolClient> Scripted<C> {
                     Completion::FirstByte { session, object: 0 } => self.on_first_byte(session, events),
                     Completion::FirstByte { .. } => {}
                     Completion::Done(event, response) if event.object == 0 => {
-                        self.on_response(event, response.as_deref(), events);
+                        self.on_response(event, response, events);
                     }
                     Completion::Done(event, response) => self.on_object(event, response.as_deref(), events),
                 }
@@ -159,63 +168,111 @@ impl<C: ProtocolClient> Scripted<C> {
     }
 
     /// The response to the request of a page is complete, or has failed.
-    fn on_response(&mut self, event: Event, response: Option<&Response>, events: &mut Vec<Event>) {
+    fn on_response(&mut self, event: Event, response: Option<Box<Response>>, events: &mut Vec<Event>) {
         let session = event.session;
         let Some(page) = self.pages.get_mut(&session) else { return };
         let now = self.client.now();
         // The observer sees each exchange by itself, without its redirects.
         let exchange_event = self.observer.is_some().then(|| event.clone());
         page.request = merge_redirects(&page.request, event, page.redirects, now);
-        if let Some(response) = response {
-            let state = state_of(&mut self.session_states, session);
-            if self.script.cookies {
-                self.script.store_cookies(&page.outgoing.path, response, state, now);
-            }
-            let (script, status, client) = (&self.script, page.request.status, &self.client);
-            let time_left = || client.now().until(now + EVALUATION_TIMEOUT);
-            let next = match script.redirects {
-                0 => Ok(None),
-                _ => script.redirect(&page.outgoing, status, response, Some(state), now),
-            };
-            match next {
-                Ok(Some(_)) if page.redirects == script.redirects => {
-                    fail_check(&mut page.request, format!("more than {} redirects", script.redirects));
-                }
-                Ok(Some(outgoing)) => {
-                    let received = Received { status, reply: response, path: &page.outgoing.path, found: &[] };
-                    let found = script.extract_from_redirect(page.label, page.context, received, state, &time_left);
-                    let sent_text = std::mem::replace(&mut page.outgoing, Arc::new(outgoing));
-                    let next = (page.outgoing.clone(), new_event(page.launch, page.label, self.worker));
-                    if let Some(exchange_event) = exchange_event {
-                        self.observe(&sent_text, &exchange_event, Some(response), Some(&found));
-                    }
-                    self.pages.entry(session).and_modify(|page| {
-                        page.redirects += 1;
-                        page.found.extend(found);
-                    });
-                    self.client.begin(&next.0, next.1, &mut self.completions);
-                    return;
-                }
-                Ok(None) => match script.evaluate(
-                    page.label,
-                    page.context,
-                    Received { status, reply: response, path: &page.outgoing.path, found: &page.found },
-                    state,
-                    &time_left,
-                ) {
-                    Ok(()) if script.checks_status(page.label) => page.request.outcome = Outcome::Ok,
-                    Ok(()) => {}
-                    // The error message of the server is recorded nowhere else, unlike an HTTP status.
-                    Err(_) if matches!(page.request.outcome, Outcome::GrpcError | Outcome::SqlError) => {}
-                    Err(check) => fail_check(&mut page.request, check),
-                },
-                Err(reason) => fail_check(&mut page.request, format!("redirect: {reason}")),
-            }
+        let Some(response) = response else { return self.on_judged(session, exchange_event, None, events) };
+        let state = state_of(&mut self.session_states, session);
+        if self.script.cookies {
+            self.script.store_cookies(&page.outgoing.path, &response, state, now);
         }
+        let (script, status, client) = (&self.script, page.request.status, &self.client);
+        let time_left = || client.now().until(now + QUICK_EVALUATION);
+        let next = match script.redirects {
+            0 => Ok(None),
+            _ => script.redirect(&page.outgoing, status, &response, Some(state), now),
+        };
+        match next {
+            Ok(Some(_)) if page.redirects == script.redirects => {
+                fail_check(&mut page.request, format!("more than {} redirects", script.redirects));
+            }
+            Ok(Some(outgoing)) => {
+                let received = Received { status, reply: &response, path: &page.outgoing.path, found: &[] };
+                let found = script.extract_from_redirect(page.label, page.context, received, state, &time_left);
+                let sent_text = std::mem::replace(&mut page.outgoing, Arc::new(outgoing));
+                let next = (page.outgoing.clone(), new_event(page.launch, page.label, self.worker));
+                if let Some(exchange_event) = exchange_event {
+                    self.observe(&sent_text, &exchange_event, Some(&response), Some(&found));
+                }
+                self.pages.entry(session).and_modify(|page| {
+                    page.redirects += 1;
+                    page.found.extend(found);
+                });
+                self.client.begin(&next.0, next.1, &mut self.completions);
+                return;
+            }
+            Ok(None) => {
+                let received = Received { status, reply: &response, path: &page.outgoing.path, found: &page.found };
+                match script.evaluate(page.label, page.context, received, state, &time_left) {
+                    // Objects in flight may change the cookies, so the state stays here.
+                    Err(Rejection { out_of_time: true, .. })
+                        if page.objects_wanted.is_none() && Evaluator::start(&mut self.evaluator, script) =>
+                    {
+                        return self.evaluate_beside(session, response, exchange_event);
+                    }
+                    result => judge(&mut page.request, result, script.checks_status(page.label)),
+                }
+            }
+            Err(reason) => fail_check(&mut page.request, format!("redirect: {reason}")),
+        }
+        self.on_judged(session, exchange_event, Some(&response), events);
+    }
+
+    /// Hands the response to the page of `session` to the evaluator.
+    fn evaluate_beside(&mut self, session: u64, response: Box<Response>, exchange_event: Option<Event>) {
+        let Some(page) = self.pages.get_mut(&session) else { return };
+        let evaluation = Evaluation {
+            context: page.context,
+            status: page.request.status,
+            response,
+            path: page.outgoing.path.clone(),
+            found: page.found.clone(),
+            state: self.session_states.remove(&session).unwrap_or_default(),
+            exchange_event,
+        };
+        if let Some(evaluator) = &mut self.evaluator {
+            evaluator.submit(evaluation);
+        }
+    }
+
+    /// Processes the results of the evaluator that come within `timeout`, in all.
+    fn receive_evaluations(&mut self, timeout: Nanos, events: &mut Vec<Event>) {
+        let end = self.client.now() + timeout;
+        while let Some(evaluator) = self.evaluator.as_mut().filter(|evaluator| evaluator.is_busy())
+            && let Some((evaluation, result)) = evaluator.next_result(self.client.now().until(end))
+        {
+            self.on_evaluated(evaluation, result, events);
+        }
+    }
+
+    /// The evaluator has a result.
+    fn on_evaluated(&mut self, evaluation: Evaluation, result: Result<(), Rejection>, events: &mut Vec<Event>) {
+        let Evaluation { context, response, state, exchange_event, .. } = evaluation;
+        let Some(page) = self.pages.get_mut(&context.session).filter(|page| page.launch.step == context.step) else {
+            return;
+        };
+        self.session_states.insert(context.session, state);
+        judge(&mut page.request, result, self.script.checks_status(page.label));
+        self.on_judged(context.session, exchange_event, Some(&response), events);
+    }
+
+    /// The response to the request of a page is judged: fetches the objects of the page, or ends it.
+    fn on_judged(
+        &mut self,
+        session: u64,
+        exchange_event: Option<Event>,
+        response: Option<&Response>,
+        events: &mut Vec<Event>,
+    ) {
+        let Some(page) = self.pages.get_mut(&session) else { return };
         page.responded = true;
         page.free_lanes |= 1;
         if page.request.outcome == Outcome::Ok && self.script.objects(page.label).is_some() {
-            page.objects_wanted.get_or_insert(now);
+            page.objects_wanted.get_or_insert(self.client.now());
         } else if page.objects_wanted.is_none() {
             // Like a browser, do not fetch the objects of a page that failed.
             page.next = u16::MAX;
@@ -295,10 +352,17 @@ impl<C: ProtocolClient> Client<Vec<Event>> for Scripted<C> {
     }
 
     fn wait(&mut self, deadline: Instant, events: &mut Vec<Event>) {
-        let deadline = if self.completions.is_empty() { deadline } else { self.client.now() };
+        let now = self.client.now();
+        let is_evaluating = self.evaluator.as_ref().is_some_and(Evaluator::is_busy);
+        let deadline = match () {
+            () if !self.completions.is_empty() => now,
+            () if is_evaluating => deadline.min(now + RESULT_INTERVAL),
+            () => deadline,
+        };
         self.client.wait(deadline, &mut self.completions);
         let deadline = self.client.now() + COMPLETIONS_TIMEOUT;
         self.process_completions(deadline, events);
+        self.receive_evaluations(Nanos::ZERO, events);
     }
 
     fn close_session(&mut self, session: u64) {
@@ -311,6 +375,14 @@ impl<C: ProtocolClient> Client<Vec<Event>> for Scripted<C> {
         // Do not fetch the remaining objects.
         self.pages.values_mut().for_each(|page| page.next = u16::MAX);
         self.process_completions(Instant::MAX, events);
+        self.receive_evaluations(LAST_RESULTS_TIMEOUT, events);
+        let unjudged: Vec<u64> = self.pages.keys().copied().collect();
+        for session in unjudged {
+            if let Some(page) = self.pages.get_mut(&session) {
+                (page.request.outcome, page.request.error) = (Outcome::Cut, Some(Reason::Stopped));
+            }
+            self.on_judged(session, None, None, events);
+        }
     }
 
     fn in_flight_since(&mut self, instant: Instant) -> Option<Event> {
@@ -417,6 +489,17 @@ fn is_current(pages: &HashMap<u64, Page>, session: usize, step: u64) -> bool {
 
 fn state_of(session_states: &mut HashMap<u64, SessionState>, session: u64) -> &mut SessionState {
     session_states.entry(session).or_default()
+}
+
+/// Sets the outcome of a request from the evaluation of its response.
+fn judge(event: &mut Event, result: Result<(), Rejection>, checks_status: bool) {
+    match result {
+        Ok(()) if checks_status => event.outcome = Outcome::Ok,
+        Ok(()) => {}
+        // The error message of the server is recorded nowhere else, unlike an HTTP status.
+        Err(_) if matches!(event.outcome, Outcome::GrpcError | Outcome::SqlError) => {}
+        Err(rejection) => fail_check(event, rejection.reason),
+    }
 }
 
 fn fail_check(event: &mut Event, check: String) {

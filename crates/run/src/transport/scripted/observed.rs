@@ -2,6 +2,7 @@
 
 use offered_events::{Event, Exchange, Message, Outcome};
 
+use super::QUICK_EVALUATION;
 use crate::message::{OutgoingRequest, Response};
 use crate::observer::ExchangeObserver;
 use crate::script::{REDACTED, Redactor, RequestContext, Script, SessionState};
@@ -43,7 +44,9 @@ impl ObservedExchange<'_> {
         let (extracted, failed) = match response.filter(|_| event.object == 0) {
             Some(response) => {
                 let check = reason.as_deref().filter(|_| event.outcome == Outcome::CheckFailed);
-                script.explain_failure(event.label, context, (event.status, response), state, check, followed)
+                let end = client.now() + QUICK_EVALUATION;
+                let time_left = || client.now().until(end);
+                script.explain_failure(event.label, context, (event.status, response), state, check, followed, &time_left)
             }
             None => Default::default(),
         };

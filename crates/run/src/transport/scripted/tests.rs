@@ -1,3 +1,4 @@
+use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
 use offered_base::Share;
@@ -101,6 +102,9 @@ impl ProtocolClient for Fake {
     }
 }
 
+/// JSON with so many values that a path with `..` is estimated to take longer than is allowed on the sending thread.
+static LARGE: LazyLock<String> = LazyLock::new(|| format!("[{}0]", "1,".repeat(200_000)));
+
 fn answers(outgoing: &OutgoingRequest) -> Said {
     match outgoing.path.as_str() {
         "/login" => (302, vec![("Location", "/home"), ("Set-Cookie", "sid=7; Path=/")], ""),
@@ -110,6 +114,7 @@ fn answers(outgoing: &OutgoingRequest) -> Said {
         "/broken" => (0, vec![], ""),
         "/to-broken" => (302, vec![("Location", "/broken")], ""),
         "/missing" => (404, vec![], ""),
+        "/large" => (200, vec![], &LARGE),
         _ => (200, vec![], "fine"),
     }
 }
@@ -163,6 +168,42 @@ fn objects_may_be_fetched_while_the_page_arrives() {
     assert_eq!(events.len(), 6);
     let lanes: Vec<u8> = sessions.client.sent_text.iter().map(|(lane, ..)| *lane).collect();
     assert_eq!(lanes[..4], [0, 1, 2, 0], "the first connection is the page's until it is there");
+}
+
+#[test]
+fn a_response_that_takes_long_is_evaluated_beside_the_sending_thread() {
+    let mut sessions = sessions(
+        "[[request]]\nname = \"large\"\nget = \"/large\"\nextract = [{ name = \"last\", json = \"$..[200000]\" }]\n\
+         [[request]]\nname = \"small\"\nget = \"/{{last}}\"",
+    );
+    let mut events = Vec::new();
+    sessions.send(
+        Launch { intended: Instant::ZERO, session: 5, step: 0, place: 0, visit: Visit::FIRST },
+        0,
+        0,
+        &mut events,
+    );
+    sessions.wait(Instant::from_secs(1), &mut events);
+    assert!(events.is_empty() && sessions.evaluator.as_ref().is_some_and(Evaluator::is_busy));
+    assert_eq!(launch(&mut sessions, 0, 6)[0].outcome, Outcome::Ok, "the same response, of another session");
+    while events.is_empty() {
+        sessions.wait(Instant::from_secs(1), &mut events);
+    }
+    assert_eq!((events[0].session, events[0].outcome, events[0].done), (5, Outcome::Ok, Some(Instant::from_millis(1))));
+    assert_eq!(launch(&mut sessions, 1, 5)[0].outcome, Outcome::Ok);
+    assert_eq!(sessions.client.sent_text.last().unwrap().1, "/0", "the value has come back to its session");
+}
+
+#[test]
+fn the_end_of_a_run_waits_for_evaluations() {
+    let mut sessions = sessions("[[request]]\nget = \"/large\"\ncheck = [{ json = \"$..[200000]\", is = \"1\" }]");
+    let mut events = Vec::new();
+    let launch = Launch { intended: Instant::ZERO, session: 5, step: 0, place: 0, visit: Visit::FIRST };
+    sessions.send(launch, 0, 0, &mut events);
+    sessions.wait(Instant::from_secs(1), &mut events);
+    sessions.cancel_all(&mut events);
+    assert_eq!((events.len(), events[0].outcome), (1, Outcome::CheckFailed));
+    assert!(sessions.pages.is_empty());
 }
 
 #[test]
