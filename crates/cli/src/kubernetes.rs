@@ -13,7 +13,8 @@ use offered_cluster::manifests::{
 };
 use offered_experiment::is_object_store_url;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{out, status};
 use crate::trust::CommandsFlag;
 use crate::workload_file;

@@ -20,7 +20,8 @@ use offered_report::{Report, Run};
 use offered_verify::{Failures, Validity, Verdict, Verdicts};
 use serde::Serialize;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{json, out};
 use crate::result_files::ResultFiles;
 use crate::{input_file, object_store};

@@ -14,7 +14,8 @@ use offered_store::ReadOptions;
 use offered_verify::Verdict;
 use offered_watch::{LivePage, Phase, Snapshot};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::out;
 use crate::run::{live_page, metrics, views};
 use crate::screen::THRESHOLDS;

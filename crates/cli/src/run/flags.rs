@@ -13,7 +13,7 @@ use offered_workload::Url;
 use offered_workload::Workload;
 use toml_edit::{Array, DocumentMut, InlineTable, Value, value};
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::input_file;
 use crate::output::status;
 use crate::tolerance::Tolerance;

@@ -5,7 +5,7 @@ use std::path::Path;
 use offered_base::Nanos;
 use offered_store::{InputFormat, ReadOptions, TimestampMeaning};
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::input_file;
 
 /// How files are read.
