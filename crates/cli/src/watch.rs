@@ -39,7 +39,7 @@ The display is about three seconds behind: workers write every few seconds.
 Exit codes: 1 the run can no longer be read; 2 no such run; otherwise those of
 `offered verify`: 0, 3 the run is invalid, 99 a threshold failed.";
 
-/// Watch a run of one or many workers while it is under way
+/// Watch a run, of one worker or many, while it runs
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
