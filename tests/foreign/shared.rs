@@ -87,7 +87,10 @@ fn figures_13_and_15_of_brady_and_gunther() -> Tested {
     near(&verdict["queue"]["think_ms"], 6250.0, 50.0);
     // The gaps look Poisson, but the system is closed, which the counts show.
     assert_eq!((&verdict["pattern"], &verdict["validity"]), (&"under_dispersed".into(), &"invalid".into()));
-    assert!(verdict["reason"].as_str().unwrap().contains("closed"), "{}", verdict["reason"]);
+    let reason = verdict["reason"].as_str().unwrap();
+    assert!(reason.contains(" and more: a finite population (IDC 0."), "{reason}");
+    let page = printed(offered(&["verify", &file, "--skip-first", "120s", "--take", "1200s"]));
+    says(&page, &["PRINCIPLE B met: CoV 1.002, 95 % 0.992 to 1.012 (limits 0.95 to 1.05)"]);
     // Uniform think times have a C2 of 1/3, and the dispersion of the counts tends to it.
     let windows = verdict["dispersion"].as_array().unwrap();
     near(&windows.last().unwrap()["idc"], 1.0 / 3.0, 0.15);
@@ -137,7 +140,7 @@ fn the_samples_of_other_tools() -> Tested {
     let hey = real("samples/hey_c10_q10_5s.csv")?;
     let hey = verdict(&hey, &[]);
     near(&total(&hey, "gaps")["cov"], 2.99, 1e-2);
-    assert_eq!(hey["reason"], "requests come in bunches of 10, every 100 ms");
+    assert_eq!(hey["reason"], "requests come in bunches of 10, every 100 ms (limit 1.5)");
     let pgbench = verdict(&real("samples/pgbench_rate50.log")?, &[]);
     near(&total(&pgbench, "gaps")["cov"], 0.945, 5e-4);
     near(&pgbench["expected"]["scheduled_cov"], 0.935, 5e-4);

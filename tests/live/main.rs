@@ -12,6 +12,7 @@ mod accounting;
 mod answers;
 mod chromium;
 mod ci;
+mod disturbed;
 mod e_commerce;
 mod engines;
 mod grpc;
@@ -52,6 +53,7 @@ fn main() {
         accounting::tests(),
         answers::tests(),
         ci::tests(),
+        disturbed::tests(),
         e_commerce::tests(),
         engines::tests(),
         grpc::tests(),

@@ -4,6 +4,7 @@
 
 mod build;
 mod edit;
+mod screens;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -112,382 +113,374 @@ const CHANGED: Situation = Situation { is_dry_run: false, ..WELL };
 /// An invalid run.
 const INVALID: Situation = Situation { validity: "invalid", begins: "INVALID", exit: 3, ..CHANGED };
 
+/// An invalid run of four workers.
+const OF_FOUR: Situation = Situation { workers: 4, ..INVALID };
+
+/// The response times of a quick server.
+const QUICK: &str = "constant:2ms";
+
 /// The third of four.
 fn third(number: u64, ended: Ended) -> Ended {
     if number == 2 { ended } else { Ended::Well }
 }
 
-#[expect(clippy::too_many_lines, reason = "a table")]
-fn one_worker() -> Vec<Situation> {
-    vec![
-        Situation { name: "open, all well", ..WELL },
-        Situation { name: "constant arrivals", workload: CONSTANT, ..WELL },
-        Situation { name: "bursty arrivals, as specified", workload: BURSTY, ..WELL },
-        Situation { name: "a rate in steps", workload: STEPS, ..WELL },
-        Situation { name: "a rate that changes at random", workload: MMPP, ..WELL },
-        Situation { name: "closed users", workload: CLOSED, ..WELL },
-        Situation {
-            name: "closed users of a slow server",
-            workload: CLOSED,
-            response: "exponential:2s",
-            never: WITHOUT_THINK_TIMES,
-            ..WELL
+/// Runs of one worker that are not invalid.
+const ONE_WORKER: &[Situation] = &[
+    Situation { name: "open, all well", ..WELL },
+    Situation { name: "constant arrivals", workload: CONSTANT, ..WELL },
+    Situation { name: "bursty arrivals, as specified", workload: BURSTY, ..WELL },
+    Situation { name: "a rate in steps", workload: STEPS, ..WELL },
+    Situation { name: "a rate that changes at random", workload: MMPP, ..WELL },
+    Situation { name: "closed users", workload: CLOSED, ..WELL },
+    Situation {
+        name: "closed users of a slow server",
+        workload: CLOSED,
+        response: "exponential:2s",
+        never: WITHOUT_THINK_TIMES,
+        ..WELL
+    },
+    Situation {
+        name: "closed users with pauses longer than the run",
+        workload: PAUSES,
+        response: "constant:1s",
+        never: WITHOUT_THINK_TIMES,
+        ..WELL
+    },
+    Situation { name: "partly-open", workload: PARTLY_OPEN, ..WELL },
+    Situation { name: "a replayed trace", workload: REPLAY, is_dry_run: false, ..WELL },
+    Situation { name: "a threshold that passes", workload: SLOW_LIMIT, cause: "PASSED", ..WELL },
+    Situation {
+        name: "a threshold that fails",
+        workload: FAST_LIMIT,
+        begins: "FAILED",
+        cause: "response.p95",
+        exit: 99,
+        ..WELL
+    },
+    Situation {
+        name: "ten requests",
+        workload: TINY,
+        validity: "not_checked",
+        begins: "NOT CHECKED",
+        cause: "requests are too few",
+        ..WELL
+    },
+    Situation {
+        name: "few requests of a slow application, some of them late",
+        workload: FEW,
+        response: "constant:2s",
+        edit: |_, events| {
+            for event in events.iter_mut().step_by(7) {
+                let sent = event.intended + Nanos::from_millis(38);
+                send_at(event, sent);
+            }
         },
-        Situation {
-            name: "closed users with pauses longer than the run",
-            workload: PAUSES,
-            response: "constant:1s",
-            never: WITHOUT_THINK_TIMES,
-            ..WELL
+        validity: "valid_with_warnings",
+        begins: "VALID, WITH WARNINGS",
+        cause: "(5 % tolerated)",
+        never: &["saturated", "the limit of", "killed"],
+        ..CHANGED
+    },
+    Situation {
+        name: "an overloaded server",
+        edit: |_, events| {
+            // It completes 200 requests a second.
+            for (number, event) in events.iter_mut().enumerate() {
+                event.done = Some(
+                    event.intended.max(Instant::ZERO + Nanos::from_millis(5 * number as u64)) + Nanos::from_millis(5),
+                );
+                event.first_byte = event.done;
+            }
         },
-        Situation { name: "partly-open", workload: PARTLY_OPEN, ..WELL },
-        Situation { name: "a replayed trace", workload: REPLAY, is_dry_run: false, ..WELL },
-        Situation { name: "a threshold that passes", workload: SLOW_LIMIT, cause: "PASSED", ..WELL },
-        Situation {
-            name: "a threshold that fails",
-            workload: FAST_LIMIT,
-            begins: "FAILED",
-            cause: "response.p95",
-            exit: 99,
-            ..WELL
-        },
-        Situation {
-            name: "ten requests",
-            workload: TINY,
-            validity: "not_checked",
-            begins: "NOT CHECKED",
-            cause: "requests are too few",
-            ..WELL
-        },
-        Situation {
-            name: "few requests of a slow application, some of them late",
-            workload: FEW,
-            response: "constant:2s",
-            edit: |_, events| {
-                for event in events.iter_mut().step_by(7) {
-                    let sent = event.intended + Nanos::from_millis(38);
-                    send_at(event, sent);
-                }
-            },
-            validity: "valid_with_warnings",
-            begins: "VALID, WITH WARNINGS",
-            cause: "(5 % tolerated)",
-            never: &["saturated", "the limit of", "killed"],
-            ..CHANGED
-        },
-        Situation {
-            name: "an overloaded server",
-            edit: |_, events| {
-                // It completes 200 requests a second.
-                for (number, event) in events.iter_mut().enumerate() {
-                    event.done = Some(
-                        event.intended.max(Instant::ZERO + Nanos::from_millis(5 * number as u64))
-                            + Nanos::from_millis(5),
-                    );
-                    event.first_byte = event.done;
-                }
-            },
-            begins: "OVERLOADED",
-            cause: "backlog grows ",
-            ..CHANGED
-        },
-        Situation {
-            name: "every request is refused",
-            edit: |_, events| fail(events, 1, Outcome::Refused, 0),
-            begins: "FAILED",
-            cause: "requests failed",
-            exit: 99,
-            ..CHANGED
-        },
-        Situation {
-            name: "one request in ten fails",
-            edit: |_, events| fail(events, 10, Outcome::HttpError, 503),
-            begins: "FAILURES",
-            cause: ": status 503",
-            ..CHANGED
-        },
-        Situation {
-            name: "stopped from outside",
-            edit: |_, events| cut(events, 12),
-            ended: |_| Ended::Stopped,
-            cause: "STOPPED the run was stopped before its end",
-            ..CHANGED
-        },
-        Situation {
-            name: "stopped by a threshold",
-            edit: |_, events| cut(events, 12),
-            ended: |_| Ended::Halted(End::Threshold),
-            cause: "the run stopped itself",
-            exit: 99,
-            ..CHANGED
-        },
-        Situation {
-            name: "stopped by a failed request",
-            edit: |_, events| cut(events, 12),
-            ended: |_| Ended::Halted(End::RequestFailed),
-            cause: "the run stopped itself",
-            exit: 99,
-            ..CHANGED
-        },
-        Situation {
-            name: "a few requests not sent",
-            edit: |_, events| leave_out(events, &Reason::InFlight(50), |number, _| number % 200 == 7),
-            never: &["stood still", "the machine", "saturated", "killed"],
-            ..CHANGED
-        },
-    ]
-}
+        begins: "OVERLOADED",
+        cause: "backlog grows ",
+        ..CHANGED
+    },
+    Situation {
+        name: "every request is refused",
+        edit: |_, events| fail(events, 1, Outcome::Refused, 0),
+        begins: "FAILED",
+        cause: "requests failed",
+        exit: 99,
+        ..CHANGED
+    },
+    Situation {
+        name: "one request in ten fails",
+        edit: |_, events| fail(events, 10, Outcome::HttpError, 503),
+        begins: "FAILURES",
+        cause: ": status 503",
+        ..CHANGED
+    },
+    Situation {
+        name: "stopped from outside",
+        edit: |_, events| cut(events, 12),
+        ended: |_| Ended::Stopped,
+        cause: "STOPPED the run was stopped before its end",
+        ..CHANGED
+    },
+    Situation {
+        name: "stopped by a threshold",
+        edit: |_, events| cut(events, 12),
+        ended: |_| Ended::Halted(End::Threshold),
+        cause: "the run stopped itself",
+        exit: 99,
+        ..CHANGED
+    },
+    Situation {
+        name: "stopped by a failed request",
+        edit: |_, events| cut(events, 12),
+        ended: |_| Ended::Halted(End::RequestFailed),
+        cause: "the run stopped itself",
+        exit: 99,
+        ..CHANGED
+    },
+    Situation {
+        name: "a few requests not sent",
+        edit: |_, events| leave_out(events, &Reason::InFlight(50), |number, _| number % 200 == 7),
+        never: &["stood still", "the machine", "saturated", "killed"],
+        ..CHANGED
+    },
+];
 
-#[expect(clippy::too_many_lines, reason = "a table")]
-fn invalid() -> Vec<Situation> {
-    let quick = "constant:2ms";
-    vec![
-        Situation {
-            name: "killed after 7 s",
-            edit: |_, events| cut(events, 7),
-            ended: |_| Ended::Killed(7),
-            cause: "killed after 7.0 s of 20 s: ",
-            never: &["stood still", "the machine", "saturated", "the limit of", "ticker", "falls by"],
-            ..INVALID
+/// Invalid runs of one worker.
+const INVALID_RUNS: &[Situation] = &[
+    Situation {
+        name: "killed after 7 s",
+        edit: |_, events| cut(events, 7),
+        ended: |_| Ended::Killed(7),
+        cause: "killed after 7.0 s of 20 s: ",
+        never: &["stood still", "the machine", "saturated", "the limit of", "ticker", "falls by"],
+        ..INVALID
+    },
+    Situation {
+        name: "killed, with a threshold",
+        workload: SLOW_LIMIT,
+        edit: |_, events| cut(events, 7),
+        ended: |_| Ended::Killed(7),
+        cause: "(needs the whole run)",
+        never: &["PASSED"],
+        ..INVALID
+    },
+    Situation {
+        name: "closed users, killed",
+        workload: CLOSED,
+        edit: |_, events| cut(events, 7),
+        ended: |_| Ended::Killed(7),
+        cause: "killed after 7.0 s of 20 s: requests are missing",
+        never: &["stood still", "the machine", "saturated"],
+        ..INVALID
+    },
+    Situation {
+        name: "a store that was gone, one worker",
+        edit: |_, events| cut(events, 7),
+        ended: |_| Ended::NotUploaded(7),
+        cause: "the object store lacks the end of the run (it was killed or could not upload)",
+        never: &["stood still", "the machine", "saturated", "the limit of", "not sent ("],
+        ..INVALID
+    },
+    Situation {
+        name: "frozen past the end",
+        edit: |_, events| leave_out(events, &Reason::RunOver, |_, at| at >= secs(7)),
+        cause: "the generator stood still from 7.0 s to 20.0 s: ",
+        never: &["the machine stopped", "saturated", "the limit of", "killed", "falls by"],
+        ..INVALID
+    },
+    Situation {
+        name: "frozen for four seconds",
+        edit: |_, events| {
+            for event in events.iter_mut().filter(|event| (secs(5)..secs(9)).contains(&event.intended)) {
+                send_at(event, secs(9));
+            }
         },
-        Situation {
-            name: "killed, with a threshold",
-            workload: SLOW_LIMIT,
-            edit: |_, events| cut(events, 7),
-            ended: |_| Ended::Killed(7),
-            cause: "(needs the whole run)",
-            never: &["PASSED"],
-            ..INVALID
+        cause: "the machine stopped the generator for 4.0 s (at 5.0 s)",
+        never: &["saturated", "the limit of", "killed", "ticker", "large bodies"],
+        ..INVALID
+    },
+    Situation {
+        name: "a busy machine, a quick server",
+        response: QUICK,
+        edit: |_, events| pause(events, Nanos::from_millis(500), Nanos::from_millis(40)),
+        cause: "the machine stopped the generator 40 times, for up to ",
+        never: &["saturated", "the limit of", "killed", "ticker", "large bodies"],
+        ..INVALID
+    },
+    Situation {
+        name: "a busy machine, a slow server",
+        response: "exponential:800ms",
+        // Little beside the pauses, which last 0.7 s together.
+        busy: 0.005,
+        edit: |_, events| pause(events, Nanos::from_millis(500), Nanos::from_millis(20)),
+        validity: "valid_with_warnings",
+        begins: "VALID, WITH WARNINGS",
+        cause: "% (5 % tolerated)",
+        never: &["saturated", "the limit of", "killed", "ticker", "large bodies"],
+        ..CHANGED
+    },
+    Situation {
+        name: "checks of large bodies",
+        response: QUICK,
+        edit: |_, events| pause(events, Nanos::from_millis(100), Nanos::from_millis(40)),
+        busy: 0.45,
+        cause: "the generator stood still 200 times, for up to ",
+        never: &["the machine", "the load is not the cause", "saturated", "ticker", "regular ticks", "killed"],
+        ..INVALID
+    },
+    Situation {
+        name: "a saturated thread",
+        busy: 0.97,
+        cause: "the generator was saturated: thread 0 was busy for 97 % of the run (limit 90 %)",
+        never: &["stood still", "the machine", "the limit of", "killed"],
+        ..INVALID
+    },
+    Situation {
+        name: "as many in flight as allowed",
+        edit: |_, events| leave_out(events, &Reason::InFlight(50), |number, at| at >= secs(7) && number % 3 == 0),
+        cause: "the limit of requests in flight was reached",
+        never: &["stood still", "the machine", "saturated", "killed"],
+        ..INVALID
+    },
+    Situation {
+        name: "as many connections as allowed",
+        edit: |_, events| {
+            leave_out(events, &Reason::Connections(50), |number, at| at >= secs(7) && number % 3 == 0);
         },
-        Situation {
-            name: "closed users, killed",
-            workload: CLOSED,
-            edit: |_, events| cut(events, 7),
-            ended: |_| Ended::Killed(7),
-            cause: "killed after 7.0 s of 20 s: requests are missing",
-            never: &["stood still", "the machine", "saturated"],
-            ..INVALID
+        cause: "the limit of connections was reached",
+        never: &["stood still", "the machine", "saturated", "killed"],
+        ..INVALID
+    },
+    Situation {
+        name: "late requests are skipped",
+        edit: |_, events| leave_out(events, &Reason::Late(Nanos::from_millis(12)), |number, _| number % 20 == 0),
+        cause: "they were late, and the workload skips late requests",
+        never: &["stood still", "the machine", "saturated", "the limit of", "killed"],
+        ..INVALID
+    },
+    Situation {
+        name: "another rate than specified",
+        recorded_workload: Some("seed = 3\nduration = \"20s\"\narrivals.open.rate = \"450/s\"\n"),
+        cause: "the sent rate was ",
+        ..INVALID
+    },
+    Situation {
+        name: "other arrivals than specified",
+        recorded_workload: Some(CONSTANT),
+        cause: "the gaps between requests were not constant, as specified (CoV ",
+        ..INVALID
+    },
+    Situation {
+        name: "partly-open, frozen past the end",
+        workload: PARTLY_OPEN,
+        edit: |_, events| leave_out(events, &Reason::RunOver, |_, at| at >= secs(7)),
+        cause: "the generator stood still from 7.0 s to ",
+        never: &["the machine stopped", "saturated", "the limit of", "killed"],
+        ..INVALID
+    },
+];
+
+/// Runs of four workers.
+const FOUR_WORKERS: &[Situation] = &[
+    Situation { name: "four workers, all well", ..FOUR },
+    Situation { name: "four workers, closed users", workload: CLOSED, ..FOUR },
+    Situation { name: "four workers, partly-open", workload: PARTLY_OPEN, ..FOUR },
+    Situation { name: "four workers, a threshold on the whole rate", workload: RATE_LIMIT, cause: "PASSED", ..FOUR },
+    Situation {
+        name: "four workers, clocks known to 3 ms",
+        clock_bound_ns: 3_000_000,
+        validity: "valid_with_warnings",
+        begins: "VALID, WITH WARNINGS",
+        cause: "the clocks of the workers are uncertain by ",
+        ..FOUR
+    },
+    Situation {
+        name: "four workers, one killed",
+        edit: |number, events| {
+            if number == 2 {
+                cut(events, 7);
+            }
         },
-        Situation {
-            name: "a store that was gone, one worker",
-            edit: |_, events| cut(events, 7),
-            ended: |_| Ended::NotUploaded(7),
-            cause: "the object store lacks the end of the run (it was killed or could not upload)",
-            never: &["stood still", "the machine", "saturated", "the limit of", "not sent ("],
-            ..INVALID
+        ended: |number| third(number, Ended::Killed(7)),
+        cause: "worker 3/4 was killed after 7.0 s of 20 s: ",
+        never: &[
+            "stood still",
+            "the machine",
+            "saturated",
+            "the limit of",
+            "falls by",
+            "longer think times",
+            "% of the requests were not sent",
+        ],
+        ..OF_FOUR
+    },
+    Situation {
+        name: "four workers, one frozen past the end",
+        edit: |number, events| {
+            if number == 2 {
+                leave_out(events, &Reason::RunOver, |_, at| at >= secs(10));
+            }
         },
-        Situation {
-            name: "frozen past the end",
-            edit: |_, events| leave_out(events, &Reason::RunOver, |_, at| at >= secs(7)),
-            cause: "the generator stood still from 7.0 s to 20.0 s: ",
-            never: &["the machine stopped", "saturated", "the limit of", "killed", "falls by"],
-            ..INVALID
-        },
-        Situation {
-            name: "frozen for four seconds",
-            edit: |_, events| {
+        cause: "worker 3/4 on b3 stood still from 10.0 s to ",
+        never: &["the machine stopped", "saturated", "the limit of", "killed", "falls by"],
+        ..OF_FOUR
+    },
+    Situation {
+        name: "four workers, one frozen for four seconds",
+        edit: |number, events| {
+            if number == 2 {
                 for event in events.iter_mut().filter(|event| (secs(5)..secs(9)).contains(&event.intended)) {
                     send_at(event, secs(9));
                 }
-            },
-            cause: "the machine stopped the generator for 4.0 s (at 5.0 s)",
-            never: &["saturated", "the limit of", "killed", "ticker", "large bodies"],
-            ..INVALID
+            }
         },
-        Situation {
-            name: "a busy machine, a quick server",
-            response: quick,
-            edit: |_, events| pause(events, Nanos::from_millis(500), Nanos::from_millis(40)),
-            cause: "the machine stopped the generator 40 times, for up to ",
-            never: &["saturated", "the limit of", "killed", "ticker", "large bodies"],
-            ..INVALID
+        cause: "the machine stopped the generator for 4.0 s (at 5.0 s of worker 3/4 on b3)",
+        never: &["saturated", "the limit of", "killed", "ticker"],
+        ..OF_FOUR
+    },
+    Situation {
+        name: "four workers, one absent",
+        ended: |number| third(number, Ended::Absent),
+        cause: "worker 3/4 was missing: ",
+        never: &["stood still", "the machine", "saturated", "the limit of", "killed"],
+        // `watch` waits for it.
+        is_over: false,
+        ..OF_FOUR
+    },
+    Situation {
+        name: "four workers, a store that was gone for one",
+        edit: |number, events| {
+            if number == 2 {
+                cut(events, 7);
+            }
         },
-        Situation {
-            name: "a busy machine, a slow server",
-            response: "exponential:800ms",
-            // Little beside the pauses, which last 0.7 s together.
-            busy: 0.005,
-            edit: |_, events| pause(events, Nanos::from_millis(500), Nanos::from_millis(20)),
-            validity: "valid_with_warnings",
-            begins: "VALID, WITH WARNINGS",
-            cause: "% (5 % tolerated)",
-            never: &["saturated", "the limit of", "killed", "ticker", "large bodies"],
-            ..CHANGED
-        },
-        Situation {
-            name: "checks of large bodies",
-            response: quick,
-            edit: |_, events| pause(events, Nanos::from_millis(100), Nanos::from_millis(40)),
-            busy: 0.45,
-            cause: "the generator stood still 200 times, for up to ",
-            never: &["the machine", "the load is not the cause", "saturated", "ticker", "regular ticks", "killed"],
-            ..INVALID
-        },
-        Situation {
-            name: "a saturated thread",
-            busy: 0.97,
-            cause: "the generator was saturated: thread 0 was busy for 97 % of the run (limit 90 %)",
-            never: &["stood still", "the machine", "the limit of", "killed"],
-            ..INVALID
-        },
-        Situation {
-            name: "as many in flight as allowed",
-            edit: |_, events| leave_out(events, &Reason::InFlight(50), |number, at| at >= secs(7) && number % 3 == 0),
-            cause: "the limit of requests in flight was reached",
-            never: &["stood still", "the machine", "saturated", "killed"],
-            ..INVALID
-        },
-        Situation {
-            name: "as many connections as allowed",
-            edit: |_, events| {
-                leave_out(events, &Reason::Connections(50), |number, at| at >= secs(7) && number % 3 == 0);
-            },
-            cause: "the limit of connections was reached",
-            never: &["stood still", "the machine", "saturated", "killed"],
-            ..INVALID
-        },
-        Situation {
-            name: "late requests are skipped",
-            edit: |_, events| leave_out(events, &Reason::Late(Nanos::from_millis(12)), |number, _| number % 20 == 0),
-            cause: "they were late, and the workload skips late requests",
-            never: &["stood still", "the machine", "saturated", "the limit of", "killed"],
-            ..INVALID
-        },
-        Situation {
-            name: "another rate than specified",
-            recorded_workload: Some("seed = 3\nduration = \"20s\"\narrivals.open.rate = \"450/s\"\n"),
-            cause: "the sent rate was ",
-            ..INVALID
-        },
-        Situation {
-            name: "other arrivals than specified",
-            recorded_workload: Some(CONSTANT),
-            cause: "the gaps between requests were not constant, as specified (CoV ",
-            ..INVALID
-        },
-        Situation {
-            name: "partly-open, frozen past the end",
-            workload: PARTLY_OPEN,
-            edit: |_, events| leave_out(events, &Reason::RunOver, |_, at| at >= secs(7)),
-            cause: "the generator stood still from 7.0 s to ",
-            never: &["the machine stopped", "saturated", "the limit of", "killed"],
-            ..INVALID
-        },
-    ]
-}
-
-#[expect(clippy::too_many_lines, reason = "a table")]
-fn four_workers() -> Vec<Situation> {
-    const OF_FOUR: Situation = Situation { workers: 4, ..INVALID };
-    vec![
-        Situation { name: "four workers, all well", ..FOUR },
-        Situation { name: "four workers, closed users", workload: CLOSED, ..FOUR },
-        Situation { name: "four workers, partly-open", workload: PARTLY_OPEN, ..FOUR },
-        Situation {
-            name: "four workers, a threshold on the whole rate",
-            workload: RATE_LIMIT,
-            cause: "PASSED",
-            ..FOUR
-        },
-        Situation {
-            name: "four workers, clocks known to 3 ms",
-            clock_bound_ns: 3_000_000,
-            validity: "valid_with_warnings",
-            begins: "VALID, WITH WARNINGS",
-            cause: "the clocks of the workers are uncertain by ",
-            ..FOUR
-        },
-        Situation {
-            name: "four workers, one killed",
-            edit: |number, events| {
-                if number == 2 {
-                    cut(events, 7);
-                }
-            },
-            ended: |number| third(number, Ended::Killed(7)),
-            cause: "worker 3/4 was killed after 7.0 s of 20 s: ",
-            never: &[
-                "stood still",
-                "the machine",
-                "saturated",
-                "the limit of",
-                "falls by",
-                "longer think times",
-                "% of the requests were not sent",
-            ],
-            ..OF_FOUR
-        },
-        Situation {
-            name: "four workers, one frozen past the end",
-            edit: |number, events| {
-                if number == 2 {
-                    leave_out(events, &Reason::RunOver, |_, at| at >= secs(10));
-                }
-            },
-            cause: "worker 3/4 on b3 stood still from 10.0 s to ",
-            never: &["the machine stopped", "saturated", "the limit of", "killed", "falls by"],
-            ..OF_FOUR
-        },
-        Situation {
-            name: "four workers, one frozen for four seconds",
-            edit: |number, events| {
-                if number == 2 {
-                    for event in events.iter_mut().filter(|event| (secs(5)..secs(9)).contains(&event.intended)) {
-                        send_at(event, secs(9));
-                    }
-                }
-            },
-            cause: "the machine stopped the generator for 4.0 s (at 5.0 s of worker 3/4 on b3)",
-            never: &["saturated", "the limit of", "killed", "ticker"],
-            ..OF_FOUR
-        },
-        Situation {
-            name: "four workers, one absent",
-            ended: |number| third(number, Ended::Absent),
-            cause: "worker 3/4 was missing: ",
-            never: &["stood still", "the machine", "saturated", "the limit of", "killed"],
-            // `watch` waits for it.
-            is_over: false,
-            ..OF_FOUR
-        },
-        Situation {
-            name: "four workers, a store that was gone for one",
-            edit: |number, events| {
-                if number == 2 {
-                    cut(events, 7);
-                }
-            },
-            ended: |number| third(number, Ended::NotUploaded(7)),
-            cause: "the object store lacks the end of worker 3/4 (it was killed or could not upload)",
-            never: &[
-                "stood still",
-                "the machine",
-                "saturated",
-                "the limit of",
-                "was killed after",
-                "% of the requests were not sent",
-            ],
-            ..OF_FOUR
-        },
-        Situation {
-            name: "four workers under way, one of them frozen",
-            edit: |number, events| cut(events, if number == 2 { 3 } else { 13 }),
-            ended: |number| Ended::Silent(if number == 2 { 3 } else { 14 }),
-            cause: "workers 1/4, 2/4, 3/4, 4/4 have not ended",
-            never: &[
-                "stood still",
-                "the machine",
-                "saturated",
-                "the limit of",
-                "falls by",
-                "rises by",
-                "longer think times",
-            ],
-            is_over: false,
-            ..OF_FOUR
-        },
-    ]
-}
+        ended: |number| third(number, Ended::NotUploaded(7)),
+        cause: "the object store lacks the end of worker 3/4 (it was killed or could not upload)",
+        never: &[
+            "stood still",
+            "the machine",
+            "saturated",
+            "the limit of",
+            "was killed after",
+            "% of the requests were not sent",
+        ],
+        ..OF_FOUR
+    },
+    Situation {
+        name: "four workers under way, one of them frozen",
+        edit: |number, events| cut(events, if number == 2 { 3 } else { 13 }),
+        ended: |number| Ended::Silent(if number == 2 { 3 } else { 14 }),
+        cause: "workers 1/4, 2/4, 3/4, 4/4 have not ended",
+        never: &[
+            "stood still",
+            "the machine",
+            "saturated",
+            "the limit of",
+            "falls by",
+            "rises by",
+            "longer think times",
+        ],
+        is_over: false,
+        ..OF_FOUR
+    },
+];
 
 fn offered(folder: &Path, args: &[&str]) -> (String, Option<i32>) {
     let output = Command::new(env!("CARGO_BIN_EXE_offered")).args(args).current_dir(folder).output().unwrap();
@@ -503,7 +496,7 @@ fn flat(text: &str) -> String {
 }
 
 /// What is wrong with the outputs about a situation; empty if nothing is.
-fn check(situation: &Situation) -> Vec<String> {
+fn check(number: usize, situation: &Situation) -> Vec<String> {
     let Situation { name, validity, begins, cause, never, exit, .. } = *situation;
     let folder = tempfile::tempdir().unwrap();
     build(situation, &folder.path().join("run"));
@@ -524,6 +517,7 @@ fn check(situation: &Situation) -> Vec<String> {
     }
     let (json, code) = run(&["verify", "run", "--json"]);
     let document: Value = serde_json::from_str(&json).unwrap();
+    screens::write(number, situation, &text, &document);
     // The age of a heartbeat differs from command to command.
     let reason = document["reason"].as_str().unwrap().split(" (it may still").next().unwrap().to_owned();
     expect(
@@ -570,11 +564,13 @@ fn check(situation: &Situation) -> Vec<String> {
 
 #[test]
 fn every_command_says_the_same_about_every_situation() {
-    let all: Vec<Situation> = [one_worker(), invalid(), four_workers()].into_iter().flatten().collect();
+    let all: Vec<(usize, &Situation)> =
+        [ONE_WORKER, INVALID_RUNS, FOUR_WORKERS].into_iter().flatten().enumerate().collect();
     assert!(all.len() >= 40, "{}", all.len());
     let (one, other) = all.split_at(all.len() / 2);
+    let check = |(number, situation): &(usize, &Situation)| check(*number, situation);
     let wrong: Vec<String> = std::thread::scope(|scope| {
-        let halves = [one, other].map(|half| scope.spawn(|| half.iter().flat_map(check).collect::<Vec<_>>()));
+        let halves = [one, other].map(|half| scope.spawn(move || half.iter().flat_map(check).collect::<Vec<_>>()));
         halves.into_iter().flat_map(|half| half.join().unwrap()).collect()
     });
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), all.len(), wrong.join("\n\n"));

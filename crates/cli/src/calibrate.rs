@@ -3,7 +3,8 @@
 use offered_base::Nanos;
 use offered_experiment::calibrate::{CONNECTIONS, measure};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{json, out};
 use crate::table::Table;
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use offered_experiment::capacity::{Along, Search, TRIALS};
 use offered_workload::Objective;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{json, out};
 use crate::progress::Stderr;
 use crate::tolerance::Tolerance;

@@ -4,7 +4,8 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use crate::Cli;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output;
 
 const EXAMPLES: &str = "\

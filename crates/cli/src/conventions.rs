@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::input_file::{self, Kind};
 
 /// Flags of other tools, the tools, and the flag of `offered`.

@@ -7,7 +7,7 @@ use std::path::Path;
 use offered_events::csv::Table;
 use offered_store::{Cells, Column};
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// Writes a new CSV file; unknown values are empty.
 pub(crate) fn write(path: &Path, columns: &[Column]) -> Result<(), Failure> {

@@ -9,7 +9,8 @@ use offered_experiment::document::demo::{Demo, Model};
 use offered_report::{Report, Run};
 use offered_verify::Validity;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{json, out, status};
 use crate::report;
 use crate::table::{Table, paragraph};

@@ -8,7 +8,8 @@ use offered_base::Nanos;
 use offered_store::export::{ExportFormat, write};
 use offered_store::{ReadOptions, RunRecord, read, write_tar};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{status, to_stdout};
 use crate::{input_file, object_store};
 

@@ -11,7 +11,8 @@ use offered_events::document::Schema;
 use offered_import::document::{ImportDocument, ImportedGroup};
 use offered_import::{Arrivals, Error, ImportOptions, MAX_PLAN_BYTES, ParameterKind, Phase, Plan};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::input_file;
 use crate::output::{json, out, status};
 

@@ -13,7 +13,8 @@ use offered_report::format::number;
 use offered_workload::Url;
 use serde_json::Value;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::out;
 use crate::run::exchange::ExchangeText;
 use crate::{input_file, schema, signals};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toml_edit::{DocumentMut, Item, Table, Value};
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::output::status;
 
 /// Reads a text file.

@@ -13,7 +13,8 @@ use offered_cluster::manifests::{
 };
 use offered_experiment::is_object_store_url;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{out, status};
 use crate::trust::CommandsFlag;
 use crate::workload_file;
@@ -126,19 +127,19 @@ struct PlacementFlags {
     /// Namespace of all objects [default: kubectl's]
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// Label that the nodes of the workers must have; repeat for several
+    /// Label that the nodes of the workers must have (repeatable)
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     node_selector: Vec<(String, String)>,
-    /// Taint of nodes where workers may run all the same; repeat for several
+    /// Taint of nodes on which workers may run nevertheless (repeatable)
     #[arg(long, value_name = "KEY=VALUE:EFFECT")]
     toleration: Vec<Toleration>,
-    /// Secret with the credentials of the image registry; repeat for several
+    /// Secret with the credentials of the image registry (repeatable)
     #[arg(long, value_name = "NAME")]
     pull_secret: Vec<String>,
-    /// Label of all objects; repeat for several
+    /// Label of all objects (repeatable)
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
-    /// Annotation of all objects; repeat for several
+    /// Annotation of all objects (repeatable)
     #[arg(long, value_name = "KEY=VALUE", value_parser = annotation)]
     annotation: Vec<(String, String)>,
 }

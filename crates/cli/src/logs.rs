@@ -20,7 +20,8 @@ use offered_logs::{
 };
 use offered_schedule::System;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::input_file::{self, Kind};
 use crate::output::{json, out, status};
 

@@ -18,6 +18,7 @@ mod csv;
 mod demo;
 mod exit;
 mod export;
+mod failure;
 mod import;
 mod init;
 mod input_file;
@@ -55,7 +56,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use exit::{Exit, Failure};
+use exit::Exit;
+use failure::Failure;
 
 /// A load generator that sends requests exactly when they are scheduled, and proves it.
 #[derive(Parser)]

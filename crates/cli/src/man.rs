@@ -8,7 +8,8 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
 use crate::Cli;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::out;
 
 /// Write the manual pages into a directory: offered.1, offered-run.1, ...

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use offered_base::visible;
 use offered_experiment::{CopyProgress, LocalRun};
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::input_file::Kind;
 use crate::output::status;
 use crate::{messages, signals};

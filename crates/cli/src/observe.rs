@@ -8,7 +8,8 @@ use offered_base::Nanos;
 use offered_observe::{Recording, RecordingEvent};
 use offered_store::SamplesMetadata;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{out, status};
 use crate::signals;
 

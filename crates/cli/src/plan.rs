@@ -12,7 +12,8 @@ mod web_users;
 use clap::Subcommand;
 use offered_base::{Nanos, Rate};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::out;
 use crate::table::paragraph;
 

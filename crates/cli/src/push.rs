@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use offered_experiment::{PushResult, is_object_store_url, push_run};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::object_store::store_fails;
 use crate::output::{out, status};
 

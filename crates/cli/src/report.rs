@@ -14,7 +14,8 @@ use offered_report::markdown::markdown;
 use offered_report::svg::svg;
 use offered_report::{InputDocument, Report, Run, document};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{json, out, readable};
 use crate::verify::{HostFlags, WindowFlags, expected::ExpectedFlags, reading, reading::FormatHints};
 use crate::{input_file, object_store};

@@ -9,7 +9,7 @@ use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use serde::Serialize;
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::output;
 
 /// Files with the result in other formats.

@@ -26,7 +26,8 @@ use offered_report::{Report, Run};
 use offered_run::{End, Halted, Load, preview};
 use offered_workload::Workload;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{json, out, status};
 use crate::result_files::ResultFiles;
 use crate::trust::CommandsFlag;

@@ -4,7 +4,8 @@
 
 use serde_json::Value;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::out;
 
 const EXAMPLES: &str = "\

@@ -12,7 +12,8 @@ use offered_simulate::{BuildDiscipline, Policy, ServerConfig};
 use offered_workload::Server as Modelled;
 use signal_hook::iterator::Signals;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::out;
 use crate::trust::FilesFlag;
 use crate::{signals, workload_file};

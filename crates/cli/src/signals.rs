@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// The signals that stop a command. SIGHUP is not among them under `nohup`.
 pub(crate) fn stopping() -> Vec<i32> {

@@ -6,13 +6,13 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use offered_experiment::document::simulate::Document;
-use offered_experiment::simulation::Simulated;
+use offered_experiment::document::simulate::{Document, Simulated};
 use offered_experiment::{Point, VariedField, parallel, points, simulation};
 use offered_simulate::Stop;
 
 use crate::csv;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::messages;
 use crate::output::{json, out, status};
 use crate::trust::FilesFlag;

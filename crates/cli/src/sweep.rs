@@ -11,7 +11,8 @@ use offered_experiment::{SharedDirectory, VariedField};
 use offered_workload::Objective;
 
 use crate::csv;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{json, out, status};
 use crate::progress::Stderr;
 use crate::run::share;

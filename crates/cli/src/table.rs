@@ -69,6 +69,16 @@ impl Table {
     }
 }
 
+/// A cell with this number of decimal places; `-` without a value.
+pub(crate) fn maybe(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+/// Writes an indented line with a name, wrapped.
+pub(crate) fn named(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
+    wrapped(f, &format!("  {name:<14}"), text)
+}
+
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, widths) = self.widths();

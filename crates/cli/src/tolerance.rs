@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::input_file;
 
 /// A percentage, written as `5%`.

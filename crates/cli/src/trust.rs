@@ -6,7 +6,7 @@ use offered_base::visible;
 use offered_experiment::{LocalAccess, WorkloadSource};
 use offered_workload::Workload;
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::output::status;
 
 /// Permits files outside the directory of the workload.

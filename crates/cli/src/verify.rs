@@ -20,7 +20,8 @@ use offered_report::{Report, Run};
 use offered_verify::{Failures, Validity, Verdict, Verdicts};
 use serde::Serialize;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{json, out};
 use crate::result_files::ResultFiles;
 use crate::{input_file, object_store};
@@ -50,7 +51,7 @@ Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 the run is
 invalid or a threshold could not be checked (for the file of another tool: only
 with --strict); 99 a threshold or every request failed. As for `offered run`.";
 
-/// Check the arrival process of any tool's run against the expected one
+/// Check whether a run, of any tool, sent its requests as expected
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line are independent")]
@@ -61,7 +62,7 @@ pub(crate) struct Args {
     /// Treat the files as one run of several generators
     #[arg(long)]
     merge: bool,
-    /// Exit with 3 if requests were not sent as expected; for a run same as --tolerance 0%
+    /// Exit with 3 if requests were not sent as expected; for a run of `offered` like --tolerance 0%
     #[arg(long)]
     strict: bool,
     /// Show all requests, warnings, tables of gaps and times, and every statistical test

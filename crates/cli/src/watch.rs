@@ -14,7 +14,8 @@ use offered_store::ReadOptions;
 use offered_verify::Verdict;
 use offered_watch::{LivePage, Phase, Snapshot};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::out;
 use crate::run::{live_page, metrics, views};
 use crate::screen::THRESHOLDS;
@@ -38,7 +39,7 @@ The display is about three seconds behind: workers write every few seconds.
 Exit codes: 1 the run can no longer be read; 2 no such run; otherwise those of
 `offered verify`: 0, 3 the run is invalid, 99 a threshold failed.";
 
-/// Watch a run of one or many workers while it is under way
+/// Watch a run, of one worker or many, while it runs
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

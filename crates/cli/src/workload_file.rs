@@ -5,7 +5,7 @@ use std::path::Path;
 use offered_experiment::WorkloadSource;
 use offered_workload::Workload;
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::input_file::{self, Kind};
 use crate::trust::{CommandsFlag, FilesFlag};
 

@@ -12,7 +12,7 @@ use offered_verify::{Incomplete, IncompleteCause};
 use offered_workload::Workload;
 
 use crate::Error;
-use crate::verification::RecordedRun;
+use crate::recorded_run::RecordedRun;
 
 /// A shorter time without requests at the end of a run is no sign of missing requests.
 const MIN_UNCOVERED_S: f64 = 0.05;

@@ -8,11 +8,9 @@ use offered_simulate::load::{DEFAULT_TOLERANCE, at_load};
 use offered_simulate::{SimulationResult, Stop, simulate};
 use offered_workload::Workload;
 
+use crate::document::simulate::Simulated;
 use crate::recorded_simulation::simulate_into;
 use crate::{Error, Point};
-
-/// The result of a simulation, or why it has nothing to measure: its queue grows without end, or no request completed.
-pub type Simulated = Result<SimulationResult, offered_simulate::Error>;
 
 /// Simulates `point` as a cell of a grid, at `load` unless the point has its own load. A cell with nothing to measure is a result.
 ///

@@ -20,7 +20,7 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::slice;
 
 use offered_base::{Instant, Nanos, Rate, Seed};
@@ -35,8 +35,9 @@ use offered_workload::Workload;
 
 use crate::incomplete;
 use crate::location::LocalRun;
+use crate::recorded_run::RecordedRun;
 use crate::redact::without_location;
-use crate::workload_source::{BadLineHandler, WorkloadSource, file_reader};
+use crate::workload_source::BadLineHandler;
 use crate::{Error, RunResult, server_side, twin};
 
 /// How a recording is verified. Options that are `None` come from the workload of the run, or else from [`Criteria::default`].
@@ -142,46 +143,6 @@ impl VerifiedRun {
         let Self { recording, verdict, .. } = self;
         let is_of_run = recording.on_run_clock && verdict.expected.is_own_workload;
         is_of_run.then(|| RunResult::of(verdict, &verdict.thresholds, recording.generator.as_ref()))
-    }
-}
-
-/// The workload and the record in a run directory.
-pub struct RecordedRun {
-    /// The recorded (redacted) text of the workload.
-    pub text: String,
-    /// The workload, or why it cannot be parsed.
-    pub workload: Result<Workload, Mistake>,
-    /// The run record; `None` if the run was killed.
-    pub record: Option<RunRecord>,
-}
-
-impl RecordedRun {
-    /// Reads the run directory at `path`; `None` if it is not a run directory.
-    ///
-    /// # Errors
-    /// Its files cannot be read, or its record is invalid.
-    pub fn read(path: &Path, broken: BadLineHandler) -> Result<Option<Self>, Error> {
-        let file = path.join("workload.toml");
-        if !file.is_file() {
-            return Ok(None);
-        }
-        let input = WorkloadSource::open(&file, broken)?;
-        let missing = std::cell::Cell::new(false);
-        let read = file_reader(Some(&file), broken);
-        let workload = Workload::parse(&input.text, &input.name, &|name| read(name).inspect_err(|_| missing.set(true)));
-        let workload = workload.map_err(|mut mistake| {
-            if missing.get() {
-                mistake.what += "; a run directory does not contain the files that its workload names: copy the file into the run directory, or verify with the original workload";
-            }
-            mistake
-        });
-        Ok(Some(Self { text: input.text, workload, record: RunRecord::read(path).map_err(Error::Read)? }))
-    }
-
-    /// Whether certificates of the target were not verified.
-    fn is_insecure(&self) -> bool {
-        let target = self.workload.as_ref().ok().and_then(Workload::target);
-        target.is_some_and(|target| target.tls().insecure)
     }
 }
 

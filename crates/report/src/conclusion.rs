@@ -4,7 +4,7 @@ use offered_experiment::RunResult;
 use offered_verify::{CheckResult, ThresholdResult, Validity};
 
 use crate::document::Status;
-use crate::report::Run;
+use crate::run::Run;
 use crate::verdict_lines::{Subject, VerdictLine, VerdictLines};
 
 /// What a reader must know first.
@@ -77,7 +77,7 @@ pub(crate) fn none_succeeded(run: &Run) -> bool {
 fn phrases(run: &Run, lines: &[VerdictLine]) -> Vec<(Status, String)> {
     let other = |line: &VerdictLine| {
         let phrase = match (line.subject, line.status) {
-            (Subject::Thresholds, _) => return None,
+            (Subject::Thresholds | Subject::PrincipleB, _) => return None,
             (Subject::Validity, Status::Passed) => "valid run".to_owned(),
             (Subject::Validity, Status::Warning) => "valid run, with warnings".to_owned(),
             (Subject::Validity, Status::Failed) => "invalid run: do not use its results".to_owned(),

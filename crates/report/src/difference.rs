@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::chart_data::{ConfidenceInterval, TimeDistribution};
-use crate::report::Run;
+use crate::run::Run;
 
 /// The difference of a figure between a run and the first run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

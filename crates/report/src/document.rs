@@ -7,7 +7,6 @@ use offered_verify::{CheckResult, StabilityState, Validity, Warning};
 
 use crate::chart::Chart;
 use crate::format::number;
-use crate::readable::{make_readable, readable};
 
 /// A whole report.
 #[derive(Clone, Debug)]
@@ -25,20 +24,6 @@ pub struct Document {
 }
 
 impl Document {
-    /// A document whose texts are readable: unreadable characters of names from outside are shown as escapes.
-    pub fn new(mut title: String, mut sections: Vec<Section>, source: &'static str) -> Self {
-        readable(&mut title);
-        sections.iter_mut().for_each(make_readable);
-        Self { title, subtitle: String::new(), conclusion: String::new(), sections, source }
-    }
-
-    /// The document with what was tested, in one line, and with the conclusion in a few words.
-    #[must_use]
-    pub fn with_subtitle(self, mut subtitle: String, mut conclusion: String) -> Self {
-        [&mut subtitle, &mut conclusion].into_iter().for_each(readable);
-        Self { subtitle, conclusion, ..self }
-    }
-
     /// The title of the window.
     pub fn tab_title(&self) -> String {
         let Self { title, conclusion, .. } = self;

@@ -11,7 +11,7 @@ use offered_workload::{Call, Request};
 
 use crate::chart_data::ChartData;
 use crate::check_counts::CheckCounts;
-use crate::report::Run;
+use crate::run::Run;
 use crate::test_setup::TestSetup;
 
 impl Run {

@@ -15,7 +15,8 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use crate::check_counts::CheckCounts;
 use crate::conclusion::{Conclusion, none_succeeded};
 use crate::format::optional;
-use crate::report::{Report, Run};
+use crate::report::Report;
+use crate::run::Run;
 use crate::verdict_lines::Subject;
 
 /// Something that passes or fails.

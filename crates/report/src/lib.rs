@@ -27,6 +27,7 @@ pub mod markdown;
 mod point_name;
 mod readable;
 mod report;
+mod run;
 mod sections;
 pub mod svg;
 mod test_setup;
@@ -41,7 +42,8 @@ pub use chart_data::{
 pub use check_counts::CheckCounts;
 pub use difference::Difference;
 pub use input_document::InputDocument;
-pub use report::{Report, Run};
+pub use report::Report;
+pub use run::Run;
 pub use sections::document;
 pub use test_setup::TestSetup;
 pub use verdict_lines::{Subject, VerdictLine, VerdictLines};

@@ -1,14 +1,30 @@
-//! Texts of a document from outside (names, labels, reasons), with unreadable characters as escapes.
+//! Makes documents whose texts from outside (names, labels, reasons) have unreadable characters as escapes.
 
 use std::borrow::Cow;
 
 use offered_base::visible_lines;
 
 use crate::chart::{Axis, Chart, Scale, Shape};
-use crate::document::{Block, Card, Cell, Judgement, Section, Table};
+use crate::document::{Block, Card, Cell, Document, Judgement, Section, Table};
+
+impl Document {
+    /// A document whose texts are readable: unreadable characters of names from outside are shown as escapes.
+    pub fn new(mut title: String, mut sections: Vec<Section>, source: &'static str) -> Self {
+        readable(&mut title);
+        sections.iter_mut().for_each(make_readable);
+        Self { title, subtitle: String::new(), conclusion: String::new(), sections, source }
+    }
+
+    /// The document with what was tested, in one line, and with the conclusion in a few words.
+    #[must_use]
+    pub fn with_subtitle(self, mut subtitle: String, mut conclusion: String) -> Self {
+        [&mut subtitle, &mut conclusion].into_iter().for_each(readable);
+        Self { subtitle, conclusion, ..self }
+    }
+}
 
 /// Makes all texts of a section readable.
-pub(crate) fn make_readable(section: &mut Section) {
+fn make_readable(section: &mut Section) {
     readable(&mut section.title);
     for block in &mut section.blocks {
         match block {
@@ -61,7 +77,7 @@ fn make_chart_readable(chart: &mut Chart) {
 }
 
 /// Makes a text readable.
-pub(crate) fn readable(text: &mut String) {
+fn readable(text: &mut String) {
     if let Cow::Owned(safe) = visible_lines(text) {
         *text = safe;
     }

@@ -20,7 +20,8 @@ use offered_verify::TimeStats;
 
 use crate::conclusion::Conclusion;
 use crate::document::{Block, Cell, Document, Section, Table};
-use crate::report::{Report, Run};
+use crate::report::Report;
+use crate::run::Run;
 
 /// Maximum number of labels in a chart or table, the most frequent first.
 const LABELS: usize = 30;

@@ -20,6 +20,8 @@ const NONE_SUCCEEDED: &str = "FAILED";
 pub enum Subject {
     /// Whether the results may be used.
     Validity,
+    /// Whether the CoV of the gaps is about 1; only for the file of another tool.
+    PrincipleB,
     /// How many requests failed.
     Failures,
     /// Why the run ended early.
@@ -59,10 +61,11 @@ pub struct VerdictLines<'a> {
 }
 
 impl VerdictLines<'_> {
-    /// The lines in reading order: validity, failures, end, thresholds, stability. A positive judgement never precedes a failed one, and if
+    /// The lines in reading order: validity, Principle B, failures, end, thresholds, stability. A positive judgement never precedes a failed one, and if
     /// no request succeeded, only an invalid run is worth saying before.
     pub fn lines(&self) -> Vec<VerdictLine> {
         let mut lines = self.validity();
+        lines.extend(self.principle_b());
         let failures = self.failures();
         let none_succeeded = failures.as_ref().is_some_and(|line| line.judgement == NONE_SUCCEEDED);
         lines.extend(failures);
@@ -96,11 +99,24 @@ impl VerdictLines<'_> {
         vec![line(Subject::Validity, (*validity).into(), validity.heading(), format!("{reason}{cov}{coverage}"))]
     }
 
+    /// Whether Principle B is met, and what was found beside it. A run of `offered` was compared with its schedule, which says more.
+    fn principle_b(&self) -> Vec<VerdictLine> {
+        let Some(principle) = self.verdict.principle_b().filter(|_| self.states_expected) else { return Vec::new() };
+        let status = match principle.result {
+            CheckResult::Failed => Status::Warning,
+            result => result.into(),
+        };
+        let of = |status, judgement, text| line(Subject::PrincipleB, status, judgement, text);
+        let beside = self.verdict.found_beside_principle_b().map(|text| of(Status::Warning, "ALSO FOUND", text));
+        [of(status, "PRINCIPLE B", principle.text())].into_iter().chain(beside).collect()
+    }
+
     /// The CoV of the gaps beside the expected one, which the validity of another tool's recording depends on: `; CoV 1.002 (95 %: 0.990 to
-    /// 1.013), expected 1`. Empty where lateness decides.
+    /// 1.013), expected 1.5`. Empty where lateness decides, and where the line on Principle B says the same.
     fn cov(&self) -> String {
         let Verdict { gaps, expected, lateness, .. } = self.verdict;
-        let total = gaps.last().filter(|_| self.states_expected && lateness.is_none());
+        let is_stated = expected.expected_cov == Some(1.0) && self.verdict.principle_b().is_some();
+        let total = gaps.last().filter(|_| self.states_expected && lateness.is_none() && !is_stated);
         let Some((total, low, high)) = total.and_then(|total| Some((total, total.cov_low?, total.cov_high?))) else {
             return String::new();
         };
@@ -317,6 +333,13 @@ mod tests {
             };
             assert!(lines(true)[0].text.starts_with(start), "{:?}", lines(true)[0]);
             assert_eq!(lines(false)[0].text, "sent");
+            // The gaps are constant. Only the file of another tool is compared with Principle B.
+            let principle_b = |states_expected| {
+                let line = lines(states_expected).into_iter().find(|line| line.subject == Subject::PrincipleB)?;
+                Some(format!("{} {}", line.judgement, line.text))
+            };
+            let text = "PRINCIPLE B not met: CoV 0.000, 95 % 0.000 to 0.088 (limits 0.95 to 1.05)";
+            assert_eq!((principle_b(true).as_deref(), principle_b(false)), (Some(text), None));
         }
     }
 

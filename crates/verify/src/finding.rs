@@ -73,6 +73,27 @@ impl EffectSize {
     }
 }
 
+impl Finding {
+    /// The limits of `estimate`, for a sentence: `tolerated: 0.95 to 1.05`, `limit 0.10`.
+    pub(crate) fn limits_text(&self) -> String {
+        match (self.limit_low, self.limit_high) {
+            // A size without a sign.
+            (Some(low), Some(high)) if low + high == 0.0 => format!("limit {}", decimals(high, high)),
+            (Some(low), Some(high)) => {
+                let width = high - low;
+                format!("tolerated: {} to {}", decimals(low.max(0.0), width), decimals(high, width))
+            }
+            (None, Some(high)) => format!("limit {}", decimals(high, high)),
+            _ => "no limit".to_owned(),
+        }
+    }
+}
+
+/// `value` with as many decimal places as an interval of this width needs, at least two.
+fn decimals(value: f64, width: f64) -> String {
+    if width < 0.04 { format!("{value:.3}") } else { format!("{value:.2}") }
+}
+
 /// A finding without a significance test: an upper limit on `estimate`.
 pub(crate) fn check_limit(check: Check, estimate: f64, highest: f64) -> Finding {
     let judgement = if estimate <= highest { CheckResult::Passed } else { CheckResult::Failed };

@@ -3,9 +3,11 @@
 use offered_base::time::span;
 use offered_stats::bunches::{self, Bunches};
 
+use crate::criteria::Criteria;
 use crate::expected_arrivals::ExpectedArrivals;
 use crate::stream::Stream;
-use crate::verdict::{Check, CheckResult, Finding, Pattern};
+use crate::verdict::{Check, Finding, Pattern};
+use crate::windows;
 
 /// Gaps with a CoV up to this count as constant, jitter included.
 pub(crate) const CONSTANT_COV: f64 = 0.25;
@@ -20,20 +22,24 @@ pub(crate) struct Classification {
     pub(crate) reason: String,
 }
 
-/// Classifies `stream` by the findings of the tests. `meant` decides only what data cannot show: whether the number of
-/// requests was fixed.
-pub(crate) fn classify(stream: &Stream, findings: &[Finding], expected: &ExpectedArrivals) -> Classification {
+/// Classifies `stream` by the findings of the tests. The criteria decide only what data cannot show: whether the number of requests was
+/// fixed.
+pub(crate) fn classify(stream: &Stream, findings: &[Finding], criteria: &Criteria) -> Classification {
     let plain = |pattern, reason: String| Classification { pattern, bunches: None, reason };
     if !stream.is_long_enough() {
         return plain(Pattern::TooFewRequests, too_few(stream));
     }
-    let failed = |check| findings.iter().find(|f| f.check == check && f.result == CheckResult::Failed);
     let cov = stream.corrected_cov.unwrap_or(0.0);
     if cov <= CONSTANT_COV {
-        return plain(Pattern::Constant, "the gaps between requests are nearly constant".to_owned());
+        let limits = findings.iter().find(|finding| finding.check == Check::Cov).map(Finding::limits_text);
+        let limits = limits.unwrap_or_default();
+        return plain(
+            Pattern::Constant,
+            format!("the gaps between requests are nearly constant (CoV {cov:.2}, {limits})"),
+        );
     }
-    if findings.iter().all(|finding| finding.result != CheckResult::Failed) {
-        let pattern = if *expected.arrivals() == ExpectedArrivals::FixedCount {
+    if !findings.iter().any(Finding::failed) {
+        let pattern = if *criteria.expected.arrivals() == ExpectedArrivals::FixedCount {
             Pattern::PoissonFixedCount
         } else {
             Pattern::Poisson
@@ -51,59 +57,64 @@ pub(crate) fn classify(stream: &Stream, findings: &[Finding], expected: &Expecte
         } else {
             format!("at irregular times, {} apart in the median", span(found.every))
         };
-        let reason = format!("requests come in bunches of {:.0}, {when}", found.size);
+        let reason = format!("requests come in bunches of {:.0}, {when} (limit {MIN_BUNCH_SIZE})", found.size);
         return Classification { pattern: Pattern::Bunched, bunches: Some(found), reason };
     }
-    // In this order: gaps, counts, the other tests.
-    if let Some(cov) = failed(Check::Cov).and_then(|finding| finding.estimate) {
-        let (pattern, how) = if cov < 1.0 {
-            (Pattern::UnderDispersed, "under-dispersed")
-        } else {
-            (Pattern::OverDispersed, "over-dispersed")
-        };
-        return plain(pattern, format!("the gaps between requests are {how} (CoV {cov:.2}; independent users: 1)"));
+    let (pattern, reason) = deviation(stream, findings, criteria);
+    plain(pattern, reason)
+}
+
+/// How the requests differ from a Poisson process, by the first failed finding in this order: gaps, trend, counts, order of the gaps.
+fn deviation(stream: &Stream, findings: &[Finding], criteria: &Criteria) -> (Pattern, String) {
+    let failed = |check| {
+        let finding = findings.iter().find(|finding| finding.check == check && finding.failed())?;
+        Some((finding.estimate?, finding))
+    };
+    let side = |is_low| if is_low { Pattern::UnderDispersed } else { Pattern::OverDispersed };
+    if let Some((cov, finding)) = failed(Check::Cov) {
+        let pattern = side(cov < 1.0);
+        let limits = finding.limits_text();
+        return (pattern, format!("the gaps between requests are {} (CoV {cov:.2}, {limits})", pattern.text()));
     }
-    if let Some(fit) = failed(Check::GammaFit).and_then(|finding| finding.estimate) {
-        let (pattern, word) =
-            if fit < 1.0 { (Pattern::UnderDispersed, "few") } else { (Pattern::OverDispersed, "many") };
+    if let Some((fit, finding)) = failed(Check::GammaFit) {
+        let word = if fit < 1.0 { "few" } else { "many" };
         let reason = format!("too {word} gaps are short, compared with those of independent users");
-        return plain(pattern, reason);
+        return (side(fit < 1.0), format!("{reason} (CoV of the gamma fit {fit:.2}, {})", finding.limits_text()));
     }
-    if let Some(trend) = failed(Check::Trend).and_then(|finding| finding.estimate) {
+    if let Some((trend, finding)) = failed(Check::Trend) {
         let way = if trend > 0.0 { "rises" } else { "falls" };
-        let reason = format!("the rate {way} by {:.0} % of its mean during the run", 100.0 * trend.abs());
-        return plain(Pattern::OverDispersed, reason);
+        let limit = 100.0 * finding.limit_high.unwrap_or(f64::NAN);
+        let change = 100.0 * trend.abs();
+        let reason = format!("the rate {way} by {change:.0} % of its mean during the run (limit {limit:.0} %)");
+        return (Pattern::OverDispersed, reason);
     }
-    if let Some(idc) = failed(Check::Dispersion).and_then(|finding| finding.estimate) {
-        return if idc < 1.0 {
-            let reason = "gap by gap the requests are indistinguishable from those of independent users, but over longer times their number \
-                           is under-dispersed: a closed or paced generator";
-            plain(Pattern::UnderDispersed, reason.to_owned())
-        } else {
-            plain(
-                Pattern::OverDispersed,
-                "over longer times the number of requests is over-dispersed: bursts, or a varying rate".to_owned(),
-            )
-        };
+    let ladder: Vec<(f64, f64)> = stream.ladder.iter().map(|rung| (rung.window as f64, rung.idc)).collect();
+    if let Some((idc, text)) =
+        failed(Check::Dispersion).and_then(|(idc, finding)| Some((idc, windows::text(finding, &ladder)?)))
+    {
+        return (side(idc < 1.0), format!("the number of requests is {text}"));
     }
-    if let Some(lag) = failed(Check::RepeatedPattern).and_then(|finding| finding.estimate) {
+    if let Some((lag, finding)) = failed(Check::RepeatedPattern) {
         let period = span(lag * stream.mean_gap());
-        let reason = format!("the pattern of gaps repeats every {lag:.0} requests ({period}): fixed timers");
-        return plain(Pattern::UnderDispersed, reason);
+        let correlation = finding.statistic.unwrap_or(f64::NAN);
+        let limit = 2.0 * criteria.cov_tolerance;
+        let reason = format!(
+            "the pattern of gaps repeats every {lag:.0} requests ({period}): fixed timers (correlation {correlation:.2}, limit \
+             {limit:.2})"
+        );
+        return (Pattern::UnderDispersed, reason);
     }
-    for check in [Check::Spearman, Check::LjungBox] {
-        if let Some(r) = failed(check).and_then(|finding| finding.estimate) {
-            let (pattern, word) =
-                if r < 0.0 { (Pattern::UnderDispersed, "negatively") } else { (Pattern::OverDispersed, "positively") };
-            return plain(pattern, format!("consecutive gaps are {word} correlated"));
-        }
+    if let Some((r, finding)) = failed(Check::Spearman).or_else(|| failed(Check::LjungBox)) {
+        let word = if r < 0.0 { "negatively" } else { "positively" };
+        return (side(r < 0.0), format!("consecutive gaps are {word} correlated ({r:.2}, {})", finding.limits_text()));
     }
     // The remaining deviation is the shape of the distribution of gaps.
-    let pattern = if cov < 1.0 { Pattern::UnderDispersed } else { Pattern::OverDispersed };
-    plain(
-        pattern,
-        "the gaps between requests are not exponentially distributed, as those of independent users are".to_owned(),
-    )
+    let shape = [Check::KolmogorovSmirnov, Check::AndersonDarling, Check::PoissonCounts].into_iter().find_map(failed);
+    let size = shape.map_or_else(String::new, |(distance, finding)| {
+        format!(" (distance {distance:.3}, {})", finding.limits_text())
+    });
+    let reason = "the gaps between requests are not exponentially distributed, as those of independent users are";
+    (side(stream.corrected_cov.is_some_and(|cov| cov < 1.0)), format!("{reason}{size}"))
 }
 
 /// Why no pattern can be recognised.

@@ -154,34 +154,29 @@ fn not_sent_text(input: &ReasonInput, finding: &Finding) -> String {
 /// A failed check in plain words, with the limit; the finding has the numbers. `None` if the cause is stated elsewhere.
 fn describe(input: &ReasonInput, finding: &Finding) -> Option<String> {
     let estimate = finding.estimate.unwrap_or(f64::NAN);
-    let limits = || match (finding.limit_low, finding.limit_high) {
-        (Some(low), Some(high)) => format!("{:.2} to {high:.2}", low.max(0.0)),
-        (None, Some(high)) => format!("at most {high:.2}"),
-        _ => "none".to_owned(),
-    };
-    let compare = |measured: f64, expected: f64| {
+    let limits = finding.limits_text();
+    let compare = |measured: f64, expected: f64, limits: &str| {
         let how = if measured > expected { "over-dispersed" } else { "under-dispersed" };
-        format!("requests were {how} compared with the specification (CoV {measured:.2}, tolerated: ")
+        format!("requests were {how} compared with the specification (CoV {measured:.2}, {limits})")
     };
     Some(match finding.check {
         Check::ConstantGaps => {
-            format!(
-                "the gaps between requests were not constant, as specified (CoV {estimate:.2}, tolerated: {})",
-                limits()
-            )
+            format!("the gaps between requests were not constant, as specified (CoV {estimate:.2}, {limits})")
         }
         Check::CovAgainstSchedule => {
             let (sent, scheduled) = (finding.statistic.unwrap_or(f64::NAN), input.scheduled_cov.unwrap_or(f64::NAN));
             let half = input.criteria.cov_tolerance * scheduled.max(1.0);
-            compare(sent, scheduled) + &format!("{:.2} to {:.2})", (scheduled - half).max(0.0), scheduled + half)
+            let limits = format!("tolerated: {:.2} to {:.2}", (scheduled - half).max(0.0), scheduled + half);
+            compare(sent, scheduled, &limits)
         }
         Check::CovAgainstExpected | Check::ClosedCov => {
             let middle =
                 finding.limit_low.zip(finding.limit_high).map_or(f64::NAN, |(low, high)| f64::midpoint(low, high));
-            compare(estimate, middle) + &limits() + ")"
+            compare(estimate, middle, &limits)
         }
         Check::ClosedDispersion => {
-            "over longer times the number of requests varied differently than with the specified users".to_owned()
+            let users = "over longer times the number of requests varied otherwise than with the specified users";
+            format!("{users} (IDC {estimate:.2}, {limits})")
         }
         Check::ThinkTime => {
             format!("the mean think time was {} of the specified one{}", whole_percent(estimate), ratio_limits(finding))

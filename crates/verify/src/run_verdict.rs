@@ -181,7 +181,7 @@ impl<'a> Measured<'a> {
         if !excused.is_empty() {
             let all = poisson.iter_mut().chain(&mut against_expected);
             all.filter(|finding| excused.contains(&finding.check)).for_each(not_checked);
-            classification = pattern::classify(stream, &poisson, &criteria.expected);
+            classification = pattern::classify(stream, &poisson, criteria);
         }
         // Late reading does not change the arrivals.
         let (late_reading, failed): (Vec<&Finding>, Vec<&Finding>) = failed(criteria, &poisson, &against_expected)
@@ -492,7 +492,7 @@ fn dispersion(of_window: &CountDispersion) -> Dispersion {
 fn test_and_classify(stream: &Stream, scope: Scope, criteria: &Criteria) -> (Vec<Finding>, Classification) {
     let strictness = Strictness::new(scope.recording.intent_known, criteria.cov_tolerance);
     let poisson = poisson_findings(stream, strictness);
-    let classification = pattern::classify(stream, &poisson, &criteria.expected);
+    let classification = pattern::classify(stream, &poisson, criteria);
     (poisson, classification)
 }
 

@@ -207,18 +207,42 @@ fn closed_users_are_under_dispersed_in_counts_with_a_cov_near_one() {
             "{}",
             verdict.reason
         );
+        assert!(verdict.reason.contains(" and more: a finite population (IDC "), "{}", verdict.reason);
+        assert_eq!(verdict.principle_b().unwrap().result, CheckResult::Passed, "gap by gap");
+        assert_eq!(verdict.found_beside_principle_b(), None, "the reason says it");
         let long = verdict.dispersion.last().unwrap();
         assert!((long.idc - scv).abs() < 0.3, "{long:?}");
         // A closed system is specified.
         let criteria = Criteria { expected: ExpectedArrivals::Closed { users: 200, think }, ..Criteria::default() };
         let meant = verify(&recording, &criteria);
         assert_eq!(meant.validity, Validity::Valid, "{:?}", meant.findings);
+        let beside = meant.found_beside_principle_b().unwrap();
+        assert!(beside.starts_with("under-dispersed over ") && beside.contains(" and more: "), "{beside}");
         assert!((meant.queue.users.unwrap() - 200.0).abs() < 4.0, "{:?}", meant.queue);
         assert!((meant.queue.think_ms.unwrap() - 1000.0).abs() < 20.0, "{:?}", meant.queue);
     }
     // Users with exponential think times and instant responses are a Poisson process.
     let quiet = closed(200, &Distribution::exponential(1.0).unwrap(), 100.0, 1);
     assert_eq!(pattern(&quiet), (Pattern::Poisson, Validity::Valid));
+    assert_eq!(verify(&quiet, &Criteria::default()).found_beside_principle_b(), None);
+}
+
+#[test]
+fn reasons_state_the_figure_and_its_limit() {
+    let gamma = |scv| Distribution::gamma(0.01, scv).unwrap();
+    let reason = |recording: &Recording| verify(recording, &Criteria::default()).reason;
+    let even = launched((0..1000).map(|i| f64::from(i) * 1e6));
+    let constant = "the gaps between requests are nearly constant (CoV 0.00, tolerated: 0.95 to 1.05)";
+    assert_eq!(reason(&even), constant);
+    for scv in [0.5, 2.0] {
+        let gaps = reason(&renewal(2000, &gamma(scv), 1));
+        assert!(gaps.contains("-dispersed (CoV ") && gaps.ends_with(", tolerated: 0.95 to 1.05)"), "{gaps}");
+    }
+    let verdict = verify(&renewal(2000, &gamma(0.5), 1), &Criteria::default());
+    assert_eq!(verdict.principle_b().unwrap().result, CheckResult::Failed);
+    // Exact timers keep the order of the users.
+    let timers = reason(&closed(50, &Distribution::constant(0.999).unwrap(), 30.0, 4));
+    assert!(timers.contains(", tolerated: ") || timers.contains(", limit 0.10)"), "{timers}");
 }
 
 #[test]

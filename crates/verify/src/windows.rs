@@ -1,5 +1,6 @@
 //! The dispersion of counts for a ladder of window lengths, from a millisecond to a twentieth of the run.
 
+use offered_base::time::span;
 use offered_stats::dispersion::Dispersion;
 use offered_stats::windows::DispersionCounter;
 
@@ -55,4 +56,28 @@ pub(crate) fn finding(ladder: &[Dispersion], strictness: Strictness) -> Finding 
         EffectSize::of(rung.idc, 1.0, 2.0 * strictness.tolerance).with_interval(rung.interval)
     });
     strictness.finding(Check::Dispersion, test, LEVEL_SHARE, effect)
+}
+
+/// The result of a dispersion finding in words: `under-dispersed over 10.0 s and more: a finite population (IDC 0.35, tolerated: 0.90 to 1.10)`.
+/// `ladder` has the index for each window length in nanoseconds, ascending. `None` if the estimate of the finding is within its limits.
+///
+/// The counts of a finite population are under-dispersed over times in which a user returns: a user who has just sent a request thinks first.
+pub(crate) fn text(finding: &Finding, ladder: &[(f64, f64)]) -> Option<String> {
+    let (idc, low, high) = (finding.estimate?, finding.limit_low?, finding.limit_high?);
+    let (what, cause) = match () {
+        () if idc < low => ("under-dispersed", "a finite population"),
+        () if idc > high => ("over-dispersed", "bursts, or a varying rate"),
+        () => return None,
+    };
+    let is_out = |of: &&(f64, f64)| if idc < low { of.1 < low } else { of.1 > high };
+    let decisive = ladder.iter().position(|(_, of_window)| *of_window == idc)?;
+    let first = decisive + 1 - ladder[..=decisive].iter().rev().take_while(is_out).count();
+    let last = decisive + ladder[decisive..].iter().take_while(is_out).count() - 1;
+    let from = span(ladder[first].0);
+    let over = match ladder.len() - 1 {
+        end if end == last => format!("{from} and more"),
+        _ if first == last => from,
+        _ => format!("{from} to {}", span(ladder[last].0)),
+    };
+    Some(format!("{what} over {over}: {cause} (IDC {idc:.2}, {})", finding.limits_text()))
 }

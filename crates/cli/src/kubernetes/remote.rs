@@ -15,7 +15,8 @@ use offered_io::Clock;
 use offered_store::ReadOptions;
 use offered_verify::{CheckResult, Validity};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{out, status};
 use crate::verify::text::Text;
 use crate::{input_file, object_store, signals};

@@ -3,7 +3,7 @@
 use offered_experiment::log_models;
 use offered_logs::document::ModelComparison;
 
-use super::text::named;
+use crate::table::{Table, named};
 
 /// The assumed scheduling discipline of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -42,7 +42,7 @@ impl std::fmt::Display for Text<'_> {
         for discipline in log_models::Discipline::ALL.into_iter().filter(shown) {
             // The ratios are to the partly-open system.
             let heads = [discipline.name(), "mean response", "ratio", "p95", "ratio"];
-            let mut table = crate::table::Table::new(heads);
+            let mut table = Table::new(heads);
             for model in &others.models {
                 let Some(response) = discipline.of(model) else { continue };
                 table.row([

@@ -5,7 +5,7 @@ use std::fmt;
 use offered_logs::{Findings, LogWarning, TraceSummary, model_by_rule};
 
 use super::messages;
-use crate::table::{Table, wrapped};
+use crate::table::{Table, named, wrapped};
 
 /// The result of an analysis.
 pub(crate) struct Text<'f> {
@@ -68,11 +68,6 @@ impl fmt::Display for Text<'_> {
         }
         Ok(())
     }
-}
-
-/// Writes a named figure.
-pub(super) fn named(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
-    wrapped(f, &format!("  {name:<14}"), text)
 }
 
 impl Text<'_> {

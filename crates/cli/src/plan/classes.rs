@@ -9,7 +9,8 @@ use offered_plan::closed::multiclass::{self, Solution};
 use offered_plan::document::{self, Solution as Solved, Solutions};
 
 use super::{seconds, users};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{json, out};
 use crate::table::Table;
 use offered_report::format::{duration, number, percent, rate};

@@ -12,7 +12,8 @@ use offered_schedule::Sessions;
 
 use super::emulate::read_workload;
 use super::{load, prose, users};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::messages;
 use crate::output::{json, out, status};
 use crate::simulate::jobs;

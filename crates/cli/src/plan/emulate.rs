@@ -13,7 +13,8 @@ use offered_schedule::{Closed, Sessions};
 use offered_workload::{Draft, Request, Target, Url, Workload};
 
 use super::{per_second, prose, seconds, share, users};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{json, out, status};
 use crate::table::Table;
 use crate::workload_file;

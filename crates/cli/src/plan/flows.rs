@@ -10,7 +10,8 @@ use offered_schedule::Sessions;
 use offered_workload::Workload;
 
 use super::emulate::read_workload;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{json, out};
 use crate::table::Table;
 use offered_report::format::{duration, number, percent, rate};

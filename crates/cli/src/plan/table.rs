@@ -8,7 +8,8 @@ use offered_plan::document::{Curve, Point, Population, Populations};
 
 use super::plot::Plot;
 use super::{per_second, seconds, users};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{json, out};
 use crate::table::Table;
 use offered_report::format::{duration, number, percent};

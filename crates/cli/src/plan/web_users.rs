@@ -10,7 +10,8 @@ use offered_plan::web_users::Traffic;
 use offered_verify::Criteria;
 
 use super::{per_second, seconds};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{json, out};
 use crate::table::Table;
 use offered_report::format::{duration, number};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -13,7 +13,7 @@ use offered_workload::Url;
 use offered_workload::Workload;
 use toml_edit::{Array, DocumentMut, InlineTable, Value, value};
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::input_file;
 use crate::output::status;
 use crate::tolerance::Tolerance;
@@ -65,7 +65,7 @@ pub(crate) struct WorkloadFlags {
     /// Maximum number of connections; requests without one count as not sent
     #[arg(long, value_name = "N", help_heading = "Generator")]
     connections: Option<u32>,
-    /// Maximum number of requests in flight; requests beyond count as not sent
+    /// Maximum number of requests in flight; further requests count as not sent
     #[arg(long, value_name = "N", help_heading = "Generator")]
     in_flight: Option<u32>,
     /// Connection reuse: a shared pool, one per session, or one per request
@@ -96,7 +96,7 @@ pub(crate) struct WorkloadFlags {
     /// Maximum time to open a connection [default: 5s]
     #[arg(long, value_name = "TIME", help_heading = "Generator")]
     connect_timeout: Option<Nanos>,
-    /// Maximum response time; later counts as failed [default: 30s]
+    /// Maximum response time; a later response counts as failed [default: 30s]
     #[arg(long, value_name = "TIME", help_heading = "Generator")]
     timeout: Option<Nanos>,
 }

@@ -12,7 +12,7 @@ use offered_watch::LivePage;
 use offered_workload::Workload;
 
 use super::text::model;
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::output::status;
 use crate::report;
 

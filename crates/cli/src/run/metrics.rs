@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use offered_watch::MetricsServer;
 
 use super::live_page;
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::output::status;
 
 /// Parses the address of `--metrics`.

@@ -8,7 +8,8 @@ use offered_experiment::trace_sessions;
 use offered_workload::Workload;
 
 use super::exchange::ExchangeText;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::out;
 use crate::signals;
 

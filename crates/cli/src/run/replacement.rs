@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// The run directory that the run will replace; `None` if `output` does not exist. An error if it may not be replaced.
 pub(super) fn check(output: Option<&Path>, force: bool) -> Result<Option<&Path>, Failure> {

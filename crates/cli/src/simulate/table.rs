@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use offered_base::count;
 use offered_experiment::Point;
-use offered_experiment::simulation::Simulated;
+use offered_experiment::document::simulate::Simulated;
 use offered_report::format::number;
 use offered_simulate::statistics::{Interval, Percentile, SampleSummary};
 use offered_simulate::{Error, SimulationResult, SimulationWarning};

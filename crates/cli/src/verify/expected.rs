@@ -6,7 +6,7 @@ use offered_base::{Nanos, Rate, Seed};
 use offered_experiment::{ExpectedSource as Meant, VerifyOptions, WorkloadSource};
 use offered_verify::ExpectedArrivals as Pattern;
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::input_file;
 use crate::tolerance::Percent;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use offered_experiment::ToolkitExport;
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// Additional output files.
 #[derive(clap::Args)]

@@ -6,9 +6,8 @@ use offered_base::visible;
 use offered_verify::Verdict;
 use offered_verify::hosts::ServerSide;
 
-use super::text::maybe;
 use crate::messages;
-use crate::table::{Table, clipped, wrapped};
+use crate::table::{Table, clipped, maybe, wrapped};
 
 /// Writes the resource usage of the observed machines; nothing if none was observed.
 pub(super) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {

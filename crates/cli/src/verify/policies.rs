@@ -5,8 +5,7 @@ use std::fmt::{self, Formatter};
 use offered_base::count;
 use offered_verify::Verdict;
 
-use super::text::maybe;
-use crate::table::{Table, clipped, wrapped};
+use crate::table::{Table, clipped, maybe, wrapped};
 
 /// Writes a row per policy and request; nothing without alternating policies.
 pub(crate) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {

@@ -5,7 +5,7 @@ use std::path::Path;
 use offered_base::Nanos;
 use offered_store::{InputFormat, ReadOptions, TimestampMeaning};
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::input_file;
 
 /// How files are read.
@@ -23,7 +23,7 @@ pub(crate) struct ReadingFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct FormatHints {
-    /// Meaning of JMeter's timestamps [default: detected from overlaps]
+    /// Meaning of JMeter's timestamps: start or end of a sample [default: detected from overlaps]
     #[arg(long)]
     stamps: Option<TimestampMeaning>,
     /// Column with the start times, in a CSV file of another tool

@@ -9,7 +9,7 @@ use offered_verify::{Clock, Finding, PairedStats, PercentileError, SizeStats, Th
 
 use super::Judged;
 use crate::screen::{Fact, Screen, THRESHOLDS, failure_facts};
-use crate::table::{Table, clipped, wrapped};
+use crate::table::{Table, clipped, maybe, wrapped};
 use crate::verdict_lines;
 
 /// Maximum number of rows of a table; `Total` is always among them.
@@ -164,10 +164,6 @@ pub(super) fn source(v: &Verdict, details: bool) -> String {
 
 fn number(x: f64, digits: usize) -> String {
     format!("{x:.digits$}")
-}
-
-pub(super) fn maybe(x: Option<f64>, digits: usize) -> String {
-    x.map_or_else(|| "-".to_owned(), |x| number(x, digits))
 }
 
 fn times(f: &mut Formatter<'_>, title: &str, rows: &[TimeStats], digits: usize) -> fmt::Result {

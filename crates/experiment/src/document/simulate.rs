@@ -9,8 +9,10 @@ use offered_stats::steady_state::Estimate;
 use serde::{Deserialize, Serialize};
 
 use super::finite;
-use crate::simulation::Simulated;
 use crate::{Field, Point};
+
+/// The result of a simulation, or why it has nothing to measure: its queue grows without end, or no request completed.
+pub type Simulated = Result<SimulationResult, offered_simulate::Error>;
 
 /// Simulations, one per point of a grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,7 +10,8 @@ use super::blocks::{code, plain, rows};
 use crate::conclusion::Conclusion;
 use crate::document::{Block, Cell, Section, Status, Table};
 use crate::format::{duration, percent, rate};
-use crate::report::{Report, Run};
+use crate::report::Report;
+use crate::run::Run;
 use crate::sections::{arrivals, comparison, failures, responses, site, sweep, test_setup, verdict};
 use crate::verdict_lines::{Subject, VerdictLine};
 

@@ -3,7 +3,8 @@
 use offered_experiment::RunResult;
 use offered_verify::{CheckResult, ThresholdResult, Validity};
 
-use crate::report::{Report, Run};
+use crate::report::Report;
+use crate::run::Run;
 use crate::tests::run;
 
 /// The lines that a forge shows before the fold, the fold's own line among them.

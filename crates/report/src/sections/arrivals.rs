@@ -7,7 +7,7 @@ use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::chart_data::{ChartData, Counts, Excerpt, Gaps, OverTime, TimeDistribution};
 use crate::document::{Block, Cell, Section, Table};
 use crate::format::number;
-use crate::report::Run;
+use crate::run::Run;
 
 pub(super) fn section(run: &Run) -> Section {
     let v = &run.verdict;

@@ -12,7 +12,8 @@ use crate::conclusion::Conclusion;
 use crate::difference::{Difference, MEAN};
 use crate::document::{Block, Card, Cell, Judgement, Section, Status, Table};
 use crate::format::number;
-use crate::report::{Report, Run};
+use crate::report::Report;
+use crate::run::Run;
 
 /// The comparison on the first screen, and its folded curves and setups.
 pub(super) fn sections(report: &Report) -> [Section; 2] {

@@ -3,7 +3,7 @@
 use offered_events::{Exchange, Message};
 
 use crate::document::{Block, Cell, Section, Table};
-use crate::report::Run;
+use crate::run::Run;
 
 /// Maximum number of failures, and of characters of a request or response.
 const SHOWN: usize = 20;

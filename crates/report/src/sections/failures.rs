@@ -7,7 +7,7 @@ use offered_experiment::Failure;
 use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::chart_data::OverTime;
 use crate::document::{Block, Section, Table};
-use crate::report::Run;
+use crate::run::Run;
 
 pub(super) fn section(run: &Run) -> Option<Section> {
     let over_time = run.chart_data.as_ref().and_then(|chart_data| over_time(&chart_data.over_time));

@@ -3,7 +3,7 @@
 use offered_verify::policies::{Policy, PolicyRow};
 
 use crate::document::{Block, Cell, Section, Table};
-use crate::report::Run;
+use crate::run::Run;
 
 pub(super) fn section(run: &Run) -> Option<Section> {
     let policies = &run.verdict.policies;

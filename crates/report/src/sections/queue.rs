@@ -7,7 +7,7 @@ use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::chart_data::OverTime;
 use crate::document::{Block, Cell, Section, Table};
 use crate::format::number;
-use crate::report::Run;
+use crate::run::Run;
 
 pub(super) fn section(run: &Run) -> Section {
     let q = &run.verdict.queue;

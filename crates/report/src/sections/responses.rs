@@ -7,7 +7,7 @@ use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::chart_data::{ConcurrencyAtArrival, OverTime, Percentiles};
 use crate::check_counts::CheckCounts;
 use crate::document::{Cell, Table};
-use crate::report::Run;
+use crate::run::Run;
 
 /// A row per request and the total. Of many requests, those with most failures and most requests.
 pub(crate) fn by_request(run: &Run) -> Option<Table> {

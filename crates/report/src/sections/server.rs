@@ -6,7 +6,7 @@ use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::chart_data::OverTime;
 use crate::document::{Block, Cell, Section, Table};
 use crate::format::number;
-use crate::report::Run;
+use crate::run::Run;
 
 use super::responses;
 

@@ -9,7 +9,7 @@ use crate::chart_data::OverTime;
 use crate::conclusion::Conclusion;
 use crate::document::{Block, Card, Cell, Judgement, Section, Status, Tile};
 use crate::format::{duration, number, rate};
-use crate::report::Run;
+use crate::run::Run;
 use crate::verdict_lines::Subject;
 
 /// With more thresholds than this, those that passed are only in the table.

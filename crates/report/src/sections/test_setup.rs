@@ -5,7 +5,7 @@ use offered_verify::Source;
 
 use crate::document::{Block, Cell, Section, Table};
 use crate::format::number;
-use crate::report::Run;
+use crate::run::Run;
 
 /// Maximum number of requests to list.
 const REQUESTS: usize = 12;

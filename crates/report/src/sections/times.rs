@@ -6,7 +6,7 @@ use super::{most_frequent, responses, times};
 use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::chart_data::{ChartData, OverTime, TimeDistribution};
 use crate::document::{Block, Cell, Section, Table};
-use crate::report::Run;
+use crate::run::Run;
 
 pub(super) fn section(run: &Run) -> Section {
     let v = &run.verdict;

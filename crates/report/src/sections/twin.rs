@@ -4,7 +4,7 @@ use offered_verify::{PairedInterval, PairedStats, Twin};
 
 use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::document::{Block, Cell, Section, Table};
-use crate::report::Run;
+use crate::run::Run;
 
 use super::{LABELS, and_more};
 

@@ -3,7 +3,7 @@
 use offered_verify::{GeneratorError, PercentileError, ThresholdResult};
 
 use crate::document::{Block, Cell, Section, Table};
-use crate::report::Run;
+use crate::run::Run;
 
 pub(super) fn section(run: &Run) -> Section {
     let mut blocks: Vec<Block> = Vec::new();

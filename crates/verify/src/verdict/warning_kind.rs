@@ -30,7 +30,7 @@ pub enum WarningKind {
     StoppedEarly {
         /// Why the run stopped itself; `None` if someone stopped it.
         reason: Option<String>,
-        /// The kind of that reason.
+        /// What ended the run: a threshold or a failed request, for example; `None` if someone stopped it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         end: Option<End>,
     },
@@ -45,12 +45,12 @@ pub enum WarningKind {
     },
     /// Real-time priority was requested and not granted.
     PriorityRefused {
-        /// The reason.
+        /// The error of the operating system, with what was refused.
         reason: String,
     },
     /// A note by the reader of the file.
     ReaderNote {
-        /// The note.
+        /// What the reader noticed, with its numbers.
         note: Note,
     },
     /// Some rows could not be read.
@@ -66,9 +66,9 @@ pub enum WarningKind {
         policy: String,
         /// The reason, for the first such block.
         reason: String,
-        /// Number of such blocks.
+        /// Number of blocks without their policy.
         blocks: u64,
-        /// Number of all blocks.
+        /// Number of blocks of the run.
         total_blocks: u64,
     },
     /// The certificate of the target was not verified.
@@ -102,23 +102,23 @@ pub enum WarningKind {
     ThreadsUnknown,
     /// The sent requests are not a Poisson process.
     NotPoisson {
-        /// Their pattern.
+        /// The pattern of the sent requests.
         pattern: Pattern,
-        /// Whether bunches come at regular times, as from workers that share a ticker.
+        /// Whether bunches come at regular times, as from workers that send at the same ticks.
         regular: bool,
-        /// The evidence.
+        /// How they differ from a Poisson process, with the figure and its limit.
         reason: String,
     },
     /// Users spend much of their time waiting for responses rather than thinking.
     UsersMostlyWaiting {
-        /// R / (R + Z).
+        /// The share of its time that a user waits for responses, R / (R + Z): 0 to 1.
         rort: f64,
     },
     /// The number of users by Little's law differs from the observed number.
     UserCountMismatch {
-        /// N = lambda (R + Z).
+        /// The number of users by Little's law, N = lambda (R + Z).
         littles_law: f64,
-        /// The observed number of users.
+        /// The number of sessions that sent a request, or of specified users.
         observed: u64,
     },
     /// The run is too short to show under-dispersion by returning users.
@@ -144,7 +144,7 @@ pub enum WarningKind {
     },
     /// Requests were sent before their scheduled times.
     EarlyRequests {
-        /// Number of such requests.
+        /// Number of requests that were sent early.
         requests: u64,
         /// The largest amount by which a request was early.
         max_us: f64,
@@ -182,20 +182,20 @@ pub enum WarningKind {
     },
     /// The file contains several runs.
     SeveralRuns {
-        /// Number of runs.
+        /// Number of runs in the file.
         runs: usize,
-        /// The evidence.
+        /// Where one run ends and the next begins, and what shows it.
         evidence: String,
     },
     /// The run in the file paused.
     RunPaused {
-        /// The evidence.
+        /// Where the run paused, and what shows it.
         evidence: String,
     },
 }
 
 impl WarningKind {
-    /// What may be wrong.
+    /// What may be wrong with the results, in one sentence with the numbers of the warning.
     pub fn message(&self) -> String {
         match self {
             Self::GeneratorSaturated { thread, busy, worker } => {
@@ -212,7 +212,7 @@ impl WarningKind {
                 near_limit_text(*target_rate_per_s, *sustained_rate_per_s, *threads)
             }
             Self::PriorityRefused { reason } => {
-                format!("the operating system refused what generator.priority requests: {reason}")
+                format!("the operating system refused the priority that generator.priority requests: {reason}")
             }
             Self::ReaderNote { note } => note.to_string(),
             Self::UnreadableRows { rows, first_error } => {
@@ -220,11 +220,12 @@ impl WarningKind {
                 format!("{rows} rows could not be read{first}")
             }
             Self::PolicyNotApplied { policy, reason, blocks, total_blocks } => format!(
-                "{blocks} of {total_blocks} blocks are excluded because their policy was not in effect; the first is of \
+                "{blocks} of {total_blocks} blocks are excluded because their policy was not in effect; the first, of policy \
                  `{policy}`: {reason}"
             ),
             Self::CertificateNotVerified => {
-                "insecure: the certificate was not verified, so the responses may come from another server".to_owned()
+                "the certificate of the target was not verified (insecure): the responses may come from another server"
+                    .to_owned()
             }
             Self::TooFewRequests { reason, .. } => reason.clone(),
             Self::FewGaps { gaps, .. } => format!(
@@ -232,7 +233,7 @@ impl WarningKind {
                 1.96 / (*gaps as f64).sqrt()
             ),
             Self::CoarseTimestamps { tick_ms, mean_gap_ms } => format!(
-                "the timestamps have a resolution of {} and the mean gap is {}: bunching within a tick is invisible",
+                "the timestamps have a resolution of {} and the mean gap is {}: bunching within a tick is not detected",
                 span(tick_ms * 1e6),
                 span(mean_gap_ms * 1e6)
             ),
@@ -277,17 +278,17 @@ impl WarningKind {
         }
     }
 
-    /// How to fix it.
+    /// What to do about it, in the imperative.
     pub fn fix(&self) -> String {
         match self {
             Self::GeneratorSaturated { .. } => "use more threads or more machines, or lower the rate",
             Self::StoppedEarly { .. } => "only the requests sent so far are judged; let the run finish",
-            Self::NearGeneratorLimit { .. } => "check the lateness first; use more threads or more machines",
+            Self::NearGeneratorLimit { .. } => "check the lateness; if it is high, use more threads or more machines",
             Self::PriorityRefused { .. } => {
                 "permit it (CAP_SYS_NICE, or the limit `rtprio` of the user), or set generator.priority to \"auto\""
             }
-            Self::ReaderNote { .. } => "interpret the results with that in mind, or record the run again",
-            Self::UnreadableRows { .. } => "check those rows: missing requests create gaps that did not exist",
+            Self::ReaderNote { .. } => "check whether this affects the figures that you use; if it does, record the run again",
+            Self::UnreadableRows { .. } => "correct these rows: each missing request makes a gap longer than it was",
             Self::PolicyNotApplied { .. } => {
                 "run the command by hand to test it, or give it more time (policies.settle); the other blocks are compared"
             }
@@ -303,8 +304,8 @@ impl WarningKind {
             Self::FewGaps { needed_gaps, half_width, .. } => {
                 return format!("run until {needed_gaps} requests are sent to determine it to ±{half_width:.2}");
             }
-            Self::CoarseTimestamps { .. } => "make the tool write finer timestamps",
-            Self::ThreadsUnknown => "make the tool write the thread (JMeter: threadName)",
+            Self::CoarseTimestamps { .. } => "configure the tool to write timestamps with a finer resolution",
+            Self::ThreadsUnknown => "configure the tool to write the thread (JMeter: threadName)",
             Self::NotPoisson { pattern, regular, .. } => fix_for_pattern(*pattern, *regular),
             Self::UsersMostlyWaiting { .. } => {
                 "use more users with longer think times and the same N/Z: RoRT falls and requests become independent (Principle A)"
@@ -341,7 +342,7 @@ impl WarningKind {
                 "compare with the rate of the schedule; to approach the mean, run longer or with several seeds"
             }
             Self::UnusualSchedule { .. } => {
-                "the run is as specified; longer runs and other seeds come closer to theory, if think times and gaps are shorter than the run"
+                "nothing: the run is as specified; a longer run or another seed comes closer to theory"
             }
             Self::SeveralRuns { .. } => {
                 "write each run to its own file; if it was a single run, its generator stalled and its results are invalid"
@@ -361,8 +362,8 @@ impl From<WarningKind> for Warning {
 /// A target rate near the limit of the generator.
 fn near_limit_text(target_rate_per_s: f64, sustained_rate_per_s: f64, threads: usize) -> String {
     format!(
-        "the target rate is {target_rate_per_s:.0} requests/s with {threads} thread{}; that is more than half of the \
-         {sustained_rate_per_s:.0}/s that calibration found on this machine",
+        "the target rate of {target_rate_per_s:.0}/s with {threads} thread{} is more than half of the \
+         {sustained_rate_per_s:.0}/s that calibration measured on this machine",
         if threads == 1 { "" } else { "s" }
     )
 }
@@ -379,8 +380,8 @@ fn random_rate_text(target_rate_per_s: f64, scheduled_rate_per_s: f64) -> String
 /// A run that is too short to show the under-dispersion of returning users.
 fn short_run_text(rtt_ms: f64, window_ms: f64) -> String {
     format!(
-        "users return every {}, but the run is long enough only for windows of {}: the under-dispersion of returning \
-         users would hardly show",
+        "users return every {}, but the run is long enough for windows of {} only: too short to detect the \
+         under-dispersion of returning users",
         span(rtt_ms * 1e6),
         span(window_ms * 1e6)
     )
@@ -414,7 +415,7 @@ fn stalls_text(stalls: &Stalls) -> String {
 fn fix_for_not_sent(causes: &[NotSent]) -> &'static str {
     match causes {
         [first, rest @ ..] if rest.iter().all(|other| other.fix() == first.fix()) => first.fix(),
-        _ => "the failures of the run list the reasons: these requests are missing from the load",
+        _ => "see the reasons in the list of failures; these requests are missing from the load",
     }
 }
 
@@ -436,9 +437,11 @@ fn subjects(checks: &[Check]) -> String {
 /// How to fix requests that are not a Poisson process.
 const fn fix_for_pattern(pattern: Pattern, regular: bool) -> &'static str {
     match pattern {
-        Pattern::Constant => "without random arrivals responses are too fast; configure exponential gaps in the tool",
+        Pattern::Constant => {
+            "configure exponential gaps in the tool: with constant gaps requests hardly queue, and responses are too fast"
+        }
         Pattern::Bunched if regular => {
-            "the workers share a ticker; give each worker its own random schedule, or use one global open schedule"
+            "requests are sent at regular ticks: give each worker its own random schedule, or use one open schedule for all"
         }
         Pattern::Bunched => {
             "requests are sent together (pages with parallel objects, retries, common wake-ups); send them one by one, or specify \
@@ -452,8 +455,8 @@ const fn fix_for_pattern(pattern: Pattern, regular: bool) -> &'static str {
         | Pattern::PoissonFixedCount
         | Pattern::SeveralRuns
         | Pattern::TooFewRequests => {
-            "judge only the steady part; if the pattern remains, the generator stalls and catches up, or its users queue behind slow \
-             responses: use more users with longer think times and the same N/Z (Principle A)"
+            "exclude ramp-up and ramp-down; if the pattern remains, look for pauses of the generator, and for users who queue behind slow \
+             responses (more users with longer think times and the same N/Z help: Principle A)"
         }
     }
 }

@@ -4,7 +4,7 @@ use offered_base::{Nanos, Rate};
 use offered_distributions::Distribution;
 use toml_edit::{DocumentMut, InlineTable, Item, TableLike, Value, value};
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::input_file::table;
 
 /// Flags of the system model.

@@ -6,7 +6,7 @@ use offered_schedule::System;
 use super::{is_invalid, model, response, sorted};
 use crate::chart::{Axis, Chart, Scale, Series, Shape, Style};
 use crate::chart_data::ConfidenceInterval;
-use crate::report::Run;
+use crate::run::Run;
 
 /// Maximum number of percentile curves in one chart.
 const CURVES: usize = 8;
