@@ -19,6 +19,7 @@ mod open_vs_closed;
 mod pipes;
 mod plan;
 mod result_files;
+mod retries;
 mod schema;
 mod simulate;
 mod situations;

@@ -33,6 +33,10 @@ pub enum Purpose {
     Data = 8,
     /// Choice of a file of a catalogue.
     File = 9,
+    /// Waits between the attempts of a request.
+    Jitter = 10,
+    /// How long a user waits for a response.
+    Patience = 11,
     /// Where in its tick a rounded stamp is put, and what the bootstrap draws, when a recording is judged.
     Judge = 20,
     /// In which order the cells of a sweep are visited.

@@ -63,6 +63,12 @@ pub struct Event {
     pub redirects: u16,
     /// Number of times that the request was sent again because the server had not processed it (RFC 9113, section 8.7).
     pub resends: u16,
+    /// Number of retries by the policy of the workload, with one that was not sent because the run was stopped or lacked a connection. Each
+    /// attempt of a request with retries is recorded as an event of its own, before the request; the event of the request has the time of the
+    /// first attempt and the outcome of the last.
+    pub retries: u16,
+    /// Number of the attempt, from 1; 0 is the request itself. Attempts are not counted as requests.
+    pub attempt: u16,
     /// Why the request failed or was not sent; `None` if it succeeded.
     pub error: Option<Reason>,
 }
@@ -117,8 +123,16 @@ impl Event {
             reused: false,
             redirects: 0,
             resends: 0,
+            retries: 0,
+            attempt: 0,
             error: None,
         }
+    }
+
+    /// Whether this is a request: neither an embedded object nor one of several attempts.
+    #[inline]
+    pub fn is_request(&self) -> bool {
+        self.object == 0 && self.attempt == 0
     }
 
     /// Response time: done - intended. `None`: not sent.

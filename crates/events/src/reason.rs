@@ -33,6 +33,8 @@ pub enum Reason {
     PoolTimeout(Nanos),
     /// A database's error: its SQLSTATE, and its own words.
     Sql(SqlState, Box<str>),
+    /// The user waited this long, and gave up.
+    GaveUp(Nanos),
     /// The run was stopped first.
     Stopped,
     /// The run was killed first; whether an answer came is not known.
@@ -61,6 +63,7 @@ const NOT_CONNECTED: Around = ("no connection within ", "");
 const NOT_ANSWERED: Around = ("no complete response within ", "");
 const NOT_AWAITED: Around = ("no expected message within ", "");
 const NONE_FREE: Around = ("no connection was free within ", "");
+const GAVE_UP: Around = ("the user gave up after ", "");
 /// The texts before a SQLSTATE, and between it and the message of the database.
 const SQL: Around = ("SQLSTATE ", ": ");
 const STOPPED: &str = "the run was stopped";
@@ -101,6 +104,7 @@ impl Reason {
                 .or_else(|| time(text, NOT_ANSWERED).map(Self::ResponseTimeout))
                 .or_else(|| time(text, NOT_AWAITED).map(Self::ExpectTimeout))
                 .or_else(|| time(text, NONE_FREE).map(Self::PoolTimeout))
+                .or_else(|| time(text, GAVE_UP).map(Self::GaveUp))
                 .or_else(|| {
                     let (code, words) = text.strip_prefix(SQL.0)?.split_once(SQL.1)?;
                     Some(Self::Sql(code.parse().ok()?, words.into()))
@@ -133,6 +137,7 @@ impl Reason {
     pub fn kind(&self) -> Cow<'_, str> {
         match self {
             Self::Late(_) => Cow::Borrowed("later than allowed (late = \"skip\")"),
+            Self::GaveUp(_) => Cow::Borrowed("the user gave up"),
             Self::TruncatedBody(_) => Cow::Borrowed("closed in the middle of the body"),
             Self::NotHttp(_) => Cow::Borrowed("not an HTTP/1 response"),
             // The message of the database quotes values of this request, such as a duplicate key.
@@ -163,6 +168,7 @@ impl fmt::Display for Reason {
             Self::ResponseTimeout(limit) => around(NOT_ANSWERED, limit),
             Self::ExpectTimeout(limit) => around(NOT_AWAITED, limit),
             Self::PoolTimeout(limit) => around(NONE_FREE, limit),
+            Self::GaveUp(patience) => around(GAVE_UP, patience),
             Self::Sql(code, words) => write!(f, "{}{code}{}{words}", SQL.0, SQL.1),
             Self::Stopped => f.write_str(STOPPED),
             Self::Killed => f.write_str(KILLED),
@@ -217,6 +223,7 @@ mod tests {
             any::<u64>().prop_map(|n| Reason::ExpectTimeout(Nanos(n))),
             any::<u64>().prop_map(|n| Reason::PoolTimeout(Nanos(n))),
             ("[0-9A-Z]{5}", ".*").prop_map(|(code, words)| Reason::Sql(code.parse().unwrap(), words.into())),
+            any::<u64>().prop_map(|n| Reason::GaveUp(Nanos(n))),
             Just(Reason::Stopped),
             Just(Reason::Killed),
             any::<u64>().prop_map(Reason::TruncatedBody),

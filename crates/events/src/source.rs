@@ -12,9 +12,9 @@ use offered_base::time::Instant;
 pub enum Columns {
     /// All fields.
     All,
-    /// The [`EventKey`], [`Event::object`], the session, and the response: its times, status and number of bytes.
+    /// The [`EventKey`], [`Event::object`], the session, and the response: its times, status, number of bytes, retries and attempt.
     Response,
-    /// The [`EventKey`] and [`Event::object`].
+    /// The [`EventKey`], [`Event::object`] and [`Event::attempt`].
     Key,
 }
 
@@ -42,6 +42,8 @@ pub struct Extent {
     pub launches: u64,
     /// Number of embedded objects.
     pub objects: u64,
+    /// Number of attempts of requests that were sent several times.
+    pub attempts: u64,
     /// The first and the last instant at which a request was sent; `None`: no request was sent.
     pub sent: Option<(Instant, Instant)>,
     /// The latest scheduled time; `None`: no requests.
@@ -68,6 +70,7 @@ impl Extent {
         Self {
             launches: self.launches + other.launches,
             objects: self.objects + other.objects,
+            attempts: self.attempts + other.attempts,
             sent,
             last_intended: self.last_intended.max(other.last_intended),
         }
@@ -79,6 +82,10 @@ impl Extent {
             self.objects += 1;
             return;
         }
+        if event.attempt > 0 {
+            self.attempts += 1;
+            return;
+        }
         self.launches += 1;
         self.last_intended = self.last_intended.max(Some(event.intended));
         if let Some(sent) = event.sent {
@@ -88,7 +95,8 @@ impl Extent {
     }
 }
 
-/// The events of a recording: its requests, and their embedded objects ([`Event::object`] above 0), which are not counted as requests.
+/// The events of a recording: its requests; their embedded objects ([`Event::object`] above 0) and the attempts of those that were sent several
+/// times ([`Event::attempt`] above 0), which are not counted as requests.
 #[derive(Clone)]
 pub struct Events {
     source: Arc<dyn EventSource>,
@@ -116,7 +124,8 @@ impl Events {
     /// # Errors
     /// The store cannot be read.
     pub fn each(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
-        self.source.scan(Columns::All, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
+        self.source
+            .scan(Columns::All, &mut |events| events.iter().filter(|event| event.is_request()).for_each(&mut see))
     }
 
     /// Calls `see` with every request, with the fields of [`Columns::Response`] filled, in the order in which they were recorded. A columnar
@@ -126,7 +135,7 @@ impl Events {
     /// The errors of [`Events::each`].
     pub fn each_response(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
         self.source
-            .scan(Columns::Response, &mut |events| events.iter().filter(|event| event.object == 0).for_each(&mut see))
+            .scan(Columns::Response, &mut |events| events.iter().filter(|event| event.is_request()).for_each(&mut see))
     }
 
     /// Calls `see` with the key of every request, in the order in which they were recorded. A columnar store reads only these columns.
@@ -135,7 +144,7 @@ impl Events {
     /// The errors of [`Events::each`].
     pub fn each_key(&self, mut see: impl FnMut(EventKey)) -> io::Result<()> {
         self.source.scan(Columns::Key, &mut |events| {
-            events.iter().filter(|event| event.object == 0).for_each(|event| see(event.key()));
+            events.iter().filter(|event| event.is_request()).for_each(|event| see(event.key()));
         })
     }
 
@@ -155,6 +164,26 @@ impl Events {
     /// # Errors
     /// The errors of [`Events::each`].
     pub fn each_with_objects(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
+        self.source
+            .scan(Columns::All, &mut |events| events.iter().filter(|event| event.attempt == 0).for_each(&mut see))
+    }
+
+    /// Calls `see` with every attempt of the requests that were sent several times, in the order in which they were recorded.
+    ///
+    /// # Errors
+    /// The errors of [`Events::each`].
+    pub fn each_attempt(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
+        if self.extent.attempts == 0 {
+            return Ok(());
+        }
+        self.source.scan(Columns::All, &mut |events| events.iter().filter(|event| event.attempt > 0).for_each(&mut see))
+    }
+
+    /// Calls `see` with every request, object and attempt, in the order in which they were recorded.
+    ///
+    /// # Errors
+    /// The errors of [`Events::each`].
+    pub fn each_row(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
         self.source.scan(Columns::All, &mut |events| events.iter().for_each(&mut see))
     }
 
@@ -202,22 +231,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_and_objects_are_counted_separately() {
+    fn requests_objects_and_attempts_are_counted_separately() {
         let event = |ms, object, sent| Event {
             object,
             sent: Some(Instant::from_millis(ms)).filter(|_| sent),
             ..Event::at(Instant::from_millis(ms))
         };
-        let events = Events::from(vec![event(5, 1, true), event(3, 0, true), event(7, 0, false), event(4, 0, true)]);
+        let events = Events::from(vec![
+            event(5, 1, true),
+            event(3, 0, true),
+            event(7, 0, false),
+            Event { attempt: 1, ..event(9, 0, true) },
+            event(4, 0, true),
+        ]);
         let ms = Instant::from_millis;
         assert_eq!(
             events.extent(),
-            Extent { launches: 3, objects: 1, sent: Some((ms(3), ms(4))), last_intended: Some(ms(7)) }
+            Extent { launches: 3, objects: 1, attempts: 1, sent: Some((ms(3), ms(4))), last_intended: Some(ms(7)) }
         );
-        let (mut launches, mut objects, mut all) = (Vec::new(), Vec::new(), 0);
+        let (mut launches, mut objects, mut attempts, mut all) = (Vec::new(), Vec::new(), Vec::new(), (0, 0));
         events.each(|event| launches.push(event.intended)).unwrap();
         events.each_object(|event| objects.push(event.intended)).unwrap();
-        events.each_with_objects(|_| all += 1).unwrap();
-        assert_eq!((launches, objects, all), (vec![ms(3), ms(7), ms(4)], vec![ms(5)], 4));
+        events.each_attempt(|event| attempts.push(event.intended)).unwrap();
+        events.each_with_objects(|_| all.0 += 1).unwrap();
+        events.each_row(|_| all.1 += 1).unwrap();
+        assert_eq!((launches, objects, attempts, all), (vec![ms(3), ms(7), ms(4)], vec![ms(5)], vec![ms(9)], (4, 5)));
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use offered_base::Instant;
+use offered_base::{Instant, Nanos};
 use offered_events::{Event, Note, Outcome};
 use offered_schedule::{After, Launch};
 use offered_simulate::drive::SimulationObserver;
@@ -58,7 +58,11 @@ const BATCH: usize = 10_000;
 
 impl EventWriter {
     fn push(&mut self, launch: Launch, class: u16, done: Instant, outcome: Outcome) -> ControlFlow<()> {
-        self.batch.push(event(launch, class, done, outcome));
+        self.record(event(launch, class, done, outcome))
+    }
+
+    fn record(&mut self, event: Event) -> ControlFlow<()> {
+        self.batch.push(event);
         if self.batch.len() < BATCH {
             return ControlFlow::Continue(());
         }
@@ -109,6 +113,15 @@ impl SimulationObserver for EventCollector {
         ControlFlow::Continue(())
     }
 
+    fn attempt(&mut self, event: &Event) {
+        self.0.push(event.clone());
+    }
+
+    fn ended(&mut self, event: &Event, _: Nanos, _: After) -> ControlFlow<()> {
+        self.0.push(event.clone());
+        ControlFlow::Continue(())
+    }
+
     fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {
         self.0.push(event(launch, class, now, Outcome::Cut));
     }
@@ -124,6 +137,14 @@ impl SimulationObserver for EventWriter {
 
     fn completed(&mut self, now: Instant, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
         self.push(launch, job.class, now, Outcome::Ok)
+    }
+
+    fn attempt(&mut self, event: &Event) {
+        let _ = self.record(event.clone());
+    }
+
+    fn ended(&mut self, event: &Event, _: Nanos, _: After) -> ControlFlow<()> {
+        self.record(event.clone())
     }
 
     fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {

@@ -45,7 +45,7 @@ impl Told {
     }
 
     fn add(&mut self, event: &Event) {
-        if event.object == 0 {
+        if event.is_request() {
             self.launched += 1;
             self.unsent += u64::from(event.sent.is_none());
         }

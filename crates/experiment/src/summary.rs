@@ -16,8 +16,8 @@ use offered_run::RunStats;
 use offered_stats::Summary as Numbers;
 use offered_stats::values::Values;
 use offered_verify::{
-    Check, GeneratorError, Measurements, OnTheWire, Pages, Pattern, RequestStats, Sessions, Stability, ThresholdResult,
-    Validity, Verdict, Warning,
+    AttemptStats, Check, GeneratorError, Measurements, OnTheWire, Pages, Pattern, RequestStats, Sessions, Stability,
+    ThresholdResult, Validity, Verdict, Warning,
 };
 use offered_workload::Workload;
 use serde::{Deserialize, Serialize};
@@ -89,6 +89,9 @@ pub struct Summary {
     /// Requests on the wire, with redirects, resends and objects: what the log of the server contains.
     #[serde(default)]
     pub on_the_wire: OnTheWire,
+    /// First attempts, retries and goodput, if requests were sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<AttemptStats>,
     /// Load times of pages with embedded objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<Pages>,
@@ -129,7 +132,6 @@ struct Totals {
     bytes_out: u64,
     rows: u64,
     failing: FailureCounter,
-    on_the_wire: OnTheWire,
 }
 
 impl Totals {
@@ -138,7 +140,6 @@ impl Totals {
         let mut totals = Self::default();
         recording.events.each_with_objects(|event| {
             totals.failing.add(event);
-            totals.on_the_wire.add(event);
             (totals.bytes_in, totals.bytes_out) =
                 (totals.bytes_in + event.bytes_in, totals.bytes_out + event.bytes_out);
             if event.object > 0 {
@@ -280,7 +281,8 @@ impl Summary {
             bytes_in: totals.bytes_in,
             bytes_out: totals.bytes_out,
             rows: totals.rows,
-            on_the_wire: totals.on_the_wire,
+            on_the_wire: verdict.on_the_wire.unwrap_or_default(),
+            attempts: verdict.attempts.clone(),
             pages: Pages::of(recording, workload.counted(), &workload.pages())?,
             duration_s: done.threads.iter().map(|worker| worker.elapsed).max().unwrap_or_default().as_secs_f64(),
             busy_shares: done.threads.iter().map(offered_run::ThreadStats::busy_share).collect(),

@@ -1,6 +1,7 @@
 //! The sections of a report: text, tables and charts of each aspect of a run.
 
 pub(crate) mod arrivals;
+mod attempts;
 pub(crate) mod comparison;
 mod failed_exchanges;
 pub(crate) mod failures;
@@ -49,7 +50,13 @@ pub fn document(report: &Report) -> Document {
 
 /// The sections of one run.
 fn of_run(run: &Run) -> Vec<Section> {
-    let open = [Some(summary::section(run)), failures::section(run), warnings(run), policies::section(run)];
+    let open = [
+        Some(summary::section(run)),
+        failures::section(run),
+        warnings(run),
+        attempts::section(run),
+        policies::section(run),
+    ];
     let folded = [
         Some(verdict::section(run)).filter(|section| !section.blocks.is_empty()),
         failed_exchanges::section(run),

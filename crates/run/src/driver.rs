@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, Reason};
 use offered_schedule::{After, Agenda, Launch, Visit};
+use offered_workload::attempts::{AttemptTracker, Resend};
 use offered_workload::{Late, Mix};
 
 use crate::Sink;
@@ -51,6 +52,8 @@ pub(crate) struct Driver<'a, T> {
     pub(crate) sink: &'a mut dyn Sink,
     /// The position in its flow of each session with a request in flight; `None` in a workload without flows.
     pub(crate) positions: Option<HashMap<u64, (u16, Visit)>>,
+    /// Retries and impatient users; `None` in a workload without.
+    pub(crate) attempts: Option<AttemptTracker>,
 }
 
 /// State of the loop of one thread.
@@ -84,12 +87,17 @@ impl<T: Transport> Driver<'_, T> {
         let mut stopped: Option<Instant> = None;
         loop {
             let mut now = self.transport.now();
+            self.settle_attempts(now, &mut state);
             self.process_events(now, &mut state);
             self.report_in_flight(now, &mut state);
             if self.stop.load(Relaxed) {
                 let since = *stopped.get_or_insert(now);
+                if let Some(attempts) = &mut self.attempts {
+                    attempts.stop(&mut state.new_events);
+                }
                 if now > since + GRACE_PERIOD || self.abort.load(Relaxed) {
                     self.transport.cancel_all(&mut state.new_events);
+                    self.settle_attempts(now, &mut state);
                     self.process_events(now, &mut state);
                 }
             } else {
@@ -101,7 +109,8 @@ impl<T: Transport> Driver<'_, T> {
             }
             // A request that ended at once may make its session due again at once.
             let next = if state.new_events.is_empty() { next.unwrap_or(Instant::MAX) } else { now };
-            let deadline = next.min(now + POLL_INTERVAL);
+            let again = self.attempts.as_ref().and_then(AttemptTracker::next_due).unwrap_or(Instant::MAX);
+            let deadline = next.min(again).min(now + POLL_INTERVAL);
             self.transport.wait(deadline, &mut state.new_events);
         }
         self.flush_batch(&mut state);
@@ -113,6 +122,10 @@ impl<T: Transport> Driver<'_, T> {
     /// Sends the requests that are due at `now`. Returns the time after the last one.
     fn send_due(&mut self, mut now: Instant, state: &mut LoopState) -> Instant {
         for _ in 0..MAX_SENDS_PER_ITERATION {
+            if let Some(Resend { launch, label, sequence }) = self.attempts.as_mut().and_then(|all| all.due(now)) {
+                now = self.transport.send(launch, label, sequence, &mut state.new_events);
+                continue;
+            }
             let Some(launch) = self.agenda.due(now) else { break };
             let label = self.mix.choose(launch);
             if let Some(positions) = &mut self.positions {
@@ -131,7 +144,12 @@ impl<T: Transport> Driver<'_, T> {
                 _ => None,
             };
             now = match not_sent_reason {
-                None => self.transport.send(launch, label, sequence, &mut state.new_events),
+                None => {
+                    if let Some(attempts) = &mut self.attempts {
+                        attempts.first(Resend { launch, label, sequence });
+                    }
+                    self.transport.send(launch, label, sequence, &mut state.new_events)
+                }
                 Some(reason) => {
                     let event =
                         Event { session: launch.session, step: launch.step, label, ..Event::at(launch.intended) };
@@ -141,6 +159,19 @@ impl<T: Transport> Driver<'_, T> {
             };
         }
         now
+    }
+
+    /// Replaces the events of attempts that have arrived by those of requests that have ended.
+    #[inline]
+    fn settle_attempts(&mut self, now: Instant, state: &mut LoopState) {
+        let Some(attempts) = &mut self.attempts else { return };
+        if state.batch.is_empty() {
+            state.batch_since = now;
+        }
+        if state.long_running.is_empty() {
+            state.long_running_since = now;
+        }
+        attempts.settle(&mut state.new_events, &mut state.batch, &mut state.long_running);
     }
 
     /// Processes the events that have arrived: advances their sessions, updates the counters, fills the batch.
@@ -163,7 +194,8 @@ impl<T: Transport> Driver<'_, T> {
                 Outcome::Unsent | Outcome::NoValue | Outcome::Refused | Outcome::Dns => FAILURE_PAUSE,
                 _ => Nanos::ZERO,
             };
-            let after = if self.transport.ends_session(&event) {
+            let gave_up = matches!(event.error, Some(Reason::GaveUp(_)));
+            let after = if self.transport.ends_session(&event) || gave_up {
                 // A session that starts again begins without cookies and connections.
                 self.transport.close_session(event.session);
                 self.agenda.broken_off(launch, done + pause)

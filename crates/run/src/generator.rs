@@ -13,6 +13,7 @@ use offered_io::{Clock, GrantedPriority, Poller, Priorities, PriorityClass, rais
 use offered_schedule::Agenda;
 use offered_schedule::Sessions;
 use offered_workload::Workload;
+use offered_workload::attempts::AttemptTracker;
 use offered_workload::{Policies, Priority, Target, WaitMode};
 
 use crate::driver::Driver;
@@ -234,7 +235,8 @@ impl Generator {
             return Err(Error::NoTarget);
         };
         let (steps, stop) = ((0..sessions).flat_map(|session| self.workload.walk(session)), &self.stop);
-        let thread = ThreadResources::for_single_requests(stop)?;
+        let mut thread = ThreadResources::for_single_requests(stop)?;
+        thread.limits = self.workload.time_limits();
         let events = with_protocol_setup!(target.protocol.clone(), setup => {
             let mut client = setup.connect(thread)?;
             client.start_at(Clock::start());
@@ -460,6 +462,7 @@ impl Generator {
             connections: self.limit(thread, self.workload.target().and_then(Target::connections)),
             part_of_pool: &|connections| self.limit(thread, Some(connections)).unwrap_or(0),
             spin: self.spin(),
+            limits: self.workload.time_limits(),
             stop: &self.stop,
         })
     }
@@ -494,6 +497,7 @@ impl Generator {
             live: &self.live[usize::from(thread)],
             sink,
             positions: self.workload.flows().map(|_| HashMap::new()),
+            attempts: AttemptTracker::new(&self.workload, workers),
         };
         let (elapsed, idle) = driver.run();
         ThreadStats { elapsed, busy: elapsed.saturating_sub(idle), cpu: thread_cpu_time() - used }

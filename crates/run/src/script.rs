@@ -46,8 +46,6 @@ pub(crate) struct Script {
     pub(crate) counts_visits: bool,
     /// Whether sessions keep cookies.
     pub(crate) cookies: bool,
-    /// Maximum number of consecutive redirects to follow.
-    pub(crate) redirects: u32,
     /// `http` or `https`, the `host:port`, and the host alone.
     scheme: &'static str,
     authority: String,
@@ -72,6 +70,8 @@ struct ScriptedRequest {
     /// Whether a check or an extraction reads the body.
     reads_body: bool,
     on_failure: OnFailure,
+    /// Maximum number of consecutive redirects to follow.
+    redirects: u32,
     objects: Option<Objects>,
     paths: Vec<Text>,
 }
@@ -206,6 +206,7 @@ impl Script {
                 checks,
                 extract,
                 on_failure: request.on_failure(),
+                redirects: request.redirects_to(target),
                 paths: paths.map(|path: &Template| values.text(path)).collect(),
                 objects: request.objects().cloned(),
             })
@@ -224,7 +225,6 @@ impl Script {
             values,
             requests,
             cookies: target.cookies(),
-            redirects: target.redirects(),
             scheme: if target.url().secure { "https" } else { "http" },
             authority: host.clone(),
             host: host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name).trim_matches(['[', ']']).to_owned(),
@@ -257,6 +257,11 @@ impl Script {
     /// What a session does after request `label` fails.
     pub(crate) fn on_failure(&self, label: u16) -> OnFailure {
         self.requests[usize::from(label)].on_failure
+    }
+
+    /// Maximum number of consecutive redirects of request `label` to follow.
+    pub(crate) fn redirects(&self, label: u16) -> u32 {
+        self.requests[usize::from(label)].redirects
     }
 
     /// The objects that are fetched with request `label`.

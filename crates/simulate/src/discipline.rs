@@ -97,6 +97,12 @@ pub trait Discipline {
     /// `now` if `now` equals [`next`](Self::next), and at an earlier instant if the caller is late.
     fn complete(&mut self, now: Instant) -> Option<Job>;
 
+    /// Removes a waiting job whose client has gone. False: it is in service, or this discipline cannot remove jobs.
+    fn cancel(&mut self, id: u64) -> bool {
+        let _ = id;
+        false
+    }
+
     /// Calls `report(id, remaining work)` for each job in service at `now`; a server that sends responses piece by
     /// piece needs it. A job that is not reported is waiting, and its remaining work is at most its last reported value.
     /// The caller must have removed all jobs that complete by `now`.

@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use offered_base::{Instant, InvalidValue, Nanos, Purpose, Seed};
 use offered_distributions::Distribution;
-use offered_schedule::{After, Agenda, Launch};
+use offered_events::{Event, Outcome};
+use offered_schedule::{After, Agenda, Launch, Visit};
 use offered_workload::Workload;
 use offered_workload::{Mix, Works};
 
@@ -76,8 +77,13 @@ impl ServiceDemands {
         self.distributions.iter().map(|distribution| Nanos::from_secs_f64(distribution.mean())).collect()
     }
 
+    /// A request with its class.
+    pub(crate) fn with_class(&self, launch: Launch) -> (Launch, u16) {
+        (launch, self.mix.choose(launch))
+    }
+
     #[inline]
-    fn of(&self, launch: Launch) -> (u16, Nanos) {
+    pub(crate) fn of(&self, launch: Launch) -> (u16, Nanos) {
         let Launch { session, step, .. } = launch;
         let class = self.mix.choose(launch);
         // Every request here has a distribution, and therefore a demand.
@@ -134,7 +140,7 @@ impl<'a> PrefetchedDemands<'a> {
 /// A modelled server with the requests inside it.
 #[derive(Clone, Debug)]
 pub struct SimulatedServer<D> {
-    discipline: D,
+    pub(crate) discipline: D,
     /// Maximum number of requests in the system, including those in service.
     capacity: usize,
     /// Requests in the system and their classes. The index is the job's id; entries listed in `free` are stale.
@@ -158,7 +164,7 @@ impl<D: Discipline> SimulatedServer<D> {
 
     /// Stores a request and returns its index; `None` when the system is full.
     #[inline]
-    fn admit(&mut self, launch: Launch, class: u16) -> Option<usize> {
+    pub(crate) fn admit(&mut self, launch: Launch, class: u16) -> Option<usize> {
         if let Some(place) = self.free.pop() {
             self.inside[place] = (launch, class);
             return Some(place);
@@ -170,9 +176,20 @@ impl<D: Discipline> SimulatedServer<D> {
     }
 
     #[inline]
-    fn dismiss(&mut self, job: &Job) -> Launch {
-        self.free.push(job.id as usize);
+    pub(crate) fn dismiss(&mut self, job: &Job) -> Launch {
+        self.release(job.id as usize);
         self.inside[job.id as usize].0
+    }
+
+    /// Frees the place of a request that has left.
+    #[inline]
+    pub(crate) fn release(&mut self, place: usize) {
+        self.free.push(place);
+    }
+
+    /// The request at this place, and its class.
+    pub(crate) fn inside(&self, place: usize) -> (Launch, u16) {
+        self.inside[place]
     }
 }
 
@@ -185,6 +202,24 @@ pub trait SimulationObserver {
     /// A request completed. `after` is the next action of its session. [`ControlFlow::Break`] pauses the simulation,
     /// which can be resumed.
     fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()>;
+    /// In a workload with time limits or retries: an attempt of a request that is sent several times ended.
+    fn attempt(&mut self, event: &Event) {
+        let _ = event;
+    }
+    /// In such a workload, instead of `rejected` and `completed`: a request with this demand ended. [`ControlFlow::Break`] as there.
+    fn ended(&mut self, event: &Event, size: Nanos, after: After) -> ControlFlow<()> {
+        let Event { intended, session, step, label, .. } = *event;
+        let launch = Launch { intended, session, step, place: 0, visit: Visit::default() };
+        match (event.outcome, event.done) {
+            (Outcome::Ok, Some(done)) => {
+                self.completed(done, launch, &Job { id: 0, class: label, size, arrived: intended }, after)
+            }
+            _ => {
+                self.rejected(launch, label, after);
+                ControlFlow::Continue(())
+            }
+        }
+    }
     /// The simulation ended at `now` before this request completed.
     fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {
         let _ = (now, launch, class);
@@ -218,6 +253,19 @@ impl<S: SimulationObserver> SimulationObserver for Tee<'_, S> {
     fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
         let first = self.one.completed(now, launch, job, after);
         let second = self.other.as_mut().map(|other| other.completed(now, launch, job, after));
+        if first.is_break() { first } else { second.unwrap_or(first) }
+    }
+
+    fn attempt(&mut self, event: &Event) {
+        self.one.attempt(event);
+        if let Some(other) = &mut self.other {
+            other.attempt(event);
+        }
+    }
+
+    fn ended(&mut self, event: &Event, size: Nanos, after: After) -> ControlFlow<()> {
+        let first = self.one.ended(event, size, after);
+        let second = self.other.as_mut().map(|other| other.ended(event, size, after));
         if first.is_break() { first } else { second.unwrap_or(first) }
     }
 

@@ -24,6 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod attempts;
 pub mod discipline;
 pub mod drive;
 mod error;
@@ -34,6 +35,7 @@ mod simulation;
 pub mod statistics;
 mod warnings;
 
+pub use attempts::AttemptFigures;
 pub use discipline::{Discipline, Job};
 pub use error::Error;
 pub use modelled_server::ModelledServer;

@@ -1,10 +1,11 @@
 //! Runs one simulation: from a workload to metrics with intervals and warnings.
 
 use offered_base::{Instant, InvalidValue, Nanos, Share};
-use offered_schedule::Sessions;
+use offered_schedule::{Launch, Sessions};
 use offered_stats::steady_state::Estimate;
 use offered_workload::Workload;
 
+use crate::attempts::{AttemptFigures, Attempts};
 use crate::discipline::Discipline;
 use crate::drive::{ServiceDemands, SimulatedServer, SimulationObserver, Tee, drive};
 use crate::modelled_server::ModelledServer;
@@ -56,6 +57,8 @@ pub struct SimulationResult {
     pub summary: Summary,
     /// Ages of unfinished jobs, seconds: of the oldest, and the mean. `None` where no job is unfinished.
     pub ages: Option<(f64, f64)>,
+    /// First attempts, all attempts and goodput; `None` in a workload without time limits and retries.
+    pub attempts: Option<AttemptFigures>,
     /// Warnings about the result, each with its fix.
     pub warnings: Vec<SimulationWarning>,
 }
@@ -73,7 +76,9 @@ pub fn simulate(
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     let load = offered_load(workload, &modelled, &demands);
-    if let Some(load) = load.filter(|load| *load >= 1.0 && modelled.capacity().is_none()) {
+    // Time limits end every request, whatever the queue.
+    let is_limited = workload.time_limits().is_some() && stop == Stop::Duration;
+    if let Some(load) = load.filter(|load| *load >= 1.0 && modelled.capacity().is_none() && !is_limited) {
         return Err(Error::Unstable { load });
     }
     let endless = match stop {
@@ -81,8 +86,12 @@ pub fn simulate(
         _ => workload.clone().with_count(None)?.with_duration(Nanos::MAX)?,
     };
     let run = Run { workload: &endless, demands: &demands, modelled: &modelled, stop, also };
-    let (summary, ages) = modelled.build(run)??;
+    let (summary, ages, attempts) = modelled.build(run)??;
     let load_reached = match modelled.counted_servers() {
+        Some(_) if attempts.is_some() => {
+            let value = attempts.and_then(|attempts| attempts.utilisation).unwrap_or_default();
+            Estimate { value, low: f64::NEG_INFINITY, high: f64::INFINITY }
+        }
         Some(_) => summary.utilisation,
         None => times(summary.throughput, modelled.bottleneck(&demands).unwrap_or(demands.mean())),
     };
@@ -105,6 +114,7 @@ pub fn simulate(
         labels: workload.labels(),
         summary,
         ages,
+        attempts,
         warnings: Vec::new(),
     };
     answer.warnings = crate::warnings::of(&answer, stop);
@@ -136,7 +146,11 @@ impl<S: SimulationObserver> DisciplineVisitor for Play<'_, S> {
 
     fn visit<D: Discipline + Send + 'static>(self, discipline: D) {
         let mut agenda = self.workload.agenda(Share::ALL);
-        drive(&mut agenda, &mut SimulatedServer::new(discipline, self.capacity), self.demands, self.sink);
+        let mut served = SimulatedServer::new(discipline, self.capacity);
+        match Attempts::new(self.workload, None) {
+            None => drive(&mut agenda, &mut served, self.demands, self.sink),
+            Some(mut attempts) => attempts.drive(&mut agenda, &mut served, self.demands, self.sink),
+        }
     }
 }
 
@@ -161,7 +175,7 @@ struct Run<'a, 's> {
 type Ages = Option<(f64, f64)>;
 
 impl DisciplineVisitor for Run<'_, '_> {
-    type Output = Result<(Summary, Ages), Error>;
+    type Output = Result<(Summary, Ages, Option<AttemptFigures>), Error>;
 
     fn visit<D: Discipline + Send + 'static>(self, discipline: D) -> Self::Output {
         let Self { workload, demands, modelled, stop, mut also } = self;
@@ -186,10 +200,15 @@ impl DisciplineVisitor for Run<'_, '_> {
             until,
         };
         let mut statistics = Statistics::new(counted, limit);
+        let mut attempts = Attempts::new(workload, modelled.counted_servers());
         loop {
             let before = statistics.completed();
             let other = also.as_mut().map(|also| &mut **also as &mut dyn SimulationObserver);
-            drive(&mut agenda, &mut served, demands, &mut Tee { one: &mut statistics, other });
+            let mut sink = Tee { one: &mut statistics, other };
+            match &mut attempts {
+                None => drive(&mut agenda, &mut served, demands, &mut sink),
+                Some(attempts) => attempts.drive(&mut agenda, &mut served, demands, &mut sink),
+            }
             if workload.count().is_some() {
                 // A workload with a count has no arrivals after the last.
                 statistics.end_now();
@@ -204,10 +223,18 @@ impl DisciplineVisitor for Run<'_, '_> {
             if precise || completed >= MAX_JOBS || completed == before {
                 let summary = summary.ok_or(Error::NothingCompleted)?;
                 let now = statistics.now();
+                let figures = attempts.as_ref().map(Attempts::figures);
+                // Abandoned jobs are not requests.
+                let unfinished: Vec<(Launch, u16)> = match &attempts {
+                    None => served.unfinished().collect(),
+                    Some(attempts) => attempts.unfinished().map(|launch| demands.with_class(launch)).collect(),
+                };
                 if let Some(also) = also {
-                    served.unfinished().for_each(|(launch, class)| also.unfinished(now, launch, class));
+                    for (launch, class) in &unfinished {
+                        also.unfinished(now, *launch, *class);
+                    }
                 }
-                return Ok((summary, ages(&served, now)));
+                return Ok((summary, ages(&unfinished, now), figures));
             }
             statistics.set_limit(completed + completed / 2);
         }
@@ -215,8 +242,8 @@ impl DisciplineVisitor for Run<'_, '_> {
 }
 
 /// Largest and mean time since arrival of the jobs in the system, seconds.
-fn ages<D: Discipline>(served: &SimulatedServer<D>, now: Instant) -> Ages {
-    let ages: Vec<f64> = served.unfinished().map(|(launch, _)| (now - launch.intended).as_secs_f64()).collect();
+fn ages(unfinished: &[(Launch, u16)], now: Instant) -> Ages {
+    let ages: Vec<f64> = unfinished.iter().map(|(launch, _)| (now - launch.intended).as_secs_f64()).collect();
     let oldest = ages.iter().copied().reduce(f64::max)?;
     Some((oldest, ages.iter().sum::<f64>() / ages.len() as f64))
 }

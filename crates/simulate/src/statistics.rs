@@ -16,7 +16,8 @@ mod visits;
 use std::ops::ControlFlow;
 
 use offered_base::{Instant, Nanos};
-use offered_schedule::{After, Launch};
+use offered_events::{Event, Outcome};
+use offered_schedule::{After, Launch, Visit};
 use offered_stats::steady_state::{
     Estimate, Exceedances, PercentileRanks, effective_sample_size, ratio, warm_up as first_cut,
 };
@@ -138,7 +139,7 @@ pub struct Summary {
     pub utilisation: Estimate,
     /// E\[N\], mean number of requests in the system.
     pub in_system: Estimate,
-    /// Share of requests rejected because the system was full, 0 to 1.
+    /// Share of requests rejected because the system was full, or failed after their time limit and retries, 0 to 1.
     pub rejected: Estimate,
     /// Mean (seconds) and C2 of the service demands of completed jobs.
     pub realised_work: (f64, f64),
@@ -435,9 +436,35 @@ impl SimulationObserver for Statistics {
         self.completed += 1;
         if self.completed >= self.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
+
+    fn ended(&mut self, event: &Event, size: Nanos, after: After) -> ControlFlow<()> {
+        let Event { intended, session, step, label, .. } = *event;
+        let launch = Launch { intended, session, step, place: 0, visit: Visit::default() };
+        let done = event.done.unwrap_or(intended);
+        match event.outcome {
+            Outcome::Ok => self.completed(done, launch, &Job { id: 0, class: label, size, arrived: intended }, after),
+            _ => self.failed(done, launch, after),
+        }
+    }
 }
 
 impl Statistics {
+    /// Records a request that failed: it leaves without a response time.
+    fn failed(&mut self, now: Instant, launch: Launch, after: After) -> ControlFlow<()> {
+        self.pass(now);
+        if now >= self.until {
+            return ControlFlow::Continue(());
+        }
+        self.present -= 1;
+        self.inside = self.inside.wrapping_add(u128::from(now.0));
+        self.record_visit(now, launch, after);
+        if now >= self.from {
+            self.batches.current.rejected += 1;
+            self.completed += 1;
+        }
+        if self.completed >= self.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
     /// Records a response or rejection of a session's request. An ended session contributes to the session statistics.
     #[inline]
     fn record_visit(&mut self, now: Instant, launch: Launch, after: After) {

@@ -91,7 +91,7 @@ fn each<R: Rank + Copy>(
     mut visit: impl FnMut(&Event, R) -> io::Result<()>,
 ) -> io::Result<()> {
     let source = |give: &mut dyn FnMut(Sortable<R>)| {
-        recording.events.each_with_objects(|event| {
+        recording.events.each_row(|event| {
             if let Some(rank) = rank(event) {
                 give(Sortable { rank, event: event.clone() });
             }
@@ -108,7 +108,7 @@ fn each<R: Rank + Copy>(
 
 /// Passes all sent requests to `visit`, in order of send time. (Events are recorded in order of completion.)
 fn each_sent(recording: &Recording, mut visit: impl FnMut(&Event, Instant) -> io::Result<()>) -> io::Result<()> {
-    let sent = |event: &Event| event.sent.filter(|_| event.object == 0).map(|sent| sent.0);
+    let sent = |event: &Event| event.sent.filter(|_| event.is_request()).map(|sent| sent.0);
     each(recording, sent, |event, sent| visit(event, Instant(sent)))
 }
 
@@ -125,7 +125,7 @@ fn each_by_end(
     recording: &Recording,
     mut visit: impl FnMut(&Event, Instant, Instant) -> io::Result<()>,
 ) -> io::Result<()> {
-    let ended = |event: &Event| Some((event.done?.0, event.sent?.0)).filter(|_| event.object == 0);
+    let ended = |event: &Event| Some((event.done?.0, event.sent?.0)).filter(|_| event.is_request());
     each(recording, ended, |event, (done, sent)| visit(event, Instant(sent), Instant(done)))
 }
 
@@ -177,7 +177,7 @@ fn start(recording: &Recording, origin: Nanos) -> Option<u64> {
 fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new(out);
     table.row(crate::CSV_COLUMNS)?;
-    let planned = |event: &Event| Some((event.intended.0, (event.session, event.step, event.object)));
+    let planned = |event: &Event| Some((event.intended.0, (event.session, event.step, event.object, event.attempt)));
     let ns = |at: Option<Instant>| at.map(|at| at.0);
     let length = |length: Option<Nanos>| length.map(|length| length.0);
     each(recording, planned, |event, _| {
@@ -191,7 +191,8 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         table.number(Some(event.object))?.number(Some(recording.resolution.0))?;
         table.number(start(recording, origin))?.number(length(event.waited))?.number(Some(event.rows))?;
         table.number(Some(event.redirects))?.number(Some(event.resends))?;
-        table.number(length(event.reading_lateness))?.number(length(event.done_lateness))?.end()
+        table.number(length(event.reading_lateness))?.number(length(event.done_lateness))?;
+        table.number(Some(event.retries))?.number(Some(event.attempt))?.end()
     })?;
     table.flush()
 }

@@ -66,7 +66,7 @@ enum Field {
 }
 
 /// The columns in order. New columns are appended; parts without them are valid.
-static COLUMNS: [ColumnSpec; 23] = [
+static COLUMNS: [ColumnSpec; 25] = [
     required("intended_ns", Field::Long(|e| e.intended.0, |e, ns| e.intended = Instant(ns))),
     optional("sent_ns", Field::Instant(|e| e.sent, |e, at| e.sent = at)),
     optional("first_byte_ns", Field::Instant(|e| e.first_byte, |e, at| e.first_byte = at)),
@@ -90,6 +90,8 @@ static COLUMNS: [ColumnSpec; 23] = [
     required("resends", Field::Int(|e| e.resends.into(), |e, n| e.resends = n as u16)),
     optional("reading_lateness_ns", Field::Duration(|e| e.reading_lateness, |e, late| e.reading_lateness = late)),
     optional("done_lateness_ns", Field::Duration(|e| e.done_lateness, |e, late| e.done_lateness = late)),
+    required("retries", Field::Int(|e| e.retries.into(), |e, n| e.retries = n as u16)),
+    required("attempt", Field::Int(|e| e.attempt.into(), |e, n| e.attempt = n as u16)),
 ];
 
 /// This many columns, the first ones, are in every part.
@@ -99,10 +101,10 @@ const REQUIRED_COLUMNS: usize = 15;
 const STARTED: &str = "offered.started_unix_ns";
 
 /// The columns of [`Columns::Key`].
-const KEY_COLUMNS: [&str; 7] = ["intended_ns", "sent_ns", "step", "label", "outcome", "worker", "object"];
+const KEY_COLUMNS: [&str; 8] = ["intended_ns", "sent_ns", "step", "label", "outcome", "worker", "object", "attempt"];
 /// The columns that [`Columns::Response`] adds.
-const RESPONSE_COLUMNS: [&str; 7] =
-    ["first_byte_ns", "done_ns", "session", "status", "bytes_in", "reading_lateness_ns", "done_lateness_ns"];
+const RESPONSE_COLUMNS: [&str; 8] =
+    ["first_byte_ns", "done_ns", "session", "status", "bytes_in", "reading_lateness_ns", "done_lateness_ns", "retries"];
 
 const fn required(name: &'static str, field: Field) -> ColumnSpec {
     ColumnSpec { name, optional: false, field }

@@ -66,6 +66,8 @@ pub struct Criteria {
     pub late_after: Nanos,
     /// Whether the system is closed: users wait for responses and cannot overload it.
     pub closed: bool,
+    /// The capacity of the modelled server, in requests per second; `None` without a model.
+    pub capacity_per_s: Option<f64>,
     /// Whether the run accepted any certificate of the target.
     pub insecure: bool,
     /// The seed of the random numbers that spread timestamps within ticks and draw bootstrap samples.
@@ -99,6 +101,7 @@ impl Default for Criteria {
             classes: Vec::new(),
             late_after: Nanos::from_millis(10),
             closed: false,
+            capacity_per_s: None,
             insecure: false,
             seed: Seed(1),
         }
@@ -152,6 +155,7 @@ impl Criteria {
             skip_first,
             skip_last,
             closed,
+            capacity_per_s: workload.capacity_per_s(),
             insecure,
             seed,
             generator_error_tolerance: workload.generator().tolerance(),

@@ -39,6 +39,7 @@
 //! fixed in advance. A saturated closed system with exponential service times produces a perfect Poisson process; only the queue
 //! (`RoRT`) shows it.
 
+mod attempts;
 mod by_threads;
 mod clocks;
 mod concurrency_at_arrival;
@@ -86,6 +87,7 @@ mod windows;
 mod wire;
 mod workers;
 
+pub use attempts::{AttemptRates, AttemptStats, SustainedByRetries};
 pub use criteria::{Criteria, Failures, RandomRate};
 pub use ends::Ends;
 pub use expected_arrivals::ExpectedArrivals;

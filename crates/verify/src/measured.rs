@@ -123,16 +123,9 @@ impl<'a> Measurements<'a> {
                 })?;
                 failed.rate()
             }
-            Quantity::ThroughputRate => {
-                let mut pairs = [(0.0, self.from.until(self.to).as_secs_f64() / PARTS as f64); PARTS];
-                self.each(label, |event| {
-                    let answered = event.done.filter(|_| event.outcome.is_response());
-                    if let Some(part) = answered.and_then(|done| self.part(done)) {
-                        pairs[part].0 += 1.0;
-                    }
-                })?;
-                if_finite(drop_uninformative_interval(ratio(&pairs)))
-            }
+            Quantity::ThroughputRate => self.completion_rate(Outcome::is_response, label)?,
+            Quantity::GoodputRate => self.completion_rate(|outcome| outcome == Outcome::Ok, label)?,
+            Quantity::AttemptsPerRequest => self.attempts_per_request(label)?,
             Quantity::ArrivalsRate => self.gaps(metric).map(|gaps| without_interval(1e3 / gaps.mean_ms)),
             Quantity::ArrivalsCov => self
                 .gaps(metric)
@@ -147,6 +140,30 @@ impl<'a> Measurements<'a> {
         let label = metric.label.as_ref().and_then(position).map(|label| label as u16);
         let times = self.times(|event| event.done_lateness.map(Difference::from), label)?;
         Ok(times.estimate(statistic).map(|estimate| estimate.value))
+    }
+
+    /// Requests per second that ended in the measured time with such an outcome.
+    fn completion_rate(&self, counts: fn(Outcome) -> bool, label: Option<u16>) -> io::Result<Option<Estimate>> {
+        let mut pairs = [(0.0, self.from.until(self.to).as_secs_f64() / PARTS as f64); PARTS];
+        self.each(label, |event| {
+            let ended = event.done.filter(|_| counts(event.outcome));
+            if let Some(part) = ended.and_then(|done| self.part(done)) {
+                pairs[part].0 += 1.0;
+            }
+        })?;
+        Ok(if_finite(drop_uninformative_interval(ratio(&pairs))))
+    }
+
+    /// Mean number of attempts of the requests that were sent.
+    fn attempts_per_request(&self, label: Option<u16>) -> io::Result<Option<Estimate>> {
+        let mut pairs = [(0.0, 0.0); PARTS];
+        self.each(label, |event| {
+            if let (Some(part), Some(_)) = (self.part(event.intended), event.sent) {
+                pairs[part].0 += 1.0 + f64::from(event.retries);
+                pairs[part].1 += 1.0;
+            }
+        })?;
+        Ok(if_finite(ratio(&pairs)))
     }
 
     /// Passes every request of the label, or of all labels, to `see`.

@@ -94,7 +94,7 @@ impl Group {
 /// The recording cannot be read.
 pub(crate) fn not_sent(scope: Scope) -> io::Result<Vec<NotSent>> {
     let recording = scope.recording;
-    let is_counted = |event: &Event| event.object == 0 && scope.is_scheduled_in_window(event.key());
+    let is_counted = |event: &Event| scope.is_scheduled_in_window(event.key());
     let mut groups: BTreeMap<(usize, NotSentReason), Group> = BTreeMap::new();
     recording.events.each(|event| {
         if event.sent.is_some() || !is_counted(event) {

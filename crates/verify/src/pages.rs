@@ -68,11 +68,14 @@ pub struct ObjectJoiner {
 }
 
 impl ObjectJoiner {
-    /// Adds the next event. For a request it returns its objects; `None` if the event is an object.
+    /// Adds the next event. For a request it returns its objects; `None` if the event is an object or an attempt.
     pub fn add(&mut self, event: &Event) -> Option<Vec<Object>> {
         let page = (event.session, event.step);
         if event.object > 0 {
             self.waiting.entry(page).or_default().push(event.into());
+            return None;
+        }
+        if event.attempt > 0 {
             return None;
         }
         // Most runs have no objects.

@@ -10,6 +10,7 @@ use offered_stats::cov::exponential_interval;
 use offered_stats::dispersion::Dispersion as CountDispersion;
 use offered_stats::values::Sorted;
 
+use crate::attempts::AttemptStats;
 use crate::counts::Counts;
 use crate::criteria::Criteria;
 use crate::finding::Strictness;
@@ -79,6 +80,7 @@ struct Measured<'a> {
     requests: Vec<RequestStats>,
     statuses: std::collections::BTreeMap<u16, u64>,
     stability: Option<Stability>,
+    attempts: Option<AttemptStats>,
     queue: Queue,
     lateness: Option<Lateness>,
     not_sent: Vec<NotSent>,
@@ -104,6 +106,7 @@ impl<'a> Measured<'a> {
         let InSentOrder { gaps, workers, bunching, stream } = in_sent_order(scope, criteria, &counts, window)?;
         let (stream, (by_worker, by_node)) = (stream.finish(), workers.finish());
         let stability = counts.stability(criteria);
+        let attempts = AttemptStats::of(recording, scope.range(), criteria.capacity_per_s)?;
         let response_ms = counts.responses.mean_ms();
         let (columns, requests) = counts.take_tables(scope);
         let (tables, responses) = columns.with_responses(&recording.labels, gaps);
@@ -137,6 +140,7 @@ impl<'a> Measured<'a> {
             requests,
             statuses,
             stability,
+            attempts,
             queue,
             lateness,
             not_sent,
@@ -248,6 +252,8 @@ impl<'a> Measured<'a> {
         // A pattern that comes from sending late, or from missing requests, is not one of the workload.
         let blames_pattern = criteria.expected.is_poisson() && !badly_sent && !has_gaps;
         all.extend(warnings::of_pattern(classification).filter(|_| blames_pattern));
+        let sustained = self.attempts.as_ref().and_then(|attempts| attempts.sustained_by_retries);
+        all.extend(sustained.map(WarningKind::SustainedByRetries));
         all.extend(warnings::of_queue(criteria, queue));
         all.extend(warnings::of_length(criteria, queue, &self.stream.ladder));
         if let Some(lateness) = &self.lateness {
@@ -382,6 +388,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         requests: measured.requests,
         statuses: measured.statuses,
         on_the_wire: OnTheWire::of(scope.recording)?,
+        attempts: measured.attempts,
         stability: measured.stability,
         responses: tables.responses,
         failures: tables.failures,

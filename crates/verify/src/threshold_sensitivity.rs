@@ -123,7 +123,12 @@ fn possible_range(
             return Ok(Some([if bunched { 0.0 } else { value }, if fewer { 1.0 } else { value }]));
         }
         // The load is as specified; otherwise the run fails for other reasons than lateness.
-        Quantity::Lateness(_) | Quantity::ThroughputRate | Quantity::ArrivalsRate | Quantity::ArrivalsCov => {
+        Quantity::Lateness(_)
+        | Quantity::ThroughputRate
+        | Quantity::GoodputRate
+        | Quantity::AttemptsPerRequest
+        | Quantity::ArrivalsRate
+        | Quantity::ArrivalsCov => {
             return Ok(Some([value; 2]));
         }
     };

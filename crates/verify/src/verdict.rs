@@ -13,6 +13,7 @@ use offered_events::recording::Scheduling;
 use offered_schedule::System;
 use serde::{Deserialize, Serialize};
 
+use crate::attempts::AttemptStats;
 use crate::generator_error::GeneratorError;
 use crate::hosts::ServerSide;
 use crate::incomplete::Incomplete;
@@ -52,6 +53,9 @@ pub struct Verdict {
     /// of another tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_the_wire: Option<OnTheWire>,
+    /// First attempts, retries and goodput. `None` if no request was sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<AttemptStats>,
     /// Whether completions follow arrivals. `None` if no request was sent or if completion times are unknown.
     pub stability: Option<Stability>,
     /// Response times (done - scheduled) of successful requests, one row per label, then `Total`.

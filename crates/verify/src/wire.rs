@@ -1,7 +1,7 @@
 //! Requests on the wire: what the log of the server contains.
 //!
-//! One request of the workload may be several there. Redirects are requests of their own, objects of a page too, and over HTTP/2 a request that
-//! the server did not process is sent again.
+//! One request of the workload may be several there. Redirects are requests of their own, objects of a page and retries too, and over HTTP/2 a
+//! request that the server did not process is sent again.
 
 use std::io;
 
@@ -19,6 +19,9 @@ pub struct OnTheWire {
     pub redirects: u64,
     /// Requests that were sent again because the server had not processed them (`REFUSED_STREAM` or `GOAWAY` of HTTP/2).
     pub resends: u64,
+    /// Requests that were sent again by a retry policy.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retries: u64,
     /// Objects of pages.
     pub objects: u64,
     /// The sum of all.
@@ -26,13 +29,15 @@ pub struct OnTheWire {
 }
 
 impl OnTheWire {
-    /// Counts a request or an object.
+    /// Counts a request, an object or an attempt.
     pub fn add(&mut self, event: &Event) {
-        if !reached_the_wire(event) {
+        // A request that was sent several times counts by its attempts.
+        if !reached_the_wire(event) || event.is_request() && event.retries > 0 {
             return;
         }
         let (redirects, resends) = (u64::from(event.redirects), u64::from(event.resends));
-        self.requests += u64::from(event.object == 0);
+        self.requests += u64::from(event.object == 0 && event.attempt <= 1);
+        self.retries += u64::from(event.attempt > 1);
         self.objects += u64::from(event.object > 0);
         self.redirects += redirects;
         self.resends += resends;
@@ -48,23 +53,30 @@ impl OnTheWire {
             return Ok(None);
         }
         let mut counts = Self::default();
-        recording.events.each_with_objects(|event| counts.add(event))?;
+        recording.events.each_row(|event| counts.add(event))?;
         Ok(Some(counts))
     }
 
     /// `209 requests, 84 redirects: 293 on the wire`; `None` if each request was one on the wire.
     pub fn text(&self) -> Option<String> {
-        let Self { requests, redirects, resends, objects, total } = *self;
-        let extra = [(redirects, "redirect"), (resends, "resend"), (objects, "object")];
+        let Self { requests, redirects, resends, retries, objects, total } = *self;
+        let extra = [(redirects, "redirect"), (resends, "resend"), (retries, "retry"), (objects, "object")];
         let extra = extra.into_iter().filter(|(n, _)| *n > 0).map(|(n, name)| counted(n, name));
         let parts: Vec<String> = std::iter::once(counted(requests, "request")).chain(extra).collect();
         (parts.len() > 1).then(|| format!("{}: {} on the wire", parts.join(", "), count(total)))
     }
 }
 
+/// Whether the count is zero.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "shaped for serde")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// `1 redirect`, `84 redirects`.
 fn counted(n: u64, name: &str) -> String {
-    format!("{} {name}{}", count(n), if n == 1 { "" } else { "s" })
+    let several = if name == "retry" { "retries".to_owned() } else { format!("{name}s") };
+    format!("{} {}", count(n), if n == 1 { name } else { &several })
 }
 
 /// Whether a connection was open for the request, so that it was written.
@@ -106,8 +118,16 @@ mod tests {
         for event in &events {
             counts.add(event);
         }
-        assert_eq!(counts, OnTheWire { requests: 4, redirects: 2, resends: 3, objects: 2, total: 11 });
+        assert_eq!(counts, OnTheWire { requests: 4, redirects: 2, resends: 3, retries: 0, objects: 2, total: 11 });
         assert_eq!(counts.text().as_deref(), Some("4 requests, 2 redirects, 3 resends, 2 objects: 11 on the wire"));
+        // Refused, then an error, then a response: two reached the server.
+        let attempts = [(1, Outcome::Refused), (2, Outcome::HttpError), (3, Outcome::Ok)];
+        let mut retried = OnTheWire::default();
+        for (attempt, outcome) in attempts {
+            retried.add(&Event { attempt, ..event(outcome) });
+        }
+        retried.add(&Event { retries: 2, ..ok.clone() });
+        assert_eq!(retried, OnTheWire { requests: 0, retries: 2, total: 2, ..OnTheWire::default() });
         let mut plain = OnTheWire::default();
         plain.add(&ok);
         assert_eq!(plain.text(), None);

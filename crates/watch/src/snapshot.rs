@@ -33,6 +33,8 @@ pub struct Snapshot {
     pub unsent: u64,
     /// Number of requests in flight.
     pub in_flight: u64,
+    /// Number of retries of ended requests.
+    pub retries: u64,
     /// Results by request of the workload, in the analysed time so far, the most frequent first; at most [`Snapshot::MAX_REQUESTS`]. If there are
     /// several, the last row is their `Total`.
     pub by_request: Vec<LiveRequest>,

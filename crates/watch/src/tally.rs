@@ -52,6 +52,8 @@ pub struct Tally {
     /// Their scheduled times.
     scheduled: Gaps,
     outcomes: [u64; Outcome::ALL.len()],
+    /// Number of retries of ended requests.
+    retries: u64,
     statuses: BTreeMap<u16, u64>,
     /// The first requests of the workload in order of labels: name, times, successes, failures.
     requests: Vec<(String, Times, u64, u64)>,
@@ -78,6 +80,10 @@ impl Tally {
     pub fn new(workload: &Workload, fraction: f64) -> Self {
         let labels = workload.labels();
         let longest = workload.target().as_ref().map_or(Nanos::ZERO, |t| t.connect_timeout() + t.response_timeout());
+        let retries = workload
+            .retry_policies()
+            .map_or(0, |all| all.policies().iter().map(|retry| retry.times).max().unwrap_or(0));
+        let longest = Nanos(longest.0.saturating_mul(u64::from(retries) + 1));
         Self {
             workload: workload.clone(),
             fraction,
@@ -91,6 +97,7 @@ impl Tally {
             sent: Gaps::default(),
             scheduled: Gaps::default(),
             outcomes: [0; Outcome::ALL.len()],
+            retries: 0,
             statuses: BTreeMap::new(),
             requests: labels.iter().take(MAX_LABELS).map(|name| (name.clone(), Times::default(), 0, 0)).collect(),
             trackers: ThresholdTracker::all(workload.thresholds(), &labels, &workload.pages()),
@@ -120,6 +127,7 @@ impl Tally {
         for event in events {
             let Some(objects) = self.joined.add(event) else { continue };
             self.outcomes[event.outcome as usize] += 1;
+            self.retries += u64::from(event.retries);
             if let Some(totals) = &mut self.totals {
                 Arc::make_mut(totals).add(event, &objects);
             }
@@ -210,6 +218,7 @@ impl Tally {
             requests: live.requests,
             unsent: live.unsent,
             in_flight: live.in_flight,
+            retries: self.retries,
             outcomes: Outcome::ALL.iter().map(|o| (*o, self.outcomes[*o as usize])).filter(|o| o.1 > 0).collect(),
             statuses: self.statuses.clone(),
             measured_cov: cov,

@@ -19,6 +19,9 @@ pub(crate) struct ThresholdTracker {
     times: Histogram<u64>,
     failed: u64,
     completed: u64,
+    /// Number of sent requests, and of their attempts.
+    sent: u64,
+    attempts: u64,
     /// Whether each label is a page, that is, a request with objects.
     pages: Vec<bool>,
 }
@@ -33,7 +36,8 @@ impl ThresholdTracker {
                 Some(label) => Some(labels.iter().position(|name| name == label)? as u16),
             };
             let times = Histogram::new(3).expect("three digits are allowed");
-            Some(Self { threshold: threshold.clone(), label, times, failed: 0, completed: 0, pages: pages.clone() })
+            let (threshold, pages) = (threshold.clone(), pages.clone());
+            Some(Self { threshold, label, times, failed: 0, completed: 0, sent: 0, attempts: 0, pages })
         };
         thresholds.iter().filter_map(tracker).collect()
     }
@@ -56,6 +60,10 @@ impl ThresholdTracker {
             Quantity::Page(_) | Quantity::PageErrors => {}
             Quantity::Lateness(_) if event.outcome == Outcome::Cut => {}
             Quantity::Lateness(_) => self.record(event.lateness()),
+            Quantity::AttemptsPerRequest => {
+                self.sent += u64::from(event.sent.is_some());
+                self.attempts += event.sent.map_or(0, |_| 1 + u64::from(event.retries));
+            }
             Quantity::Service(_) | Quantity::ServiceOk(_) => self.add_outcome(event.outcome, event.service()),
             _ => self.add_outcome(event.outcome, event.response()),
         }
@@ -97,6 +105,8 @@ impl ThresholdTracker {
                 (all > 0).then(|| self.failed as f64 / all as f64)
             }
             Quantity::ThroughputRate => (elapsed > Nanos::ZERO).then(|| self.completed as f64 / elapsed.as_secs_f64()),
+            Quantity::GoodputRate => (elapsed > Nanos::ZERO).then(|| self.times.len() as f64 / elapsed.as_secs_f64()),
+            Quantity::AttemptsPerRequest => (self.sent > 0).then(|| self.attempts as f64 / self.sent as f64),
             Quantity::ArrivalsRate => whole(rate_per_s),
             Quantity::ArrivalsCov => whole(cov),
         };

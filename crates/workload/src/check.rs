@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use super::policies::SHORTEST;
 use super::request::{check_headers, check_once};
+use super::retry::check_attempts;
 use super::script::{Auth, Body, Content, Extraction, Find, Source, Test, Variable};
 use super::{Address, Call, Draft, Encryption, Policies, Pool, Protocol, Request, Reuse, Target, Tls, Workload, names};
 use crate::template::{Name, Piece, Template, in_url};
@@ -334,7 +335,9 @@ fn all_have_work(Draft { server, stations, requests, sessions, .. }: &Draft) -> 
 }
 
 /// Checks headers, body, authentication, extractions, checks and objects of a request.
-fn request(Request { call, headers, body, auth, extract, checks, objects, .. }: &Request) -> Result<(), InvalidValue> {
+fn request(asked: &Request) -> Result<(), InvalidValue> {
+    let Request { call, headers, body, auth, extract, checks, objects, .. } = asked;
+    check_attempts(asked)?;
     check_headers(headers)?;
     match (call, body) {
         (Call::Sql(_), _) if !headers.is_empty() || *body != Body::None || auth.is_some() || objects.is_some() => {

@@ -25,6 +25,7 @@
 //! ```
 
 mod address;
+pub mod attempts;
 pub mod catalogue;
 mod check;
 mod generator;
@@ -37,6 +38,7 @@ mod policies;
 pub mod policy;
 mod read;
 mod request;
+pub mod retry;
 pub mod script;
 pub mod secret;
 mod server;

@@ -5,6 +5,7 @@ mod distribution;
 mod files;
 mod flow;
 mod reach;
+mod retry;
 mod script;
 mod sessions;
 mod sql;
@@ -79,7 +80,8 @@ impl Reader<'_> {
         if duration == Nanos::ZERO {
             return Err(root.need("duration", "")?.mistake("must be longer than 0s"));
         }
-        let target = root.get("target").map(|value| target::target(&value, self.folder)).transpose()?;
+        let target =
+            root.get("target").map(|value| self.defaults(&value, target::target(&value, self.folder)?)).transpose()?;
         let arrivals = root.need("arrivals", "{ open = { rate = \"100/s\" } }")?;
         let path = target.as_ref().map_or("/", |target| &target.url.path);
         let given = root.get("request").map(|value| self.requests(&value, path)).transpose()?;

@@ -1,5 +1,6 @@
 //! Requests.
 
+use super::retry::AttemptSettings;
 use super::script::{Auth, Body, Check, Content, Extraction, Objects, OnFailure};
 use super::sql::Sql;
 use super::target::Target;
@@ -29,6 +30,7 @@ pub struct Request {
     pub(super) on_failure: OnFailure,
     pub(super) objects: Option<Objects>,
     pub(super) service: Option<Distribution>,
+    pub(super) attempts: AttemptSettings,
 }
 
 impl Request {
@@ -92,6 +94,7 @@ impl Request {
             on_failure: OnFailure::Continue,
             objects: None,
             service: None,
+            attempts: AttemptSettings::default(),
         }
     }
 
@@ -308,7 +311,7 @@ impl Request {
             || headers.any(|(name, value)| !value.is_plain() || name.eq_ignore_ascii_case("expect"))
             || !plain_auth;
         let hears = !self.extract.is_empty() || !self.checks.is_empty() || self.objects.is_some();
-        says || hears || self.on_failure != OnFailure::Continue
+        says || hears || self.on_failure != OnFailure::Continue || self.attempts.redirects.is_some_and(|most| most > 0)
     }
 }
 

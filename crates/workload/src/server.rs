@@ -11,6 +11,7 @@ pub struct Server {
     pub(super) discipline: Policy,
     pub(super) service: Distribution,
     pub(super) capacity: Option<u32>,
+    pub(super) cancel: bool,
 }
 
 impl Server {
@@ -21,7 +22,7 @@ impl Server {
     pub fn new(servers: u32, discipline: Policy, service: Distribution) -> Result<Self, InvalidValue> {
         match servers {
             0 => Err(InvalidValue::new("there must be at least 1 server")),
-            _ => Ok(Self { servers, discipline, service, capacity: None }),
+            _ => Ok(Self { servers, discipline, service, capacity: None, cancel: false }),
         }
     }
 
@@ -43,6 +44,11 @@ impl Server {
     /// Maximum number of requests in the system, including those in service; further requests are refused. `None`: unlimited.
     pub fn capacity(&self) -> Option<u32> {
         self.capacity
+    }
+
+    /// Whether a waiting request leaves the queue when its client gives up.
+    pub fn cancel(&self) -> bool {
+        self.cancel
     }
 }
 

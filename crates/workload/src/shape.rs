@@ -7,6 +7,7 @@
 mod arrivals;
 mod distributions;
 mod request;
+mod retry;
 mod schema;
 mod target;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod tests;
 pub(crate) use arrivals::*;
 pub(crate) use distributions::*;
 pub(crate) use request::*;
+pub(crate) use retry::*;
 pub use schema::schema;
 pub(crate) use target::*;
 

@@ -4,11 +4,13 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use super::retry::Retry;
 use super::script::Auth;
 use super::sql::Pool;
 use super::url::Url;
 use crate::template::Template;
 use offered_base::time::Nanos;
+use offered_distributions::Distribution;
 
 /// Default timeout for opening a connection.
 pub(super) const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
@@ -33,6 +35,8 @@ pub struct Target {
     pub(super) auth: Option<Auth>,
     pub(super) cookies: bool,
     pub(super) redirects: u32,
+    pub(super) retry: Option<Retry>,
+    pub(super) patience: Option<Distribution>,
     pub(super) resend: bool,
     pub(super) tls: Tls,
     pub(super) proxy: Option<Proxy>,
@@ -64,6 +68,8 @@ impl Target {
             auth: None,
             cookies: false,
             redirects: 0,
+            retry: None,
+            patience: None,
             resend: true,
             tls: Tls::default(),
             proxy: None,

@@ -63,6 +63,10 @@ pub enum Quantity {
     ObjectsErrors,
     /// Answers per second.
     ThroughputRate,
+    /// Successful requests per second.
+    GoodputRate,
+    /// Mean number of attempts of a sent request.
+    AttemptsPerRequest,
     /// Launches sent per second.
     ArrivalsRate,
     /// The coefficient of variation of the gaps between requests.
@@ -172,7 +176,7 @@ fn outside_braces(text: &str) -> impl Iterator<Item = (usize, char)> {
 }
 
 impl Quantity {
-    const NAMES: [&'static str; 12] = [
+    const NAMES: [&'static str; 14] = [
         "response.p99",
         "response.mean",
         "service.p99",
@@ -183,6 +187,8 @@ impl Quantity {
         "objects.errors",
         "errors.rate",
         "throughput.rate",
+        "goodput.rate",
+        "attempts.per_request",
         "arrivals.rate",
         "arrivals.cov",
     ];
@@ -212,8 +218,8 @@ impl Quantity {
             | Self::Page(_)
             | Self::Objects(_) => Unit::Seconds,
             Self::ErrorsRate | Self::PageErrors | Self::ObjectsErrors => Unit::Fraction,
-            Self::ThroughputRate | Self::ArrivalsRate => Unit::PerSecond,
-            Self::ArrivalsCov => Unit::Number,
+            Self::ThroughputRate | Self::GoodputRate | Self::ArrivalsRate => Unit::PerSecond,
+            Self::ArrivalsCov | Self::AttemptsPerRequest => Unit::Number,
         }
     }
 }
@@ -235,6 +241,8 @@ impl FromStr for Quantity {
             "page.errors" => return Ok(Self::PageErrors),
             "objects.errors" => return Ok(Self::ObjectsErrors),
             "throughput" | "throughput.rate" => return Ok(Self::ThroughputRate),
+            "goodput" | "goodput.rate" => return Ok(Self::GoodputRate),
+            "attempts.per_request" => return Ok(Self::AttemptsPerRequest),
             "arrivals.rate" => return Ok(Self::ArrivalsRate),
             "arrivals.cov" => return Ok(Self::ArrivalsCov),
             _ => {}
@@ -269,6 +277,8 @@ impl fmt::Display for Quantity {
             Self::PageErrors => f.write_str("page.errors"),
             Self::ObjectsErrors => f.write_str("objects.errors"),
             Self::ThroughputRate => f.write_str("throughput.rate"),
+            Self::GoodputRate => f.write_str("goodput.rate"),
+            Self::AttemptsPerRequest => f.write_str("attempts.per_request"),
             Self::ArrivalsRate => f.write_str("arrivals.rate"),
             Self::ArrivalsCov => f.write_str("arrivals.cov"),
         }

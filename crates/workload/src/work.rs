@@ -1,6 +1,6 @@
 //! The work of requests for a modelled server.
 
-use super::{Request, Server, Sessions, Station, Workload};
+use super::{Policy, Request, Server, Sessions, Station, Workload};
 use crate::catalogue::OneOf;
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::Nanos;
@@ -30,6 +30,15 @@ impl Workload {
     pub fn has_own_work(&self) -> bool {
         self.requests().iter().any(|request| request.service.is_some())
             || matches!(self.sessions(), Sessions::Replay(replay) if replay.trace().has_work())
+    }
+
+    /// Requests per second that the modelled server can serve; `None` without a `[server]`, or if each request has a server of its own.
+    pub fn capacity_per_s(&self) -> Option<f64> {
+        let server = self.server().filter(|server| server.discipline() != Policy::Infinite)?;
+        let works = self.works();
+        let means = (0..).zip(self.shares()).map(|(label, share)| Some(share * works.distribution(label)?.mean()));
+        let mean: f64 = means.collect::<Option<Vec<f64>>>()?.iter().sum();
+        (mean > 0.0).then(|| f64::from(server.servers()) / mean)
     }
 
     /// The work of its requests: of the request, or of the entry of a trace, otherwise drawn from the service time of the server or of the

@@ -7,6 +7,7 @@
 mod arrivals;
 mod pairs;
 mod request;
+mod retry;
 mod target;
 
 pub use arrivals::sessions_to_toml;
@@ -103,7 +104,8 @@ fn bound(threshold: &Threshold) -> String {
 }
 
 fn of_server(server: &Server) -> Vec<Pair> {
-    works(Pairs::default(), server).maybe(server.capacity, |keys, capacity| keys.raw("capacity", capacity)).0
+    let keys = works(Pairs::default(), server).maybe(server.capacity, |keys, capacity| keys.raw("capacity", capacity));
+    keys.when(server.cancel, |keys| keys.raw("cancel", true)).0
 }
 
 fn of_scrape(scrape: &Scrape) -> Vec<Pair> {

@@ -69,8 +69,11 @@ fn block(snapshot: &Snapshot, rows: usize, columns: usize) -> String {
     });
     let Snapshot { requests, in_flight, unsent, .. } = snapshot;
     let most = snapshot.max_requests.map_or_else(String::new, |most| format!(" of {most}"));
-    let counts =
-        format!("requests {requests}{most}, in flight {in_flight}, not sent {unsent}; errors: {}", errors(snapshot));
+    let retries = if snapshot.retries > 0 { format!(", retries {}", snapshot.retries) } else { String::new() };
+    let counts = format!(
+        "requests {requests}{most}, in flight {in_flight}, not sent {unsent}{retries}; errors: {}",
+        errors(snapshot)
+    );
     let unkept =
         unkept(snapshot).map_or_else(String::new, |text| format!("{}\n", style(fit(text, columns)).red().for_stderr()));
     let mut block = format!(
@@ -321,6 +324,7 @@ mod tests {
             requests: 123_456_789,
             unsent: 12,
             in_flight: 1234,
+            retries: 0,
             by_request: (0..20).map(|i| request(&format!("a request with a long name {i}"), 1_000_000 - i)).collect(),
             workers: Vec::new(),
             response_histogram: (0u32..9)

@@ -54,6 +54,7 @@ impl fmt::Display for Text<'_> {
 impl Text<'_> {
     fn facts(&self) -> Vec<Fact> {
         let mut facts = Vec::new();
+        facts.extend(self.verdict.attempts.as_ref().map(|attempts| Fact::new("retried", attempts.text())));
         facts.extend(self.summary.on_the_wire.text().map(|text| Fact::new("on the wire", text)));
         facts.extend(self.pages());
         facts.extend(self.summary.set_load.as_ref().map(|set| Fact::new("set load", set.text())));

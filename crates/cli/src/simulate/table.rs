@@ -87,7 +87,15 @@ pub(super) fn one(result: &SimulationResult) -> String {
     figure("requests in system", summary.in_system, 1.0);
     figure("E[N]/X ms", summary.littles_law_response, 1e3);
     if summary.rejected.value > 0.0 {
-        figure("rejected", summary.rejected, 1.0);
+        let name = if result.attempts.is_some() { "failed" } else { "rejected" };
+        figure(name, summary.rejected, 1.0);
+    }
+    if let Some(attempts) = result.attempts {
+        let exact = |value| Estimate { value, low: f64::NAN, high: f64::NAN };
+        figure("first attempts/s", exact(attempts.first_attempts_per_s), 1.0);
+        figure("all attempts/s", exact(attempts.attempts_per_s), 1.0);
+        figure("goodput/s", exact(attempts.goodput_per_s), 1.0);
+        figure("wasted work", exact(attempts.wasted), 1.0);
     }
     let _ = write!(out, "{figures}");
     out

@@ -74,6 +74,7 @@ impl<'a> Text<'a> {
     fn facts(&self) -> Vec<Fact> {
         let Self { verdict: v, details, hosts, .. } = *self;
         let mut facts = Vec::new();
+        facts.extend(v.attempts.as_ref().map(|attempts| Fact::new("retried", attempts.text())));
         facts.extend(v.on_the_wire.and_then(|wire| wire.text()).map(|text| Fact::new("on the wire", text)));
         // Saturation is what an overload needs first; the tables are `--details`.
         let hosts = v.server_side.as_ref().filter(|_| !hosts && !details);

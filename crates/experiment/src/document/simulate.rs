@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use offered_events::document::{self, Schema};
 use offered_simulate::statistics::{Interval, Percentile, SampleSummary};
-use offered_simulate::{SimulationResult, SimulationWarning};
+use offered_simulate::{AttemptFigures, SimulationResult, SimulationWarning};
 use offered_stats::steady_state::Estimate;
 use serde::{Deserialize, Serialize};
 
@@ -83,13 +83,16 @@ pub struct Outcome {
     /// Sessions that ended, if sessions have several requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionsEnded>,
+    /// First attempts, all attempts and goodput, in a workload with time limits or retries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<Attempts>,
     /// Throughput X.
     pub throughput_per_s: f64,
     /// Utilisation of the servers.
     pub utilisation: f64,
     /// E\[N\]: mean number of requests in the system.
     pub in_system: f64,
-    /// Share of requests that were rejected because the queue was full.
+    /// Share of requests that failed: rejected because the queue was full, or after their time limit and retries.
     pub rejected_share: f64,
     /// Number of requests in the system at the end.
     pub unfinished: u64,
@@ -113,6 +116,29 @@ pub struct Class {
     pub response_s: Percentiles,
     /// Slowdown: response time over service time.
     pub slowdown: Percentiles,
+}
+
+/// Attempts of requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Attempts {
+    /// Rate of requests: first attempts.
+    pub first_attempts_per_s: f64,
+    /// Rate of all attempts.
+    pub attempts_per_s: f64,
+    /// Rate of requests that succeeded.
+    pub goodput_per_s: f64,
+    /// Share of the work of the server for attempts that clients had abandoned.
+    pub wasted_share: f64,
+    /// Number of requests whose user gave up.
+    pub gave_up: u64,
+}
+
+impl From<AttemptFigures> for Attempts {
+    fn from(figures: AttemptFigures) -> Self {
+        let AttemptFigures { first_attempts_per_s, attempts_per_s, goodput_per_s, wasted, gave_up, .. } = figures;
+        Self { first_attempts_per_s, attempts_per_s, goodput_per_s, wasted_share: wasted, gave_up }
+    }
 }
 
 /// Sessions that ended.
@@ -260,6 +286,7 @@ impl Outcome {
                 duration_s: ended.duration.into(),
                 response_s: ended.waiting.into(),
             }),
+            attempts: answer.attempts.map(Attempts::from),
             throughput_per_s: summary.throughput.value,
             utilisation: answer.load_reached.value,
             in_system: summary.in_system.value,

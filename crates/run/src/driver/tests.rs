@@ -160,6 +160,7 @@ fn drive_slow(rate: u64, late: Late, stop_first: bool) -> Vec<Event> {
         abort: &AtomicBool::new(false),
         live: &LiveCounters::default(),
         sink: &mut sink,
+        attempts: None,
     }
     .run();
     sink

@@ -9,11 +9,13 @@ use std::collections::VecDeque;
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, Reason};
 use offered_io::{Clock, Poller, Ready};
+use offered_workload::retry::TimeLimits;
 use slab::Slab;
 
 use super::Failure;
 use super::deadlines::Deadlines;
 use super::reading::ReadingLateness;
+use super::timers::Timers;
 
 /// How long sockets are handled before scheduled requests get their turn.
 const MAX_TURN: Nanos = Nanos::from_millis(1);
@@ -27,7 +29,12 @@ pub(super) struct EventLoop {
     pub(super) poller: Poller,
     /// The timeouts for connecting and for responses.
     pub(super) connect_deadlines: Deadlines,
-    pub(super) response_deadlines: Deadlines,
+    response_deadlines: Deadlines,
+    /// The earlier deadlines of requests that have their own limits.
+    own_deadlines: Timers,
+    /// The timeout of requests without their own.
+    usual_timeout: Nanos,
+    limits: Option<TimeLimits>,
     /// The last part of each wait that is spent without sleeping.
     spin: Nanos,
     /// Measures how late responses are read.
@@ -147,13 +154,22 @@ pub(super) trait SocketHandler<H> {
 
 impl EventLoop {
     /// An event loop with this `clock` and `poller`, which waits without sleeping for the last `spin`, and with
-    /// timeouts to connect and for responses.
-    pub(super) fn new(clock: Clock, poller: Poller, spin: Nanos, connect: Nanos, answer: Nanos) -> Self {
+    /// timeouts to connect and for responses, and the `limits` of single requests.
+    pub(super) fn new(
+        clock: Clock,
+        poller: Poller,
+        spin: Nanos,
+        (connect, answer): (Nanos, Nanos),
+        limits: Option<TimeLimits>,
+    ) -> Self {
         Self {
             clock,
             poller,
             connect_deadlines: Deadlines::new(connect),
-            response_deadlines: Deadlines::new(answer),
+            response_deadlines: Deadlines::new(limits.as_ref().map_or(answer, |limits| limits.longest(answer))),
+            own_deadlines: Timers::default(),
+            usual_timeout: answer,
+            limits,
             spin,
             reading: ReadingLateness::new(),
             idle: Nanos::ZERO,
@@ -168,7 +184,32 @@ impl EventLoop {
         self.clock = clock;
         self.connect_deadlines = Deadlines::new(self.connect_deadlines.timeout());
         self.response_deadlines = Deadlines::new(self.response_deadlines.timeout());
+        self.own_deadlines = Timers::default();
         self.idle = Nanos::ZERO;
+    }
+
+    /// Starts the response timeout of the exchange of `event`, which is identified by `key` and `serial`. `live` is the number of exchanges
+    /// that may be waiting.
+    #[inline]
+    pub(super) fn start_timeout(
+        &mut self,
+        event: &Event,
+        (key, serial): (usize, u64),
+        live: usize,
+        is_pending: impl Fn(usize, u64) -> bool,
+    ) {
+        let sent = event.sent.unwrap_or_default();
+        self.response_deadlines.push(sent, key, serial, live, &is_pending);
+        if let Some(limits) = &self.limits {
+            let timeout = limits.timeout(event.label).unwrap_or(self.usual_timeout);
+            // Patience counts from the scheduled time, over all attempts. That of an object ends with its page.
+            let patience = limits.patience(event.label, event.session, event.step).filter(|_| event.object == 0);
+            let gives_up = patience.map_or(Instant::MAX, |patience| event.intended + patience);
+            let at = gives_up.min(sent + timeout);
+            if at < sent + self.response_deadlines.timeout() {
+                self.own_deadlines.push(at, key, serial, live, is_pending);
+            }
+        }
     }
 
     /// Handles the socket of connection `number` again in the next iteration, because work remains.
@@ -189,6 +230,7 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
     let opening = |key, serial| connections.get(key).is_some_and(|connection| connection.is_connecting(serial));
     let waiting = |key, serial| exchanges.get(key).is_some_and(|exchange| exchange.is_pending(serial));
     let expiry = event_loop.connect_deadlines.next_due(opening).min(event_loop.response_deadlines.next_due(waiting));
+    let expiry = expiry.min(event_loop.own_deadlines.next_due(waiting));
     let until = if event_loop.backlog.is_empty() { deadline.min(expiry) } else { before };
     let mut ready = std::mem::take(&mut event_loop.ready);
     if let Err(error) = event_loop.poller.wait_until(&event_loop.clock, until, event_loop.spin, &mut ready) {
@@ -279,6 +321,15 @@ fn expire<H, S: SocketHandler<H>>(served: &mut S, now: Instant, completions: &mu
         let timeout = event_loop.response_deadlines.timeout();
         served.on_response_timeout(key, timeout, completions);
     }
+    loop {
+        let (event_loop, _, exchanges) = served.parts();
+        let waiting = |key, serial| exchanges.get(key).is_some_and(|exchange| exchange.is_pending(serial));
+        let Some(key) = event_loop.own_deadlines.pop_expired(now, waiting) else { break };
+        let label = exchanges.get(key).and_then(|exchange| exchange.event()).map_or(0, |event| event.label);
+        let own = event_loop.limits.as_ref().and_then(|limits| limits.timeout(label));
+        let timeout = own.unwrap_or(event_loop.usual_timeout);
+        served.on_response_timeout(key, timeout, completions);
+    }
 }
 
 #[cfg(test)]
@@ -343,7 +394,7 @@ mod tests {
     #[test]
     fn streams_that_become_ready_faster_than_they_are_read_take_turns() {
         let (poller, second) = (Poller::new().unwrap(), Nanos::from_secs(1));
-        let event_loop = EventLoop::new(Clock::start(), poller, Nanos::ZERO, second, second);
+        let event_loop = EventLoop::new(Clock::start(), poller, Nanos::ZERO, (second, second), None);
         let mut served = Slow { event_loop, connections: Slab::new() };
         let mut peers = Vec::new();
         for token in 0..SOCKETS {

@@ -62,9 +62,15 @@ pub(crate) struct Http2 {
 
 impl Http2 {
     fn new(setup: Setup, thread: ThreadResources<'_>) -> Self {
-        let ThreadResources { poller, connections, spin, .. } = thread;
+        let ThreadResources { poller, connections, spin, limits, .. } = thread;
         Self {
-            event_loop: EventLoop::new(Clock::start(), poller, spin, setup.connect_timeout, setup.response_timeout),
+            event_loop: EventLoop::new(
+                Clock::start(),
+                poller,
+                spin,
+                (setup.connect_timeout, setup.response_timeout),
+                limits,
+            ),
             setup,
             limit: connections.map(|limit| limit as usize),
             connections: Slab::new(),
@@ -228,7 +234,9 @@ impl ProtocolClient for Http2 {
         }
         let exchanges = &self.exchanges;
         let waits = |key, serial| exchanges.get(key).is_some_and(|exchange: &Exchange| exchange.is_pending(serial));
-        self.event_loop.response_deadlines.push(sent, key, self.serial, exchanges.len(), waits);
+        if let Some(event) = exchanges[key].event() {
+            self.event_loop.start_timeout(event, (key, self.serial), exchanges.len(), waits);
+        }
         if let Some(timeout) = timeout {
             self.call_deadlines.push(sent + timeout, key, self.serial, exchanges.len(), waits);
         }

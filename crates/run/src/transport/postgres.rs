@@ -80,7 +80,7 @@ impl ProtocolSetup for Setup {
 impl Postgres {
     /// Opens the connections of one thread. If the run is stopped meanwhile, some may be missing.
     fn open_pools(setup: Setup, thread: ThreadResources<'_>) -> Result<Self, Error> {
-        let ThreadResources { poller, part_of_pool, spin, stop, .. } = thread;
+        let ThreadResources { poller, part_of_pool, spin, limits, stop, .. } = thread;
         let pool = |(_, connections): &(String, u32)| Pool {
             size: part_of_pool(*connections),
             live: 0,
@@ -90,7 +90,13 @@ impl Postgres {
         };
         let mut client = Self {
             hook: setup.hook.clone().map(|command| Hook::new(command, poller.waker())).transpose()?,
-            event_loop: EventLoop::new(Clock::start(), poller, spin, setup.connect_timeout, setup.response_timeout),
+            event_loop: EventLoop::new(
+                Clock::start(),
+                poller,
+                spin,
+                (setup.connect_timeout, setup.response_timeout),
+                limits,
+            ),
             pools: setup.pools.iter().map(pool).collect(),
             setup,
             connections: Slab::new(),
@@ -210,7 +216,7 @@ impl ProtocolClient for Postgres {
         let exchange = self.exchanges.insert(exchange);
         let exchanges = &self.exchanges;
         let waits = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.is_pending(serial));
-        self.event_loop.response_deadlines.push(sent, exchange, serial, exchanges.len(), waits);
+        self.event_loop.start_timeout(&exchanges[exchange].event, (exchange, serial), exchanges.len(), waits);
         while let Some((key, number)) = self.pools[pool].idle.pop() {
             if self.connections.get(key).is_some_and(|c| c.number == number && matches!(c.state, State::Free)) {
                 self.assign(key, exchange, completions);

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use offered_base::Nanos;
 use offered_events::recording::AddressUse;
 use offered_io::Poller;
+use offered_workload::retry::TimeLimits;
 use offered_workload::{Call, Protocol, Request, Reuse, Target, Workload};
 
 use super::protocol_client::{ProtocolClient, RequestText};
@@ -51,6 +52,8 @@ pub(crate) struct ThreadResources<'a> {
     pub(crate) part_of_pool: &'a dyn Fn(u32) -> u32,
     /// How long before a scheduled request a wait stops sleeping.
     pub(crate) spin: Nanos,
+    /// The time limits of requests that have their own.
+    pub(crate) limits: Option<TimeLimits>,
     /// Set when the run is stopped.
     pub(crate) stop: &'a AtomicBool,
 }
@@ -62,7 +65,8 @@ impl<'a> ThreadResources<'a> {
     /// The operating system refused a poller.
     pub(crate) fn for_single_requests(stop: &'a AtomicBool) -> io::Result<Self> {
         let part_of_pool = &|connections: u32| connections.min(1);
-        Ok(Self { poller: Poller::new()?, worker: 0, connections: None, part_of_pool, spin: Nanos::ZERO, stop })
+        let poller = Poller::new()?;
+        Ok(Self { poller, worker: 0, connections: None, part_of_pool, spin: Nanos::ZERO, limits: None, stop })
     }
 }
 

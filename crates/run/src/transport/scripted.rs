@@ -182,13 +182,14 @@ impl<C: ProtocolClient> Scripted<C> {
         }
         let (script, status, client) = (&self.script, page.request.status, &self.client);
         let time_left = || client.now().until(now + QUICK_EVALUATION);
-        let next = match script.redirects {
+        let most = script.redirects(page.label);
+        let next = match most {
             0 => Ok(None),
             _ => script.redirect(&page.outgoing, status, &response, Some(state), now),
         };
         match next {
-            Ok(Some(_)) if page.redirects == script.redirects => {
-                fail_check(&mut page.request, format!("more than {} redirects", script.redirects));
+            Ok(Some(_)) if page.redirects == most => {
+                fail_check(&mut page.request, format!("more than {most} redirects"));
             }
             Ok(Some(outgoing)) => {
                 let received = Received { status, reply: &response, path: &page.outgoing.path, found: &[] };

@@ -59,9 +59,15 @@ pub(crate) struct WebSocket {
 
 impl WebSocket {
     fn new(setup: Setup, thread: ThreadResources<'_>) -> Self {
-        let ThreadResources { poller, connections, spin, .. } = thread;
+        let ThreadResources { poller, connections, spin, limits, .. } = thread;
         Self {
-            event_loop: EventLoop::new(Clock::start(), poller, spin, setup.connect_timeout, setup.response_timeout),
+            event_loop: EventLoop::new(
+                Clock::start(),
+                poller,
+                spin,
+                (setup.connect_timeout, setup.response_timeout),
+                limits,
+            ),
             setup,
             limit: connections.map_or(usize::MAX, |limit| limit as usize),
             connections: Slab::new(),
@@ -435,7 +441,9 @@ impl ProtocolClient for WebSocket {
             self.event_loop.connect_deadlines.push(sent, key, serial, connections.len(), would_block);
         }
         let would_block = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial));
-        self.event_loop.response_deadlines.push(sent, key, serial, connections.len(), would_block);
+        if let Some(exchange) = &connections[key].exchange {
+            self.event_loop.start_timeout(&exchange.event, (key, serial), connections.len(), would_block);
+        }
         if let Some(time) = listen {
             self.listen_deadlines.push(sent + time, key, serial, connections.len(), would_block);
         }

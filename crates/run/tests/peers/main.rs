@@ -11,6 +11,7 @@ mod observed;
 mod postgres;
 mod preflight;
 mod reading;
+mod retries;
 mod tls;
 mod websocket;
 

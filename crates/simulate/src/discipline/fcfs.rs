@@ -24,4 +24,9 @@ impl WaitingQueue for VecDeque<Job> {
     fn dequeue(&mut self) -> Option<Job> {
         self.pop_front()
     }
+
+    fn remove(&mut self, id: u64) -> bool {
+        // With equal timeouts the first ones give up first.
+        self.iter().position(|job| job.id == id).and_then(|at| VecDeque::remove(self, at)).is_some()
+    }
 }

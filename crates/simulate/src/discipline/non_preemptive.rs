@@ -11,6 +11,11 @@ pub trait WaitingQueue {
     fn enqueue(&mut self, job: Job);
     /// Removes the job to serve next.
     fn dequeue(&mut self) -> Option<Job>;
+    /// Removes this job. False: it does not wait, or this queue cannot remove jobs.
+    fn remove(&mut self, id: u64) -> bool {
+        let _ = id;
+        false
+    }
 }
 
 /// Equal servers with one queue; each serves one job at a time to completion.
@@ -70,6 +75,10 @@ impl<R: WaitingQueue> Discipline for NonPreemptive<R> {
             self.start(finished, job);
         }
         Some(done)
+    }
+
+    fn cancel(&mut self, id: u64) -> bool {
+        self.waiting.remove(id)
     }
 
     fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {

@@ -81,7 +81,7 @@ impl Intake {
         while event.sent.is_some_and(|sent| sent.0 % self.step.0 != 0) {
             self.step = Nanos(self.step.0 / 10);
         }
-        if event.object == 0 && self.stamps.len() < STAMPS {
+        if event.is_request() && self.stamps.len() < STAMPS {
             self.stamps.extend(event.sent.map(|sent| sent.0));
         }
         self.events.push(event, self.labels.names());
@@ -107,7 +107,7 @@ impl Intake {
         let all = self.all()?;
         self.all = None;
         self.stamps.clear();
-        let revised = all.each_with_objects(|event| {
+        let revised = all.each_row(|event| {
             let mut event = event.clone();
             if change(&mut event) {
                 self.take(event);

@@ -21,7 +21,7 @@ pub(super) static READER: Reader = Reader {
 };
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 25] = [
+pub const COLUMNS: [&str; 27] = [
     "intended_ns",
     "sent_ns",
     "first_byte_ns",
@@ -47,6 +47,8 @@ pub const COLUMNS: [&str; 25] = [
     "resends",
     "reading_lateness_ns",
     "done_lateness_ns",
+    "retries",
+    "attempt",
 ];
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
@@ -133,6 +135,8 @@ impl Fields<'_, '_> {
             reused: self.text(13) == b"true",
             redirects: self.small(21)?,
             resends: self.small(22)?,
+            retries: self.small(25)?,
+            attempt: self.small(26)?,
             error: (!error.is_empty()).then(|| Reason::read(&crate::labels::text(unguarded(&error)))),
             ..Event::at(intended.or(sent).ok_or("it has neither intended_ns nor sent_ns")?)
         })

@@ -158,8 +158,8 @@ fn any_event() -> impl Strategy<Value = Event> {
     let times = (any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>());
     let whole = (any::<u64>(), any::<u32>(), 0..3u16, 0..Outcome::ALL.len(), any::<u16>(), any::<u64>(), any::<u64>());
     let rest = (any::<u16>(), any::<u32>(), any::<bool>(), any::<Option<String>>(), any::<Option<u64>>(), any::<u16>());
-    let late =
-        (any::<Option<u64>>(), any::<u64>(), any::<u16>(), any::<u16>(), any::<Option<u64>>(), any::<Option<u64>>());
+    let counts = (any::<u16>(), any::<u16>(), any::<u16>(), any::<u16>());
+    let late = (any::<Option<u64>>(), any::<u64>(), counts, any::<Option<u64>>(), any::<Option<u64>>());
     (times, whole, rest, late).prop_map(|(t, w, r, l)| Event {
         intended: Instant(t.0),
         sent: t.1.map(Instant),
@@ -167,8 +167,8 @@ fn any_event() -> impl Strategy<Value = Event> {
         waited: l.0.map(Nanos),
         first_byte: t.2.map(Instant),
         done: t.3.map(Instant),
-        reading_lateness: l.4.map(Nanos),
-        done_lateness: l.5.map(Nanos),
+        reading_lateness: l.3.map(Nanos),
+        done_lateness: l.4.map(Nanos),
         session: w.0,
         step: w.1,
         object: r.5,
@@ -181,8 +181,10 @@ fn any_event() -> impl Strategy<Value = Event> {
         worker: r.0,
         connection: r.1,
         reused: r.2,
-        redirects: l.2,
-        resends: l.3,
+        redirects: l.2.0,
+        resends: l.2.1,
+        retries: l.2.2,
+        attempt: l.2.3,
         error: r.3.map(Into::into),
     })
 }
@@ -208,8 +210,8 @@ proptest! {
         let file = bytes::Bytes::from(file);
         read(file.clone(), &mut read_back, &mut names).unwrap();
         prop_assert_eq!(&read_back, &events);
-        let place = |event: &Event| (event.key(), event.object);
-        let late = |e: &Event| (e.reading_lateness, e.done_lateness);
+        let place = |event: &Event| (event.key(), event.object, event.attempt);
+        let late = |e: &Event| (e.reading_lateness, e.done_lateness, e.retries);
         let answer = |e: &Event| (place(e), e.session, e.first_byte, e.done, e.status, e.bytes_in, late(e));
         let (mut places, mut answers) = (Vec::new(), Vec::new());
         scan(file.clone(), &mut names, Columns::Key, &mut |some| places.extend(some.iter().map(place))).unwrap();

@@ -63,7 +63,7 @@ impl InFlightWriter {
         if self.requests.is_empty() {
             return;
         }
-        for event in events.iter().filter(|event| event.object == 0) {
+        for event in events.iter().filter(|event| event.is_request()) {
             if let Some(file) = self.requests.remove(&key(event)) {
                 self.files.entry(file).and_modify(|requests| *requests -= 1);
             }
@@ -128,7 +128,7 @@ impl InFlightRequests {
 
     /// Removes the request of an event that is in a part.
     pub(super) fn remove(&mut self, event: &Event) {
-        if event.object == 0 && !self.requests.is_empty() {
+        if event.is_request() && !self.requests.is_empty() {
             self.requests.remove(&key(event));
         }
     }

@@ -8,6 +8,7 @@ use offered_events::recording::End;
 use serde::{Deserialize, Serialize};
 
 use super::{Check, Pattern, Stalls, Warning};
+use crate::attempts::SustainedByRetries;
 use crate::judge::SATURATED;
 use crate::not_sent::{self, NotSent};
 
@@ -180,6 +181,8 @@ pub enum WarningKind {
         /// The checks that it fails.
         checks: Vec<Check>,
     },
+    /// The system stays overloaded at a rate that it carried before, with many retries.
+    SustainedByRetries(SustainedByRetries),
     /// The file contains several runs.
     SeveralRuns {
         /// Number of runs in the file.
@@ -273,6 +276,7 @@ impl WarningKind {
                 "in the schedule of this seed {} differs from theory; the requests were sent as scheduled",
                 subjects(checks)
             ),
+            Self::SustainedByRetries(found) => found.message(),
             Self::SeveralRuns { runs, evidence } => format!("the file contains {runs} runs: {evidence}"),
             Self::RunPaused { evidence } => format!("the run paused: {evidence}"),
         }
@@ -291,6 +295,12 @@ impl WarningKind {
             Self::UnreadableRows { .. } => "correct these rows: each missing request makes a gap longer than it was",
             Self::PolicyNotApplied { .. } => {
                 "run the command by hand to test it, or give it more time (policies.settle); the other blocks are compared"
+            }
+            Self::SustainedByRetries(SustainedByRetries { capacity_per_s: Some(_), .. }) => {
+                "limit the retries of clients (retry.budget), shed load at the server, or let clients pause"
+            }
+            Self::SustainedByRetries(_) => {
+                "run the same load with retry = false: if it is carried, retries are the cause; then limit them (retry.budget)"
             }
             Self::CertificateNotVerified => {
                 "set the root certificate of the target (target.tls.roots) and run without insecure"

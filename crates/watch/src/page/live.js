@@ -183,7 +183,7 @@ function show(snapshot) {
     worker.sent_rate_per_s, time(worker.response?.p50_ms), time(worker.response?.p99_ms), time(lateness(worker.lateness, "p99_us"))]));
   const rows = snapshot.by_request.length > 1 ? snapshot.by_request : [];
   table("by_request", rows.map(({ name, ok, failed, response: r }) => [name, ok + failed, ok, failed, time(r?.p50_ms), time(r?.p95_ms), time(r?.p99_ms), time(r?.max_ms)]));
-  for (const count of ["requests", "in_flight", "unsent", "pattern"]) put(count, snapshot[count]);
+  for (const count of ["requests", "in_flight", "unsent", "retries", "pattern"]) put(count, snapshot[count]);
   put("errors", errors(snapshot).map(([name, count]) => `${count} ${name}`).join(", ") || "none");
   put("statuses", Object.entries(snapshot.statuses).map(([status, count]) => `${count} of ${status}`).join(", ") || "none");
   put("cov", snapshot.measured_cov == null ? "not known yet"

@@ -269,7 +269,7 @@ fn wanted(table: &Table<'_>) -> Result<Option<(String, TextCondition)>, Mistake>
 }
 
 /// `200`, `"2xx"` or `"200..299"`.
-fn statuses(value: &Value<'_>) -> Result<(u16, u16), Mistake> {
+pub(super) fn statuses(value: &Value<'_>) -> Result<(u16, u16), Mistake> {
     let text = value.shown();
     let wrong = || value.mistake(format!("`{text}` is not a status; write for example 200, \"2xx\" or [200, 302]"));
     match text.strip_suffix("xx") {

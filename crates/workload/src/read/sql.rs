@@ -78,7 +78,11 @@ impl Reader<'_> {
                 statements
             }
         };
-        let foreign = KEYS.into_iter().chain(["method", "path", "grpc", "websocket", "headers"]).chain(METHODS);
+        let foreign = KEYS
+            .into_iter()
+            .chain(["redirects"])
+            .chain(["method", "path", "grpc", "websocket", "headers"])
+            .chain(METHODS);
         if let Some(value) = foreign.filter(|key| !SHARED.contains(key)).find_map(|key| table.get(key)) {
             return Err(value.mistake("does not go with a request in SQL"));
         }
@@ -91,6 +95,7 @@ impl Reader<'_> {
             extract: script::extractions(table)?,
             checks: script::checks(table)?,
             on_failure: script::on_failure(table)?,
+            attempts: self.attempts(table)?,
             service: table.get("service").map(|distribution| self.distribution(&distribution)).transpose()?,
             ..asked
         }))

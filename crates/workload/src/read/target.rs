@@ -46,6 +46,8 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
         auth: table.get("auth").map(|value| script::auth(&value)).transpose()?,
         cookies: table.get("cookies").map_or(Ok(false), |value| value.truth())?,
         redirects: limit("redirects")?.unwrap_or(0),
+        retry: None,
+        patience: None,
         resend: table.get("resend").map_or(Ok(true), |value| value.truth())?,
     })
 }
@@ -85,7 +87,14 @@ impl Reader<'_> {
     pub(super) fn server(&self, value: &Value<'_>, all_have_work: bool) -> Result<Server, Mistake> {
         let table = value.table(&shape::SERVER)?;
         let capacity = table.get("capacity").map(|v| small(&v, v.count()?)).transpose()?;
-        Ok(Server { capacity, ..self.works(&table, all_have_work)? })
+        let cancel = table.get("cancel").map_or(Ok(false), |value| value.truth())?;
+        let server = Server { capacity, cancel, ..self.works(&table, all_have_work)? };
+        match table.get("cancel") {
+            Some(value) if cancel && server.discipline != Policy::Fcfs => {
+                Err(value.mistake("needs discipline = \"fcfs\": only its queue drops requests"))
+            }
+            _ => Ok(server),
+        }
     }
 
     /// Reads the keys that `[server]` and `[[station]]` have in common.
@@ -96,7 +105,7 @@ impl Reader<'_> {
             None if all_have_work => Distribution::constant(0.0).expect("zero is a constant"),
             _ => self.distribution(&table.need("service", "{ exponential = \"10ms\" }")?)?,
         };
-        Ok(Server { servers, discipline, service, capacity: None })
+        Ok(Server { servers, discipline, service, capacity: None, cancel: false })
     }
 
     pub(super) fn stations(&self, root: &Table<'_>) -> Result<Vec<Station>, Mistake> {
@@ -180,6 +189,7 @@ impl Reader<'_> {
             extract: script::extractions(table)?,
             checks: script::checks(table)?,
             on_failure: script::on_failure(table)?,
+            attempts: self.attempts(table)?,
             objects: script::objects(table)?,
             service: table.get("service").map(|v| self.distribution(&v)).transpose()?.or(request.service),
             ..request

@@ -1,7 +1,8 @@
 //! Keys of `[[request]]` and `[variables]`.
 
 use super::Kind::{self, Any, Boolean, Choice, File, Form, List, Named, Number, Only, Template, Text, Time, Whole};
-use super::target::{AUTH, HEADERS};
+use super::retry::{PATIENCE, RETRY_KEY};
+use super::target::{AUTH, HEADERS, REDIRECTS};
 use super::{ANY_FOUND, Key, MAX_WHOLE, Shape, key, shape};
 use crate::script::{AtEnd, OnFailure, Order, Per, Unit, When};
 
@@ -47,6 +48,14 @@ pub(crate) static REQUEST: Shape = shape(
             Choice(OnFailure::NAMES),
             "If the outcome is not ok: continue (default), end the session, or stop the run with exit code 99.",
         ),
+        key(
+            "timeout",
+            Time,
+            "Time limit of an attempt, from sending to the last byte. Default: target.response_timeout.",
+        ),
+        RETRY_KEY,
+        PATIENCE,
+        REDIRECTS,
         key("objects", List(&Template), "Paths of embedded objects to fetch, as a browser does."),
         key("connections", Whole(1, 64), "Maximum number of connections for objects. Default 6."),
         key(

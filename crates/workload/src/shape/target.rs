@@ -3,11 +3,18 @@
 use super::Kind::{
     self, Any, Boolean, Choice, Discipline, File, Form, List, Named, Number, Only, Template, Text, Time, Whole,
 };
+use super::retry::{PATIENCE, RETRY_KEY};
 use super::{Key, MAX_WHOLE, Shape, key, shape};
 use crate::{Protocol, Resolve, Reuse, Target};
 
 pub(super) const HEADERS: Key =
     key("headers", Named(&Template), "Headers by name, such as { Accept = \"text/html\" }.");
+
+pub(super) const REDIRECTS: Key = key(
+    "redirects",
+    Whole(0, Target::MOST_REDIRECTS as u64),
+    "Maximum number of redirects to follow. Default: that of the target, otherwise 0: a 3xx is the response.",
+);
 
 pub(crate) static TARGET: Shape = shape(
     "The server under test.",
@@ -44,7 +51,9 @@ pub(crate) static TARGET: Shape = shape(
         HEADERS,
         key("auth", Any(&[Kind::Table(&AUTH), Only(false)]), "Credentials. Default: none."),
         key("cookies", Boolean, "Keep cookies per session. Default false."),
-        key("redirects", Whole(0, Target::MOST_REDIRECTS as u64), "Maximum number of redirects to follow. Default 0: a 3xx is the response."),
+        REDIRECTS,
+        RETRY_KEY,
+        PATIENCE,
         key("resend", Boolean, "HTTP/2: resend requests that the server reports as not processed. Default true."),
         key("tls", Kind::Table(&TLS), "TLS settings, for https."),
         key("proxy", Form("^http://\\S+$"), "HTTP proxy, as http://user:password@host:3128."),
@@ -101,6 +110,11 @@ pub(crate) static SERVER: Shape = shape(
             "capacity",
             Whole(1, MAX_WHOLE),
             "Maximum number of requests in the system; further requests are rejected. Default: unlimited.",
+        ),
+        key(
+            "cancel",
+            Boolean,
+            "For simulate, with fcfs: a waiting request leaves the queue when its client gives up. Default false: the server works on it to the end.",
         ),
     ],
 );

@@ -60,6 +60,7 @@ pub(super) fn of_request(request: &Request) -> Vec<Pair> {
     let keys = keys.when(!request.checks.is_empty(), |keys| keys.raw("check", lines(&request.checks, check)));
     let failed = request.on_failure;
     let keys = keys.when(failed != OnFailure::default(), |keys| keys.text("on_failure", failed));
+    let keys = super::retry::attempts(keys, &request.attempts);
     let keys = keys.maybe(request.objects.as_ref(), |keys, objects| {
         let usual = objects.connections == Objects::CONNECTIONS;
         let keys = keys.raw("objects", list(&objects.paths, template));

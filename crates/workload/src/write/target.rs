@@ -26,6 +26,8 @@ pub(super) fn of_target(target: &Target) -> Vec<Pair> {
         auth,
         cookies,
         redirects,
+        retry,
+        patience,
         resend,
         tls,
         proxy,
@@ -49,6 +51,8 @@ pub(super) fn of_target(target: &Target) -> Vec<Pair> {
     let keys = keys.maybe(auth.as_ref(), |keys, who| keys.raw("auth", credentials(who)));
     let keys = keys.when(*cookies, |keys| keys.raw("cookies", true));
     let keys = keys.when(*redirects > 0, |keys| keys.raw("redirects", *redirects));
+    let keys = keys.maybe(retry.as_ref(), |keys, policy| keys.raw("retry", super::retry::retry(policy)));
+    let keys = keys.maybe(patience.as_ref(), |keys, distribution| keys.raw("patience", distribution));
     let keys = keys.when(!resend, |keys| keys.raw("resend", false));
     let keys = keys.maybe(proxy.as_ref(), |keys, proxy| keys.text("proxy", proxy));
     let keys = keys.when(*protocol != Protocol::default(), |keys| keys.text("protocol", protocol));

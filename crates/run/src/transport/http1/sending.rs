@@ -201,15 +201,17 @@ impl Http1 {
             let is_retryable = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_connecting(serial));
             self.event_loop.connect_deadlines.push(sent, key, serial, connections.len(), is_retryable);
         }
-        self.start_response_timeout(sent, key, serial);
+        self.start_response_timeout(key, serial);
         Ok(())
     }
 
     /// Starts the response timeout.
-    fn start_response_timeout(&mut self, sent: Instant, key: usize, serial: u64) {
+    #[inline]
+    fn start_response_timeout(&mut self, key: usize, serial: u64) {
         let connections = &self.connections;
-        let is_retryable = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial));
-        self.event_loop.response_deadlines.push(sent, key, serial, connections.len(), is_retryable);
+        let Some(exchange) = &connections[key].exchange else { return };
+        let is_pending = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial));
+        self.event_loop.start_timeout(&exchange.event, (key, serial), connections.len(), is_pending);
     }
 
     /// Starts an exchange. Returns the time when it was sent.
@@ -239,7 +241,7 @@ impl Http1 {
             connection.carried += 1;
             connection.exchange = Some(exchange);
             match self.send_request(key, request) {
-                Ok(()) => self.start_response_timeout(sent, key, self.serial),
+                Ok(()) => self.start_response_timeout(key, self.serial),
                 Err(failure) => self.fail(key, failure, sink),
             }
         } else if let Err((exchange, (outcome, reason))) = self.open(exchange, lane, request) {

@@ -340,6 +340,7 @@ fn cookies(visitor: &str) -> Vec<Option<String>> {
         live: &LiveCounters::default(),
         sink: &mut sink,
         positions: Some(HashMap::new()),
+        attempts: None,
     };
     driver.run();
     driver.transport.client.sent_text.into_iter().map(|(_, _, cookie)| cookie).collect()

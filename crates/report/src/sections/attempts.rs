@@ -1,0 +1,60 @@
+//! First attempts, retries and goodput.
+
+use offered_verify::{AttemptRates, AttemptStats};
+
+use crate::chart::{Axis, Chart, Series, Shape, Style};
+use crate::document::{Block, Cell, Section, Table};
+use crate::report::Run;
+
+/// `None` if no request was sent again.
+pub(super) fn section(run: &Run) -> Option<Section> {
+    let attempts = run.verdict.attempts.as_ref()?;
+    Some(Section {
+        id: "attempts".into(),
+        level: 2,
+        title: "Attempts and goodput".into(),
+        intro: "Users offer the first attempts; the server gets these and the retries. Goodput is the rate of requests that succeeded in the end. Where it falls below the first attempts while all attempts rise, retries add to an overload.",
+        book_page: Some("reference/workload.md#time-limits-and-retries"),
+        folded: false,
+        blocks: vec![Block::Chart(over_time(attempts)), Block::Table(counts(attempts))],
+    })
+}
+
+fn over_time(attempts: &AttemptStats) -> Chart {
+    let line = |name: &str, style, rate: fn(&AttemptRates) -> f64| {
+        Series::new(
+            name,
+            style,
+            Shape::Steps(attempts.over_time.iter().map(|part| [part.start_s, rate(part)]).collect()),
+        )
+    };
+    Chart {
+        id: "attempts-over-time".into(),
+        title: "First attempts, all attempts and goodput".into(),
+        caption: "The distance between the two rates of attempts is the load that retries add.".into(),
+        x: Axis::linear("time (s)"),
+        y: Axis::linear("requests per second"),
+        series: vec![
+            line("all attempts", Style::Failed, |part| part.attempts_per_s),
+            line("first attempts", Style::Scheduled, |part| part.first_attempts_per_s),
+            line("goodput", Style::Measured, |part| part.goodput_per_s),
+        ],
+    }
+}
+
+fn counts(attempts: &AttemptStats) -> Table {
+    let row = |name: &str, value: Cell| vec![Cell::from(name), value];
+    Table {
+        caption: "Attempts".into(),
+        headings: vec!["", "value"],
+        rows: vec![
+            row("first attempts/s", attempts.first_attempts_per_s.into()),
+            row("all attempts/s", attempts.attempts_per_s.into()),
+            row("goodput/s", attempts.goodput_per_s.into()),
+            row("attempts per request", attempts.attempts_per_request.into()),
+            row("requests sent again", attempts.retried_requests.into()),
+            row("of them ok in the end", attempts.recovered_requests.into()),
+            row("users who gave up", attempts.gave_up.into()),
+        ],
+    }
+}

@@ -1,0 +1,52 @@
+//! Writes time limits and retries.
+
+use super::pairs::{Pairs, list};
+use super::request::statuses;
+use crate::retry::{AttemptSettings, Backoff, Budget, Failure, Retry};
+use crate::toml_text::toml_text;
+use offered_base::time::written_number;
+
+/// Adds the keys of a `[[request]]`.
+pub(super) fn attempts(keys: Pairs, attempts: &AttemptSettings) -> Pairs {
+    let AttemptSettings { timeout, retry: policy, patience, redirects } = attempts;
+    let keys = keys.maybe(timeout.as_ref(), |keys, timeout| keys.text("timeout", timeout));
+    let keys = keys.maybe(redirects.as_ref(), |keys, most| keys.raw("redirects", most));
+    let keys = keys.maybe(policy.as_ref(), |keys, policy| keys.raw("retry", retry(policy)));
+    keys.maybe(patience.as_ref(), |keys, distribution| keys.raw("patience", distribution))
+}
+
+/// The value of `retry`.
+pub(super) fn retry(retry: &Retry) -> String {
+    if retry.times == 0 {
+        return "false".to_owned();
+    }
+    let keys = Pairs::default().raw("times", retry.times);
+    let keys = keys.when(retry.on != Failure::DEFAULT, |keys| keys.raw("on", list(retry.on.iter().copied(), failure)));
+    let keys = keys.when(retry.wait != Backoff::DEFAULT, |keys| keys.raw("wait", backoff(retry.wait)));
+    let keys = keys.maybe(retry.budget, |keys, Budget { share, burst }| {
+        let table = || Pairs::default().raw("share", written_number(share)).raw("burst", written_number(burst)).table();
+        keys.raw("budget", if burst == Budget::BURST { written_number(share) } else { table() })
+    });
+    keys.table()
+}
+
+fn failure(failure: Failure) -> String {
+    match failure {
+        Failure::Outcome(outcome) => toml_text(outcome.name()),
+        Failure::Status(low, high) if low == high => low.to_string(),
+        Failure::Status(low, high) => toml_text(statuses((low, high))),
+    }
+}
+
+fn backoff(wait: Backoff) -> String {
+    match wait {
+        Backoff::Constant(wait) => toml_text(wait.to_string()),
+        Backoff::Exponential { initial, max, multiplier, jitter } => {
+            let keys = Pairs::default().text("initial", initial);
+            let keys = keys.when(max != Backoff::MAX.max(initial), |keys| keys.text("max", max));
+            let keys =
+                keys.when(multiplier != Backoff::MULTIPLIER, |keys| keys.raw("multiplier", written_number(multiplier)));
+            keys.when(!jitter, |keys| keys.text("jitter", "none")).table()
+        }
+    }
+}
