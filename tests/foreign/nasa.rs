@@ -1,10 +1,16 @@
 //! Two real NASA logs: the web server of the Kennedy Space Center on 1 August 1995, and the jobs of a supercomputer.
 
+use std::sync::Arc;
+
 use offered_base::{Instant, Share};
 use offered_distributions::Distribution;
+use offered_experiment::RunPlan;
+use offered_experiment::log_models::{Discipline, SiteModels, recommendation};
+use offered_experiment::prediction::dry_run_response;
 use offered_logs::swf::RunTimes;
-use offered_logs::{Findings, LabelRules, Options, Progress, open_inputs, read, write_trace};
-use offered_schedule::System;
+use offered_logs::{Findings, LabelRules, Options, Progress, RecommendationReason, open_inputs, read, write_trace};
+use offered_run::Load;
+use offered_schedule::{Sessions, System};
 use offered_workload::Workload;
 
 use crate::harness::{Missing, Tested};
@@ -13,6 +19,7 @@ use crate::program::real;
 tests![
     the_known_facts_of_the_log,
     the_findings_and_the_workloads_of_all_three_models,
+    the_recommendation_is_partly_open,
     the_trace_replays_the_same_requests_at_the_same_times,
     the_jobs_of_the_supercomputer
 ];
@@ -56,14 +63,70 @@ fn the_findings_and_the_workloads_of_all_three_models() -> Tested {
     );
     let pages = found.figures.pages_only.unwrap();
     assert_eq!((pages.requests, pages.sessions), (9801, 2854));
+    let models = SiteModels::new(&found, 0.7).unwrap();
     for model in System::ALL {
-        let workload = found.workload(model).unwrap();
-        let text = found.workload_text(model).unwrap();
+        let workload = models.workload(&found, model, Discipline::Ps).unwrap();
+        let text = found.workload_text(&workload);
         assert_eq!(Workload::parse(&text, "nasa.toml", &|_| unreachable!()).unwrap(), workload);
         assert!(workload.requests().len() > 100);
-        if let Some(rate) = workload.scheduled_rate() {
-            let launches = rate * workload.duration().as_secs_f64();
-            assert!((launches / 30_969.0 - 1.0).abs() < 0.02, "{model:?}: {launches} launches");
+        // Exactly the system of the comparison.
+        let system = models.system(model, Discipline::Ps).unwrap();
+        assert_eq!(workload.server(), system.server());
+        match (workload.sessions(), system.sessions()) {
+            (Sessions::Closed(written), Sessions::Closed(compared)) => {
+                assert_eq!((written, written.users()), (compared, 29));
+            }
+            (Sessions::PartlyOpen { length, think, .. }, Sessions::PartlyOpen { length: l, think: t, .. }) => {
+                assert_eq!((length, think), (l, t));
+            }
+            (written, compared) => assert_eq!(written.system(), compared.system()),
+        }
+        let plan = RunPlan {
+            text: &text,
+            workload: &workload,
+            share: Share::ALL,
+            load: Load::Mock(dry_run_response(&workload)),
+            start_at: None,
+            run_id: None,
+            directory: None,
+            name: String::new(),
+            capture_failures: false,
+        };
+        let run = plan.prepare(Arc::default()).unwrap().run(Vec::new()).unwrap();
+        let rate = run.verdict.queue.rate_per_s.unwrap();
+        let log = 30_969.0 / 46_321.0;
+        assert!((rate / log - 1.0).abs() < 0.02, "{model:?}: {rate}/s instead of {log}/s");
+    }
+    Ok(())
+}
+
+fn the_recommendation_is_partly_open() -> Tested {
+    let path = nasa()?;
+    let options = Options::default();
+    let inputs = open_inputs(&[path], &options.choice).unwrap();
+    let found = Findings::of(read(&inputs, &options, 1800, &Progress::default()).unwrap(), &options, 1800).unwrap();
+    let others = SiteModels::new(&found, 0.7).unwrap().compare(&Discipline::ALL).unwrap();
+    let recommended = recommendation(&others, found.figures.requests_per_session.mean);
+    assert_eq!((recommended.model, recommended.reason), (System::PartlyOpen, RecommendationReason::OtherResponses));
+    for model in &others.models {
+        let [fcfs, ps] = [model.fcfs.unwrap(), model.ps.unwrap()];
+        // By product form, the mean under processor sharing is exact, and open and partly-open systems have the same.
+        let (service, ratio) = (0.7 * 46_321.0 / 30_969.0, ps.mean_ratio);
+        assert!(ps.mean.exact && ratio.low == ratio.high, "{ps:?}");
+        if model.model == System::Closed {
+            assert!((0.75..0.87).contains(&ratio.value), "{ratio:?}");
+        } else {
+            assert!(
+                (ps.mean.value_s / (service / 0.3) - 1.0).abs() < 1e-6 && (ratio.value - 1.0).abs() < 1e-9,
+                "{ps:?}"
+            );
+        }
+        for found in [fcfs, ps] {
+            assert!((found.load_reached - 0.7).abs() < 0.01, "{:?}: {}", model.model, found.load_reached);
+            for ratio in [found.mean_ratio, found.p95_ratio] {
+                let half = (ratio.high - ratio.low) / 2.0;
+                assert!(half / ratio.value < 0.031 || !others.warnings.is_empty(), "{ratio:?}");
+            }
         }
     }
     Ok(())

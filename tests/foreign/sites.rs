@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use offered_base::{Instant, Share};
 use offered_distributions::Distribution;
+use offered_experiment::log_models::{Discipline, SiteModels};
 use offered_logs::{Findings, Options, Progress, open_inputs, read};
 use offered_schedule::System;
 use offered_workload::Workload;
@@ -37,7 +38,8 @@ fn log_of(workload: &Workload) -> String {
 
 fn assert_same_site(name: &str) {
     let there = findings(name);
-    let workload = there.workload(System::PartlyOpen).unwrap();
+    let models = SiteModels::new(&there, 0.7).unwrap();
+    let workload = models.workload(&there, System::PartlyOpen, Discipline::Ps).unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), log_of(&workload)).unwrap();
     let back = findings(file.path().to_str().unwrap());

@@ -46,6 +46,7 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         document::<plan::FlowMix>(),
         document::<plan::Comparison>(),
         document::<logs::LogAnalysis>(),
+        document::<logs::LogAnalyses>(),
         document::<Report>(),
         document::<ImportDocument>(),
         document::<Calibration>(),

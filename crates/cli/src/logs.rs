@@ -1,6 +1,7 @@
 //! `offered logs`: finds sessions in access logs, recommends a system model, writes a workload or a trace.
 
 mod comparison;
+mod each;
 mod messages;
 mod progress;
 mod text;
@@ -11,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use comparison::Discipline;
-use offered_base::{InvalidValue, Nanos};
-use offered_experiment::log_models;
+use offered_base::Nanos;
+use offered_experiment::log_models::{self, SiteModels};
 use offered_logs::document::{LogAnalysis, Messages, ModelComparison};
 use offered_logs::{
-    Error, Findings, FormatChoice, Input, LONGEST, LabelRules, Options, Progress, ServiceSource, open_inputs, read,
-    write_trace,
+    Error, Findings, FormatChoice, Input, LONGEST, LabelRules, Options, Progress, ServiceSource, TraceSummary,
+    open_inputs, read, write_trace,
 };
 use offered_schedule::System;
 
@@ -38,6 +39,8 @@ Examples:
     offered logs access.log --trace day.trace
   Jobs of a parallel machine, with their work
     offered logs machine.swf.gz --trace jobs.trace
+  Several sites in one table
+    offered logs shop.log news.log 'wiki.log*' --each
 
 Formats: common, combined, vhost, squid, w3c, cloudfront, elb, haproxy, envoy,
 s3, uwsgi, json, swf, worldcup.
@@ -79,6 +82,9 @@ pub(crate) struct Args {
     /// Include only URLs that match
     #[arg(long, value_name = "REGEX")]
     path: Option<String>,
+    /// Analyse each LOG (a glob is one site) on its own, and print one table of all sites
+    #[arg(long, conflicts_with_all = ["workload", "trace", "labels"])]
+    each: bool,
     /// Label URLs that match REGEX, before ids become :id (repeatable)
     #[arg(long, value_name = "REGEX=NAME")]
     label: Vec<String>,
@@ -106,7 +112,7 @@ pub(crate) struct Args {
     /// Source of the service times' variability: durations (if logged) or bytes
     #[arg(long, default_value = "durations")]
     service_from: ServiceSource,
-    /// Do not simulate the system models; recommend partly-open
+    /// Do not compare the system models; recommend partly-open
     #[arg(long, conflicts_with_all = ["load", "discipline"])]
     no_compare: bool,
     /// Maximum number of clients to follow; beyond, a random sample
@@ -115,7 +121,7 @@ pub(crate) struct Args {
     /// Number of reading threads [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Print one JSON document (schema offered.logs/1)
+    /// Print one JSON document (schema offered.logs/1, or offered.logs.each/1)
     #[arg(long)]
     json: bool,
     /// Show no progress on stderr
@@ -178,39 +184,19 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let options = options(args)?;
     options.choice.check().map_err(Failure::input)?;
+    if args.each {
+        return each::run(args, &options);
+    }
     let inputs = open_inputs(&args.files, &options.choice).map_err(of_logs)?;
     if args.trace.is_some() && inputs.iter().any(Input::is_stdin) {
         return Err(of_logs(Error::StandardInput("--trace")));
     }
-    let pass = |timeout| {
-        let progress = Progress::default();
-        let total = inputs.iter().map(Input::size).sum();
-        let _bar = (!args.quiet).then(|| progress::ProgressBar::start(progress.clone(), total));
-        read(&inputs, &options, timeout, &progress).map_err(of_logs)
-    };
-    let timeout = match args.session_timeout {
-        Timeout::Fixed(seconds) => seconds,
-        Timeout::Knee if inputs.iter().any(Input::is_stdin) => {
-            return Err(of_logs(Error::StandardInput("--session-timeout auto")));
-        }
-        Timeout::Knee => pass(1800)?.knee(),
-    };
-    let mut found = Findings::of(pass(timeout)?, &options, timeout).map_err(of_logs)?;
-    let (others, not_compared) = match args.no_compare {
-        true => (None, None),
-        false => match compared(args, &found) {
-            Ok(others) => (Some(others), None),
-            Err(why) => (None, Some(why.to_string())),
-        },
-    };
-    if let Some(others) = &others {
-        found.recommendation = log_models::recommendation(others, found.figures.requests_per_session.mean);
-    }
+    let site = Site::of(args, &options, &inputs)?;
     if let Some(path) = &args.workload {
-        let model = args.model.unwrap_or(found.recommendation.model);
         let failed = |error| Failure::stopped(format!("cannot write {}: {error}", path.display()));
-        std::fs::write(path, found.workload_text(model)?).map_err(failed)?;
+        std::fs::write(path, site.workload_text(args)?).map_err(failed)?;
     }
+    let timeout = site.found.figures.timeout_s;
     let written = args.trace.as_ref().map(|path| {
         let file = File::create(path)
             .map_err(|error| Failure::stopped(format!("cannot write {}: {error}", path.display())))?;
@@ -219,43 +205,111 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         written.inspect_err(|_| drop(std::fs::remove_file(path))).map_err(of_logs)
     });
     let written = written.transpose()?;
-    let unlike = written.filter(|written| written.stand_ins + written.unfollowed > 0).map(|written| {
-        format!(
-            "the trace is not exact: {} entries are requests beyond the first 60000 and are replaced by the first of their label; {} entries are of clients beyond --max-clients, each a session of its own",
-            written.stand_ins, written.unfollowed
-        )
-    });
-    let workless = written.filter(|written| written.without_work > 0).map(|written| {
-        format!("{} jobs are not in the trace: their run time is unknown or zero", written.without_work)
-    });
-    for complaint in &found.parse_errors {
-        status!("warning: unreadable: {complaint}");
-    }
-    let reasons = messages::reasons(&found, not_compared.as_deref());
-    let mut warnings: Vec<String> = found.warnings.iter().map(messages::doubt).collect();
-    warnings.extend(not_compared.map(|error| format!("the system models could not be compared: {error}")));
+    let Site { found, others, reasons, warnings } = &site;
     if args.json {
-        let excluded = found.excluded.iter().map(|(why, lines)| (messages::option(*why).to_owned(), *lines)).collect();
-        let words = Messages { excluded, reasons, warnings: warnings.clone() };
-        json(&LogAnalysis::new(&found, others, words));
+        json(&site.document());
     } else {
         let (others, labels) = (others.as_ref(), args.labels);
-        out!(no newline: "{}", text::Text { found: &found, reasons: &reasons, others, labels, written });
+        out!(no newline: "{}", text::Text { found, reasons, others, labels, written });
     }
-    for warning in warnings.iter().chain(&unlike).chain(&workless) {
+    for warning in warnings.iter().chain(&written.iter().flat_map(trace_warnings).collect::<Vec<_>>()) {
         status!("warning: {warning}");
     }
     Ok(Exit::Done)
 }
 
-/// Simulates the three system models; shows a status line on a terminal.
-fn compared(args: &Args, found: &Findings) -> Result<ModelComparison, InvalidValue> {
+/// How the trace differs from the log.
+fn trace_warnings(written: &TraceSummary) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if written.stand_ins + written.unfollowed > 0 {
+        warnings.push(format!(
+            "the trace is not exact: {} entries are requests beyond the first 60000 and are replaced by the first of their label; {} entries are of clients beyond --max-clients, each a session of its own",
+            written.stand_ins, written.unfollowed
+        ));
+    }
+    if written.without_work > 0 {
+        let jobs = written.without_work;
+        warnings.push(format!("{jobs} jobs are not in the trace: their run time is unknown or zero"));
+    }
+    warnings
+}
+
+/// The analysis of the logs of one site.
+struct Site {
+    found: Findings,
+    /// The three system models, if they were compared.
+    others: Option<ModelComparison>,
+    /// The reasons of the recommendation.
+    reasons: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl Site {
+    /// Reads the logs and compares the system models; prints lines that could not be parsed.
+    fn of(args: &Args, options: &Options, inputs: &[Input]) -> Result<Self, Failure> {
+        let pass = |timeout| {
+            let progress = Progress::default();
+            let total = inputs.iter().map(Input::size).sum();
+            let _bar = (!args.quiet).then(|| progress::ProgressBar::start(progress.clone(), total));
+            read(inputs, options, timeout, &progress).map_err(of_logs)
+        };
+        let timeout = match args.session_timeout {
+            Timeout::Fixed(seconds) => seconds,
+            Timeout::Knee if inputs.iter().any(Input::is_stdin) => {
+                return Err(of_logs(Error::StandardInput("--session-timeout auto")));
+            }
+            Timeout::Knee => pass(1800)?.knee(),
+        };
+        let mut found = Findings::of(pass(timeout)?, options, timeout).map_err(of_logs)?;
+        for complaint in &found.parse_errors {
+            status!("warning: unreadable: {complaint}");
+        }
+        let (others, not_compared) = match args.no_compare {
+            true => (None, None),
+            false => match compared(args, &found) {
+                Ok(others) => (Some(others), None),
+                Err(why) => (None, Some(why.to_string())),
+            },
+        };
+        if let Some(others) = &others {
+            found.recommendation = log_models::recommendation(others, found.figures.requests_per_session.mean);
+        }
+        let reasons = messages::reasons(&found, not_compared.as_deref());
+        let mut warnings: Vec<String> = found.warnings.iter().map(messages::doubt).collect();
+        warnings.extend(others.iter().flat_map(|others| others.warnings.clone()));
+        warnings.extend(not_compared.map(|error| format!("the system models could not be compared: {error}")));
+        Ok(Self { found, others, reasons, warnings })
+    }
+
+    /// The JSON document.
+    fn document(&self) -> LogAnalysis {
+        let found = &self.found;
+        let excluded = found.excluded.iter().map(|(why, lines)| (messages::option(*why).to_owned(), *lines)).collect();
+        let words = Messages { excluded, reasons: self.reasons.clone(), warnings: self.warnings.clone() };
+        LogAnalysis::new(found, self.others.clone(), words)
+    }
+
+    /// The workload of the chosen model, under processor sharing if the models were compared under it, as text.
+    fn workload_text(&self, args: &Args) -> Result<String, Failure> {
+        let model = args.model.unwrap_or(self.found.recommendation.model);
+        let discipline = match args.discipline.contains(&Discipline::Ps) {
+            true => Discipline::Ps,
+            false => args.discipline[0],
+        };
+        let models = SiteModels::new(&self.found, args.load)?;
+        let workload = models.workload(&self.found, model, discipline.into())?;
+        Ok(self.found.workload_text(&workload))
+    }
+}
+
+/// Compares the three system models; shows a status line on a terminal.
+fn compared(args: &Args, found: &Findings) -> Result<ModelComparison, offered_experiment::Error> {
     let shown = !args.quiet && std::io::stderr().is_terminal();
     if shown {
         status!(no newline: "comparing the three system models (skip with --no-compare) ...");
     }
     let disciplines: Vec<log_models::Discipline> = args.discipline.iter().map(|one| (*one).into()).collect();
-    let others = log_models::compare(found, args.load, &disciplines);
+    let others = SiteModels::new(found, args.load).map_err(Into::into).and_then(|models| models.compare(&disciplines));
     if shown {
         status!(no newline: "\r\u{1b}[K");
     }

@@ -19,6 +19,7 @@ use offered_base::{Nanos, Share, visible};
 use offered_distributions::Distribution;
 use offered_events::recording::AddressUse;
 use offered_events::{ClockOffset, RunId};
+use offered_experiment::prediction::dry_run_response;
 use offered_experiment::{FinishedRun, LiveView, PilotRuns, PreparedRun, RunPlan, SharedDirectory};
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
@@ -139,9 +140,10 @@ pub(crate) struct Args {
     commands: CommandsFlag,
     #[command(flatten)]
     once: once::OnceFlags,
-    /// Send nothing: simulate on a virtual clock, with response times from this distribution
-    #[arg(long, value_name = "DISTRIBUTION", num_args = 0..=1, default_missing_value = "constant:10ms")]
-    dry_run: Option<Distribution>,
+    /// Send nothing: a virtual clock and these responses [default: 10ms, or those of [server]]
+    #[arg(long, value_name = "DISTRIBUTION", num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "the flag without a value has a default of its own")]
+    dry_run: Option<Option<Distribution>>,
     /// Serve a live page; its link is printed on stderr [default address: 127.0.0.1, a free port]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0", conflicts_with = "dry_run", value_parser = live_page::address)]
     ui: Option<SocketAddr>,
@@ -190,7 +192,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         text: &text,
         workload: &workload,
         share,
-        load: args.dry_run.clone().map_or(Load::Target, Load::Mock),
+        load: load(args, &workload),
         start_at,
         run_id: args.run_id.clone(),
         directory: out.as_deref(),
@@ -229,6 +231,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     stop.store(true, Relaxed);
     let exit = finish(args, &mut made, &abort)?;
     Ok(written.map_or(Exit::WriteLoss, |()| exit))
+}
+
+/// Where requests are sent: to the target, or nowhere.
+fn load(args: &Args, workload: &Workload) -> Load {
+    let response = |given: &Option<Distribution>| given.clone().unwrap_or_else(|| dry_run_response(workload));
+    args.dry_run.as_ref().map_or(Load::Target, |given| Load::Mock(response(given)))
 }
 
 /// An error if stdout cannot show what is asked for, or a result file cannot be written.

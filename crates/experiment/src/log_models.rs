@@ -1,24 +1,30 @@
-//! The error of simpler system models for a site: response times of all three models, simulated at the load and scv of a log.
+//! What the three system models predict for the site of a log at the same load, and the workloads that behave like it.
+
+mod trials;
+mod written;
 
 use offered_base::{InvalidValue, Nanos, Rate};
 use offered_distributions::Distribution;
-use offered_logs::document::{ModelComparison, ModelResponses, ResponseEstimate};
+use offered_logs::document::{ModelComparison, ModelResponses, RatioEstimate, ResponseEstimate, TimeEstimate};
 use offered_logs::{Findings, Recommendation, ResponseRatios};
-use offered_schedule::{Closed, Opening, Sessions};
+use offered_schedule::{Closed, Length, Opening, Sessions};
 use offered_schedule::{Schedule, System};
-use offered_simulate::{Stop, load::at_load, simulate};
 use offered_stats::steady_state::Estimate;
 use offered_workload::{Draft, Server};
 use offered_workload::{Policy, Workload};
 
-/// Completed requests of each simulation.
-const JOBS: u64 = 100_000;
-/// Relative tolerance of the load of the closed system.
-const LOAD_TOLERANCE: f64 = 0.01;
-/// Maximum number of simulated users: a larger closed system behaves like an open one.
+use crate::Error;
+use crate::simulation::at_equal_load;
+use trials::{Figure, JOBS, Responses};
+
+/// Relative tolerance of the load of a closed system without a formula.
+const LOAD_TOLERANCE: f64 = 0.003;
+/// Maximum number of users of the closed system: a larger one behaves like an open one.
 const MAX_USERS: f64 = 1000.0;
 /// The scv of service times that is assumed if the log does not have them: up to this value the cut-offs of the paper's rule are 5 and 10.
 const ASSUMED_SCV: f64 = 4.0;
+/// Longest warm-up of a trial in seconds, about thirty years: requests that are rarer do not fit on the virtual clock.
+const LONGEST_WARM_UP_S: f64 = 1e9;
 
 offered_base::named! {
     /// The assumed scheduling discipline of the server.
@@ -38,118 +44,169 @@ impl Discipline {
         }
     }
 
-    /// The result simulated with this discipline.
-    pub const fn of(self, simulated: &ModelResponses) -> Option<&ResponseEstimate> {
+    /// The result with this discipline.
+    pub const fn of(self, model: &ModelResponses) -> Option<&ResponseEstimate> {
         match self {
-            Self::Fcfs => simulated.fcfs.as_ref(),
-            Self::Ps => simulated.ps.as_ref(),
+            Self::Fcfs => model.fcfs.as_ref(),
+            Self::Ps => model.ps.as_ref(),
+        }
+    }
+
+    const fn of_mut(self, model: &mut ModelResponses) -> &mut Option<ResponseEstimate> {
+        match self {
+            Self::Fcfs => &mut model.fcfs,
+            Self::Ps => &mut model.ps,
         }
     }
 }
 
-/// Compares the models for the site of `found`, at `load`, under `disciplines`.
-///
-/// Arrivals are Poisson at the mean rate; lengths and think times are those of a fitted workload. The closed system has the mean
-/// number of users at that rate, and its mean think time is adjusted until the load is the same. For any log this takes at most
-/// about fifty simulations of 20,000 responses, and one of 100,000 for each cell of the table.
-///
-/// # Errors
-/// The site's own model cannot be simulated. Errors of the other models are part of the result.
-pub fn compare(found: &Findings, load: f64, disciplines: &[Discipline]) -> Result<ModelComparison, InvalidValue> {
-    let think = found.think();
-    let rate = found.figures.session_starts.rate_per_s * found.figures.requests_per_session.mean;
-    let scv = found.figures.scv.unwrap_or(ASSUMED_SCV);
-    let service = distribution(load / rate, scv)?;
-    let users = (rate * think.mean() + load).round().clamp(2.0, MAX_USERS);
-    // `at_load` sets the rate.
-    let some = || Rate::from_per_sec(1.0).map(Schedule::poisson);
-    let sessions = |model| {
-        Ok::<_, InvalidValue>(match model {
-            System::Open => Sessions::Open(some()?),
-            System::PartlyOpen => {
-                let (length, think) = (found.length()?, think.clone());
-                Sessions::PartlyOpen { schedule: some()?, length, think, opening: Opening::Empty }
-            }
-            System::Closed => Sessions::Closed(Closed::new(users as u64, think.clone())?),
+/// The three system models of a site, at one server with the same load.
+pub struct SiteModels {
+    load: f64,
+    /// Requests per second.
+    rate: f64,
+    /// The scv of service times; `None` if the log does not have them.
+    scv: Option<f64>,
+    service: Distribution,
+    length: Length,
+    think: Distribution,
+    users: u64,
+}
+
+impl SiteModels {
+    /// The models of the site of `found`, with the service times that give `load` at the log's mean rate.
+    ///
+    /// # Errors
+    /// The log has no rate.
+    pub fn new(found: &Findings, load: f64) -> Result<Self, InvalidValue> {
+        let (think, figures) = (found.think(), &found.figures);
+        let rate = figures.session_starts.rate_per_s * figures.requests_per_session.mean;
+        Ok(Self {
+            load,
+            rate,
+            scv: figures.scv,
+            service: distribution(load / rate, figures.scv.unwrap_or(ASSUMED_SCV))?,
+            length: found.length()?,
+            users: (rate * think.mean() + load).round().clamp(2.0, MAX_USERS) as u64,
+            think,
         })
-    };
-    let one = |model, discipline: Discipline| {
-        let server = Some(Server::new(1, discipline.policy(), service.clone())?);
-        let workload = Workload::new(Draft { server, ..Draft::new(sessions(model)?, Nanos::from_secs(3600)) })?;
-        let workload = at_load(&workload, load, LOAD_TOLERANCE)?;
-        let summary = simulate(&workload, Stop::Jobs(JOBS), None)?.summary;
-        if summary.jobs_needed.is_some() {
-            return Err(InvalidValue::new(format!(
-                "only {} requests completed, too few for an interval",
-                summary.jobs
-            )));
+    }
+
+    /// The site as this model: arrivals are Poisson at the mean rate, lengths and think times are those of the log. The closed system has
+    /// the mean number of users at that rate; its mean think time is the one that gives the load.
+    ///
+    /// # Errors
+    /// The model cannot have this rate or load.
+    pub fn system(&self, model: System, discipline: Discipline) -> Result<Workload, Error> {
+        let warm_up_s = JOBS as f64 / 10.0 / self.rate;
+        if warm_up_s > LONGEST_WARM_UP_S {
+            return Err(InvalidValue::new(format!("{:.3e} requests per second are too few", self.rate)).into());
         }
-        Ok((summary.response.mean, summary.response.p95.estimate()))
-    };
-    let own = disciplines
-        .iter()
-        .map(|discipline| Ok((*discipline, one(System::PartlyOpen, *discipline)?)))
-        .collect::<Result<Vec<_>, InvalidValue>>()?;
-    let (mut models, mut missing) = (Vec::new(), Vec::new());
-    for model in System::ALL {
-        let mut simulated = ModelResponses { model, fcfs: None, ps: None };
-        for (discipline, own) in &own {
-            let response = match model {
-                System::PartlyOpen => Ok(*own),
-                _ => one(model, *discipline),
-            };
-            match response {
-                Ok(response) => *under(&mut simulated, *discipline) = Some(file_reader(response, *own)),
-                Err(why) => missing.push(format!("{}, {}: {why}", model.name(), discipline.name())),
+        let arrivals = |rate: f64| Rate::from_per_sec(rate).map(Schedule::poisson);
+        let sessions = match model {
+            System::Open => Sessions::Open(arrivals(self.rate)?),
+            System::PartlyOpen => Sessions::PartlyOpen {
+                schedule: arrivals(self.rate / self.length.mean())?,
+                length: self.length.clone(),
+                think: self.think.clone(),
+                opening: if self.think.is_zero() { Opening::Empty } else { Opening::Stationary },
+            },
+            // A think time of zero has no distribution to scale.
+            System::Closed if self.think.is_zero() => {
+                Sessions::Closed(Closed::new(self.users, Distribution::exponential(1.0)?)?)
+            }
+            System::Closed => Sessions::Closed(Closed::new(self.users, self.think.clone())?),
+        };
+        let skip_first = Nanos::from_secs_f64(warm_up_s);
+        let server = Some(Server::new(1, discipline.policy(), self.service.clone())?);
+        let duration = skip_first + Nanos::from_secs(3600);
+        let workload = Workload::new(Draft { server, skip_first, ..Draft::new(sessions, duration) })?;
+        match model {
+            System::Closed => at_equal_load(&workload, self.load, LOAD_TOLERANCE),
+            System::Open | System::PartlyOpen => Ok(workload),
+        }
+    }
+
+    /// Compares the models under `disciplines`: by formula where there is one, otherwise in simulated trials with common seeds, until the
+    /// ratios to the partly-open model are known to 3 %.
+    ///
+    /// # Errors
+    /// The partly-open model cannot be simulated. Errors of the other models are part of the result.
+    pub fn compare(&self, disciplines: &[Discipline]) -> Result<ModelComparison, Error> {
+        let mut models = System::ALL.map(|model| ModelResponses { model, fcfs: None, ps: None });
+        let (mut missing, mut warnings, mut trials) = (Vec::new(), Vec::new(), 0);
+        for discipline in disciplines {
+            let own = self.system(System::PartlyOpen, *discipline)?;
+            let others = [System::Open, System::Closed].map(|model| (model, self.system(model, *discipline)));
+            let (mut systems, mut named) = (vec![own], vec![System::PartlyOpen]);
+            for (model, system) in others {
+                match system {
+                    Ok(system) => {
+                        systems.push(system);
+                        named.push(model);
+                    }
+                    Err(why) => missing.push(format!("{}, {}: {why}", model.name(), discipline.name())),
+                }
+            }
+            let responses = trials::responses(&systems);
+            let own = responses[0].as_ref().map_err(|why| Error::Refused(why.clone()))?;
+            for ((model, system), found) in named.iter().zip(&systems).zip(&responses) {
+                let name = format!("{}, {}", model.name(), discipline.name());
+                match found {
+                    Ok(found) => {
+                        let place = models.iter_mut().find(|known| known.model == *model).expect("all models");
+                        *discipline.of_mut(place) = Some(self.estimate(found, own, system));
+                        trials = trials.max(found.trials.len() as u64);
+                        warnings.extend(found.warnings(own).map(|warning| format!("{name}: {warning}")));
+                    }
+                    Err(why) => missing.push(format!("{name}: {why}")),
+                }
             }
         }
-        models.push(simulated);
+        Ok(ModelComparison {
+            load: self.load,
+            service_distribution: self.service.to_string(),
+            scv: self.scv.unwrap_or(ASSUMED_SCV),
+            scv_known: self.scv.is_some(),
+            users: self.users,
+            trials,
+            responses_per_trial: JOBS,
+            models: models.to_vec(),
+            missing,
+            warnings,
+        })
     }
-    Ok(ModelComparison {
-        load,
-        service_distribution: service.to_string(),
-        scv,
-        scv_known: found.figures.scv.is_some(),
-        users: users as u64,
-        models,
-        missing,
-    })
+
+    fn estimate(&self, found: &Responses, own: &Responses, system: &Workload) -> ResponseEstimate {
+        let time = |figure| {
+            let Estimate { value, low, high } = found.estimate(figure);
+            TimeEstimate { value_s: value, low_s: low, high_s: high, exact: found.is_exact(figure) }
+        };
+        let ratio = |figure| {
+            let Estimate { value, low, high } = found.ratio(own, figure);
+            RatioEstimate { value, low, high }
+        };
+        ResponseEstimate {
+            mean: time(Figure::Mean),
+            p95: time(Figure::P95),
+            mean_ratio: ratio(Figure::Mean),
+            p95_ratio: ratio(Figure::P95),
+            load_reached: found.load().unwrap_or(self.load),
+            think_s: matches!(system.sessions(), Sessions::Closed(_)).then(|| system.mean_think()).flatten(),
+        }
+    }
 }
 
 /// The recommended model for a site with this mean number of requests per session.
 pub fn recommendation(others: &ModelComparison, requests_per_session: f64) -> Recommendation {
-    let likenesses: Vec<ResponseRatios> = others.models.iter().flat_map(likenesses).collect();
-    Recommendation::by(requests_per_session, &likenesses)
-}
-
-fn under(simulated: &mut ModelResponses, discipline: Discipline) -> &mut Option<ResponseEstimate> {
-    match discipline {
-        Discipline::Fcfs => &mut simulated.fcfs,
-        Discipline::Ps => &mut simulated.ps,
-    }
-}
-
-fn likenesses(simulated: &ModelResponses) -> impl Iterator<Item = ResponseRatios> {
-    [&simulated.fcfs, &simulated.ps].into_iter().flatten().map(|response| ResponseRatios {
-        model: simulated.model,
-        mean: (response.mean_ratio, response.mean_half_width_s * response.mean_ratio / response.mean_s),
-        p95: (
-            response.p95_ratio,
-            response.p95_half_width_s.map_or(f64::INFINITY, |half| half * response.p95_ratio / response.p95_s),
-        ),
-    })
-}
-
-/// Mean and 95th percentile, relative to those of the site's own model.
-fn file_reader((mean, p95): (Estimate, Estimate), own: (Estimate, Estimate)) -> ResponseEstimate {
-    ResponseEstimate {
-        mean_s: mean.value,
-        mean_half_width_s: mean.half_width(),
-        p95_s: p95.value,
-        p95_half_width_s: Some(p95.half_width()).filter(|half| half.is_finite()),
-        mean_ratio: mean.value / own.0.value,
-        p95_ratio: p95.value / own.1.value,
-    }
+    let of_model = |model: &ModelResponses| {
+        let system = model.model;
+        let ratios =
+            |found: &ResponseEstimate| ResponseRatios { model: system, mean: found.mean_ratio, p95: found.p95_ratio };
+        [&model.fcfs, &model.ps].into_iter().flatten().map(ratios).collect::<Vec<_>>()
+    };
+    let ratios: Vec<ResponseRatios> = others.models.iter().flat_map(of_model).collect();
+    Recommendation::by(requests_per_session, &ratios)
 }
 
 /// A distribution with this mean and scv.

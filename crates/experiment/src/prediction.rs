@@ -1,7 +1,9 @@
 //! Predictions for a run: by formula, by simulation, and the number of web users with the same request rate.
 
+use offered_distributions::Distribution;
 use offered_plan::analytic::{Analysis, analyse};
 use offered_plan::web_users::Traffic;
+use offered_schedule::Sessions;
 use offered_simulate::{Stop, simulate};
 use offered_verify::Queue;
 use offered_workload::{Policy, Workload};
@@ -15,6 +17,8 @@ const THINKS: [f64; 7] = [5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0];
 const WEB_USERS: f64 = 10_000.0;
 /// Number of requests of a simulation of a steady workload, whatever the duration of the run. It takes about a second.
 const JOBS: u64 = 200_000;
+/// Number of requests of the simulation before a dry run.
+const DRY_RUN_JOBS: u64 = 50_000;
 
 /// The limits of a server, whatever the load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,6 +100,19 @@ pub fn server_limits(workload: &Workload) -> Option<ServerLimits> {
     let law = |label: u16| works.distribution(label).unwrap_or(server.service());
     let mean: f64 = (0u16..).zip(workload.shares()).map(|(label, share)| share * law(label).mean()).sum();
     Some(ServerLimits { capacity_per_s: f64::from(server.servers()) / mean, service_ms: mean * 1e3 })
+}
+
+/// The response times of a dry run without others: constant, at the mean of a closed system's modelled server, on which the rate of its
+/// users depends; else 10 ms.
+pub fn dry_run_response(workload: &Workload) -> Distribution {
+    let modelled = || {
+        workload.server().filter(|_| matches!(workload.sessions(), Sessions::Closed(_)))?;
+        let known = analyse(workload, None).ok()?.steady_state;
+        let simulated = || simulate(workload, Stop::Jobs(DRY_RUN_JOBS), None).ok();
+        known.map(|known| known.response).or_else(|| Some(simulated()?.summary.response.mean.value))
+    };
+    let constant = |seconds: f64| Distribution::constant(seconds).ok();
+    modelled().and_then(constant).or_else(|| constant(0.01)).expect("10 ms are a response time")
 }
 
 fn of_formula(answer: Analysis) -> Prediction {

@@ -45,16 +45,26 @@ pub fn simulate_point_into(
     simulate_into(&point.text, &workload_at_load(point, load)?, load, stop, out)
 }
 
-/// The workload of a point at its load. The think time of closed users comes from a formula, if there is one.
+/// The workload of a point at its load.
 fn workload_at_load(point: &Point, load: Option<f64>) -> Result<Workload, Error> {
-    let workload = &point.workload;
-    let Some(load) = point.load.or(load) else { return Ok(workload.clone()) };
+    match point.load.or(load) {
+        Some(load) => at_equal_load(&point.workload, load, DEFAULT_TOLERANCE),
+        None => Ok(point.workload.clone()),
+    }
+}
+
+/// `workload` at this load. The think time of closed users comes from a formula, if there is one; else from a search with this relative
+/// tolerance of the load.
+///
+/// # Errors
+/// The workload cannot have this load.
+pub(crate) fn at_equal_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workload, Error> {
     let by_flows = workload.flows().is_some_and(|flows| flows.thinks());
     match (workload.sessions(), system_at_load(workload, load)) {
         (Sessions::Closed(closed), Some(System::Closed { think, .. })) if closed.mean_think() > 0.0 && !by_flows => {
             Ok(workload.clone().with_sessions(Sessions::Closed(closed.with_mean_think(think)?))?)
         }
-        _ => Ok(at_load(workload, load, DEFAULT_TOLERANCE)?),
+        _ => Ok(at_load(workload, load, tolerance)?),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Recommendation of the system model: open or closed only if it behaves like the partly-open model of the site.
 //!
 //! Web sites are partly-open: sessions arrive, send some requests and leave. [`Recommendation::by`] recommends the open
-//! or closed model only if, in simulations at the same load, mean and p95 of its response times are within
-//! [`SIMILARITY_TOLERANCE`] of those of the partly-open model under every simulated discipline. In case of doubt the
-//! recommendation is partly-open.
+//! or closed model only if, at the same load, mean and p95 of its response times are within [`SIMILARITY_TOLERANCE`] of
+//! those of the partly-open model under every discipline. The 95 % intervals of the ratios decide: both ends must be
+//! within the tolerance. Otherwise the recommendation is partly-open.
 //!
 //! [`PaperRule`] is reported as well: principle (vii) of Schroeder, Wierman and Harchol-Balter (2006), by which a
 //! partly-open system with at most five requests per session behaves like an open system, and with ten or more like a
@@ -13,6 +13,8 @@
 
 use offered_schedule::System;
 use serde::{Deserialize, Serialize};
+
+use crate::document::RatioEstimate;
 
 /// Maximum relative difference of two figures that count as similar.
 pub const SIMILARITY_TOLERANCE: f64 = 0.1;
@@ -78,18 +80,17 @@ fn lower_cutoff(scv: Option<f64>) -> f64 {
 pub struct ResponseRatios {
     /// The compared model.
     pub model: System,
-    /// Ratio of the mean response times, and the half-width of its confidence interval.
-    pub mean: (f64, f64),
-    /// Ratio of the 95th percentiles, and the half-width of its confidence interval.
-    pub p95: (f64, f64),
+    /// Ratio of the mean response times.
+    pub mean: RatioEstimate,
+    /// Ratio of the 95th percentiles.
+    pub p95: RatioEstimate,
 }
 
 impl ResponseRatios {
-    /// Whether both ratios differ from 1 by at most [`SIMILARITY_TOLERANCE`] and their half-widths are at most that.
+    /// Whether the intervals of both ratios are within [`SIMILARITY_TOLERANCE`] of 1.
     fn is_similar(&self) -> bool {
-        [self.mean, self.p95]
-            .iter()
-            .all(|(ratio, half)| (ratio - 1.0).abs() <= SIMILARITY_TOLERANCE && *half <= SIMILARITY_TOLERANCE)
+        let ends = [self.mean.low, self.mean.high, self.p95.low, self.p95.high];
+        ends.iter().all(|end| (end - 1.0).abs() <= SIMILARITY_TOLERANCE)
     }
 }
 
@@ -119,16 +120,16 @@ pub enum RecommendationReason {
 }
 
 impl Recommendation {
-    /// Recommends a model from the mean number of requests per session and the simulated ratios (empty if nothing was
-    /// simulated).
-    pub fn by(requests_per_session: f64, likenesses: &[ResponseRatios]) -> Self {
+    /// Recommends a model from the mean number of requests per session and the ratios (empty if the models were not
+    /// compared).
+    pub fn by(requests_per_session: f64, ratios: &[ResponseRatios]) -> Self {
         let near = |model: &System| {
-            let mut of_model = likenesses.iter().filter(|likeness| likeness.model == *model).peekable();
+            let mut of_model = ratios.iter().filter(|ratios| ratios.model == *model).peekable();
             of_model.peek().is_some() && of_model.all(ResponseRatios::is_similar)
         };
         let (model, reason) = match [System::Open, System::Closed].into_iter().find(near) {
             _ if requests_per_session <= 1.0 => (System::Open, RecommendationReason::SingleRequests),
-            _ if likenesses.is_empty() => (System::PartlyOpen, RecommendationReason::NotCompared),
+            _ if ratios.is_empty() => (System::PartlyOpen, RecommendationReason::NotCompared),
             Some(model) => (model, RecommendationReason::SameResponses),
             None => (System::PartlyOpen, RecommendationReason::OtherResponses),
         };
@@ -161,8 +162,9 @@ mod tests {
 
     #[test]
     fn a_simpler_model_must_be_similar_under_every_discipline() {
-        let like = |model, mean, p95| ResponseRatios { model, mean: (mean, 0.05), p95: (p95, 0.05) };
-        let by = |likenesses: &[ResponseRatios]| Recommendation::by(15.9, likenesses).model;
+        let known = |value: f64, half: f64| RatioEstimate { value, low: value - half, high: value + half };
+        let like = |model, mean, p95| ResponseRatios { model, mean: known(mean, 0.01), p95: known(p95, 0.01) };
+        let by = |ratios: &[ResponseRatios]| Recommendation::by(15.9, ratios).model;
         let closed = [like(System::Closed, 0.6, 0.5), like(System::Closed, 0.7, 0.6)];
         // Similar under processor sharing but 3.7 times slower under FCFS: not open.
         assert_eq!(by(&[like(System::Open, 3.7, 3.9), like(System::Open, 1.01, 1.02), closed[0]]), System::PartlyOpen);
@@ -172,10 +174,16 @@ mod tests {
         );
         assert_eq!(by(&[like(System::Open, 1.0, 1.11)]), System::PartlyOpen, "p95 counts too");
         assert_eq!(by(&[like(System::Open, 2.0, 2.0), like(System::Closed, 0.95, 0.99)]), System::Closed);
-        // An estimate with a half-width above 10 % is no evidence.
-        for (half, model) in [(0.09, System::Open), (0.11, System::PartlyOpen), (0.4, System::PartlyOpen)] {
-            let known = ResponseRatios { model: System::Open, mean: (1.0, half), p95: (1.0, half) };
-            assert_eq!(by(&[known]), model, "{half}");
+        // The whole interval must be within 10 %.
+        for (value, half, model) in [
+            (1.0, 0.09, System::Open),
+            (1.0, 0.11, System::PartlyOpen),
+            (1.08, 0.03, System::PartlyOpen),
+            (0.93, 0.03, System::Open),
+            (1.0, f64::INFINITY, System::PartlyOpen),
+        ] {
+            let ratios = ResponseRatios { model: System::Open, mean: known(value, half), p95: known(1.0, 0.0) };
+            assert_eq!(by(&[ratios]), model, "{value} {half}");
         }
         assert_eq!(
             Recommendation::by(3.0, &[]),

@@ -1,4 +1,4 @@
-//! The JSON document `offered.logs/1`, printed by `offered logs --json`.
+//! The JSON documents `offered.logs/1` and `offered.logs.each/1`, printed by `offered logs --json`.
 
 use offered_events::document::{self, Schema};
 use offered_schedule::System;
@@ -30,6 +30,37 @@ impl document::Document for LogAnalysis {
     const SCHEMA: &'static str = "offered.logs/1";
 }
 
+/// Analyses of several sites, printed by `offered logs --each --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LogAnalyses {
+    /// Name and version of the document type.
+    pub schema: Schema<LogAnalyses>,
+    /// The sites, in the order of the command line.
+    pub sites: Vec<SiteAnalysis>,
+}
+
+impl document::Document for LogAnalyses {
+    const SCHEMA: &'static str = "offered.logs.each/1";
+}
+
+impl LogAnalyses {
+    /// The document of these sites.
+    pub fn new(sites: Vec<SiteAnalysis>) -> Self {
+        Self { schema: Schema::new(), sites }
+    }
+}
+
+/// The analysis of one site.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SiteAnalysis {
+    /// The log, as on the command line.
+    pub site: String,
+    /// Its analysis.
+    pub analysis: LogAnalysis,
+}
+
 /// The recommended system model with its reasons.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -42,7 +73,7 @@ pub struct RecommendedModel {
     pub reasons: Vec<String>,
 }
 
-/// Comparison of the three system models by simulation, with its assumptions.
+/// Comparison of the three system models at the same load, with its assumptions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelComparison {
@@ -56,10 +87,16 @@ pub struct ModelComparison {
     pub scv_known: bool,
     /// Number of users of the closed model.
     pub users: u64,
+    /// Number of simulated trials of each model; 0 if formulas give all results.
+    pub trials: u64,
+    /// Number of responses of a trial.
+    pub responses_per_trial: u64,
     /// Results of the models.
     pub models: Vec<ModelResponses>,
-    /// Models that could not be simulated, with the reason.
+    /// Models without a result, with the reason.
     pub missing: Vec<String>,
+    /// Warnings of the simulations, with model and discipline.
+    pub warnings: Vec<String>,
 }
 
 /// Response times of one model.
@@ -74,22 +111,48 @@ pub struct ModelResponses {
     pub ps: Option<ResponseEstimate>,
 }
 
-/// Mean and 95th percentile of response times, with the half-widths of their 95 % confidence intervals.
+/// Mean and 95th percentile of response times, also relative to the partly-open model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResponseEstimate {
-    /// Mean in seconds.
-    pub mean_s: f64,
-    /// Half-width of the confidence interval of the mean, in seconds.
-    pub mean_half_width_s: f64,
-    /// 95th percentile in seconds.
-    pub p95_s: f64,
-    /// Half-width of the confidence interval of the 95th percentile, in seconds; `null` if there are too few responses.
-    pub p95_half_width_s: Option<f64>,
+    /// Mean.
+    pub mean: TimeEstimate,
+    /// 95th percentile.
+    pub p95: TimeEstimate,
     /// Mean relative to the partly-open model.
-    pub mean_ratio: f64,
+    pub mean_ratio: RatioEstimate,
     /// 95th percentile relative to the partly-open model.
-    pub p95_ratio: f64,
+    pub p95_ratio: RatioEstimate,
+    /// Load of the server in the trials; the required load if there were none.
+    pub load_reached: f64,
+    /// Mean think time of closed users, which gives the load.
+    pub think_s: Option<f64>,
+}
+
+/// A time with its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TimeEstimate {
+    /// The time.
+    pub value_s: f64,
+    /// Lower end of its interval.
+    pub low_s: f64,
+    /// Upper end of its interval.
+    pub high_s: f64,
+    /// Whether a formula gives the time; then the interval is a point.
+    pub exact: bool,
+}
+
+/// A ratio with its 95 % confidence interval. Numerator and denominator are uncertain, unless formulas give them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RatioEstimate {
+    /// The ratio.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end of its interval.
+    pub high: f64,
 }
 
 /// Texts of a document.

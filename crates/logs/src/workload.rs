@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use offered_base::{InvalidValue, Nanos};
 use offered_distributions::Distribution;
 use offered_schedule::arrivals::{Batch, Process, Profile};
-use offered_schedule::{Closed, Length, Opening, Sessions};
+use offered_schedule::{Length, Opening, Sessions};
 use offered_schedule::{Schedule, System};
 use offered_workload::{Draft, Request, Target};
 use offered_workload::{Template, Workload};
@@ -15,6 +15,7 @@ use crate::findings::Findings;
 use crate::lengths::sorted;
 use crate::shares::{quantile_means, round_keeping_sum};
 use crate::think::{MAX_DISTANCE, ThinkTimes};
+use crate::time::SECOND;
 
 /// Maximum number of values of an empirical distribution.
 const MAX_VALUES: usize = 200;
@@ -22,49 +23,104 @@ const MAX_VALUES: usize = 200;
 const MAX_REQUESTS: usize = 1000;
 
 impl Findings {
-    /// The workload of [`workload`](Self::workload) as TOML text with an introductory comment.
-    ///
-    /// # Errors
-    /// As for [`workload`](Self::workload).
-    pub fn workload_text(&self, model: System) -> Result<String, InvalidValue> {
-        Ok(format!(
-            "# TraceSummary by `offered logs`: {} requests in {} sessions, {} to {}.\n\
-             # The log does not contain the target: change target.url.\n{}",
+    /// A workload of [`workload`](Self::workload) as TOML text with an introductory comment.
+    pub fn workload_text(&self, workload: &Workload) -> String {
+        let model = workload.sessions().system();
+        let server = workload.server().map_or_else(String::new, |server| {
+            let closed = match model {
+                System::Closed => {
+                    " and the think time of the users fits it: elsewhere their rate is users / (think + response time)"
+                }
+                System::Open | System::PartlyOpen => "",
+            };
+            format!(
+                "# [server] is the server at which `offered logs` compared the system models, not that of the site.\n\
+                 # `simulate`, `plan solve` and `run --dry-run` use it{closed}.\n\
+                 # Its discipline here: {}. Delete it if a report should not compare the site with it.\n",
+                server.discipline()
+            )
+        });
+        format!(
+            "# Written by `offered logs`: {} requests in {} sessions, {} to {}, as {} system.\n\
+             # The log does not contain the target: change target.url.\n\
+             {server}# The seed is one with which a dry run has the rate of the log.\n{workload}",
             self.figures.requests,
             self.figures.sessions,
             self.figures.first_time,
             self.figures.last_time,
-            self.workload(model)?
-        ))
+            match model {
+                System::Open => "an open",
+                System::Closed => "a closed",
+                System::PartlyOpen => "a partly-open",
+            }
+        )
     }
 
-    /// A workload with this system model and the log's rates, session lengths, think times and requests; the target is
-    /// localhost.
+    /// A workload with the sessions and the modelled server of `system`, the log's requests and duration, and the log's rate of
+    /// arrivals over time, times `factor`; the target is localhost.
     ///
     /// # Errors
     /// The log does not give a valid workload.
-    pub fn workload(&self, model: System) -> Result<Workload, InvalidValue> {
-        let starts = &self.figures.session_starts;
-        let block = Nanos::from_secs(starts.block_s);
-        let poisson = |factor: f64| {
-            let counts: Vec<f64> = starts.starts_per_block.iter().map(|count| f64::from(*count) * factor).collect();
-            Schedule::new(Profile::counts(&counts, block)?, Process::Poisson, Batch::Single)
-        };
-        let sessions = match model {
-            System::Open => Sessions::Open(poisson(self.figures.requests_per_session.mean)?),
-            System::Closed => {
-                Sessions::Closed(Closed::new(self.figures.concurrency.mean.round().max(1.0) as u64, self.think())?)
+    pub fn workload(&self, system: &Workload, factor: f64) -> Result<Workload, InvalidValue> {
+        let (from, to) = self.span;
+        let duration = Nanos(to.saturating_sub(from).max(SECOND) as u64);
+        let sessions = match system.sessions() {
+            Sessions::Open(_) => Sessions::Open(self.arrivals(self.requests_per_block(), factor, duration)?),
+            Sessions::PartlyOpen { length, think, .. } => {
+                let starts = self.figures.session_starts.starts_per_block.iter().map(|count| f64::from(*count));
+                Sessions::PartlyOpen {
+                    schedule: self.arrivals(starts.collect(), factor, duration)?,
+                    length: length.clone(),
+                    think: think.clone(),
+                    opening: Opening::Empty,
+                }
             }
-            System::PartlyOpen => {
-                let (length, think) = (self.length()?, self.think());
-                Sessions::PartlyOpen { schedule: poisson(1.0)?, length, think, opening: Opening::Empty }
-            }
+            users @ (Sessions::Closed(_) | Sessions::Replay(_)) => users.clone(),
         };
         Workload::new(Draft {
             target: Some(Target::new("http://127.0.0.1:8080".parse()?)),
+            server: system.server().cloned(),
             requests: self.requests()?,
-            ..Draft::new(sessions, block * starts.starts_per_block.len() as u64)
+            ..Draft::new(sessions, duration)
         })
+    }
+
+    /// Poisson arrivals with `factor` times these expected numbers in each block of the session starts.
+    fn arrivals(&self, mut counts: Vec<f64>, factor: f64, duration: Nanos) -> Result<Schedule, InvalidValue> {
+        let block = Nanos::from_secs(self.figures.session_starts.block_s);
+        // The end cuts off the last block. A short rest counts with the block before.
+        let part = duration.0.saturating_sub(block.0 * (counts.len() as u64 - 1));
+        if part < block.0 / 10 && counts.len() > 1 {
+            let rest = counts.pop().unwrap_or(0.0);
+            counts.iter_mut().rev().take(1).for_each(|count| *count += rest);
+        } else {
+            counts.iter_mut().rev().take(1).for_each(|count| *count *= block.0 as f64 / part.max(1) as f64);
+        }
+        counts.iter_mut().for_each(|count| *count *= factor);
+        Schedule::new(Profile::counts(&counts, block)?, Process::Poisson, Batch::Single)
+    }
+
+    /// Number of requests in each block, with those of a session spread evenly over its time.
+    fn requests_per_block(&self) -> Vec<f64> {
+        let starts = &self.figures.session_starts;
+        let block = (starts.block_s as i64 * SECOND) as f64;
+        let mut counts = vec![0.0; starts.starts_per_block.len()];
+        let last = counts.len() - 1;
+        for session in &self.sessions {
+            let requests = f64::from(session.requests) * self.figures.sampled_one_in as f64;
+            let at = |time: i64| time.saturating_sub(self.span.0).max(0) as f64 / block;
+            let (from, to) = (at(session.start), at(session.end));
+            let (first, end) = ((from as usize).min(last), (to as usize).min(last));
+            if first == end {
+                counts[first] += requests;
+                continue;
+            }
+            for (place, count) in counts.iter_mut().enumerate().take(end + 1).skip(first) {
+                let inside = to.min(place as f64 + 1.0) - from.max(place as f64);
+                *count += requests * inside / (to - from);
+            }
+        }
+        counts
     }
 
     /// Session lengths: geometric if that fits, else empirical.

@@ -65,8 +65,9 @@ pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workloa
         }
         Sessions::Closed(closed) => {
             let cycle = closed.users() as f64 * bottleneck / load;
-            let think = Search { workload, closed, cycle, bottleneck, least: demands.mean(), tolerance }.think(load)?;
-            Sessions::Closed(closed.with_mean_think(think)?)
+            let (least, unlimited) = (demands.mean(), modelled.capacity().is_none());
+            let search = Search { workload, closed, cycle, bottleneck, least, tolerance, unlimited };
+            Sessions::Closed(closed.with_mean_think(search.think(load)?)?)
         }
     };
     Ok(workload.clone().with_sessions(sessions)?)
@@ -102,6 +103,8 @@ struct Search<'a> {
     least: f64,
     /// Required relative half-width of the load.
     tolerance: f64,
+    /// Whether the server admits every request.
+    unlimited: bool,
 }
 
 /// Result of a trial with one think time.
@@ -111,6 +114,16 @@ struct Trial {
     /// Measured cycle minus the required cycle, seconds.
     excess: f64,
     /// Relative half-width of the measured load.
+    tolerance: f64,
+}
+
+/// A think time with the required cycle, as far as the trials show.
+#[derive(Clone, Copy)]
+struct Root {
+    think: f64,
+    /// By how much the cycle grows per second of think time.
+    slope: f64,
+    /// Relative half-width of the load.
     tolerance: f64,
 }
 
@@ -130,15 +143,27 @@ impl Search<'_> {
         }
         // At think time 0 the cycle is shorter than required, at `most` it is longer: N users, think time Z, cycle N/X
         // = Z + E[T].
-        let (mut think, mut jobs) = (most, MIN_TRIAL_JOBS);
-        loop {
-            let found = self.root(think, jobs)?;
-            if found.tolerance <= self.tolerance || jobs >= MAX_TRIAL_JOBS {
-                return Ok(found.think);
-            }
-            let more = (1.2 * (found.tolerance / self.tolerance).powi(2)).clamp(1.5, 5.0);
-            (think, jobs) = (found.think, (jobs as f64 * more) as u64);
+        let mut jobs = MIN_TRIAL_JOBS;
+        let mut found = self.root(most, jobs)?;
+        while found.tolerance > self.tolerance && jobs < MAX_TRIAL_JOBS {
+            let more = (1.2 * (found.tolerance / self.tolerance).powi(2)).clamp(1.5, 10.0);
+            jobs = (jobs as f64 * more) as u64;
+            found = self.refined(found, jobs)?;
         }
+        Ok(found.think)
+    }
+
+    /// Newton's steps from a root of shorter trials: one trial where that root is close, as is usual.
+    fn refined(&self, near: Root, jobs: u64) -> Result<Root, InvalidValue> {
+        let mut think = near.think;
+        for _ in 0..4 {
+            let trial = self.trial(think, jobs)?;
+            think = (think - trial.excess / near.slope).clamp(0.0, self.cycle);
+            if trial.excess.abs() < 5.0 * self.tolerance * self.cycle {
+                return Ok(Root { think, tolerance: trial.tolerance, ..near });
+            }
+        }
+        self.root(think, jobs)
     }
 
     fn trial(&self, think: f64, jobs: u64) -> Result<Trial, InvalidValue> {
@@ -151,22 +176,28 @@ impl Search<'_> {
             let completed = answer.summary.jobs;
             return Err(InvalidValue::new(format!("only {completed} requests completed, too few to measure a load")));
         }
-        // The load can be estimated by the busy time, or by the rate times the mean demand. The busy time is more
-        // precise with few users, because it cancels the randomness of the demands; the rate is more precise with many
-        // users, because they cycle at a steady rate.
+        // The load can be estimated by the busy time, by the rate times the mean demand, or by the response and Little's
+        // law, N = X (Z + R). The busy time is the most precise with few users, because it cancels the randomness of the
+        // demands. The response is the most precise with many users, because the mean think time is known and need not be
+        // measured.
         let by_rate = times(answer.summary.throughput, self.bottleneck);
+        let most = users as f64 * self.bottleneck;
+        let response = answer.summary.littles_law_response;
+        let by_response = (self.workload.flows().is_none() && self.unlimited).then(|| Estimate {
+            value: most / (think + response.value),
+            low: most / (think + response.high),
+            high: most / (think + response.low),
+        });
         let tolerance = |load: &Estimate| load.half_width() / load.value;
-        let load = if tolerance(&answer.load_reached) < tolerance(&by_rate) { answer.load_reached } else { by_rate };
-        Ok(Trial {
-            think,
-            excess: users as f64 * self.bottleneck / load.value - self.cycle,
-            tolerance: tolerance(&load),
-        })
+        let loads = [Some(answer.load_reached), Some(by_rate), by_response];
+        let load = loads.into_iter().flatten().min_by(|a, b| tolerance(a).total_cmp(&tolerance(b)));
+        let load = load.expect("there are two estimates at least");
+        Ok(Trial { think, excess: most / load.value - self.cycle, tolerance: tolerance(&load) })
     }
 
     /// The root of the excess near `guess`, by secant steps inside a bracket (the Illinois rule). Common random numbers
     /// make the excess nearly deterministic.
-    fn root(&self, guess: f64, jobs: u64) -> Result<Trial, InvalidValue> {
+    fn root(&self, guess: f64, jobs: u64) -> Result<Root, InvalidValue> {
         let mut low = Trial { think: 0.0, excess: self.least - self.cycle, tolerance: f64::INFINITY };
         let mut high = self.trial(guess, jobs)?;
         // The excess hardly changes where a few rare think times hold most of the mean and a trial may miss them;
@@ -177,15 +208,20 @@ impl Search<'_> {
             high = self.trial((high.think + step.max(-1.5 * high.excess)).min(self.cycle), jobs)?;
             step *= 2.0;
         }
+        let mut slope = 1.0;
         // Weights of the two ends in the next step; an end that stays is halved.
         let (mut of_low, mut of_high) = (low.excess, high.excess);
         for _ in 0..30 {
+            if high.think - low.think > 1e-3 * self.cycle {
+                slope = ((high.excess - low.excess) / (high.think - low.think)).clamp(0.05, 1.0);
+            }
             if high.excess.abs() < 3e-4 * self.cycle || high.think - low.think < 1e-5 * self.cycle {
                 break;
             }
             let middle = self.trial((low.think * of_high - high.think * of_low) / (of_high - of_low), jobs)?;
             if middle.excess.abs() < 3e-4 * self.cycle {
-                return Ok(middle);
+                high = middle;
+                break;
             }
             if middle.excess < 0.0 {
                 (low, of_low) = (middle, middle.excess);
@@ -195,6 +231,6 @@ impl Search<'_> {
                 of_low /= 2.0;
             }
         }
-        Ok(high)
+        Ok(Root { think: high.think, slope, tolerance: high.tolerance })
     }
 }

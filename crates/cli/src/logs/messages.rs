@@ -38,11 +38,11 @@ pub(super) fn reasons(found: &Findings, not_compared: Option<&str>) -> Vec<Strin
     let first = match (found.recommendation.reason, found.recommendation.model) {
         (RecommendationReason::SingleRequests, _) => "every session is one request, as in an open system".to_owned(),
         (RecommendationReason::SameResponses, model) => format!(
-            "at the same load, mean and p95 of the response time of {} system are within {percent:.0} % of the partly-open one",
+            "at the same load, mean and p95 of the response time of {} system are within {percent:.0} % of the partly-open one (by their 95 % intervals)",
             if model == System::Open { "an open" } else { "a closed" }
         ),
         (RecommendationReason::OtherResponses, _) => format!(
-            "at the same load, neither an open nor a closed system matches mean and p95 of the response time within {percent:.0} %"
+            "at the same load, neither an open nor a closed system matches mean and p95 of the response time within {percent:.0} % (by their 95 % intervals)"
         ),
         (RecommendationReason::NotCompared, _) => format!(
             "web sites are partly-open; the models were not compared ({})",

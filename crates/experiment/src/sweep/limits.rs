@@ -8,8 +8,9 @@ use crate::{Error, Field, VariedField};
 
 /// The largest value of `field` at which the objective is met, with all other fields `fixed`.
 ///
-/// Between two neighbouring cells the metric is interpolated linearly. The ends of the interval come from the curves through the worse and
-/// the better ends of the cells' 95 % intervals. `None`: outside the values that were tried; `note` gives the reason.
+/// Between two neighbouring cells the metric is interpolated linearly. The interval extends from the largest value that meets the objective
+/// to the smallest that fails it, by the whole 95 % intervals of their cells: where the metric rises with the field, it contains the limit
+/// at least as often as those of the cells. `None`: outside the values that were tried; `note` gives the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectiveLimit {
     /// The other fields and their values.
@@ -70,13 +71,15 @@ pub(super) fn objective_limits(
             .filter(|cell| cell.figures.is_valid() && is_measured(cell))
             .map(|cell| (at(cell), cell.objective.as_slice()))
             .unzip();
-        let curve = |end: fn(&dyn Fn(f64) -> f64, Estimate) -> f64| {
-            let worst = |figures: &&[Option<Estimate>]| excess(objective, figures, end);
-            crossing(&tried, &points.iter().map(worst).collect::<Vec<_>>())
+        let worst = |end: fn(&dyn Fn(f64) -> f64, Estimate) -> f64| -> Vec<f64> {
+            points.iter().map(|figures| excess(objective, figures, end)).collect()
         };
-        let value = curve(|excess, figure| excess(figure.value));
-        let bad = curve(|excess, figure| excess(figure.low).max(excess(figure.high)));
-        let good = curve(|excess, figure| excess(figure.low).min(excess(figure.high)).min(excess(figure.value)));
+        let value = crossing(&tried, &worst(|excess, figure| excess(figure.value)));
+        let (low, high) = bracket(
+            &tried,
+            &worst(|excess, figure| excess(figure.low).max(excess(figure.high)).max(excess(figure.value))),
+            &worst(|excess, figure| excess(figure.low).min(excess(figure.high)).min(excess(figure.value))),
+        );
         let mut notes = Vec::new();
         match value {
             Crossing::Nowhere => notes.push("no valid cells".to_owned()),
@@ -93,9 +96,9 @@ pub(super) fn objective_limits(
         ObjectiveLimit {
             fixed: fixed.to_vec(),
             field: field.clone(),
-            value: whole(field, value),
-            low: whole(field, bad),
-            high: whole(field, good),
+            value: whole(field, value).map(|x| x.max(low.unwrap_or(x)).min(high.unwrap_or(x))),
+            low,
+            high,
             note: (!notes.is_empty()).then(|| notes.join("; ")),
         }
     };
@@ -140,6 +143,13 @@ fn crossing(x: &[f64], excess: &[f64]) -> Crossing {
     }
 }
 
+/// The largest of the ascending values at which even the worst excess is not above zero, and the smallest at which even the best one is.
+fn bracket(x: &[f64], worst: &[f64], best: &[f64]) -> (Option<f64>, Option<f64>) {
+    let fails = best.iter().position(|excess| *excess > 0.0);
+    let before = &worst[..fails.unwrap_or(worst.len())];
+    (before.iter().rposition(|excess| *excess <= 0.0).map(|i| x[i]), fails.map(|i| x[i]))
+}
+
 fn whole(field: &Field, crossing: Crossing) -> Option<f64> {
     match crossing {
         Crossing::At(x) if field.is_whole() => Some(x.floor()),
@@ -164,6 +174,21 @@ mod tests {
         assert_eq!(crossing(&[], &[]), Crossing::Nowhere);
         assert_eq!(whole(&Field::Users, Crossing::At(75.9)), Some(75.0));
         assert_eq!(whole(&Field::Rate, Crossing::At(75.9)), Some(75.9));
+    }
+
+    #[test]
+    fn the_limit_lies_between_the_last_cell_that_passes_and_the_first_that_fails() {
+        let x = [25.0, 50.0, 75.0, 100.0];
+        let between = |worst: [f64; 4], best: [f64; 4]| bracket(&x, &worst, &best);
+        assert_eq!(between([-1.0, -0.1, 0.1, 0.9], [-1.2, -0.3, 0.05, 0.4]), (Some(50.0), Some(75.0)));
+        // The cell at 75 is undecided.
+        assert_eq!(between([-1.0, -0.1, 0.1, 0.9], [-1.2, -0.3, -0.1, 0.4]), (Some(50.0), Some(100.0)));
+        let unknown = [f64::INFINITY; 4];
+        assert_eq!(between(unknown, unknown.map(|x| -x)), (None, None));
+        // A cell that passes after one that fails does not count.
+        assert_eq!(between([-1.0, 0.9, -0.1, 0.9], [-1.2, 0.3, -0.3, 0.4]), (Some(25.0), Some(50.0)));
+        assert_eq!(between([0.9; 4], [0.4; 4]), (None, Some(25.0)));
+        assert_eq!(between([-0.4; 4], [-0.9; 4]), (Some(100.0), None));
     }
 
     #[test]
