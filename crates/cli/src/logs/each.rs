@@ -7,7 +7,8 @@ use offered_logs::document::{LogAnalyses, SiteAnalysis};
 use offered_logs::{Options, open_inputs};
 
 use super::{Args, Site, of_logs};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{json, out, status};
 use crate::table::Table;
 

@@ -4,7 +4,7 @@ use offered_verify::{AttemptRates, AttemptStats};
 
 use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::document::{Block, Cell, Section, Table};
-use crate::report::Run;
+use crate::run::Run;
 
 /// `None` if no request was sent again.
 pub(super) fn section(run: &Run) -> Option<Section> {
