@@ -51,7 +51,7 @@ fn warned(machine: &str, rate: f64) -> String {
 #[test]
 fn run_warns_above_half_of_the_calibrated_rate() {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let warning = "half of the 1900/s that c";
+    let warning = "more than half of the 1900/s";
     assert!(warned(&name, 1900.0).contains(warning), "{}", warned(&name, 1900.0));
     assert!(!warned(&name, 2100.0).contains("calibrat"));
     assert!(!warned("another machine", 1900.0).contains("calibrat"));

@@ -35,7 +35,7 @@ impl Findings {
             };
             format!(
                 "# [server] is the server at which `offered logs` compared the system models, not that of the site.\n\
-                 # `simulate`, `plan solve` and `run --dry-run` use it{closed}.\n\
+                 # `simulate`, `plan solve` and a dry run use it{closed}.\n\
                  # Its discipline here: {}. Delete it if a report should not compare the site with it.\n",
                 server.discipline()
             )
