@@ -96,7 +96,9 @@ impl Findings {
         } else {
             counts.iter_mut().rev().take(1).for_each(|count| *count *= block.0 as f64 / part.max(1) as f64);
         }
-        counts.iter_mut().for_each(|count| *count *= factor);
+        for count in &mut counts {
+            *count *= factor;
+        }
         Schedule::new(Profile::counts(&counts, block)?, Process::Poisson, Batch::Single)
     }
 

@@ -324,11 +324,10 @@ impl Script {
         }
     }
 
-    /// Describes, for display, the values extracted from the response to request `label` and what the failed check
+    /// Describes, for display, the values extracted from the response to a request and what the failed check
     /// expected and found. If the redirect of the response was `followed`, only the values in these slots are from it.
     pub(crate) fn explain_failure(
         &self,
-        label: u16,
         context: RequestContext,
         (status, reply): (u16, &Response),
         state: Option<&SessionState>,
@@ -336,7 +335,7 @@ impl Script {
         followed: Option<&[u16]>,
         time_left: &dyn Fn() -> Nanos,
     ) -> (Vec<(String, Option<String>)>, Option<FailedCheck>) {
-        let request = &self.requests[usize::from(label)];
+        let request = &self.requests[usize::from(context.label)];
         let value = |extraction: &Extraction| state.and_then(|state| state.value(extraction.slot)).map(str::to_owned);
         let own = request.extract.iter().filter(|e| followed.is_none_or(|slots| slots.contains(&e.slot)));
         let extracted = own.map(|extraction| (extraction.name.clone(), value(extraction))).collect();

@@ -46,15 +46,7 @@ impl ObservedExchange<'_> {
                 let check = reason.as_deref().filter(|_| event.outcome == Outcome::CheckFailed);
                 let end = client.now() + QUICK_EVALUATION;
                 let time_left = || client.now().until(end);
-                script.explain_failure(
-                    event.label,
-                    context,
-                    (event.status, response),
-                    state,
-                    check,
-                    followed,
-                    &time_left,
-                )
+                script.explain_failure(context, (event.status, response), state, check, followed, &time_left)
             }
             None => Default::default(),
         };
