@@ -14,6 +14,7 @@ mod include;
 mod node;
 mod response;
 mod sampler;
+mod stages;
 mod timer;
 mod tree;
 mod untranslated;

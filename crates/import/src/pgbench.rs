@@ -136,6 +136,7 @@ impl Reader<'_> {
                 pace: None,
                 visitor: Visitor::Same,
                 ramp: Nanos::ZERO,
+                stages: Vec::new(),
                 think: usual.distribution().0,
             },
             Some(rate) => {

@@ -120,7 +120,15 @@ impl RequestList {
         }
         let arrivals = match self.arrivals_default {
             DefaultArrivals::OneUser(think) => {
-                Arrivals::Closed { users: 1, visits: None, pace: None, visitor: Visitor::New, ramp: Nanos(0), think }
+                Arrivals::Closed {
+                    users: 1,
+                    visits: None,
+                    pace: None,
+                    visitor: Visitor::New,
+                    ramp: Nanos(0),
+                    stages: Vec::new(),
+                    think,
+                }
             }
             DefaultArrivals::OnePerSecond => Arrivals::Open {
                 rate: RateProfile::Constant(1.0),

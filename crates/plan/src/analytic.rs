@@ -176,6 +176,9 @@ impl System {
                 exponential: matches!(think.shape(), Shape::Exponential(_)),
             },
             offered_schedule::Sessions::Closed(closed) if closed.pace().is_some() => return Err("users keep a pace"),
+            offered_schedule::Sessions::Closed(closed) if closed.population().is_some() => {
+                return Err("the number of users changes over time");
+            }
             offered_schedule::Sessions::Closed(closed) => Self::Closed {
                 users: closed.users(),
                 think: mean_think,

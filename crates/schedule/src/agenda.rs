@@ -16,6 +16,7 @@ use crate::count::Count;
 use crate::flow::Flows;
 use crate::heap::{Entry, Heap};
 use crate::launch::{Launch, Visit};
+use crate::population::Population;
 use crate::sessions::{Length, Opening, Sessions};
 use crate::thinking::Thinking;
 use crate::trace::{Replay, ReplayMode};
@@ -94,6 +95,8 @@ enum SessionRule {
     Recorded(Replay),
     /// Another rule with a minimum interval between visits or requests.
     Paced(Box<Self>, Paced),
+    /// Another rule for users who leave when the number of users falls.
+    Leaving(Box<Self>, Population),
 }
 
 /// The next request of a session.
@@ -154,6 +157,9 @@ impl SessionRule {
                 let next = rule.after(seed, launch, done)?;
                 return Some(NextLaunch { intended: paced.delayed(launch, next.intended, next.visit), ..next });
             }
+            Self::Leaving(rule, population) => {
+                return rule.after(seed, launch, done).filter(|next| next.intended < population.stay(session).1);
+            }
         };
         Some(NextLaunch { intended: done + think, place, visit, after })
     }
@@ -172,6 +178,9 @@ impl SessionRule {
                 let next = rule.broken_off(seed, launch, done)?;
                 Some(NextLaunch { intended: paced.delayed(launch, next.intended, next.visit), ..next })
             }
+            Self::Leaving(rule, population) => {
+                rule.broken_off(seed, launch, done).filter(|next| next.intended < population.stay(session).1)
+            }
             Self::Drawn { .. } | Self::Recorded(_) => None,
         }
     }
@@ -180,7 +189,7 @@ impl SessionRule {
     fn flows(&self) -> Option<&Flows> {
         match self {
             Self::Flowing { flows, .. } => Some(flows),
-            Self::Paced(rule, _) => rule.flows(),
+            Self::Paced(rule, _) | Self::Leaving(rule, _) => rule.flows(),
             Self::Drawn { .. } | Self::User { .. } | Self::Recorded(_) => None,
         }
     }
@@ -189,7 +198,7 @@ impl SessionRule {
     fn end_visits(&mut self) {
         match self {
             Self::User { visits, .. } | Self::Flowing { visits, .. } => *visits = Some(0),
-            Self::Paced(rule, _) => rule.end_visits(),
+            Self::Paced(rule, _) | Self::Leaving(rule, _) => rule.end_visits(),
             Self::Drawn { .. } | Self::Recorded(_) => {}
         }
     }
@@ -275,7 +284,7 @@ impl Agenda {
                 });
             }
             Sessions::Closed(closed) => {
-                agenda.returning = share.of(closed.users()).map(|user| closed.first(seed, user)).collect();
+                agenda.returning = share.of(closed.all_users()).filter_map(|user| closed.first(seed, user)).collect();
                 agenda.remaining = count.map(|count| match count {
                     Count::Requests(n) => Remaining::Launches(share.of_users(n, closed.users())),
                     Count::Sessions(n) => Remaining::Visits(share.of_users(n, closed.users())),
@@ -287,8 +296,12 @@ impl Agenda {
                     }
                     None => SessionRule::User { think, visits },
                 };
-                agenda.sessions = Some(match closed.pace() {
+                let rule = match closed.pace() {
                     Some(pace) => SessionRule::Paced(Box::new(rule), Paced { pace, begun: HashMap::new() }),
+                    None => rule,
+                };
+                agenda.sessions = Some(match closed.population() {
+                    Some(population) => SessionRule::Leaving(Box::new(rule), population.clone()),
                     None => rule,
                 });
             }
@@ -297,7 +310,7 @@ impl Agenda {
                 match replay.mode() {
                     ReplayMode::Closed(closed) => {
                         let users = share.of(closed.users()).take_while(|user| replay.has(*user, 0));
-                        agenda.returning = users.map(|user| closed.first(seed, user)).collect();
+                        agenda.returning = users.filter_map(|user| closed.first(seed, user)).collect();
                     }
                     ReplayMode::Open | ReplayMode::Sessions { .. } => agenda.arrive(Source::Trace(replay.clone())),
                 }
@@ -341,10 +354,16 @@ impl Agenda {
             self.await_arrival();
             self.skipped += 1;
         }
-        let late = Instant::ZERO.until(from);
         let mut users = std::mem::take(&mut self.returning);
         while let Some(Entry { key, serial, value }) = users.pop() {
-            self.returning.push(key + late.0, serial, value);
+            let (joins, leaves) = match &self.sessions {
+                Some(SessionRule::Leaving(_, population)) => population.stay(serial),
+                _ => (Instant::ZERO, Instant::MAX),
+            };
+            let begins = Instant(key) + joins.until(joins.max(from));
+            if begins < leaves {
+                self.returning.push(begins.0, serial, value);
+            }
         }
         Some(self)
     }
@@ -451,20 +470,19 @@ impl Agenda {
 }
 
 impl Closed {
-    /// The first request of `user`: its part of the ramp, then the residual of a think time or a whole one.
-    fn first(&self, seed: Seed, user: u64) -> Entry<(u32, u16, Visit)> {
-        let ramp = Instant((u128::from(self.ramp().0) * u128::from(user) / u128::from(self.users())) as u64);
-        let launch = |intended: Instant| Entry { key: intended.0, serial: user, value: (0, 0, Visit::FIRST) };
-        if self.think().is_zero() && self.pace().is_none() {
-            return launch(ramp);
-        }
+    /// The first request of `user`: when it joins, then the residual of a think time or a whole one. `None`: it leaves before.
+    fn first(&self, seed: Seed, user: u64) -> Option<Entry<(u32, u16, Visit)>> {
+        let ramp = || Instant((u128::from(self.ramp().0) * u128::from(user) / u128::from(self.users())) as u64);
+        let (joins, leaves) = self.population().map_or_else(|| (ramp(), Instant::MAX), |all| all.stay(user));
         let mut stream = seed.at(Purpose::Start, user, 0);
         let wait = match (self.start(), self.pace()) {
+            (_, None) if self.think().is_zero() => 0.0,
             (Start::MidThought, Some(pace)) => pace.every().as_secs_f64() * stream.uniform(),
             (Start::MidThought, None) => self.think().sample_residual(&mut stream),
             (Start::Thinking, _) => self.think().sample(&mut stream),
             (Start::AtOnce, _) => 0.0,
         };
-        launch(ramp + Nanos::from_secs_f64(wait))
+        let intended = joins + Nanos::from_secs_f64(wait);
+        (intended < leaves).then_some(Entry { key: intended.0, serial: user, value: (0, 0, Visit::FIRST) })
     }
 }

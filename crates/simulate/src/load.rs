@@ -63,6 +63,10 @@ pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workloa
             let why = "users with a pace produce a fixed load; change `every` or the number of users instead";
             return Err(InvalidValue::new(why).into());
         }
+        Sessions::Closed(closed) if closed.population().is_some() => {
+            let why = "a load needs a constant number of users; write users = 200";
+            return Err(InvalidValue::new(why).into());
+        }
         Sessions::Closed(closed) => {
             let cycle = closed.users() as f64 * bottleneck / load;
             let (least, unlimited) = (demands.mean(), modelled.capacity().is_none());

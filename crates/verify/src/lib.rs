@@ -58,6 +58,7 @@ mod lateness;
 mod measured;
 mod merge;
 mod not_sent;
+mod operational_time;
 mod own_schedule;
 mod pages;
 mod pattern;

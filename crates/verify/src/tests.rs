@@ -1,6 +1,7 @@
 //! Verdicts on streams with known properties.
 
 mod causes;
+mod changing_rate;
 mod document;
 mod own;
 mod runs;

@@ -30,8 +30,6 @@ pub(super) struct Shape {
     needed: &'static [&'static str],
     /// Exactly one of these keys is required. Empty: no such condition.
     pub(super) one_of: &'static [&'static str],
-    /// At least one of these keys is required. Empty: no such condition.
-    some_of: &'static [&'static str],
 }
 
 /// A key of a table.
@@ -77,6 +75,8 @@ pub(crate) enum Kind {
     List(&'static Self),
     /// A list of exactly two values.
     Pair(&'static Self, &'static Self),
+    /// A list of exactly three values.
+    Triple(&'static [Self; 3]),
     /// A table with arbitrary keys and values of this kind.
     Named(&'static Self),
     /// A table of thresholds: metrics and bounds.
@@ -101,7 +101,7 @@ const fn key(name: &'static str, value: Kind, about: &'static str) -> Key {
 }
 
 const fn shape(about: &'static str, keys: &'static [Key]) -> Shape {
-    Shape { about, keys, needed: &[], one_of: &[], some_of: &[] }
+    Shape { about, keys, needed: &[], one_of: &[] }
 }
 
 impl Shape {
@@ -112,11 +112,6 @@ impl Shape {
 
     const fn one_of(mut self, names: &'static [&'static str]) -> Self {
         self.one_of = names;
-        self
-    }
-
-    const fn some_of(mut self, names: &'static [&'static str]) -> Self {
-        self.some_of = names;
         self
     }
 }
@@ -140,7 +135,11 @@ pub(super) static WORKLOAD: Shape = shape(
     "A load test: arrivals, requests, target and thresholds.",
     &[
         key("seed", Whole(0, u64::MAX), "Seed of all random numbers. Default: 1; `run` draws and records one."),
-        key("duration", Time, "Test duration. Required unless requests or sessions is set."),
+        key(
+            "duration",
+            Time,
+            "Test duration. Required unless requests or sessions is set. Default with stages: the length of all stages.",
+        ),
         key(
             "requests",
             Whole(1, u64::MAX),
@@ -190,8 +189,7 @@ pub(super) static WORKLOAD: Shape = shape(
         ),
     ],
 )
-.needs(&["arrivals"])
-.some_of(&["duration", "requests", "sessions"]);
+.needs(&["arrivals"]);
 
 pub(super) static FILES: Shape = shape(
     "The files that a workload names. A run adds this to its copy of the workload, so that verify finds the same files.",

@@ -113,7 +113,7 @@ impl Values {
             slots.entry(name.clone()).or_insert(next);
         }
         let users = match workload.sessions() {
-            Sessions::Closed(closed) => closed.users(),
+            Sessions::Closed(closed) => closed.all_users(),
             _ => 0,
         };
         let secret_names = workload.secret_names().clone();

@@ -1,6 +1,6 @@
 //! Keys of `[arrivals]` and `[[flow]]`.
 
-use super::Kind::{self, Any, Choice, File, List, Named, Number, Pair, Rate, RateOrZero, Text, Time, Whole};
+use super::Kind::{self, Any, Choice, File, List, Named, Number, Pair, Rate, RateOrZero, Text, Time, Triple, Whole};
 use super::{Key, MAX_WHOLE, PATTERNS, STAMPS, Shape, WAYS, key, shape};
 use offered_schedule::{MAX_USERS, Opening, Start, Visitor};
 
@@ -43,6 +43,7 @@ const THINK: Key = key(
     "Think time: distribution of the time from a response to the session's next request. Default 0s.",
 );
 const USERS: Key = key("users", Whole(1, MAX_USERS), "Number of users.");
+static NUMBER_OF_USERS: [Kind; 2] = [Whole(1, MAX_USERS), Kind::Table(&USER_STAGES)];
 const RAMP: Key = key("ramp", Time, "Duration in which the users start one after another. Default 0s.");
 const START: Key = key(
     "start",
@@ -60,7 +61,7 @@ pub(crate) static OPEN: Shape =
 pub(crate) static CLOSED: Shape = shape(
     "Closed: a fixed number of users; each waits for its response, thinks, and sends again.",
     &[
-        USERS,
+        key("users", Any(&NUMBER_OF_USERS), "Number of users, or stages in which it changes."),
         THINK,
         RAMP,
         START,
@@ -82,6 +83,17 @@ pub(crate) static CLOSED: Shape = shape(
     ],
 )
 .needs(&["users"]);
+
+static USER_STAGE: [Kind; 3] = [Whole(0, MAX_USERS), Whole(0, MAX_USERS), Time];
+pub(crate) static USER_STAGES: Shape = shape(
+    "A number of users that changes over time.",
+    &[key(
+        "stages",
+        List(&Any(&[Pair(&Whole(0, MAX_USERS), &Time), Triple(&USER_STAGE)])),
+        "Stages of users at their start, at their end, and duration: [[0, 100, \"1m\"], [100, \"5m\"]].",
+    )],
+)
+.needs(&["stages"]);
 
 pub(crate) static EVERY: Shape = shape(
     "Pacing: the user waits for the rest of the interval.",
@@ -120,6 +132,7 @@ pub(crate) static BATCHES: Shape =
     shape("A random batch size.", &[key("geometric", Number(1.0), "Geometric distribution with this mean.")])
         .needs(&["geometric"]);
 
+static RATE_STAGE: [Kind; 3] = [RateOrZero, RateOrZero, Time];
 pub(crate) static PROFILE: Shape = shape(
     "A rate that changes over time.",
     &[
@@ -134,6 +147,11 @@ pub(crate) static PROFILE: Shape = shape(
             List(&Pair(&RateOrZero, &Time)),
             "Steps of a rate and its duration: [[\"10/s\", \"1m\"], [\"50/s\", \"2m\"]].",
         ),
+        key(
+            "stages",
+            List(&Any(&[Pair(&RateOrZero, &Time), Triple(&RATE_STAGE)])),
+            "Stages of the rate at their start, at their end, and duration: [[\"0/s\", \"100/s\", \"1m\"], [\"100/s\", \"5m\"]].",
+        ),
         key("sine", Kind::Table(&SINE), "Sine wave."),
         key(
             "counts",
@@ -143,7 +161,7 @@ pub(crate) static PROFILE: Shape = shape(
         key("interval", Time, "With counts: the length of an interval."),
     ],
 )
-.one_of(&["ramp", "steps", "sine", "counts"]);
+.one_of(&["ramp", "steps", "stages", "sine", "counts"]);
 
 pub(crate) static SINE: Shape = shape(
     "mean + amplitude sin(2 pi t / period).",

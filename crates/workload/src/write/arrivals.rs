@@ -50,7 +50,10 @@ fn schedule(schedule: &Schedule) -> Pairs {
 }
 
 fn users(keys: Pairs, closed: &Closed) -> Pairs {
-    let keys = keys.raw("users", closed.users());
+    let keys = match closed.population() {
+        Some(population) => keys.raw("users", population),
+        None => keys.raw("users", closed.users()),
+    };
     let keys = keys.when(!closed.think().is_zero(), |keys| keys.raw("think", closed.think()));
     let keys = keys.when(closed.ramp() > Nanos::ZERO, |keys| keys.text("ramp", closed.ramp()));
     let keys = keys.maybe(closed.visits(), |keys, visits| keys.raw("visits", visits));
