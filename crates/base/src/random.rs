@@ -53,6 +53,12 @@ impl Seed {
         self.at(purpose, u64::MAX, 0)
     }
 
+    /// The seed of a part of the run with this name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        Self(name.bytes().fold(mix(self.0), |key, byte| mix(key ^ u64::from(byte))))
+    }
+
     /// The stream of this purpose for step `step` of session `session`.
     #[inline]
     pub fn at(self, purpose: Purpose, session: u64, step: u32) -> Stream {

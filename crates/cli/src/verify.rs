@@ -4,6 +4,7 @@ pub(crate) mod expected;
 mod files;
 mod hosts;
 pub(crate) mod policies;
+pub(crate) mod scenarios;
 pub(crate) mod reading;
 #[cfg(test)]
 mod tests;

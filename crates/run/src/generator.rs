@@ -535,11 +535,14 @@ pub fn threads(workload: &Workload, share: Share) -> u16 {
 
 /// The number of threads that the rate needs. A closed workload without think time takes all cores.
 fn default_threads(workload: &Workload, share: Share) -> u16 {
-    let at_full_speed = || match workload.sessions() {
-        Sessions::Closed(closed) => closed.users() as f64 * 100.0,
-        _ => 0.0,
-    };
-    let peak = workload.max_rate_per_s().unwrap_or_else(at_full_speed);
+    fn at_full_speed(sessions: &Sessions) -> f64 {
+        match sessions {
+            Sessions::Closed(closed) => closed.users() as f64 * 100.0,
+            Sessions::Scenarios(scenarios) => scenarios.all().iter().map(|one| at_full_speed(&one.sessions)).sum(),
+            _ => 0.0,
+        }
+    }
+    let peak = workload.max_rate_per_s().unwrap_or_else(|| at_full_speed(workload.sessions()));
     (peak * share.fraction() / PER_THREAD).ceil().clamp(1.0, 1024.0) as u16
 }
 

@@ -17,6 +17,7 @@ use crate::flow::Flows;
 use crate::heap::{Entry, Heap};
 use crate::launch::{Launch, Visit};
 use crate::population::Population;
+use crate::scenarios::MergedAgenda;
 use crate::sessions::{Length, Opening, Sessions};
 use crate::thinking::Thinking;
 use crate::trace::{Replay, ReplayMode};
@@ -56,6 +57,8 @@ pub struct Agenda {
     tracks_launches: bool,
     /// Number of arrivals before [`Agenda::from`].
     skipped: u64,
+    /// The agendas of several scenarios, instead of all the above.
+    merged: Option<Box<MergedAgenda>>,
 }
 
 /// The part of a count that has not been scheduled.
@@ -250,6 +253,7 @@ impl Agenda {
             remaining: None,
             tracks_launches: false,
             skipped: 0,
+            merged: None,
         };
         match sessions {
             Sessions::Open(schedule) => {
@@ -316,6 +320,9 @@ impl Agenda {
                 }
                 agenda.sessions = Some(SessionRule::Recorded(replay.clone()));
             }
+            Sessions::Scenarios(scenarios) => {
+                agenda.merged = Some(Box::new(MergedAgenda::new(scenarios, seed, end, share)));
+            }
         }
         agenda.tracks_launches =
             agenda.remaining.is_some() || agenda.sessions.as_ref().is_some_and(|rule| rule.flows().is_some());
@@ -350,6 +357,9 @@ impl Agenda {
         if self.remaining.is_some() {
             return None;
         }
+        if let Some(merged) = self.merged.take() {
+            return Some(Self { merged: Some(Box::new(merged.from(from)?)), ..self });
+        }
         while self.arriving.intended < from {
             self.await_arrival();
             self.skipped += 1;
@@ -370,12 +380,15 @@ impl Agenda {
 
     /// Number of arrivals that [`Agenda::from`] skipped.
     pub fn skipped(&self) -> u64 {
-        self.skipped
+        self.merged.as_ref().map_or(self.skipped, |merged| merged.skipped())
     }
 
     /// The time of the next request; `None`: no request is scheduled before the end, unless a completion adds one.
     #[inline]
     pub fn next_due(&self) -> Option<Instant> {
+        if let Some(merged) = &self.merged {
+            return merged.next_due();
+        }
         let returning = self.returning.first().map_or(Instant::MAX, |top| Instant(top.key));
         let first = self.arriving.intended.min(returning);
         (first < self.end).then_some(first)
@@ -389,6 +402,9 @@ impl Agenda {
     /// Removes and returns the next request if it is scheduled before `until`.
     #[inline]
     pub fn due_before(&mut self, until: Instant) -> Option<Launch> {
+        if let Some(merged) = &mut self.merged {
+            return merged.due_before(until);
+        }
         let launch = self.first_before(until.min(self.end))?;
         if self.tracks_launches { Some(self.track(launch)) } else { Some(launch) }
     }
@@ -441,6 +457,9 @@ impl Agenda {
     /// Reports that `launch` completed, failed or was not sent at `done`. Schedules the next request of its session.
     #[inline]
     pub fn completed(&mut self, launch: Launch, done: Instant) -> After {
+        if let Some(merged) = &mut self.merged {
+            return merged.completed(launch, done);
+        }
         let Some(rule) = &mut self.sessions else { return After::Leaves };
         let next = rule.after(self.seed, launch, done);
         self.come_back(launch, next)
@@ -448,6 +467,9 @@ impl Agenda {
 
     /// Reports that the visit of `launch` ended early at `done`; a closed user begins another one after a think time.
     pub fn broken_off(&mut self, launch: Launch, done: Instant) -> After {
+        if let Some(merged) = &mut self.merged {
+            return merged.broken_off(launch, done);
+        }
         let next = self.sessions.as_mut().and_then(|rule| rule.broken_off(self.seed, launch, done));
         self.come_back(launch, next)
     }
@@ -465,7 +487,7 @@ impl Agenda {
 
     /// Number of sessions that are thinking.
     pub fn thinking(&self) -> usize {
-        self.returning.len()
+        self.merged.as_ref().map_or(self.returning.len(), |merged| merged.thinking())
     }
 }
 

@@ -65,7 +65,7 @@ impl ExpectedArrivals {
     /// The arrivals that `workload` specifies, after `skip_first`.
     pub fn from_workload(workload: &Workload, skip_first: Nanos) -> Self {
         let sessions = workload.sessions();
-        let other = |what: &str| Self::Other { what: what.to_owned(), system: Some(sessions.system()) };
+        let other = |what: &str| Self::Other { what: what.to_owned(), system: sessions.system() };
         match sessions {
             Sessions::Closed(closed) if closed.pace().is_some() => other("closed users with a fixed pace"),
             Sessions::Closed(closed) if closed.flows().is_some_and(|flows| flows.thinks()) => {
@@ -92,6 +92,7 @@ impl ExpectedArrivals {
             Sessions::Open(schedule) => Self::from_schedule(schedule),
             Sessions::PartlyOpen { schedule, .. } => Self::PartlyOpen(Box::new(Self::from_schedule(schedule))),
             Sessions::Replay(_) => other("a replayed trace"),
+            Sessions::Scenarios(scenarios) => other(&format!("{} scenarios", scenarios.all().len())),
         }
     }
 

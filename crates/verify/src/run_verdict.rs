@@ -423,6 +423,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         findings: judged.findings,
         warnings: judged.warnings,
         runs: Vec::new(),
+        scenarios: Vec::new(),
     })
 }
 

@@ -164,6 +164,7 @@ pub(super) static WORKLOAD: Shape = shape(
             "Further names of headers, parameters, JSON members and variables with secret values, which are redacted.",
         ),
         key("arrivals", Kind::Table(&ARRIVALS), "The system model: exactly one of open, closed, partly_open, replay."),
+        key("scenario", List(&Kind::Table(&SCENARIO)), "Instead of arrivals: several loads in one run."),
         key("target", Kind::Table(&TARGET), "The server under test, for run."),
         key("server", Kind::Table(&SERVER), "The modelled server, for serve, simulate and plan."),
         key(
@@ -189,7 +190,7 @@ pub(super) static WORKLOAD: Shape = shape(
         ),
     ],
 )
-.needs(&["arrivals"]);
+.one_of(&["arrivals", "scenario"]);
 
 pub(super) static FILES: Shape = shape(
     "The files that a workload names. A run adds this to its copy of the workload, so that verify finds the same files.",

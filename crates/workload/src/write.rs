@@ -31,8 +31,13 @@ impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
         pairs(&mut text, &general(&self.0));
-        text.push_str("\n[arrivals]\n");
-        let _ = writeln!(text, "{}", sessions_to_toml(&self.0.sessions));
+        match &self.0.sessions {
+            Sessions::Scenarios(scenarios) => arrivals::of_scenarios(&mut text, scenarios, &self.0.requests),
+            sessions => {
+                text.push_str("\n[arrivals]\n");
+                let _ = writeln!(text, "{}", sessions_to_toml(sessions));
+            }
+        }
         if let Some(target) = &self.0.target {
             section(&mut text, "[target]", &target::of_target(target));
         }

@@ -23,6 +23,19 @@ pub(crate) static ARRIVALS: Shape = shape(
 )
 .one_of(&["open", "closed", "partly_open", "replay"]);
 
+pub(crate) static SCENARIO: Shape = shape(
+    "One of several loads.",
+    &[
+        key("name", Text, "Unique name."),
+        key("arrivals", Kind::Table(&ARRIVALS), "The system model of the scenario: open, closed or partly_open."),
+        key("start", Time, "Start, since the start of the run. Default 0s."),
+        key("end", Time, "End, since the start of the run. Default: the end of its stages, or of the run."),
+        key("flows", List(&Text), "Names of its flows. Default: all, for closed and partly_open."),
+        key("requests", List(&Text), "Names of its requests, chosen by weight. Default: all, if it has no flows."),
+    ],
+)
+.needs(&["name", "arrivals"]);
+
 static RATES: [Kind; 2] = [Rate, Kind::Table(&PROFILE)];
 const RATE: Key = key("rate", Any(&RATES), "Arrival rate of sessions (open: of requests), or a rate profile.");
 static PATTERN: [Kind; 2] = [Choice(&PATTERNS), Kind::Table(&PROCESSES)];
