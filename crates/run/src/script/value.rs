@@ -296,11 +296,15 @@ impl Values {
             }
             Source::Feeder(Feeder { file, order, at_end, rows, columns: _, format: _ }) => {
                 let rows = rows.as_ref().map_err(|reason| MissingValue::Value(format!("{file}: {reason}")))?;
+                let in_order = |order, pass, index| match order {
+                    Order::Shuffled => self.seed.shuffled(u64::from(number) << 48 ^ pass, index, rows.len()),
+                    Order::Sequential | Order::Random => index,
+                };
                 let row = match (order, at_end) {
                     (Order::Random, _) => stream().below(rows.len()),
-                    (Order::Sequential, AtEnd::Repeat) => counter % rows.len(),
-                    (Order::Sequential, _) if counter < rows.len() => counter,
-                    (Order::Sequential, at_end) => {
+                    (order, AtEnd::Repeat) => in_order(*order, counter / rows.len(), counter % rows.len()),
+                    (order, _) if counter < rows.len() => in_order(*order, 0, counter),
+                    (_, at_end) => {
                         let reason = format!("the {} rows of {file} are used up ({name})", rows.len());
                         return Err(MissingValue::Rows { reason, error: *at_end == AtEnd::Error });
                     }
