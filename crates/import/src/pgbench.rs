@@ -157,6 +157,7 @@ impl Reader<'_> {
             name: title(self.file),
             origin: if is_command { "a pgbench command" } else { "a pgbench script" }.to_owned(),
             phase: Phase::Load,
+            serial: false,
             duration,
             count,
             arrivals,

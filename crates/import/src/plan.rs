@@ -21,6 +21,8 @@ pub struct Plan {
     pub origin: String,
     /// When the plan runs relative to the other plans of the file.
     pub phase: Phase,
+    /// Whether the plans of its file run one after another.
+    pub serial: bool,
     /// Duration; [`Nanos::MAX`] if only `count` ends the run.
     pub duration: Nanos,
     /// Maximum number of requests or sessions; `None` for no limit.

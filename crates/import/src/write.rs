@@ -236,7 +236,7 @@ fn round_weight(weight: f64) -> f64 {
 }
 
 /// A comment in one line of at most 1,000 characters. Line ends become blanks; other unreadable characters are shown as escapes.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let line = text.replace(['\r', '\n', '\t'], " ");
     visible(line.trim()).chars().take(1000).collect()
 }

@@ -160,7 +160,16 @@ impl Reader<'_, '_> {
         };
         if let Ok(population) = Population::new(&stages) {
             let (number, duration) = (population.peak(), population.duration());
-            return Users { number, ramp: Nanos::ZERO, stages, duration };
+            // A number that does not change, or after one ramp, has keys of its own.
+            let ramp = match stages[..] {
+                [Stage { from, to, .. }] if from == to => Some(Nanos::ZERO),
+                [Stage { from: 0, to, over }, held] if held.from == to && held.to == to => Some(over),
+                _ => None,
+            };
+            return match ramp {
+                Some(ramp) => Users { number, ramp, stages: Vec::new(), duration },
+                None => Users { number, ramp: Nanos::ZERO, stages, duration },
+            };
         }
         let (users, ramp, length) = match node.class() {
             "ConcurrencyThreadGroup" => {

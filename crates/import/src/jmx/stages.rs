@@ -85,12 +85,16 @@ impl Reader<'_, '_> {
         let threads = |row: &[f64; 5], at: f64, after: bool| {
             let ([start, up, down, end], users) = (corners(row), row[0]);
             let is_before = |corner: f64| at < corner || (at == corner && !after);
-            match () {
-                () if is_before(start) => 0.0,
-                () if is_before(up) => users * (at - start) / (up - start),
-                () if is_before(down) => users,
-                () if is_before(end) => users * (end - at) / (end - down),
-                () => 0.0,
+            if is_before(start) {
+                0.0
+            } else if is_before(up) {
+                users * (at - start) / (up - start)
+            } else if is_before(down) {
+                users
+            } else if is_before(end) {
+                users * (end - at) / (end - down)
+            } else {
+                0.0
             }
         };
         let mut times: Vec<f64> = rows.iter().flat_map(corners).chain([0.0]).collect();

@@ -159,3 +159,39 @@ fn open_model_schedule_is_parsed() {
     );
     assert_eq!(workload.duration(), Nanos::from_secs(10));
 }
+
+/// Two thread groups of one plan, each with its scheduler.
+fn two_groups(serial: bool) -> String {
+    let group = |name: &str, users: u32, seconds: u32, content: String| {
+        format!(
+            "<ThreadGroup testname=\"{name}\"><elementProp name=\"ThreadGroup.main_controller\"><intProp name=\"LoopController.loops\">-1</intProp></elementProp>\
+             <stringProp name=\"ThreadGroup.num_threads\">{users}</stringProp>\
+             <boolProp name=\"ThreadGroup.scheduler\">true</boolProp><stringProp name=\"ThreadGroup.duration\">{seconds}</stringProp></ThreadGroup>\n\
+             <hashTree>{content}</hashTree>"
+        )
+    };
+    let buyers = group("buyers", 5, 60, get("home", "") + &get("pay", ""));
+    let text = jmx(&(group("visitors", 20, 90, get("home", &wait(500))) + &buyers));
+    let serial = format!("<boolProp name=\"TestPlan.serialize_threadgroups\">{serial}</boolProp>");
+    text.replace("<TestPlan testname=\"t\"/>", &format!("<TestPlan testname=\"t\">{serial}</TestPlan>"))
+}
+
+#[test]
+fn thread_groups_are_scenarios_of_one_workload() {
+    let plans = |serial| read(&two_groups(serial), "t.jmx", None).unwrap();
+    let times = |workload: &Workload| {
+        let scenarios = workload.scenarios().unwrap().all().iter();
+        scenarios.map(|one| (one.name.clone(), one.start, one.start + one.duration)).collect::<Vec<_>>()
+    };
+    let (zero, at) = (Nanos::ZERO, Nanos::from_secs);
+    let together = Plan::combined(&plans(false)).unwrap();
+    let expected = [("visitors".to_owned(), zero, at(90)), ("buyers".to_owned(), zero, at(60))];
+    assert_eq!((times(&together), together.duration()), (expected.to_vec(), at(90)));
+    let names: Vec<&str> = together.requests().iter().map(offered_workload::Request::name).collect();
+    assert_eq!(names, ["home", "home (2)", "pay"]);
+    let serial = Plan::combined(&plans(true)).unwrap();
+    assert_eq!((times(&serial)[1].1, serial.duration()), (at(90), at(150)));
+    let text = Plan::combined_text(&plans(true), "t.jmx").unwrap();
+    let again = Workload::parse(&text, "t.toml", &|_| Err(String::new())).unwrap_or_else(|why| panic!("{why}\n{text}"));
+    assert_eq!(again.scenarios(), serial.scenarios(), "{text}");
+}
