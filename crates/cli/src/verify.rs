@@ -4,8 +4,8 @@ pub(crate) mod expected;
 mod files;
 mod hosts;
 pub(crate) mod policies;
-pub(crate) mod scenarios;
 pub(crate) mod reading;
+pub(crate) mod scenarios;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;

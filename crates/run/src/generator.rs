@@ -487,7 +487,7 @@ impl Generator {
             agenda,
             mix: self.workload.mix(),
             late: self.workload.late(),
-            end: self.workload.end(),
+            end: self.workload.last(),
             in_flight: in_flight.map_or(u64::MAX, u64::from),
             worker: self.worker(thread) as u16,
             numbering: (first, workers),

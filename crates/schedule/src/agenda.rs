@@ -43,6 +43,8 @@ pub enum After {
 pub struct Agenda {
     seed: Seed,
     end: Instant,
+    /// Visits that have begun go on until here; at least `end`.
+    last: Instant,
     share: Share,
     arrivals: Option<ShareArrivals>,
     /// The next arrival; [`NEVER`] after the last.
@@ -98,8 +100,8 @@ enum SessionRule {
     Recorded(Replay),
     /// Another rule with a minimum interval between visits or requests.
     Paced(Box<Self>, Paced),
-    /// Another rule for users who leave when the number of users falls.
-    Leaving(Box<Self>, Population),
+    /// Another rule for users who leave when the number of users falls; a visit that has begun goes on for this time.
+    Leaving(Box<Self>, Population, Nanos),
 }
 
 /// The next request of a session.
@@ -109,6 +111,13 @@ struct NextLaunch {
     visit: Visit,
     /// The result of [`Agenda::completed`].
     after: After,
+}
+
+impl NextLaunch {
+    /// Whether it is before the user leaves, or belongs to a visit that goes on for at most `finish` after that.
+    fn is_before(&self, leaves: Instant, finish: Nanos) -> bool {
+        self.intended < leaves || (!self.visit.begins() && self.intended < leaves + finish)
+    }
 }
 
 /// The pace of users, with the state that it needs.
@@ -134,6 +143,23 @@ impl Paced {
 }
 
 impl SessionRule {
+    /// The rule of closed users.
+    fn of_users(closed: &Closed) -> Self {
+        let (think, visits) = (closed.think().clone(), closed.visits());
+        let rule = match closed.flows() {
+            Some(flows) => Self::Flowing { think, flows: flows.clone(), visits, renews: closed.renews() },
+            None => Self::User { think, visits },
+        };
+        let rule = match closed.pace() {
+            Some(pace) => Self::Paced(Box::new(rule), Paced { pace, begun: HashMap::new() }),
+            None => rule,
+        };
+        match closed.population() {
+            Some(population) => Self::Leaving(Box::new(rule), population.clone(), Nanos::ZERO),
+            None => rule,
+        }
+    }
+
     /// The next request of the session of `launch`, which completed at `done`; `None`: the session leaves.
     #[inline]
     fn after(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<NextLaunch> {
@@ -160,8 +186,10 @@ impl SessionRule {
                 let next = rule.after(seed, launch, done)?;
                 return Some(NextLaunch { intended: paced.delayed(launch, next.intended, next.visit), ..next });
             }
-            Self::Leaving(rule, population) => {
-                return rule.after(seed, launch, done).filter(|next| next.intended < population.stay(session).1);
+            Self::Leaving(rule, population, finish) => {
+                return rule
+                    .after(seed, launch, done)
+                    .filter(|next| next.is_before(population.stay(session).1, *finish));
             }
         };
         Some(NextLaunch { intended: done + think, place, visit, after })
@@ -181,8 +209,9 @@ impl SessionRule {
                 let next = rule.broken_off(seed, launch, done)?;
                 Some(NextLaunch { intended: paced.delayed(launch, next.intended, next.visit), ..next })
             }
-            Self::Leaving(rule, population) => {
-                rule.broken_off(seed, launch, done).filter(|next| next.intended < population.stay(session).1)
+            Self::Leaving(rule, population, finish) => {
+                let next = rule.broken_off(seed, launch, done);
+                next.filter(|next| next.is_before(population.stay(session).1, *finish))
             }
             Self::Drawn { .. } | Self::Recorded(_) => None,
         }
@@ -192,7 +221,7 @@ impl SessionRule {
     fn flows(&self) -> Option<&Flows> {
         match self {
             Self::Flowing { flows, .. } => Some(flows),
-            Self::Paced(rule, _) | Self::Leaving(rule, _) => rule.flows(),
+            Self::Paced(rule, _) | Self::Leaving(rule, ..) => rule.flows(),
             Self::Drawn { .. } | Self::User { .. } | Self::Recorded(_) => None,
         }
     }
@@ -201,7 +230,7 @@ impl SessionRule {
     fn end_visits(&mut self) {
         match self {
             Self::User { visits, .. } | Self::Flowing { visits, .. } => *visits = Some(0),
-            Self::Paced(rule, _) | Self::Leaving(rule, _) => rule.end_visits(),
+            Self::Paced(rule, _) | Self::Leaving(rule, ..) => rule.end_visits(),
             Self::Drawn { .. } | Self::Recorded(_) => {}
         }
     }
@@ -217,7 +246,8 @@ struct ShareArrivals {
 /// Where arrivals come from.
 enum Source {
     Process(Box<Arrivals>),
-    Trace(Replay),
+    /// Up to an instant.
+    Trace(Replay, Instant),
 }
 
 impl Iterator for ShareArrivals {
@@ -229,7 +259,7 @@ impl Iterator for ShareArrivals {
             let session = self.next;
             let intended = match &mut self.source {
                 Source::Process(arrivals) => arrivals.next()?,
-                Source::Trace(replay) => replay.arrival(session)?,
+                Source::Trace(replay, end) => replay.arrival(session).filter(|at| at < end)?,
             };
             self.next += 1;
             if self.share.has(session) {
@@ -245,6 +275,7 @@ impl Agenda {
         let mut agenda = Self {
             seed,
             end,
+            last: end,
             share,
             arrivals: None,
             arriving: NEVER,
@@ -290,24 +321,10 @@ impl Agenda {
             Sessions::Closed(closed) => {
                 agenda.returning = share.of(closed.all_users()).filter_map(|user| closed.first(seed, user)).collect();
                 agenda.remaining = count.map(|count| match count {
-                    Count::Requests(n) => Remaining::Launches(share.of_users(n, closed.users())),
-                    Count::Sessions(n) => Remaining::Visits(share.of_users(n, closed.users())),
+                    Count::Requests(n) => Remaining::Launches(share.of_users(n, closed.all_users())),
+                    Count::Sessions(n) => Remaining::Visits(share.of_users(n, closed.all_users())),
                 });
-                let (think, visits) = (closed.think().clone(), closed.visits());
-                let rule = match closed.flows() {
-                    Some(flows) => {
-                        SessionRule::Flowing { think, flows: flows.clone(), visits, renews: closed.renews() }
-                    }
-                    None => SessionRule::User { think, visits },
-                };
-                let rule = match closed.pace() {
-                    Some(pace) => SessionRule::Paced(Box::new(rule), Paced { pace, begun: HashMap::new() }),
-                    None => rule,
-                };
-                agenda.sessions = Some(match closed.population() {
-                    Some(population) => SessionRule::Leaving(Box::new(rule), population.clone()),
-                    None => rule,
-                });
+                agenda.sessions = Some(SessionRule::of_users(closed));
             }
             Sessions::Replay(replay) => {
                 let replay = &count.map_or_else(|| replay.clone(), |count| replay.clone().first(count));
@@ -316,7 +333,7 @@ impl Agenda {
                         let users = share.of(closed.users()).take_while(|user| replay.has(*user, 0));
                         agenda.returning = users.filter_map(|user| closed.first(seed, user)).collect();
                     }
-                    ReplayMode::Open | ReplayMode::Sessions { .. } => agenda.arrive(Source::Trace(replay.clone())),
+                    ReplayMode::Open | ReplayMode::Sessions { .. } => agenda.arrive(Source::Trace(replay.clone(), end)),
                 }
                 agenda.sessions = Some(SessionRule::Recorded(replay.clone()));
             }
@@ -330,6 +347,21 @@ impl Agenda {
             agenda.exhaust();
         }
         agenda
+    }
+
+    /// The same requests, and those of visits that have begun before the end, or before their user leaves, for up to `within` longer.
+    #[must_use]
+    pub fn finishing(mut self, within: Nanos) -> Self {
+        self.last = self.end + within;
+        if let Some(merged) = &mut self.merged {
+            merged.finish(within);
+        }
+        if let Some(SessionRule::Leaving(_, _, finish)) = &mut self.sessions {
+            *finish = within;
+        }
+        let end = self.end.0;
+        self.returning = self.returning.entries().iter().filter(|entry| entry.key < end).copied().collect();
+        self
     }
 
     fn arrive(&mut self, source: Source) {
@@ -367,7 +399,7 @@ impl Agenda {
         let mut users = std::mem::take(&mut self.returning);
         while let Some(Entry { key, serial, value }) = users.pop() {
             let (joins, leaves) = match &self.sessions {
-                Some(SessionRule::Leaving(_, population)) => population.stay(serial),
+                Some(SessionRule::Leaving(_, population, _)) => population.stay(serial),
                 _ => (Instant::ZERO, Instant::MAX),
             };
             let begins = Instant(key) + joins.until(joins.max(from));
@@ -391,7 +423,7 @@ impl Agenda {
         }
         let returning = self.returning.first().map_or(Instant::MAX, |top| Instant(top.key));
         let first = self.arriving.intended.min(returning);
-        (first < self.end).then_some(first)
+        (first < self.last).then_some(first)
     }
 
     /// Removes and returns the next request if it is scheduled at or before `now`.
@@ -405,7 +437,7 @@ impl Agenda {
         if let Some(merged) = &mut self.merged {
             return merged.due_before(until);
         }
-        let launch = self.first_before(until.min(self.end))?;
+        let launch = self.first_before(until.min(self.last))?;
         if self.tracks_launches { Some(self.track(launch)) } else { Some(launch) }
     }
 
@@ -431,7 +463,7 @@ impl Agenda {
                 rule.end_visits();
                 self.returning.retain(|(_, _, visit)| !visit.begins());
             }
-            _ => self.end = Instant::ZERO,
+            _ => (self.end, self.last) = (Instant::ZERO, Instant::ZERO),
         }
     }
 
@@ -478,7 +510,8 @@ impl Agenda {
     #[inline]
     fn come_back(&mut self, launch: Launch, next: Option<NextLaunch>) -> After {
         let Some(NextLaunch { intended, place, visit, after }) = next else { return After::Leaves };
-        if intended >= self.end {
+        let end = if visit.begins() { self.end } else { self.last };
+        if intended >= end {
             return After::TooLate;
         }
         self.returning.push(intended.0, launch.session, (launch.step + 1, place, visit));

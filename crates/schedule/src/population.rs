@@ -215,7 +215,8 @@ mod tests {
     #[test]
     fn impossible_stages_are_errors() {
         for stages in [&[][..], &[(0, 0, 5)], &[(1, 1, 0)], &[(0, MAX_USERS, 1), (0, 1, 1)]] {
-            let stage = |(from, to, secs): &(u64, u64, u64)| Stage { from: *from, to: *to, over: Nanos::from_secs(*secs) };
+            let stage =
+                |(from, to, secs): &(u64, u64, u64)| Stage { from: *from, to: *to, over: Nanos::from_secs(*secs) };
             assert!(Population::new(&stages.iter().map(stage).collect::<Vec<_>>()).is_err(), "{stages:?}");
         }
     }

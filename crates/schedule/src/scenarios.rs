@@ -118,6 +118,11 @@ impl MergedAgenda {
         Self { scenarios: scenarios.clone(), agendas, end }
     }
 
+    pub(crate) fn finish(&mut self, within: Nanos) {
+        self.end += within;
+        self.agendas = std::mem::take(&mut self.agendas).into_iter().map(|agenda| agenda.finishing(within)).collect();
+    }
+
     fn start(&self, scenario: usize) -> Nanos {
         self.scenarios.all[scenario].start
     }

@@ -1,7 +1,7 @@
 //! Runs one simulation: from a workload to metrics with intervals and warnings.
 
 use offered_base::{Instant, InvalidValue, Nanos, Share};
-use offered_schedule::{Launch, Sessions};
+use offered_schedule::{Launch, Sessions, System};
 use offered_stats::steady_state::Estimate;
 use offered_workload::Workload;
 

@@ -45,7 +45,15 @@ impl<'a> Measurements<'a> {
         let stopped = recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
         let last = recording.events.extent().last_intended.filter(|_| stopped).map(|last| last + Nanos(1));
         let to = counted.end.min(judged).min(last.unwrap_or(Instant::MAX));
-        Self { recording, gaps, pages: Vec::new(), from: counted.start, to: to.max(counted.start), is_share: false, scenarios: None }
+        Self {
+            recording,
+            gaps,
+            pages: Vec::new(),
+            from: counted.start,
+            to: to.max(counted.start),
+            is_share: false,
+            scenarios: None,
+        }
     }
 
     /// Declares that the requests with these names load objects, even if none was recorded.
@@ -64,9 +72,10 @@ impl<'a> Measurements<'a> {
     fn of_scenario(&self, name: &str, metric: &Metric) -> io::Result<Option<Estimate>> {
         let Some((scenarios, verdicts)) = self.scenarios else { return Ok(None) };
         let Some(number) = scenarios.all().iter().position(|scenario| scenario.name == name) else { return Ok(None) };
-        let (start, recording) = (scenarios.all()[number].start, recording_of(self.recording, scenarios, number)?);
+        let (scenario, recording) = (&scenarios.all()[number], recording_of(self.recording, scenarios, number)?);
         let gaps = verdicts.get(number).map_or(&[][..], |verdict| &verdict.gaps);
-        let (from, to) = (self.from.earlier(start), self.to.earlier(start));
+        let from = self.from.earlier(scenario.start);
+        let to = self.to.earlier(scenario.start).min(Instant::ZERO + scenario.duration).max(from);
         let own = Measurements { recording: &recording, gaps, from, to, scenarios: None, ..self.clone() };
         own.estimate(&Metric { label: None, ..metric.clone() })
     }

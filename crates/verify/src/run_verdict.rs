@@ -108,7 +108,7 @@ impl<'a> Measured<'a> {
         let recording = scope.recording;
         let window = bunching_window(&service);
 
-        let InSentOrder { gaps, workers, bunching, stream } = in_sent_order(scope, criteria, &counts, window)?;
+        let InSentOrder { gaps, workers, bunching, stream, .. } = in_sent_order(scope, criteria, &counts, window)?;
         let (stream, (by_worker, by_node)) = (stream.finish(), workers.finish());
         let stability = counts.stability(criteria);
         let attempts = AttemptStats::of(recording, scope.range(), criteria.capacity_per_s)?;

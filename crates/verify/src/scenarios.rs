@@ -84,7 +84,8 @@ impl ScenarioCriteria {
             let Some(workload) = self.workload.scenario(number) else { break };
             // What the run excludes at its start and end, on the clock of the scenario.
             let skip_first = criteria.skip_first.saturating_sub(scenario.start);
-            let after = criteria.duration.map_or(Nanos::ZERO, |run| run.saturating_sub(scenario.start + scenario.duration));
+            let after =
+                criteria.duration.map_or(Nanos::ZERO, |run| run.saturating_sub(scenario.start + scenario.duration));
             let skip_last = criteria.skip_last.saturating_sub(after);
             let share = criteria.schedule.as_ref().map(OwnSchedule::share);
             let own = Criteria {
@@ -107,7 +108,8 @@ impl ScenarioCriteria {
 pub(crate) fn with_scenarios(whole: Verdict, scenarios: Vec<Verdict>) -> Verdict {
     let worst = [Validity::Invalid, Validity::ValidWithWarnings];
     let rank = |validity: Validity| worst.iter().position(|one| *one == validity).unwrap_or(worst.len());
-    let first = scenarios.iter().min_by_key(|one| rank(one.validity)).filter(|one| rank(one.validity) < rank(whole.validity));
+    let first =
+        scenarios.iter().min_by_key(|one| rank(one.validity)).filter(|one| rank(one.validity) < rank(whole.validity));
     let (validity, reason) = match first {
         Some(one) => (one.validity, format!("scenario `{}`: {}", one.source.path, one.reason)),
         None => (whole.validity, whole.reason.clone()),

@@ -5,6 +5,7 @@ mod changing_rate;
 mod document;
 mod own;
 mod runs;
+mod scenarios;
 
 use std::ops::{Deref, DerefMut};
 

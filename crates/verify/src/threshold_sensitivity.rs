@@ -17,8 +17,8 @@ use offered_workload::threshold::{Metric, Quantity};
 
 use crate::criteria::Criteria;
 use crate::generator_error::GeneratorError;
-use crate::scenarios::ScenarioCriteria;
 use crate::measured::Measurements;
+use crate::scenarios::ScenarioCriteria;
 use crate::thresholds::needs_all_workers;
 use crate::verdict::{TimeStats, Window};
 

@@ -47,7 +47,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    fn wrong<T>(self, why: impl ToString) -> Result<T, Misfit> {
+    pub(super) fn wrong<T>(self, why: impl ToString) -> Result<T, Misfit> {
         Err(Misfit { place: self, why: why.to_string() })
     }
 }
@@ -87,9 +87,11 @@ impl Workload {
             scenario::check(&draft, scenarios)?;
         } else {
             let flows = draft.sessions.flows().map(|flows| &**flows);
-            names::check(&draft.requests, draft.target.as_ref(), &draft.variables, flows).or_else(|(number, why)| {
-                Place::Request(number).wrong(format!("request `{}`: {why}", draft.requests[number].name))
-            })?;
+            names::check(&draft.requests, draft.target.as_ref(), &draft.variables, flows).or_else(
+                |(number, why)| {
+                    Place::Request(number).wrong(format!("request `{}`: {why}", draft.requests[number].name))
+                },
+            )?;
         }
         fill(&mut draft.requests, draft.target.as_mut(), &draft.variables);
         let relative =

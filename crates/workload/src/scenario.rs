@@ -105,7 +105,8 @@ pub(super) fn check(draft: &Draft, scenarios: &Scenarios) -> Result<(), Misfit> 
             Place::Request(number).wrong(why)
         };
         if let Some(flows) = scenario.sessions.flows() {
-            names::check(requests, target.as_ref(), variables, Some(flows)).or_else(|(number, why)| wrong(number, why))?;
+            names::check(requests, target.as_ref(), variables, Some(flows))
+                .or_else(|(number, why)| wrong(number, why))?;
         } else {
             let own: Vec<Request> = used.iter().map(|number| requests[*number].clone()).collect();
             names::check(&own, target.as_ref(), variables, None).or_else(|(number, why)| wrong(used[number], why))?;

@@ -116,6 +116,8 @@ impl Shape {
     }
 }
 
+/// What happens to sessions at the end.
+pub(super) const ENDS: [&str; 2] = ["cut", "finish"];
 /// Policies for late requests.
 pub(super) const LATE: [&str; 2] = ["send", "skip"];
 /// Arrival processes without parameters.
@@ -152,6 +154,11 @@ pub(super) static WORKLOAD: Shape = shape(
         ),
         key("skip_first", Time, "Exclude the first part of the test from statistics (ramp-up). Default 0s."),
         key("skip_last", Time, "Exclude the last part of the test from statistics (ramp-down). Default 0s."),
+        key(
+            "end",
+            Kind::Any(&[Choice(&ENDS), Kind::Table(&END)]),
+            "Sessions at the end of the test: cut off (default), or finish within 30s or { finish = \"2m\" }.",
+        ),
         key(
             "late",
             Choice(&LATE),
@@ -191,6 +198,9 @@ pub(super) static WORKLOAD: Shape = shape(
     ],
 )
 .one_of(&["arrivals", "scenario"]);
+
+pub(super) static END: Shape =
+    shape("Sessions finish after the end.", &[key("finish", Time, "Maximum time after the end.")]).needs(&["finish"]);
 
 pub(super) static FILES: Shape = shape(
     "The files that a workload names. A run adds this to its copy of the workload, so that verify finds the same files.",

@@ -94,6 +94,8 @@ fn general(draft: &Draft) -> Vec<Pair> {
     });
     let keys = keys.when(draft.skip_first > zero, |keys| keys.text("skip_first", draft.skip_first));
     let keys = keys.when(draft.skip_last > zero, |keys| keys.text("skip_last", draft.skip_last));
+    let keys = keys
+        .when(draft.finish > zero, |keys| keys.raw("end", pairs::one("finish", toml_text(draft.finish.to_string()))));
     let secret = draft.secret_names.added();
     let keys = keys.when(!secret.is_empty(), |keys| keys.raw("secret_names", list(secret, toml_text)));
     match draft.late {

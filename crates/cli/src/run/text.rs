@@ -13,8 +13,8 @@ use offered_workload::Workload;
 
 use crate::screen::{Fact, Screen, failure_facts};
 use crate::table::Table;
-use crate::verify::{policies, scenarios};
 use crate::verify::text::Details;
+use crate::verify::{policies, scenarios};
 
 /// A summary as text.
 pub(crate) struct Text<'a> {

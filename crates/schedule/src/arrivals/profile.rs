@@ -227,7 +227,8 @@ impl Profile {
         if let Kind::Pieces(pieces, _) = &self.0 {
             let end = end.as_secs_f64();
             let begun = pieces.iter().take_while(|piece| piece.start < end);
-            let highest = |piece: &Piece| piece.from.max(piece.from + piece.slope() * piece.length.min(end - piece.start));
+            let highest =
+                |piece: &Piece| piece.from.max(piece.from + piece.slope() * piece.length.min(end - piece.start));
             return begun.map(highest).fold(0.0, f64::max);
         }
         (0..=1000).map(|i| self.rate_at(Instant(end.0 / 1000 * i))).fold(0.0, f64::max)

@@ -16,7 +16,7 @@ fn workload(seed: u64, arrivals: &str) -> Workload {
 }
 
 /// The requests of `workload` as they are scheduled, against a server that answers after `response`; sent at `sent` of that.
-fn played(workload: &Workload, response: Nanos, sent: impl Fn(u64) -> u64) -> Recording {
+pub(super) fn played(workload: &Workload, response: Nanos, sent: impl Fn(u64) -> u64) -> Recording {
     let mut agenda = workload.agenda(Share::ALL);
     let mut events = Vec::new();
     let mut in_flight = std::collections::VecDeque::new();
@@ -118,7 +118,8 @@ fn users_in_stages_have_the_cov_of_their_numbers() {
         })
         .collect();
     assert!(checked.iter().all(|finding| finding.result != CheckResult::Failed), "{checked:?}");
-    let middle = checked.iter().map(|of| f64::midpoint(of.limit_low.unwrap(), of.limit_high.unwrap())).sum::<f64>() / 10.0;
+    let middle =
+        checked.iter().map(|of| f64::midpoint(of.limit_low.unwrap(), of.limit_high.unwrap())).sum::<f64>() / 10.0;
     let measured = checked.iter().map(|finding| finding.estimate.unwrap()).sum::<f64>() / 10.0;
     assert!((measured / middle - 1.0).abs() < 0.05, "measured {measured}, expected {middle}");
     assert!(middle > 1.05, "{middle}");

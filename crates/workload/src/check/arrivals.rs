@@ -31,11 +31,6 @@ pub(super) fn count(Draft { count, duration, skip_last, sessions, .. }: &Draft) 
     {
         return place.wrong("users of a replay take its requests one by one; write requests");
     }
-    if let Sessions::Closed(closed) = sessions
-        && closed.population().is_some()
-    {
-        return place.wrong("users who join and leave in stages have no fixed share of a number; remove it, the stages end the run");
-    }
     if *duration < Nanos::MAX {
         return Ok(());
     }

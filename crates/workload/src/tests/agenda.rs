@@ -501,3 +501,30 @@ fn stages_set_the_rate_and_the_duration() {
     let sent = play(&staged, Share::ALL, response).len() as f64;
     assert!((sent - 33_600.0).abs() < 4.0 * 33_600f64.sqrt(), "{sent}");
 }
+
+#[test]
+fn visits_under_way_at_the_end_may_finish() {
+    let flows = "\n[[request]]\nname = \"in\"\nget = \"/in\"\n[[request]]\nname = \"out\"\nget = \"/out\"\n\
+        [[flow]]\nname = \"f\"\nstep = [{ request = \"in\", repeat = 4 }, { request = \"out\" }]\n";
+    let all = |end: &str, model: &str| {
+        let workload = workload(&format!("duration = \"20s\"\n{end}arrivals.{model}{flows}"));
+        let launched = play(&workload, Share::ALL, |_| Nanos::from_millis(100));
+        let outs = launched.iter().filter(|(_, label)| *label == 1).count();
+        let begun = launched.iter().filter(|(launch, _)| launch.visit.begins()).count();
+        assert!(launched.iter().all(|(launch, _)| !launch.visit.begins() || launch.intended < workload.end()));
+        (begun, outs, launched.last().unwrap().0.intended)
+    };
+    for model in [
+        "closed = { users = 30, think.exponential = \"1s\" }",
+        "closed = { users = { stages = [[20, \"5s\"], [10, \"15s\"]] }, think.exponential = \"1s\" }",
+        "partly_open = { rate = \"5/s\", think.exponential = \"1s\" }",
+    ] {
+        let (begun, outs, last) = all("", model);
+        assert!(outs < begun && last < Instant::from_secs(20), "{model}: {outs} of {begun}");
+        let (begun, outs, last) = all("end = \"finish\"\n", model);
+        assert_eq!(outs, begun, "{model}");
+        assert!(last > Instant::from_secs(20), "{model}: {last:?}");
+        let (begun, outs, last) = all("end = { finish = \"1s\" }\n", model);
+        assert!(outs < begun && last < Instant::from_secs(21), "{model}: {outs} of {begun}");
+    }
+}

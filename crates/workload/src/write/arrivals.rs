@@ -1,8 +1,8 @@
 //! Writes `[arrivals]` and the flows.
 
 use super::pairs::{Pairs, inline, list, one, section};
-use crate::toml_text::{toml_key, toml_text};
 use crate::Request;
+use crate::toml_text::{toml_key, toml_text};
 use offered_base::time::{Nanos, written_number};
 use offered_schedule::arrivals::Schedule;
 use offered_schedule::flow::{Flows, Step};
